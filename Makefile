@@ -16,7 +16,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
+.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -106,6 +106,12 @@ CHAOS ?= 10m
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
 	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
+
+ORDERS ?= 200000
+
+chaos-settle: ## ORDERS (2000, 200000) on PostgreSQL, MariaDB and SQLite each, while settlers and database are killed
+	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
+	SLUICE_SETTLE_ORDERS=$(ORDERS) $(GO) test -count=1 -timeout 2h -v -run 'BalancesAfterCrashes' ./e2e
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 200 with real processes, in 50 minutes
 	@sh tools/need redis-server

@@ -16,6 +16,7 @@ type Entry struct {
 	Numbers
 	Fingerprint Fingerprint
 	At          int64 // Unix ms; 0 = not known
+	Born        int64 // the ledger was archived, and begins anew with this epoch; 0 = it goes on
 	Records     []Record
 	Fault       error    // the entry cannot be read; Position is right anyway
 	fields      []string // names and values
@@ -81,6 +82,8 @@ func (e *Entry) decode(words []string) error {
 			e.State, seen = value, seen+1
 		case "at":
 			e.At = number(name, value)
+		case "born":
+			e.Born = number(name, value)
 		}
 	}
 	if seen != 4 {

@@ -45,7 +45,7 @@ func follow(cursor *Cursor, entries []Entry) ([]Entry, finding) {
 // consecutive returns the entries up to the first hole, or to the first entry of another ledger.
 func consecutive(entries []Entry) []Entry {
 	for i := 1; i < len(entries); i++ {
-		if entries[i].Ver != entries[i-1].Ver+1 || entries[i].Epoch < entries[i-1].Epoch {
+		if entries[i].Ver != entries[i-1].Ver+1 || entries[i].Epoch < entries[i-1].Epoch || entries[i].Born != 0 {
 			return entries[:i]
 		}
 	}
@@ -62,6 +62,9 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 		if entries[0].Ver != 1 {
 			born = cursor.Born
 		}
+	}
+	if entries[0].Born != 0 {
+		born = entries[0].Born
 	}
 	used = len(entries)
 	for i, e := range entries {

@@ -11,6 +11,7 @@ import (
 type counts struct {
 	orders, entries, batches, rebuilds, frozen, lostOrders, givebacks atomic.Int64
 
+	unlisted    atomic.Int64 // SKUs beyond those that are settled
 	behind      atomic.Int64 // changes that wait
 	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
 	lag         prometheus.Histogram
@@ -63,11 +64,13 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
 	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost settled orders.")
 	count(done.LostOrders, "sluice_settler_lost_orders_total",
-		"Sold or refunded orders that Redis had lost and was told again.")
+		"Sold, reserved or refunded orders that Redis had lost and was told again.")
 	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
+	number(prometheus.GaugeValue, float64(s.counts.unlisted.Load()), "sluice_settler_unsettled_skus",
+		"SKUs beyond the first 100,000 by name: they are not settled.")
 	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",
-		"Since when changes of a SKU have waited, of the SKU that has waited longest.")
+		"Since when changes of a SKU have waited, of the SKU that has waited longest; also of SKUs that are not settled.")
 	s.counts.lag.Collect(ch)
 }
 
@@ -92,6 +95,9 @@ func (p *skuCursor) measure(now time.Time, elsewhere, failed bool) {
 // sumUp publishes how much waits of all SKUs.
 func (s *Settler) sumUp(places map[string]*skuCursor) {
 	var behind, since int64
+	if !s.unlistedSince.IsZero() {
+		since = s.unlistedSince.UnixNano()
+	}
 	for _, p := range places {
 		behind += p.behind
 		if at := p.behindSince; !at.IsZero() && (since == 0 || at.UnixNano() < since) {

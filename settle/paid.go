@@ -39,7 +39,7 @@ func (s *Settler) endPaid(ctx context.Context) {
 // EndPaid ends each SKU that is on sale, that has sold every unit, and of which every unit is paid. What is paid alone
 // does not end a SKU: the count may be that of an earlier sale.
 func (s *Settler) EndPaid(ctx context.Context) error {
-	skus, err := s.stream.SKUs(ctx)
+	skus, _, err := s.stream.SKUs(ctx)
 	for len(skus) > 0 && err == nil {
 		n := min(len(skus), skusAtOnce)
 		err = s.endPaidOf(ctx, skus[:n])

@@ -12,17 +12,22 @@ type books struct {
 	records  map[string]Record // of the ledger
 	sold     []Record          // of the database: the ledger has lost that they are sold
 	refunded []Record          // of the database: the ledger has lost that they are refunded
+	held     []Record          // of the database: the ledger has lost that they are reserved
 }
+
+// lost are all orders that the ledger must be told, sold ones first.
+func (b books) lost() []Record { return slices.Concat(b.sold, b.held, b.refunded) }
 
 // reconcile makes ledger and database agree where entries do not follow the cursor. What the database knows newer is
 // told to the ledger, which is frozen first: an operator opens it. Else the ledger is what the database becomes. While
 // it is frozen, the instances tell first what they know.
-func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger) (bool, error) {
-	b, err := s.compare(ctx, p, l)
+// intact says that the stream has the entry of the cursor: Redis has lost nothing that is settled.
+func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact bool) (bool, error) {
+	b, err := s.compare(ctx, p, l, intact)
 	switch {
 	case err != nil:
 		return false, err
-	case len(b.sold)+len(b.refunded) > 0:
+	case len(b.lost()) > 0:
 		return true, s.tell(ctx, p, l, b)
 	case l.State == frozen && p.cursor != nil && l.Born == p.cursor.Born:
 		p.compared = l.Position
@@ -33,10 +38,10 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger) (bool, 
 
 // compare reads all orders on both sides. The database is read first: what another settler books meanwhile is in Redis
 // before it is in the database. The stream is read last: it says which change of an order is the newer one.
-func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger) (b books, err error) {
+func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
-		if r.Status == 'C' || r.Status == 'R' {
+		if r.Status != 'X' {
 			rows = append(rows, r)
 		}
 		return true
@@ -52,13 +57,17 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger) (b books,
 		return b, err
 	}
 	// Versions have no holes. If all entries are newer than the cursor's, the others were only trimmed.
-	wentBack := p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
+	wentBack := !intact && p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
 	for _, row := range rows {
 		r, ok := b.records[row.Serial]
 		switch {
 		case !isLost(row, r, ok, wentBack):
 		case row.Status == 'C':
 			b.sold = append(b.sold, row)
+		case row.Status == 'H':
+			if !l.remade {
+				b.held = append(b.held, row)
+			}
 		default:
 			b.refunded = append(b.refunded, row)
 		}
@@ -73,6 +82,8 @@ func isLost(row, r Record, ok, wentBack bool) bool {
 	switch {
 	case row.Status == 'C' && (!ok || r.Status == 'H' || r.Status == 'X'):
 		return true
+	case row.Status == 'H' && !ok:
+		return wentBack
 	case row.Status == 'C' && r.Status == 'R', row.Status == 'R' && (r.Status == 'C' || r.Status == 'H'):
 		return wentBack && !row.Position.Before(r.Position)
 	}
@@ -82,7 +93,7 @@ func isLost(row, r Record, ok, wentBack bool) bool {
 // tell freezes the ledger, so that no unit is sold again, and tells it what it has lost. Sold orders come first: a unit
 // that a refund has returned may have been sold again.
 func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) error {
-	lost, at := slices.Concat(b.sold, b.refunded), l.Position
+	lost, at := b.lost(), l.Position
 	if p.cursor != nil {
 		at = p.cursor.Position
 	}
@@ -90,7 +101,8 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 		return fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
 	}
 	s.log.Error("settle: Redis has lost orders; the SKU is frozen, and the orders are put back",
-		"sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "next", "sluice stock thaw "+p.sku)
+		"sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "reserved", len(b.held),
+		"next", "sluice stock thaw "+p.sku)
 	if l.State != frozen {
 		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
 			return fmt.Errorf("freeze %q: %w", p.sku, err)
@@ -103,14 +115,18 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	err := s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: at, Kind: "lost",
-		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold and %d refunded, as was settled; they were put back; "+
-			"open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), strings.Join(serials, " "))),
+		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
+			"were put back; open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), len(b.held),
+			strings.Join(serials, " "))),
 	})
 	if err != nil {
 		return err
 	}
 	if err := s.o.Ledger.Adopt(ctx, p.sku, b.sold); err != nil {
 		return fmt.Errorf("adopt orders of %q: %w", p.sku, err)
+	}
+	if err := s.o.Ledger.Hold(ctx, p.sku, b.held); err != nil {
+		return fmt.Errorf("reserve orders of %q again: %w", p.sku, err)
 	}
 	for _, r := range b.refunded {
 		if _, err := s.o.Ledger.Refund(ctx, p.sku, r.Serial); err != nil {

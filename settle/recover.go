@@ -17,29 +17,75 @@ var ErrBehind = errors.New(
 // ErrGone means that Redis has no ledger for a SKU that has a cursor.
 var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
+// Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
+// entries that were parked. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
+// ledger is told instead: told is true then.
+func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error) {
+	err = again(ctx, func() error {
+		p := &skuCursor{sku: sku}
+		if err := s.load(ctx, p); err != nil {
+			return err
+		}
+		var from Position
+		if p.cursor != nil {
+			from = p.cursor.Position
+		}
+		entries, err := s.stream.Entries(ctx, sku, from, 1)
+		if err != nil {
+			return err
+		}
+		_, found := follow(p.cursor, entries)
+		frozenBefore := s.counts.frozen.Load() + s.counts.lostOrders.Load()
+		l, err := s.ledgerOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		if l.Epoch == 0 {
+			return fmt.Errorf("rebuild %q: it has no ledger", sku)
+		}
+		changed, err := s.reconcile(ctx, p, l, found == upToDate || found == following)
+		if err == nil && !changed {
+			err = fmt.Errorf("rebuild %q: it is frozen: open it with sluice stock thaw %s, then repeat", sku, sku)
+		}
+		told = s.counts.frozen.Load()+s.counts.lostOrders.Load() != frozenBefore
+		return err
+	})
+	return told, err
+}
+
 // recover acts where entries do not follow the cursor. It reports whether it has changed anything. What looks lost may
 // be what another settler has settled and trimmed: the cursor is read again after the ledger, and must not have moved.
 func (s *Settler) recover(ctx context.Context, p *skuCursor) (bool, error) {
-	all, err := s.stream.Ledgers(ctx, []string{p.sku})
-	if err != nil {
-		return false, err
-	}
-	if err := s.unmoved(ctx, p); err != nil {
-		return false, err
-	}
-	l := all[0].continuing(p.cursor)
+	l, err := s.ledgerOf(ctx, p)
 	switch {
-	case l.Epoch == 0 && p.cursor == nil:
-		return false, nil // a SKU without a ledger
+	case err != nil:
+		return false, err
 	case l.Epoch == 0:
-		return false, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
-			p.sku, ErrGone, p.sku)
-	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
-		return false, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
+		return false, nil // a SKU without a ledger
 	case l.State == frozen && l.Position == p.compared:
 		return false, nil // rebuild when it is open again
 	}
-	return s.reconcile(ctx, p, l)
+	return s.reconcile(ctx, p, l, false)
+}
+
+// ledgerOf reads the ledger that p is the cursor of. It is an error where Redis has not all that is settled.
+func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err error) {
+	all, err := s.stream.Ledgers(ctx, []string{p.sku})
+	if err != nil {
+		return l, err
+	}
+	if err := s.unmoved(ctx, p); err != nil {
+		return l, err
+	}
+	l = all[0].continuing(p.cursor)
+	switch {
+	case l.Epoch == 0 && p.cursor != nil:
+		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
+			p.sku, ErrGone, p.sku)
+	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
+		return l, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
+	}
+	return l, nil
 }
 
 // unmoved is ErrElsewhere if the cursor of the database is not the one that is remembered.

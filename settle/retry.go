@@ -24,17 +24,27 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 		err = e.decode(words)
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice settle verify shows which orders "+
-			"differ: correct their rows and the stock by hand, and set solved", c.ID, err)
+		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice settle rebuild %q reads "+
+			"all orders anew", c.ID, err, c.SKU)
 	}
+	var o Outcome
+	err = again(ctx, func() (err error) {
+		o, err = retry(ctx, db, c, fold([]Entry{e}))
+		return err
+	})
+	return o, err
+}
+
+// again repeats f while another settler works on the SKU, for some seconds.
+func again(ctx context.Context, f func() error) error {
 	for try := 0; ; try++ {
-		o, err := retry(ctx, db, c, fold([]Entry{e}))
+		err := f()
 		if !errors.Is(err, ErrElsewhere) || try == retryTries {
-			return o, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return o, ctx.Err()
+			return ctx.Err()
 		case <-time.After(retryPause):
 		}
 	}

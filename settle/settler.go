@@ -23,6 +23,8 @@ type ChangeableLedger interface {
 	Freeze(ctx context.Context, sku string) error
 	// Adopt books orders that exist as sold.
 	Adopt(ctx context.Context, sku string, orders []Record) error
+	// Hold reserves orders again that the ledger does not know. The resolver decides them.
+	Hold(ctx context.Context, sku string, orders []Record) error
 	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
 	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
 	// End ends the sale of a SKU.
@@ -53,6 +55,8 @@ type Settler struct {
 	log    *slog.Logger
 	now    func() time.Time
 	counts counts
+
+	unlistedSince time.Time // since when there have been SKUs that are not settled; of Run's goroutine
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -140,10 +144,19 @@ func (s *Settler) Drain(ctx context.Context, sku string) error {
 
 // list adds new SKUs to places.
 func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
-	skus, err := s.stream.SKUs(ctx)
+	skus, beyond, err := s.stream.SKUs(ctx)
 	if err != nil {
 		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
 		return
+	}
+	switch before := s.counts.unlisted.Swap(beyond); {
+	case beyond == 0:
+		s.unlistedSince = time.Time{}
+	case before == 0:
+		s.unlistedSince = s.now()
+		s.log.Error("settle: there are too many SKUs; the last ones by name are not settled, and their changes stay in Redis",
+			"target", s.o.Target, "settled", len(skus), "not_settled", beyond,
+			"next", "move SKUs to another Redis with a gateway and a settler of its own")
 	}
 	for _, sku := range skus {
 		if places[sku] == nil {

@@ -26,12 +26,14 @@ type Ledger struct {
 	Numbers
 	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before
 	Limit int64 // units a person; 0 = no limit
+
+	remade bool // an operator makes it again, and decides about reservations of before
 }
 
 // continuing is l as the ledger that c is the cursor of, where l goes on with it.
 func (l Ledger) continuing(c *Cursor) Ledger {
 	if l.Born == 0 && l.Epoch > 0 && c != nil {
-		l.Born = c.Born
+		l.Born, l.remade = c.Born, true
 	}
 	return l
 }
@@ -50,8 +52,8 @@ func fault(err error) error {
 	return err
 }
 
-// SKUs returns the SKUs that may have a ledger, at most 100,000.
-func (s Stream) SKUs(ctx context.Context) (all []string, err error) {
+// SKUs returns the SKUs that may have a ledger, sorted, at most 100,000, and how many there are beyond these.
+func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error) {
 	const registry = "sluice:skus"
 	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
 		var names []string
@@ -62,13 +64,20 @@ func (s Stream) SKUs(ctx context.Context) (all []string, err error) {
 			return err
 		}, fault)
 		if err != nil {
-			return nil, fmt.Errorf("list skus: %w", err)
+			return nil, 0, fmt.Errorf("list skus: %w", err)
 		}
 		if all = append(all, names...); len(names) == 0 {
-			break
+			return all, 0, nil
 		}
 	}
-	return all, nil
+	err = s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		beyond, err = c.ZLexCount(ctx, registry, "("+all[len(all)-1], "+").Result()
+		return err
+	}, fault)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count skus: %w", err)
+	}
+	return all, beyond, nil
 }
 
 // Ledgers reads how some ledgers stand, in one round trip to each server. An SKU without a ledger has the zero Ledger.
@@ -81,7 +90,8 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		pipe := c.Pipeline()
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
-			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "state")
+			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
+				"state")
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -98,15 +108,17 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 }
 
 func ledgerOf(values []any) (l Ledger) {
-	for i, to := range []*int64{&l.Epoch, &l.Ver, &l.Born, &l.Total, &l.Held, &l.Sold, &l.Limit} {
+	var archived int64 // the epoch since which the ledger has no order of before
+	for i, to := range []*int64{&l.Epoch, &l.Ver, &l.Born, &l.Total, &l.Held, &l.Sold, &l.Limit, &archived} {
 		if i < len(values) {
 			text, _ := values[i].(string)
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 8 {
-		l.State, _ = values[7].(string)
+	if len(values) == 9 {
+		l.State, _ = values[8].(string)
 	}
+	l.Born = max(l.Born, archived)
 	return l
 }
 

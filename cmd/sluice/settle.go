@@ -25,7 +25,7 @@ func newSettlement() *cobra.Command {
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
 		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file),
-		newSettleRetry(&file))
+		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
 	return cmd
 }
 
@@ -216,8 +216,12 @@ func newSettleVerify(file *string) *cobra.Command {
 			defer s.Close()
 			skus := args
 			if len(skus) == 0 {
-				if skus, err = s.Stream.SKUs(cmd.Context()); err != nil {
+				var beyond int64
+				if skus, beyond, err = s.Stream.SKUs(cmd.Context()); err != nil {
 					return err
+				}
+				if beyond > 0 {
+					fmt.Fprintf(os.Stderr, "sluice: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
 				}
 			}
 			equal := true

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"sluice/config"
+	"sluice/internal/settler"
 	settlement "sluice/settle"
 )
 
@@ -34,4 +40,83 @@ func newSettleRetry(file *string) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func newSettleRebuild(file *string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rebuild <sku>", Short: "Read all orders of a SKU from Redis, and make them those of the database.",
+		Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, c, err := openSettlement(cmd.Context(), *file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			worker, err := s.Settler(c, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return err
+			}
+			told, err := worker.Rebuild(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if told {
+				return fmt.Errorf("%s is frozen: Redis had lost orders that the database knows, and they were put back; "+
+					"open it with sluice stock thaw %s, then repeat", printable(args[0]), printable(args[0]))
+			}
+			_, err = verifyOne(cmd, s, args[0])
+			return err
+		},
+	}
+	cmd.Long = cmd.Short + "\nIt solves the conflicts of kind entry of the SKU. A settler may run meanwhile. Orders " +
+		"that only the database knows as sold or refunded are told to the ledger first, which is frozen then."
+	return cmd
+}
+
+func newSettleArchive(file *string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "archive <sale>", Short: "Free the memory in Redis of a sale that is over and settled.", Args: exactly,
+		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
+			for i := range c.Sales {
+				names = append(names, c.Sales[i].Name)
+			}
+			return names
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, c, err := openSettlement(cmd.Context(), *file)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			i := slices.IndexFunc(c.Sales, func(sale config.Sale) bool { return sale.Name == args[0] })
+			if i < 0 {
+				return fmt.Errorf("%q is no sale of the configuration", args[0])
+			}
+			return archiveSale(cmd, s, c.Sales[i].SKUs)
+		},
+	}
+	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one " +
+		"position, and of which no order is undecided. Its ledger stays, ended and without units."
+	return cmd
+}
+
+// archiveSale archives each SKU that can be. errReported says that one could not be.
+func archiveSale(cmd *cobra.Command, s *settler.Settlement, skus []string) error {
+	var failed error
+	for _, sku := range skus {
+		c, ok, err := settlement.Archive(cmd.Context(), s.Stream, s.Store, s, sku)
+		switch {
+		case cmd.Context().Err() != nil:
+			return errors.Join(err, cmd.Context().Err())
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "sluice:", err)
+			failed = errReported
+		case !ok:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s has no ledger\n", printable(sku))
+		default:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s at %s: archived; %d records freed, %d units sold\n", printable(sku), c.At,
+				c.Records, c.Sold)
+		}
+	}
+	return failed
 }

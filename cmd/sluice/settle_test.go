@@ -276,3 +276,41 @@ func TestSettleReport_CSVHoldsNoFormula(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sale := "\n[[sale]]\nname = \"past\"\nskus = [\"1001\", \"1002\"]\nstarts = 2020-01-01T00:00:00Z\n" +
+		"ends = 2020-01-02T00:00:00Z\n"
+	if err := os.WriteFile(file, append(text, sale...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	run := func(wants string, fails bool, args ...string) {
+		t.Helper()
+		out, err := command(t, append(args, "-c", file)...)
+		if !strings.Contains(out, wants) || (err != nil) != fails {
+			t.Errorf("%q: %q, %v; want %q", args, out, err, wants)
+		}
+	}
+	oneOrder(t, server.Addr, "1001")
+	run("equal; 2 records, 2 units sold, 2 booked", false, "settle", "rebuild", "1001") // it was never settled
+	run("", true, "settle", "archive", "none")
+	run("1002 has no ledger", true, "settle", "archive", "past") // 1001 is on
+	run("ended", false, "stock", "end", "1001")
+	run("released", false, "reservation", "release", "s2", "--sku", "1001")
+	if err := openDrained(t, file, "1001"); err != nil {
+		t.Fatal(err)
+	}
+	run("archived; 2 records freed, 2 units sold", false, "settle", "archive", "past")
+	if n := server.Client.Exists(t.Context(), "sluice:{1001}:r", "sluice:{1001}:u").Val(); n != 0 {
+		t.Errorf("%d keys of orders are left", n)
+	}
+	run("ended", false, "stock", "get", "1001")
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +77,28 @@ func TestRecreate_NamesWhatIsMissing(t *testing.T) {
 		if _, err := command(t, words...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// Where the database cannot be asked, a new SKU gets no ledger, and the message names the way without the database.
+func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := strings.Replace(string(text), "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)
+	if err := os.WriteFile(file, []byte(away), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = command(t, "stock", "set", "1001", "10", "-c", file)
+	for _, want := range []string{"1001 has no ledger", "start the database", "pass --admin"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("stock set: %v, want %q", err, want)
+		}
+	}
+	if n := server.Client.Exists(t.Context(), "sluice:{1001}:s").Val(); n != 0 {
+		t.Error("a ledger was made")
 	}
 }

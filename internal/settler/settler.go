@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sluice/config"
@@ -127,6 +128,26 @@ func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, e
 		return false, nil
 	}
 	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
+}
+
+// Hold implements settle.ChangeableLedger. The resolver asks about them at once.
+func (s *Settlement) Hold(ctx context.Context, sku string, orders []settle.Record) error {
+	for some := range slices.Chunk(orders, adoptAtOnce) {
+		items := make([]protocol.Item, len(some))
+		for i, r := range some {
+			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
+		}
+		now := time.Now().UnixMilli()
+		if err := s.ledger.Hold(ctx, sku, now, now, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Archive implements settle.ArchivedLedger.
+func (s *Settlement) Archive(ctx context.Context, sku string, epoch, ver int64) error {
+	return s.ledger.Archive(ctx, sku, epoch, ver)
 }
 
 // adoptAtOnce is how many orders one call to the ledger adopts.

@@ -132,6 +132,18 @@ func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, erro
 	return err == nil && done[0] != protocol.NotFound, err
 }
 
+// Hold implements settle.ChangeableLedger.
+func (l *testLedger) Hold(ctx context.Context, sku string, orders []settle.Record) error {
+	for _, r := range orders {
+		now := time.Now().UnixMilli()
+		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
+		if err := l.store.Hold(ctx, sku, now, now, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Adopt implements settle.ChangeableLedger.
 func (l *testLedger) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {

@@ -139,6 +139,29 @@ func followsNewRefund(s *site) {
 	s.balances(sku, 3, 6)
 }
 
+// holdsAgain has reservations that Redis lost. The ledger holds them again until they are decided.
+func holdsAgain(s *site) {
+	const sku = "losthold"
+	s.ledger.set(sku, 3)
+	s.ledger.reserve(sku, "known", "carol", 1)
+	forget := s.dump(sku)
+	s.ledger.reserve(sku, "paid", "alice", 1)
+	s.ledger.reserve(sku, "left", "bob", 1)
+	s.drain(sku)
+	forget()
+	s.recovers(sku, 2)
+	s.is(sku, "paid", 'H')
+	s.is(sku, "left", 'H')
+	s.soldOut(sku)
+	s.ledger.finish(sku, "confirm", "paid")
+	s.ledger.finish(sku, "release", "left")
+	s.ledger.finish(sku, "release", "known")
+	s.balances(sku, 1, 2)
+	if found := s.conflicts(sku, "missing"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none", found)
+	}
+}
+
 // keepsAdopted has a refunded order that was adopted again, which Redis lost.
 func keepsAdopted(s *site) {
 	const sku = "lostadopt"

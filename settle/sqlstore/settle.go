@@ -78,7 +78,7 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 			return err
 		}
 		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))
-		return errors.Join(s.report(ctx, tx, conflicts), s.solve(ctx, tx, b.Solved))
+		return errors.Join(s.report(ctx, tx, conflicts), s.solve(ctx, tx, b.Solved), s.solveEntries(ctx, tx, &b, o.Parked))
 	})
 	return o, err
 }
@@ -94,6 +94,20 @@ func (s *Store) solve(ctx context.Context, tx *sql.Tx, id int64) error {
 		err = fmt.Errorf("conflict %d is solved already", id)
 	}
 	return err
+}
+
+// solveEntries marks the parked entries of a ledger as solved, when all its records were written.
+func (s *Store) solveEntries(ctx context.Context, tx *sql.Tx, b *settle.Batch, parked int64) error {
+	if !b.Whole || parked > 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_conflict SET solved = "+s.d.now+
+		" WHERE target = ? AND sku = ? AND kind = 'entry' AND epoch >= ? AND solved IS NULL"), s.target, stored(b.SKU),
+		b.To.Born)
+	if err != nil {
+		return fmt.Errorf("solve parked entries: %w", err)
+	}
+	return nil
 }
 
 // claim locks the cursor's row where it must be, or makes it where there must be none.

@@ -20,6 +20,37 @@ func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.R
 	return resultOf(reply)
 }
 
+// Hold puts back reservations that a database knows and the ledger has lost. One that the ledger knows, in whichever
+// state, stays as it is. The resolver looks at them from due on, Unix ms. At most protocol.MaxItems in a call.
+func (r *Store) Hold(ctx context.Context, sku string, now, due int64, items []protocol.Item) error {
+	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
+		return err
+	}
+	stock, _, err := r.Look(ctx, sku)
+	if err != nil {
+		return fmt.Errorf("hold orders of %q again: %w", sku, err)
+	}
+	args := []any{now, due, 0, 0, len(items)} // phase 0: no one waits for a visitor
+	for _, of := range []func(protocol.Item) any{
+		func(it protocol.Item) any { return it.Serial },
+		func(it protocol.Item) any { return it.User },
+		func(it protocol.Item) any { return it.Quantity },
+		func(protocol.Item) any { return string(protocol.StatusHeld) },
+		func(protocol.Item) any { return due },
+		func(protocol.Item) any { return stock.Epoch },
+		func(protocol.Item) any { return 0 },
+		func(protocol.Item) any { return 0 },
+	} {
+		for _, it := range items {
+			args = append(args, of(it))
+		}
+	}
+	if _, err := r.recover(ctx, sku, args); err != nil {
+		return fmt.Errorf("hold orders of %q again: %w", sku, err)
+	}
+	return nil
+}
+
 // resultOf reads the reply of recover.lua.
 func resultOf(reply []any) (s failover.Result, err error) {
 	if len(reply) != stockSize+4 {

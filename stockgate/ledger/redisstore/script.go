@@ -24,7 +24,7 @@ const (
 func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"look", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "audit", "recover"} {
+		"look", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive", "audit", "recover"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,36 @@ func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int
 		return 0, fmt.Errorf("acknowledge changes of %q: %s is ahead of its stream", sku, position)
 	}
 	return left, nil
+}
+
+// Why a ledger is not archived, by the number that archive.lua replies.
+var notArchived = map[int64]error{
+	2: errors.New("it has changed since it was compared; try again"),
+	3: errors.New("its sale is not over: end it with sluice stock end, or wait until it closes"),
+	4: errors.New("orders are undecided: wait until the resolver has decided them"),
+}
+
+// Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has
+// all of them elsewhere. The ledger and its stream stay, with no unit, and ended. A second call changes nothing.
+func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) error {
+	if err := protocol.CheckSKU(sku); err != nil {
+		return fmt.Errorf("archive %q: %w", sku, err)
+	}
+	reply, err := r.callScript(ctx, "archive", sku, r.events, epoch, ver)
+	if err == nil && reply == nil {
+		err = r.noLedger(ctx, sku)
+	}
+	if err != nil {
+		return fmt.Errorf("archive %q: %w", sku, err)
+	}
+	_, done, err := stockOf(reply)
+	if err == nil {
+		err = notArchived[done]
+	}
+	if err != nil {
+		return fmt.Errorf("archive %q: %w", sku, err)
+	}
+	return nil
 }
 
 // Backlog tells which streams that are trimmed by acknowledgements have grown too long; nil = none.

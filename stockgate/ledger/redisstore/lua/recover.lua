@@ -7,8 +7,8 @@
 --
 -- A state is what the caller knows: H held, C confirmed, X released, R refunded, A adopted. In lower case it knows that
 -- alone, and not the order: then only what is there is changed. What was decided is decided otherwise only by what was
--- done after that which the ledger still had. What comes again changes nothing. Orders of a ledger before this one are
--- passed over.
+-- done after that which the ledger still had. What comes again changes nothing. Orders of a ledger before this one, and
+-- those that were archived, are passed over.
 
 local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local stock = load()
@@ -31,6 +31,8 @@ local turns = {CR = true, XC = true, RC = true}
 local upto_epoch, upto_ver = string.match(redis.call('HGET', S, 'upto') or '', '^(%d+)|(%d+)$')
 upto_epoch, upto_ver = tonumber(upto_epoch or 0), tonumber(upto_ver or 0)
 
+local first = math.max(stock.born, tonumber(redis.call('HGET', S, 'archived') or 0)) -- epoch whose orders count
+
 local function newer(epoch, ver) return epoch > upto_epoch or epoch == upto_epoch and ver > upto_ver end
 
 local function arg(column, i) return ARGV[6 + column * n + i] end
@@ -50,7 +52,7 @@ end
 
 local function restore(i, record)
 	local serial, user, quantity, said, time = arg(0, i), arg(1, i), tonumber(arg(2, i)), arg(3, i), arg(4, i)
-	if tonumber(arg(5, i)) < stock.born then return 0 end
+	if tonumber(arg(5, i)) < first then return 0 end
 	local from, bare = 'none', said ~= string.upper(said)
 	if record then
 		local q, who

@@ -1,0 +1,119 @@
+package sqlstore_test
+
+import (
+	"strings"
+
+	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// archives frees a SKU, or returns why not.
+func (s *site) archives(sku string) error {
+	s.Helper()
+	_, ok, err := settle.Archive(s.Context(), s.stream, s.store, s.ledger.store, sku)
+	if err == nil && !ok {
+		s.Fatalf("%q has no ledger", sku)
+	}
+	return err
+}
+
+// archivesSettledSale frees the keys of a sale that is over only when every order is settled, and sells the SKU again.
+func archivesSettledSale(s *site) {
+	const sku = "archived"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.drain(sku)
+	if err := s.archives(sku); err == nil || !strings.Contains(err.Error(), "not over") {
+		s.Errorf("a sale that is on: %v", err)
+	}
+	s.ledger.change(sku, protocol.Ended)
+	if err := s.archives(sku); err == nil || !strings.Contains(err.Error(), "not settled yet") {
+		s.Errorf("a change that is not settled: %v", err)
+	}
+	s.drain(sku)
+	s.exec("UPDATE sluice_order SET quantity = 2 WHERE serial = '" + sku + "-1'")
+	if err := s.archives(sku); err == nil || !strings.Contains(err.Error(), "differ") {
+		s.Errorf("another quantity: %v", err)
+	}
+	s.exec("UPDATE sluice_order SET quantity = 1 WHERE serial = '" + sku + "-1'")
+	if err := s.archives(sku); err != nil {
+		s.Fatal(err)
+	}
+	if n := s.redis.Client.Exists(s.Context(), s.keys(sku)[1:4]...).Val(); n != 0 {
+		s.Errorf("%d keys of orders are left in Redis", n)
+	}
+	earlier, _, _ := s.store.Cursor(s.Context(), sku)
+	s.balances(sku, 0, 0)
+	rows := 0
+	_ = s.store.Orders(s.Context(), sku, earlier.Born, func(settle.Record) bool { rows++; return true })
+	if rows != 3 {
+		s.Errorf("the database has %d orders: want 3", rows)
+	}
+	if err := s.archives(sku); err != nil {
+		s.Errorf("again: %v", err)
+	}
+	s.ledger.set(sku, 5)
+	s.ledger.open(sku)
+	s.ledger.buy(sku, 5, 2)
+	s.balances(sku, 2, 3)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.ledger.buy(sku, 7, 1)
+	s.balances(sku, 3, 2)
+	if n := s.settler.Stats(); n.LostOrders != 0 || n.Frozen != 0 {
+		s.Errorf("%+v: want no lost order", n)
+	}
+}
+
+// archivesBehindTheSettler has no settler that sees the archived ledger before its stream is trimmed.
+func archivesBehindTheSettler(s *site) {
+	const sku = "unseen"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	s.ledger.change(sku, protocol.Ended)
+	s.drain(sku)
+	if err := s.archives(sku); err != nil {
+		s.Fatal(err)
+	}
+	s.ledger.set(sku, 5)
+	s.ledger.open(sku)
+	s.ledger.buy(sku, 5, 2)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.balances(sku, 2, 3)
+	if n := s.settler.Stats(); n.LostOrders != 0 || n.Rebuilds != 1 {
+		s.Errorf("%+v: want no lost order, one rebuild", n)
+	}
+}
+
+// rebuildsOnDemand mends rows, and solves what was parked.
+func rebuildsOnDemand(s *site) {
+	const sku = "rebuilt"
+	s.ledger.set(sku, 10)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	remove := s.poison("rebuilt-7")
+	s.ledger.buy(sku, 7, 1)
+	s.drain(sku)
+	remove()
+	s.exec("UPDATE sluice_order SET quantity = 5 WHERE serial = '" + sku + "-0'")
+	s.ledger.finish(sku, "refund", sku+"-2") // the settler has not seen that
+	for range 2 {
+		if told, err := s.settler.Rebuild(s.Context(), sku); err != nil || told {
+			s.Fatalf("rebuild: %v, %v", told, err)
+		}
+	}
+	for _, found := range s.conflicts(sku, "entry") {
+		s.Errorf("a parked entry is not solved: %s", found)
+	}
+	c := s.equal(sku)
+	if c.Booked != 3 || s.ledger.state(sku) != "on" {
+		s.Errorf("%d booked, the SKU is %s: want 3, on", c.Booked, s.ledger.state(sku))
+	}
+	if _, err := s.settler.Rebuild(s.Context(), "never"); err == nil {
+		s.Error("a SKU without a ledger is rebuilt")
+	}
+	s.ledger.freeze(sku)
+	if _, err := s.settler.Rebuild(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "thaw") {
+		s.Errorf("a frozen SKU: %v", err)
+	}
+}

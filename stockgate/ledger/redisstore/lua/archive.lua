@@ -1,0 +1,30 @@
+-- archive forgets the orders of a sale that is over, once somebody else has them all. The ledger stays, without units,
+-- ended, and in a later epoch: what instances tell of orders of before is passed over from now on.
+-- ARGV: events, epoch and ver of what the caller has
+-- Reply: false without a ledger, else all numbers, and 1 where it is archived, now or before; 2 where it is not at that
+-- version; 3 where the sale is not over; 4 where an order is undecided.
+
+local stock = load()
+if not stock then
+	return false
+end
+if redis.call('HEXISTS', S, 'archived') == 1 and stock.total == 0 and stock.state == 'ended' and redis.call('EXISTS', R) == 0 then
+	return whole(stock, 1)
+end
+if stock.epoch ~= tonumber(ARGV[2]) or stock.ver ~= tonumber(ARGV[3]) then
+	return whole(stock, 2)
+end
+local closed = (stock.state == 'on' or stock.state == 'paused') and stock.closes > 0 and clock() >= stock.closes
+if stock.state ~= 'ended' and not closed then
+	return whole(stock, 3)
+end
+if stock.held > 0 then
+	return whole(stock, 4)
+end
+stock.epoch, stock.state, stock.total, stock.sold = stock.epoch + 1, 'ended', 0, 0
+note(stock, 'archived', digits(stock.epoch))
+local c = change()
+push(c.fields, 'born', digits(stock.epoch))
+commit(stock, 'archive', c)
+redis.call('UNLINK', R, U, X)
+return whole(stock, 1)
