@@ -286,8 +286,10 @@ func attachRate(in *KeyedRate, routes []boundRoute) error {
 
 func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
 	m = boundRate{KeyedRate: in, policy: policyOf(in), quota: []byte(`"` + in.Name + `";r=`),
-		bound: fmt.Sprintf("limits.rate %s: %.3g/s, burst %d, max_delay %v", in.Name, in.PerSecond, in.Burst,
-			in.MaxDelay)}
+		bound: fmt.Sprintf("limits.rate %s: %.3g/s, burst %d", in.Name, in.PerSecond, in.Burst)}
+	if in.MaxDelay > 0 {
+		m.bound += fmt.Sprintf(", max_delay %v", in.MaxDelay)
+	}
 	if m.key, err = param.Compile(in.Key, on.pattern.Names()); err != nil {
 		return m, err
 	}

@@ -24,7 +24,7 @@ export const shades = {
   unknown_sku: [110, 0.09, 51],
   unidentified: [120, 0.1, 73],
   token: [130, 0.1, 57],
-  denied: [135, 0.07, 66],
+  denied: [135, 0.07, 67],
   denied_ip: [15, 0.09, 42],
   no_route: [95, 0.06, 68],
   loop: [105, 0.06, 86],

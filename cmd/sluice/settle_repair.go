@@ -68,8 +68,8 @@ func newSettleRebuild(file *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Long = cmd.Short + "\nIt solves the conflicts of kind entry of the SKU. A settler may run meanwhile. Orders " +
-		"that only the database knows as sold or refunded are told to the ledger first, which is frozen then."
+	cmd.Long = cmd.Short + "\nIt solves the conflicts of kind entry of the SKU. A settler may run meanwhile.\n" +
+		"Orders that only the database knows as sold or refunded are told to the ledger first, which is frozen then."
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func newSettleArchive(file *string) *cobra.Command {
 			return archiveSale(cmd, s, c.Sales[i].SKUs)
 		},
 	}
-	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one " +
+	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one\n" +
 		"position, and of which no order is undecided. Its ledger stays, ended and without units."
 	return cmd
 }
