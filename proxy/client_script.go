@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"sluice/internal/octets"
 	"sluice/proxy/clientscript"
 	"sluice/proxy/reject"
 )
@@ -25,7 +24,7 @@ func newClientScript() *clientscript.Script { return clientscript.New(transientR
 // the gateway is in force soon.
 func (p *Proxy) answerScript(r *Request) rejection {
 	text, tag, encoding := p.script.Plain, p.script.ETag, ""
-	if acceptsGzip(r.exchange.Request.Peek("Accept-Encoding")) {
+	if clientscript.AcceptsGzip(r.exchange.Request.Peek("Accept-Encoding")) {
 		text, tag, encoding = p.script.Gzip(), p.script.GzipETag, "gzip"
 	}
 	out := r.taggedResponse(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
@@ -38,21 +37,4 @@ func (p *Proxy) answerScript(r *Request) rejection {
 		out.Write(text)
 	}
 	return rejection{}
-}
-
-// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3).
-func acceptsGzip(accept []byte) bool {
-	yes := false
-	for len(accept) > 0 {
-		var item []byte
-		item, accept = octets.Cut(accept, ',')
-		name, params := octets.Cut(item, ';')
-		switch name = octets.Trim(name); {
-		case octets.EqualFold(name, "gzip"):
-			return octets.Quality(params) > 0
-		case string(name) == "*":
-			yes = octets.Quality(params) > 0
-		}
-	}
-	return yes
 }

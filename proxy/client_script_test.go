@@ -72,15 +72,6 @@ func TestClientScript_OtherPathsGoToTheUpstream(t *testing.T) {
 	}
 }
 
-func TestAcceptsGzip_ReadsQualities(t *testing.T) {
-	for accept, want := range map[string]bool{"": false, "gzip": true, "GZIP;q=0.1": true, "gzip;q=0": false, "br": false,
-		"*": true, "*;q=0": false, "gzip;q=0, *": false, "br, gzip": true} {
-		if got := acceptsGzip([]byte(accept)); got != want {
-			t.Errorf("%q: %v, want %v", accept, got, want)
-		}
-	}
-}
-
 // Browsers of 2017 can read it: there is nothing of ECMAScript 2018 and later that their parsers reject.
 func TestClientScript_IsES2017(t *testing.T) {
 	text := newClientScript().Plain

@@ -78,10 +78,11 @@ func (s *Store) Check() error {
 
 // Reserve takes n bytes of the memory, for a body that is kept elsewhere; false = there are not so many.
 func (s *Store) Reserve(n int64) bool {
-	if s.left.Add(-n) >= 0 {
-		return true
+	for left := s.left.Load(); left >= n; left = s.left.Load() {
+		if s.left.CompareAndSwap(left, left-n) {
+			return true
+		}
 	}
-	s.left.Add(n)
 	return false
 }
 
