@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -153,13 +152,13 @@ func (r *Redis) Mirror(ctx context.Context, sku string, free, epoch, ver int64) 
 	return written, err
 }
 
-// Fill writes n units of sku where the shop has no stock of it yet, once for each id: see layout.Fill.
-func (r *Redis) Fill(ctx context.Context, sku string, n int64, id string, keep time.Duration) (filled bool, err error) {
+// Fill writes the stock of sku where the shop has none of it yet, once for each sale: see layout.Fill.
+func (r *Redis) Fill(ctx context.Context, sku string, f layout.Filling) (done layout.Filled, err error) {
 	err = r.call(ctx, r.at(sku), set, 1, func(ctx context.Context, c *redis.Client) error {
-		filled, err = r.layout.Load().Fill(ctx, c, sku, n, id, keep)
+		done, err = r.layout.Load().Fill(ctx, c, sku, f)
 		return err
 	})
-	return filled, err
+	return done, err
 }
 
 // HasStatus reports whether the shop has a status of SKUs.
@@ -168,11 +167,11 @@ func (r *Redis) HasStatus() bool { return r.layout.Load().HasStatus() }
 // SharesStatus reports whether that is one for all SKUs.
 func (r *Redis) SharesStatus() bool { return r.layout.Load().SharesStatus() }
 
-// SetStatus writes whether sku is on sale, as of since (Unix ms): see layout.SetStatus.
-func (r *Redis) SetStatus(ctx context.Context, sku string, open bool, since int64) (written bool, err error) {
+// SetStatus writes whether sku is on sale: see layout.SetStatus.
+func (r *Redis) SetStatus(ctx context.Context, sku string, open bool) (written bool, err error) {
 	l := r.layout.Load()
 	err = r.call(ctx, r.link.To(l.StatusPlace(sku)), set, 1, func(ctx context.Context, c *redis.Client) error {
-		written, err = l.SetStatus(ctx, c, sku, open, since)
+		written, err = l.SetStatus(ctx, c, sku, open)
 		return err
 	})
 	return written, err

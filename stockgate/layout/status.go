@@ -29,24 +29,23 @@ func (l *Layout) StatusPlace(sku string) string {
 	return l.status.Of(sku, l.parts)
 }
 
-// SetStatus writes whether sku is on sale: the first of status_open, or status_closed, as of since (Unix ms). It
-// reports false, and writes nothing, where a change as late or later was written: what the shop writes itself then
-// stays. A hash that is not there is an error, and is not made. A key of another type is an error and stays whole.
-func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool, since int64) (written bool,
-	err error,
-) {
+// SetStatus writes that sku is on sale, the first of status_open, or that it is no more, status_closed. It reports
+// false, and writes nothing, where an instance has written the same before, and where a SKU is to be closed that none
+// has opened: what the shop writes itself then stays. A hash that is not there is an error, and is not made. A key of
+// another type is an error and stays whole.
+func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool) (written bool, err error) {
 	if !l.HasStatus() {
 		return false, errors.New("the layout has no status")
 	}
 	if !l.Fits(sku) {
 		return false, l.partless(sku)
 	}
-	value := l.statusClosed
+	value, state := l.statusClosed, "closed"
 	if open {
-		value = l.statusOpen[0]
+		value, state = l.statusOpen[0], "open"
 	}
 	key := l.StatusPlace(sku)
-	args, mark := []any{since, value}, Beside(key)+":status"
+	args, mark := []any{state, value}, Beside(key)+":status"
 	if l.hasStatusField() {
 		field := l.hash.of(sku, l.parts)[len(l.numbers)]
 		args, mark = append(args, field), mark+":"+field
@@ -59,7 +58,7 @@ func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, op
 }
 
 const statusScript = `
-if tonumber(redis.call('GET', KEYS[2]) or '0') >= tonumber(ARGV[1]) then return 0 end
+if (redis.call('GET', KEYS[2]) == 'open') == (ARGV[1] == 'open') then return 0 end
 local kind = redis.call('TYPE', KEYS[1]).ok
 if #ARGV == 3 then
 	if kind == 'none' then return redis.error_reply('ERR there is no such hash') end

@@ -117,6 +117,9 @@ func (b *Schedule) Sells(name, sku string) bool {
 	return ok && p.Sale == name
 }
 
+// Phase is At for the present.
+func (b *Schedule) Phase(sku []byte) (Phase, bool) { return b.At(b.o.Now(), sku) }
+
 // at is where the sale stands at a time of the shared clock.
 func (s *saleState) at(at int64, wrong bool) Phase {
 	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load())}
@@ -132,34 +135,6 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 		p.State = Paused
 	}
 	return p
-}
-
-// Change is the last change of a sale: to which state, and when.
-type Change struct {
-	Name  string
-	SKUs  []string
-	State State
-	Since int64 // Unix ms of the shared clock, the same on all instances; 0 = it has not begun, or the clocks disagree
-}
-
-// Changes lists the last change of each sale.
-func (b *Schedule) Changes() []Change {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	all, at := []Change{}, b.Time(b.o.Now())
-	for _, s := range b.plan.Load().all {
-		one, said := Change{s.Name, s.SKUs, s.at(at, b.wrong.Load()).State, 0}, State(s.said.Load())
-		switch {
-		case one.State == Ended && said == Ended:
-			one.Since = s.saidAt
-		case one.State == Ended:
-			one.Since = s.ends / 1e6
-		case at >= s.starts && one.State == said: // on, or paused by an operator
-			one.Since = max(s.starts/1e6, s.saidAt)
-		}
-		all = append(all, one)
-	}
-	return all
 }
 
 // logTransitions notes which sales of p begin and end.

@@ -138,32 +138,3 @@ func TestSaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
 		}
 	}
 }
-
-// A change of a sale has the same time wherever it is read: that of the schedule, or of the operator who said it.
-func TestChanges_TellSinceWhenASaleStandsAsItDoes(t *testing.T) {
-	starts, ends := begins.UnixMilli(), begins.Add(2*time.Hour).UnixMilli()
-	for _, tt := range []struct {
-		at    time.Duration // after the start
-		said  []State       // by an operator, each a millisecond after the last one
-		state State
-		since int64
-	}{
-		{-time.Hour, nil, Waiting, 0},
-		{-time.Hour, []State{Paused}, Waiting, 0},
-		{time.Minute, nil, On, starts},
-		{time.Minute, []State{Paused}, Paused, starts + 60_000},
-		{time.Minute, []State{Paused, On}, On, starts + 60_001},
-		{time.Minute, []State{Ended}, Ended, starts + 60_000},
-		{3 * time.Hour, nil, Ended, ends},
-	} {
-		b, _ := still(t, begins.Add(tt.at), eleven())
-		for _, to := range tt.said {
-			if err := b.Set(t.Context(), "double-11", to); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := b.Changes()[0]; got.State != tt.state || got.Since != tt.since || got.Name != "double-11" {
-			t.Errorf("%v after the start, %v said: %+v, want %v since %d", tt.at, tt.said, got, tt.state, tt.since)
-		}
-	}
-}

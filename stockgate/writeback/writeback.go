@@ -1,14 +1,13 @@
 // Package writeback tells the shop's own keys of sales: the stock before the start, and the status when a sale opens, is
 // paused, is resumed and ends.
 //
-// It promises that stock is written before the start alone, and never over what is there; that each change of a sale is
-// written once, by whichever instance is first; and that an earlier change never overwrites a later one. A write that
-// fails is repeated. It decides about no request, and writes nothing but what Plan says.
+// It promises that stock is written before the start alone, at most once for each sale, whatever its hours become, and
+// never over what is there; and that the status follows the sale that is on. A write that fails is repeated. It decides
+// about no request, and writes nothing but what Plan says.
 package writeback
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"sluice/stockgate"
+	"sluice/stockgate/layout"
 	"sluice/stockgate/sale"
 )
 
@@ -36,28 +36,22 @@ type Writer struct {
 	done     sync.WaitGroup
 
 	// Of the goroutine alone, by SKU, or by sale and SKU.
-	statuses map[string]status    // the status that was written
-	filled   map[string]bool      // stock was written, or was there
-	retryAt  map[string]time.Time // a write that failed is not repeated before
-	logged   map[string]bool      // the log has its error
-}
-
-// status is whether a SKU is on sale, as of a time (Unix ms).
-type status struct {
-	open  bool
-	since int64
+	open    map[string]bool      // the status that was written; a SKU that is missing has none
+	marked  map[string]bool      // Redis knows that the stock was written, or was there
+	retryAt map[string]time.Time // a write that failed is not repeated before
+	logged  map[string]bool      // the log has its error
 }
 
 const (
 	lookEvery    = 250 * time.Millisecond
 	retryAfter   = 2 * time.Second
 	writeTimeout = time.Second
-	keepFilled   = 24 * time.Hour // behind the end of a sale: its lists are not filled again
+	keepMark     = 24 * time.Hour // behind the end of a sale: a sale of its name is not filled again
 )
 
 // New returns a Writer that follows schedule.
 func New(schedule *sale.Schedule, redis *stockgate.Redis, p Plan, log *slog.Logger) *Writer {
-	w := &Writer{schedule: schedule, redis: redis, log: log, statuses: map[string]status{}, filled: map[string]bool{},
+	w := &Writer{schedule: schedule, redis: redis, log: log, open: map[string]bool{}, marked: map[string]bool{},
 		retryAt: map[string]time.Time{}, logged: map[string]bool{}}
 	w.Use(p)
 	ctx, stop := context.WithCancel(context.Background())
@@ -89,42 +83,57 @@ func (w *Writer) run(ctx context.Context) {
 	}
 }
 
-// fill writes the stock of sales that have not begun, while the clocks agree.
+// fill writes the stock of sales that have not begun, while the clocks agree. Of the sales of a SKU it looks at the one
+// that is on or comes next. One that has begun is only marked: if it is postponed then, its stock is not written again.
 func (w *Writer) fill(ctx context.Context) {
 	plan := w.plan.Load()
 	if _, wrong := w.schedule.Skew(); wrong || len(plan.Stock) == 0 {
 		return
 	}
 	for _, s := range w.schedule.All() {
-		left := s.Starts.Sub(w.schedule.Wall())
-		if s.State != sale.Waiting || left <= writeTimeout { // a write that is late must not come after the start
+		if s.State == sale.Ended {
 			continue
 		}
-		id := fmt.Sprintf("%s %d", s.Name, s.Starts.Unix())
 		for _, sku := range slices.Sorted(maps.Keys(plan.Stock[s.Name])) {
-			units, name := int64(plan.Stock[s.Name][sku]), id+" "+sku
-			if w.filled[name] || !w.due(name) {
-				continue
-			}
-			filled := false
-			err := w.try(ctx, name, sku, func(ctx context.Context) (err error) {
-				filled, err = w.redis.Fill(ctx, sku, units, id, time.Until(s.Ends)+keepFilled)
-				return err
-			})
-			w.filled[name] = err == nil
-			if filled {
-				w.log.Info("sale: stock written into the shop's key", "sale", s.Name, "sku", sku, "units", units)
+			if name := s.Name + " " + sku; !w.marked[name] && w.due(name) && w.schedule.Sells(s.Name, sku) {
+				w.fillOne(ctx, &s, sku, int64(plan.Stock[s.Name][sku]), name)
 			}
 		}
 	}
 }
 
-// writeStatus writes the status of each SKU whose sale has changed.
+func (w *Writer) fillOne(ctx context.Context, s *sale.SaleStatus, sku string, units int64, name string) {
+	f := layout.Filling{Sale: s.Name, Ends: s.Ends, Units: units, Keep: time.Until(s.Ends) + keepMark,
+		// A write that is late must not come after the start.
+		Write: s.Starts.Sub(w.schedule.Wall()) > writeTimeout, Now: w.schedule.Wall()}
+	var done layout.Filled
+	err := w.try(ctx, name, sku, func(ctx context.Context) (err error) {
+		done, err = w.redis.Fill(ctx, sku, f)
+		return err
+	})
+	if err == nil && done == layout.Later {
+		w.retryAt[name] = time.Now().Add(retryAfter)
+		return
+	}
+	w.marked[name] = err == nil
+	switch {
+	case err != nil || !f.Write:
+	case done == layout.Written:
+		w.log.Info("sale: stock written into the shop's key", "sale", s.Name, "sku", sku, "units", units)
+	case done == layout.There:
+		w.log.Info("sale: the shop's key has stock already; it is left as it is", "sale", s.Name, "sku", sku)
+	case done == layout.Moved:
+		w.log.Warn("sale: its stock was written for other hours; it is not written again: give a new sale a new name",
+			"sale", s.Name, "sku", sku)
+	}
+}
+
+// writeStatus writes the status of each SKU whose sale has opened or closed.
 func (w *Writer) writeStatus(ctx context.Context) {
 	if !w.plan.Load().Status || !w.redis.HasStatus() {
 		return
 	}
-	all := w.schedule.Changes()
+	all := w.schedule.All()
 	if w.redis.SharesStatus() && len(all) > 1 {
 		if !w.logged[""] {
 			w.logged[""] = true
@@ -133,37 +142,29 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		return
 	}
-	now := map[string]status{}
+	skus := map[string]bool{} // whether each is on sale
 	for _, s := range all {
-		if s.Since == 0 {
-			continue
-		}
 		for _, sku := range s.SKUs {
-			one := status{s.State == sale.On, s.Since}
-			if was, ok := now[sku]; !ok || one.since > was.since || one.since == was.since && one.open {
-				now[sku] = one
-			}
+			p, ok := w.schedule.Phase([]byte(sku))
+			skus[sku] = ok && p.State == sale.On
 		}
 	}
-	for _, sku := range slices.Sorted(maps.Keys(now)) {
-		want, was := now[sku], w.statuses[sku]
-		if want == was || want.open == was.open && was.since > want.since || !w.due(sku) {
+	for _, sku := range slices.Sorted(maps.Keys(skus)) {
+		want := skus[sku]
+		if was, ok := w.open[sku]; ok && was == want || !w.due(sku) {
 			continue
-		}
-		if want.since <= was.since { // other hours came with a reload
-			want.since = w.schedule.Wall().UnixMilli()
 		}
 		written := false
 		err := w.try(ctx, sku, sku, func(ctx context.Context) (err error) {
-			written, err = w.redis.SetStatus(ctx, sku, want.open, want.since)
+			written, err = w.redis.SetStatus(ctx, sku, want)
 			return err
 		})
 		if err != nil {
 			continue
 		}
-		w.statuses[sku] = want
+		w.open[sku] = want
 		if written {
-			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want.open)
+			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
 		}
 	}
 }

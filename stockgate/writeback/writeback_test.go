@@ -1,0 +1,140 @@
+package writeback
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/redisconn"
+	"sluice/stockgate/sale"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// books are a shop with lists of goods and a status, and the schedule of its sales.
+type books struct {
+	*testing.T
+	server *redistest.Server
+	shop   *stockgate.Redis
+	plan   Plan
+}
+
+func openBooks(t *testing.T, plan Plan) *books {
+	l, err := layout.New(layout.Options{Type: layout.List, Key: "goods:$sku", StatusKey: "status:$sku",
+		StatusOpen: []string{"1"}, StatusClosed: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := redistest.Start(t)
+	r, err := stockgate.NewRedis(reach(s), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return &books{t, s, r, plan}
+}
+
+func reach(s *redistest.Server) redisconn.Options {
+	return redisconn.Options{Addresses: []string{s.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: 20, BreakerPause: 50 * time.Millisecond}
+}
+
+// run starts an instance with these sales.
+func (b *books) run(sales ...sale.Sale) (*sale.Schedule, *Writer) {
+	b.Helper()
+	start, way := time.Now(), reach(b.server)
+	board, err := sale.New(sale.Options{Redis: &way, Now: func() int64 { return int64(time.Since(start)) }}, sales)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(board.Close)
+	w := New(board, b.shop, b.plan, slog.New(slog.DiscardHandler))
+	b.Cleanup(w.Close)
+	return board, w
+}
+
+func (b *books) status() string { return b.server.Client.Get(b.Context(), "status:x").Val() }
+func (b *books) units() int64   { return b.server.Client.LLen(b.Context(), "goods:x").Val() }
+
+func (b *books) soon(what string, is func() bool) {
+	b.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("waited in vain until %s: status %q, %d units", what, b.status(), b.units())
+		}
+	}
+}
+
+// looks waits until the writer has looked a few times more.
+func looks() { time.Sleep(3 * lookEvery) }
+
+func selling(name string, starts, ends time.Duration) sale.Sale {
+	now := time.Now().Truncate(time.Second)
+	return sale.Sale{Name: name, SKUs: []string{"x"}, Starts: now.Add(starts), Ends: now.Add(ends)}
+}
+
+const day = 24 * time.Hour
+
+func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
+	b := openBooks(t, Plan{Status: true})
+	today, tomorrow := selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)
+	board, w := b.run(today, tomorrow)
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	if err := board.Set(t.Context(), "tomorrow", sale.Ended); err != nil {
+		t.Fatal(err)
+	}
+	if looks(); b.status() != "1" {
+		t.Errorf("a sale of tomorrow is cancelled, and the status is %q", b.status())
+	}
+	w.Close()
+	_, w = b.run(selling("today", -time.Hour, -time.Minute))
+	b.soon("it is over", func() bool { return b.status() == "0" })
+	w.Close()
+	board, _ = b.run(today) // it is extended, by a restart
+	b.soon("it is on sale again", func() bool { return b.status() == "1" })
+	board.Use([]sale.Sale{selling("today", time.Hour, 2*time.Hour)})
+	b.soon("it is postponed", func() bool { return b.status() == "0" })
+}
+
+func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
+	b := openBooks(t, Plan{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
+	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
+	b.soon("it is filled", func() bool { return b.units() == 5 })
+	b.server.Client.Del(t.Context(), "goods:x") // all are sold
+	board.Use([]sale.Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)})
+	looks()
+	board.Use([]sale.Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)})
+	looks()
+	w.Close()
+	b.run(selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour))
+	if looks(); b.units() != 0 {
+		t.Errorf("%d units were written again", b.units())
+	}
+}
+
+func TestStock_OfASaleThatHasBegunIsNeverWritten(t *testing.T) {
+	b := openBooks(t, Plan{Stock: map[string]map[string]int{"today": {"x": 5}}})
+	board, _ := b.run(selling("today", -time.Hour, time.Hour)) // the shop's list is sold out already
+	b.soon("it is marked", func() bool {
+		return len(b.server.Client.Keys(t.Context(), "*:filled:x").Val()) == 1
+	})
+	board.Use([]sale.Sale{selling("today", time.Hour, 2*time.Hour)})
+	if looks(); b.units() != 0 {
+		t.Errorf("%d units of a sale that was postponed", b.units())
+	}
+}
+
+func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
+	b := openBooks(t, Plan{})
+	early := selling("today", time.Hour, 2*time.Hour)
+	early.Pass = true
+	board, w := b.run(early)
+	if err := board.Set(t.Context(), "today", sale.Paused); err != nil {
+		t.Fatal(err)
+	}
+	w.Use(Plan{Stock: map[string]map[string]int{"today": {"x": 5}}})
+	b.soon("it is filled", func() bool { return b.units() == 5 })
+}
