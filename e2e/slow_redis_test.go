@@ -102,16 +102,15 @@ func TestSlowRedis_DelaysOrdersAloneAndNotForLong(t *testing.T) {
 }
 
 const (
-	pagesEvery   = 3200 * time.Microsecond // of each connection; 10,000 in four turns
-	pageConns    = 4
-	controlEvery = 20 * time.Millisecond
-	phase        = 2 * time.Second
-	ordersEvery  = 20 * time.Millisecond
-	timeout      = 100 * time.Millisecond // stock.redis.timeout, as it is by default
+	pagesEvery  = 3200 * time.Microsecond // of each connection; 5,000 in four turns, and as many of the control
+	pageConns   = 2
+	phase       = 2 * time.Second
+	ordersEvery = 20 * time.Millisecond
+	timeout     = 100 * time.Millisecond // stock.redis.timeout, as it is by default
 )
 
-// feel lets Redis be quick, slow, quick, slow …, so that what else the machine does is in both. While it is slow, a gate
-// that needs no Redis is asked for a few pages: where that one is late too, it is the machine.
+// of each connection; 5,000 in four turns
+// that needs no Redis is asked for as many pages: where that one is late too, it is the machine.
 func feel(t *testing.T, f felt, turns int) {
 	r := redistest.Start(t)
 	s := slow(t, r.Addr)
@@ -126,23 +125,27 @@ func feel(t *testing.T, f felt, turns int) {
 	}
 	control := felts["no-stock"].open(t, r, s.addr)
 	var all [2]paced
-	aside := paced{front: control.front, every: controlEvery, conns: 1}
+	aside := paced{front: control.front, every: pagesEvery, conns: pageConns}
+	// pages asks both gates at the same time.
+	pages := func(to *paced) (own, beside spread) {
+		var both sync.WaitGroup
+		aside.took = nil
+		both.Go(func() { aside.during(t, phase) })
+		own = g.pages(t, to)
+		both.Wait()
+		return own, aside.spread()
+	}
 	var ratios [3][]float64
 	shares := [...]float64{0.5, 0.99, 0.999}
 	for turn := range turns {
 		s.late.Store(0)
 		again := soon(t, "orders pass", last(200))
-		before := g.pages(t, &all[0])
+		before, _ := pages(&all[0])
 		s.late.Store(int64(3 * time.Second))
 		soon(t, "orders are rejected", last(503))
 		o.listen(true)
 		opened := r.Number("stats", "total_connections_received:")
-		var both sync.WaitGroup
-		aside.took = nil
-		both.Go(func() { aside.during(t, phase) })
-		during := g.pages(t, &all[1])
-		both.Wait()
-		beside := aside.spread()
+		during, beside := pages(&all[1])
 		opened = r.Number("stats", "total_connections_received:") - opened
 		o.listen(false)
 		if late := during.at(0.99); late >= timeout && before.at(0.99) < timeout/2 && beside.at(0.99) < timeout/2 {
