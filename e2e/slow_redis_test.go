@@ -109,8 +109,8 @@ const (
 	timeout     = 100 * time.Millisecond // stock.redis.timeout, as it is by default
 )
 
-// of each connection; 5,000 in four turns
-// that needs no Redis is asked for as many pages: where that one is late too, it is the machine.
+// feel lets Redis be quick, slow, quick, slow …, so that what else the machine does is in both. A gate that needs no
+// Redis is asked for as many pages: where that one is late too, it is the machine.
 func feel(t *testing.T, f felt, turns int) {
 	r := redistest.Start(t)
 	s := slow(t, r.Addr)
