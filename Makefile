@@ -16,7 +16,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
+.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -112,6 +112,12 @@ ORDERS ?= 200000
 chaos-settle: ## ORDERS (2000, 200000) on PostgreSQL, MariaDB and SQLite each, while settlers and database are killed
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
 	SLUICE_SETTLE_ORDERS=$(ORDERS) $(GO) test -count=1 -timeout 2h -v -run 'BalancesAfterCrashes' ./e2e
+
+BACKLOG ?= 600000
+
+bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, memory and lag on each database, with BACKLOG orders, in 5 minutes
+	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
+	SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 200 with real processes, in 50 minutes
 	@sh tools/need redis-server

@@ -14,12 +14,11 @@ import (
 type Entry struct {
 	Position
 	Numbers
-	Fingerprint Fingerprint
-	At          int64 // Unix ms; 0 = not known
-	Born        int64 // the ledger was archived, and begins anew with this epoch; 0 = it goes on
-	Records     []Record
-	Fault       error    // the entry cannot be read; Position is right anyway
-	fields      []string // names and values
+	At      int64 // Unix ms; 0 = not known
+	Born    int64 // the ledger was archived, and begins anew with this epoch; 0 = it goes on
+	Records []Record
+	Fault   error    // the entry cannot be read; Position is right anyway
+	fields  []string // names and values
 }
 
 // decodeEntry reads an entry of the reply to XRANGE: an id, and a list of names and values.
@@ -39,7 +38,7 @@ func decodeEntry(reply any) (Entry, error) {
 	for i, f := range fields {
 		words[i], _ = f.(string)
 	}
-	e.Fingerprint, e.fields = fingerprint(id, words), words
+	e.fields = words
 	if e.Fault = e.decode(words); e.Fault != nil {
 		e.Records = nil
 	}
@@ -126,20 +125,19 @@ func parsePosition(id string) (Position, error) {
 	return Position{e, v}, errors.Join(err1, err2)
 }
 
-// fingerprint is made of the id and of all words with their lengths.
-func fingerprint(id string, words []string) (f Fingerprint) {
-	h := sha256.New()
-	var size [4]byte
-	write := func(word string) {
-		binary.BigEndian.PutUint32(size[:], uint32(len(word)))
-		h.Write(size[:])
-		h.Write([]byte(word))
+// Fingerprint is made of the id and of all fields with their lengths. Of a batch only the first and the last entry need
+// it, so it is not kept.
+func (e *Entry) Fingerprint() (f Fingerprint) {
+	var text []byte
+	add := func(word string) {
+		text = append(binary.BigEndian.AppendUint32(text, uint32(len(word))), word...)
 	}
-	write(id)
-	for _, word := range words {
-		write(word)
+	add(e.Position.String())
+	for _, word := range e.fields {
+		add(word)
 	}
-	copy(f[:], h.Sum(nil))
+	sum := sha256.Sum256(text)
+	copy(f[:], sum[:])
 	return f
 }
 

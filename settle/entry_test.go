@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 	"testing"
@@ -47,4 +48,12 @@ func FuzzDecodeEntry(f *testing.F) {
 			t.Errorf("parked %q is read as %q, %v", conflict.Entry, words, err)
 		}
 	})
+}
+
+// Databases keep fingerprints: another version of Sluice must find the same.
+func TestFingerprint_StaysTheSame(t *testing.T) {
+	e, err := decodeEntry([]any{"1789000000-7", []any{"total", "10", "state", "on"}})
+	if f := e.Fingerprint(); err != nil || hex.EncodeToString(f[:]) != "41cffa14177345e7" {
+		t.Errorf("%x, %v", f, err)
+	}
 }

@@ -25,7 +25,7 @@ func follow(cursor *Cursor, entries []Entry) ([]Entry, finding) {
 		return nil, unread
 	}
 	switch first := entries[0]; {
-	case first.Position == cursor.Position && first.Fingerprint != cursor.Fingerprint:
+	case first.Position == cursor.Position && first.Fingerprint() != cursor.Fingerprint:
 		return nil, changed
 	case first.Position == cursor.Position:
 		entries = entries[1:]
@@ -75,7 +75,7 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 	}
 	last := entries[used-1]
 	b.Entries, b.Records = entries[:used], fold(entries[:used])
-	b.To.Born, b.To.Position, b.To.Fingerprint = born, last.Position, last.Fingerprint
+	b.To.Born, b.To.Position, b.To.Fingerprint = born, last.Position, last.Fingerprint()
 	if last.Fault == nil {
 		b.To.Numbers = last.Numbers
 	} else {

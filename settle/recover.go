@@ -118,7 +118,7 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 		records[serial] = r
 	}
 	b := Batch{SKU: p.sku, From: p.cursor, Whole: true, Records: sorted(records)}
-	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint}
+	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint()}
 	o, err := s.db.Settle(ctx, b)
 	if err != nil {
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)
