@@ -45,6 +45,7 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("stock.reserve.secret_file", c.Stock.Reserve.SecretFile)
 	add("settle.password_file", c.Settle.PasswordFile)
 	add("settle.webhook.key_file", c.Settle.Webhook.KeyFile)
+	add("settle.jobs.key_file", c.Settle.Jobs.KeyFile)
 	add("admin.token_file", c.Admin.TokenFile)
 	add("admin.viewer_token_file", c.Admin.ViewerTokenFile)
 	if c.Auth.JWTAlgorithm == "HS256" { // other algorithms have a public key here

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,7 @@ type Settle struct {
 	Paid         SettlePaid  `toml:"paid"`
 
 	Webhook SettleWebhook `toml:"webhook"`
+	Jobs    SettleJobs    `toml:"jobs"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -47,9 +49,24 @@ type SettleWebhook struct {
 	Timeout time.Duration `toml:"timeout"`              // 100ms to 1m
 }
 
+// SettleJobs are jobs of River, which PostgreSQL keeps.
+type SettleJobs struct {
+	Kinds   []string      `toml:"kinds"` // of JobKinds; empty = no jobs
+	Queue   string        `toml:"queue"`
+	URL     string        `toml:"url"` // of sluice settle work; "" = the shop's own workers work the jobs
+	KeyFile string        `toml:"key_file"`
+	Key     Secret        // what KeyFile holds
+	Workers int           `toml:"workers" unit:"jobs"` // 1 to 1000
+	Timeout time.Duration `toml:"timeout"`             // 100ms to 10m
+}
+
+// JobKinds are the changes of an order that a job can follow.
+var JobKinds = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
+
 func defaultSettle() Settle {
 	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
-		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second}}
+		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
+		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -79,6 +96,7 @@ func (c *Config) checkSettle(r *report) {
 		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	s.checkWebhook(r)
+	s.checkJobs(r)
 	if s.Database == "" {
 		return
 	}
@@ -92,15 +110,19 @@ func (c *Config) checkSettle(r *report) {
 }
 
 func (s *Settle) checkWebhook(r *report) {
-	const key = "settle.webhook.url"
 	w := &s.Webhook
 	between(r, "settle.webhook.batch", w.Batch, 1, 1000)
 	between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
 	if w.URL == "" {
 		return
 	}
-	u, err := url.Parse(w.URL)
-	switch {
+	s.checkReceiver(r, "settle.webhook.", w.URL, w.KeyFile)
+}
+
+// checkReceiver checks the URL and the key of what gets signed requests.
+func (s *Settle) checkReceiver(r *report, of, text, keyFile string) {
+	u, err := url.Parse(text)
+	switch key := of + "url"; {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "":
 		r.fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
 	case u.User != nil:
@@ -108,10 +130,34 @@ func (s *Settle) checkWebhook(r *report) {
 	case s.Database == "":
 		r.fail(key, "needs a database, which keeps how far it is; write settle.database")
 	}
-	if w.KeyFile == "" {
-		r.fail("settle.webhook.key_file", "is empty; write the file of the key that signs each request")
+	if keyFile == "" {
+		r.fail(of+"key_file", "is empty; write the file of the key that signs each request")
 	}
 }
+
+func (s *Settle) checkJobs(r *report) {
+	j := &s.Jobs
+	between(r, "settle.jobs.workers", j.Workers, 1, 1000)
+	between(r, "settle.jobs.timeout", j.Timeout, 100*time.Millisecond, 10*time.Minute)
+	for _, kind := range j.Kinds {
+		if !slices.Contains(JobKinds, kind) {
+			r.fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(JobKinds, ", "))
+		}
+	}
+	if !queueNames.MatchString(j.Queue) || len(j.Queue) > 64 {
+		r.fail("settle.jobs.queue", "%q is not a name of a queue; write letters, digits, _ and -, at most 64", j.Queue)
+	}
+	if len(j.Kinds) > 0 && !strings.HasPrefix(s.Database, "postgres") {
+		r.fail("settle.jobs.kinds", "needs PostgreSQL, which keeps the jobs, but settle.database is %q; with another database "+
+			"use [settle.webhook]", s.Database)
+	}
+	if j.URL != "" {
+		s.checkReceiver(r, "settle.jobs.", j.URL, j.KeyFile)
+	}
+}
+
+// queueNames are names that River takes.
+var queueNames = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
 
 func (s *Settle) checkDatabase(r *report) {
 	const key = "settle.database"
@@ -139,6 +185,7 @@ func (s *Settle) checkDatabase(r *report) {
 func (s *Settle) read(r *report, folder string) {
 	s.Password = r.secret("settle.password_file", folder, s.PasswordFile)
 	s.Webhook.Key = r.longSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile)
+	s.Jobs.Key = r.longSecret("settle.jobs.key_file", folder, s.Jobs.KeyFile)
 	s.URL = s.Database
 	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
 		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))

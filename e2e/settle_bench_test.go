@@ -112,7 +112,8 @@ func (b *settleBench) singles(connections int) float64 {
 		deduct = strings.Replace(deduct, "?", "$1", 1)
 	}
 	for _, statement := range []string{
-		"CREATE TABLE IF NOT EXISTS one_order (sku varchar(64) NOT NULL, serial varchar(64) NOT NULL, PRIMARY KEY (sku, serial))",
+		"CREATE TABLE IF NOT EXISTS one_order (sku varchar(64) NOT NULL, serial varchar(64) NOT NULL, " +
+			"PRIMARY KEY (sku, serial))",
 		"CREATE TABLE IF NOT EXISTS one_stock (sku varchar(64) PRIMARY KEY, num bigint NOT NULL)",
 		"DELETE FROM one_stock", "INSERT INTO one_stock VALUES ('hot', 100000000)",
 	} {
@@ -203,7 +204,8 @@ func (b *settleBench) backlog(what string, skus []string, orders, call int) floa
 	begin = time.Now()
 	s := settler(b.T, b.url, redisAt(b.redis))
 	memory := 0
-	for want := float64(2 * orders / call); s.metric("sluice_settler_entries_total") < want; time.Sleep(100 * time.Millisecond) {
+	for s.metric("sluice_settler_entries_total") < float64(2*orders/call) {
+		time.Sleep(100 * time.Millisecond)
 		memory = max(memory, b.memory(s))
 		if time.Since(begin) > time.Hour {
 			b.Fatal("the backlog is not settled within an hour")
@@ -213,8 +215,8 @@ func (b *settleBench) backlog(what string, skus []string, orders, call int) floa
 	memory = max(memory, b.memory(s))
 	cpu := stopped(s)
 	speed := float64(orders) / took.Seconds()
-	b.Logf("%s: %d orders, sold in %.1f s, drained in %.1f s: %.0f orders/s; settler %.1f µs CPU an order, PSS at most %.1f MiB",
-		what, orders, sold.Seconds(), took.Seconds(), speed, cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
+	b.Logf("%s: %d orders, sold in %.1f s, drained in %.1f s: %.0f orders/s; settler %.1f µs CPU an order, "+
+		"PSS at most %.1f MiB", what, orders, sold.Seconds(), took.Seconds(), speed, cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
 	return speed
 }
 
@@ -269,8 +271,8 @@ func (b *settleBench) lag() {
 	h := b.histogram(s)
 	transactions, memory := s.metric("sluice_settler_transactions_total"), b.memory(s)
 	cpu := stopped(s)
-	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an order, PSS %.1f MiB",
-		orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99), transactions,
+	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an order, "+
+		"PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99), transactions,
 		cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
 }
 

@@ -24,8 +24,8 @@ func newSettlement() *cobra.Command {
 	cmd := parent("settle", "Book what the ledgers have decided in a database.")
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
-		newSettleRun(&file), newSettleMigrate(&file), newSettleStatus(&file), newSettleVerify(&file), newSettleReport(&file),
-		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
+		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
+		newSettleVerify(&file), newSettleReport(&file), newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
 	return cmd
 }
 
@@ -50,6 +50,22 @@ func newSettleRun(file *string) *cobra.Command {
 	}
 }
 
+func newSettleWork(file *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "work", Short: "Send the jobs of settled orders to a webhook until it is stopped. Any number of them may run.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer cancel()
+			c, err := config.Load(*file, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			return settler.Work(ctx, c, app.NewLog(c.Log, os.Stderr))
+		},
+	}
+}
+
 func newSettleMigrate(file *string) *cobra.Command {
 	var printOnly bool
 	cmd := &cobra.Command{
@@ -59,17 +75,12 @@ func newSettleMigrate(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := settler.OpenStore(c)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
 			if printOnly {
-				text, err := store.Statements()
+				text, err := settler.Statements(c)
 				fmt.Fprint(cmd.OutOrStdout(), text)
 				return err
 			}
-			applied, err := store.Migrate(cmd.Context())
+			applied, err := settler.Migrate(cmd.Context(), c)
 			for _, name := range applied {
 				fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
 			}

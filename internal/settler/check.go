@@ -52,6 +52,10 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 			c.Settle.Database, err)
 		return nil
 	}
+	if err := checkJobs(ctx, c); err != nil {
+		o.Fail("settle", "%s: %v", c.Settle.Database, err)
+		return nil
+	}
 	missing := store.CheckRights(ctx)
 	for _, what := range missing {
 		o.Fail("settle", "the account may not do what a settler does: %s; grant it SELECT, INSERT, UPDATE and DELETE", what)

@@ -50,7 +50,7 @@ func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, 
 		}
 	}
 	running.Go(func() { watch.Run(ctx) })
-	if err := s.waitForSchema(ctx, log); err != nil {
+	if err := s.waitForSchema(ctx, c, log); err != nil {
 		return nil // stopped while it waited
 	}
 	log.Info("settle: ready", "version", version, "database", c.Settle.Database)
@@ -92,14 +92,14 @@ func buildInfo(version string) prometheus.Collector {
 
 // waitForSchema waits until the database can be reached and has the tables of this version: an operator may migrate it
 // while settlers wait. The tables of SQLite are made.
-func (s *Settlement) waitForSchema(ctx context.Context, log *slog.Logger) error {
+func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	const again = 2 * time.Second
 	for said := ""; ; {
 		var err error
 		if s.Store.Embedded() {
 			_, err = s.Store.Migrate(ctx)
 		} else {
-			err = s.Store.CheckSchema(ctx)
+			err = errors.Join(s.Store.CheckSchema(ctx), checkJobs(ctx, c))
 		}
 		if err == nil {
 			return nil

@@ -34,9 +34,13 @@ func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 		return nil, c.Errorf("settle.database",
 			`is "": name a database, like "postgres://sluice@db/shop" or "sqlite:settle.db"`)
 	}
+	inserted, err := jobsOf(s.Jobs)
+	if err != nil {
+		return nil, err
+	}
 	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
 		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
-	}, Webhook: s.Webhook.URL != ""})
+	}, Webhook: s.Webhook.URL != "", Jobs: inserted})
 	if err != nil {
 		return nil, c.Errorf("settle.database", "%v", err)
 	}

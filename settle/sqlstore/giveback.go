@@ -33,7 +33,7 @@ func (s *Store) Due(ctx context.Context, n int) (due []settle.Giveback, err erro
 // GiveBack implements settle.Givebacks. The row of the order keeps its version: the ledger's own change, which comes
 // later, is newer and changes nothing.
 func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.Known, err error) {
-	err = s.transaction(ctx, func(tx *sql.Tx) error {
+	err = s.transactionOn(ctx, func(tx *sql.Tx, conn *sql.Conn) error {
 		c, err := s.lock(ctx, tx, g.SKU)
 		if errors.Is(err, sql.ErrNoRows) {
 			_, found, err := s.cursor(ctx, tx, g.SKU)
@@ -60,7 +60,10 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 			known = settle.KnownEarlier
 		}
 		if r.Status == 'C' {
-			return s.refund(ctx, tx, &b, r)
+			if err := s.refund(ctx, tx, &b, r); err != nil {
+				return err
+			}
+			return s.insertRefund(ctx, conn, g.SKU, r.Record)
 		}
 		return nil
 	})
@@ -73,9 +76,11 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 	r.Serial = serial
 	var status string
 	for _, of := range []string{"born = ?", "born < ? ORDER BY born DESC LIMIT 1"} {
-		err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity, taken, born FROM sluice_order "+
+		var buyer []byte
+		err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity, taken, born, buyer, epoch, ver, at FROM sluice_order "+
 			"WHERE sku = ? AND serial = ? AND "+of), stored(b.SKU), stored(serial), b.To.Born).
-			Scan(&status, &r.Quantity, &r.taken, &r.born)
+			Scan(&status, &r.Quantity, &r.taken, &r.born, &buyer, &r.Epoch, &r.Ver, &r.At)
+		r.User = string(buyer)
 		if !errors.Is(err, sql.ErrNoRows) {
 			break
 		}
@@ -112,6 +117,15 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 		return fmt.Errorf("refund the order: %w", err)
 	}
 	return s.move(ctx, tx, b, o.Cursor.Deducted, 0)
+}
+
+// insertRefund inserts the job of an order that is refunded by the database first. It has the version of the change
+// before: the ledger's own one comes later.
+func (s *Store) insertRefund(ctx context.Context, conn *sql.Conn, sku string, r settle.Record) error {
+	if r.Status = 'R'; s.jobs == nil || !s.jobs.Wants(r.Status) {
+		return nil
+	}
+	return s.insertJobs(ctx, conn, sku, []settle.Record{r}, nil)
 }
 
 // returnEarlier returns what an order of an earlier ledger has taken. Sluice's own table and the cursor count the units

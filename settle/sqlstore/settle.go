@@ -55,9 +55,13 @@ func causeOf(b *settle.Batch) string {
 
 // settle is one transaction. The cursor's row is locked first and moved last.
 func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.Outcome, err error) {
-	err = s.transaction(ctx, func(tx *sql.Tx) error {
+	err = s.transactionOn(ctx, func(tx *sql.Tx, conn *sql.Conn) error {
 		o = settle.Outcome{Cursor: b.To}
 		if err := s.claim(ctx, tx, &b); err != nil {
+			return err
+		}
+		changes, err := s.changesOf(ctx, tx, &b)
+		if err != nil {
 			return err
 		}
 		w, err := s.write(ctx, tx, &b, e)
@@ -75,6 +79,9 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		}
 		o.Cursor.Deducted += w.inherited
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted, 0); err != nil {
+			return err
+		}
+		if err := s.insertJobs(ctx, conn, b.SKU, changes, w.parked); err != nil {
 			return err
 		}
 		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))

@@ -24,7 +24,8 @@ type Options struct {
 	URL      string
 	Password string // "" = that of the URL
 	Stock    Stock
-	Webhook  bool // there is a webhook: nothing counts as settled before it has a cursor
+	Webhook  bool  // there is a webhook: nothing counts as settled before it has a cursor
+	Jobs     *Jobs // nil = none; PostgreSQL alone
 }
 
 // Stock is the table of the shop that has the units left. The zero value is Sluice's own, sluice_stock.
@@ -43,6 +44,7 @@ type Store struct {
 	stock   Stock
 	target  string // whose cursors and conflicts these are
 	webhook bool
+	jobs    *Jobs
 }
 
 // dialect is what differs between databases.
@@ -71,7 +73,7 @@ func Open(o Options) (*Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", o.URL)
 	}
-	s := &Store{stock: o.Stock, target: settle.OrdersTarget, webhook: o.Webhook}
+	s := &Store{stock: o.Stock, target: settle.OrdersTarget, webhook: o.Webhook, jobs: o.Jobs}
 	var err error
 	switch scheme {
 	case "postgres", "postgresql":
@@ -82,6 +84,10 @@ func Open(o Options) (*Store, error) {
 		s.db, s.d, err = openSQLite(rest)
 	default:
 		err = fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", scheme+":")
+	}
+	if err == nil && s.jobs != nil && s.d.name != "postgres" {
+		_ = s.db.Close()
+		err = errJobs
 	}
 	if err != nil {
 		return nil, err
@@ -229,11 +235,21 @@ func (s *Store) repeat(ctx context.Context, tx *sql.Tx, c settle.Conflict) error
 // transaction commits what f does. f must not use s.db: it would wait for a second connection while it has one. An
 // error of the database that the data has caused wraps settle.ErrData.
 func (s *Store) transaction(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, s.d.options)
+	return s.transactionOn(ctx, func(tx *sql.Tx, _ *sql.Conn) error { return f(tx) })
+}
+
+// transactionOn is transaction that shows f the connection too.
+func (s *Store) transactionOn(ctx context.Context, f func(*sql.Tx, *sql.Conn) error) error {
+	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	if err = f(tx); err == nil {
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, s.d.options)
+	if err != nil {
+		return err
+	}
+	if err = f(tx, conn); err == nil {
 		err = tx.Commit()
 	} else {
 		_ = tx.Rollback() // the cause is the error that counts

@@ -8,13 +8,9 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,13 +21,9 @@ import (
 )
 
 const (
-	maxResponse   = 4 << 10
-	minWait       = time.Second     // after the first fault of a SKU
-	maxWait       = 5 * time.Minute // between two tries
-	maxRetryAfter = time.Hour
-	leaseMargin   = 5 * time.Second // beyond a request's time, for the database
-
-	signatureHeader = "Sluice-Webhook-Signature"
+	minWait     = time.Second     // after the first fault of a SKU
+	maxWait     = 5 * time.Minute // between two tries
+	leaseMargin = 5 * time.Second // beyond a request's time, for the database
 )
 
 // Options configure a Target.
@@ -46,7 +38,7 @@ type Options struct {
 type Target struct {
 	o        Options
 	store    *sqlstore.Store
-	client   *http.Client
+	poster   *Poster
 	requests *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -58,14 +50,7 @@ type Target struct {
 func New(store *sqlstore.Store, o Options) *Target {
 	return &Target{
 		o: o, store: store.For(settle.WebhookTarget), faults: make(map[string]int),
-		client: &http.Client{
-			Timeout:       o.Timeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
-				TLSHandshakeTimeout: o.Timeout,
-			},
-		},
+		poster: NewPoster(o.URL, o.Key, o.Timeout),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_settler_webhook_requests_total",
 			Help: "Requests to the webhook: 2xx, 3xx, 4xx, 5xx, or error without a response.",
@@ -130,7 +115,9 @@ func (t *Target) send(ctx context.Context, b settle.Batch, all [][]byte) (lease 
 		if err != nil {
 			return lease, err
 		}
-		if after, err := t.post(ctx, text); err != nil {
+		class, after, err := t.poster.Post(ctx, text)
+		t.requests.WithLabelValues(class).Inc()
+		if err != nil {
 			return lease, &settle.PostponedError{
 				Wait: t.fail(b.SKU, after), Err: fmt.Errorf("send to the webhook: %w", err),
 			}
@@ -148,42 +135,6 @@ func (t *Target) unhurried(ctx context.Context, change func(context.Context) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseMargin)
 	defer cancel()
 	return change(ctx)
-}
-
-// post sends one request. Every response but a 2xx is an error; after is what its Retry-After says.
-func (t *Target) post(ctx context.Context, text []byte) (after time.Duration, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.o.URL, bytes.NewReader(text))
-	if err != nil {
-		return 0, err
-	}
-	now := time.Now()
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "sluice")
-	r.Header.Set(signatureHeader, signature(t.o.Key, text, now))
-	response, err := t.client.Do(r)
-	if err != nil {
-		t.requests.WithLabelValues("error").Inc()
-		return 0, err
-	}
-	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, maxResponse) // what it says changes nothing; the connection is kept
-	t.requests.WithLabelValues(strconv.Itoa(response.StatusCode/100) + "xx").Inc()
-	if response.StatusCode/100 == 2 {
-		return 0, nil
-	}
-	return retryAfter(response.Header.Get("Retry-After"), now), fmt.Errorf("it responds %s", response.Status)
-}
-
-// retryAfter reads seconds or a date: RFC 9110, section 10.2.3.
-func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.Duration(min(max(seconds, 0), int64(maxRetryAfter/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // fail returns how long the SKU waits after another fault: 1 s, 2 s, 4 s ... 5 min, or longer if the receiver wants it.

@@ -1,0 +1,84 @@
+package settler
+
+import (
+	"context"
+	"log/slog"
+
+	"sluice/config"
+	"sluice/settle/jobs"
+	"sluice/settle/sqlstore"
+)
+
+// jobsOf is what inserts the configured jobs; nil = none.
+func jobsOf(j config.SettleJobs) (*sqlstore.Jobs, error) {
+	if len(j.Kinds) == 0 {
+		return nil, nil
+	}
+	return jobs.New(j.Kinds, j.Queue, slog.New(slog.DiscardHandler))
+}
+
+// Migrate creates or changes the tables: those of Sluice, and River's where there are jobs. It returns the names of
+// what it has applied.
+func Migrate(ctx context.Context, c *config.Config) (applied []string, err error) {
+	store, err := OpenStore(c)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	if applied, err = store.Migrate(ctx); err != nil || len(c.Settle.Jobs.Kinds) == 0 {
+		return applied, err
+	}
+	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	if err != nil {
+		return applied, err
+	}
+	defer pool.Close()
+	more, err := jobs.Migrate(ctx, pool)
+	return append(applied, more...), err
+}
+
+// Statements is the SQL by which Migrate makes the tables in an empty database.
+func Statements(c *config.Config) (string, error) {
+	store, err := OpenStore(c)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	text, err := store.Statements()
+	if err != nil || len(c.Settle.Jobs.Kinds) == 0 {
+		return text, err
+	}
+	more, err := jobs.Statements()
+	return text + more, err
+}
+
+// Work works jobs by the configured webhook until ctx ends.
+func Work(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	j := c.Settle.Jobs
+	switch {
+	case len(j.Kinds) == 0:
+		return c.Errorf("settle.jobs.kinds", `is []: name what jobs follow, like ["order.confirmed"], on PostgreSQL`)
+	case j.URL == "":
+		return c.Errorf("settle.jobs.url", `is "": name what gets the jobs, or work them by River in a program of your own`)
+	}
+	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	if err != nil {
+		return c.Errorf("settle.database", "%v", err)
+	}
+	defer pool.Close()
+	return jobs.Work(ctx, pool, jobs.Options{Queue: j.Queue, Workers: j.Workers, URL: j.URL, Key: []byte(j.Key),
+		Timeout: j.Timeout, Log: log})
+}
+
+// checkJobs reports an error where the tables of the jobs are not those of this version.
+func checkJobs(ctx context.Context, c *config.Config) error {
+	if len(c.Settle.Jobs.Kinds) == 0 {
+		return nil
+	}
+	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return jobs.Check(ctx, pool)
+}

@@ -1,0 +1,93 @@
+// Package jobs makes jobs of River of the changes of orders, and works them by a webhook.
+//
+// It promises that a job is inserted in the transaction that settles the change, so that the job is there exactly where
+// the change is. A job is worked at least once: it is tried again until the webhook answers with 2xx, or River gives
+// up.
+//
+// It does not decide which changes are settled, and keeps no queue of its own: the tables and their upkeep are River's.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+)
+
+// insertAtOnce bounds the memory that one statement needs.
+const insertAtOnce = 1000
+
+// words are the statuses as kinds and arguments name them.
+var words = map[byte]string{'H': "reserved", 'C': "confirmed", 'X': "released", 'R': "refunded"}
+
+const prefix = "order." // of every kind
+
+// Args are the arguments of a job: the order as the change has left it. A SKU, a serial or a user that is not valid
+// UTF-8 is \x and hexadecimal.
+type Args struct {
+	SKU      string `json:"sku"`
+	Serial   string `json:"serial"`
+	Status   string `json:"status"`
+	Quantity int64  `json:"quantity"`
+	User     string `json:"user"`
+	Time     int64  `json:"time"` // Unix ms; 0 = not known
+	Epoch    int64  `json:"epoch"`
+	Version  int64  `json:"version"`
+}
+
+// Kind implements river.JobArgs.
+func (a Args) Kind() string { return prefix + a.Status }
+
+// New returns what inserts the jobs of kinds, such as order.confirmed, into a queue of River.
+func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error) {
+	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	options := &river.InsertOpts{Queue: queue}
+	return &sqlstore.Jobs{
+		Wants: func(status byte) bool { return slices.Contains(kinds, prefix+words[status]) },
+		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, changes []settle.Record) error {
+			for some := range slices.Chunk(changes, insertAtOnce) {
+				params := make([]river.InsertManyParams, len(some))
+				for i, r := range some {
+					params[i] = river.InsertManyParams{Args: argsOf(sku, r), InsertOpts: options}
+				}
+				if _, err := client.InsertManyFastTx(ctx, begun{conn}, params); err != nil {
+					return fmt.Errorf("insert jobs of %q: %w", sku, err)
+				}
+			}
+			return nil
+		},
+	}, nil
+}
+
+func argsOf(sku string, r settle.Record) Args {
+	return Args{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: words[r.Status], Quantity: r.Quantity,
+		User: sqlstore.Text(r.User), Time: r.At, Epoch: r.Epoch, Version: r.Ver}
+}
+
+// connection is embedded by this name, since pgx.Tx has a method Conn.
+type connection = pgx.Conn
+
+// begun is a connection on which database/sql has begun a transaction, which it also ends.
+type begun struct{ *connection }
+
+// Commit implements pgx.Tx.
+func (begun) Commit(context.Context) error { return pgx.ErrTxClosed }
+
+// Rollback implements pgx.Tx.
+func (begun) Rollback(context.Context) error { return pgx.ErrTxClosed }
+
+// LargeObjects implements pgx.Tx. River uses none.
+func (begun) LargeObjects() pgx.LargeObjects { return pgx.LargeObjects{} }
+
+// Conn implements pgx.Tx.
+func (b begun) Conn() *pgx.Conn { return b.connection }

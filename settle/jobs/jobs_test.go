@@ -1,0 +1,491 @@
+package jobs_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/jobs"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
+)
+
+// The environment of a test binary that is a settler or a worker, until it is killed.
+const (
+	childOf       = "JOBS_TEST_CHILD" // "settler" or "worker"
+	childDatabase = "JOBS_TEST_DATABASE"
+	childTo       = "JOBS_TEST_TO" // the address of Redis, or the URL of the webhook
+)
+
+var (
+	all = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
+	key = []byte("0123456789abcdef")
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childOf) {
+	case "settler":
+		runSettler()
+	case "worker":
+		runWorker()
+	default:
+		redistest.Main(m)
+	}
+}
+
+// untilTheParentEnds ends with the test.
+func untilTheParentEnds() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	fmt.Println("ready")
+	return ctx
+}
+
+func stderr() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func redisOptions(address string) redisconn.Options {
+	return redisconn.Options{
+		Addresses: []string{address}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+	}
+}
+
+func runSettler() {
+	r, err := redisconn.New(redisOptions(os.Getenv(childTo)))
+	if err != nil {
+		panic(err)
+	}
+	store, err := openStore(os.Getenv(childDatabase))
+	if err != nil {
+		panic(err)
+	}
+	s, err := settle.New(settle.Stream{Redis: r}, store, settle.Options{Batch: 10, Log: stderr()})
+	if err != nil {
+		panic(err)
+	}
+	s.Run(untilTheParentEnds())
+}
+
+func runWorker() {
+	pool, err := jobs.Open(os.Getenv(childDatabase), "")
+	if err != nil {
+		panic(err)
+	}
+	if err := jobs.Work(untilTheParentEnds(), pool, work(os.Getenv(childTo), stderr())); err != nil {
+		panic(err)
+	}
+}
+
+func work(url string, log *slog.Logger) jobs.Options {
+	return jobs.Options{Queue: "sluice", Workers: 4, URL: url, Key: key, Timeout: time.Minute, Log: log}
+}
+
+func openStore(url string) (*sqlstore.Store, error) {
+	inserted, err := jobs.New(all, "sluice", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.Open(sqlstore.Options{URL: url, Jobs: inserted})
+}
+
+func startChild(t *testing.T, what, database, to string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childOf+"="+what, childDatabase+"="+database, childTo+"="+to)
+	c.Stderr = os.Stderr
+	in, err1 := c.StdinPipe()
+	out, err2 := c.StdoutPipe()
+	if err1 != nil || err2 != nil || c.Start() != nil {
+		t.Fatalf("the %s does not start: %v, %v", what, err1, err2)
+	}
+	t.Cleanup(func() { in.Close(); kill(c) })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the %s did not start: %q, %v", what, line, err)
+	}
+	return c
+}
+
+func kill(c *exec.Cmd) {
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
+// site is a Redis with ledgers and a PostgreSQL with the tables of orders and jobs.
+type site struct {
+	*testing.T
+	redis  *redistest.Server
+	url    string
+	pool   *pgxpool.Pool
+	store  *sqlstore.Store
+	ledger *redisstore.Store
+	stream settle.Stream
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a PostgreSQL; the fast tests have none")
+	}
+	s := &site{T: t, redis: redistest.Start(t), url: dbtest.Postgres(t).URL}
+	var err1, err2, err3, err4 error
+	s.pool, err1 = jobs.Open(s.url, "")
+	s.store, err2 = openStore(s.url)
+	s.ledger, err3 = redisstore.New(redisstore.Options{Options: redisOptions(s.redis.Addr), Events: 1_000_000,
+		Acknowledged: true, Visitor: true})
+	s.stream.Redis, err4 = redisconn.New(redisOptions(s.redis.Addr))
+	for _, err := range []error{err1, err2, err3, err4} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { s.pool.Close(); s.store.Close(); s.ledger.Close(); s.stream.Redis.Close() })
+	if _, err := s.store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := jobs.Check(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice settle migrate") {
+		t.Fatalf("without tables of jobs: %v", err)
+	}
+	for _, want := range []bool{true, false} {
+		if applied, err := jobs.Migrate(t.Context(), s.pool); err != nil || (len(applied) > 0) != want {
+			t.Fatalf("migrate: %q, %v", applied, err)
+		}
+	}
+	if err := jobs.Check(t.Context(), s.pool); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// exec runs a statement.
+func (s *site) exec(query string) {
+	s.Helper()
+	if _, err := s.pool.Exec(s.Context(), query); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// count is the number that a query returns.
+func (s *site) count(query string, args ...any) (n int) {
+	s.Helper()
+	if err := s.pool.QueryRow(s.Context(), query, args...).Scan(&n); err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// drain settles one SKU.
+func (s *site) drain(sku string) *settle.Settler {
+	s.Helper()
+	worker, err := settle.New(s.stream, s.store, settle.Options{Batch: 10, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = worker.Drain(s.Context(), sku)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return worker
+}
+
+// sell sells ten orders in each round: 8 are confirmed, one is released, one refunded.
+func (s *site) sell(sku string, orders int) error {
+	ctx := context.Background()
+	now := time.Now().UnixMilli()
+	keep := now + time.Hour.Milliseconds()
+	for first := 0; first < orders; first += 10 {
+		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
+		for i := range items {
+			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprintf("u\x00%d", first+i),
+				Quantity: 1}
+		}
+		if _, err := s.ledger.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
+			return err
+		}
+		for _, step := range []struct {
+			op    protocol.Op
+			items []protocol.Item
+		}{{protocol.Confirm, items[:9]}, {protocol.Release, items[9:]}, {protocol.Refund, items[8:9]}} {
+			if _, err := s.ledger.Finish(ctx, sku, now, keep, step.op, step.items, done); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wantsJobs fails the test unless every order has one job for each of its changes.
+func (s *site) wantsJobs(sku string, orders int) {
+	s.Helper()
+	for kind, want := range map[string]int{"order.reserved": orders, "order.confirmed": orders * 9 / 10,
+		"order.released": orders / 10, "order.refunded": orders / 10} {
+		of := "FROM river_job WHERE args->>'sku' = $1 AND kind = $2"
+		jobs, different := s.count("SELECT count(*) "+of, sku, kind),
+			s.count("SELECT count(DISTINCT args->>'serial') "+of, sku, kind)
+		if jobs != want || different != want {
+			s.Errorf("%s: %d jobs %s of %d orders: want one of each of %d", sku, jobs, kind, different, want)
+		}
+	}
+}
+
+func TestJobs_OneForEachSettledChange(t *testing.T) {
+	s := newSite(t)
+	if _, err := s.ledger.SetTotal(t.Context(), "a", 1000, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sell("a", 50); err != nil {
+		t.Fatal(err)
+	}
+	worker := s.drain("a")
+	s.wantsJobs("a", 50)
+	if _, err := worker.Rebuild(t.Context(), "a"); err != nil { // it knows all changes
+		t.Fatal(err)
+	}
+	s.wantsJobs("a", 50)
+	// What was trimmed before it was read is found by the rows.
+	s.exec("UPDATE sluice_order SET status = 'H' WHERE serial = 'a-1'")
+	s.exec("DELETE FROM river_job WHERE args->>'serial' = 'a-1' AND kind = 'order.confirmed'")
+	if _, err := worker.Rebuild(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantsJobs("a", 50)
+	// The shop gives an order back by the database first: one job, also when the ledger's own change is settled.
+	s.exec("INSERT INTO sluice_giveback (sku, serial) VALUES ('a', 'a-2')")
+	due, err := s.store.Due(t.Context(), 1)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	for range 2 {
+		if known, err := s.store.GiveBack(t.Context(), due[0]); err != nil || known != settle.KnownRefunded {
+			t.Fatal(known, err)
+		}
+	}
+	now := time.Now().UnixMilli()
+	if _, err := s.ledger.Finish(t.Context(), "a", now, now+60_000, protocol.Refund, []protocol.Item{{Serial: "a-2"}},
+		make([]protocol.Done, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.drain("a")
+	if n := s.count("SELECT count(*) FROM river_job WHERE args->>'serial' = 'a-2' AND kind = 'order.refunded'"); n != 1 {
+		t.Errorf("%d jobs of an order that is given back: want 1", n)
+	}
+	if n := s.count(`SELECT count(*) FROM river_job WHERE queue = 'sluice' AND args->>'user' = '\x750031'`); n != 2 {
+		t.Errorf("%d jobs name the user with a NUL: want 2", n)
+	}
+}
+
+// Settlers are killed again and again; each change has one job in the end.
+func TestJobs_OnceThoughSettlersAreKilled(t *testing.T) {
+	s := newSite(t)
+	const orders = 600
+	skus := []string{"k1", "k2"}
+	var selling sync.WaitGroup
+	for _, sku := range skus {
+		if _, err := s.ledger.SetTotal(t.Context(), sku, 10*orders, 0); err != nil {
+			t.Fatal(err)
+		}
+		selling.Go(func() {
+			if err := s.sell(sku, orders); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	kills := 0
+	for ; kills < 15; kills++ {
+		one, two := startChild(t, "settler", s.url, s.redis.Addr), startChild(t, "settler", s.url, s.redis.Addr)
+		<-time.After(time.Duration(10+7*kills) * time.Millisecond) // a kill comes at any moment
+		kill(one)
+		kill(two)
+	}
+	selling.Wait()
+	for _, sku := range skus {
+		s.drain(sku)
+		s.wantsJobs(sku, orders)
+	}
+	t.Logf("%d settlers killed", 2*kills)
+}
+
+// receiver keeps the requests that it gets, and answers the first ones as a test wants.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  []map[string]any
+	each func(n int, w http.ResponseWriter)
+}
+
+func newReceiver(t *testing.T, each func(n int, w http.ResponseWriter)) *receiver {
+	r := &receiver{each: each}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		text, _ := io.ReadAll(q.Body)
+		at, sum, _ := strings.Cut(strings.TrimPrefix(q.Header.Get("Sluice-Webhook-Signature"), "t="), ",v1=")
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(at + "." + string(text)))
+		if hex.EncodeToString(mac.Sum(nil)) != sum {
+			t.Errorf("the signature %q is not that of %s", q.Header.Get("Sluice-Webhook-Signature"), text)
+		}
+		var job map[string]any
+		if err := json.Unmarshal(text, &job); err != nil {
+			t.Error(err)
+		}
+		r.mu.Lock()
+		r.got = append(r.got, job)
+		n := len(r.got)
+		r.mu.Unlock()
+		r.each(n, w)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) requests() []map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]map[string]any(nil), r.got...)
+}
+
+func (s *site) soon(what string, is func() bool) {
+	s.Helper()
+	for begin := time.Now(); !is(); <-time.After(20 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			s.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func (s *site) completed() int {
+	return s.count("SELECT count(*) FROM river_job WHERE state = 'completed'")
+}
+
+// A worker dies over a job: the job is rescued by another one. A job that the webhook rejects is tried again.
+func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
+	s := newSite(t)
+	hang := make(chan struct{})
+	r := newReceiver(t, func(n int, w http.ResponseWriter) {
+		switch n {
+		case 1: // the worker dies
+			<-hang
+		case 2:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	defer close(hang)
+	if _, err := s.ledger.SetTotal(t.Context(), "r", 10, 0); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UnixMilli()
+	items := []protocol.Item{{Serial: "r-1", User: "alice", Quantity: 2}}
+	if _, err := s.ledger.Reserve(t.Context(), "r", 0, now, now+60_000, items, make([]protocol.Code, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.drain("r")
+	dead := startChild(t, "worker", s.url, r.URL)
+	s.soon("the job is worked", func() bool { return len(r.requests()) == 1 })
+	kill(dead)
+	// As if an hour had passed, and the dead worker's time to lead too.
+	s.exec("UPDATE river_job SET attempted_at = attempted_at - interval '1 hour'")
+	s.exec("DELETE FROM river_leader")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+	s.soon("the job is done", func() bool { return s.completed() == 1 })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("work: %v", err)
+	}
+	got := r.requests()
+	if len(got) != 3 {
+		t.Fatalf("%d requests: want 3: %v", len(got), got)
+	}
+	for i, job := range got {
+		if job["id"] != got[0]["id"] || job["attempt"] != float64(i+1) || job["kind"] != "order.reserved" ||
+			job["sku"] != "r" || job["serial"] != "r-1" || job["user"] != "alice" || job["quantity"] != 2.0 ||
+			job["status"] != "reserved" || job["version"] == nil {
+			t.Errorf("request %d: %v", i+1, job)
+		}
+	}
+}
+
+// The example of a shop in Go works the jobs on the same tables.
+func TestExample_BooksPointsOnce(t *testing.T) {
+	s := newSite(t)
+	program := filepath.Join(t.TempDir(), "river")
+	if out, err := exec.Command("go", "build", "-o", program, "../../examples/river").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := s.ledger.SetTotal(t.Context(), "e", 100, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sell("e", 20); err != nil {
+		t.Fatal(err)
+	}
+	s.drain("e")
+	s.exec("DELETE FROM river_job WHERE kind NOT IN ('order.confirmed', 'order.refunded')")
+	shop := exec.Command(program, s.url)
+	shop.Stderr = os.Stderr
+	if err := shop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer kill(shop)
+	s.soon("all jobs are done", func() bool { return s.completed() == 20 })
+	if n := s.count("SELECT sum(points) FROM points"); n != 180 {
+		t.Errorf("%d points: want 10 for each of 18 orders", n)
+	}
+}
+
+func TestStatements_MakeTheTables(t *testing.T) {
+	s := newSite(t)
+	text, err := jobs.Statements()
+	if err != nil || strings.Contains(text, "TEMPLATE") {
+		t.Fatalf("%v: %s", err, text)
+	}
+	s.exec("CREATE SCHEMA printed")
+	for part := range strings.SplitSeq(text, "-- River ") { // each is a transaction of its own
+		s.exec("SET search_path = printed; -- " + part + "; RESET search_path")
+	}
+	config := s.pool.Config()
+	config.ConnConfig.RuntimeParams["search_path"] = "printed"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := jobs.Check(t.Context(), pool); err != nil {
+		t.Error(err)
+	}
+	if applied, err := jobs.Migrate(t.Context(), pool); err != nil || len(applied) != 0 {
+		t.Errorf("%q, %v: want nothing to do", applied, err)
+	}
+}
+
+func TestStore_JobsNeedPostgreSQL(t *testing.T) {
+	for _, url := range []string{"sqlite:" + t.TempDir() + "/settle.db", "mysql://u@127.0.0.1/shop"} {
+		if s, err := openStore(url); err == nil || !strings.Contains(err.Error(), "jobs need PostgreSQL") {
+			t.Errorf("%s: %v, %v", url, s, err)
+		}
+	}
+}

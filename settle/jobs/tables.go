@@ -1,0 +1,82 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+// Open connects to the PostgreSQL of the jobs when it is first used. The caller must Close the pool.
+func Open(url, password string) (*pgxpool.Pool, error) {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("database: the PostgreSQL URL cannot be read; write postgres://user@host:5432/name")
+	}
+	if password != "" {
+		c.ConnConfig.Password = password
+	}
+	return pgxpool.NewWithConfig(context.Background(), c) // it opens no connection yet
+}
+
+func migrator(pool *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) {
+	return rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+}
+
+// Migrate creates or changes River's tables, and returns the names of the migrations that it has applied.
+func Migrate(ctx context.Context, pool *pgxpool.Pool) (applied []string, err error) {
+	m, err := migrator(pool)
+	if err != nil {
+		return nil, fmt.Errorf("migrate the jobs: %w", err)
+	}
+	done, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	if err != nil {
+		return nil, fmt.Errorf("migrate the jobs: %w", err)
+	}
+	for _, v := range done.Versions {
+		applied = append(applied, fmt.Sprintf("river %03d %s", v.Version, v.Name))
+	}
+	return applied, nil
+}
+
+// Check reports an error where River's tables are not those of this version.
+func Check(ctx context.Context, pool *pgxpool.Pool) error {
+	m, err := migrator(pool)
+	if err != nil {
+		return err
+	}
+	found, err := m.Validate(ctx, nil)
+	if err == nil && !found.OK {
+		err = fmt.Errorf("the tables of the jobs are missing, or those of another version; run: sluice settle migrate (%s)",
+			strings.Join(found.Messages, "; "))
+	}
+	return err
+}
+
+// Statements is the SQL by which Migrate makes River's tables in an empty database, for an operator who runs it by
+// hand. Its last statement notes the versions, so that Migrate and Check know them.
+func Statements() (string, error) {
+	m, err := migrator(nil)
+	if err != nil {
+		return "", err
+	}
+	all := m.AllVersions()
+	slices.SortFunc(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
+	var out strings.Builder
+	var versions []string
+	for _, v := range all {
+		fmt.Fprintf(&out, "-- River %03d: %s\n%s\n", v.Version, v.Name,
+			strings.TrimSpace(strings.ReplaceAll(v.SQLUp, "/* TEMPLATE: schema */", "")))
+		versions = append(versions, fmt.Sprintf("('main', %d)", v.Version))
+	}
+	fmt.Fprintf(&out, "INSERT INTO river_migration (line, version) VALUES %s ON CONFLICT DO NOTHING;\n",
+		strings.Join(versions, ", "))
+	return out.String(), nil
+}

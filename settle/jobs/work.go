@@ -1,0 +1,103 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"sluice/settle/webhook"
+)
+
+const (
+	timeoutMargin = 5 * time.Second  // of a job beyond its request
+	rescueMargin  = 30 * time.Second // after a job's time, until the job of a dead worker is worked again
+	tryAgain      = 2 * time.Second  // while the database is away
+)
+
+// Options configure Work.
+type Options struct {
+	Queue   string
+	Workers int // jobs at the same time
+	URL     string
+	Key     []byte        // signs each request
+	Timeout time.Duration // of a request
+	Log     *slog.Logger
+}
+
+// request is the body that the webhook gets for a job.
+type request struct {
+	ID      int64  `json:"id"` // the same at each try
+	Kind    string `json:"kind"`
+	Attempt int    `json:"attempt"` // from 1 on
+	Args
+}
+
+// poster works a job by one signed request.
+type poster struct {
+	river.WorkerDefaults[Args]
+	webhook *webhook.Poster
+}
+
+// Work implements river.Worker. Every response but a 2xx is tried again; a Retry-After is heeded, and is no try then.
+func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
+	text, err := json.Marshal(request{ID: job.ID, Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
+	if err != nil {
+		return err
+	}
+	_, after, err := p.webhook.Post(ctx, text)
+	if err != nil && after > 0 {
+		return river.JobSnooze(after)
+	}
+	return err
+}
+
+// Work works the jobs of a queue until ctx ends; those that are under way then are finished, as long as a request may
+// take. It waits for the database.
+func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
+	client, err := newClient(pool, o)
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	for said := ""; ; {
+		err := Check(ctx, pool)
+		if err == nil {
+			err = client.Start(context.WithoutCancel(ctx))
+		}
+		if err == nil {
+			break
+		}
+		if text := err.Error(); text != said && ctx.Err() == nil {
+			said = text
+			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "error", err, "again_in", tryAgain)
+		}
+		select {
+		case <-ctx.Done():
+			return nil // stopped while it waited
+		case <-time.After(tryAgain):
+		}
+	}
+	o.Log.Info("jobs: ready", "queue", o.Queue, "workers", o.Workers)
+	<-ctx.Done()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Timeout+2*timeoutMargin)
+	defer cancel()
+	return client.Stop(end)
+}
+
+func newClient(pool *pgxpool.Pool, o Options) (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	for _, word := range words {
+		river.AddWorkerArgs(workers, Args{Status: word}, &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout)})
+	}
+	whole := o.Timeout + timeoutMargin
+	return river.NewClient(riverpgxv5.New(pool), &river.Config{
+		Queues: map[string]river.QueueConfig{o.Queue: {MaxWorkers: o.Workers}}, Workers: workers, Logger: o.Log,
+		JobTimeout: whole, RescueStuckJobsAfter: whole + rescueMargin, SoftStopTimeout: whole,
+	})
+}
