@@ -271,8 +271,8 @@ func (b *settleBench) lag() {
 	h := b.histogram(s)
 	transactions, memory := s.metric("sluice_settler_transactions_total"), b.memory(s)
 	cpu := stopped(s)
-	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an order, "+
-		"PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99), transactions,
+	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an "+
+		"order, PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99), transactions,
 		cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
 }
 

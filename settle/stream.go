@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -78,6 +79,18 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 		return nil, 0, fmt.Errorf("count skus: %w", err)
 	}
 	return all, beyond, nil
+}
+
+// Now is the clock of Redis, by which sales begin and end.
+func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
+	err = s.Redis.To("sluice:skus").Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		now, err = c.Time(ctx).Result()
+		return err
+	}, fault)
+	if err != nil {
+		return now, fmt.Errorf("read the clock of redis: %w", err)
+	}
+	return now, nil
 }
 
 // Ledgers reads how some ledgers stand, in one round trip to each server. An SKU without a ledger has the zero Ledger.

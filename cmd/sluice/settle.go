@@ -25,7 +25,8 @@ func newSettlement() *cobra.Command {
 	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
 	cmd.AddCommand(
 		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
-		newSettleVerify(&file), newSettleReport(&file), newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
+		newSettleVerify(&file), newSettleReport(&file),
+		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -92,7 +93,7 @@ func newSettleArchive(file *string) *cobra.Command {
 			if i < 0 {
 				return fmt.Errorf("%q is no sale of the configuration", args[0])
 			}
-			return archiveSale(cmd, s, c.Sales[i].SKUs)
+			return archiveSale(cmd, s, c, i)
 		},
 	}
 	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one\n" +
@@ -100,10 +101,20 @@ func newSettleArchive(file *string) *cobra.Command {
 	return cmd
 }
 
-// archiveSale archives each SKU that can be. errReported says that one could not be.
-func archiveSale(cmd *cobra.Command, s *settler.Settlement, skus []string) error {
+// archiveSale archives each SKU of a sale that can be. errReported says that one could not be.
+func archiveSale(cmd *cobra.Command, s *settler.Settlement, of *config.Config, sale int) error {
+	now, err := s.Stream.Now(cmd.Context())
+	if err != nil {
+		return err
+	}
 	var failed error
-	for _, sku := range skus {
+	for _, sku := range of.Sales[sale].SKUs {
+		if next := following(of.Sales, sale, sku, now); next != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; archive it "+
+				"when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339), next.Ends.Format(time.RFC3339))
+			failed = errReported
+			continue
+		}
 		c, ok, err := settlement.Archive(cmd.Context(), s.Stream, s.Store, s, sku)
 		switch {
 		case cmd.Context().Err() != nil:
@@ -119,4 +130,17 @@ func archiveSale(cmd *cobra.Command, s *settler.Settlement, skus []string) error
 		}
 	}
 	return failed
+}
+
+// following is the first other sale of a SKU that is not over at now; nil = there is none. Its stock would be that of
+// the archived ledger, which has no unit.
+func following(sales []config.Sale, but int, sku string, now time.Time) (next *config.Sale) {
+	for i := range sales {
+		other := &sales[i]
+		if i != but && other.Ends.After(now) && slices.Contains(other.SKUs, sku) &&
+			(next == nil || other.Starts.Before(next.Starts)) {
+			next = other
+		}
+	}
+	return next
 }

@@ -308,6 +308,22 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	if err := openDrained(t, file, "1001"); err != nil {
 		t.Fatal(err)
 	}
+	next := "\n[[sale]]\nname = \"next\"\nskus = [\"1001\"]\nstarts = 2199-01-01T00:00:00Z\nends = 2199-01-02T00:00:00Z\n"
+	if err := os.WriteFile(file, append(append(text, sale...), next...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	root := newRoot()
+	root.SetErr(&said)
+	root.SetArgs([]string{"settle", "archive", "past", "-c", file})
+	if err := root.ExecuteContext(t.Context()); !errors.Is(err, errReported) ||
+		!strings.Contains(said.String(), `the sale "next" sells it too, from 2199-01-01T00:00:00Z`) ||
+		strings.Contains(said.String(), "stock end") {
+		t.Errorf("with a sale to come: %v, %s", err, said.String())
+	}
+	if err := os.WriteFile(file, append(text, sale...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	run("archived; 2 records freed, 2 units sold", false, "settle", "archive", "past")
 	if n := server.Client.Exists(t.Context(), "sluice:{1001}:r", "sluice:{1001}:u").Val(); n != 0 {
 		t.Errorf("%d keys of orders are left", n)

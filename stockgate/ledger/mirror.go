@@ -55,7 +55,7 @@ func (r *mirrorWriter) writeMirror(q *skuQueue) {
 	tries := 0
 	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
-		written, err := r.o.Mirror(ctx, q.sku, h)
+		written, err := r.show(ctx, q.sku, h)
 		cancel()
 		r.mirrorWrites.count(written, err)
 		if tries++; err == nil {
@@ -70,6 +70,16 @@ func (r *mirrorWriter) writeMirror(q *skuQueue) {
 		}
 		h, ok = q.toShow(protocol.StockVersion{})
 	}
+}
+
+// show writes what is free. A ledger that was archived has no total, and its key stays as it was.
+func (r *mirrorWriter) show(ctx context.Context, sku string, h protocol.StockVersion) (written bool, err error) {
+	if h.State == protocol.Ended && h.Free == 0 && h.Held == 0 {
+		if s, ok, err := r.store.Look(ctx, sku); err != nil || ok && s.Total == 0 && s.State == protocol.Ended {
+			return false, err
+		}
+	}
+	return r.o.Mirror(ctx, sku, h)
 }
 
 // toShow returns what is to be shown after done, or false when that is the newest; then busy is false.
