@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/source"
 	"strconv"
 	"strings"
 )
@@ -146,10 +147,10 @@ func (r *report) networksIn(key, path string) (all []netip.Prefix) {
 		r.fail(key, "%s is not a regular file; write the path of one that sluice can read again and again", path)
 		return nil
 	}
-	text, err := readUpTo(path, maxNetworks)
+	text, err := source.Read(path, maxNetworks)
 	switch {
 	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
 		return nil
 	case len(text) > maxNetworks:
 		r.fail(key, "%s is larger than %v; join its networks into larger ones", path, Size(maxNetworks))

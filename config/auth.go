@@ -2,6 +2,7 @@ package config
 
 import (
 	"sluice/config/position"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -94,12 +95,12 @@ func (p *Auth) readKeys(r *report, folder string) {
 		if path == "" {
 			return ""
 		}
-		path = from(folder, path)
+		path = source.From(folder, path)
 		p.KeyFiles = append(p.KeyFiles, path)
-		text, err := readUpTo(path, maxKey)
+		text, err := source.Read(path, maxKey)
 		switch {
 		case err != nil:
-			r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+			r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
 		case len(text) > maxKey:
 			r.fail(key, "%s is larger than 64KiB; write the keys alone into it", path)
 		case len(strings.TrimSpace(string(text))) == 0:
@@ -115,7 +116,7 @@ func (p *Auth) readKeys(r *report, folder string) {
 		secret    Secret
 	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
 		if k.secret != "" && len(k.secret) < 16 {
-			r.fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", from(folder, k.path))
+			r.fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", source.From(folder, k.path))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/source"
 	"strings"
 	"unicode"
 
@@ -82,6 +83,10 @@ func defaults(env func(string) (string, bool)) *Config {
 	}
 }
 
+// NoEnvironment looks up no variable. It is for configurations that no file holds: a REDIS_ADDR that is meant for other
+// programs must not make them invalid.
+func NoEnvironment(string) (string, bool) { return "", false }
+
 // Rule is what only another package can check. Its errors come from Config.Errorf; it may be asked of a Config in which
 // other values are wrong.
 type Rule func(*Config) []error
@@ -91,12 +96,12 @@ const noFile = "no such file"
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
 // Whatever is wrong, also with reaching the file, is an *Error.
 func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
-	text, err := readSome(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
+	text, err := source.ReadAny(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{[]Problem{{File: path, Message: noFile + `; write one with "sluice init", or name another file`}}}
 	}
 	if err != nil {
-		return nil, &Error{[]Problem{{File: path, Message: "read: " + cause(err)}}}
+		return nil, &Error{[]Problem{{File: path, Message: "read: " + source.Cause(err)}}}
 	}
 	return Parse(path, text, env, rules...)
 }
@@ -221,15 +226,6 @@ func lowerFirst(s string) string {
 		return s
 	}
 	return strings.ToLower(s[:1]) + s[1:]
-}
-
-// cause is an error of the file system without the path, which stands in the message already.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 // Version tells one text of a configuration from another: the first 12 hex digits of its SHA-256, as sha256sum prints

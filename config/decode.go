@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -205,7 +206,7 @@ func (d *decoder) one(v any, key string) (map[string]any, bool) {
 }
 
 func (d *decoder) expanded(text, key string) (string, bool) {
-	text, err := expand(text, d.env)
+	text, err := source.Expand(text, d.env)
 	if err != nil {
 		d.fail(key, "%v", err)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"sluice/config/position"
+	"sluice/config/source"
 	"time"
 )
 
@@ -26,7 +27,7 @@ type Redis struct {
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
-	address, _ := expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
+	address, _ := source.Expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
 	return Redis{
 		Addresses:      []string{address},
 		Topology:       "auto",

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -135,10 +136,10 @@ func (s *Responses) readPages(r *report, folder string) {
 	if s.TemplateDir == "" {
 		return
 	}
-	s.PagesDir = from(folder, s.TemplateDir)
+	s.PagesDir = source.From(folder, s.TemplateDir)
 	entries, err := os.ReadDir(s.PagesDir)
 	if err != nil {
-		r.fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, cause(err))
+		r.fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, source.Cause(err))
 		return
 	}
 	s.Pages = map[string]string{}
@@ -147,11 +148,11 @@ func (s *Responses) readPages(r *report, folder string) {
 		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".html") && !strings.HasSuffix(name, ".toml") {
 			continue
 		}
-		path := from(s.PagesDir, name)
-		text, err := readUpTo(path, maxPage)
+		path := source.From(s.PagesDir, name)
+		text, err := source.Read(path, maxPage)
 		switch {
 		case err != nil:
-			r.fail(key, "open %s: %s; make it a file that sluice may read", path, cause(err))
+			r.fail(key, "open %s: %s; make it a file that sluice may read", path, source.Cause(err))
 		case len(text) > maxPage:
 			r.fail(key, "%s is larger than 64KiB; a rejection page must be smaller", path)
 		case len(s.Pages) == maxPages:

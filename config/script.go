@@ -2,6 +2,7 @@ package config
 
 import (
 	"sluice/config/position"
+	"sluice/config/source"
 	"strings"
 )
 
@@ -60,11 +61,11 @@ func (s *Script) read(r *report, folder string) {
 
 // lua is the text of a script.
 func (r *report) lua(key, folder, path string) string {
-	path = from(folder, path)
-	text, err := readUpTo(path, maxScript)
+	path = source.From(folder, path)
+	text, err := source.Read(path, maxScript)
 	switch {
 	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
 	case len(text) > maxScript:
 		r.fail(key, "%s is larger than 64KiB; write the script alone into it", path)
 	case len(strings.TrimSpace(string(text))) == 0:

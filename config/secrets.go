@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
+	"sluice/config/source"
 	"strings"
 )
 
@@ -15,11 +13,11 @@ const maxSecret = 4 << 10
 // the configuration's folder, so that it means the same wherever sluice is started.
 func (c *Config) readSecrets(r *report, folder string) {
 	if t := c.Server.TLS; t != nil {
-		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
+		t.CertFile, t.KeyFile = source.From(folder, t.CertFile), source.From(folder, t.KeyFile)
 	}
 	c.Upstream.TLS.read(r, folder)
 	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
-	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
+	c.Stock.Redis.PasswordAt = source.From(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
 	c.Stock.Layout.readScript(r, folder)
 	c.Stock.Script.read(r, folder)
@@ -35,7 +33,7 @@ type SecretFile struct{ Key, Path string }
 func (c *Config) SecretFiles() (files []SecretFile) {
 	add := func(key, path string) {
 		if path != "" {
-			files = append(files, SecretFile{key, from(filepath.Dir(c.file), path)})
+			files = append(files, SecretFile{key, source.From(filepath.Dir(c.file), path)})
 		}
 	}
 	if t := c.Server.TLS; t != nil {
@@ -70,12 +68,12 @@ func (r *report) secret(key, folder, path string) Secret {
 	if path == "" {
 		return ""
 	}
-	path = from(folder, path)
-	text, err := readUpTo(path, maxSecret)
+	path = source.From(folder, path)
+	text, err := source.Read(path, maxSecret)
 	value := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
 	case value == "":
 		r.fail(key, "%s is empty; write the value into it", path)
 	case len(text) > maxSecret:
@@ -84,37 +82,4 @@ func (r *report) secret(key, folder, path string) Secret {
 		r.fail(key, "%s holds more than one line; write the value alone into it", path)
 	}
 	return Secret(value)
-}
-
-// from is where a path leads that starts in folder.
-func from(folder, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(folder, path)
-}
-
-// errNoFile is the error of a pipe or a device: it would be waited for without end, at each reload.
-var errNoFile = errors.New("not a regular file")
-
-// readUpTo reads at most so many bytes and one more, which tells that there are more.
-func readUpTo(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		err = errNoFile
-	}
-	if err != nil {
-		return nil, err
-	}
-	return readSome(path, most)
-}
-
-// readSome is readUpTo of whatever it is.
-func readSome(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most+1))
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -141,6 +142,6 @@ func (s *Settle) read(r *report, folder string) {
 	s.Webhook.Key = r.longSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile)
 	s.URL = s.Database
 	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
-		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))
+		s.URL = "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
 	}
 }

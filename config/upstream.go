@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/source"
 	"strconv"
 	"strings"
 	"time"
@@ -137,11 +138,11 @@ func (t *UpstreamTLS) read(r *report, folder string) {
 	if t.CAFile == "" {
 		return
 	}
-	t.CAPath = from(folder, t.CAFile)
-	text, err := readUpTo(t.CAPath, maxCA)
+	t.CAPath = source.From(folder, t.CAFile)
+	text, err := source.Read(t.CAPath, maxCA)
 	switch {
 	case err != nil:
-		r.fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, cause(err))
+		r.fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, source.Cause(err))
 	case len(text) > maxCA:
 		r.fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath, Size(maxCA))
 	case !x509.NewCertPool().AppendCertsFromPEM(text):
