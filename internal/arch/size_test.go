@@ -26,8 +26,8 @@ const (
 var (
 	smallPackages = []string{"accesslog", "admin", "cache", "cmd/...", "config/...", "examples/...", "internal/...",
 		"limiter", "proxy/...", "settle/...", "stockgate/...", "tracing", "upstream/..."}
-	narrowLines = []string{"accesslog", "admin", "cache", "cmd/...", "config/source", "deploy", "e2e/...",
-		"examples/...", "internal/...", "limiter", "proxy/...", "settle/...", "stockgate", "stockgate/fleet",
+	narrowLines = []string{"accesslog", "admin", "cache", "cmd/...", "config/report", "config/source", "deploy",
+		"e2e/...", "examples/...", "internal/...", "limiter", "proxy/...", "settle/...", "stockgate", "stockgate/fleet",
 		"stockgate/key", "stockgate/layout", "stockgate/ledger/...", "stockgate/sale", "stockgate/script",
 		"stockgate/soldout", "tracing", "upstream/..."}
 )
