@@ -40,7 +40,8 @@ func (g *Gateway) openDemand() {
 // every route, which the proxy adds up for it, and without what only the page of metrics has.
 func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
-	shown.MustRegister(g.Server.Collector(), g.shop, g.windows, g.concurrency.all, g.conns, g.demand)
+	shown.MustRegister(g.Server.Collector(), g.shop, g.demand)
+	shown.MustRegister(g.limits.DashboardCollectors()...)
 	if g.redis != nil {
 		shown.MustRegister(g.redis)
 	}

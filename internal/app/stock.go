@@ -43,7 +43,7 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		Refresh:       c.Stock.PollInterval,
 		SoldOutMemory: c.Stock.SoldOutTTL,
 		PerUnit:       c.Stock.MaxInFlightPerUnit,
-		Instances:     g.share.instances,
+		Instances:     g.share.Instances,
 		AllowOnError:  c.Stock.OnError == "allow",
 		AllowUnknown:  c.Stock.UnknownSKU == "allow",
 		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
