@@ -46,7 +46,7 @@ func (g *Gateway) ledgers() admin.Ledgers {
 	if g.Orders == nil {
 		return nil
 	}
-	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
+	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
 }
 
 // topKeys lists the keys that limits reject most.

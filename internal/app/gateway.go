@@ -19,6 +19,7 @@ import (
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/limits"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
@@ -44,11 +45,11 @@ type Gateway struct {
 	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
-	Orders     *reserver        // nil when no route reserves, or a script does
+	Orders     *orders.Ledger   // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
-	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
@@ -124,7 +125,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 		return err
 	}
 	if c.UsesLedger() {
-		g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, g.log)
+		g.Orders, err = orders.Open(c, o.Memory.Ledger, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
 		if err != nil {
 			return err
 		}
@@ -177,10 +178,10 @@ func (g *Gateway) openProxy(Options) (err error) {
 	g.Server = proxy.NewServer(g.proxy, listening)
 	g.adopter.Store(g.Server)
 	if g.Orders != nil {
-		if err := g.Orders.await(); err != nil {
+		if err := g.Orders.Await(); err != nil {
 			return err
 		}
-		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
+		g.opener = orders.OpenBySales(c, g.schedule, g.Orders, g.log)
 	}
 	g.openDemand()
 	if g.redis != nil {
@@ -238,7 +239,7 @@ func (g *Gateway) Close() {
 	if g.share != nil {
 		g.share.Close()
 	}
-	g.opener.close()
+	g.opener.Close()
 	if g.writer != nil {
 		g.writer.Close()
 	}
@@ -246,7 +247,7 @@ func (g *Gateway) Close() {
 		g.demand.Close()
 	}
 	if g.Orders != nil {
-		g.Orders.close()
+		g.Orders.Close()
 	}
 	if g.schedule != nil {
 		g.schedule.Close()

@@ -32,7 +32,7 @@ func (g *Gateway) Checks() []admin.Check {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}
 	if g.Orders != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: yesOrNo(g.Orders.opened)})
+		checks = append(checks, admin.Check{Name: "ledger", Probe: yesOrNo(g.Orders.Opened)})
 	}
 	return checks
 }

@@ -105,11 +105,11 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	}
 	use()
 	g.schedule.Use(stores.SalesOf(next))
-	g.opener.use(next)
+	g.opener.Use(next)
 	if g.writer != nil {
 		g.writer.Use(g.writesBack(next))
 	}
-	g.demand.Use(labelledSKUs(next), g.looksAtShopStock(next))
+	g.demand.Use(stores.LabelledSKUs(next), g.looksAtShopStock(next))
 	g.cache.Adjust(cacheOptions(next))
 	g.proxy = successor
 	g.Server.Replace(successor)

@@ -200,7 +200,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
+	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)
