@@ -125,8 +125,13 @@ func follows(c *config.Config, sku string, closes int64) int64 {
 func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	_, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
+	has, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
 	units, stocked := s.Stock[sku]
+	if err == nil && stocked && p.Wait > 0 && has.Total != int64(units) {
+		o.log.Warn("sale: this SKU has a ledger, with another total; a sale's stock makes new ledgers alone, and nothing is "+
+			"added", "sale", s.Name, "sku", sku, "stock", units, "total", has.Total, "sold", has.Sold,
+			"next", "sluice stock add "+sku+" UNITS")
+	}
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
 		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
