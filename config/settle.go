@@ -4,9 +4,11 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
+
+	"sluice/config/report"
+	"sluice/config/source"
 )
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
@@ -49,20 +51,6 @@ type SettleWebhook struct {
 	Timeout time.Duration `toml:"timeout"`              // 100ms to 1m
 }
 
-// SettleJobs are jobs of River, which PostgreSQL keeps.
-type SettleJobs struct {
-	Kinds   []string      `toml:"kinds"` // of JobKinds; empty = no jobs
-	Queue   string        `toml:"queue"`
-	URL     string        `toml:"url"` // of sluice settle work; "" = the shop's own workers work the jobs
-	KeyFile string        `toml:"key_file"`
-	Key     Secret        // what KeyFile holds
-	Workers int           `toml:"workers" unit:"jobs"` // 1 to 1000
-	Timeout time.Duration `toml:"timeout"`             // 100ms to 10m
-}
-
-// JobKinds are the changes of an order that a job can follow.
-var JobKinds = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
-
 func defaultSettle() Settle {
 	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
 		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
@@ -72,28 +60,28 @@ func defaultSettle() Settle {
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
-func (c *Config) checkSettle(r *report) {
+func (c *Config) checkSettle(r *report.Report) {
 	s := &c.Settle
-	between(r, "settle.batch", s.Batch, 1, 10_000)
-	between(r, "settle.workers", s.Workers, 1, 64)
+	report.Between(r, "settle.batch", s.Batch, 1, 10_000)
+	report.Between(r, "settle.workers", s.Workers, 1, 64)
 	if s.Listen != "" {
-		r.listen("settle.listen", s.Listen)
+		r.Listen("settle.listen", s.Listen)
 	}
 	if s.Stock.Table != "" {
 		for key, name := range map[string]string{
 			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,
 		} {
 			if !identifiers.MatchString(name) || key != "table" && strings.Contains(name, ".") {
-				r.fail("settle.stock."+key, "%q is not a name of SQL; write letters, digits and _", name)
+				r.Fail("settle.stock."+key, "%q is not a name of SQL; write letters, digits and _", name)
 			}
 		}
 	}
 	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+		r.Fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
-	between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
+	report.Between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
 	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+		r.Fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	s.checkWebhook(r)
 	s.checkJobs(r)
@@ -102,17 +90,17 @@ func (c *Config) checkSettle(r *report) {
 	}
 	s.checkDatabase(r)
 	if c.Stock.Source != "redis" {
-		r.fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
+		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
 	}
 	if !c.Stock.Reserve.StreamKeepUnread {
-		r.fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
+		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
 	}
 }
 
-func (s *Settle) checkWebhook(r *report) {
+func (s *Settle) checkWebhook(r *report.Report) {
 	w := &s.Webhook
-	between(r, "settle.webhook.batch", w.Batch, 1, 1000)
-	between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
+	report.Between(r, "settle.webhook.batch", w.Batch, 1, 1000)
+	report.Between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
 	if w.URL == "" {
 		return
 	}
@@ -120,74 +108,50 @@ func (s *Settle) checkWebhook(r *report) {
 }
 
 // checkReceiver checks the URL and the key of what gets signed requests.
-func (s *Settle) checkReceiver(r *report, of, text, keyFile string) {
+func (s *Settle) checkReceiver(r *report.Report, of, text, keyFile string) {
 	u, err := url.Parse(text)
 	switch key := of + "url"; {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "":
-		r.fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
+		r.Fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
 	case u.User != nil:
-		r.fail(key, "holds a user, which the configuration would show; the receiver verifies the signature instead")
+		r.Fail(key, "holds a user, which the configuration would show; the receiver verifies the signature instead")
 	case s.Database == "":
-		r.fail(key, "needs a database, which keeps how far it is; write settle.database")
+		r.Fail(key, "needs a database, which keeps how far it is; write settle.database")
 	}
 	if keyFile == "" {
-		r.fail(of+"key_file", "is empty; write the file of the key that signs each request")
+		r.Fail(of+"key_file", "is empty; write the file of the key that signs each request")
 	}
 }
 
-func (s *Settle) checkJobs(r *report) {
-	j := &s.Jobs
-	between(r, "settle.jobs.workers", j.Workers, 1, 1000)
-	between(r, "settle.jobs.timeout", j.Timeout, 100*time.Millisecond, 10*time.Minute)
-	for _, kind := range j.Kinds {
-		if !slices.Contains(JobKinds, kind) {
-			r.fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(JobKinds, ", "))
-		}
-	}
-	if !queueNames.MatchString(j.Queue) || len(j.Queue) > 64 {
-		r.fail("settle.jobs.queue", "%q is not a name of a queue; write letters, digits, _ and -, at most 64", j.Queue)
-	}
-	if len(j.Kinds) > 0 && !strings.HasPrefix(s.Database, "postgres") {
-		r.fail("settle.jobs.kinds", "needs PostgreSQL, which keeps the jobs, but settle.database is %q; with another database "+
-			"use [settle.webhook]", s.Database)
-	}
-	if j.URL != "" {
-		s.checkReceiver(r, "settle.jobs.", j.URL, j.KeyFile)
-	}
-}
-
-// queueNames are names that River takes.
-var queueNames = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
-
-func (s *Settle) checkDatabase(r *report) {
+func (s *Settle) checkDatabase(r *report.Report) {
 	const key = "settle.database"
 	scheme, rest, _ := strings.Cut(s.Database, ":")
 	switch scheme {
 	case "sqlite":
 		if strings.TrimPrefix(rest, "//") == "" {
-			r.fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
+			r.Fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
 		}
 	case "postgres", "postgresql", "mysql":
 		u, err := url.Parse(s.Database)
 		if err != nil || u.Host == "" || len(u.Path) < 2 {
-			r.fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
+			r.Fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
 			return
 		}
 		if _, has := u.User.Password(); has {
-			r.fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
+			r.Fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
 		}
 	default:
-		r.fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
+		r.Fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
 	}
 }
 
 // read reads the password, and finds the file of SQLite from the configuration's folder.
-func (s *Settle) read(r *report, folder string) {
-	s.Password = r.secret("settle.password_file", folder, s.PasswordFile)
-	s.Webhook.Key = r.longSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile)
-	s.Jobs.Key = r.longSecret("settle.jobs.key_file", folder, s.Jobs.KeyFile)
+func (s *Settle) read(r *report.Report, folder string) {
+	s.Password = Secret(r.Secret("settle.password_file", folder, s.PasswordFile))
+	s.Webhook.Key = Secret(r.LongSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile))
+	s.Jobs.Key = Secret(r.LongSecret("settle.jobs.key_file", folder, s.Jobs.KeyFile))
 	s.URL = s.Database
 	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
-		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))
+		s.URL = "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
 	}
 }

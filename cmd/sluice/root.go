@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"sluice/config"
+	"sluice/config/report"
 )
 
 // Groups of commands, as the help lists them.
@@ -70,6 +72,21 @@ func newVersion() *cobra.Command {
 	}
 }
 
+// newMan writes the manual pages, one for each command. Packages call it when they are built.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use: "man <folder>", Short: "Write manual pages into a folder.", Hidden: true, Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			return doc.GenManTree(root, &doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice " + version}, args[0])
+		},
+	}
+}
+
 // usageError is a command line that cannot be understood.
 type usageError struct {
 	command string // whose help tells more
@@ -110,7 +127,7 @@ func parent(use, short string) *cobra.Command {
 			if now := formerNames[cmd.CommandPath()+" "+args[0]]; now != "" {
 				return misuse(cmd, fmt.Errorf("unknown command %q: it is now %q", args[0], now))
 			}
-			if near := config.Nearest(args[0], names); near != "" {
+			if near := report.Nearest(args[0], names); near != "" {
 				return misuse(cmd, fmt.Errorf("unknown command %q, did you mean %q?", args[0], near))
 			}
 			return misuse(cmd, fmt.Errorf("unknown command %q: it is none of %s", args[0], strings.Join(names, ", ")))
@@ -161,7 +178,7 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := config.Nearest(name, names); near != "" && len(name) > 1 {
+	if near := report.Nearest(name, names); near != "" && len(name) > 1 {
 		return "--" + near
 	}
 	return ""
@@ -187,7 +204,7 @@ func nearKey(c *config.Config, key string) string {
 	for _, s := range c.Settings() {
 		keys = append(keys, bare(s.Key))
 	}
-	return config.Nearest(key, keys)
+	return report.Nearest(key, keys)
 }
 
 // meant is the question behind a message; "" for an empty suggestion.

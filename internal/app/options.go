@@ -10,12 +10,13 @@ import (
 
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/limits"
 	"sluice/internal/failpoint"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/tracing"
 	"sluice/upstream"
 	"sluice/upstream/spool"
@@ -82,24 +83,24 @@ func proxyOptions(c *config.Config) proxy.Options {
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
-		ObserveOnly:     observeOnly(c),
+		ObserveOnly:     limits.ObserveOnly(c),
 		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
 		StockStatus:     stockStatus(&c.Stock),
 	}
 }
 
-func settlement(r *config.Reserve) proxy.SettlementRules {
-	s := proxy.SettlementRules{PerUser: int64(r.MaxPerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
-		Key: []byte(r.Secret)}
+// settle has o keep to what the ledger was opened with.
+func settle(o *proxy.Options, r *config.Reserve) {
+	o.MaxQuantity, o.SigningKey = int64(r.MaxPerUser), []byte(r.Secret)
+	o.Settlement = verdict.Rules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
 	if j := r.ConfirmJSON; j != nil {
-		s.ConfirmJSON = inJSON(j.Path, j.Values)
+		o.Settlement.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
-	return s
 }
 
 // inJSON is a place in a body, like "data.code", and what may stand there.
-func inJSON(path string, values []any) *proxy.JSONValue {
-	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+func inJSON(path string, values []any) *verdict.JSONValue {
+	j := &verdict.JSONValue{Keys: strings.Split(path, ".")}
 	for _, v := range values {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -156,9 +157,10 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 // Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
 func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, error) {
 	options := proxyOptions(c)
-	asked := newLimits(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
-	options.Limiters, _ = asked.prepare(c)
-	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
+	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
+	options.Limiters, _ = asked.Prepare(c)
+	settle(&options, &c.Stock.Reserve)
+	options.Bounds = limits.Bounds(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return proxy.Explanation{}, err
@@ -184,29 +186,6 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}
 	return t, nil
-}
-
-// connections counts those of trusted proxies in all alone.
-type connections struct{ *limiter.ConnLimiter }
-
-func (c connections) Open(client netip.Addr, perClient bool) reject.Reason {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	switch c.ConnLimiter.Open(client) {
-	case limiter.Admitted:
-		return reject.Admitted
-	case limiter.TotalFull:
-		return reject.ConnOpen
-	}
-	return reject.IPConns
-}
-
-func (c connections) Close(client netip.Addr, perClient bool) {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	c.ConnLimiter.Close(client)
 }
 
 func proofs(c *config.Auth) proxy.Auth {
