@@ -48,6 +48,8 @@ var rangesInWords = map[string]string{
 	"responses.classes.NAME.redirect": "a path, a URL, or empty", "traces.endpoint": "an http or https URL, or empty",
 	"settle.database": "postgres://, mysql:// or sqlite:, or empty", "settle.orders_query": "SQL with :sku, or empty",
 	"settle.webhook.url": "an http or https URL, or empty", "settle.jobs.url": "an http or https URL, or empty",
+	"settle.home.name": "a-z, 0-9, _ and -, not main", "settle.home.database": "postgres://, mysql:// or sqlite:",
+	"settle.home.skus":  "SKUs, or their beginnings and *",
 	"settle.jobs.kinds": "order.reserved, order.confirmed, order.released, order.refunded",
 	"settle.jobs.queue": "a-z, 0-9, _ and -",
 	"settle.paid.query": "SQL with :sku, or empty", "upstream.tls.server_name": "a host name, or empty",

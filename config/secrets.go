@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"sluice/config/position"
 	"sluice/config/report"
 	"sluice/config/source"
 	"strings"
@@ -40,6 +41,9 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("stock.redis.password_file", c.Stock.Redis.PasswordFile)
 	add("stock.reserve.secret_file", c.Stock.Reserve.SecretFile)
 	add("settle.password_file", c.Settle.PasswordFile)
+	for i, h := range c.Settle.Homes {
+		add(position.Element("settle.home", i)+".password_file", h.PasswordFile)
+	}
 	add("settle.webhook.key_file", c.Settle.Webhook.KeyFile)
 	add("settle.jobs.key_file", c.Settle.Jobs.KeyFile)
 	add("admin.token_file", c.Admin.TokenFile)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/config/position"
 	"sluice/config/report"
 	"sluice/config/source"
 )
@@ -26,6 +27,7 @@ type Settle struct {
 
 	Webhook SettleWebhook `toml:"webhook"`
 	Jobs    SettleJobs    `toml:"jobs"`
+	Homes   []SettleHome  `toml:"home"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -85,10 +87,11 @@ func (c *Config) checkSettle(r *report.Report) {
 	}
 	s.checkWebhook(r)
 	s.checkJobs(r)
+	s.checkHomes(r)
 	if s.Database == "" {
 		return
 	}
-	s.checkDatabase(r)
+	checkDatabase(r, "settle.database", s.Database)
 	if c.Stock.Source != "redis" {
 		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
 	}
@@ -123,22 +126,22 @@ func (s *Settle) checkReceiver(r *report.Report, of, text, keyFile string) {
 	}
 }
 
-func (s *Settle) checkDatabase(r *report.Report) {
-	const key = "settle.database"
-	scheme, rest, _ := strings.Cut(s.Database, ":")
+func checkDatabase(r *report.Report, key, database string) {
+	scheme, rest, _ := strings.Cut(database, ":")
 	switch scheme {
 	case "sqlite":
 		if strings.TrimPrefix(rest, "//") == "" {
 			r.Fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
 		}
 	case "postgres", "postgresql", "mysql":
-		u, err := url.Parse(s.Database)
+		u, err := url.Parse(database)
 		if err != nil || u.Host == "" || len(u.Path) < 2 {
 			r.Fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
 			return
 		}
 		if _, has := u.User.Password(); has {
-			r.Fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
+			r.Fail(key, "holds a password, which the configuration would show; write it into the file that "+
+				strings.TrimSuffix(key, "database")+"password_file names")
 		}
 	default:
 		r.Fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
@@ -150,8 +153,18 @@ func (s *Settle) read(r *report.Report, folder string) {
 	s.Password = Secret(r.Secret("settle.password_file", folder, s.PasswordFile))
 	s.Webhook.Key = Secret(r.LongSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile))
 	s.Jobs.Key = Secret(r.LongSecret("settle.jobs.key_file", folder, s.Jobs.KeyFile))
-	s.URL = s.Database
-	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
-		s.URL = "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
+	s.URL = databaseFrom(folder, s.Database)
+	for i := range s.Homes {
+		h := &s.Homes[i]
+		h.Password = Secret(r.Secret(position.Element("settle.home", i)+".password_file", folder, h.PasswordFile))
+		h.URL = databaseFrom(folder, h.Database)
 	}
+}
+
+// databaseFrom is a database as seen from where sluice was started.
+func databaseFrom(folder, database string) string {
+	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
+		return "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
+	}
+	return database
 }

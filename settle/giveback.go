@@ -91,6 +91,9 @@ func (s *Settler) GiveBack(ctx context.Context) (n int, err error) {
 }
 
 func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
+	if here, err := s.isHere(ctx, g.SKU); err != nil || !here {
+		return errors.Join(err, s.postpone(ctx, g)) // it must be written into the database of its home
+	}
 	known, err := s.o.Givebacks.GiveBack(ctx, g)
 	if errors.Is(err, ErrElsewhere) {
 		return errors.Join(err, s.o.Givebacks.Postpone(ctx, g, minGivebackWait))

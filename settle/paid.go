@@ -54,7 +54,7 @@ func (s *Settler) endPaidOf(ctx context.Context, skus []string) error {
 		return err
 	}
 	for i, l := range ledgers {
-		if l.State != on || l.Total < 1 || l.Sold != l.Total || l.Held != 0 {
+		if !s.o.Home.has(skus[i], l) || l.State != on || l.Total < 1 || l.Sold != l.Total || l.Held != 0 {
 			continue
 		}
 		paid, err := s.o.Paid.Count(ctx, skus[i])

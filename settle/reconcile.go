@@ -41,7 +41,7 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
-		if r.Status != 'X' {
+		if r.Status != 'X' && (p.cursor == nil || p.cursor.State != Moved) { // rows that were left behind are old
 			rows = append(rows, r)
 		}
 		return true

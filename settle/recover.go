@@ -79,6 +79,8 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	}
 	l = all[0].continuing(p.cursor)
 	switch {
+	case !s.o.Home.has(p.sku, l):
+		return l, ErrElsewhere
 	case l.Epoch == 0 && p.cursor != nil:
 		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
 			p.sku, ErrGone, p.sku)

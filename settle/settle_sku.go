@@ -28,6 +28,7 @@ type skuCursor struct {
 	behind       int64    // changes that wait
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
+	left         int64    // the move by which it went to another home, which the database knows
 }
 
 // settleSKU settles what there is of one SKU, at most some batches. It reports whether anything was settled.

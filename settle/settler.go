@@ -41,6 +41,7 @@ type Options struct {
 
 	Givebacks Givebacks // nil = the shop gives no orders back by the database
 	Paid      Paid      // Count nil = SKUs do not end by what is paid
+	Home      Home      // the zero value = all SKUs are settled here
 
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
@@ -202,6 +203,10 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 			continue
 		}
 		p.ledger = ledgers[i]
+		if !s.o.Home.has(p.sku, p.ledger) {
+			s.end(ctx, p, false, s.leave(ctx, p))
+			continue
+		}
 		if p.loaded && p.cursor != nil && ledgers[i].Position == p.cursor.Position {
 			s.end(ctx, p, false, s.acknowledge(ctx, p))
 			continue

@@ -28,6 +28,9 @@ type Ledger struct {
 	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before
 	Limit int64 // units a person; 0 = no limit
 
+	Home  string // where it was moved to; "" = it was not moved
+	moves int64  // how often
+
 	remade bool // an operator makes it again, and decides about reservations of before
 }
 
@@ -104,7 +107,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
 			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
-				"state")
+				"state", homeField)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -128,8 +131,12 @@ func ledgerOf(values []any) (l Ledger) {
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 9 {
+	if len(values) == 10 {
 		l.State, _ = values[8].(string)
+		mark, _ := values[9].(string)
+		moves, home, _ := strings.Cut(mark, " ")
+		l.moves, _ = strconv.ParseInt(moves, 10, 64)
+		l.Home = home
 	}
 	l.Born = max(l.Born, archived)
 	return l

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -26,7 +27,7 @@ func newSettlement() *cobra.Command {
 	cmd.AddCommand(
 		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
 		newSettleVerify(&file), newSettleReport(&file),
-		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file))
+		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file), newSettleMove(&file))
 	return cmd
 }
 
@@ -41,12 +42,7 @@ func newSettleRun(file *string) *cobra.Command {
 				return err
 			}
 			log := app.NewLog(c.Log, os.Stderr)
-			s, err := settler.Open(c, log)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return s.Run(ctx, c, version, log)
+			return settler.Run(ctx, c, version, log)
 		},
 	}
 }
@@ -81,7 +77,7 @@ func newSettleMigrate(file *string) *cobra.Command {
 				fmt.Fprint(cmd.OutOrStdout(), text)
 				return err
 			}
-			applied, err := settler.Migrate(cmd.Context(), c)
+			applied, err := settler.MigrateAll(cmd.Context(), c)
 			for _, name := range applied {
 				fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
 			}
@@ -95,33 +91,72 @@ func newSettleMigrate(file *string) *cobra.Command {
 	return cmd
 }
 
-// openSettlement is for commands that read. done must be called in the end.
-func openSettlement(ctx context.Context, file string) (*settler.Settlement, *config.Config, error) {
+// openHomes opens what commands read. The homes must be closed.
+func openHomes(file string) (settler.Homes, *config.Config, error) {
 	c, err := config.Load(file, os.LookupEnv)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := settler.Open(c, slog.New(slog.DiscardHandler))
+	homes, err := settler.OpenHomes(c, slog.New(slog.DiscardHandler))
+	return homes, c, err
+}
+
+// eachHome shows every home that can be used. Where one cannot, the others are shown, and the error is the last word.
+func eachHome(cmd *cobra.Command, file string, show func(*settler.Settlement, *config.Config) error) error {
+	homes, c, err := openHomes(file)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := s.Store.CheckSchema(ctx); err != nil {
-		s.Close()
-		return nil, nil, err
+	defer homes.Close()
+	var faults []error
+	for _, s := range homes {
+		err := s.Store.CheckSchema(cmd.Context())
+		if err == nil {
+			if len(homes) > 1 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "home "+s.Name()+":") // JSON and CSV stay whole
+			}
+			err = show(s, c.AtHome(s.Name()))
+		}
+		if err != nil && !errors.Is(err, errReported) && len(homes) > 1 {
+			err = fmt.Errorf("home %s: %w", s.Name(), err)
+		}
+		faults = append(faults, err)
 	}
-	return s, c, nil
+	return firstReported(faults)
+}
+
+// firstReported joins faults; errReported counts only where there is no other.
+func firstReported(faults []error) error {
+	var reported error
+	real := slices.DeleteFunc(faults, func(err error) bool {
+		if errors.Is(err, errReported) {
+			reported = errReported
+			return true
+		}
+		return err == nil
+	})
+	if len(real) > 0 {
+		return errors.Join(real...)
+	}
+	return reported
+}
+
+// atHomeOf works on the home of a SKU.
+func atHomeOf(cmd *cobra.Command, homes settler.Homes, sku string) (*settler.Settlement, error) {
+	s, err := homes.Of(cmd.Context(), sku)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Store.CheckSchema(cmd.Context())
 }
 
 func newSettleStatus(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, c, err := openSettlement(cmd.Context(), *file)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return printSettleStatus(cmd, s, c)
+			return eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
+				return printSettleStatus(cmd, s, c)
+			})
 		},
 	}
 }
@@ -221,35 +256,57 @@ func newSettleVerify(file *string) *cobra.Command {
 		Use: "verify [sku]", Short: "Compare every order in Redis and in the database, at one position.", Args: exactly,
 		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, _, err := openSettlement(cmd.Context(), *file)
+			if len(args) == 0 {
+				return eachHome(cmd, *file, func(s *settler.Settlement, _ *config.Config) error { return verifyHome(cmd, s) })
+			}
+			homes, _, err := openHomes(*file)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			skus := args
-			if len(skus) == 0 {
-				var beyond int64
-				if skus, beyond, err = s.Stream.SKUs(cmd.Context()); err != nil {
-					return err
-				}
-				if beyond > 0 {
-					fmt.Fprintf(os.Stderr, "sluice: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
-				}
+			defer homes.Close()
+			s, err := atHomeOf(cmd, homes, args[0])
+			if err != nil {
+				return err
 			}
-			equal := true
-			for _, sku := range skus {
-				same, err := verifyOne(cmd, s, sku)
-				if err != nil {
-					return err
-				}
-				equal = equal && same
+			equal, err := verifyOne(cmd, s, args[0])
+			if err == nil && !equal {
+				err = errReported
 			}
-			if !equal {
-				return errReported
-			}
-			return nil
+			return err
 		},
 	}
+}
+
+// verifyHome compares every SKU of a home.
+func verifyHome(cmd *cobra.Command, s *settler.Settlement) error {
+	skus, beyond, err := s.Stream.SKUs(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if beyond > 0 {
+		fmt.Fprintf(os.Stderr, "sluice: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
+	}
+	equal := true
+	for some := range slices.Chunk(skus, 500) {
+		ledgers, err := s.Stream.Ledgers(cmd.Context(), some)
+		if err != nil {
+			return err
+		}
+		for i, sku := range some {
+			if !s.Has(sku, ledgers[i]) {
+				continue
+			}
+			same, err := verifyOne(cmd, s, sku)
+			if err != nil {
+				return err
+			}
+			equal = equal && same
+		}
+	}
+	if !equal {
+		return errReported
+	}
+	return nil
 }
 
 // verifyOne compares one SKU, and shows what differs.

@@ -17,18 +17,23 @@ import (
 )
 
 func newSettleRetry(file *string) *cobra.Command {
-	return &cobra.Command{
+	var home string
+	cmd := &cobra.Command{
 		Use: "retry <id>", Short: "Settle an entry that was parked as a conflict, and solve the conflict.", Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
 				return misuse(cmd, fmt.Errorf("%q is not the number of a conflict", args[0]))
 			}
-			s, _, err := openSettlement(cmd.Context(), *file)
+			homes, _, err := openHomes(*file)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer homes.Close()
+			s, err := homes.Named(home)
+			if err != nil {
+				return err
+			}
 			c, err := s.Store.Conflict(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -41,6 +46,8 @@ func newSettleRetry(file *string) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&home, "home", config.MainHome, "the `home` whose database has the conflict")
+	return cmd
 }
 
 func newSettleRebuild(file *string) *cobra.Command {
@@ -48,11 +55,15 @@ func newSettleRebuild(file *string) *cobra.Command {
 		Use: "rebuild <sku>", Short: "Read all orders of a SKU from Redis, and make them those of the database.",
 		Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, c, err := openSettlement(cmd.Context(), *file)
+			homes, c, err := openHomes(*file)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer homes.Close()
+			s, err := atHomeOf(cmd, homes, args[0])
+			if err != nil {
+				return err
+			}
 			worker, err := s.Settler(c, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
@@ -84,16 +95,16 @@ func newSettleArchive(file *string) *cobra.Command {
 			return names
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, c, err := openSettlement(cmd.Context(), *file)
+			homes, c, err := openHomes(*file)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer homes.Close()
 			i := slices.IndexFunc(c.Sales, func(sale config.Sale) bool { return sale.Name == args[0] })
 			if i < 0 {
 				return fmt.Errorf("%q is no sale of the configuration", args[0])
 			}
-			return archiveSale(cmd, s, c, i)
+			return archiveSale(cmd, homes, c, i)
 		},
 	}
 	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one\n" +
@@ -102,8 +113,8 @@ func newSettleArchive(file *string) *cobra.Command {
 }
 
 // archiveSale archives each SKU of a sale that can be. errReported says that one could not be.
-func archiveSale(cmd *cobra.Command, s *settler.Settlement, of *config.Config, sale int) error {
-	now, err := s.Stream.Now(cmd.Context())
+func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sale int) error {
+	now, err := homes[0].Stream.Now(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -112,6 +123,12 @@ func archiveSale(cmd *cobra.Command, s *settler.Settlement, of *config.Config, s
 		if next := following(of.Sales, sale, sku, now); next != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; archive it "+
 				"when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339), next.Ends.Format(time.RFC3339))
+			failed = errReported
+			continue
+		}
+		s, err := atHomeOf(cmd, homes, sku)
+		if err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "sluice:", err)
 			failed = errReported
 			continue
 		}
@@ -143,4 +160,40 @@ func following(sales []config.Sale, but int, sku string, now time.Time) (next *c
 		}
 	}
 	return next
+}
+
+func newSettleMove(file *string) *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use: "move <sku>", Short: "Settle a SKU in another home from now on.", Args: exactly,
+		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return misuse(cmd, errors.New("--to: name the home to which the SKU moves"))
+			}
+			homes, c, err := openHomes(*file)
+			if err != nil {
+				return err
+			}
+			defer homes.Close()
+			before, unmarked, err := homes.Move(cmd.Context(), c, args[0], to)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is settled in %s now; it was in %s\n", printable(args[0]), to, before)
+			if unmarked != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "sluice: a database does not know yet that the SKU is elsewhere; its settlers write "+
+					"nothing there, and mark its rows when it is back: %v\n", unmarked)
+			}
+			s, err := homes.Named(to)
+			if err == nil {
+				_, err = verifyOne(cmd, s, args[0])
+			}
+			return err
+		},
+	}
+	cmd.Long = cmd.Short + "\nThe new home reads all orders from Redis. The old one may be down: it writes nothing of the SKU when it\n" +
+		"is back. Repeat the command where it was broken off. Write the SKU into skus of its new home afterwards."
+	cmd.Flags().StringVar(&to, "to", "", "the `home` to which it moves")
+	return cmd
 }

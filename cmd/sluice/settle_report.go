@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/config"
 	"sluice/internal/settler"
+	settlement "sluice/settle"
 )
 
 // settleFinding is a line of the report. Units that were sold too often come first.
@@ -30,20 +32,19 @@ func newSettleReport(file *string) *cobra.Command {
 			if asJSON && asCSV {
 				return misuse(cmd, errors.New("--json and --csv: name one of them"))
 			}
-			s, c, err := openSettlement(cmd.Context(), *file)
-			if err != nil {
+			oversold, rest := []settleFinding{}, []settleFinding{}
+			err := eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
+				first, then, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
+				oversold, rest = append(oversold, first...), append(rest, then...)
 				return err
-			}
-			defer s.Close()
-			found, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
-			if err != nil {
-				return err
-			}
+			})
+			found := append(oversold, rest...)
 			switch {
+			case err != nil && len(found) == 0:
 			case asJSON:
-				err = json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"findings": found})
+				err = errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"findings": found}))
 			case asCSV:
-				err = writeFindings(cmd.OutOrStdout(), found)
+				err = errors.Join(err, writeFindings(cmd.OutOrStdout(), found))
 			default:
 				printFindings(cmd.OutOrStdout(), found)
 			}
@@ -59,14 +60,18 @@ func newSettleReport(file *string) *cobra.Command {
 }
 
 // settleFindings reads the books of all SKUs.
-func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) ([]settleFinding, error) {
+func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
+	oversold, rest []settleFinding, err error,
+) {
 	ctx := cmd.Context()
 	books, err := s.Store.Books(ctx, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	oversold, rest := []settleFinding{}, []settleFinding{}
 	for _, b := range books {
+		if b.State == settlement.Moved {
+			continue // its orders are in another home
+		}
 		if b.Booked > b.Total {
 			oversold = append(oversold, settleFinding{"oversold", b.SKU, "", b.Booked - b.Total,
 				fmt.Sprintf("%d units are booked of %d", b.Booked, b.Total)})
@@ -77,11 +82,11 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) ([]
 		}
 		ledgers, err := s.Stream.Ledgers(ctx, []string{b.SKU})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, ledgers[0].Limit)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, who := range over {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
@@ -92,7 +97,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) ([]
 		}
 		differ, err := s.Store.CompareShop(ctx, query, b.SKU, b.Born)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, d := range differ {
 			detail := fmt.Sprintf("the shop has %d units, the ledger sold %d", d.Shop, d.Booked)
@@ -107,7 +112,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) ([]
 	for _, c := range conflicts {
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}
-	return append(oversold, rest...), err
+	return oversold, rest, err
 }
 
 func printFindings(out io.Writer, found []settleFinding) {

@@ -302,11 +302,15 @@ func (s *stockTarget) ordersOfBefore(cmd *cobra.Command, want recreate.Recreatio
 	case "none":
 		return nil, nil
 	case "settle":
-		settled, c, err := openSettlement(cmd.Context(), s.Config)
+		homes, c, err := openHomes(s.Config)
 		if err != nil {
 			return nil, err
 		}
-		defer settled.Close()
+		defer homes.Close()
+		settled, err := atHomeOf(cmd, homes, want.SKU)
+		if err != nil {
+			return nil, err
+		}
 		return want.Settled(cmd.Context(), settled, c.Settle.Database, printer(cmd))
 	}
 	return want.Orders()

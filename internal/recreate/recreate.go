@@ -148,6 +148,10 @@ func (r *Recreation) Settled(ctx context.Context, of *settler.Settlement, databa
 		return nil, fmt.Errorf("the database of %s has never settled %s: adopt a file of the shop's orders",
 			database, r.SKU)
 	}
+	if cursor.State == settlement.Moved {
+		return nil, fmt.Errorf("%s was moved out of %s, which lacks its later orders: write it into skus of the "+
+			"[[settle.home]] that has it, and repeat", r.SKU, database)
+	}
 	undecided := 0
 	err = of.Store.Orders(ctx, r.SKU, cursor.Born, func(one settlement.Record) bool {
 		if one.Status == 'C' || one.Status == 'H' {
@@ -172,7 +176,7 @@ func KnownToSettlement(ctx context.Context, to adminclient.Client, c *config.Con
 	if !errors.Is(err, adminclient.ErrNotFound) {
 		return nil // it has a ledger, or the change says what is wrong
 	}
-	store, err := settler.OpenStore(c)
+	store, err := settler.OpenStore(c.AtHome(c.Settle.HomeOf(sku)))
 	if err != nil {
 		return err
 	}

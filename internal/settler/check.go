@@ -21,7 +21,7 @@ const (
 	clocksApart = 2 * time.Second // more is a warning
 )
 
-// Check tries the database of [settle], within 10 s, and reports whether a settler could work with it. It changes
+// Check tries the databases of [settle], within 10 s, and reports whether a settler could work with them. It changes
 // nothing. The gate's own checks leave the database out: the gate never opens it.
 func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	if c.Settle.Database == "" {
@@ -32,6 +32,15 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	if c.Settle.Webhook.URL != "" {
 		checkWebhook(ctx, o, c.Settle.Webhook)
 	}
+	var faults []error
+	for _, name := range c.Settle.HomeNames() {
+		faults = append(faults, checkHome(ctx, o, c.AtHome(name)))
+	}
+	return errors.Join(faults...)
+}
+
+// checkHome tries the database of one home.
+func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	if path, ok := strings.CutPrefix(c.Settle.URL, "sqlite:"); ok {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)

@@ -2,6 +2,8 @@ package settler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"sluice/config"
@@ -15,6 +17,26 @@ func jobsOf(j config.SettleJobs) (*sqlstore.Jobs, error) {
 		return nil, nil
 	}
 	return jobs.New(j.Kinds, j.Queue, slog.New(slog.DiscardHandler))
+}
+
+// MigrateAll is Migrate for every home, one after the other. What it has applied is named after the home, but for the
+// main one.
+func MigrateAll(ctx context.Context, c *config.Config) (applied []string, err error) {
+	var faults []error
+	for _, name := range c.Settle.HomeNames() {
+		done, err := Migrate(ctx, c.AtHome(name))
+		for _, what := range done {
+			if name != config.MainHome {
+				what += " in " + name
+			}
+			applied = append(applied, what)
+		}
+		if err != nil && len(c.Settle.Homes) > 0 {
+			err = fmt.Errorf("home %s: %w", name, err)
+		}
+		faults = append(faults, err)
+	}
+	return applied, errors.Join(faults...)
 }
 
 // Migrate creates or changes the tables: those of Sluice, and River's where there are jobs. It returns the names of
@@ -52,7 +74,7 @@ func Statements(c *config.Config) (string, error) {
 	return text + more, err
 }
 
-// Work works jobs by the configured webhook until ctx ends.
+// Work works the jobs of every home by the configured webhook until ctx ends.
 func Work(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	j := c.Settle.Jobs
 	switch {
@@ -61,11 +83,30 @@ func Work(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	case j.URL == "":
 		return c.Errorf("settle.jobs.url", `is "": name what gets the jobs, or work them by River in a program of your own`)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error)
+	names := c.Settle.HomeNames()
+	for _, name := range names {
+		go func() { ended <- workHome(ctx, c.AtHome(name), log) }()
+	}
+	var faults []error
+	for range names {
+		if err := <-ended; err != nil {
+			faults = append(faults, err)
+			cancel()
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func workHome(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
 	if err != nil {
 		return c.Errorf("settle.database", "%v", err)
 	}
 	defer pool.Close()
+	j := c.Settle.Jobs
 	return jobs.Work(ctx, pool, jobs.Options{Queue: j.Queue, Workers: j.Workers, URL: j.URL, Key: []byte(j.Key),
 		Timeout: j.Timeout, Log: log})
 }

@@ -19,48 +19,89 @@ import (
 	"sluice/settle/webhook"
 )
 
-// Run settles until ctx ends: it waits for the database, migrates that of SQLite, serves health and metrics, and runs a
-// settler. Faults of database and Redis are tried again for ever.
-func (s *Settlement) Run(ctx context.Context, c *config.Config, version string, log *slog.Logger) error {
-	worker, err := s.Settler(c, log)
+// Run settles every home until ctx ends: it waits for the databases, migrates those of SQLite, serves health and metrics,
+// and runs settlers. A home whose database is down holds up no other one. Faults of databases and Redis are tried again
+// for ever.
+func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger) error {
+	homes, err := OpenHomes(c, log)
 	if err != nil {
 		return err
 	}
-	collected := []prometheus.Collector{worker}
-	var sender *settle.Settler // nil = no webhook
-	if c.Settle.Webhook.URL != "" {
-		var target *webhook.Target
-		if sender, target, err = s.Webhook(c, log); err != nil {
-			return err
-		}
-		collected = append(collected, sender, target)
-	}
+	defer homes.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	watch := NewWatch(s.Store, c.Ops.MetricsMaxSKUs)
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), buildInfo(version),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var checks []admin.Check
+	workers := make([]worker, len(homes))
+	for i, s := range homes {
+		if workers[i], err = s.worker(c, log); err != nil {
+			return err
+		}
+		check, registry := workers[i].watch.Check(), prometheus.Registerer(metrics)
+		if len(homes) > 1 {
+			check.Name += " " + s.home.Name
+			registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": s.home.Name}, metrics)
+		}
+		registry.MustRegister(workers[i].collected...)
+		checks = append(checks, check)
+	}
 	if c.Settle.Listen != "" {
-		metrics := prometheus.NewRegistry()
-		metrics.MustRegister(collected...)
-		metrics.MustRegister(watch, collectors.NewGoCollector(), buildInfo(version),
-			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		if err := serve(ctx, &running, c.Settle.Listen, admin.Ops([]admin.Check{watch.Check()}, metrics), log); err != nil {
+		if err := serve(ctx, &running, c.Settle.Listen, admin.Ops(checks, metrics), log); err != nil {
 			return err
 		}
 	}
-	running.Go(func() { watch.Run(ctx) })
-	if err := s.waitForSchema(ctx, c, log); err != nil {
-		return nil // stopped while it waited
+	var settling sync.WaitGroup
+	for i, s := range homes {
+		settling.Go(func() { s.run(ctx, workers[i], c.AtHome(s.home.Name), version, log) })
 	}
-	log.Info("settle: ready", "version", version, "database", c.Settle.Database)
-	if sender != nil {
-		running.Go(func() { sender.Run(ctx) })
-	}
-	worker.Run(ctx)
-	done := worker.Stats()
-	log.Info("settle: stopped", "orders", done.Orders, "transactions", done.Batches, "rebuilds", done.Rebuilds)
+	settling.Wait()
 	return nil
+}
+
+// worker is what settles one home.
+type worker struct {
+	orders    *settle.Settler
+	sender    *settle.Settler // nil = no webhook
+	watch     *Watch
+	collected []prometheus.Collector
+}
+
+func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err error) {
+	w.watch = NewWatch(s.Store, c.Ops.MetricsMaxSKUs)
+	if w.orders, err = s.Settler(c, log); err != nil {
+		return w, err
+	}
+	w.collected = []prometheus.Collector{w.watch, w.orders}
+	if c.Settle.Webhook.URL != "" {
+		var target *webhook.Target
+		if w.sender, target, err = s.Webhook(c, log); err != nil {
+			return w, err
+		}
+		w.collected = append(w.collected, w.sender, target)
+	}
+	return w, nil
+}
+
+// run settles one home until ctx ends.
+func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, version string, log *slog.Logger) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { w.watch.Run(ctx) })
+	if err := s.waitForSchema(ctx, c, log); err != nil {
+		return // stopped while it waited
+	}
+	log.Info("settle: ready", "version", version, "home", s.home.Name, "database", c.Settle.Database)
+	if w.sender != nil {
+		running.Go(func() { w.sender.Run(ctx) })
+	}
+	w.orders.Run(ctx)
+	done := w.orders.Stats()
+	log.Info("settle: stopped", "home", s.home.Name, "orders", done.Orders, "transactions", done.Batches,
+		"rebuilds", done.Rebuilds)
 }
 
 // serve answers at address until ctx ends.
@@ -106,7 +147,8 @@ func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *s
 		}
 		if text := err.Error(); text != said {
 			said = text
-			log.Error("settle: the database cannot be used yet; changes stay in Redis", "error", err, "again_in", again)
+			log.Error("settle: the database cannot be used yet; changes stay in Redis", "home", s.home.Name, "error", err,
+				"again_in", again)
 		}
 		select {
 		case <-ctx.Done():

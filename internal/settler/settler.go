@@ -6,6 +6,7 @@ package settler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type Settlement struct {
 	Stream settle.Stream
 	Store  *sqlstore.Store
 	ledger *redisstore.Store
+	home   settle.Home
 }
 
 // OpenStore opens the configured database alone.
@@ -47,14 +49,22 @@ func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 	return store, nil
 }
 
-// Open opens the database and the Redis. It waits for neither.
+// Open opens the database of the main home, and the Redis. It waits for neither.
 func Open(c *config.Config, log *slog.Logger) (*Settlement, error) {
+	return openHome(c, config.MainHome, log)
+}
+
+// openHome opens the database of one home, and the Redis.
+func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, error) {
+	if c = c.AtHome(name); c == nil {
+		return nil, fmt.Errorf("there is no home %q", name)
+	}
 	c = stores.WaitLonger(c)
 	store, err := OpenStore(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &Settlement{Store: store}
+	s := &Settlement{Store: store, home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
 	options.Log = log
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
@@ -87,6 +97,7 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
+		Home:   s.home,
 		Listen: s.listen,
 	})
 }
@@ -97,6 +108,7 @@ func (s *Settlement) Webhook(c *config.Config, log *slog.Logger) (*settle.Settle
 	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: w.Batch, Timeout: w.Timeout})
 	worker, err := settle.New(s.Stream, target, settle.Options{
 		Target: settle.WebhookTarget, Batch: w.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Listen: s.listen,
+		Home: s.home,
 	})
 	return worker, target, err
 }

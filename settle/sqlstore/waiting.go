@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"sluice/settle"
 )
 
 // Waiting is what waits for an operator, by the database alone.
@@ -46,7 +48,8 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 		d.SKU = original(name)
 		w.Differences = append(w.Differences, d)
 		return err
-	}, "SELECT sku, sold - deducted FROM sluice_cursor WHERE target = ? AND sold <> deducted ORDER BY sku", s.target)
+	}, "SELECT sku, sold - deducted FROM sluice_cursor WHERE target = ? AND sold <> deducted AND state <> ? ORDER BY sku",
+		s.target, settle.Moved)
 	if err != nil {
 		return w, fmt.Errorf("read differences: %w", err)
 	}

@@ -1,0 +1,132 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Moved is the state of a cursor whose SKU is, or was, settled elsewhere since: its orders are old.
+const Moved = "moved"
+
+// homeField of a ledger's hash says where the SKU was moved to: a number that each move raises, a blank, and the name.
+const homeField = "home"
+
+// Home is the one database in which some SKUs are settled.
+type Home struct {
+	Name string
+	All  []string                // the names of all homes
+	Of   func(sku string) string // the home of a SKU that was not moved; nil = all SKUs are here
+}
+
+// has reports whether a SKU is settled here.
+func (h Home) has(sku string, l Ledger) bool { return h.Of == nil || h.Owner(sku, l) == h.Name }
+
+// Owner is the home in which a SKU is settled: that to which it was moved, or that of the configuration.
+func (h Home) Owner(sku string, l Ledger) string {
+	if l.Home != "" || h.Of == nil {
+		return l.Home
+	}
+	return h.Of(sku)
+}
+
+// isHere reports whether a SKU is settled here now.
+func (s *Settler) isHere(ctx context.Context, sku string) (bool, error) {
+	if s.o.Home.Of == nil {
+		return true, nil
+	}
+	all, err := s.stream.Ledgers(ctx, []string{sku})
+	return err == nil && s.o.Home.has(sku, all[0]), err
+}
+
+// leave forgets a SKU that is settled elsewhere. If it was moved there, the database is told once: its rows do not
+// follow the ledger any more.
+func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
+	p.loaded, p.cursor = false, nil
+	if home := p.ledger.Home; home != "" && !slices.Contains(s.o.Home.All, home) {
+		return fmt.Errorf("settle %q: it was moved to %q, which is no home of the configuration: write its [[settle.home]], "+
+			"or move it: sluice settle move", p.sku, home)
+	}
+	if m, ok := s.db.(Leaver); ok && p.ledger.Home != "" && p.left != p.ledger.moves {
+		left, err := m.Leave(ctx, p.sku)
+		if err != nil {
+			return err
+		}
+		if p.left = p.ledger.moves; left {
+			s.log.Warn("settle: the SKU was moved; its rows here do not change any more", "target", s.o.Target, "sku", p.sku,
+				"home", s.o.Home.Name, "moved_to", p.ledger.Home)
+		}
+	}
+	return ErrElsewhere
+}
+
+// Leaver is a database that marks the rows of a SKU that is settled elsewhere.
+type Leaver interface {
+	// Leave sets the state of the SKU's cursors to moved. It reports whether there was one in another state.
+	Leave(ctx context.Context, sku string) (bool, error)
+}
+
+// moveScript marks a new home, if the mark is still that of before.
+const moveScript = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return -1 end
+if (redis.call('HGET', KEYS[1], 'home') or '') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'home', ARGV[2])
+return 1`
+
+// Mark makes a home the one of a SKU, for all settlers, if the ledger was not moved since l was read.
+func (s Stream) Mark(ctx context.Context, sku string, l Ledger, home string) error {
+	before, key := "", keyOf(sku, "s")
+	if l.Home != "" {
+		before = fmt.Sprintf("%d %s", l.moves, l.Home)
+	}
+	var done int
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before,
+			fmt.Sprintf("%d %s", l.moves+1, home)).Int()
+		return err
+	}, fault)
+	switch {
+	case err == nil && done < 0:
+		err = errors.New("it has no ledger")
+	case err == nil && done == 0:
+		err = errors.New("another command has moved it meanwhile")
+	}
+	if err != nil {
+		return fmt.Errorf("move %q: %w", sku, err)
+	}
+	return nil
+}
+
+// Move settles a SKU in another home from now on. The new home needs nothing of the old one, which may be down: it reads
+// the ledger whole. Each step can be repeated; after the first one the settlers of the new home do the second, and
+// those of the old one the third. unmarked says why the old database does not know yet.
+//
+// What the old home has settled, and Redis has lost since, only the old database knows.
+func Move(ctx context.Context, stream Stream, to *Settler, from Leaver, sku string) (unmarked, err error) {
+	all, err := stream.Ledgers(ctx, []string{sku})
+	if err != nil {
+		return nil, err
+	}
+	home := to.o.Home
+	if home.Owner(sku, all[0]) != home.Name || all[0].Epoch == 0 {
+		if old, ok := to.db.(Leaver); ok { // what was settled here before is old
+			if _, err := old.Leave(ctx, sku); err != nil {
+				return nil, err
+			}
+		}
+		if err := stream.Mark(ctx, sku, all[0], home.Name); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := to.Rebuild(ctx, sku); err != nil {
+		return nil, err
+	}
+	if from == nil {
+		return nil, nil
+	}
+	_, unmarked = from.Leave(ctx, sku)
+	return unmarked, nil
+}
