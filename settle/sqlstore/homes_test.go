@@ -1,0 +1,224 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/redisconn"
+)
+
+var errCrash = errors.New("the process was killed here")
+
+// crashing is a database at which a command is killed before, or after, a step.
+type crashing struct {
+	*sqlstore.Store
+	beforeSettle, afterSettle, beforeLeave, afterLeave bool
+}
+
+func crash(now *bool) error {
+	if *now {
+		*now = false
+		return errCrash
+	}
+	return nil
+}
+
+func (c *crashing) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
+	if err := crash(&c.beforeSettle); err != nil {
+		return settle.Outcome{}, err
+	}
+	o, err := c.Store.Settle(ctx, b)
+	return o, errors.Join(err, crash(&c.afterSettle))
+}
+
+func (c *crashing) Leave(ctx context.Context, sku string) (bool, error) {
+	if err := crash(&c.beforeLeave); err != nil {
+		return false, err
+	}
+	left, err := c.Store.Leave(ctx, sku)
+	return left, errors.Join(err, crash(&c.afterLeave))
+}
+
+// homes are two databases for the ledgers of one Redis. Every SKU begins in "one".
+type homes struct {
+	*testing.T
+	ledger *testLedger
+	stream settle.Stream
+	stores map[string]*sqlstore.Store
+}
+
+func newHomes(t *testing.T, one, two string) *homes {
+	t.Helper()
+	server := redistest.Start(t)
+	client := must(redisconn.New(redisOptions(server)))(t)
+	t.Cleanup(func() { client.Close() })
+	h := &homes{T: t, ledger: openLedger(t, server), stream: settle.Stream{Redis: client},
+		stores: make(map[string]*sqlstore.Store)}
+	for name, url := range map[string]string{"one": one, "two": two} {
+		store := must(sqlstore.Open(sqlstore.Options{URL: url}))(t)
+		t.Cleanup(func() { store.Close() })
+		_ = must(store.Migrate(t.Context()))(t)
+		h.stores[name] = store
+	}
+	return h
+}
+
+func (h *homes) settler(home string, db settle.Database) *settle.Settler {
+	h.Helper()
+	return must(settle.New(h.stream, db, settle.Options{
+		Batch: 7, Ledger: h.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: h.stores[home],
+		Home: settle.Home{Name: home, All: []string{"one", "two"}, Of: func(string) string { return "one" }},
+	}))(h.T)
+}
+
+// run lets the settlers of both homes work until the ledger is settled in one of them.
+func (h *homes) run(sku, home string) {
+	h.Helper()
+	ctx, stop := context.WithCancel(h.Context())
+	done := make(chan struct{})
+	for name, store := range h.stores {
+		s := h.settler(name, store)
+		go func() { s.Run(ctx); done <- struct{}{} }()
+	}
+	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
+		c, _, err := h.stores[home].Cursor(h.Context(), sku)
+		at := must(h.stream.Ledgers(h.Context(), []string{sku}))(h.T)[0].Position
+		if err == nil && c.Position == at && c.State != settle.Moved && h.leftBehind(sku, home) {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			h.Fatalf("%q is not settled in %s: %+v, the ledger is at %s", sku, home, c, at)
+		}
+	}
+	stop()
+	<-done
+	<-done
+}
+
+// leftBehind reports whether the cursor of the other home, if there is one, says that the SKU was moved.
+func (h *homes) leftBehind(sku, home string) bool {
+	h.Helper()
+	for name, store := range h.stores {
+		if c, ok, err := store.Cursor(h.Context(), sku); name != home && (err != nil || ok && c.State != settle.Moved) {
+			return false
+		}
+	}
+	return true
+}
+
+// balances wants every order to be in one home, as the ledger has it.
+func (h *homes) balances(sku, home string, sold int64) {
+	h.Helper()
+	c, ok, err := settle.Verify(h.Context(), h.stream, h.stores[home], sku)
+	if err != nil || !ok || !c.Equal() || c.Sold != sold {
+		h.Errorf("%s: %+v, %v, %v: want %d sold", home, c, ok, err, sold)
+	}
+	if left := must(h.stores[home].Left(h.Context(), sku))(h.T); left != 100-sold {
+		h.Errorf("%s: %d units are left: want %d", home, left, 100-sold)
+	}
+}
+
+// A move is broken off at each step. Settlers of both homes go on, and the command is repeated: then every order is in
+// the new home, and the old one writes nothing more.
+func TestMove_CrashAtEachStepLosesNothing(t *testing.T) {
+	urls := func(t *testing.T) (string, string) {
+		return "sqlite:" + filepath.Join(t.TempDir(), "one.db"), "sqlite:" + filepath.Join(t.TempDir(), "two.db")
+	}
+	for name, at := range map[string]func(one, two *crashing){
+		"nowhere":                                func(_, _ *crashing) {},
+		"before the mark":                        func(_, two *crashing) { two.beforeLeave = true },
+		"after the mark":                         func(_, two *crashing) { two.beforeSettle = true },
+		"after the new home has read the ledger": func(_, two *crashing) { two.afterSettle = true },
+		"before the old home is marked":          func(one, _ *crashing) { one.beforeLeave = true },
+		"after the old home is marked":           func(one, _ *crashing) { one.afterLeave = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url1, url2 := urls(t)
+			movesAndBack(newHomes(t, url1, url2), at)
+		})
+	}
+	if testing.Short() {
+		return
+	}
+	t.Run("postgres to mariadb", func(t *testing.T) {
+		movesAndBack(newHomes(t, dbtest.Postgres(t).URL, dbtest.MariaDB(t).URL),
+			func(_, two *crashing) { two.afterSettle = true })
+	})
+}
+
+func movesAndBack(h *homes, at func(one, two *crashing)) {
+	const sku = "moved"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 10)
+	h.run(sku, "one")
+	h.balances(sku, "one", 10)
+	h.ledger.buy(sku, 10, 5) // the old home has not seen them
+	one, two := &crashing{Store: h.stores["one"]}, &crashing{Store: h.stores["two"]}
+	at(one, two)
+	unmarked, err := settle.Move(h.Context(), h.stream, h.settler("two", two), one, sku)
+	if broken := errors.Join(unmarked, err); broken != nil && !errors.Is(broken, errCrash) {
+		h.Fatal(broken)
+	}
+	h.ledger.buy(sku, 15, 5)
+	// The next command finds the work done, or does what is left of it.
+	unmarked, err = settle.Move(h.Context(), h.stream, h.settler("two", two), one, sku)
+	if err != nil || unmarked != nil {
+		h.Fatal(unmarked, err)
+	}
+	before, _, _ := h.stores["one"].Cursor(h.Context(), sku)
+	h.ledger.buy(sku, 20, 5)
+	h.ledger.finish(sku, "refund", sku+"-3")
+	h.run(sku, "two")
+	h.balances(sku, "two", 24)
+	if after, _, _ := h.stores["one"].Cursor(h.Context(), sku); after != before || after.State != settle.Moved {
+		h.Errorf("the old home is at %+v, and was at %+v", after, before)
+	}
+	// Back again: the rows that were left behind are old. Redis has forgotten the refunded order.
+	h.ledger.server.Client.HDel(h.Context(), "sluice:{"+sku+"}:r", sku+"-3")
+	if unmarked, err := settle.Move(h.Context(), h.stream, h.settler("one", one), two, sku); err != nil || unmarked != nil {
+		h.Fatal(unmarked, err)
+	}
+	h.run(sku, "one")
+	if state := h.ledger.state(sku); state != "on" {
+		h.Errorf("the SKU is %s: what the old home knew was told to the ledger", state)
+	}
+	c, _, err := settle.Verify(h.Context(), h.stream, h.stores["one"], sku)
+	if err != nil || c.Sold != 24 || len(c.Differences) > 1 {
+		h.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Settlers that run do the rest of a move that was broken off after its first step.
+func TestMove_SettlersFinishIt(t *testing.T) {
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "half"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 10)
+	h.run(sku, "one")
+	two := &crashing{Store: h.stores["two"], beforeSettle: true}
+	if _, err := settle.Move(t.Context(), h.stream, h.settler("two", two), nil, sku); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	h.ledger.buy(sku, 10, 5)
+	h.run(sku, "two")
+	h.balances(sku, "two", 15)
+	// An order that the shop gives back in the old home stays due there, and is not refunded.
+	if err := h.stores["one"].Exec(t.Context(), "INSERT INTO sluice_giveback (sku, serial) VALUES ('half', 'half-1')"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := h.settler("one", h.stores["one"]).GiveBack(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	h.balances(sku, "two", 15)
+	if age := must(h.stores["one"].OldestGiveback(t.Context()))(t); age == 0 {
+		t.Error("the give-back is done in a home that has not the SKU")
+	}
+}
