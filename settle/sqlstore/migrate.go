@@ -3,9 +3,11 @@ package sqlstore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -31,20 +33,35 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return goose.NewProvider("", s.db, files, goose.WithStore(versions))
 }
 
-// Migrate creates or changes Sluice's tables, and returns the names of the files that it has applied.
+// While another process migrates the same database, a file may turn out to be applied already.
+const (
+	migrateTries = 10
+	migratePause = 50 * time.Millisecond
+)
+
+// Migrate creates or changes Sluice's tables, and returns the names of the files that it has applied. It may run in
+// several processes: a settler of SQLite migrates by itself.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	p, err := s.provider()
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
-	results, err := p.Up(ctx)
-	for _, r := range results {
-		applied = append(applied, r.Source.Path)
+	for try := 1; ; try++ {
+		results, err := p.Up(ctx)
+		if partial := (*goose.PartialError)(nil); errors.As(err, &partial) {
+			results = partial.Applied
+		}
+		for _, r := range results {
+			applied = append(applied, r.Source.Path)
+		}
+		switch {
+		case err == nil:
+			return applied, nil
+		case try == migrateTries || ctx.Err() != nil:
+			return applied, fmt.Errorf("migrate: %w", err)
+		}
+		time.Sleep(migratePause)
 	}
-	if err != nil {
-		return applied, fmt.Errorf("migrate: %w", err)
-	}
-	return applied, nil
 }
 
 // Statements is the SQL by which Migrate makes the tables in an empty database, for an operator who runs it by hand.

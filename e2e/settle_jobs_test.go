@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+)
+
+// An order is sold at the gate, settled, and its job comes to the webhook of sluice settle work, once.
+func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
+	t.Parallel()
+	postgres := dbtest.Postgres(t)
+	redis, shop := redistest.Start(t), open(t, nil)
+	var mu sync.Mutex
+	var got []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var job struct{ Kind, User, SKU string }
+		err := json.NewDecoder(r.Body).Decode(&job)
+		mu.Lock()
+		defer mu.Unlock()
+		if got = append(got, job.Kind+" "+job.SKU+" "+job.User); err != nil || r.Header.Get("Sluice-Webhook-Signature") == "" {
+			t.Errorf("%+v, %v", r.Header, err)
+		}
+	}))
+	defer receiver.Close()
+	jobs := func() string { mu.Lock(); defer mu.Unlock(); return strings.Join(got, "\n") }
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := reserves(t, redis, 5, shop.setting(), keepsChanges)
+	s := settler(t, postgres.URL, redisAt(redis), "settle.jobs.kinds = [\"order.confirmed\"]",
+		"settle.jobs.url = \""+receiver.URL+"\"", "settle.jobs.key_file = \""+key+"\"")
+	wants(t, ok(t, "settle", "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
+	wants(t, ok(t, "settle", "migrate", "--config", s.file), "applied 00001_settlement.sql", "applied river 002")
+	work := exec.Command(binary, "settle", "work", "--config", s.file)
+	work.Env, work.Stderr = surroundings(), new(journal)
+	if err := work.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b := &buyer{user: "ann", sku: "1001"}
+	defer b.leave()
+	if status, reason := b.buy(g.front); status != http.StatusOK {
+		t.Errorf("%d %s", status, reason)
+	}
+	soon(t, "the webhook has the job", func() bool { return jobs() != "" })
+	_ = work.Process.Signal(os.Interrupt)
+	if err := work.Wait(); err != nil {
+		t.Errorf("settle work: %v\n%s", err, work.Stderr)
+	}
+	if jobs() != "order.confirmed 1001 ann" {
+		t.Errorf("the webhook has got %q", jobs())
+	}
+	sqlite := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = \"sqlite:a.db\"\n"+
+		"settle.jobs.kinds = [\"order.confirmed\"]\n"+keepsChanges+"\n"+redisAt(redis)+"\n"+reserveRoutes)
+	if out := run(t, "", "settle", "work", "--config", sqlite); out.code == 0 ||
+		!strings.Contains(out.complaint, "needs PostgreSQL") {
+		t.Errorf("with SQLite: %+v", out)
+	}
+}
