@@ -216,7 +216,8 @@ func (b *settleBench) backlog(what string, skus []string, orders, call int) floa
 	cpu := stopped(s)
 	speed := float64(orders) / took.Seconds()
 	b.Logf("%s: %d orders, sold in %.1f s, drained in %.1f s: %.0f orders/s; settler %.1f µs CPU an order, "+
-		"PSS at most %.1f MiB", what, orders, sold.Seconds(), took.Seconds(), speed, cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
+		"PSS at most %.1f MiB", what, orders, sold.Seconds(), took.Seconds(), speed, cpu.Seconds()*1e6/float64(orders),
+		float64(memory)/1024)
 	return speed
 }
 
@@ -272,7 +273,8 @@ func (b *settleBench) lag() {
 	transactions, memory := s.metric("sluice_settler_transactions_total"), b.memory(s)
 	cpu := stopped(s)
 	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an "+
-		"order, PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99), transactions,
+		"order, PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99),
+		transactions,
 		cpu.Seconds()*1e6/float64(orders), float64(memory)/1024)
 }
 

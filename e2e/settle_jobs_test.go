@@ -27,7 +27,8 @@ func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
 		err := json.NewDecoder(r.Body).Decode(&job)
 		mu.Lock()
 		defer mu.Unlock()
-		if got = append(got, job.Kind+" "+job.SKU+" "+job.User); err != nil || r.Header.Get("Sluice-Webhook-Signature") == "" {
+		got = append(got, job.Kind+" "+job.SKU+" "+job.User)
+		if err != nil || r.Header.Get("Sluice-Webhook-Signature") == "" {
 			t.Errorf("%+v, %v", r.Header, err)
 		}
 	}))

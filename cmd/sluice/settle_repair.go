@@ -121,8 +121,8 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 	var failed error
 	for _, sku := range of.Sales[sale].SKUs {
 		if next := following(of.Sales, sale, sku, now); next != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; archive it "+
-				"when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339), next.Ends.Format(time.RFC3339))
+			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
+				"archive it when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339), next.Ends.Format(time.RFC3339))
 			failed = errReported
 			continue
 		}
@@ -182,8 +182,8 @@ func newSettleMove(file *string) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is settled in %s now; it was in %s\n", printable(args[0]), to, before)
 			if unmarked != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "sluice: a database does not know yet that the SKU is elsewhere; its settlers write "+
-					"nothing there, and mark its rows when it is back: %v\n", unmarked)
+				fmt.Fprintf(cmd.ErrOrStderr(), "sluice: a database does not know yet that the SKU is elsewhere; its settlers "+
+					"write nothing there, and mark its rows when it is back: %v\n", unmarked)
 			}
 			s, err := homes.Named(to)
 			if err == nil {
@@ -192,8 +192,8 @@ func newSettleMove(file *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Long = cmd.Short + "\nThe new home reads all orders from Redis. The old one may be down: it writes nothing of the SKU when it\n" +
-		"is back. Repeat the command where it was broken off. Write the SKU into skus of its new home afterwards."
+	cmd.Long = cmd.Short + "\nThe new home reads all orders from Redis. The old one may be down: it writes nothing of the SKU\n" +
+		"when it is back. Repeat the command where it was broken off. Write the SKU into skus of its new home afterwards."
 	cmd.Flags().StringVar(&to, "to", "", "the `home` to which it moves")
 	return cmd
 }

@@ -67,8 +67,8 @@ func (s *Settlement) Has(sku string, l settle.Ledger) bool {
 	return s.home.Owner(sku, l) == s.home.Name
 }
 
-// Move settles a SKU in another home from now on, and returns the name of the one before. unmarked says why the database
-// of that one does not know yet; its settlers will tell it.
+// Move settles a SKU in another home from now on, and returns the name of the one before. unmarked says why the
+// database of that one does not know yet; its settlers will tell it.
 func (h Homes) Move(ctx context.Context, c *config.Config, sku, to string) (before string, unmarked, err error) {
 	there, err := h.Named(to)
 	if err != nil {
@@ -93,8 +93,8 @@ func (h Homes) Move(ctx context.Context, c *config.Config, sku, to string) (befo
 	return before, unmarked, err
 }
 
-// leavers mark the SKU in every home that it is not in: a command that was broken off may have been the last one to know
-// where it was.
+// leavers mark the SKU in every home that it is not in: a command that was broken off may have been the last one to
+// know where it was.
 type leavers Homes
 
 // Leave implements settle.Leaver.

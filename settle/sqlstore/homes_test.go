@@ -183,7 +183,8 @@ func movesAndBack(h *homes, at func(one, two *crashing)) {
 	}
 	// Back again: the rows that were left behind are old. Redis has forgotten the refunded order.
 	h.ledger.server.Client.HDel(h.Context(), "sluice:{"+sku+"}:r", sku+"-3")
-	if unmarked, err := settle.Move(h.Context(), h.stream, h.settler("one", one), two, sku); err != nil || unmarked != nil {
+	unmarked, err = settle.Move(h.Context(), h.stream, h.settler("one", one), two, sku)
+	if err != nil || unmarked != nil {
 		h.Fatal(unmarked, err)
 	}
 	h.run(sku, "one")
@@ -211,7 +212,8 @@ func TestMove_SettlersFinishIt(t *testing.T) {
 	h.run(sku, "two")
 	h.balances(sku, "two", 15)
 	// An order that the shop gives back in the old home stays due there, and is not refunded.
-	if err := h.stores["one"].Exec(t.Context(), "INSERT INTO sluice_giveback (sku, serial) VALUES ('half', 'half-1')"); err != nil {
+	err := h.stores["one"].Exec(t.Context(), "INSERT INTO sluice_giveback (sku, serial) VALUES ('half', 'half-1')")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := h.settler("one", h.stores["one"]).GiveBack(t.Context()); n != 1 || err != nil {
