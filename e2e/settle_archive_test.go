@@ -26,7 +26,8 @@ func TestArchive_LeavesTheShopsKeyAsItWas(t *testing.T) {
 	ok(t, "stock", "end", "--admin", g.admin, "1001")
 	soon(t, "the key shows what is free", func() bool { return ledgerOf(t, r, "1001").held == 0 && left() == "3" })
 	settled := file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = \"sqlite:%s\"\n"+
-		"%s\n%s\n%s[[sale]]\nname = \"past\"\nskus = [\"1001\"]\nstarts = 2020-01-01T00:00:00Z\nends = 2020-01-02T00:00:00Z\n",
+		"%s\n%s\n%s[[sale]]\nname = \"past\"\nskus = [\"1001\"]\nstarts = 2020-01-01T00:00:00Z\n"+
+		"ends = 2020-01-02T00:00:00Z\n",
 		filepath.Join(t.TempDir(), "settle.db"), keepsChanges, redisAt(r), reserveRoutes))
 	ok(t, "settle", "migrate", "--config", settled)
 	ok(t, "settle", "rebuild", "--config", settled, "1001")
