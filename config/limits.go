@@ -1,6 +1,8 @@
 package config
 
 import (
+	"maps"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -61,10 +63,50 @@ type Rate struct {
 	IPv6Prefix int           `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
 	MaxKeys    int           `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
 	Routes     []string      `toml:"routes"`                  // names; empty = all but `pass`
+
+	Overrides map[string]string `toml:"overrides"` // rates by pattern of the key's value, or "off"; see RateOverrides
 }
 
 func (l *Rate) preset() {
-	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{}}
+	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{},
+		Overrides: map[string]string{}}
+}
+
+// RateOverride is another rate for the keys whose value matches a pattern.
+type RateOverride struct {
+	Pattern string
+	Rate    PerSecond // 0 = off: they are not counted
+	Burst   int       // takes as long to earn as that of the rate, and is at least 1
+}
+
+// RateOverrides are the overrides of l, by their patterns.
+func (l *Rate) RateOverrides() (all []RateOverride) {
+	for _, pattern := range slices.Sorted(maps.Keys(l.Overrides)) {
+		o := RateOverride{Pattern: pattern}
+		if rate, err := parseRate(l.Overrides[pattern]); err == nil && l.Rate > 0 {
+			o.Rate = rate
+			o.Burst = int(min(max(math.Ceil(float64(l.Burst)*float64(rate/l.Rate)-1e-9), 1), most))
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// maxRateOverrides bounds what each request of a rate is compared with.
+const maxRateOverrides = 32
+
+func (l *Rate) checkOverrides(r *report, at string) {
+	r.rule(at, `patterns with a rate or "off"`)
+	if len(l.Overrides) > maxRateOverrides {
+		r.fail(at, "%d patterns are too many; write at most %d", len(l.Overrides), maxRateOverrides)
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(l.Overrides)) {
+		if value := l.Overrides[pattern]; value != "off" {
+			if _, err := parseRate(value); err != nil {
+				r.fail(position.Join(at, pattern), "%v, or \"off\"", err)
+			}
+		}
+	}
 }
 
 func defaultLimits() Limits {
@@ -168,6 +210,7 @@ func (l *Rate) check(r *report, at string, routes []string) {
 	between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
 	between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
 	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
+	l.checkOverrides(r, at+".overrides")
 	for i, name := range l.Routes {
 		if !slices.Contains(routes, name) {
 			r.fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)

@@ -25,8 +25,9 @@ type Explanation struct {
 
 // RateKey is what a keyed rate would count the request by.
 type RateKey struct {
-	Name string
-	Key  string // "" = the request lacks it, and is not counted
+	Name  string
+	Key   string // "" = the request lacks it, and is not counted
+	Bound string // what holds for the key
 }
 
 // Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the
@@ -64,10 +65,10 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 		Client: r.clientAddr().String(), SKU: string(r.buyer.sku), User: string(r.buyer.user), Quantity: r.buyer.quantity,
 		Reason: no.Reason, Detail: no.Detail.String(), GuardsStock: r.route.Gate.GuardsStock(), Bypass: r.bypass,
 	}
-	for i, key := range r.rateKeys.keys {
+	for i, grade := range r.rateKeys.grades {
 		m := &r.route.rates[i]
-		shown := RateKey{Name: m.Name}
-		if len(key) > 0 {
+		shown := RateKey{Name: m.Name, Bound: grade.bound}
+		if len(r.rateKeys.keys[i]) > 0 || grade.RateLimiter == nil {
 			shown.Key = string(m.appendText(nil, r, true))
 		}
 		found.Rates = append(found.Rates, shown)

@@ -51,7 +51,7 @@ func (rt *boundRoute) variables() []*param.Variable {
 		all = append(all, rt.require[i].Variable())
 	}
 	for i := range rt.rates {
-		all = append(all, &rt.rates[i].key)
+		all = append(all, rt.rates[i].key.Variable())
 	}
 	return all
 }

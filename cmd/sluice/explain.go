@@ -102,6 +102,9 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 	}
 	for _, r := range found.Rates {
 		fmt.Fprintf(to, "rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
+		if r.Key != "" {
+			fmt.Fprintf(to, "          %s\n", r.Bound)
+		}
 	}
 	if found.SKU != "" {
 		fmt.Fprintf(to, "sku       %s\n", stores.PrintableName(found.SKU))

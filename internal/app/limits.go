@@ -96,8 +96,13 @@ var limitRows = []limitRow{
 		name: "rate", counts: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
 		limit: func(_ *limits, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Rates = keyedRates(c)
-			for i := range counted {
-				to.Rates[i].Limiter = counted[i]
+			for i := range to.Rates {
+				to.Rates[i].Limiter, counted = counted[0], counted[1:]
+				for j := range to.Rates[i].Overrides {
+					if o := &to.Rates[i].Overrides[j]; !o.Off {
+						o.Limiter, counted = counted[0], counted[1:]
+					}
+				}
 			}
 		},
 	},
@@ -279,10 +284,17 @@ func (h *controller) number(key string) admin.Number {
 // rateSpecs are those of [[limits.rate]].
 func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 	for _, r := range l.Rates {
-		specs = append(specs, limiter.RateSpec{
+		spec := limiter.RateSpec{
 			Name: r.Name, Of: fmt.Sprintf("%s /%d /%d", r.Key, r.IPv4Prefix, r.IPv6Prefix),
 			PerSecond: float64(r.Rate), Burst: r.Burst, MaxDelay: r.MaxDelay, MaxKeys: r.MaxKeys,
-		})
+		}
+		specs = append(specs, spec)
+		for _, o := range r.RateOverrides() {
+			if o.Rate > 0 {
+				spec.Name, spec.PerSecond, spec.Burst = fmt.Sprintf("%s[%s]", r.Name, o.Pattern), float64(o.Rate), o.Burst
+				specs = append(specs, spec)
+			}
+		}
 	}
 	return specs
 }
@@ -290,10 +302,15 @@ func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 // keyedRates are c's keyed rates, without anything to count in.
 func keyedRates(c *config.Config) (rates []proxy.KeyedRate) {
 	for _, r := range c.Limits.Rates {
-		rates = append(rates, proxy.KeyedRate{
+		rate := proxy.KeyedRate{
 			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
 			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate), MaxDelay: r.MaxDelay,
-		})
+		}
+		for _, o := range r.RateOverrides() {
+			rate.Overrides = append(rate.Overrides, proxy.RateOverride{Pattern: o.Pattern, Off: o.Rate == 0, Burst: o.Burst,
+				PerSecond: float64(o.Rate)})
+		}
+		rates = append(rates, rate)
 	}
 	return rates
 }

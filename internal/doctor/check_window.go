@@ -98,7 +98,14 @@ func (o *Report) sizeRates(c *config.Config) {
 		if r.MaxDelay > 0 {
 			more += fmt.Sprintf("; requests beyond the burst wait, at most %v", r.MaxDelay)
 		}
+		for _, other := range r.RateOverrides() {
+			if other.Rate == 0 {
+				more += fmt.Sprintf("; %q is not counted", other.Pattern)
+			} else {
+				more += fmt.Sprintf("; %q has %.3g/s, burst %d", other.Pattern, float64(other.Rate), other.Burst)
+			}
+		}
 		o.Info("rate", "%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB%s", r.Name, float64(r.Rate), r.Key, r.Burst,
-			r.MaxKeys, float64(r.MaxKeys)*16/(1<<20), more)
+			r.MaxKeys, float64(rateBytes(&r))/(1<<20), more)
 	}
 }
