@@ -13,8 +13,7 @@ import (
 //
 // It promises that of no key more than max are in flight, and that a place that was given back is there again at once.
 // Its memory is 16 bytes for each of the keys that it has room for. A key without a request in flight takes no room.
-// When there is none for another key, its requests are rejected. A rejection for a full key writes nothing
-// that another core reads.
+// When there is none for another key, its requests are rejected. A rejection for a full key writes nothing.
 //
 // Two keys are taken for the same where 48 bits of their seeded hashes agree in one part of the table: then they share
 // their places.
