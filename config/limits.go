@@ -18,6 +18,7 @@ type Limits struct {
 	Window      Window      `toml:"window"`
 	Concurrency Concurrency `toml:"concurrency"`
 	Rates       []Rate      `toml:"rate"`
+	InFlight    []InFlight  `toml:"in_flight"`
 	ObserveOnly []string    `toml:"observe_only"` // names of limits that reject nothing; see Enforced
 
 	Bypassed, Denied []netip.Prefix // what the lists and their files hold
@@ -92,13 +93,15 @@ func (l *Limits) check(r *report.Report, routes []string) {
 	l.Connection.check(r)
 	l.Window.check(r)
 	l.Concurrency.check(r)
-	names := make([]string, len(l.Rates))
 	for i := range l.Rates {
-		names[i] = l.Rates[i].Name
 		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
 	}
-	r.Unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
-	l.checkObserveOnly(r, names)
+	for i := range l.InFlight {
+		l.InFlight[i].check(r, position.Element("limits.in_flight", i), routes)
+	}
+	names, at := l.keyedNames()
+	r.Unique(names, func(i int) string { return at[i] })
+	l.checkObserveOnly(r, names, at)
 }
 
 func (c *Connection) check(r *report.Report) {
@@ -158,26 +161,14 @@ func (c *Concurrency) check(r *report.Report) {
 func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
 func (l *Rate) check(r *report.Report, at string, routes []string) {
-	if r.Filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
-		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.Name)
-	}
 	if l.Rate == 0 {
 		r.Fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
-	if len(report.VariablesOf(l.Key)) == 0 {
-		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
-	}
 	report.Between(r, at+".burst", l.Burst, 1, most)
 	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
-	report.Between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
-	report.Between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
 	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	l.checkOverrides(r, at+".overrides")
-	for i, name := range l.Routes {
-		if !slices.Contains(routes, name) {
-			r.Fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
-		}
-	}
+	checkKeyed(r, at, keyedLimit{l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix, l.Routes}, routes)
 }
 
 // limitNames are those of the tables of [limits] that observe_only may name.
@@ -191,17 +182,17 @@ func limitNames() (names []string) {
 	return names
 }
 
-// Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]].
+// Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]] or [[limits.in_flight]].
 func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
 
-func (l *Limits) checkObserveOnly(r *report.Report, rates []string) {
+func (l *Limits) checkObserveOnly(r *report.Report, keyed, at []string) {
 	builtIn := limitNames()
-	for i, name := range rates {
+	for i, name := range keyed {
 		if slices.Contains(builtIn, name) {
-			r.Fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
+			r.Fail(at[i], "%q is the name of [limits.%s]; write another one", name, name)
 		}
 	}
-	known := slices.Concat(builtIn, rates)
+	known := slices.Concat(builtIn, keyed)
 	for i, name := range l.ObserveOnly {
 		r.OneOf(position.Element("limits.observe_only", i), name, known...)
 	}

@@ -202,45 +202,52 @@ func CompileRates(rates []KeyedRate, routes []Route) (errs []error) {
 // attachRates gives each route the rates that count on it, in their order.
 func attachRates(rates []KeyedRate, routes []boundRoute) (errs []error) {
 	for i := range rates {
-		if err := attachRate(&rates[i], routes); err != nil {
-			errs = append(errs, err)
+		in := &rates[i]
+		key, err := attach(in.Routes, routes, func(on *boundRoute) error {
+			m, err := bindRate(in, on)
+			if err == nil {
+				on.rates = append(on.rates, m)
+			}
+			return err
+		})
+		if err != nil {
+			errs = append(errs, &RateError{in.Name, key, err})
 		}
 	}
 	return errs
 }
 
-// attachRate finds the routes of one rate. One that counts on all but pass skips those whose path lacks a name in its
-// key: no request there has the key.
-func attachRate(in *KeyedRate, routes []boundRoute) error {
-	for _, name := range in.Routes {
+// attach binds a keyed limit to the routes on which it counts; key is the key of it that is wrong. A limit that counts
+// on all routes but pass skips those whose path lacks a name in its key: no request there has the key.
+func attach(names []string, routes []boundRoute, bind func(*boundRoute) error) (key string, err error) {
+	for _, name := range names {
 		if !slices.ContainsFunc(routes, func(rt boundRoute) bool { return rt.Name == name }) {
-			return &RateError{in.Name, "routes", errors.New("there is no such route")}
+			return "routes", errors.New("there is no such route")
 		}
 	}
 	attached, fault := 0, errors.New("every route is pass: name the routes that it shall count on")
 	for i := range routes {
-		named := slices.Contains(in.Routes, routes[i].Name)
-		if !named && (len(in.Routes) > 0 || !routes[i].limited()) {
+		named := slices.Contains(names, routes[i].Name)
+		if !named && (len(names) > 0 || !routes[i].limited()) {
 			continue
 		}
-		m, err := bindRate(in, &routes[i])
+		err := bind(&routes[i])
 		if err == nil {
-			routes[i].rates = append(routes[i].rates, m)
 			attached++
 			continue
 		}
 		if wrong := (*overrideError)(nil); errors.As(err, &wrong) {
-			return &RateError{in.Name, "overrides", wrong.error}
+			return "overrides", wrong.error
 		}
 		fault = fmt.Errorf("on route %q: %w", routes[i].Name, err)
 		if named {
-			return &RateError{in.Name, "key", fault}
+			return "key", fault
 		}
 	}
 	if attached == 0 {
-		return &RateError{in.Name, "key", fault}
+		return "key", fault
 	}
-	return nil
+	return "", nil
 }
 
 func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
@@ -249,7 +256,7 @@ func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
 		return m, err
 	}
 	if m.key.Variable().NeedsBody() && !on.limited() {
-		return m, errors.New("the bodies of a pass route are not read")
+		return m, errBodyOfPass
 	}
 	m.grades = append(m.grades, in.grade(in.Limiter, in.PerSecond, in.Burst, ""))
 	patterns := make([]string, len(in.Overrides))

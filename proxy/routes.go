@@ -41,7 +41,8 @@ type boundRoute struct {
 	require  []param.Condition
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
-	readBody bool        // a variable looks into the body
+	inFlight []boundInFlight
+	readBody bool // a variable looks into the body
 }
 
 // variables are all that the proxy looks up in a request of the route.
@@ -52,6 +53,9 @@ func (rt *boundRoute) variables() []*param.Variable {
 	}
 	for i := range rt.rates {
 		all = append(all, rt.rates[i].key.Variable())
+	}
+	for i := range rt.inFlight {
+		all = append(all, rt.inFlight[i].key.Variable())
 	}
 	return all
 }

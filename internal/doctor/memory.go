@@ -29,6 +29,9 @@ func memoryParts(c *config.Config) []memoryPart {
 	for i := range c.Limits.Rates {
 		tables += rateBytes(&c.Limits.Rates[i])
 	}
+	for i := range c.Limits.InFlight {
+		tables += 16 * int64(c.Limits.InFlight[i].MaxKeys)
+	}
 	if c.Auth.JWTAlgorithm != "" {
 		tables += claimMemory * int64(c.Auth.JWTCacheSize)
 	}

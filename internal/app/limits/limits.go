@@ -101,15 +101,15 @@ var limitRows = []limitRow{
 		name: "rate", counts: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
 		limit: func(_ *Limiters, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Rates = KeyedRates(c)
-			for i := range to.Rates {
-				to.Rates[i].Limiter, counted = counted[0], counted[1:]
-				for j := range to.Rates[i].Overrides {
-					if o := &to.Rates[i].Overrides[j]; !o.Off {
-						o.Limiter, counted = counted[0], counted[1:]
-					}
-				}
-			}
+			countIn(to.Rates, counted)
 		},
+	},
+	{
+		name: "in_flight", // [[limits.in_flight]]: as with rates
+		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+			to.InFlight = in.inFlight.prepare(c)
+		},
+		use: func(in *Limiters, _ *config.Config) { in.inFlight.apply() },
 	},
 }
 
@@ -119,6 +119,7 @@ type Limiters struct {
 	windows     *windows
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
+	inFlight    inFlight
 	files       *descriptors
 }
 
@@ -159,7 +160,7 @@ func (in *Limiters) InFlight() int { return in.concurrency.all.InFlight() }
 
 // Collectors are the metrics of the limiters.
 func (in *Limiters) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates}
+	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters}
 }
 
 // DashboardCollectors are those of Collectors that the dashboard reads: without those of every route and rate.
@@ -256,15 +257,7 @@ func (in *Limiters) Show(c *config.Config, number func(key string) admin.Number)
 			all = append(all, in.show(&row, c, number))
 		}
 	}
-	for _, r := range c.Limits.Rates {
-		l := admin.Limit{Name: r.Name, ObserveOnly: !c.Limits.Enforced(r.Name),
-			Reasons: []string{reject.Rate.String()}, Now: []admin.Now{}}
-		for _, name := range []string{"rate", "burst"} {
-			l.Numbers = append(l.Numbers, number("limits.rate["+r.Name+"]."+name))
-		}
-		all = append(all, l)
-	}
-	return all
+	return append(all, in.showKeyed(c, number)...)
 }
 
 // show is what the API tells of one row.
@@ -284,38 +277,4 @@ func (in *Limiters) show(row *limitRow, c *config.Config, number func(key string
 		l.Now = row.now(in)
 	}
 	return l
-}
-
-// rateSpecs are those of [[limits.rate]].
-func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
-	for _, r := range l.Rates {
-		spec := limiter.RateSpec{
-			Name: r.Name, Of: fmt.Sprintf("%s /%d /%d", r.Key, r.IPv4Prefix, r.IPv6Prefix),
-			PerSecond: float64(r.Rate), Burst: r.Burst, MaxDelay: r.MaxDelay, MaxKeys: r.MaxKeys,
-		}
-		specs = append(specs, spec)
-		for _, o := range r.RateOverrides() {
-			if o.Rate > 0 {
-				spec.Name, spec.PerSecond, spec.Burst = fmt.Sprintf("%s[%s]", r.Name, o.Pattern), float64(o.Rate), o.Burst
-				specs = append(specs, spec)
-			}
-		}
-	}
-	return specs
-}
-
-// KeyedRates are c's keyed rates, without anything to count in.
-func KeyedRates(c *config.Config) (rates []proxy.KeyedRate) {
-	for _, r := range c.Limits.Rates {
-		rate := proxy.KeyedRate{
-			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
-			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate), MaxDelay: r.MaxDelay,
-		}
-		for _, o := range r.RateOverrides() {
-			rate.Overrides = append(rate.Overrides, proxy.RateOverride{Pattern: o.Pattern, Off: o.Rate == 0, Burst: o.Burst,
-				PerSecond: float64(o.Rate)})
-		}
-		rates = append(rates, rate)
-	}
-	return rates
 }
