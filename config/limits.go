@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -50,6 +51,9 @@ type Concurrency struct {
 	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
 	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
 	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
+
+	Priority         string  `toml:"priority"`                        // a template: the class in the queue, 0 to 9; "" = all are equal
+	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"` // of the slots, for those below the highest class that waits
 }
 
 // Rate bounds the requests of one key.
@@ -83,6 +87,7 @@ func defaultLimits() Limits {
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
 			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
+			PriorityMinShare: 0.1,
 		},
 	}
 }
@@ -155,6 +160,19 @@ func (c *Concurrency) check(r *report.Report) {
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
 	r.OneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
+	report.Between(r, "limits.concurrency.priority_min_share", c.PriorityMinShare, 0.01, 0.5)
+	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
+		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
+			c.Priority)
+	}
+}
+
+// MinSharePercent is PriorityMinShare in percent; 0 where there are no classes.
+func (c *Concurrency) MinSharePercent() int {
+	if c.Priority == "" {
+		return 0
+	}
+	return int(math.Round(c.PriorityMinShare * 100))
 }
 
 // MinInFlight is where an adaptive limit starts, and what it never falls below.

@@ -53,8 +53,8 @@ func (p *ConcurrencyLimiter) popWaiter() *waiter {
 	return w
 }
 
-// join puts w at the end of its queue, in place of another one where that is its right. If a place has become free or the queue has become full it does not, and says
-// what holds instead.
+// join puts w at the end of its queue, in place of another one where that is its right. If a place has become free or
+// the queue has become full it does not, and says what holds instead.
 func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

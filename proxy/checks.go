@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -29,6 +30,7 @@ type Limiters struct {
 	InFlight    []KeyedInFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
+	Priority    limitkey.Priority // in the queue of Concurrency
 }
 
 // reasons is a list of reasons, as a row of the table shows it.

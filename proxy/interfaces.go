@@ -75,11 +75,11 @@ type WindowLimiter interface {
 // ConcurrencyLimiter limits how many requests the upstream has at the same time.
 type ConcurrencyLimiter interface {
 	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
-	// before its turn came.
-	Acquire(client Waiter) reject.Reason
+	// before its turn came. Of those who wait the highest class goes first, 0 to 9.
+	Acquire(client Waiter, class int) reject.Reason
 
 	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-	Peek() (full bool)
+	Peek(class int) (full bool)
 
 	// Release gives the slot back. took is how long the upstream had the request, 0 where it never got it.
 	Release(took time.Duration)

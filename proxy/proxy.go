@@ -120,6 +120,11 @@ func New(o Options) (*Proxy, error) {
 	if p.routes, p.table, errs = bindRoutes(o.Routes); len(errs) == 0 {
 		errs = append(attachRates(o.Rates, p.routes), attachInFlight(o.InFlight, p.routes)...)
 	}
+	for i := range p.routes {
+		if p.routes[i].limited() {
+			p.routes[i].priority = o.Priority
+		}
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}

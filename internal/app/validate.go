@@ -13,6 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
 
@@ -40,6 +41,9 @@ func Validate(c *config.Config) (errs []error) {
 	}
 	errs = append(errs, pagesCompile(c)...)
 	errs = append(errs, proofCompiles(c)...)
+	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
+		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
+	}
 	errs = append(errs, ratesCompile(c)...)
 	return append(errs, inFlightCompile(c)...)
 }

@@ -46,6 +46,7 @@ func (in *concurrency) use(c *config.Config) {
 		in.all.SetMax(limit.MaxInFlight, limit.MaxQueue)
 	}
 	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
+	in.all.SetMinShare(limit.MinSharePercent())
 	in.useRoutes(c)
 }
 
@@ -60,6 +61,7 @@ func (in *concurrency) useRoutes(c *config.Config) {
 			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
 			own.SetNewestFirst(limit.QueueOrder == "lifo")
+			own.SetMinShare(limit.MinSharePercent())
 		}
 	}
 }
@@ -133,16 +135,16 @@ type slots struct {
 }
 
 // Acquire implements proxy.ConcurrencyLimiter.
-func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
+func (p *slots) Acquire(client proxy.Waiter, class int) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()
-		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
+		if verdict := p.own.AcquireAs(class, timeout, client); verdict != limiter.Admitted {
 			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
-	verdict := p.in.all.Acquire(timeout, client)
+	verdict := p.in.all.AcquireAs(class, timeout, client)
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
@@ -150,8 +152,8 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 }
 
 // Peek implements proxy.ConcurrencyLimiter.
-func (p *slots) Peek() (full bool) {
-	return p.own != nil && p.own.Peek() || p.in.all.Peek()
+func (p *slots) Peek(class int) (full bool) {
+	return p.own != nil && p.own.PeekAs(class) || p.in.all.PeekAs(class)
 }
 
 // Release implements proxy.ConcurrencyLimiter.

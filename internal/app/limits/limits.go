@@ -17,6 +17,7 @@ import (
 	"sluice/internal/listener"
 	"sluice/limiter"
 	"sluice/proxy"
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
 
@@ -82,6 +83,9 @@ var limitRows = []limitRow{
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency
 			slots := fmt.Sprintf("max_in_flight %d, max_queue %d", c.MaxInFlight, c.MaxQueue)
+			if c.Priority != "" {
+				slots += ", priority " + c.Priority
+			}
 			return map[reject.Reason]string{
 				reject.Concurrency:  slots,
 				reject.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", slots, c.QueueTimeout),
@@ -89,6 +93,7 @@ var limitRows = []limitRow{
 		},
 		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Concurrency = in.concurrency.total(c)
+			to.Priority, _ = limitkey.CompilePriority(c.Limits.Concurrency.Priority) // app.Validate tells the error
 		},
 		use: func(in *Limiters, c *config.Config) { in.concurrency.use(c) },
 		now: func(in *Limiters) []admin.Now {
