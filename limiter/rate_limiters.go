@@ -38,6 +38,9 @@ func (s *RateLimiters) prepare(spec RateSpec) *RateLimiter {
 			continue
 		}
 		r := newRate(spec, old.cells)
+		if old.fleet != nil && r.fleet != nil {
+			r.fleet = old.fleet
+		}
 		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
 			r.cells = old.scaled(s.now(), old, r)
 		}
