@@ -52,6 +52,7 @@ type Concurrency struct {
 	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
 	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
 
+	Scope            string  `toml:"scope"`                           // of MaxInFlight: "instance" or "fleet"
 	Priority         string  `toml:"priority"`                        // a template: the class in the queue, 0 to 9; "" = all are equal
 	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"` // of the slots, for those below the highest class that waits
 }
@@ -68,12 +69,13 @@ type Rate struct {
 	MaxKeys    int           `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
 	Routes     []string      `toml:"routes"`                  // names; empty = all but `pass`
 
+	Scope     string            `toml:"scope"`     // "instance" or "fleet"
 	Overrides map[string]string `toml:"overrides"` // rates by pattern of the key's value, or "off"; see RateOverrides
 }
 
 func (l *Rate) preset() {
 	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{},
-		Overrides: map[string]string{}}
+		Overrides: map[string]string{}, Scope: "instance"}
 }
 
 func defaultLimits() Limits {
@@ -87,7 +89,7 @@ func defaultLimits() Limits {
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
 			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
-			PriorityMinShare: 0.1,
+			PriorityMinShare: 0.1, Scope: "instance",
 		},
 	}
 }
@@ -160,6 +162,7 @@ func (c *Concurrency) check(r *report.Report) {
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
 	r.OneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
+	r.OneOf("limits.concurrency.scope", c.Scope, "instance", "fleet")
 	report.Between(r, "limits.concurrency.priority_min_share", c.PriorityMinShare, 0.01, 0.5)
 	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
 		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
@@ -185,6 +188,7 @@ func (l *Rate) check(r *report.Report, at string, routes []string) {
 	report.Between(r, at+".burst", l.Burst, 1, most)
 	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
 	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
+	r.OneOf(at+".scope", l.Scope, "instance", "fleet")
 	l.checkOverrides(r, at+".overrides")
 	checkKeyed(r, at, keyedLimit{l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix, l.Routes}, routes)
 }

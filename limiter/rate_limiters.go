@@ -56,6 +56,19 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.inForce = rates
 }
 
+// Fleet are the parts of the rates that instances share, by the names of the rates.
+func (s *RateLimiters) Fleet() map[string]*FleetShare {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := map[string]*FleetShare{}
+	for _, r := range s.inForce {
+		if r.fleet != nil {
+			parts[r.spec.Name] = r.fleet
+		}
+	}
+	return parts
+}
+
 func rateFill() *prometheus.Desc {
 	return describe("sluice_rate_table_fill_ratio",
 		"Part of a keyed rate's table that holds what has not been earned back, by a sample; "+

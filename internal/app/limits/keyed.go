@@ -16,6 +16,7 @@ func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 		spec := limiter.RateSpec{
 			Name: r.Name, Of: fmt.Sprintf("%s /%d /%d", r.Key, r.IPv4Prefix, r.IPv6Prefix),
 			PerSecond: float64(r.Rate), Burst: r.Burst, MaxDelay: r.MaxDelay, MaxKeys: r.MaxKeys,
+			Fleet: r.Scope == "fleet",
 		}
 		specs = append(specs, spec)
 		for _, o := range r.RateOverrides() {

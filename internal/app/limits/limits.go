@@ -83,6 +83,9 @@ var limitRows = []limitRow{
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency
 			slots := fmt.Sprintf("max_in_flight %d, max_queue %d", c.MaxInFlight, c.MaxQueue)
+			if c.Scope == "fleet" {
+				slots = "of the fleet: " + slots
+			}
 			if c.Priority != "" {
 				slots += ", priority " + c.Priority
 			}
@@ -125,6 +128,7 @@ type Limiters struct {
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
 	inFlight    inFlight
+	leases      leases
 	files       *descriptors
 }
 
@@ -134,6 +138,7 @@ func New(c *config.Config, now func() int64, log *slog.Logger) *Limiters {
 	return &Limiters{
 		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP),
 		windows: newWindows(c), concurrency: newConcurrency(now), rates: limiter.NewRateLimiters(now),
+		leases: leases{now: now, log: log},
 	}
 }
 
@@ -157,6 +162,7 @@ func (in *Limiters) Prepare(c *config.Config) (to proxy.Limiters, use func()) {
 			}
 		}
 		in.rates.Use(counted)
+		in.leases.use(c, in.budgets(c))
 	}
 }
 
@@ -165,7 +171,7 @@ func (in *Limiters) InFlight() int { return in.concurrency.all.InFlight() }
 
 // Collectors are the metrics of the limiters.
 func (in *Limiters) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters}
+	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters, &in.leases}
 }
 
 // DashboardCollectors are those of Collectors that the dashboard reads: without those of every route and rate.
@@ -174,7 +180,10 @@ func (in *Limiters) DashboardCollectors() []prometheus.Collector {
 }
 
 // Close ends what New and use have started.
-func (in *Limiters) Close() { in.concurrency.close() }
+func (in *Limiters) Close() {
+	in.leases.close()
+	in.concurrency.close()
+}
 
 // specs are those of counts with names, by which metrics and a reload know them.
 func (row *limitRow) specs(c *config.Config) []limiter.RateSpec {
