@@ -147,10 +147,43 @@ func row(t *testing.T, name string, first, then map[string]int) {
 		return
 	}
 	line := "| " + name
-	for _, key := range []string{"even", "first", "last", "alone"} {
-		line += fmt.Sprintf(" | %.2f, %.2f", float64(first[key])/(3*perSecond), float64(then[key])/(10*perSecond))
+	for _, key := range []string{"even", "first", "last", "alone", "k"} {
+		if first[key] > 0 {
+			line += fmt.Sprintf(" | %.2f, %.2f", float64(first[key])/(3*perSecond), float64(then[key])/(10*perSecond))
+		}
 	}
 	t.Log(line + " |")
+}
+
+// One is killed: its part is free after 2.5 s of Redis' clock. One is added.
+func TestFleet_PartOfADeadInstanceIsFreed(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for 2.5 s of Redis' clock")
+	}
+	f, asked := newFleet(t, 3), load{"k": {200, 200, 200}}
+	f.admitted(3*time.Second, asked)
+	f.all = f.all[:2]
+	missed := f.admitted(3*time.Second, asked)
+	redisTime := func() int64 { return f.server.Client.Time(t.Context()).Val().UnixMilli() }
+	for end := redisTime() + alive.Milliseconds() + 1; redisTime() < end; {
+		time.Sleep(50 * time.Millisecond)
+		for _, i := range f.all { // those who live say so
+			i.turn(t.Context())
+		}
+	}
+	then := f.admitted(10*time.Second, asked)
+	if n := float64(then["k"]) / (10 * perSecond); n < 0.9 || n > 1.1 {
+		t.Errorf("%.2f of the rate by two of three", n)
+	}
+	row(t, "one of three killed", missed, then)
+	f.add()
+	joins := f.admitted(3*time.Second, asked)
+	then = f.admitted(10*time.Second, asked)
+	if n := float64(then["k"]) / (10 * perSecond); n < 0.9 || n > 1.1 {
+		t.Errorf("%.2f of the rate by three again", n)
+	}
+	row(t, "one added", joins, then)
 }
 
 func TestFleet_ADemandThatMovesIsFollowed(t *testing.T) {
@@ -158,11 +191,11 @@ func TestFleet_ADemandThatMovesIsFollowed(t *testing.T) {
 	f := newFleet(t, 2)
 	f.admitted(3*time.Second, load{"k": {400, 0}})
 	moving := f.admitted(3*time.Second, load{"k": {0, 400}})
-	then := f.admitted(5*time.Second, load{"k": {0, 400}})
+	then := f.admitted(10*time.Second, load{"k": {0, 400}})
 	if n := moving["k"]; n > 3*perSecond*1.1+burst {
 		t.Errorf("%d while it moves", n)
 	}
-	if n := float64(then["k"]) / (5 * perSecond); n < 0.9 || n > 1.1 {
+	if n := float64(then["k"]) / (10 * perSecond); n < 0.9 || n > 1.1 {
 		t.Errorf("%.2f of the rate after it has moved", n)
 	}
 	row(t, "moved", moving, then)
@@ -197,13 +230,13 @@ func TestFleet_WithoutRedisEachKeepsItsPart(t *testing.T) {
 	f := newFleet(t, 2)
 	f.admitted(3*time.Second, load{"k": {300, 100}})
 	f.server.Kill()
-	away := f.admitted(5*time.Second, load{"k": {300, 100}})
-	if n := float64(away["k"]) / (5 * perSecond); n < 0.9 || n > 1.1 {
+	away := f.admitted(3*time.Second, load{"k": {300, 100}})
+	if n := float64(away["k"]) / (3 * perSecond); n < 0.9 || n > 1.1 {
 		t.Errorf("%.2f of the rate while Redis is away", n)
 	}
 	f.server.Restart() // empty
-	back := f.admitted(5*time.Second, load{"k": {300, 100}})
-	if n := float64(back["k"]) / (5 * perSecond); n > 1.1 {
+	back := f.admitted(10*time.Second, load{"k": {300, 100}})
+	if n := float64(back["k"]) / (10 * perSecond); n > 1.1 {
 		t.Errorf("%.2f of the rate since Redis is back", n)
 	}
 	row(t, "Redis away", away, back)

@@ -43,8 +43,8 @@ func (l *leases) use(c *config.Config, budgets map[string]lease.Budget) {
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
 	host, _ := os.Hostname() // a part of a name that is unique anyway
-	keeper, err := lease.New(lease.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(host), Now: l.now,
-		Log: l.log})
+	keeper, err := lease.New(lease.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(host),
+		Now: l.now, Log: l.log})
 	if err != nil {
 		l.log.Error("cannot share the limits of the fleet; they admit nothing", "err", err)
 		return
