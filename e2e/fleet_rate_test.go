@@ -39,7 +39,8 @@ func TestFleet_SharesARateByDemand(t *testing.T) {
 	var gates [2]*running
 	for i := range gates {
 		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
-			unlimited, "limits.window.max_per_sku = 0", "limits.concurrency.scope = \"fleet\"", "limits.concurrency.max_in_flight = 100",
+			unlimited, "limits.window.max_per_sku = 0", "limits.concurrency.scope = \"fleet\"",
+			"limits.concurrency.max_in_flight = 100",
 			"[[limits.rate]]\nname = \"all\"\nkey = \"$host\"\nscope = \"fleet\"\nrate = \"200/s\"\nburst = 20", fleetRoute)
 	}
 	for _, g := range gates {

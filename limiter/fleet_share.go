@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"sync"
@@ -178,39 +179,33 @@ func (t *fleetKeys) put(k *fleetKey) {
 func keyed64(seed [2]uint64, data []byte) uint64 {
 	v0, v1 := seed[0]^0x736f6d6570736575, seed[1]^0x646f72616e646f6d
 	v2, v3 := seed[0]^0x6c7967656e657261, seed[1]^0x7465646279746573
-	round := func() {
-		v0 += v1
-		v1 = bits.RotateLeft64(v1, 13) ^ v0
-		v0 = bits.RotateLeft64(v0, 32)
-		v2 += v3
-		v3 = bits.RotateLeft64(v3, 16) ^ v2
-		v0 += v3
-		v3 = bits.RotateLeft64(v3, 21) ^ v0
-		v2 += v1
-		v1 = bits.RotateLeft64(v1, 17) ^ v2
-		v2 = bits.RotateLeft64(v2, 32)
-	}
 	last := uint64(len(data)) << 56
 	for ; len(data) >= 8; data = data[8:] {
-		m := word(data[:8])
-		v3 ^= m
-		round()
+		m := binary.LittleEndian.Uint64(data)
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^m)
 		v0 ^= m
 	}
-	last |= word(data)
-	v3 ^= last
-	round()
-	v0 ^= last
-	v2 ^= 0xff
-	round()
-	round()
-	round()
+	for i, c := range data {
+		last |= uint64(c) << (8 * i)
+	}
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^last)
+	v0, v2 = v0^last, v2^0xff
+	for range 3 {
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	}
 	return max(v0^v1^v2^v3, 1) // 0 is no key
 }
 
-func word(b []byte) (m uint64) {
-	for i, c := range b {
-		m |= uint64(c) << (8 * i)
-	}
-	return m
+func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v0 = bits.RotateLeft64(v0, 32)
+	v2 += v3
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 += v3
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v2 = bits.RotateLeft64(v2, 32)
+	return v0, v1, v2, v3
 }
