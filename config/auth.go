@@ -43,6 +43,10 @@ func (p *Auth) check(r *report.Report, c *Config) {
 	for i := range c.Limits.Rates {
 		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
+	c.checkProven(r, "limits.concurrency.priority", c.Limits.Concurrency.Priority)
+	for i := range c.Limits.InFlight {
+		c.checkProven(r, position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
+	}
 	report.Between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
 }
 

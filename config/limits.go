@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ type Limits struct {
 	Window      Window      `toml:"window"`
 	Concurrency Concurrency `toml:"concurrency"`
 	Rates       []Rate      `toml:"rate"`
+	InFlight    []InFlight  `toml:"in_flight"`
 	ObserveOnly []string    `toml:"observe_only"` // names of limits that reject nothing; see Enforced
 
 	Bypassed, Denied []netip.Prefix // what the lists and their files hold
@@ -49,6 +51,10 @@ type Concurrency struct {
 	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
 	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
 	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
+
+	Scope            string  `toml:"scope"`                           // of MaxInFlight: "instance" or "fleet"
+	Priority         string  `toml:"priority"`                        // a template: the class in the queue, 0 to 9; "" = all are equal
+	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"` // of the slots, for those below the highest class that waits
 }
 
 // Rate bounds the requests of one key.
@@ -62,10 +68,14 @@ type Rate struct {
 	IPv6Prefix int           `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
 	MaxKeys    int           `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
 	Routes     []string      `toml:"routes"`                  // names; empty = all but `pass`
+
+	Scope     string            `toml:"scope"`     // "instance" or "fleet"
+	Overrides map[string]string `toml:"overrides"` // rates by pattern of the key's value, or "off"; see RateOverrides
 }
 
 func (l *Rate) preset() {
-	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{}}
+	*l = Rate{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 1_000_000, Routes: []string{},
+		Overrides: map[string]string{}, Scope: "instance"}
 }
 
 func defaultLimits() Limits {
@@ -79,6 +89,7 @@ func defaultLimits() Limits {
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
 			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
+			PriorityMinShare: 0.1, Scope: "instance",
 		},
 	}
 }
@@ -89,13 +100,15 @@ func (l *Limits) check(r *report.Report, routes []string) {
 	l.Connection.check(r)
 	l.Window.check(r)
 	l.Concurrency.check(r)
-	names := make([]string, len(l.Rates))
 	for i := range l.Rates {
-		names[i] = l.Rates[i].Name
 		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
 	}
-	r.Unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
-	l.checkObserveOnly(r, names)
+	for i := range l.InFlight {
+		l.InFlight[i].check(r, position.Element("limits.in_flight", i), routes)
+	}
+	names, at := l.keyedNames()
+	r.Unique(names, func(i int) string { return at[i] })
+	l.checkObserveOnly(r, names, at)
 }
 
 func (c *Connection) check(r *report.Report) {
@@ -149,31 +162,35 @@ func (c *Concurrency) check(r *report.Report) {
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
 	r.OneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
+	r.OneOf("limits.concurrency.scope", c.Scope, "instance", "fleet")
+	report.Between(r, "limits.concurrency.priority_min_share", c.PriorityMinShare, 0.01, 0.5)
+	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
+		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
+			c.Priority)
+	}
+}
+
+// MinSharePercent is PriorityMinShare in percent; 0 where there are no classes.
+func (c *Concurrency) MinSharePercent() int {
+	if c.Priority == "" {
+		return 0
+	}
+	return int(math.Round(c.PriorityMinShare * 100))
 }
 
 // MinInFlight is where an adaptive limit starts, and what it never falls below.
 func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
 func (l *Rate) check(r *report.Report, at string, routes []string) {
-	if r.Filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
-		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.Name)
-	}
 	if l.Rate == 0 {
 		r.Fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
-	if len(report.VariablesOf(l.Key)) == 0 {
-		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
-	}
 	report.Between(r, at+".burst", l.Burst, 1, most)
 	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
-	report.Between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
-	report.Between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
 	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
-	for i, name := range l.Routes {
-		if !slices.Contains(routes, name) {
-			r.Fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
-		}
-	}
+	r.OneOf(at+".scope", l.Scope, "instance", "fleet")
+	l.checkOverrides(r, at+".overrides")
+	checkKeyed(r, at, keyedLimit{l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix, l.Routes}, routes)
 }
 
 // limitNames are those of the tables of [limits] that observe_only may name.
@@ -187,17 +204,17 @@ func limitNames() (names []string) {
 	return names
 }
 
-// Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]].
+// Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]] or [[limits.in_flight]].
 func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
 
-func (l *Limits) checkObserveOnly(r *report.Report, rates []string) {
+func (l *Limits) checkObserveOnly(r *report.Report, keyed, at []string) {
 	builtIn := limitNames()
-	for i, name := range rates {
+	for i, name := range keyed {
 		if slices.Contains(builtIn, name) {
-			r.Fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
+			r.Fail(at[i], "%q is the name of [limits.%s]; write another one", name, name)
 		}
 	}
-	known := slices.Concat(builtIn, rates)
+	known := slices.Concat(builtIn, keyed)
 	for i, name := range l.ObserveOnly {
 		r.OneOf(position.Element("limits.observe_only", i), name, known...)
 	}

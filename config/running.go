@@ -1,7 +1,9 @@
 package config
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"sluice/config/position"
 	"sluice/config/report"
 	"strings"
@@ -125,6 +127,21 @@ func (c *Config) checkFleet(r *report.Report) {
 	report.Between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
 		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write source = \"redis\", or fleet.instances")
+	}
+	c.checkFleetScopes(r)
+}
+
+// checkFleetScopes wants a Redis for limits that the instances share by their demand.
+func (c *Config) checkFleetScopes(r *report.Report) {
+	scopes := map[string]string{"limits.concurrency.scope": c.Limits.Concurrency.Scope}
+	for i := range c.Limits.Rates {
+		scopes[position.Element("limits.rate", i)+".scope"] = c.Limits.Rates[i].Scope
+	}
+	for _, key := range slices.Sorted(maps.Keys(scopes)) {
+		if scopes[key] == "fleet" && c.Stock.Source == "memory" {
+			r.Fail(key, "\"fleet\" divides the limit in Redis, but stock.source is \"memory\"; write source = \"redis\", or \"off\" "+
+				"where no stock is guarded, and stock.redis")
+		}
 	}
 }
 

@@ -160,3 +160,11 @@ func TestAMistakeDoesNotTellAPassword(t *testing.T) {
 		}
 	}
 }
+
+func TestRateOverrides_BurstTakesAsLongToEarn(t *testing.T) {
+	r := Rate{Rate: 20, Burst: 40, Overrides: map[string]string{"vip": "100/s", "slow": "1/m", "free": "off"}}
+	want := []RateOverride{{Pattern: "free"}, {"slow", PerSecond(1.0 / 60), 1}, {"vip", 100, 200}}
+	if diff := cmp.Diff(want, r.RateOverrides()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -17,6 +17,7 @@ import (
 // is wrong is a *report.Error.
 func (c *Config) With(values map[string]any) (*Config, error) {
 	next := *c
+	next.Limits.InFlight = slices.Clone(c.Limits.InFlight)
 	next.Limits.Rates, next.Routes = slices.Clone(c.Limits.Rates), slices.Clone(c.Routes)
 	d := decoder{Report: report.Report{File: c.file, Lines: c.lines}}
 	for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -54,6 +54,8 @@ func rejections() []rejecting {
 			"[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},
 		{name: "rate of a page", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour +
 			"routes = [\"all\"]\n" + allPages},
+		{reason: "in_flight", status: 429, limit: "limits.in_flight one: max 1",
+			settings: "[[limits.in_flight]]\nname = \"one\"\nkey = \"$host\"\nmax = 1\n", first: 1, near: 1},
 		{reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow + "limits.window.max = 1"},
 		{name: "window, with a body", reason: "window", status: 429, limit: "limits.window: max 1, ", settings: longWindow +
 			"limits.window.max = 1", asks: postsBody},

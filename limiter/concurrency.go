@@ -8,7 +8,7 @@ import (
 
 // ConcurrencyLimiter are the places inside the shop: at most so many requests in flight, and a bounded queue before
 // them. A place that becomes free goes straight to the one in the queue whose turn it is: the oldest, or the newest
-// where that is asked for. A newcomer never overtakes the queue.
+// where that is asked for. A newcomer never overtakes the queue, but for those of a lower class: see SetMinShare.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
 // departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes
@@ -26,7 +26,7 @@ type ConcurrencyLimiter struct {
 	_     cacheLine
 
 	mu     sync.Mutex
-	queue  queue
+	queues classQueues
 	newest bool      // the last to come is the first to get a place
 	pool   sync.Pool // of *waiter
 	waits  waits
@@ -82,15 +82,25 @@ type Client interface {
 }
 
 // Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-func (p *ConcurrencyLimiter) Peek() (full bool) {
-	s := p.state.Load()
-	return (waiting(s) != 0 || !p.room(s)) && waiting(s) >= p.maxQueue.Load()
+func (p *ConcurrencyLimiter) Peek() (full bool) { return p.PeekAs(0) }
+
+// PeekAs is Peek for a client of this class.
+func (p *ConcurrencyLimiter) PeekAs(class int) (full bool) {
+	s, most := p.state.Load(), p.maxQueue.Load()
+	return (waiting(s) != 0 || !p.room(s)) && waiting(s) >= most && p.queues.displaces(class, most) < 0
 }
 
 // Acquire takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at
 // most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came, but the client had left, and the place has
 // gone on to the next. Each Admitted must be ended by one Release.
 func (p *ConcurrencyLimiter) Acquire(timeout time.Duration, client Client) Verdict {
+	return p.AcquireAs(0, timeout, client)
+}
+
+// AcquireAs is Acquire for a client of this class, from 0, the lowest, to Classes-1. One who waits may be displaced by
+// one of another class; that is QueueFull, too.
+func (p *ConcurrencyLimiter) AcquireAs(class int, timeout time.Duration, client Client) Verdict {
+	class = min(max(class, 0), Classes-1)
 	for {
 		s := p.state.Load()
 		switch {
@@ -98,10 +108,10 @@ func (p *ConcurrencyLimiter) Acquire(timeout time.Duration, client Client) Verdi
 			if p.state.CompareAndSwap(s, s+oneInFlight) {
 				return Admitted
 			}
-		case waiting(s) >= p.maxQueue.Load():
+		case waiting(s) >= p.maxQueue.Load() && p.queues.displaces(class, p.maxQueue.Load()) < 0:
 			return QueueFull
 		default:
-			return p.enterSlow(timeout, client)
+			return p.enterSlow(class, timeout, client)
 		}
 	}
 }

@@ -27,8 +27,8 @@ func (p *ConcurrencyLimiter) Describe(to chan<- *prometheus.Desc) {
 	to <- queueWaits()
 }
 
-// Collect implements [prometheus.Collector]. The label end is "admitted", "timed_out", or "gone": the client had left
-// when its turn came.
+// Collect implements [prometheus.Collector]. The label end is "admitted", "timed_out", "gone": the client had left
+// when its turn came, or "displaced": its place in the queue went to one of another class.
 func (p *ConcurrencyLimiter) Collect(to chan<- prometheus.Metric) {
 	collect(to, placesTaken(), prometheus.GaugeValue, float64(p.InFlight()))
 	collect(to, inFlightLimit(), prometheus.GaugeValue, float64(p.Max()))
@@ -36,4 +36,5 @@ func (p *ConcurrencyLimiter) Collect(to chan<- prometheus.Metric) {
 	collect(to, queueWaits(), prometheus.CounterValue, float64(p.waits.admitted.Load()), "admitted")
 	collect(to, queueWaits(), prometheus.CounterValue, float64(p.waits.timedOut.Load()), "timed_out")
 	collect(to, queueWaits(), prometheus.CounterValue, float64(p.waits.gone.Load()), "gone")
+	collect(to, queueWaits(), prometheus.CounterValue, float64(p.waits.displaced.Load()), "displaced")
 }

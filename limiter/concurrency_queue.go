@@ -6,9 +6,10 @@ import (
 )
 
 // enterSlow waits in the queue, unless a place or the queue's last place was taken meanwhile.
-func (p *ConcurrencyLimiter) enterSlow(timeout time.Duration, client Client) Verdict {
+func (p *ConcurrencyLimiter) enterSlow(class int, timeout time.Duration, client Client) Verdict {
 	w := p.pool.Get().(*waiter)
 	defer p.pool.Put(w) // every way out has taken w off the queue and emptied its channel
+	w.class = class
 	verdict, waits := p.join(w)
 	if !waits {
 		return verdict
@@ -22,13 +23,13 @@ func (p *ConcurrencyLimiter) enterSlow(timeout time.Duration, client Client) Ver
 	return verdict
 }
 
-// await waits until w is handed a place, or for timeout.
+// await waits until w is handed a place or displaced, or for timeout.
 func (p *ConcurrencyLimiter) await(w *waiter, timeout time.Duration) Verdict {
 	w.timer.Reset(timeout)
 	defer w.timer.Stop()
 	select {
-	case <-w.handed:
-		return Admitted
+	case verdict := <-w.handed:
+		return verdict
 	case <-w.timer.C:
 		return p.timedOut(w)
 	}
@@ -38,22 +39,22 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 	if p.quit(w) {
 		return TimedOut
 	}
-	<-w.handed // the place came first: use it
-	return Admitted
+	return <-w.handed // the place came first: use it
 }
 
 // popWaiter takes the one whose turn it is off the queue, which is not empty.
 func (p *ConcurrencyLimiter) popWaiter() *waiter {
-	w := p.queue.head
+	q := &p.queues.of[p.queues.next()]
+	w := q.head
 	if p.newest {
-		w = p.queue.tail
+		w = q.tail
 	}
-	p.queue.remove(w)
+	p.queues.remove(w)
 	return w
 }
 
-// join puts w at the end of the queue. If a place has become free or the queue has become full it does not, and says
-// what holds instead.
+// join puts w at the end of its queue, in place of another one where that is its right. If a place has become free or
+// the queue has become full it does not, and says what holds instead.
 func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,22 +66,33 @@ func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 				return Admitted, false
 			}
 		case waiting(s) >= p.maxQueue.Load():
-			return QueueFull, false
+			class := p.queues.displaces(w.class, p.maxQueue.Load())
+			if class < 0 {
+				return QueueFull, false
+			}
+			out := p.queues.of[class].tail
+			if p.newest {
+				out = p.queues.of[class].head
+			}
+			p.queues.remove(out)
+			p.queues.push(w) // as many wait as before
+			out.handed <- QueueFull
+			return 0, true
 		case p.state.CompareAndSwap(s, s+oneWaiting):
-			p.queue.push(w)
+			p.queues.push(w)
 			return 0, true
 		}
 	}
 }
 
-// quit takes w off the queue. It reports false if w has been handed a place.
+// quit takes w off the queue. It reports false if w has been handed a place, or was displaced.
 func (p *ConcurrencyLimiter) quit(w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !w.queued {
 		return false
 	}
-	p.queue.remove(w)
+	p.queues.remove(w)
 	p.state.Add(^uint64(oneWaiting - 1)) // minus oneWaiting
 	return true
 }
@@ -103,7 +115,7 @@ func (p *ConcurrencyLimiter) leaveSlow() {
 }
 
 // waits counts how waiting in the queue has ended. It is written by those who waited, never by a rejection.
-type waits struct{ admitted, timedOut, gone atomic.Uint64 }
+type waits struct{ admitted, timedOut, gone, displaced atomic.Uint64 }
 
 func (n *waits) count(end Verdict) {
 	switch end {
@@ -113,24 +125,28 @@ func (n *waits) count(end Verdict) {
 		n.timedOut.Add(1)
 	case Gone:
 		n.gone.Add(1)
+	case QueueFull:
+		n.displaced.Add(1)
 	}
 }
 
 // waiter is one who waits in the queue. It is used again.
 type waiter struct {
-	handed     chan struct{} // room for one, so that handing over never waits
-	timer      *time.Timer   // stopped while not in use
+	handed     chan Verdict // room for one, so that handing over never waits
+	timer      *time.Timer  // stopped while not in use
 	prev, next *waiter
-	queued     bool // under ConcurrencyLimiter.mu
+	class      int
+	turn       uint64 // of all who came, this is the how manyth; under ConcurrencyLimiter.mu, as queued
+	queued     bool
 }
 
 func newWaiter() *waiter {
-	w := &waiter{handed: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w := &waiter{handed: make(chan Verdict, 1), timer: time.NewTimer(time.Hour)}
 	w.timer.Stop() // since Go 1.23 a stopped timer's channel is empty
 	return w
 }
 
-func (w *waiter) handOver() { w.handed <- struct{}{} }
+func (w *waiter) handOver() { w.handed <- Admitted }
 
 // queue is a linked list of those who wait, the first to come at its head.
 type queue struct{ head, tail *waiter }

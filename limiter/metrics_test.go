@@ -56,6 +56,7 @@ func TestGaugesShowWhatIsTakenNow(t *testing.T) {
 	want := map[string]float64{
 		"sluice_queue_length": 0, "sluice_upstream_in_flight_limit": 7, "sluice_gated_in_flight": 1, "sluice_connections": 2,
 		"sluice_queue_waits_total admitted": 0, "sluice_queue_waits_total timed_out": 0, "sluice_queue_waits_total gone": 0,
+		"sluice_queue_waits_total displaced": 0,
 	}
 	if diff := cmp.Diff(want, gather(t, p, c)); diff != "" {
 		t.Errorf("gauges (-want +got):\n%s", diff)

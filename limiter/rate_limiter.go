@@ -24,9 +24,10 @@ import (
 // It is safe for concurrent use.
 type RateLimiter struct {
 	spec     RateSpec
-	perToken int64 // nanoseconds to earn one token
-	depth    int64 // nanoseconds to earn a whole burst
-	maxDelay int64 // nanoseconds
+	perToken int64       // nanoseconds to earn one token
+	depth    int64       // nanoseconds to earn a whole burst
+	maxDelay int64       // nanoseconds
+	fleet    *FleetShare // nil = this instance has the whole
 	*cells
 }
 
@@ -38,6 +39,7 @@ type RateSpec struct {
 	Burst     int           // at least 1; at most what 73 years earn
 	MaxDelay  time.Duration // of a request beyond the burst; 0 = it is rejected
 	MaxKeys   int           // 1 to 2^31, 16 bytes each, above 256 rounded up to whole pages of 4 KiB
+	Fleet     bool          // only a part of rate and burst is admitted here; see RateLimiter.Fleet
 }
 
 const (
@@ -56,6 +58,9 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 	burst := min(int64(max(spec.Burst, 1)), maxDepth/r.perToken)
 	r.depth = burst * r.perToken
 	r.maxDelay = min(max(int64(spec.MaxDelay), 0), maxDepth-r.depth)
+	if spec.Fleet {
+		r.fleet = NewFleetShare()
+	}
 	return r
 }
 
@@ -66,6 +71,12 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 //
 // A caller that was overtaken is judged as of the instant to which the others have taken the key.
 func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
+	perToken, depth, id := r.perToken, r.depth, uint64(0)
+	if r.fleet != nil {
+		if perToken, depth, id = r.part(now, key); perToken == 0 {
+			return time.Second, false
+		}
+	}
 	first, second := r.cellsOf(key)
 	for {
 		low, used := first, first.Load()
@@ -73,9 +84,12 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 		if more < used {
 			low, used, other, more = second, more, first, used
 		}
-		next := max(used, now) + r.perToken
-		late := next - now - r.depth
+		next := max(used, now) + perToken
+		late := next - now - depth
 		if late > r.maxDelay {
+			if id != 0 {
+				r.fleet.want(id)
+			}
 			return time.Duration(late - r.maxDelay), false
 		}
 		// The order keeps the promise: when low is swapped, it is the smaller of the two and becomes the smaller of
@@ -90,11 +104,37 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 // Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until Acquire takes
 // one, 0 = at once, and how long until the burst is whole again.
 func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
+	perToken, depth, id := r.perToken, r.depth, uint64(0)
+	if r.fleet != nil {
+		if perToken, depth, id = r.part(now, key); perToken == 0 {
+			return 0, time.Second, time.Second
+		}
+	}
 	first, second := r.cellsOf(key)
 	debt := max(min(first.Load(), second.Load())-now, 0)
-	left = int(max(r.depth-debt, 0) / r.perToken)
-	wait = time.Duration(max(debt+r.perToken-r.depth-r.maxDelay, 0))
+	left = int(max(depth-debt, 0) / perToken)
+	if wait = time.Duration(max(debt+perToken-depth-r.maxDelay, 0)); wait > 0 && id != 0 {
+		r.fleet.want(id)
+	}
 	return left, wait, time.Duration(debt)
+}
+
+// Fleet is the part of a fleet's rate that this instance admits; nil = the whole.
+func (r *RateLimiter) Fleet() *FleetShare { return r.fleet }
+
+// part is how long this instance takes to earn a token and a burst of key: as much later as its part is smaller, so
+// that what a key has used stays the same part of its burst when the part changes. perToken 0 = it has no part. id is 0
+// for a key that is known to be busy.
+func (r *RateLimiter) part(now int64, key []byte) (perToken, depth int64, id uint64) {
+	share, id, busy := r.fleet.partOf(now, key)
+	if busy {
+		id = 0
+	}
+	ns := float64(r.perToken) / share
+	if !(ns < maxDepth/2) {
+		return 0, 0, id
+	}
+	return int64(ns), max(r.depth, int64(ns)), id
 }
 
 // cells are the two rows, cut into blocks of a page: the two cells of a key lie in one block, so that a table larger

@@ -38,6 +38,9 @@ func (s *RateLimiters) prepare(spec RateSpec) *RateLimiter {
 			continue
 		}
 		r := newRate(spec, old.cells)
+		if old.fleet != nil && r.fleet != nil {
+			r.fleet = old.fleet
+		}
 		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
 			r.cells = old.scaled(s.now(), old, r)
 		}
@@ -51,6 +54,19 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inForce = rates
+}
+
+// Fleet are the parts of the rates that instances share, by the names of the rates.
+func (s *RateLimiters) Fleet() map[string]*FleetShare {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := map[string]*FleetShare{}
+	for _, r := range s.inForce {
+		if r.fleet != nil {
+			parts[r.spec.Name] = r.fleet
+		}
+	}
+	return parts
 }
 
 func rateFill() *prometheus.Desc {

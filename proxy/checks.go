@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -26,8 +27,10 @@ type check struct {
 type Limiters struct {
 	ConnRate    func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
 	Rates       []KeyedRate
+	InFlight    []KeyedInFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
+	Priority    limitkey.Priority // in the queue of Concurrency
 }
 
 // reasons is a list of reasons, as a row of the table shows it.
@@ -71,6 +74,11 @@ var (
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
 		run:     (*Proxy).checkCache}
+	inFlightFull = check{name: "in flight, before waiting", config: "limits.in_flight",
+		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).checkInFlightFull}
+	inFlight = check{name: "in flight", config: "limits.in_flight", reasons: reasons(reject.InFlight),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).acquireInFlight}
 	windowFull = check{name: "window, before waiting", config: "limits.window", reasons: reasons(reject.Window),
 		run: (*Proxy).checkWindowFull}
 	queueFull = check{name: "concurrency, before waiting", config: "limits.concurrency",
@@ -96,14 +104,14 @@ var (
 
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
-	route.Pass: {denyList, keyedRates, pageCache},
+	route.Pass: {denyList, keyedRates, pageCache, inFlightFull, inFlight},
 	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken,
-		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain},
+		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain},
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken,
-		keyedRates, pageCache, windowFull, queueFull, body, window, slot, scheduleAgain, stock},
+		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain, stock},
 	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken,
-		keyedRates, pageCache, earlierOrderInStore, windowFull, queueFull, body, window, slot, connection, scheduleAgain,
-		reserve},
+		keyedRates, pageCache, earlierOrderInStore, inFlightFull, windowFull, queueFull, body, inFlight, window, slot,
+		connection, scheduleAgain, reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.
@@ -147,6 +155,9 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: p.observeOnly[c.reasons[0]]}
 	if c.name == keyedRates.name {
 		row.Observed = !slices.ContainsFunc(rt.rates, func(m boundRate) bool { return !m.Observe })
+	}
+	if c.config == inFlight.config {
+		row.describeInFlight(rt.inFlight)
 	}
 	if c.name == requirement.name {
 		row.Value = strings.Join(rt.Require, ", ")

@@ -116,6 +116,20 @@ func addTokenAndRateCases(add addCase) {
 	add(&keyedRates, reject.Rate, "", rate("$host"))
 	add(&keyedRates, reject.Ambiguous, orderWith("/order", "/order?q=1&q=2"), rate("$arg_q"))
 	add(&keyedRates, reject.BadRequest, orderWith("/order", "/order?q=%ff"), rate("$arg_q"))
+	inFlightBy := func(key string, late bool) func(*Options) {
+		return func(o *Options) {
+			m, counter := together("two", 2)
+			full(counter, 2)
+			if m.Key = key; late {
+				m.Limiter = lateFull{counter}
+			}
+			o.InFlight = []KeyedInFlight{m}
+		}
+	}
+	add(&inFlightFull, reject.InFlight, "", inFlightBy("$cookie_uid", false))
+	add(&inFlightFull, reject.Ambiguous, orderWith("/order", "/order?q=1&q=2"), inFlightBy("$arg_q", false))
+	add(&inFlightFull, reject.BadRequest, orderWith("/order", "/order?q=%ff"), inFlightBy("$arg_q", false))
+	add(&inFlight, reject.InFlight, "", inFlightBy("$cookie_uid", true))
 }
 
 // addWaitingCases adds those of the checks that wait for another request, a window or a slot.

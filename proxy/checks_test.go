@@ -80,7 +80,7 @@ func (s decidingStock) Enter(int64, []byte, []byte) reject.Reason { return s.rea
 // fullQueue is a concurrency limit whose queue is full.
 type fullQueue struct{ slotFunc }
 
-func (fullQueue) Peek() bool { return true }
+func (fullQueue) Peek(int) bool { return true }
 
 const (
 	whole  = "Content-Length: 2\r\n\r\nhi" // of order; the others are at fault
@@ -245,11 +245,12 @@ func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstrea
 func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
 		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
-			"keyed rates, page cache, window, before waiting, concurrency, before waiting, body, window, concurrency, " +
-			"schedule, after waiting",
+			"keyed rates, page cache, in flight, before waiting, window, before waiting, concurrency, before waiting, " +
+			"body, in flight, window, concurrency, schedule, after waiting",
 		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
-			"order token, keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, " +
-			"before waiting, body, window, concurrency, connection to the upstream, schedule, after waiting, reservation",
+			"order token, keyed rates, page cache, earlier order, looked up, in flight, before waiting, window, " +
+			"before waiting, concurrency, before waiting, body, in flight, window, concurrency, connection to the " +
+			"upstream, schedule, after waiting, reservation",
 	} {
 		var names []string
 		for _, row := range tables[gate] {

@@ -17,16 +17,18 @@ type Explanation struct {
 	Quantity    int64 // units that would be reserved; 0 = none
 	Bypass      bool  // no limit applies to the client
 	Rates       []RateKey
+	InFlight    []RateKey     // of limits in flight
 	GuardsStock bool          // the gate would look at the SKU's stock
 	Reason      reject.Reason // why it would be rejected before any limit is asked; Admitted otherwise
 	Detail      string        // what about the request that reason is for
 	Checks      []CheckRow    // that it would have to pass, in their order
 }
 
-// RateKey is what a keyed rate would count the request by.
+// RateKey is what a keyed rate, or a limit in flight, would count the request by.
 type RateKey struct {
-	Name string
-	Key  string // "" = the request lacks it, and is not counted
+	Name  string
+	Key   string // "" = the request lacks it, and is not counted
+	Bound string // what holds for the key
 }
 
 // Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the
@@ -64,13 +66,21 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 		Client: r.clientAddr().String(), SKU: string(r.buyer.sku), User: string(r.buyer.user), Quantity: r.buyer.quantity,
 		Reason: no.Reason, Detail: no.Detail.String(), GuardsStock: r.route.Gate.GuardsStock(), Bypass: r.bypass,
 	}
-	for i, key := range r.rateKeys.keys {
+	for i, grade := range r.rateKeys.grades {
 		m := &r.route.rates[i]
-		shown := RateKey{Name: m.Name}
-		if len(key) > 0 {
+		shown := RateKey{Name: m.Name, Bound: grade.bound}
+		if len(r.rateKeys.keys[i]) > 0 || grade.RateLimiter == nil {
 			shown.Key = string(m.appendText(nil, r, true))
 		}
 		found.Rates = append(found.Rates, shown)
+	}
+	for i := range r.route.inFlight {
+		m := &r.route.inFlight[i]
+		shown := RateKey{Name: m.Name, Bound: m.bound}
+		if key, _ := r.inFlightKey(m); len(key) > 0 {
+			shown.Key = string(r.inFlightText(nil, m, true))
+		}
+		found.InFlight = append(found.InFlight, shown)
 	}
 	if r.route != &p.unmatched {
 		found.Route = r.route.Name

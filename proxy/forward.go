@@ -162,7 +162,7 @@ func (p *Proxy) finishResponse(r *Request) {
 		resp.Header.SetBytesV(p.RequestIDHeader, r.id)
 	}
 	r.discardBody()
-	if resp.IsBodyStream() && (r.acquired.stock || r.acquired.slot != nil) {
+	if resp.IsBodyStream() && (r.acquired.stock || r.acquired.slot != nil || r.acquired.places.any()) {
 		p.releaseLater(r, resp.BodyStream())
 	}
 }
@@ -183,8 +183,10 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	}
 	owed := r.acquired
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
-	r.acquired.stock, r.acquired.slot = false, nil
-	r.conn.LimitWrites()
+	if r.acquired.stock || r.acquired.slot != nil {
+		r.conn.LimitWrites()
+	}
+	r.acquired.stock, r.acquired.slot, r.acquired.places = false, nil, places{}
 	stream.OnEnd(func() { p.releaseStockAndSlot(&owed) })
 }
 

@@ -110,12 +110,13 @@ func (p *Proxy) releaseAcquired(r *Request) {
 
 // acquired is what is owed for one request.
 type acquired struct {
-	stock bool               // Stock.Enter admitted it: Leave is owed
-	sku   []byte             // of stock
-	slot  ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
-	took  time.Duration      // by the upstream, to answer
-	order bool               // Orders.Reserve took the units: Settle is owed
-	conn  bool               // Upstream.Acquire took one: Release is owed
+	stock  bool               // Stock.Enter admitted it: Leave is owed
+	sku    []byte             // of stock
+	slot   ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
+	took   time.Duration      // by the upstream, to answer
+	places places             // of limits in flight: Release of each is owed
+	order  bool               // Orders.Reserve took the units: Settle is owed
+	conn   bool               // Upstream.Acquire took one: Release is owed
 }
 
 func (p *Proxy) releaseStockAndSlot(a *acquired) {
@@ -127,6 +128,7 @@ func (p *Proxy) releaseStockAndSlot(a *acquired) {
 		a.slot.Release(a.took)
 		a.slot = nil
 	}
+	a.places.release()
 }
 
 // countRejection counts the rejection, with its cause where it has one.

@@ -50,6 +50,18 @@ type RateLimiter interface {
 	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
 }
 
+// InFlightLimiter limits how many requests of one key the upstream has at the same time.
+type InFlightLimiter interface {
+	// Full tells whether Acquire would reject, since key has as many as it may. It writes nothing.
+	Full(key []byte) bool
+
+	// Acquire takes a place of key, which its ticket gives back.
+	Acquire(key []byte) (ticket uint64, ok bool)
+
+	// Release gives a place back, once.
+	Release(ticket uint64)
+}
+
 // WindowLimiter limits what is admitted in one window of 10 ms: of all SKUs together, and of one.
 type WindowLimiter interface {
 	// Acquire books one unit at now. The caller sleeps for wait, then goes on; when it is rejected, nothing was booked
@@ -63,11 +75,11 @@ type WindowLimiter interface {
 // ConcurrencyLimiter limits how many requests the upstream has at the same time.
 type ConcurrencyLimiter interface {
 	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
-	// before its turn came.
-	Acquire(client Waiter) reject.Reason
+	// before its turn came. Of those who wait the highest class goes first, 0 to 9.
+	Acquire(client Waiter, class int) reject.Reason
 
 	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-	Peek() (full bool)
+	Peek(class int) (full bool)
 
 	// Release gives the slot back. took is how long the upstream had the request, 0 where it never got it.
 	Release(took time.Duration)

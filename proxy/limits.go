@@ -60,7 +60,7 @@ func (p *Proxy) acquireWindow(r *Request) rejection {
 // checkQueueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
 // observed is asked once, by acquireSlot.
 func (p *Proxy) checkQueueFull(r *Request) rejection {
-	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek() {
+	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Of(&r.source)) {
 		return rejection{}
 	}
 	r.limit = r.route.Bound
@@ -73,7 +73,7 @@ func (p *Proxy) acquireSlot(r *Request) rejection {
 		return rejection{}
 	}
 	slots := p.concurrencyOf(r)
-	reason := slots.Acquire(r.conn)
+	reason := slots.Acquire(r.conn, r.route.priority.Of(&r.source))
 	if reason == reject.Admitted {
 		r.acquired.slot = slots
 		return rejection{}

@@ -191,9 +191,9 @@ func (o *mixupOwed) check(t *testing.T) {
 // mixupSlots are slots without a bound.
 type mixupSlots struct{ *mixupOwed }
 
-func (s mixupSlots) Acquire(Waiter) reject.Reason { s.acquired.Add(1); return reject.Admitted }
-func (mixupSlots) Peek() bool                     { return false }
-func (s mixupSlots) Release(time.Duration)        { s.released.Add(1) }
+func (s mixupSlots) Acquire(Waiter, int) reject.Reason { s.acquired.Add(1); return reject.Admitted }
+func (mixupSlots) Peek(int) bool                       { return false }
+func (s mixupSlots) Release(time.Duration)             { s.released.Add(1) }
 
 // mixupOrders reserves for each Idempotency-Key a serial of the same name.
 type mixupOrders struct {

@@ -72,9 +72,9 @@ type calledSlots struct {
 	calls *[]string
 }
 
-func (s calledSlots) Acquire(c Waiter) reject.Reason {
+func (s calledSlots) Acquire(c Waiter, _ int) reject.Reason {
 	*s.calls = append(*s.calls, "acquire")
-	return s.slotFunc.Acquire(c)
+	return s.slotFunc.Acquire(c, 0)
 }
 func (s calledSlots) Release(time.Duration) { *s.calls = append(*s.calls, "release") }
 

@@ -118,7 +118,12 @@ func New(o Options) (*Proxy, error) {
 	}
 	var errs []error
 	if p.routes, p.table, errs = bindRoutes(o.Routes); len(errs) == 0 {
-		errs = attachRates(o.Rates, p.routes)
+		errs = append(attachRates(o.Rates, p.routes), attachInFlight(o.InFlight, p.routes)...)
+	}
+	for i := range p.routes {
+		if p.routes[i].limited() {
+			p.routes[i].priority = o.Priority
+		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -176,6 +181,9 @@ func (p *Proxy) inherit(before *Proxy) {
 		rt.counters = p.counters.Route(rt.Name)
 		for j := range rt.rates {
 			rt.rates[j].counters = p.counters.Rate(rt.rates[j].Name)
+		}
+		for j := range rt.inFlight {
+			rt.inFlight[j].counters = p.counters.Rate(rt.inFlight[j].Name)
 		}
 	}
 }

@@ -1,13 +1,14 @@
 package proxy
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
 
+	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -25,25 +26,44 @@ type KeyedRate struct {
 	PerSecond  float64       // likewise
 	MaxDelay   time.Duration // for the access log and explain; Limiter tells how long a request waits
 	Limiter    RateLimiter
+	Overrides  []RateOverride
+}
+
+// RateOverride is another rate for the keys that match a pattern.
+type RateOverride struct {
+	Pattern   string // of a value; a CIDR where the key is $remote_addr
+	Off       bool   // such requests are not counted
+	Burst     int
+	PerSecond float64
+	Limiter   RateLimiter // nil where Off
 }
 
 // boundRate is a KeyedRate made ready for one route.
 type boundRate struct {
 	*KeyedRate
-	key      param.Variable
-	policy   []byte // its item of RateLimit-Policy
-	quota    []byte // how its item of RateLimit begins
-	bound    string // what the access log says of it
-	counters metrics.Rate
+	key       limitkey.Key
+	overrides limitkey.Overrides
+	grades    []rateGrade // the rate's own, and then one for each override
+	quota     []byte      // how its item of RateLimit begins
+	counters  metrics.Rate
 }
 
-// rateKeys are what each rate of the route counts the request by, in their order; empty = the request lacks it.
+// rateGrade is one rate and burst of a KeyedRate.
+type rateGrade struct {
+	RateLimiter        // nil = what would be counted here is not
+	policy      []byte // its item of RateLimit-Policy
+	bound       string // what the access log says of it
+}
+
+// rateKeys are what each rate of the route counts the request by, in their order; empty = the request lacks it, or is
+// not counted.
 type rateKeys struct {
 	keys   [][]byte
+	grades []*rateGrade // by which each key is counted
 	buffer []byte
 }
 
-func (k *rateKeys) reset() { k.keys, k.buffer = k.keys[:0], k.buffer[:0] }
+func (k *rateKeys) reset() { k.keys, k.grades, k.buffer = k.keys[:0], k.grades[:0], k.buffer[:0] }
 
 // checkRates asks the keyed rates of the request's route. All that apply must agree: a client that one rejects has used
 // nothing of the others, but for a token each where another request took the last of one between Peek and Acquire.
@@ -65,7 +85,7 @@ func (p *Proxy) checkRates(r *Request) rejection {
 		if len(r.rateKeys.keys[i]) == 0 {
 			continue
 		}
-		wait, ok := rates[i].Limiter.Acquire(r.now, r.rateKeys.keys[i])
+		wait, ok := r.rateKeys.grades[i].Acquire(r.now, r.rateKeys.keys[i])
 		if ok && !rates[i].Observe && !p.Observe {
 			delay = max(delay, wait)
 		}
@@ -100,7 +120,7 @@ func (p *Proxy) allAgree(r *Request) (wait time.Duration, ok bool) {
 		if len(r.rateKeys.keys[i]) == 0 || m.Observe {
 			continue
 		}
-		if _, until, _ := m.Limiter.Peek(r.now, r.rateKeys.keys[i]); until > 0 {
+		if _, until, _ := r.rateKeys.grades[i].Peek(r.now, r.rateKeys.keys[i]); until > 0 {
 			p.countRate(r, i)
 			wait, ok = max(wait, until), false
 		}
@@ -113,100 +133,36 @@ func (r *Request) findRateKeys() param.Fault {
 	k := &r.rateKeys
 	k.reset()
 	for i := range r.route.rates {
-		start := len(k.buffer)
-		key, ok, fault := r.route.rates[i].appendKey(k.buffer, r)
+		m, start := &r.route.rates[i], len(k.buffer)
+		key, ok, fault := m.key.Append(k.buffer, &r.source, clientOf(&m.key, r))
 		if fault.Reason != reject.Admitted {
 			k.keys = k.keys[:0] // no rate counts it
 			return fault
 		}
+		grade := &m.grades[0]
+		if ok {
+			grade = &m.grades[1+m.overrides.Of(key[start:])]
+		}
 		k.buffer = key
-		if !ok {
+		if !ok || grade.RateLimiter == nil {
 			k.buffer = key[:start]
 		}
-		k.keys = append(k.keys, k.buffer[start:len(k.buffer):len(k.buffer)])
+		k.keys, k.grades = append(k.keys, k.buffer[start:len(k.buffer):len(k.buffer)]), append(k.grades, grade)
 	}
 	return param.Fault{}
 }
 
-// appendKey appends what m counts the request by; ok is false when the request lacks some of it. A part that stands
-// twice is rejected: a client that could choose would be counted nowhere.
-func (m *boundRate) appendKey(dst []byte, r *Request) (key []byte, ok bool, fault param.Fault) {
-	parts := m.key.Parts()
-	for i := range parts {
-		part := &parts[i]
-		switch {
-		case part.Kind() == param.Literal: // the same for every client
-			continue
-		case part.Kind() == param.RemoteAddr:
-			if dst, ok = m.appendClient(dst, r); !ok {
-				return dst, false, fault
-			}
-			continue
-		}
-		v, fault := part.Lookup(&r.source)
-		if len(v) == 0 || fault.Reason != reject.Admitted {
-			return dst, false, fault
-		}
-		// With its length, so that no two keys are put together to the same.
-		dst = binary.LittleEndian.AppendUint32(append(dst, v...), uint32(len(v)))
+// clientOf is the client of r where the key needs it; to find it takes time.
+func clientOf(k *limitkey.Key, r *Request) (client netip.Addr) {
+	if k.OfClient() {
+		client = r.clientAddr()
 	}
-	return dst, true, fault
+	return client
 }
 
-// appendClient appends the client's network. A client that comes by a unix socket has no address.
-func (m *boundRate) appendClient(dst []byte, r *Request) (key []byte, ok bool) {
-	addr := r.clientAddr()
-	network, err := addr.Prefix(m.prefixBits(addr.Is4()))
-	if err != nil || !addr.IsValid() {
-		return dst, false
-	}
-	sixteen := network.Addr().As16()
-	return append(dst, sixteen[:]...), true
-}
-
-func (m *boundRate) prefixBits(v4 bool) int {
-	if v4 {
-		return m.IPv4Prefix
-	}
-	return m.IPv6Prefix
-}
-
-// appendText appends the key for people: networks as such, and what may be a secret or a person as a hash, unless open.
+// appendText appends the key for people: networks as such, and by hash what may be a secret or a person, unless open.
 func (m *boundRate) appendText(dst []byte, r *Request, open bool) []byte {
-	parts := m.key.Parts()
-	for i := range parts {
-		part := &parts[i]
-		if part.Kind() == param.Literal {
-			dst = append(dst, part.Text()...)
-			continue
-		}
-		if i > 0 && parts[i-1].Kind() != param.Literal {
-			dst = append(dst, ' ')
-		}
-		if part.Kind() == param.RemoteAddr {
-			dst = m.appendNetwork(dst, r)
-			continue
-		}
-		v, _ := part.Lookup(&r.source)
-		if open || part.Kind() == param.Host || part.Kind() == param.Path || part.Kind() == param.Query {
-			dst = append(dst, v...)
-		} else {
-			dst = r.proxy.counters.AppendHash(dst, v)
-		}
-	}
-	return dst
-}
-
-func (m *boundRate) appendNetwork(dst []byte, r *Request) []byte {
-	addr := r.clientAddr()
-	network, err := addr.Prefix(m.prefixBits(addr.Is4()))
-	switch {
-	case err != nil:
-		return append(dst, "no address"...)
-	case network.IsSingleIP():
-		return network.Addr().AppendTo(dst)
-	}
-	return network.AppendTo(dst)
+	return m.key.AppendText(dst, &r.source, clientOf(&m.key, r), open, r.proxy.counters.AppendHash)
 }
 
 // countRate counts that a rate rejects, and by which key.
@@ -218,7 +174,7 @@ func (p *Proxy) countRate(r *Request, i int) {
 		count.Rejected()
 	}
 	if !m.Observe {
-		r.limit = m.bound
+		r.limit = r.rateKeys.grades[i].bound
 	}
 	r.client.shard.RejectedKey(m.Name, r.rateKeys.keys[i], r.now,
 		func(dst []byte) []byte { return m.appendText(dst, r, false) })
@@ -246,61 +202,88 @@ func CompileRates(rates []KeyedRate, routes []Route) (errs []error) {
 // attachRates gives each route the rates that count on it, in their order.
 func attachRates(rates []KeyedRate, routes []boundRoute) (errs []error) {
 	for i := range rates {
-		if err := attachRate(&rates[i], routes); err != nil {
-			errs = append(errs, err)
+		in := &rates[i]
+		key, err := attach(in.Routes, routes, func(on *boundRoute) error {
+			m, err := bindRate(in, on)
+			if err == nil {
+				on.rates = append(on.rates, m)
+			}
+			return err
+		})
+		if err != nil {
+			errs = append(errs, &RateError{in.Name, key, err})
 		}
 	}
 	return errs
 }
 
-// attachRate finds the routes of one rate. One that counts on all but pass skips those whose path lacks a name in its
-// key: no request there has the key.
-func attachRate(in *KeyedRate, routes []boundRoute) error {
-	for _, name := range in.Routes {
+// attach binds a keyed limit to the routes on which it counts; key is the key of it that is wrong. A limit that counts
+// on all routes but pass skips those whose path lacks a name in its key: no request there has the key.
+func attach(names []string, routes []boundRoute, bind func(*boundRoute) error) (key string, err error) {
+	for _, name := range names {
 		if !slices.ContainsFunc(routes, func(rt boundRoute) bool { return rt.Name == name }) {
-			return &RateError{in.Name, "routes", errors.New("there is no such route")}
+			return "routes", errors.New("there is no such route")
 		}
 	}
 	attached, fault := 0, errors.New("every route is pass: name the routes that it shall count on")
 	for i := range routes {
-		named := slices.Contains(in.Routes, routes[i].Name)
-		if !named && (len(in.Routes) > 0 || !routes[i].limited()) {
+		named := slices.Contains(names, routes[i].Name)
+		if !named && (len(names) > 0 || !routes[i].limited()) {
 			continue
 		}
-		m, err := bindRate(in, &routes[i])
+		err := bind(&routes[i])
 		if err == nil {
-			routes[i].rates = append(routes[i].rates, m)
 			attached++
 			continue
 		}
+		if wrong := (*overrideError)(nil); errors.As(err, &wrong) {
+			return "overrides", wrong.error
+		}
 		fault = fmt.Errorf("on route %q: %w", routes[i].Name, err)
 		if named {
-			return &RateError{in.Name, "key", fault}
+			return "key", fault
 		}
 	}
 	if attached == 0 {
-		return &RateError{in.Name, "key", fault}
+		return "key", fault
 	}
-	return nil
+	return "", nil
 }
 
 func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
-	m = boundRate{KeyedRate: in, policy: policyOf(in), quota: []byte(`"` + in.Name + `";r=`),
-		bound: fmt.Sprintf("limits.rate %s: %.3g/s, burst %d", in.Name, in.PerSecond, in.Burst)}
-	if in.MaxDelay > 0 {
-		m.bound += fmt.Sprintf(", max_delay %v", in.MaxDelay)
-	}
-	if m.key, err = param.Compile(in.Key, on.pattern.Names()); err != nil {
+	m = boundRate{KeyedRate: in, quota: []byte(`"` + in.Name + `";r=`)}
+	if m.key, err = limitkey.Compile(in.Key, on.pattern.Names(), in.IPv4Prefix, in.IPv6Prefix); err != nil {
 		return m, err
 	}
-	parts := m.key.Parts()
-	if !slices.ContainsFunc(parts, func(part param.Part) bool { return part.Kind() != param.Literal }) {
-		return m, fmt.Errorf("%q is the same for every client", in.Key)
+	if m.key.Variable().NeedsBody() && !on.limited() {
+		return m, errBodyOfPass
 	}
-	if m.key.NeedsBody() && !on.limited() {
-		return m, errors.New("the bodies of a pass route are not read")
+	m.grades = append(m.grades, in.grade(in.Limiter, in.PerSecond, in.Burst, ""))
+	patterns := make([]string, len(in.Overrides))
+	for i, o := range in.Overrides {
+		patterns[i] = o.Pattern
+		if of := fmt.Sprintf(" override %q:", o.Pattern); o.Off {
+			m.grades = append(m.grades, rateGrade{bound: "limits.rate " + in.Name + ":" + of + " off"})
+		} else {
+			m.grades = append(m.grades, in.grade(o.Limiter, o.PerSecond, o.Burst, of))
+		}
+	}
+	if m.overrides, err = m.key.Overrides(patterns); err != nil {
+		return m, &overrideError{err}
 	}
 	return m, nil
+}
+
+// overrideError is wrong in Overrides, and not in the key.
+type overrideError struct{ error }
+
+// grade is one rate of in; of begins with a space.
+func (in *KeyedRate) grade(limiter RateLimiter, perSecond float64, burst int, of string) rateGrade {
+	bound := fmt.Sprintf("limits.rate %s:%s %.3g/s, burst %d", in.Name, of, perSecond, burst)
+	if in.MaxDelay > 0 {
+		bound += fmt.Sprintf(", max_delay %v", in.MaxDelay)
+	}
+	return rateGrade{limiter, policyOf(in.Name, perSecond, burst), bound}
 }
 
 // appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
@@ -318,8 +301,8 @@ func (p *Proxy) appendRateFields(r *Request) {
 		if len(limits) > 0 {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
-		left, _, whole := m.Limiter.Peek(r.now, key)
-		policies = append(policies, m.policy...)
+		left, _, whole := r.rateKeys.grades[i].Peek(r.now, key)
+		policies = append(policies, r.rateKeys.grades[i].policy...)
 		limits = strconv.AppendInt(append(limits, m.quota...), int64(left), 10)
 		limits = strconv.AppendInt(append(limits, ";t="...), int64((whole+time.Second-1)/time.Second), 10)
 	}
@@ -331,9 +314,9 @@ func (p *Proxy) appendRateFields(r *Request) {
 }
 
 // policyOf is a rate's item of RateLimit-Policy: its burst, within the seconds that earn it.
-func policyOf(in *KeyedRate) []byte {
-	policy := strconv.AppendInt([]byte(`"`+in.Name+`";q=`), int64(in.Burst), 10)
-	window := float64(in.Burst) / in.PerSecond
+func policyOf(name string, perSecond float64, burst int) []byte {
+	policy := strconv.AppendInt([]byte(`"`+name+`";q=`), int64(burst), 10)
+	window := float64(burst) / perSecond
 	if whole := int64(window); window < 1e15 { // what a structured field can hold (RFC 9651, section 3.3.1)
 		if float64(whole) < window {
 			whole++

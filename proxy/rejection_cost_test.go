@@ -41,6 +41,11 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		"denied":        {requiring("$cookie_uid>=8"), order},
 		"no number":     {requiring("$host>=8"), order},
 		"no such value": {requiring("$http_level>=2"), order},
+		"in flight": {func(o *Options) {
+			limit, counter := together("two", 2)
+			full(counter, 2)
+			o.InFlight = []KeyedInFlight{limit}
+		}, order},
 		"rate exceeded": {func(o *Options) { o.Rates, o.Now = []KeyedRate{exhaustedHostRate()}, oneHour }, order},
 	} {
 		o := options(&recorder{})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -38,20 +39,25 @@ type boundRoute struct {
 	sku      param.Variable
 	user     param.Variable
 	quantity param.Variable
+	priority limitkey.Priority // in the queue for a slot
 	require  []param.Condition
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
-	readBody bool        // a variable looks into the body
+	inFlight []boundInFlight
+	readBody bool // a variable looks into the body
 }
 
 // variables are all that the proxy looks up in a request of the route.
 func (rt *boundRoute) variables() []*param.Variable {
-	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity}
+	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity, rt.priority.Variable()}
 	for i := range rt.require {
 		all = append(all, rt.require[i].Variable())
 	}
 	for i := range rt.rates {
-		all = append(all, &rt.rates[i].key)
+		all = append(all, rt.rates[i].key.Variable())
+	}
+	for i := range rt.inFlight {
+		all = append(all, rt.inFlight[i].key.Variable())
 	}
 	return all
 }

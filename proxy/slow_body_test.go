@@ -61,7 +61,7 @@ func TestSlowBody_NothingIsTakenUntilItIsWhole(t *testing.T) {
 // oneSlot is a concurrency limit of one request without a queue.
 type oneSlot struct{ taken, acquired, released atomic.Int64 }
 
-func (s *oneSlot) Acquire(Waiter) reject.Reason {
+func (s *oneSlot) Acquire(Waiter, int) reject.Reason {
 	if !s.taken.CompareAndSwap(0, 1) {
 		return reject.Concurrency
 	}
@@ -69,7 +69,7 @@ func (s *oneSlot) Acquire(Waiter) reject.Reason {
 	return reject.Admitted
 }
 
-func (s *oneSlot) Peek() bool { return s.taken.Load() == 1 }
+func (s *oneSlot) Peek(int) bool { return s.taken.Load() == 1 }
 
 func (s *oneSlot) Release(time.Duration) {
 	s.released.Add(1)

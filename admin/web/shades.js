@@ -10,6 +10,7 @@ export const shades = {
   concurrency: [50, 0.14, 66],
   queue_timeout: [40, 0.12, 52],
   rate: [235, 0.11, 72],
+  in_flight: [240, 0.1, 44],
   conn_rate: [250, 0.12, 56],
   conn_open: [260, 0.08, 82],
   ip_conns: [265, 0.1, 49],

@@ -100,9 +100,8 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 	if found.Bypass {
 		fmt.Fprintf(to, "bypass    no limit applies to this client\n")
 	}
-	for _, r := range found.Rates {
-		fmt.Fprintf(to, "rate      %s counts it by %s\n", r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
-	}
+	printKeys(to, "rate", found.Rates)
+	printKeys(to, "in flight", found.InFlight)
 	if found.SKU != "" {
 		fmt.Fprintf(to, "sku       %s\n", stores.PrintableName(found.SKU))
 	}
@@ -113,6 +112,16 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 		fmt.Fprintf(to, "stock     %s\n", stockPlace(c, found))
 	}
 	printChecks(to, found.Checks)
+}
+
+// printKeys prints by what limits of keys count the request, and what holds for that key.
+func printKeys(to io.Writer, word string, keys []proxy.RateKey) {
+	for _, r := range keys {
+		fmt.Fprintf(to, "%-9s %s counts it by %s\n", word, r.Name, cmp.Or(r.Key, "nothing: the request lacks the key"))
+		if r.Key != "" {
+			fmt.Fprintf(to, "          %s\n", r.Bound)
+		}
+	}
 }
 
 // printGate prints the gate of a route, and where it is configured.

@@ -16,7 +16,8 @@ import (
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
 var Overridable = slices.Concat([]string{"mode"}, limits.OverridableKeys(),
-	[]string{"limits.observe_only", "limits.rate.rate", "limits.rate.burst", "route.max_in_flight"})
+	[]string{"limits.observe_only", "limits.rate.rate", "limits.rate.burst", "limits.in_flight.max",
+		"route.max_in_flight"})
 
 const maxOverrides = 100
 
@@ -32,7 +33,7 @@ func CheckOverridable(key string) error {
 		return nil
 	}
 	return fmt.Errorf("override %.80q: %w: the keys that can be overridden are %s; a keyed rate is written "+
-		"limits.rate[NAME].burst, "+
+		"limits.rate[NAME].burst, a limit in flight limits.in_flight[NAME].max, "+
 		"a route route[NAME].max_in_flight, one limit limits.observe_only[NAME]",
 		key, admin.ErrInvalid, strings.Join(Overridable, ", "))
 }

@@ -28,6 +28,12 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.share.IsCounted() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.Counted)})
 	}
+	if _, _, shared := g.limits.HasParts(); shared {
+		checks = append(checks, admin.Check{Name: "fleet limits", Probe: yesOrNo(func() (string, bool) {
+			detail, ok, _ := g.limits.HasParts()
+			return detail, ok
+		})})
+	}
 	if len(g.schedule.All()) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}

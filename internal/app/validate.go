@@ -13,6 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
 
@@ -40,7 +41,11 @@ func Validate(c *config.Config) (errs []error) {
 	}
 	errs = append(errs, pagesCompile(c)...)
 	errs = append(errs, proofCompiles(c)...)
-	return append(errs, ratesCompile(c)...)
+	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
+		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
+	}
+	errs = append(errs, ratesCompile(c)...)
+	return append(errs, inFlightCompile(c)...)
 }
 
 // forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come
@@ -123,6 +128,20 @@ func ratesCompile(c *config.Config) (errs []error) {
 		}
 		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == at.Rate })
 		errs = append(errs, c.Errorf(fmt.Sprintf("limits.rate[%d].%s", i+1, at.Key), "%v", at.Err))
+	}
+	return errs
+}
+
+// inFlightCompile is the same rule for the keys of limits in flight.
+func inFlightCompile(c *config.Config) (errs []error) {
+	for _, err := range proxy.CompileInFlight(limits.KeyedInFlight(c), routes(c)) {
+		var at *proxy.InFlightError
+		if !errors.As(err, &at) {
+			errs = append(errs, err)
+			continue
+		}
+		i := slices.IndexFunc(c.Limits.InFlight, func(l config.InFlight) bool { return l.Name == at.Limit })
+		errs = append(errs, c.Errorf(fmt.Sprintf("limits.in_flight[%d].%s", i+1, at.Key), "%v", at.Err))
 	}
 	return errs
 }

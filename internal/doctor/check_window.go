@@ -98,7 +98,30 @@ func (o *Report) sizeRates(c *config.Config) {
 		if r.MaxDelay > 0 {
 			more += fmt.Sprintf("; requests beyond the burst wait, at most %v", r.MaxDelay)
 		}
+		for _, other := range r.RateOverrides() {
+			if other.Rate == 0 {
+				more += fmt.Sprintf("; %q is not counted", other.Pattern)
+			} else {
+				more += fmt.Sprintf("; %q has %.3g/s, burst %d", other.Pattern, float64(other.Rate), other.Burst)
+			}
+		}
 		o.Info("rate", "%s: %.3g/s of each %s, burst %d; %d keys in %.1f MiB%s", r.Name, float64(r.Rate), r.Key, r.Burst,
-			r.MaxKeys, float64(r.MaxKeys)*16/(1<<20), more)
+			r.MaxKeys, float64(rateBytes(&r))/(1<<20), more)
+	}
+}
+
+// sizeInFlightOfKeys says in numbers what the limits in flight amount to.
+func (o *Report) sizeInFlightOfKeys(c *config.Config) {
+	for _, l := range c.Limits.InFlight {
+		more := ""
+		if !c.Limits.Enforced(l.Name) {
+			more = "; only observed"
+		}
+		o.Info("in flight", "%s: %d of each %s; %d keys in %.1f MiB%s", l.Name, l.Max, l.Key, l.MaxKeys,
+			float64(l.MaxKeys)*16/(1<<20), more)
+		if len(l.Routes) == 0 && l.MaxKeys < c.Limits.Concurrency.MaxInFlight {
+			o.Warn("in flight", "%s: max_keys %d is below limits.concurrency.max_in_flight (%d): requests of further keys are "+
+				"rejected; raise max_keys", l.Name, l.MaxKeys, c.Limits.Concurrency.MaxInFlight)
+		}
 	}
 }

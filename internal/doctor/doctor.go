@@ -40,6 +40,7 @@ var checks = []check{
 	{run: (*Report).listRoutes},
 	{run: (*Report).sizeWindows},
 	{run: (*Report).sizeRates},
+	{run: (*Report).sizeInFlightOfKeys},
 	{run: (*Report).sizeConcurrency},
 	{applies: readsShopStock, run: (*Report).sizeReadings},
 	{applies: (*config.Config).UsesLedger, run: (*Report).checkReserve},

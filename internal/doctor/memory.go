@@ -27,7 +27,10 @@ type memoryPart struct {
 func memoryParts(c *config.Config) []memoryPart {
 	tables := int64(windowMemory) << bits.Len(windowSKUs-1)
 	for i := range c.Limits.Rates {
-		tables += 16 * int64(c.Limits.Rates[i].MaxKeys)
+		tables += rateBytes(&c.Limits.Rates[i])
+	}
+	for i := range c.Limits.InFlight {
+		tables += 16 * int64(c.Limits.InFlight[i].MaxKeys)
 	}
 	if c.Auth.JWTAlgorithm != "" {
 		tables += claimMemory * int64(c.Auth.JWTCacheSize)
@@ -45,6 +48,17 @@ func memoryParts(c *config.Config) []memoryPart {
 		}
 	}
 	return parts
+}
+
+// rateBytes are the tables of a keyed rate: its own, and one for each override that counts.
+func rateBytes(r *config.Rate) int64 {
+	tables := 1
+	for _, o := range r.RateOverrides() {
+		if o.Rate > 0 {
+			tables++
+		}
+	}
+	return 16 * int64(r.MaxKeys) * int64(tables)
 }
 
 // sizeMemory says how much memory the configuration allows at the worst. Go collects garbage when as much was

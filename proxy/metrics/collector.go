@@ -24,10 +24,11 @@ var (
 	bodyMemoryDesc = prometheus.NewDesc("sluice_body_memory_bytes",
 		"Memory that request bodies hold, of server.body_memory.", nil, nil)
 	rateRejectedDesc = prometheus.NewDesc("sluice_rate_rejected_requests_total",
-		"Requests rejected by a keyed rate limit. A request that exceeds several limits counts for each of them.",
+		"Requests rejected by a keyed rate limit, or a limit in flight. A request that exceeds several of them counts "+
+			"for each.",
 		[]string{"rate"}, nil)
 	rateObservedDesc = prometheus.NewDesc("sluice_rate_observed_rejections_total",
-		"Requests that a keyed rate limit in observe mode would have rejected.", []string{"rate"}, nil)
+		"Requests that a keyed rate limit, or a limit in flight, in observe mode would have rejected.", []string{"rate"}, nil)
 
 	connRejectedDesc = prometheus.NewDesc("sluice_rejected_connections_total",
 		"Connections rejected before any HTTP was read, by reason.", []string{"reason"}, nil)

@@ -33,6 +33,7 @@ const (
 	Undecided
 	UnknownSKU
 	Rate
+	InFlight
 	Window
 	Concurrency
 	QueueTimeout
@@ -128,6 +129,8 @@ var table = [NumReasons]rejection{
 		"the SKU has no stock key, or no ledger"},
 	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
 		"a `[[limits.rate]]`: see [limits.md](limits.md); Retry-After is the time until the next token"},
+	InFlight: {"in_flight", Busy, 0, 0, "Your earlier requests are still being processed", "您之前的请求仍在处理中",
+		"a `[[limits.in_flight]]`: as many requests of the key as it allows are in the upstream"},
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the 10 ms window, and those it may be carried to, are full"},
 	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",

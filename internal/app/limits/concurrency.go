@@ -19,6 +19,10 @@ type concurrency struct {
 	all      *limiter.ConcurrencyLimiter
 	adaptive *limiter.Adaptive
 	now      func() int64
+	part     slotPart // of all, where the instances of a fleet share them
+
+	useMu sync.Mutex // use and setPart, one at a time
+	limit config.Concurrency
 
 	mu     sync.Mutex
 	routes map[string]*limiter.ConcurrencyLimiter // by name; one that has gone stays for those who are in
@@ -28,25 +32,45 @@ type concurrency struct {
 
 func newConcurrency(now func() int64) *concurrency {
 	all := limiter.NewConcurrencyLimiter(0, 0)
-	return &concurrency{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
+	in := &concurrency{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
 		now: now}
+	in.part.of, in.part.part = in, 1
+	return in
 }
 
 // use has the limits be those of c. It is called by one goroutine, as of and total are.
 func (in *concurrency) use(c *config.Config) {
 	limit := c.Limits.Concurrency
 	in.close() // no tick between the two
+	in.useMu.Lock()
+	defer in.useMu.Unlock()
+	in.limit = limit
+	slots := in.part.use(limit.MaxInFlight, limit.Scope == "fleet")
 	if limit.Adaptive {
 		in.all.SetQueue(limit.MaxQueue)
-		in.adaptive.SetBounds(limit.MinInFlight(), limit.MaxInFlight)
+		in.adaptive.SetBounds(limit.MinInFlight(), slots)
 		in.stop, in.stopped = make(chan struct{}), make(chan struct{})
 		go in.tick(in.stop, in.stopped)
 	} else {
 		in.adaptive.SetBounds(0, 0)
-		in.all.SetMax(limit.MaxInFlight, limit.MaxQueue)
+		in.all.SetMax(slots, limit.MaxQueue)
 	}
 	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
+	in.all.SetMinShare(limit.MinSharePercent())
 	in.useRoutes(c)
+}
+
+// setPart has this instance have so many slots of those of the fleet.
+func (in *concurrency) setPart(slots int) {
+	in.useMu.Lock()
+	defer in.useMu.Unlock()
+	switch {
+	case in.limit.Scope != "fleet":
+	case in.limit.Adaptive:
+		in.adaptive.SetBounds(in.limit.MinInFlight(), slots)
+	default:
+		in.all.SetMax(slots, in.limit.MaxQueue)
+	}
 }
 
 // useRoutes sets the limits of single routes.
@@ -60,6 +84,7 @@ func (in *concurrency) useRoutes(c *config.Config) {
 			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
 			own.SetNewestFirst(limit.QueueOrder == "lifo")
+			own.SetMinShare(limit.MinSharePercent())
 		}
 	}
 }
@@ -133,16 +158,16 @@ type slots struct {
 }
 
 // Acquire implements proxy.ConcurrencyLimiter.
-func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
+func (p *slots) Acquire(client proxy.Waiter, class int) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()
-		if verdict := p.own.Acquire(timeout, client); verdict != limiter.Admitted {
+		if verdict := p.own.AcquireAs(class, timeout, client); verdict != limiter.Admitted {
 			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
-	verdict := p.in.all.Acquire(timeout, client)
+	verdict := p.in.all.AcquireAs(class, timeout, client)
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
@@ -150,8 +175,8 @@ func (p *slots) Acquire(client proxy.Waiter) reject.Reason {
 }
 
 // Peek implements proxy.ConcurrencyLimiter.
-func (p *slots) Peek() (full bool) {
-	return p.own != nil && p.own.Peek() || p.in.all.Peek()
+func (p *slots) Peek(class int) (full bool) {
+	return p.own != nil && p.own.PeekAs(class) || p.in.all.PeekAs(class)
 }
 
 // Release implements proxy.ConcurrencyLimiter.

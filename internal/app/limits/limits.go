@@ -17,6 +17,7 @@ import (
 	"sluice/internal/listener"
 	"sluice/limiter"
 	"sluice/proxy"
+	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
 
@@ -82,6 +83,12 @@ var limitRows = []limitRow{
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency
 			slots := fmt.Sprintf("max_in_flight %d, max_queue %d", c.MaxInFlight, c.MaxQueue)
+			if c.Scope == "fleet" {
+				slots = "of the fleet: " + slots
+			}
+			if c.Priority != "" {
+				slots += ", priority " + c.Priority
+			}
 			return map[reject.Reason]string{
 				reject.Concurrency:  slots,
 				reject.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", slots, c.QueueTimeout),
@@ -89,6 +96,7 @@ var limitRows = []limitRow{
 		},
 		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Concurrency = in.concurrency.total(c)
+			to.Priority, _ = limitkey.CompilePriority(c.Limits.Concurrency.Priority) // app.Validate tells the error
 		},
 		use: func(in *Limiters, c *config.Config) { in.concurrency.use(c) },
 		now: func(in *Limiters) []admin.Now {
@@ -101,10 +109,15 @@ var limitRows = []limitRow{
 		name: "rate", counts: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
 		limit: func(_ *Limiters, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Rates = KeyedRates(c)
-			for i := range counted {
-				to.Rates[i].Limiter = counted[i]
-			}
+			countIn(to.Rates, counted)
 		},
+	},
+	{
+		name: "in_flight", // [[limits.in_flight]]: as with rates
+		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+			to.InFlight = in.inFlight.prepare(c)
+		},
+		use: func(in *Limiters, _ *config.Config) { in.inFlight.apply() },
 	},
 }
 
@@ -114,6 +127,8 @@ type Limiters struct {
 	windows     *windows
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
+	inFlight    inFlight
+	leases      leases
 	files       *descriptors
 }
 
@@ -123,6 +138,7 @@ func New(c *config.Config, now func() int64, log *slog.Logger) *Limiters {
 	return &Limiters{
 		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP),
 		windows: newWindows(c), concurrency: newConcurrency(now), rates: limiter.NewRateLimiters(now),
+		leases: leases{now: now, log: log},
 	}
 }
 
@@ -146,6 +162,7 @@ func (in *Limiters) Prepare(c *config.Config) (to proxy.Limiters, use func()) {
 			}
 		}
 		in.rates.Use(counted)
+		in.leases.use(c, in.budgets(c))
 	}
 }
 
@@ -154,7 +171,7 @@ func (in *Limiters) InFlight() int { return in.concurrency.all.InFlight() }
 
 // Collectors are the metrics of the limiters.
 func (in *Limiters) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates}
+	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters, &in.leases}
 }
 
 // DashboardCollectors are those of Collectors that the dashboard reads: without those of every route and rate.
@@ -163,7 +180,10 @@ func (in *Limiters) DashboardCollectors() []prometheus.Collector {
 }
 
 // Close ends what New and use have started.
-func (in *Limiters) Close() { in.concurrency.close() }
+func (in *Limiters) Close() {
+	in.leases.close()
+	in.concurrency.close()
+}
 
 // specs are those of counts with names, by which metrics and a reload know them.
 func (row *limitRow) specs(c *config.Config) []limiter.RateSpec {
@@ -251,15 +271,7 @@ func (in *Limiters) Show(c *config.Config, number func(key string) admin.Number)
 			all = append(all, in.show(&row, c, number))
 		}
 	}
-	for _, r := range c.Limits.Rates {
-		l := admin.Limit{Name: r.Name, ObserveOnly: !c.Limits.Enforced(r.Name),
-			Reasons: []string{reject.Rate.String()}, Now: []admin.Now{}}
-		for _, name := range []string{"rate", "burst"} {
-			l.Numbers = append(l.Numbers, number("limits.rate["+r.Name+"]."+name))
-		}
-		all = append(all, l)
-	}
-	return all
+	return append(all, in.showKeyed(c, number)...)
 }
 
 // show is what the API tells of one row.
@@ -279,26 +291,4 @@ func (in *Limiters) show(row *limitRow, c *config.Config, number func(key string
 		l.Now = row.now(in)
 	}
 	return l
-}
-
-// rateSpecs are those of [[limits.rate]].
-func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
-	for _, r := range l.Rates {
-		specs = append(specs, limiter.RateSpec{
-			Name: r.Name, Of: fmt.Sprintf("%s /%d /%d", r.Key, r.IPv4Prefix, r.IPv6Prefix),
-			PerSecond: float64(r.Rate), Burst: r.Burst, MaxDelay: r.MaxDelay, MaxKeys: r.MaxKeys,
-		})
-	}
-	return specs
-}
-
-// KeyedRates are c's keyed rates, without anything to count in.
-func KeyedRates(c *config.Config) (rates []proxy.KeyedRate) {
-	for _, r := range c.Limits.Rates {
-		rates = append(rates, proxy.KeyedRate{
-			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
-			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate), MaxDelay: r.MaxDelay,
-		})
-	}
-	return rates
 }

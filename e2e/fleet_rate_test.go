@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// rated wants a second in which the shop gets so many requests, to within a tenth. A machine that is busy with other
+// things needs another try.
+func (d *dated) rated(t *testing.T, when string, perSecond float64) {
+	t.Helper()
+	var heard []string
+	for range 6 {
+		from := time.Now()
+		time.Sleep(time.Second)
+		n, whole := float64(d.since(from)), time.Since(from).Seconds()*perSecond
+		heard = append(heard, fmt.Sprintf("%.0f of %.0f", n, whole))
+		if n >= 0.9*whole && n <= 1.1*whole {
+			t.Logf("%s: %v", when, heard)
+			return
+		}
+	}
+	t.Errorf("%s: %q came; want all to within a tenth", when, heard)
+}
+
+// Two instances that are asked unevenly share one rate of a key and one limit of requests in flight. They keep their
+// parts while Redis is away.
+func TestFleet_SharesARateByDemand(t *testing.T) {
+	const perSecond, burst = 200, 20
+	redis, shop := redistest.Start(t), openDated(t)
+	var crowd sync.WaitGroup
+	stop := make(chan struct{})
+	defer crowd.Wait()
+	defer close(stop)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			unlimited, "limits.window.max_per_sku = 0", "limits.concurrency.scope = \"fleet\"",
+			"limits.concurrency.max_in_flight = 100",
+			"[[limits.rate]]\nname = \"all\"\nkey = \"$host\"\nscope = \"fleet\"\nrate = \"200/s\"\nburst = 20", fleetRoute)
+	}
+	for _, g := range gates {
+		soon(t, "each has a half", func() bool {
+			return g.metric("sluice_fleet_limit_part_ratio", `limit="rate:all"`) == 0.5 &&
+				g.metric("sluice_fleet_limit_part_ratio", `limit="concurrency"`) == 0.5 &&
+				g.metric("sluice_upstream_in_flight_limit") == 50
+		})
+	}
+	crowded(t, &crowd, gates[0].front, 3*perSecond, stop)
+	crowded(t, &crowd, gates[1].front, perSecond/2, stop)
+	shop.rated(t, "asked unevenly", perSecond)
+	redis.Kill()
+	shop.rated(t, "Redis is away", perSecond)
+	if most, bound := shop.worst(time.Second), perSecond*11/10+2*burst; most > bound {
+		t.Errorf("%d came within a second, more than %d", most, bound)
+	}
+}

@@ -1,0 +1,175 @@
+package limiter
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestInFlightLimiter_KeyHasSoManyPlaces(t *testing.T) {
+	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 100})
+	a, _ := l.Acquire([]byte("a"))
+	if _, ok := l.Acquire([]byte("a")); !ok || !l.Full([]byte("a")) || l.Full([]byte("b")) {
+		t.Fatal("2 of 2 places are not taken")
+	}
+	if _, ok := l.Acquire([]byte("a")); ok {
+		t.Error("a third place was given")
+	}
+	if _, ok := l.Acquire([]byte("b")); !ok {
+		t.Error("another key got no place")
+	}
+	l.Release(a)
+	if keys, requests := l.InFlight(); keys != 2 || requests != 2 || l.Full([]byte("a")) {
+		t.Errorf("%d keys, %d requests, want 2 and 2", keys, requests)
+	}
+	l.SetMax(1)
+	if _, ok := l.Acquire([]byte("a")); ok {
+		t.Error("a place was given above a lower max")
+	}
+}
+
+func TestInFlightLimiter_RejectsKeysItHasNoRoomFor(t *testing.T) {
+	l := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 3})
+	var tickets []uint64
+	for i := range 3 {
+		ticket, ok := l.Acquire(strconv.AppendInt(nil, int64(i), 10))
+		if !ok {
+			t.Fatalf("key %d of 3 got no place", i)
+		}
+		tickets = append(tickets, ticket)
+	}
+	if _, ok := l.Acquire([]byte("more")); ok {
+		t.Error("a fourth key was admitted")
+	}
+	l.Release(tickets[1])
+	if _, ok := l.Acquire([]byte("more")); !ok {
+		t.Error("the room of a key that left is not used")
+	}
+}
+
+// Beside a map that does the same.
+func TestInFlightLimiter_CountsAsAMapDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most, room := rapid.IntRange(1, 3).Draw(t, "max"), rapid.IntRange(1, 20).Draw(t, "keys")
+		l, model := NewInFlightLimiter(InFlightSpec{Max: most, MaxKeys: room}), map[string][]uint64{}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			key := fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "key"))
+			held := model[key]
+			if rapid.Bool().Draw(t, "release") {
+				if len(held) > 0 {
+					l.Release(held[0])
+					if model[key] = held[1:]; len(held) == 1 {
+						delete(model, key)
+					}
+				}
+				continue
+			}
+			want := len(held) < most && (len(held) > 0 || len(model) < room)
+			if full := l.Full([]byte(key)); full != (len(held) >= most) {
+				t.Fatalf("full %v with %d of %d", full, len(held), most)
+			}
+			ticket, ok := l.Acquire([]byte(key))
+			if ok != want {
+				t.Fatalf("%s with %d of %d, %d of %d keys: %v, want %v", key, len(held), most, len(model), room, ok, want)
+			}
+			if ok {
+				model[key] = append(held, ticket)
+			}
+		}
+		requests := 0
+		for _, held := range model {
+			requests += len(held)
+			for _, ticket := range held {
+				l.Release(ticket)
+			}
+		}
+		if keys, left := l.InFlight(); keys != 0 || left != 0 {
+			t.Fatalf("%d keys and %d requests are left after all %d were given back", keys, left, requests)
+		}
+	})
+}
+
+func TestInFlightLimiter_NeverMoreThanMaxAcrossThreads(t *testing.T) {
+	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 1 << 13})
+	var held [50]atomic.Int64
+	var work sync.WaitGroup
+	for g := range 8 {
+		work.Go(func() {
+			for i := range 5000 {
+				n := (i*7 + g) % len(held)
+				ticket, ok := l.Acquire(strconv.AppendInt(nil, int64(n), 10))
+				if !ok {
+					continue
+				}
+				if held[n].Add(1) > 2 {
+					t.Errorf("key %d has more than 2", n)
+				}
+				held[n].Add(-1)
+				l.Release(ticket)
+			}
+		})
+	}
+	work.Wait()
+	if keys, requests := l.InFlight(); keys != 0 || requests != 0 {
+		t.Errorf("%d keys, %d requests are left", keys, requests)
+	}
+}
+
+func TestInFlightLimiters_ReloadKeepsWhatIsInFlight(t *testing.T) {
+	var s InFlightLimiters
+	spec := InFlightSpec{Name: "a", Of: "$cookie_uid", Max: 2, MaxKeys: 10}
+	first, use := s.Prepare([]InFlightSpec{spec})
+	use()
+	ticket, _ := first[0].Acquire([]byte("k"))
+	spec.Max = 1
+	second, use := s.Prepare([]InFlightSpec{spec})
+	if second[0].Full([]byte("k")) {
+		t.Error("a max is in force before use")
+	}
+	use()
+	if !second[0].Full([]byte("k")) {
+		t.Error("what was in flight is not counted after a reload")
+	}
+	first[0].Release(ticket)
+	if keys, requests := s.InFlight("a"); keys != 0 || requests != 0 {
+		t.Errorf("%d keys, %d requests", keys, requests)
+	}
+	spec.Of = "$host"
+	if third, _ := s.Prepare([]InFlightSpec{spec}); third[0] == second[0] {
+		t.Error("another key is counted in the same table")
+	}
+}
+
+func TestInFlightLimiter_RejectionDoesNotAllocate(t *testing.T) {
+	l, key := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 10}), []byte("k")
+	l.Acquire(key)
+	if n := testing.AllocsPerRun(100, func() { l.Acquire(key) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkInFlightLimiter_AcquireAndRelease(b *testing.B) {
+	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 1 << 16})
+	b.RunParallel(func(pb *testing.PB) {
+		for i := int64(0); pb.Next(); i++ {
+			var key [8]byte
+			if ticket, ok := l.Acquire(strconv.AppendInt(key[:0], i%1000, 10)); ok {
+				l.Release(ticket)
+			}
+		}
+	})
+}
+
+func BenchmarkInFlightLimiter_Rejected(b *testing.B) {
+	l, key := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 1 << 16}), []byte("k")
+	l.Acquire(key)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.Acquire(key)
+		}
+	})
+}

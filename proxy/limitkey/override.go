@@ -1,0 +1,170 @@
+package limitkey
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sluice/proxy/param"
+)
+
+// Overrides tells which of several patterns holds for a key: of those that match, the most specific one. That is the
+// longest prefix of a network, and otherwise the pattern with the most letters beside its stars. The zero value holds
+// for no key. It is safe for concurrent use.
+type Overrides struct{ patterns []pattern } // the most specific first
+
+// pattern is a network, or text with a star for any text, also for none.
+type pattern struct {
+	index   int // in the list that was compiled
+	text    string
+	network netip.Prefix
+	pieces  []string // between stars; nil = a network
+}
+
+// PatternError names a pattern that cannot be used.
+type PatternError struct {
+	Pattern string
+	Err     error
+}
+
+func (e *PatternError) Error() string { return fmt.Sprintf("%q %v", e.Pattern, e.Err) }
+func (e *PatternError) Unwrap() error { return e.Err }
+
+// Overrides compiles patterns of the values of k, which has one variable: CIDRs where it is $remote_addr, else text in
+// which * stands for any text. A pattern that no key of k can match is a *PatternError.
+func (k *Key) Overrides(patterns []string) (o Overrides, err error) {
+	if len(patterns) == 0 {
+		return o, nil
+	}
+	of := k.references()
+	if len(of) != 1 {
+		return o, fmt.Errorf("the key %q has %d variables, and a pattern is of one: write a [[limits.rate]] for one of them",
+			k.variable.String(), len(of))
+	}
+	for i, text := range patterns {
+		p := pattern{index: i, text: text}
+		if of[0].Kind() == param.RemoteAddr {
+			p.network, err = k.network(text)
+		} else {
+			p.pieces, err = pieces(text, &of[0])
+		}
+		if err != nil {
+			return Overrides{}, &PatternError{text, err}
+		}
+		for _, other := range o.patterns {
+			if p.network == other.network && slices.Equal(p.pieces, other.pieces) {
+				return Overrides{}, &PatternError{text, fmt.Errorf("matches what %q does: drop one of both", other.text)}
+			}
+		}
+		o.patterns = append(o.patterns, p)
+	}
+	slices.SortStableFunc(o.patterns, func(a, b pattern) int { return cmp.Compare(b.weight(), a.weight()) })
+	return o, nil
+}
+
+// network parses a CIDR, or an address, of clients that k tells apart.
+func (k *Key) network(text string) (of netip.Prefix, err error) {
+	if of, err = netip.ParsePrefix(text); err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil || addr.Zone() != "" {
+			return of, errors.New(`is no network, and the key is $remote_addr: write it like "10.0.0.0/8"`)
+		}
+		of = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	bits := k.prefixBits(of.Addr().Is4())
+	switch {
+	case of.Addr().Is4In6():
+		return of, errors.New(`never matches, for such clients count as IPv4: write it like "10.0.0.0/8"`)
+	case of != of.Masked():
+		return of, fmt.Errorf("has bits behind its prefix: write %q", of.Masked())
+	case of.Bits() > bits:
+		return of, fmt.Errorf("never matches, for a client is a /%d here: write %q, or change ipv4_prefix or ipv6_prefix",
+			bits, netip.PrefixFrom(of.Addr(), bits).Masked())
+	}
+	return of, nil
+}
+
+// pieces cuts text at its stars.
+func pieces(text string, of *param.Part) ([]string, error) {
+	_, cidr := netip.ParsePrefix(text)
+	switch {
+	case text == "":
+		return nil, errors.New("never matches: a request without a value is not counted")
+	case strings.Trim(text, "*") == "":
+		return nil, errors.New("matches every value: write its rate as rate")
+	case cidr == nil:
+		return nil, fmt.Errorf("never matches, for the key is %s: networks are for $remote_addr", of.Text())
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return nil, errors.New("never matches: values are text in UTF-8 without control characters")
+	case of.Kind() == param.Host && strings.ToLower(text) != text:
+		return nil, fmt.Errorf("never matches, for $host is in lower case: write %q", strings.ToLower(text))
+	}
+	for strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "*")
+	}
+	return strings.Split(text, "*"), nil
+}
+
+// weight is larger for a pattern that is more specific; text without a star is the most specific.
+func (p *pattern) weight() int {
+	switch n := len(strings.Join(p.pieces, "")); len(p.pieces) {
+	case 0:
+		return p.network.Bits()
+	case 1:
+		return n + 1<<20
+	default:
+		return n
+	}
+}
+
+// Of is the place of the pattern that holds for key, as Key.Append has it; -1 = none does.
+func (o *Overrides) Of(key []byte) int {
+	for i := range o.patterns {
+		if p := &o.patterns[i]; p.pieces == nil && p.containsAddr(key) ||
+			p.pieces != nil && p.matches(key[:len(key)-lengthSize]) {
+			return p.index
+		}
+	}
+	return -1
+}
+
+func (p *pattern) containsAddr(key []byte) bool {
+	return p.network.Contains(netip.AddrFrom16([16]byte(key)).Unmap())
+}
+
+// matches takes each piece where it comes first: if any place fits, the first one does.
+func (p *pattern) matches(value []byte) bool {
+	last := len(p.pieces) - 1
+	if last == 0 {
+		return string(value) == p.pieces[0]
+	}
+	first, end := p.pieces[0], p.pieces[last]
+	if len(value) < len(first)+len(end) || string(value[:len(first)]) != first ||
+		string(value[len(value)-len(end):]) != end {
+		return false
+	}
+	value = value[len(first) : len(value)-len(end)]
+	for _, piece := range p.pieces[1:last] {
+		at := indexOf(value, piece)
+		if at < 0 {
+			return false
+		}
+		value = value[at+len(piece):]
+	}
+	return true
+}
+
+// indexOf is bytes.Index of text, without a copy of it.
+func indexOf(in []byte, text string) int {
+	for i := 0; i+len(text) <= len(in); i++ {
+		if string(in[i:i+len(text)]) == text {
+			return i
+		}
+	}
+	return -1
+}
