@@ -1,6 +1,7 @@
 package room
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -94,4 +95,9 @@ func (s *State) Waiting() int64 {
 func (s *State) undrawn(score int64) int64 {
 	rest := float64(ScoreEnd-max(s.Threshold, score)) / float64(ScoreEnd)
 	return int64(math.Ceil(rest * float64(s.Early)))
+}
+
+// String is the step as Redis has it: its numbers in their order.
+func (s Step) String() string {
+	return fmt.Sprintf("%d %d %d %d %d", s.At, s.Serving, s.Threshold, s.Called, s.Claimed)
 }

@@ -1,0 +1,17 @@
+-- claim counts passes that users have claimed. A user who has one already keeps it.
+-- KEYS: the room, passes that are good, passes that were used
+-- ARGV: until when a new pass is good (Unix ms), the users
+-- Reply: nil where the room is not there, else until when the pass of each user is good.
+
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local reply, new = {}, 0
+for i = 2, #ARGV do
+  local has = redis.call('ZSCORE', KEYS[2], ARGV[i]) or redis.call('ZSCORE', KEYS[3], ARGV[i])
+  if not has then
+    has, new = ARGV[1], new + 1
+    redis.call('ZADD', KEYS[2], has, ARGV[i])
+  end
+  reply[i - 1] = string.format('%.0f', tonumber(has))
+end
+if new > 0 then redis.call('HINCRBY', KEYS[1], 'claimed', new) end
+return reply
