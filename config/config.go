@@ -41,6 +41,7 @@ type Config struct {
 	Auth      Auth      `toml:"auth"`
 	Stock     Stock     `toml:"stock"`
 	Sales     []Sale    `toml:"sale"`
+	Rooms     []Room    `toml:"room"`
 	Responses Responses `toml:"responses"`
 	Admin     Admin     `toml:"admin"`
 	Ops       Ops       `toml:"ops"`
@@ -171,7 +172,7 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 }
 
 // repeated are the tables that may stand several times.
-var repeated = []string{"route", "sale", "limits.rate"}
+var repeated = []string{"route", "sale", "room", "limits.rate"}
 
 // wayOutOfTwice is what to do about a key that stands twice, by the parser's message.
 func wayOutOfTwice(message string) string {

@@ -46,6 +46,7 @@ func (c *Config) check(r *report) {
 	c.Auth.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
+	c.checkRooms(r)
 	c.Responses.check(r)
 	c.checkListeners(r)
 	c.checkFleet(r)

@@ -23,6 +23,7 @@ type Route struct {
 	Require  []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
+	Room        string             // of Options.Rooms, whose pass orders need; "" = none
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 
@@ -41,6 +42,7 @@ type boundRoute struct {
 	require  []param.Condition
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
+	room     *boundRoom  // nil = none
 	readBody bool        // a variable looks into the body
 }
 

@@ -18,6 +18,7 @@ import (
 	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
@@ -49,6 +50,7 @@ type Gateway struct {
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *ledgerOpener              // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
+	rooms      *rooms.Rooms               // nil = there are none
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
 	source     stockgate.Source // what Stock reads; nil likewise
@@ -164,6 +166,9 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.prepare(c)
 	use()
+	if err := g.openRooms(); err != nil {
+		return err
+	}
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
@@ -222,6 +227,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.tracer != nil {
 		o.Tracer = g.tracer
 	}
+	o.Rooms = g.rooms.Proxy()
 	return o
 }
 
@@ -243,6 +249,7 @@ func (g *Gateway) Close() {
 	if g.demand != nil {
 		g.demand.Close()
 	}
+	g.rooms.Close()
 	if g.Orders != nil {
 		g.Orders.close()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
@@ -175,6 +176,18 @@ func (g *Gateway) openSales() (err error) {
 	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
+}
+
+// openRooms opens the waiting rooms, which follow the sales and the ledgers.
+func (g *Gateway) openRooms() (err error) {
+	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log}
+	if g.Orders != nil {
+		o.Ledger = g.Orders.reserver.Load
+	}
+	if g.rooms, err = rooms.Open(g.Config, o); err == nil && g.rooms != nil {
+		g.Metrics.MustRegister(g.rooms.Collector())
+	}
+	return err
 }
 
 // writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop or its script takes the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/config"
+	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
@@ -39,6 +40,7 @@ func Validate(c *config.Config) (errs []error) {
 	}
 	errs = append(errs, pagesCompile(c)...)
 	errs = append(errs, proofCompiles(c)...)
+	errs = append(errs, roomsCompile(c)...)
 	return append(errs, ratesCompile(c)...)
 }
 
@@ -110,6 +112,21 @@ func proofCompiles(c *config.Config) []error {
 		}
 	}
 	return []error{err}
+}
+
+// roomsCompile is the rule that rooms fit their sales, routes and keys.
+func roomsCompile(c *config.Config) []error {
+	errs := rooms.Check(c)
+	var at *proxy.RouteError
+	if len(errs) > 0 || !errors.As(proxy.CompileRooms(routes(c)), &at) {
+		return errs
+	}
+	for i := range c.Routes {
+		if c.Routes[i].Name == at.Route {
+			return []error{c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err)}
+		}
+	}
+	return []error{at}
 }
 
 // ratesCompile is the rule that every keyed rate's key can be understood on its routes.
