@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"time"
 )
 
@@ -31,35 +33,35 @@ func (m *Room) preset() {
 var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // checkRooms leaves what rooms, routes, keys and stock contradict each other in to the gateway that opens them.
-func (c *Config) checkRooms(r *report) {
+func (c *Config) checkRooms(r *report.Report) {
 	names := make([]string, len(c.Rooms))
 	for i := range c.Rooms {
 		names[i] = c.Rooms[i].Name
 		c.Rooms[i].check(r, position.Element("room", i))
 	}
-	r.unique(names, func(i int) string { return position.Element("room", i) + ".name" })
+	r.Unique(names, func(i int) string { return position.Element("room", i) + ".name" })
 }
 
-func (m *Room) check(r *report, at string) {
+func (m *Room) check(r *report.Report, at string) {
 	if !roomName.MatchString(m.Name) {
-		r.fail(at+".name", "%q is not 1 to 64 letters, digits and . _ -; it is part of addresses and keys", m.Name)
+		r.Fail(at+".name", "%q is not 1 to 64 letters, digits and . _ -; it is part of addresses and keys", m.Name)
 	}
-	between(r, at+".opens", m.Opens, 0, 7*24*time.Hour)
-	r.oneOf(at+".order", m.Order, "fifo", "draw")
-	between(r, at+".beacon_round", m.BeaconRound, 0, most)
+	report.Between(r, at+".opens", m.Opens, 0, 7*24*time.Hour)
+	r.OneOf(at+".order", m.Order, "fifo", "draw")
+	report.Between(r, at+".beacon_round", m.BeaconRound, 0, most)
 	if m.BeaconRound > 0 && m.Order != "draw" {
-		r.fail(at+".beacon_round", "only a draw has one; write order = \"draw\", or drop it")
+		r.Fail(at+".beacon_round", "only a draw has one; write order = \"draw\", or drop it")
 	}
-	between(r, at+".pass", m.Pass, 10*time.Second, 24*time.Hour)
-	between(r, at+".claim_within", m.ClaimWithin, 5*time.Second, time.Hour)
-	between(r, at+".overshoot", m.Overshoot, 1, 10)
-	between(r, at+".per_second", m.PerSecond, 0, 1_000_000)
-	between(r, at+".poll_floor", m.PollFloor, time.Second, time.Minute)
-	between(r, at+".poll_ceiling", m.PollCeiling, time.Second, 10*time.Minute)
+	report.Between(r, at+".pass", m.Pass, 10*time.Second, 24*time.Hour)
+	report.Between(r, at+".claim_within", m.ClaimWithin, 5*time.Second, time.Hour)
+	report.Between(r, at+".overshoot", m.Overshoot, 1, 10)
+	report.Between(r, at+".per_second", m.PerSecond, 0, 1_000_000)
+	report.Between(r, at+".poll_floor", m.PollFloor, time.Second, time.Minute)
+	report.Between(r, at+".poll_ceiling", m.PollCeiling, time.Second, 10*time.Minute)
 	if m.PollFloor > m.PollCeiling {
-		r.fail(at+".poll_floor", "%v exceeds poll_ceiling (%v); lower it, or raise the other", m.PollFloor, m.PollCeiling)
+		r.Fail(at+".poll_floor", "%v exceeds poll_ceiling (%v); lower it, or raise the other", m.PollFloor, m.PollCeiling)
 	}
-	between(r, at+".max_parked", m.MaxParked, 0, 1_000_000)
+	report.Between(r, at+".max_parked", m.MaxParked, 0, 1_000_000)
 }
 
 // maxRoomKeys is how many keys tickets are checked with, at most: the first one signs.
@@ -75,16 +77,16 @@ func (p *Auth) RoomKeyList() (keys [][]byte) {
 	return keys
 }
 
-func (p *Auth) checkRoomKeys(r *report, folder string) {
+func (p *Auth) checkRoomKeys(r *report.Report, folder string) {
 	keys := p.RoomKeyList()
 	if len(keys) > maxRoomKeys {
-		r.fail("auth.room_key_file", "%s holds %d keys; keep the one that signs first, and at most %d older ones",
-			from(folder, p.RoomKeyFile), len(keys), maxRoomKeys-1)
+		r.Fail("auth.room_key_file", "%s holds %d keys; keep the one that signs first, and at most %d older ones",
+			source.From(folder, p.RoomKeyFile), len(keys), maxRoomKeys-1)
 	}
 	for i, key := range keys {
 		if len(key) < 16 {
-			r.fail("auth.room_key_file", "%s: key %d has fewer than 16 bytes; write a longer one, such as that of: openssl rand -hex 32",
-				from(folder, p.RoomKeyFile), i+1)
+			r.Fail("auth.room_key_file", "%s: key %d has fewer than 16 bytes; write a longer one, such as that of: openssl rand -hex 32",
+				source.From(folder, p.RoomKeyFile), i+1)
 		}
 	}
 }
