@@ -82,6 +82,7 @@ type view struct {
 	state *room.State
 	final *room.Final // nil = not drawn
 	sale  room.Sale
+	word  string // of an operator
 	doc   []byte
 	tag   string // a weak ETag
 	mark  string // what of it is looked for
@@ -100,7 +101,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if err := r.Use(keys); err != nil {
 		return nil, err
 	}
-	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, room.Sale{}) // until Redis has answered
+	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{}) // until Redis has answered
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	r.joins.ctx, r.joins.ask = ctx, r.takeNumbers
@@ -121,6 +122,19 @@ func (r *Room) Use(keys [][]byte) error {
 	}
 	r.secret.Store(&secrets{tickets, passes})
 	return nil
+}
+
+// Rules are those of the room.
+func (r *Room) Rules() room.Rules { return r.o.Rules }
+
+// Store is where the room is kept, for what operators change.
+func (r *Room) Store() *roomstore.Store { return r.o.Store }
+
+// Status is the room as this instance sees it: its state, which must not be changed, what an operator has said, how
+// many requests wait for news, and how many ms ago the state was read.
+func (r *Room) Status() (s *room.State, word string, parked int, age int64) {
+	v := r.view.Load()
+	return v.state, v.word, r.count(), max(r.o.Now()-v.state.At, 0)
 }
 
 // timeout bounds one call to Redis that no batch makes.
@@ -172,12 +186,12 @@ func (r *Room) tick(ctx context.Context) {
 	r.recordTick(ctx, err)
 	if err != nil {
 		v := r.view.Load()
-		r.publish(v.state, v.sale)
+		r.publish(v.state, v.word, v.sale)
 		return
 	}
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
 	r.last = read
-	r.publish(read.State, sale)
+	r.publish(read.State, read.Word, sale)
 	r.move(ctx, &read)
 }
 
@@ -252,9 +266,9 @@ func (r *Room) move(ctx context.Context, read *roomstore.Reading) {
 }
 
 // publish makes what requests see of s, and wakes those for whom it has news.
-func (r *Room) publish(s *room.State, sale room.Sale) {
+func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 	before := r.view.Load()
-	v := &view{state: s, sale: sale}
+	v := &view{state: s, sale: sale, word: word}
 	age := int64(0)
 	if before != nil && before.state == s {
 		v.final = before.final
