@@ -132,7 +132,7 @@ func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) {
 const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, {"rate": N}, {"message": "…"} or ` +
 	`{"beacon": "…", "round": N}`
 
-// changeRoom has a room call nobody, call those who wait alone, or be out of force; changes its rate or its message; or
+// changeRoom has a room call no people, let none join, or be out of force; changes its rate or its message; or
 // makes its draw.
 func (a *API) changeRoom(w http.ResponseWriter, r *http.Request) {
 	var want RoomChange

@@ -200,8 +200,8 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 		}
 	}
 	pass := first.pass
-	if s, _ := first.ask(t, gates[1], "POST", "/pass", "Cookie", "uid="+first.user+"; sluice_room="+first.ticket); s.Pass !=
-		pass {
+	first.pass = "" // it is lost, and claimed again
+	if s, _ := first.ask(t, gates[1], "POST", "/pass"); s.Pass != pass {
 		t.Errorf("claimed twice: %q, then %q", pass, s.Pass)
 	}
 	thief := person{user: "thief", pass: pass}
@@ -272,4 +272,72 @@ func (g *running) rereads(t *testing.T) {
 		t.Fatalf("reload: %v %v", resp, err)
 	}
 	resp.Body.Close()
+}
+
+func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
+	t.Parallel()
+	begins := time.Now().Add(30 * time.Minute)
+	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", "beacon_round = 77")
+	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
+	before, _ := gates[0].room(t)
+	if len(before.Draw.Commit) != 64 || before.Draw.Seed != "" {
+		t.Errorf("before the start: %+v", before)
+	}
+	people := crowdJoins(t, gates, 60)
+	beginsAt(t, gates, begins, time.Now().Add(300*time.Millisecond))
+	soon(t, "the draw waits for its beacon", func() bool { d, _ := gates[1].room(t); return d.Phase == "drawing" })
+	late := &person{user: "late"}
+	if s, _ := late.ask(t, gates[0], "POST", "/join"); s.Number != 61 {
+		t.Errorf("a late one: %+v", s)
+	}
+	beacon := strings.Repeat("5a", 48)
+	if s := run(t, "", "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "78", "--value", beacon); s.code ==
+		0 {
+		t.Errorf("another round: %s", s.out)
+	}
+	ok(t, "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "77", "--value", beacon)
+	soon(t, "people are called", func() bool { d, _ := gates[1].room(t); return d.Threshold > 0 })
+	d, _ := gates[1].room(t)
+	if d.Draw.Commit != before.Draw.Commit || d.Draw.Beacon != beacon || d.Early != 60 {
+		t.Errorf("after the draw: %+v", d)
+	}
+	record := "http://" + gates[1].front + "/.sluice/room/rush/draw"
+	soon(t, "the record has the threshold", func() bool {
+		return !strings.Contains(gates[1].text(t, record), `"steps":[]`)
+	})
+	called := 0
+	for i, p := range people {
+		s, _ := p.ask(t, gates[i%2], "GET", "/me")
+		if s.State == "called" {
+			called++
+		}
+		if i%10 == 0 || s.State == "called" {
+			said := ok(t, "room", "verify", "--user", p.user, "--record", record)
+			if strings.Contains(said, "not yet") != (s.State == "waiting") {
+				t.Errorf("%s is %s, and verified: %s", p.user, s.State, said)
+			}
+		}
+	}
+	if called < 2 || called > 35 { // 13 of 60, by chance
+		t.Errorf("%d are called", called)
+	}
+	if s, _ := late.ask(t, gates[0], "GET", "/me"); s.State != "waiting" || s.Ahead == nil || *s.Ahead < 30 {
+		t.Errorf("the late one: %+v", s)
+	}
+	wants(t, ok(t, "room", "status", "--admin", gates[1].admin), "rush", "open")
+}
+
+// text is what is answered at an address.
+func (g *running) text(t *testing.T, at string) string {
+	t.Helper()
+	resp, err := g.client.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

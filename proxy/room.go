@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"time"
 
 	"sluice/internal/octets"
@@ -30,14 +29,14 @@ type RoomQuestion struct {
 	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw"; any text
 	Post     bool
 	User     []byte // empty = the room's own path or its draw is asked, which are the same for all
-	Ticket   []byte
+	Signed   []byte // the client's ticket
 	Pass     []byte
-	Page     bool          // a browser asks for a page
-	Language []byte        // Accept-Language
-	Back     []byte        // where a page leads back to; may be anything
-	Wait     time.Duration // for news, by Prefer; 0 = answer at once
-	Time     int64         // Unix ms of the shared clock
-	Secure   bool          // the connection is TLS
+	Page     bool   // a browser asks for a page
+	Language []byte // Accept-Language
+	Query    []byte // of a page: back=/PATH
+	Prefer   []byte // the header: wait=20 asks to wait for news
+	Time     int64  // Unix ms of the shared clock
+	Secure   bool   // the connection is TLS
 	Client   RoomClient
 }
 
@@ -65,7 +64,6 @@ const (
 	roomPass   = "Sluice-Pass"   // likewise a pass; with an order it is not passed on
 	ticketName = "sluice_room"   // the cookie of a ticket, which is sent to the room's addresses alone
 	passName   = "sluice_pass_"  // the cookie of a pass, and behind it the room
-	maxParking = 30 * time.Second
 )
 
 // RoomCookies are the names of the cookies of a room: of its ticket and its pass.
@@ -175,8 +173,8 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	head := &r.exchange.Request
 	room, action := p.roomOf(head.Path())
 	q := RoomQuestion{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
-		Page: chooseHTML(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
-		Wait: waitOf(head.Peek("Prefer")), Client: r.conn, Back: backOf(head.Query())}
+		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
+		Prefer: head.Peek("Prefer"), Query: head.Query(), Client: r.conn}
 	if len(action) > 0 && string(action) != "draw" {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
 			return no
@@ -201,7 +199,7 @@ func (p *Proxy) askWho(r *Request, room *boundRoom, q *RoomQuestion) rejection {
 	for _, from := range []struct {
 		to             *[]byte
 		header, cookie string
-	}{{&q.Ticket, roomTicket, ticketName}, {&q.Pass, roomPass, room.pass}} {
+	}{{&q.Signed, roomTicket, ticketName}, {&q.Pass, roomPass, room.pass}} {
 		value, fault := r.source.Header(from.header)
 		if fault.Reason == reject.Admitted && len(value) == 0 {
 			value, fault = r.source.Cookie(from.cookie)
@@ -235,32 +233,3 @@ func (p *Proxy) writeRoom(r *Request, a *RoomAnswer) {
 	}
 	out.Write(a.Body)
 }
-
-// waitOf reads Prefer: wait=20 (RFC 7240, section 4.3); 0 = it is not said.
-func waitOf(prefer []byte) time.Duration {
-	for len(prefer) > 0 {
-		var item []byte
-		item, prefer = octets.Cut(prefer, ',')
-		if text, ok := bytes.CutPrefix(octets.Trim(item), []byte("wait=")); ok {
-			if n, err := strconv.Atoi(string(text)); err == nil && n > 0 {
-				return min(time.Duration(min(n, 3600))*time.Second, maxParking)
-			}
-		}
-	}
-	return 0
-}
-
-// backOf is the value of back in a query, not decoded.
-func backOf(query []byte) []byte {
-	for len(query) > 0 {
-		var field []byte
-		field, query = octets.Cut(query, '&')
-		if value, ok := bytes.CutPrefix(field, []byte("back=")); ok {
-			return value
-		}
-	}
-	return nil
-}
-
-// chooseHTML reports a client that wants a page rather than JSON.
-func chooseHTML(accept []byte) bool { return reject.PrefersPage(accept) }

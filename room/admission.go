@@ -11,7 +11,7 @@ type Move struct {
 
 // Move computes how many people are to be called now, at most most of them: as many as are expected to place an order
 // for the free units, times the overshoot, less those who have a pass or were called and may still come. It never
-// depends on how many places nobody claims: what counts is claims.
+// depends on how many places are not claimed: what counts is claims.
 func (r *Rules) Move(s *State, most int64) Move {
 	m := Move{Serving: s.Serving, Threshold: s.Threshold}
 	if !s.moves() {

@@ -19,13 +19,13 @@ type Phase string
 // The phases, in the order in which most rooms pass through them.
 const (
 	Closed     Phase = "closed"      // it takes people in later
-	PreQueue   Phase = "pre_queue"   // it takes people in, and calls nobody before the start
+	PreQueue   Phase = "pre_queue"   // it takes people in, and calls none before the start
 	Drawing    Phase = "drawing"     // the sale has begun; the draw waits for its beacon
 	Open       Phase = "open"        // people are called in their order
 	LastChance Phase = "last_chance" // all units are reserved; some may come back
 	Over       Phase = "over"        // no unit is left
-	Hold       Phase = "hold"        // an operator, or a paused sale: nobody is called
-	Drain      Phase = "drain"       // an operator: nobody may join, those who wait are called
+	Hold       Phase = "hold"        // an operator, or a paused sale: no people are called
+	Drain      Phase = "drain"       // an operator: no client may join, those who wait are called
 	Off        Phase = "off"         // an operator: orders need no pass
 )
 

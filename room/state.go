@@ -28,7 +28,7 @@ type State struct {
 
 	Stocked bool  // the room follows the stock of a sale
 	Known   bool  // Free and Held are known
-	Free    int64 // units that nobody has reserved
+	Free    int64 // units that are not reserved
 	Held    int64 // units that are reserved and not decided
 	Returns int64 // Unix ms: by then all reserved units are decided; 0 = not known
 
@@ -72,7 +72,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// PerSecond is how many people were called a second, lately; 0 = nobody, or it is not known.
+// PerSecond is how many people were called a second, lately; 0 = none, or it is not known.
 func (s *State) PerSecond() float64 {
 	const lately = 10_000 // ms
 	before, seconds := s.stepAt(s.At-lately), float64(lately)/1000

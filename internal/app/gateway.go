@@ -18,6 +18,8 @@ import (
 	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/limits"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
@@ -34,21 +36,21 @@ import (
 // Gateway is everything between clients and the upstream, wired and not yet listening. It has many methods because it
 // implements admin.Gate and owns each part: one method opens a part, one closes it.
 type Gateway struct {
-	Config  *config.Config // that it started with
-	version string
-	proxy   *proxy.Proxy
-	Server  *proxy.Server
-	adopter atomic.Pointer[proxy.Server] // server, as soon as there is one
-	shop    *upstream.Pool
-	limits
-	share      *windowShare
+	Config     *config.Config // that it started with
+	version    string
+	proxy      *proxy.Proxy
+	Server     *proxy.Server
+	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
+	shop       *upstream.Pool
+	limits     *limits.Limiters
+	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
-	Orders     *reserver        // nil when no route reserves, or a script does
+	Orders     *orders.Ledger   // nil when no route reserves, or a script does
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
-	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	rooms      *rooms.Rooms               // nil = there are none
 	Store      stores.Store               // nil likewise
@@ -104,9 +106,10 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 			return nil, err
 		}
 	}
-	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
-		g.rates, g.cache, g.door, g.reloaded, g.restartPending, buildInfo(o.Version),
+	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.cache, g.door,
+		g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
@@ -115,8 +118,8 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 // openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger or the script.
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
-	g.limits = newLimits(c, g.now, g.log)
-	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: g.log}
+	g.limits = limits.New(c, g.now, g.log)
+	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
 	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 		return err
 	}
 	if c.UsesLedger() {
-		g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, g.log)
+		g.Orders, err = orders.Open(c, o.Memory.Ledger, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
 		if err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 	if g.tracer != nil {
 		g.Metrics.MustRegister(g.tracer)
 	}
-	if err := g.share.begin(c); err != nil {
+	if err := g.share.Begin(c); err != nil {
 		return err
 	}
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
@@ -164,7 +167,7 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 // openProxy opens the proxy and its server on the parts that are open.
 func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
-	ask, use := g.limits.prepare(c)
+	ask, use := g.limits.Prepare(c)
 	use()
 	if err := g.openRooms(); err != nil {
 		return err
@@ -172,24 +175,36 @@ func (g *Gateway) openProxy(Options) (err error) {
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
-	listening, err := serverOptions(c, connections{g.conns}, g.log)
+	listening, err := serverOptions(c, g.limits.Connections(), g.log)
 	if err != nil {
 		return err
 	}
-	listening.MaxConns = g.files.clients(c)
+	listening.MaxConns = g.limits.MaxClients(c)
 	g.Server = proxy.NewServer(g.proxy, listening)
 	g.adopter.Store(g.Server)
 	if g.Orders != nil {
-		if err := g.Orders.await(); err != nil {
+		if err := g.Orders.Await(); err != nil {
 			return err
 		}
-		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
+		g.opener = orders.OpenBySales(c, g.schedule, g.Orders, g.log)
 	}
 	g.openDemand()
 	if g.redis != nil {
 		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
 	}
 	return nil
+}
+
+// openRooms opens the waiting rooms, which follow the sales and the ledgers.
+func (g *Gateway) openRooms() (err error) {
+	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log}
+	if g.Orders != nil {
+		o.Ledger = g.Orders.Reserver
+	}
+	if g.rooms, err = rooms.Open(g.Config, o); err == nil && g.rooms != nil {
+		g.Metrics.MustRegister(g.rooms.Collector())
+	}
+	return err
 }
 
 // adopt has the event loops wait for a new connection to the upstream.
@@ -206,13 +221,13 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	settle(&o, &g.Config.Stock.Reserve)
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
-	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
+	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
 	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.limiterFor(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.limits.OfRoute(c, &c.Routes[i])
 	}
 	if g.Stock != nil {
 		o.Stock = g.Stock
@@ -240,9 +255,9 @@ func (g *Gateway) Close() {
 		g.watch.Close()
 	}
 	if g.share != nil {
-		g.share.close()
+		g.share.Close()
 	}
-	g.opener.close()
+	g.opener.Close()
 	if g.writer != nil {
 		g.writer.Close()
 	}
@@ -251,7 +266,7 @@ func (g *Gateway) Close() {
 	}
 	g.rooms.Close()
 	if g.Orders != nil {
-		g.Orders.close()
+		g.Orders.Close()
 	}
 	if g.schedule != nil {
 		g.schedule.Close()
@@ -266,8 +281,8 @@ func (g *Gateway) Close() {
 	if g.shop != nil {
 		g.shop.Close()
 	}
-	if g.concurrency != nil {
-		g.concurrency.close()
+	if g.limits != nil {
+		g.limits.Close()
 	}
 	if g.tracer != nil {
 		g.tracer.Close()

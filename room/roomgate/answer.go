@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/octets"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/room"
@@ -14,7 +15,8 @@ import (
 
 const (
 	typeJSON = "application/json"
-	goneTick = 5 * time.Second // so often it is looked whether a client that waits for news is still there
+	maxWait  = 30 * time.Second // for news
+	goneTick = 5 * time.Second  // so often it is looked whether a client that waits for news is still there
 )
 
 func hexadecimal(n uint64) string { return strconv.FormatUint(n, 36) }
@@ -40,7 +42,7 @@ func (r *Room) Answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
 // answerDocument answers with the public document.
 func (r *Room) answerDocument(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
-	if q.Wait > 0 {
+	if waitOf(q.Prefer) > 0 {
 		r.park(q, &waiter{phase: v.state.Phase, number: -1, score: -1})
 		v = r.view.Load()
 	}
@@ -88,7 +90,7 @@ type me struct {
 	Poll       int64      `json:"poll_ms"`
 	Stale      int64      `json:"stale_ms,omitempty"`
 	Message    string     `json:"message,omitempty"`
-	Ticket     string     `json:"ticket,omitempty"` // of an answer to join
+	Signed     string     `json:"ticket,omitempty"` // of an answer to join
 	Pass       string     `json:"pass,omitempty"`   // of an answer to pass
 }
 
@@ -107,7 +109,7 @@ func (v *view) at(unixMS int64) *room.State {
 
 // look reads the ticket of q, and tells where it stands.
 func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.Position, has bool) {
-	place, err := r.secret.Load().tickets.Read(q.Ticket, r.name, q.User)
+	place, err := r.secret.Load().tickets.Read(q.Signed, r.name, q.User)
 	if err != nil {
 		return place, pos, false
 	}
@@ -157,7 +159,7 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
 func (r *Room) answerMe(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
-	if q.Wait > 0 && !q.Page {
+	if waitOf(q.Prefer) > 0 && !q.Page {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
 		if place, pos, has := r.look(q, v); has && pos.State == room.IsWaiting {
 			if w.score = pos.Score; w.score < 0 && !(r.o.Rules.Draw && place.Flags&room.Early != 0) {
@@ -182,7 +184,7 @@ func (r *Room) park(q *proxy.RoomQuestion, w *waiter) {
 		return
 	}
 	defer r.remove(w)
-	end, look := time.NewTimer(q.Wait), time.NewTicker(goneTick)
+	end, look := time.NewTimer(waitOf(q.Prefer)), time.NewTicker(goneTick)
 	defer end.Stop()
 	defer look.Stop()
 	for {
@@ -228,16 +230,16 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		}
 	}
 	r.joined.Add(1)
-	q.Ticket = r.secret.Load().tickets.Append(nil, r.name, q.User, place)
+	q.Signed = r.secret.Load().tickets.Append(nil, r.name, q.User, place)
 	m := r.describe(q, r.view.Load())
-	m.Ticket = string(q.Ticket)
+	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
 	ticket, _ := proxy.RoomCookies(r.o.Rules.Name)
-	a.Cookie = cookie(ticket, m.Ticket, "/.sluice/room/"+r.o.Rules.Name, q.Secure)
+	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, q.Secure)
 	return a
 }
 
-// notJoined is why nobody may join now.
+// notJoined is why no client may join now.
 func notJoined(v *view, unixMS int64) proxy.RoomAnswer {
 	switch p := v.state.Phase; {
 	case p.Admits(), p == room.Off:
@@ -318,12 +320,38 @@ func (r *Room) answer(q *proxy.RoomQuestion, status int, m *me) proxy.RoomAnswer
 	if !q.Page {
 		return proxy.RoomAnswer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
 	}
-	back := backPath(q.Back)
+	back := backPath(backOf(q.Query))
 	if q.Post {
 		return proxy.RoomAnswer{Status: http.StatusSeeOther, Type: typeHTML,
 			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + back}
 	}
 	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
+}
+
+// waitOf reads Prefer: wait=20 (RFC 7240, section 4.3); 0 = it is not said.
+func waitOf(prefer []byte) time.Duration {
+	for len(prefer) > 0 {
+		var item []byte
+		item, prefer = octets.Cut(prefer, ',')
+		if text, ok := bytes.CutPrefix(octets.Trim(item), []byte("wait=")); ok {
+			if n, err := strconv.Atoi(string(text)); err == nil && n > 0 {
+				return min(time.Duration(min(n, 3600))*time.Second, maxWait)
+			}
+		}
+	}
+	return 0
+}
+
+// backOf is the value of back in a query, not decoded.
+func backOf(query []byte) []byte {
+	for len(query) > 0 {
+		var field []byte
+		field, query = octets.Cut(query, '&')
+		if value, ok := bytes.CutPrefix(field, []byte("back=")); ok {
+			return value
+		}
+	}
+	return nil
 }
 
 // backPath is a path of this host that means nothing to the page or header around it; else "/".

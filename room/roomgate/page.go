@@ -36,7 +36,7 @@ var languages = [...]texts{
 		over: "Everything is sold, or the sale is over", off: "There is no waiting now", joinButton: "Join the waiting room",
 		passButton: "Take my pass", back: "Back to the item", ahead: "About %s people are before you",
 		eta: "About %s to wait", early: "The sale has not begun; people are called after its start",
-		drawing: "The draw has not been made yet", hold: "Nobody is called for the moment",
+		drawing: "The draw has not been made yet", hold: "No people are called for the moment",
 		none:      "By the units that are left you will probably not get one",
 		lastUnits: "All units are reserved; some may come back", soon: "This page reloads by itself"},
 }

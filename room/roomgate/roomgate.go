@@ -2,7 +2,7 @@
 //
 // It promises that polls, tickets and passes are answered from memory; that a request that waits for news hears of it
 // within two ticks of 100 ms; that joins and claims cost Redis at most 100 calls a second each, however many come; and
-// that with Redis away the last state stands and nobody new is called.
+// that with Redis away the last state stands and no more people are called.
 //
 // It computes no place and keeps no number: packages room and roomstore do.
 package roomgate
@@ -226,7 +226,7 @@ func (r *Room) recordTick(ctx context.Context, err error) {
 	switch {
 	case err != nil && !r.away && !errors.Is(ctx.Err(), context.Canceled):
 		r.away = true
-		r.o.Log.Warn("room: cannot read the room; nobody new is called, and nobody can join", "room", r.o.Rules.Name,
+		r.o.Log.Warn("room: cannot read the room; no more people are called, and no client can join", "room", r.o.Rules.Name,
 			"err", err)
 	case err == nil && r.away:
 		r.away = false
@@ -282,7 +282,7 @@ func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 		} else if final, err := s.Lottery.Final(); err == nil {
 			v.final = &final
 		} else {
-			r.o.Log.Error("room: the draw cannot be verified; nobody is called by it", "room", r.o.Rules.Name, "err", err)
+			r.o.Log.Error("room: the draw cannot be verified; no people are called by it", "room", r.o.Rules.Name, "err", err)
 		}
 	}
 	doc := r.o.Rules.Document(s, sale, room.Stock{Few: r.o.Few}, age)

@@ -158,7 +158,7 @@ func readStep(line string) (step room.Step, err error) {
 }
 
 // Create makes the room where Redis does not know it, or where that of Redis is of a sale that is over. known is what
-// this instance has read of it before, so that a Redis that has lost all costs nobody a place; an empty Reading makes a
+// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading makes a
 // new room. seed is that of a new draw; "" = none. It reports whether the room was made.
 func (s *Store) Create(ctx context.Context, sale room.Sale, known Reading, seed []byte) (made bool, err error) {
 	fields := known.fields(sale)
