@@ -245,10 +245,10 @@ func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstrea
 func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
 		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
-			"keyed rates, page cache, window, before waiting, concurrency, before waiting, body, window, concurrency, " +
+			"waiting room, keyed rates, page cache, window, before waiting, concurrency, before waiting, body, window, concurrency, " +
 			"schedule, after waiting",
 		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
-			"order token, keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, " +
+			"order token, waiting room, keyed rates, page cache, earlier order, looked up, window, before waiting, concurrency, " +
 			"before waiting, body, window, concurrency, connection to the upstream, schedule, after waiting, reservation",
 	} {
 		var names []string

@@ -23,7 +23,7 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
 	}
-	if c.Reason == reject.Room {
+	if c.Reason == reject.Room && r.route.room != nil {
 		c.Room = roomPath + r.route.room.name
 	}
 	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
