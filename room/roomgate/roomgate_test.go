@@ -101,6 +101,7 @@ func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (
 }
 
 func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
 	people := make([]*person, 5)
@@ -135,6 +136,7 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 }
 
 func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.set(0, 1)
 	s.inPhase(t, room.LastChance)
@@ -165,6 +167,7 @@ func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 }
 
 func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.MaxParked = 1 })
 	s.set(0, 1)
 	s.inPhase(t, room.LastChance)
@@ -179,6 +182,7 @@ func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
 }
 
 func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := open(t, r, nil)
 	s.set(1, 0)
@@ -215,6 +219,7 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 }
 
 func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 5 * time.Second })
 	s.set(1, 0)
 	s.inPhase(t, room.Open)
@@ -244,6 +249,7 @@ func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
 }
 
 func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
 	for word, want := range map[string]room.Phase{room.WordHold: room.Hold, room.WordDrain: room.Drain,
@@ -263,6 +269,7 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 }
 
 func TestRoom_RateBoundsTheCalls(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.PerSecond, o.Stock = 4, nil })
 	s.inPhase(t, room.Open)
 	for i := range 30 {
