@@ -186,7 +186,9 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 	})
 
 	beginsAt(t, gates, begins, time.Now().Add(500*time.Millisecond))
-	soon(t, "people are called", func() bool { d, _ := gates[0].room(t); return d.Serving > 0 })
+	for _, g := range gates {
+		soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Serving > 0 })
+	}
 	called := states(t, gates[1], people[:30])
 	if len(called) != 13 || called[12] != 13 { // 10 units × 1.3
 		t.Errorf("called are %v", called)
@@ -285,7 +287,9 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	}
 	people := crowdJoins(t, gates, 60)
 	beginsAt(t, gates, begins, time.Now().Add(300*time.Millisecond))
-	soon(t, "the draw waits for its beacon", func() bool { d, _ := gates[1].room(t); return d.Phase == "drawing" })
+	for _, g := range gates {
+		soon(t, "the draw waits for its beacon", func() bool { d, _ := g.room(t); return d.Phase == "drawing" })
+	}
 	late := &person{user: "late"}
 	if s, _ := late.ask(t, gates[0], "POST", "/join"); s.Number != 61 {
 		t.Errorf("a late one: %+v", s)
@@ -296,7 +300,9 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 		t.Errorf("another round: %s", s.out)
 	}
 	ok(t, "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "77", "--value", beacon)
-	soon(t, "people are called", func() bool { d, _ := gates[1].room(t); return d.Threshold > 0 })
+	for _, g := range gates {
+		soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Threshold > 0 })
+	}
 	d, _ := gates[1].room(t)
 	if d.Draw.Commit != before.Draw.Commit || d.Draw.Beacon != beacon || d.Early != 60 {
 		t.Errorf("after the draw: %+v", d)
