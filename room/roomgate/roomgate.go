@@ -24,6 +24,7 @@ import (
 
 const (
 	tickEvery   = 100 * time.Millisecond
+	idleEvery   = time.Second // before the room opens, and after its sale
 	tickTimeout = time.Second
 	staleAfter  = time.Second // from then on the document says how old it is
 	maxUses     = 10_000      // that wait for the next tick; those beyond it count as passes that were not used
@@ -155,16 +156,27 @@ func (r *Room) Close() {
 }
 
 func (r *Room) run(ctx context.Context) {
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
-		r.tick(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
+			next.Reset(r.pause()) // before the tick: a slow Redis does not make the ticks rarer
+			r.tick(ctx)
 		}
 	}
+}
+
+// pause is how long it is until the next tick: longer while the room has nothing to do.
+func (r *Room) pause() time.Duration {
+	v := r.view.Load()
+	opens := v.sale.Starts - r.o.Rules.Opens.Milliseconds()
+	if v.state.Phase == room.Closed && opens-r.o.Now() > 2*idleEvery.Milliseconds() || v.sale.Ended {
+		return idleEvery
+	}
+	return tickEvery
 }
 
 // tick reads the room, moves it where it is time to, and publishes what was read.

@@ -32,7 +32,7 @@ type stand struct {
 
 var key = []byte("0123456789abcdef-key")
 
-func open(t *testing.T, r *redistest.Server, change func(*Options)) *stand {
+func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	t.Helper()
 	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: time.Second,
 		Timeout: time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
@@ -67,7 +67,7 @@ func (s *stand) set(free, held int64) {
 	s.stock.Store(&next)
 }
 
-func (s *stand) inPhase(t *testing.T, want room.Phase) {
+func (s *stand) inPhase(t testing.TB, want room.Phase) {
 	t.Helper()
 	testkit.Eventually(t, "the phase is "+string(want), func() bool { return s.view.Load().state.Phase == want })
 }
