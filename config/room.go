@@ -27,7 +27,7 @@ type Room struct {
 
 func (m *Room) preset() {
 	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Pass: 10 * time.Minute, ClaimWithin: 90 * time.Second,
-		Overshoot: 1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 20_000}
+		Overshoot: 1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 5_000}
 }
 
 var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

@@ -17,6 +17,7 @@ const (
 var errFull = errors.New("too many requests wait for the room")
 
 // batcher asks a store in one call for all who have asked during the call before. A single question is asked at once.
+// When a call fails all questions that wait meanwhile fail with it: no client waits for longer than two calls.
 type batcher[Q, A any] struct {
 	ask  func(ctx context.Context, questions []Q) ([]A, error)
 	ctx  context.Context
@@ -65,12 +66,25 @@ func (b *batcher[Q, A]) run() {
 		}
 		b.mu.Unlock()
 		next := time.After(batchEvery)
-		b.call(some)
+		if err := b.call(some); err != nil {
+			b.fail(err)
+		}
 		<-next
 	}
 }
 
-func (b *batcher[Q, A]) call(some []*question[Q, A]) {
+// fail answers all questions that wait with err.
+func (b *batcher[Q, A]) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.pending {
+		one.err = err
+		close(one.done)
+	}
+	b.pending = nil
+}
+
+func (b *batcher[Q, A]) call(some []*question[Q, A]) error {
 	ctx, cancel := context.WithTimeout(b.ctx, batchTimeout)
 	defer cancel()
 	questions := make([]Q, len(some))
@@ -87,4 +101,5 @@ func (b *batcher[Q, A]) call(some []*question[Q, A]) {
 		}
 		close(one.done)
 	}
+	return err
 }

@@ -299,29 +299,33 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestBatcher_AsksOnceForAllWhoCameMeanwhile(t *testing.T) {
-	var calls, asked atomic.Int64
+// askedAtOnce has a batcher asked 50 times during its first call, which waits for them.
+func askedAtOnce(t *testing.T, first error) (calls, asked, failed int64) {
+	t.Helper()
+	var nCalls, nAsked, nFailed atomic.Int64
 	begun, release := make(chan struct{}, 10), make(chan struct{})
 	b := &batcher[int, int]{ctx: context.Background(), ask: func(_ context.Context, q []int) ([]int, error) {
-		calls.Add(1)
-		asked.Add(int64(len(q)))
+		nCalls.Add(1)
+		nAsked.Add(int64(len(q)))
 		begun <- struct{}{}
 		<-release
-		if q[0] < 0 {
-			return nil, errors.New("away")
+		if q[0] == -1 {
+			return q, first
 		}
 		return q, nil
 	}}
 	var all sync.WaitGroup
-	ask := func(q int, fails bool) {
-		if a, err := b.do(q); (err != nil) != fails || !fails && a != q {
-			t.Errorf("%d: %d, %v", q, a, err)
+	ask := func(q int) {
+		if a, err := b.do(q); err != nil {
+			nFailed.Add(1)
+		} else if a != q {
+			t.Errorf("%d: %d", q, a)
 		}
 	}
-	all.Go(func() { ask(-1, true) })
+	all.Go(func() { ask(-1) })
 	<-begun
 	for i := range 50 {
-		all.Go(func() { ask(i, false) })
+		all.Go(func() { ask(i) })
 	}
 	testkit.Eventually(t, "all wait", func() bool {
 		b.mu.Lock()
@@ -331,8 +335,18 @@ func TestBatcher_AsksOnceForAllWhoCameMeanwhile(t *testing.T) {
 	close(release)
 	all.Wait()
 	b.work.Wait()
-	if calls.Load() != 2 || asked.Load() != 51 {
-		t.Errorf("%d calls for %d", calls.Load(), asked.Load())
+	return nCalls.Load(), nAsked.Load(), nFailed.Load()
+}
+
+func TestBatcher_AsksOnceForAllWhoCameMeanwhile(t *testing.T) {
+	if calls, asked, failed := askedAtOnce(t, nil); calls != 2 || asked != 51 || failed != 0 {
+		t.Errorf("%d calls for %d, %d failed", calls, asked, failed)
+	}
+}
+
+func TestBatcher_AFailureIsThatOfAllWhoWait(t *testing.T) {
+	if calls, _, failed := askedAtOnce(t, errors.New("away")); calls != 1 || failed != 51 {
+		t.Errorf("%d calls, %d failed", calls, failed)
 	}
 }
 

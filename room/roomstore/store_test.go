@@ -76,6 +76,32 @@ func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
 	}
 }
 
+func TestStore_AMillionPeopleTakeNoMemory(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(false))
+	usage := func() (bytes, keys int64) {
+		if _, err := s.Join(t.Context(), 100_000); err != nil {
+			t.Fatal(err)
+		}
+		bytes, err := r.Client.MemoryUsage(t.Context(), s.keys.room).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err = r.Client.DBSize(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes, keys
+	}
+	first, _ := usage()
+	for range 8 {
+		usage()
+	}
+	if last, keys := usage(); last > first+64 || keys != 1 {
+		t.Errorf("%d bytes in %d keys, at first %d", last, keys, first)
+	}
+}
+
 func TestStore_OneOfManyMovesTheRoom(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
