@@ -293,6 +293,14 @@ func TestStore_TheNextSaleHasARoomOfItsOwn(t *testing.T) {
 	if got := s.read(t, room.Rules{}, next, nil, nil); got.State.Issued != 0 || got.State.Opened < over.Ends {
 		t.Errorf("%+v", got.State)
 	}
+	if _, err := s.Join(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, sale := range []room.Sale{over, next} { // an instance with the configuration before
+		if got := s.read(t, room.Rules{}, sale, nil, nil); got.State.Issued != 5 || got.State.Ends != next.Ends {
+			t.Errorf("%+v", got.State)
+		}
+	}
 }
 
 func TestStore_ThresholdIsExact(t *testing.T) {

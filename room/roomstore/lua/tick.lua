@@ -15,8 +15,11 @@ local starts, ends, round = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[
 -- The room of a sale that is over is not that of the next one: the caller makes it anew.
 local over = get('ends')
 if over > 0 and now >= over and starts >= over then return false end
-if get('starts') ~= starts then set('starts', starts) end
-if get('ends') ~= ends then set('ends', ends) end
+-- An instance that has not heard of the next sale yet must not bring the one before back.
+if ends == 0 or now < ends then
+  if get('starts') ~= starts then set('starts', starts) end
+  if get('ends') ~= ends then set('ends', ends) end
+end
 
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
 if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
