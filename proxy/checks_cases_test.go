@@ -118,6 +118,7 @@ func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
 
 // withRoom makes the order route demand the pass of a room.
 func withRoom(o *Options) {
+	o.Routes = slices.Clone(o.Routes)
 	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": &closedRoom{}}
 }
 

@@ -44,7 +44,8 @@ func TestCheck_FindsWhatDoesNotFit(t *testing.T) {
 		{`sale = "rush"`, `sale = "other"`, `room[1].sale: "other" is no [[sale]]`},
 		{`gate = "reserve"`, `gate = "limit"`, "room[1].sale: the room follows the units of stock ledgers"},
 		{`sale = "rush"`, ``, "room[1].per_second: is 0, and without a sale"},
-		{`sale = "rush"`, "order = \"draw\"\nper_second = 5", "room[1].order: \"draw\" is among those who came before a start"},
+		{`sale = "rush"`, "order = \"draw\"\nper_second = 5",
+			"room[1].order: \"draw\" is among those who came before a start"},
 	} {
 		text := strings.ReplaceAll(strings.Replace(good, c.old, c.new, 1), "KEY", key)
 		loaded, err := config.Parse("config.toml", []byte(text), nil)
