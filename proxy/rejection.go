@@ -24,7 +24,7 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 		c.OrderLink = r.orderLink()
 	}
 	if c.Reason == reject.Room && r.route.room != nil {
-		c.Room = roomPath + r.route.room.name
+		c.Room = r.route.room.path
 	}
 	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
 		c.BackPath = r.backPath()

@@ -72,7 +72,7 @@ func RoomCookies(room string) (ticket, pass string) { return ticketName, passNam
 // boundRoom is a room, and how its routes find a user.
 type boundRoom struct {
 	Room
-	name string
+	path string
 	pass string         // its cookie
 	user param.Variable // of the first of its routes
 }
@@ -95,7 +95,7 @@ func (p *Proxy) bindRooms() error {
 		}
 		if p.waitingRooms[rt.Route.Room] == nil {
 			_, pass := RoomCookies(rt.Route.Room)
-			p.waitingRooms[rt.Route.Room] = &boundRoom{room, rt.Route.Room, pass, rt.user}
+			p.waitingRooms[rt.Route.Room] = &boundRoom{room, roomPath + rt.Route.Room, pass, rt.user}
 		}
 		rt.room = p.waitingRooms[rt.Route.Room]
 	}
