@@ -28,6 +28,7 @@ type roomPlace struct {
 type person struct {
 	user, ticket, pass string
 	number             int64
+	began, ended       time.Time // of joining
 }
 
 // ask asks at one of the addresses of the room "rush", and keeps what comes.
@@ -130,15 +131,23 @@ func crowdJoins(t *testing.T, gates []*running, n int) []*person {
 	for worker := range 8 {
 		all.Go(func() {
 			for i := worker; i < n; i += 8 {
-				people[i] = &person{user: fmt.Sprintf("u%d", i)}
+				people[i] = &person{user: fmt.Sprintf("u%d", i), began: time.Now()}
 				if s, status := people[i].ask(t, gates[i%len(gates)], "POST", "/join"); status != 200 || s.Ticket == "" {
 					t.Errorf("join: %d %+v", status, s)
 				}
+				people[i].ended = time.Now()
 			}
 		})
 	}
 	all.Wait()
 	slices.SortFunc(people, func(a, b *person) int { return int(a.number - b.number) })
+	for i, p := range people { // at whichever gate: who had a number before another one asked is before that one
+		for _, later := range people[i+1:] {
+			if later.ended.Before(p.began) {
+				t.Errorf("number %d had joined before number %d began to", later.number, p.number)
+			}
+		}
+	}
 	return people
 }
 
