@@ -296,7 +296,7 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	}
 	r.passed.Add(1)
 	// A pass is made for the slot whose end Redis has: however often it is claimed it is the same.
-	made := until - 2*r.o.Rules.Pass.Milliseconds()
+	made := min(until-2*r.o.Rules.Pass.Milliseconds(), q.Time)
 	q.Pass = secret.passes.Append(nil, r.name, q.User, made)
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until

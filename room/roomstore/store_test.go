@@ -174,8 +174,17 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	if _, err := s.Claim(ctx, 1000, []string{"late"}); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Use(ctx, []string{"late"}); err != nil {
+		t.Fatal(err)
+	}
+	if until, err := s.Claim(ctx, far, []string{"late"}); err != nil || until[0] != far {
+		t.Errorf("after it has ended: %v, %v", until, err)
+	}
+	if _, err := s.Claim(ctx, 1000, []string{"gone"}); err != nil {
+		t.Fatal(err)
+	}
 	got := s.read(t, room.Rules{}, around(true), nil, nil).State
-	if got.Claimed != 3 || got.Used != 1 || got.Expired != 1 || got.Inside != 1 {
+	if got.Claimed != 5 || got.Used != 2 || got.Expired != 1 || got.Inside != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -4,11 +4,14 @@
 -- Reply: nil where the room is not there, else until when the pass of each user is good.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reply, new = {}, 0
 for i = 2, #ARGV do
   local has = redis.call('ZSCORE', KEYS[2], ARGV[i]) or redis.call('ZSCORE', KEYS[3], ARGV[i])
-  if not has then
+  if not has or tonumber(has) <= now then
     has, new = ARGV[1], new + 1
+    redis.call('ZREM', KEYS[3], ARGV[i])
     redis.call('ZADD', KEYS[2], has, ARGV[i])
   end
   reply[i - 1] = string.format('%.0f', tonumber(has))
