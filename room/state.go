@@ -23,8 +23,8 @@ type State struct {
 	Called  int64 // people who were called
 	Claimed int64 // passes that were claimed; a pass that is claimed twice counts once
 	Used    int64 // passes with which an order was placed
-	Expired int64 // passes that ended without an order
-	Inside  int64 // passes that are good, and were not used
+	Expired int64 // passes with which no order was placed within Rules.ClaimWithin
+	Inside  int64 // passes that were claimed within Rules.ClaimWithin, and not used: an order is expected of each
 
 	Stocked bool  // the room follows the stock of a sale
 	Known   bool  // Free and Held are known

@@ -22,7 +22,7 @@ var (
 		[]string{"room", "phase"}, nil)
 	peopleDesc = prometheus.NewDesc("sluice_room_people",
 		"People of a waiting room, as all instances count them: numbers issued, people called, passes claimed, used, "+
-			"expired, and inside, which are good and not used.", []string{"room", "state"}, nil)
+			"expired, and inside, of which an order is expected.", []string{"room", "state"}, nil)
 	parkedDesc = prometheus.NewDesc("sluice_room_parked", "Requests of this instance that wait for news of a waiting room.",
 		[]string{"room"}, nil)
 	answersDesc = prometheus.NewDesc("sluice_room_answers_total",

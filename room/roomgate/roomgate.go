@@ -328,7 +328,7 @@ func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, er
 
 // claimPasses asks until when the passes of users are good.
 func (r *Room) claimPasses(ctx context.Context, users []string) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), users)
+	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, users)
 }
 
 // Used notes that user has placed an order with a pass.

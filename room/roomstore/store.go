@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -50,7 +51,7 @@ var ErrNoRoom = errors.New("no such room in Redis")
 // Store is one room in Redis. It is safe for concurrent use.
 type Store struct {
 	link *redisconn.Client
-	keys struct{ room, steps, good, used, again string }
+	keys struct{ room, steps, good, used, inside, again string }
 
 	tick, create, move, join, claim, use, set, draw *redis.Script
 }
@@ -61,7 +62,8 @@ func New(link *redisconn.Client, name string) *Store {
 		move: redis.NewScript(moveLua), join: redis.NewScript(joinLua), claim: redis.NewScript(claimLua),
 		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
 	key := "sluice:room:{" + name + "}:"
-	s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.again = key+"s", key+"h", key+"c", key+"u", key+"r"
+	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
+	s.keys.inside, s.keys.again = key+"i", key+"r"
 	return s
 }
 
@@ -102,10 +104,13 @@ func (s *Store) Join(ctx context.Context, n int) (Numbers, error) {
 	return Numbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}, nil
 }
 
-// Claim counts a pass for each user, which is good until expires (Unix ms). It returns until when the pass of each is
-// good: that of a user who has one already stays as it is.
-func (s *Store) Claim(ctx context.Context, expires int64, users []string) (until []int64, err error) {
-	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used}, withUsers(users, expires)...)
+// Claim counts a pass for each user, which is good until expires (Unix ms), and of which an order is expected for
+// within. It returns until when the pass of each is good: that of a user who has one already stays as it is.
+func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, users []string) (
+	until []int64, err error,
+) {
+	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside},
+		withUsers(users, expires, within.Milliseconds())...)
 	if err != nil {
 		return nil, fmt.Errorf("claim %d passes: %w", len(users), err)
 	}
@@ -121,7 +126,8 @@ func (s *Store) Claim(ctx context.Context, expires int64, users []string) (until
 
 // Use counts the passes of users with which an order was placed.
 func (s *Store) Use(ctx context.Context, users []string) error {
-	if _, err := s.run(ctx, s.use, []string{s.keys.room, s.keys.good, s.keys.used}, withUsers(users)...); err != nil {
+	keys := []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside}
+	if _, err := s.run(ctx, s.use, keys, withUsers(users)...); err != nil {
 		return fmt.Errorf("use %d passes: %w", len(users), err)
 	}
 	return nil

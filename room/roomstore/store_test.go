@@ -157,36 +157,43 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	ctx, far := t.Context(), time.Now().Add(time.Hour).UnixMilli()
-	if until, err := s.Claim(ctx, far, []string{"a", "b", "a"}); err != nil || len(until) != 3 || until[2] != far {
-		t.Fatalf("%v, %v", until, err)
+	claim := func(expires int64, within time.Duration, want int64, users ...string) {
+		t.Helper()
+		until, err := s.Claim(ctx, expires, within, users)
+		if err != nil || len(until) != len(users) || until[len(until)-1] != want {
+			t.Errorf("%v: %v, %v, want %d", users, until, err, want)
+		}
 	}
-	if until, err := s.Claim(ctx, far+5, []string{"a"}); err != nil || until[0] != far {
-		t.Errorf("claimed twice: %v, %v", until, err)
-	}
-	for range 2 {
-		if err := s.Use(ctx, []string{"a", "a", "none"}); err != nil {
+	use := func(users ...string) {
+		t.Helper()
+		if err := s.Use(ctx, users); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if until, err := s.Claim(ctx, far+5, []string{"a"}); err != nil || until[0] != far {
-		t.Errorf("after it was used: %v, %v", until, err)
+	counts := func(claimed, used, expired, inside int64) {
+		t.Helper()
+		got := s.read(t, room.Rules{}, around(true), nil, nil).State
+		if got.Claimed != claimed || got.Used != used || got.Expired != expired || got.Inside != inside {
+			t.Errorf("claimed %d, used %d, expired %d, inside %d; want %d, %d, %d, %d", got.Claimed, got.Used, got.Expired,
+				got.Inside, claimed, used, expired, inside)
+		}
 	}
-	if _, err := s.Claim(ctx, 1000, []string{"late"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Use(ctx, []string{"late"}); err != nil {
-		t.Fatal(err)
-	}
-	if until, err := s.Claim(ctx, far, []string{"late"}); err != nil || until[0] != far {
-		t.Errorf("after it has ended: %v, %v", until, err)
-	}
-	if _, err := s.Claim(ctx, 1000, []string{"gone"}); err != nil {
-		t.Fatal(err)
-	}
-	got := s.read(t, room.Rules{}, around(true), nil, nil).State
-	if got.Claimed != 5 || got.Used != 2 || got.Expired != 1 || got.Inside != 2 {
-		t.Errorf("%+v", got)
-	}
+	claim(far, time.Minute, far, "a", "b", "a")
+	claim(far+5, time.Minute, far, "a") // it has one
+	counts(2, 0, 0, 2)
+	use("a", "a", "none")
+	use("a")
+	claim(far+5, time.Minute, far, "a") // it was used
+	counts(2, 1, 0, 1)
+	claim(far, 0, far, "slow") // no order came in time
+	counts(3, 1, 1, 1)
+	claim(far+5, time.Minute, far, "slow")
+	use("slow") // and then it did
+	counts(3, 2, 0, 1)
+	claim(1000, 0, 1000, "ended")
+	use("ended")
+	claim(far, time.Minute, far, "ended") // a new one
+	counts(5, 3, 0, 2)
 }
 
 func TestStore_NewerStockWins(t *testing.T) {

@@ -50,7 +50,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if last != nil {
 		seen = last.Count
 	}
-	reply, err := s.run(ctx, s.tick, []string{s.keys.room, s.keys.steps, s.keys.good}, sale.Starts, sale.Ends, round,
+	reply, err := s.run(ctx, s.tick, []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good}, sale.Starts, sale.Ends, round,
 		known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
@@ -171,7 +171,7 @@ func (s *Store) Create(ctx context.Context, sale room.Sale, known Reading, seed 
 			args = append(args, step.String())
 		}
 	}
-	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.again}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.again}
 	reply, err := s.run(ctx, s.create, keys, args...)
 	if err != nil {
 		return false, fmt.Errorf("make the room: %w", err)

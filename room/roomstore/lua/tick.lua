@@ -1,9 +1,9 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
--- KEYS: the room, its steps, passes that are good
+-- KEYS: the room, its steps, passes that an order is expected of, passes that are good
 -- ARGV: starts, ends (Unix ms, 0 = none), round of the beacon (-1 = no draw), 1 where the stock is known, its epoch,
 -- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has
--- Reply: nil where the room is not there, else its fields, passes that are good, this clock in ms, steps that there
--- were, those that the caller lacks.
+-- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
+-- that there were, those that the caller lacks.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
@@ -23,6 +23,7 @@ end
 
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
 if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now))
 
 if ARGV[4] == '1' then
   local epoch, version = tonumber(ARGV[5]), tonumber(ARGV[6])
