@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/openapi"
 )
 
 var formAction = regexp.MustCompile(`<form method="post" action="([^"]+)">`)
@@ -86,4 +89,50 @@ func TestRoom_ABrowserWithoutScriptsJoinsWaitsAndOrders(t *testing.T) {
 	if status, page := browses(t, browser, "POST", front+"/api/seckill/1001/order"); status != 200 {
 		t.Errorf("an order with the pass: %d\n%s", status, page)
 	}
+	describesRooms(t, g)
+}
+
+// describesRooms wants the control API to speak of rooms as its description says.
+func describesRooms(t *testing.T, g *running) {
+	t.Helper()
+	text, err := os.ReadFile("../admin/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, err := openapi.Read(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, operation, body string }{
+		{"GET", "/rooms", "GET /api/v1/rooms", ""},
+		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"message": "back at 20:30"}`},
+		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"rate": 5}`},
+		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"state": "gone"}`},
+		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"beacon": ""}`},
+		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"rate": 5, "state": "open"}`},
+	} {
+		req, err := http.NewRequest(c.method, "http://"+g.admin+"/api/v1"+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := g.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := strings.Contains(c.body, "gone") || strings.Contains(c.body, "beacon") || strings.Contains(c.body, "5, ")
+		if (resp.StatusCode == 200) == bad {
+			t.Errorf("%s %s: %d %s", c.path, c.body, resp.StatusCode, body)
+		}
+		if err := described.Check(c.operation, resp.StatusCode, resp.Header.Get("Content-Type"), body); err != nil {
+			t.Errorf("%s %s: %v", c.path, c.body, err)
+		}
+	}
+	soon(t, "those who wait read the message", func() bool {
+		return strings.Contains(g.text(t, "http://"+g.front+"/.sluice/room/rush"), "back at 20:30")
+	})
 }
