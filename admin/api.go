@@ -21,6 +21,7 @@ type API struct {
 	TopKeys func(n int) []metrics.TopKey         // the keys that limits reject most; nil = not known
 	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
 	Sales   Sales                                // nil = none are known
+	Rooms   Rooms                                // nil = there are none
 	Token   string                               // of operators; "" = none is asked for
 	Log     *slog.Logger
 

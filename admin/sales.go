@@ -75,3 +75,90 @@ func (a *API) sale(name string) Sale {
 	}
 	return Sale{}
 }
+
+// Room is one waiting room in the API.
+type Room struct {
+	Name    string  `json:"name"`
+	Phase   string  `json:"phase"`
+	State   string  `json:"state"` // what an operator has said: "open", which is nothing, "hold" "drain" "off"
+	Order   string  `json:"order"` // "fifo" "draw"
+	Issued  int64   `json:"issued"`
+	Waiting int64   `json:"waiting"`
+	Called  int64   `json:"called"`
+	Claimed int64   `json:"claimed"`
+	Inside  int64   `json:"inside"`
+	Used    int64   `json:"used"`
+	Expired int64   `json:"expired"`
+	Free    int64   `json:"free"` // units; -1 = not known
+	Held    int64   `json:"held"`
+	Rate    float64 `json:"rate"`   // people a second, by an operator; 0 = as configured
+	Parked  int     `json:"parked"` // requests of this instance that wait for news
+	Age     int64   `json:"age_ms"` // since this instance has read the room
+	Message string  `json:"message,omitempty"`
+
+	Commit      string `json:"commit,omitempty"`       // of the draw's seed
+	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for
+	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon" "shop"
+}
+
+// RoomChange is what an operator wants of a room: one of its fields.
+type RoomChange struct {
+	State   *string  `json:"state"`
+	Rate    *float64 `json:"rate"`
+	Message *string  `json:"message"`
+	Beacon  *string  `json:"beacon"` // in hexadecimal digits; "" = the committed seed decides alone
+	Round   int64    `json:"round"`  // of the beacon
+}
+
+// Rooms are the waiting rooms. Its errors may be ErrNoSale, ErrInvalid and ErrConflict.
+type Rooms interface {
+	// All lists the rooms as this instance sees them, in the order of the configuration.
+	All() []Room
+
+	// Change makes a change for all instances, which see it within a tick.
+	Change(ctx context.Context, name string, c RoomChange) error
+}
+
+func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) {
+	all := []Room{}
+	if a.Rooms != nil {
+		all = append(all, a.Rooms.All()...)
+	}
+	answer(w, struct {
+		Rooms []Room `json:"rooms"`
+	}{all})
+}
+
+const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, {"rate": N}, {"message": "…"} or ` +
+	`{"beacon": "…", "round": N}`
+
+// changeRoom has a room call no people, let none join, or be out of force; changes its rate or its message; or
+// makes its draw.
+func (a *API) changeRoom(w http.ResponseWriter, r *http.Request) {
+	var want RoomChange
+	err := decode(w, r, &want)
+	name, asked := r.PathValue("name"), 0
+	for _, is := range []bool{want.State != nil, want.Rate != nil, want.Message != nil, want.Beacon != nil} {
+		if is {
+			asked++
+		}
+	}
+	switch {
+	case a.Rooms == nil:
+		fail(w, http.StatusNotFound, "there is no waiting room")
+		return
+	case err != nil || asked != 1:
+		a.fault(w, fmt.Errorf("%w: %s", ErrInvalid, roomForm))
+		return
+	}
+	if err := a.Rooms.Change(r.Context(), name, want); err != nil {
+		a.fault(w, err)
+		return
+	}
+	a.record(r, AuditEntry{What: "room.change", Object: name, After: want}, "admin: waiting room changed", "room", name)
+	for _, one := range a.Rooms.All() {
+		if one.Name == name {
+			answer(w, one)
+		}
+	}
+}

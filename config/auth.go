@@ -23,6 +23,9 @@ type Auth struct {
 	OrderTokenKey     Secret        // what OrderTokenKeyFile holds
 	OrderTokenTTL     time.Duration `toml:"order_token_ttl"` // 10 s to 1 h
 
+	RoomKeyFile string `toml:"room_key_file"`
+	RoomKeys    Secret // what RoomKeyFile holds: a key a line
+
 	KeyFiles []string // that the keys were read from
 }
 
@@ -116,6 +119,8 @@ func (p *Auth) readKeys(r *report.Report, folder string) {
 	p.JWTKey = read("auth.jwt_key_file", p.JWTKeyFile)
 	p.CookieKey = read("auth.cookie_key_file", p.CookieKeyFile).line()
 	p.OrderTokenKey = read("auth.order_token_key_file", p.OrderTokenKeyFile).line()
+	p.RoomKeys = read("auth.room_key_file", p.RoomKeyFile)
+	p.checkRoomKeys(r, folder)
 	for _, k := range []struct {
 		key, path string
 		secret    Secret
@@ -137,6 +142,7 @@ func (p *Auth) ChangedKeys(other *Auth) (changed []string) {
 	}{
 		{"auth.jwt_key_file", p.JWTKey, other.JWTKey}, {"auth.cookie_key_file", p.CookieKey, other.CookieKey},
 		{"auth.order_token_key_file", p.OrderTokenKey, other.OrderTokenKey},
+		{"auth.room_key_file", p.RoomKeys, other.RoomKeys},
 	} {
 		if k.a != k.b {
 			changed = append(changed, k.key)

@@ -43,6 +43,7 @@ type Config struct {
 	Auth      Auth      `toml:"auth"`
 	Stock     Stock     `toml:"stock"`
 	Sales     []Sale    `toml:"sale"`
+	Rooms     []Room    `toml:"room"`
 	Responses Responses `toml:"responses"`
 	Admin     Admin     `toml:"admin"`
 	Ops       Ops       `toml:"ops"`
@@ -190,7 +191,7 @@ func cutTableName(message string) (lines int) {
 }
 
 // repeated are the tables that may stand several times.
-var repeated = []string{"route", "sale", "limits.rate"}
+var repeated = []string{"route", "sale", "room", "limits.rate"}
 
 // wayOutOfTwice is what to do about a key that stands twice, by the parser's message.
 func wayOutOfTwice(message string) string {

@@ -40,6 +40,7 @@ type Classes struct {
 	Duplicate    Class `toml:"duplicate"`
 	Denied       Class `toml:"denied"`
 	Unidentified Class `toml:"unidentified"`
+	Room         Class `toml:"room"`
 	UnknownSKU   Class `toml:"unknown_sku"`
 	BadRequest   Class `toml:"bad_request"`
 	Unavailable  Class `toml:"unavailable"`
@@ -76,6 +77,7 @@ func defaultResponses() Responses {
 			Duplicate:    Class{Status: 409, Code: 40902},
 			Denied:       Class{Status: 403, Code: 40303},
 			Unidentified: Class{Status: 401, Code: 40100},
+			Room:         Class{Status: 403, Code: 40304},
 			UnknownSKU:   Class{Status: 404, Code: 40400},
 			BadRequest:   Class{Status: 400, Code: 40000},
 			Unavailable:  Class{Status: 503, RetryAfter: 3 * time.Second, Code: 50300},
@@ -111,7 +113,7 @@ type namedClass struct {
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
 		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted}, {"ended", &s.Classes.Ended},
-		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate}, {"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified},
+		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate}, {"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified}, {"room", &s.Classes.Room},
 		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable", &s.Classes.Unavailable},
 	}
 }

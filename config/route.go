@@ -19,6 +19,8 @@ type Route struct {
 
 	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
 
+	Room string `toml:"room"` // name of a [[room]] whose pass orders need; "" = none
+
 	MaxInFlight int `toml:"max_in_flight" unit:"requests"` // of this route, within limits.concurrency; 0 = no cap of its own
 
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all

@@ -49,6 +49,7 @@ func (c *Config) check(r *report.Report) {
 	c.Auth.check(r, c)
 	c.Stock.check(r)
 	c.checkSales(r)
+	c.checkRooms(r)
 	c.Responses.check(r)
 	c.checkListeners(r)
 	c.checkFleet(r)

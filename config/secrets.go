@@ -53,6 +53,7 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	}
 	add("auth.cookie_key_file", c.Auth.CookieKeyFile)
 	add("auth.order_token_key_file", c.Auth.OrderTokenKeyFile)
+	add("auth.room_key_file", c.Auth.RoomKeyFile)
 	return files
 }
 

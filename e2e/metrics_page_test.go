@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -85,8 +86,10 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 			strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"2xx\"}")
 	})
 
+	waits, _ := roomGates(t, 1, time.Now().Add(time.Hour))
+
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, scripted, settles} {
+	for _, g := range []*running{checks, reserves, scripted, settles, waits[0]} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

@@ -128,14 +128,22 @@ func (a *authenticator) givesTokens(rt *boundRoute, other string) error {
 	if rt.user.Empty() || rt.sku.Empty() || rt.Gate == route.Pass {
 		return fmt.Errorf("is of a user and a SKU: write user, sku, and another gate than \"pass\"")
 	}
-	for _, k := range []param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal} {
-		if rt.user.Uses(k) {
-			return fmt.Errorf("user = %q is not known where the token is given out: it must be of a cookie, a header, the "+
-				"query, or proven", rt.User)
-		}
+	if err := knownWithoutRoute(rt, "the token"); err != nil {
+		return err
 	}
 	if other != "" && rt.User != other {
 		return fmt.Errorf("user = %q, but another route with order_token has %q; write the same", rt.User, other)
+	}
+	return nil
+}
+
+// knownWithoutRoute wants the user of a route to be known where something is given out, which no route is asked for.
+func knownWithoutRoute(rt *boundRoute, what string) error {
+	for _, k := range []param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal} {
+		if rt.user.Uses(k) {
+			return fmt.Errorf("user = %q is not known where %s is given out: it must be of a cookie, a header, the "+
+				"query, or proven", rt.User, what)
+		}
 	}
 	return nil
 }

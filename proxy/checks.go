@@ -67,6 +67,9 @@ var (
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
+	waitingRoom = check{name: "waiting room", config: "route.room",
+		reasons: reasons(reject.Room, reject.Ambiguous),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, run: (*Proxy).checkRoom}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
@@ -105,11 +108,11 @@ var (
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
 	route.Pass: {denyList, keyedRates, pageCache, inFlightFull, inFlight},
-	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken,
+	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain},
-	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken,
+	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,
 		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain, stock},
-	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken,
+	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, earlierOrderInStore, inFlightFull, windowFull, queueFull, body, inFlight, window, slot,
 		connection, scheduleAgain, reserve},
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,31 @@ func addRequirementCases(add addCase) {
 	add(&requirement, reject.BadRequest, orderWith("/order", "/order?q=%ff"), requiring("$arg_q=1"))
 }
 
+// closedRoom is a waiting room whose passes are all wrong, but for "good".
+type closedRoom struct{ used []string }
+
+func (*closedRoom) Admits(_ int64, _, _, pass []byte) bool { return string(pass) == "good" }
+
+func (c *closedRoom) Used(user []byte) { c.used = append(c.used, string(user)) }
+
+func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
+	if string(q.Action) == "gone" {
+		return RoomAnswer{Rejection: reject.NoRoute}
+	}
+	a := RoomAnswer{Status: 200, Type: "text/plain", Body: fmt.Appendf(nil, "%s post=%v user=%s ticket=%s pass=%s page=%v",
+		q.Action, q.Post, q.User, q.Signed, q.Pass, q.Page)}
+	if len(q.Action) == 0 {
+		a.Tag, a.Mark = `W/"1"`, `"1"`
+	}
+	return a
+}
+
+// withRoom makes the order route demand the pass of a room.
+func withRoom(o *Options) {
+	o.Routes = slices.Clone(o.Routes)
+	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": &closedRoom{}}
+}
+
 // withOrderToken makes the order route demand a token.
 func withOrderToken(o *Options) {
 	o.Routes = slices.Clone(o.Routes)
@@ -104,6 +130,8 @@ func withOrderToken(o *Options) {
 }
 
 func addTokenAndRateCases(add addCase) {
+	add(&waitingRoom, reject.Room, "", withRoom)
+	add(&waitingRoom, reject.Ambiguous, orderWith("Cookie", "Sluice-Pass: a\r\nSluice-Pass: b\r\nCookie"), withRoom)
 	add(&orderToken, reject.Token, "", withOrderToken)
 	add(&orderToken, reject.Ambiguous, orderWith("Cookie", "Sluice-Token: a\r\nSluice-Token: b\r\nCookie"), withOrderToken)
 	rate := func(key string) func(*Options) {

@@ -245,12 +245,12 @@ func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstrea
 func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
 		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
-			"keyed rates, page cache, in flight, before waiting, window, before waiting, concurrency, before waiting, " +
-			"body, in flight, window, concurrency, schedule, after waiting",
+			"waiting room, keyed rates, page cache, in flight, before waiting, window, before waiting, concurrency, " +
+			"before waiting, body, in flight, window, concurrency, schedule, after waiting",
 		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
-			"order token, keyed rates, page cache, earlier order, looked up, in flight, before waiting, window, " +
-			"before waiting, concurrency, before waiting, body, in flight, window, concurrency, connection to the " +
-			"upstream, schedule, after waiting, reservation",
+			"order token, waiting room, keyed rates, page cache, earlier order, looked up, in flight, before waiting, " +
+			"window, before waiting, concurrency, before waiting, body, in flight, window, concurrency, connection to " +
+			"the upstream, schedule, after waiting, reservation",
 	} {
 		var names []string
 		for _, row := range tables[gate] {

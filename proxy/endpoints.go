@@ -26,6 +26,7 @@ var endpoints = [...]endpoint{
 		mayBlock: true, answer: (*Proxy).answerOrderState},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && stockstatus.IsPath(path) },
 		answer: (*Proxy).answerStock},
+	{serves: (*Proxy).isRoomPath, answer: (*Proxy).answerRoom},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
@@ -33,7 +34,8 @@ var endpoints = [...]endpoint{
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
 	preflight := isPreflight(r)
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !route.SafeMethod(head.Method()) && !preflight {
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !route.SafeMethod(head.Method()) && !preflight &&
+		!(string(head.Method()) == "POST" && p.isRoomPath(head.Path())) {
 		return false
 	}
 	for i := range endpoints {

@@ -52,24 +52,28 @@ func (p *Proxy) findSKU(r *Request) rejection {
 	return rejection{}
 }
 
-func (p *Proxy) findUser(r *Request) rejection {
-	v := &r.route.user
-	if v.Empty() {
-		return rejection{}
+func (p *Proxy) findUser(r *Request) (no rejection) {
+	if !r.route.user.Empty() {
+		r.buyer.user, no = userBy(&r.route.user, &r.source)
 	}
-	user, fault := v.Value(&r.source)
+	return no
+}
+
+// userBy finds the user that v names.
+func userBy(v *param.Variable, s *param.Source) ([]byte, rejection) {
+	user, fault := v.Value(s)
 	switch {
 	case v.Proven() && len(user) == 0 && fault.Reason != reject.Ambiguous:
-		return rejection{Reason: reject.Unidentified, Detail: reject.Detail{Cause: reject.UserMissing, Operand: v.String()}}
+		return nil, rejection{Reason: reject.Unidentified,
+			Detail: reject.Detail{Cause: reject.UserMissing, Operand: v.String()}}
 	case fault.Reason != reject.Admitted:
-		return rejected(fault)
+		return nil, rejected(fault)
 	case len(user) == 0:
-		return badRequest(reject.UserMissing, v.String())
+		return nil, badRequest(reject.UserMissing, v.String())
 	case !param.ValidUser(user):
-		return badRequest(reject.UserInvalid, v.String())
+		return nil, badRequest(reject.UserInvalid, v.String())
 	}
-	r.buyer.user = user
-	return rejection{}
+	return user, rejection{}
 }
 
 // checkRequirement compares values of the request with the conditions of its route. A request that lacks one of them

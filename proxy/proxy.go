@@ -64,6 +64,7 @@ type Options struct {
 	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
 	Availability Availability    // nil = no public stock status
 	Cache        Cache           // nil = no page is kept
+	Rooms        map[string]Room // waiting rooms by name
 	Now          func() int64    // monotonic ns; nil = of this process
 	Log          *slog.Logger
 
@@ -86,6 +87,7 @@ type Proxy struct {
 	rejecting      []check    // of requests that cannot be matched
 	preflight      []check    // of CORS preflights
 	internalChecks []check    // of questions to the proxy itself
+	waitingRooms   map[string]*boundRoom
 	responder      *reject.Responder
 	script         *clientscript.Script
 	auth           *authenticator
@@ -127,6 +129,9 @@ func New(o Options) (*Proxy, error) {
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
+	}
+	if err := p.bindRooms(); err != nil {
+		return nil, err
 	}
 	if err := p.compileResponses(); err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
 	}
+	if c.Reason == reject.Room && r.route.room != nil {
+		c.Room = r.route.room.path
+	}
 	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
 		c.BackPath = r.backPath()
 		c.RetryPath = r.retryPath(c.BackPath)

@@ -38,6 +38,7 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		"ambiguous":     {nil, orderWith("/order", "/order/")},
 		"no route":      {func(o *Options) { o.Routes = o.Routes[:1] }, search},
 		"order token":   {withOrderToken, order},
+		"waiting room":  {withRoom, order},
 		"denied":        {requiring("$cookie_uid>=8"), order},
 		"no number":     {requiring("$host>=8"), order},
 		"no such value": {requiring("$http_level>=2"), order},

@@ -47,6 +47,9 @@ func (r *Request) decidedBy(known Reservation, decided bool) rejection {
 func (p *Proxy) reserve(r *Request) rejection {
 	r.reservation = p.Orders.Reserve(p.Now(), r.order())
 	r.acquired.order = r.reservation.Reason == reject.Admitted
+	if r.acquired.order && r.route.room != nil {
+		r.route.room.Used(r.buyer.user)
+	}
 	r.outcome = metrics.OrderRejected
 	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
 }

@@ -24,6 +24,7 @@ type Route struct {
 	Require  []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
+	Room        string             // of Options.Rooms, whose pass orders need; "" = none
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 
@@ -44,7 +45,8 @@ type boundRoute struct {
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
 	inFlight []boundInFlight
-	readBody bool // a variable looks into the body
+	room     *boundRoom // nil = none
+	readBody bool       // a variable looks into the body
 }
 
 // variables are all that the proxy looks up in a request of the route.

@@ -28,6 +28,7 @@ export const shades = {
   denied: [135, 0.07, 67],
   denied_ip: [15, 0.09, 42],
   no_route: [95, 0.06, 68],
+  room: [205, 0.1, 55],
   loop: [105, 0.06, 86],
   bad_request: [100, 0.08, 54],
   malformed: [70, 0.07, 77],

@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 	}
 	add(groupRun, newRun(), newDemo(), newInit())
 	add(groupCheck, newCheck(), newExplain(), newConfig(), newLoadtest())
-	add(groupSale, newSale())
+	add(groupSale, newSale(), newRoom())
 	add(groupStock, newStock())
 	add(groupReservation, newReservation())
 	add(groupStock, newSettlement())

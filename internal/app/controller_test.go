@@ -330,11 +330,12 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("POST /api/v1/overrides", "", `{"sku": "1001", "value": "paused", "for": "10m"}`, 200)
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 50, "for": "10m"}`, 200)
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, 400)
-	for _, path := range []string{"status", "sales", "limits", "targets", "config", "overrides", "history", "audit",
-		"openapi.yaml", "stock", "reservations", "top-keys"} {
+	for _, path := range []string{"status", "sales", "rooms", "limits", "targets", "config", "overrides", "history",
+		"audit", "openapi.yaml", "stock", "reservations", "top-keys"} {
 		ask("GET /api/v1/"+path, "", "", 200)
 	}
 	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "paused"}`, 200)
+	ask("POST /api/v1/rooms/{name}", "/api/v1/rooms/night", `{"state": "hold"}`, 404)
 	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "waiting"}`, 400)
 	ask("POST /api/v1/sales/{name}", "/api/v1/sales/day", `{"state": "paused"}`, 404)
 	ask("GET /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)

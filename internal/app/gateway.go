@@ -20,6 +20,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/limits"
 	"sluice/internal/app/orders"
+	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
@@ -51,6 +52,7 @@ type Gateway struct {
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
+	rooms      *rooms.Rooms               // nil = there are none
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
 	source     stockgate.Source // what Stock reads; nil likewise
@@ -167,6 +169,9 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.Prepare(c)
 	use()
+	if err := g.openRooms(); err != nil {
+		return err
+	}
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
@@ -188,6 +193,18 @@ func (g *Gateway) openProxy(Options) (err error) {
 		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
 	}
 	return nil
+}
+
+// openRooms opens the waiting rooms, which follow the sales and the ledgers.
+func (g *Gateway) openRooms() (err error) {
+	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log}
+	if g.Orders != nil {
+		o.Ledger = g.Orders.Reserver
+	}
+	if g.rooms, err = rooms.Open(g.Config, o); err == nil && g.rooms != nil {
+		g.Metrics.MustRegister(g.rooms.Collector())
+	}
+	return err
 }
 
 // adopt has the event loops wait for a new connection to the upstream.
@@ -225,6 +242,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.tracer != nil {
 		o.Tracer = g.tracer
 	}
+	o.Rooms = g.rooms.Proxy()
 	return o
 }
 
@@ -246,6 +264,7 @@ func (g *Gateway) Close() {
 	if g.demand != nil {
 		g.demand.Close()
 	}
+	g.rooms.Close()
 	if g.Orders != nil {
 		g.Orders.Close()
 	}

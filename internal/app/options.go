@@ -11,6 +11,7 @@ import (
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/limits"
+	"sluice/internal/app/rooms"
 	"sluice/internal/failpoint"
 	"sluice/proxy"
 	"sluice/proxy/auth"
@@ -61,7 +62,7 @@ var gates = map[string]route.Gate{
 func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
 		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
-			Quantity: r.Quantity, Require: r.Require, OrderToken: r.OrderToken, Cache: r.Cache})
+			Quantity: r.Quantity, Require: r.Require, OrderToken: r.OrderToken, Room: r.Room, Cache: r.Cache})
 	}
 	return out
 }
@@ -127,6 +128,7 @@ func responses(r *config.Responses) reject.Options {
 			reject.EndedClass: class(of.Ended), reject.PausedClass: class(of.Paused),
 			reject.ConfirmedClass: class(of.Confirmed), reject.DuplicateClass: class(of.Duplicate),
 			reject.DeniedClass: class(of.Denied), reject.UnidentifiedClass: class(of.Unidentified),
+			reject.RoomClass:       class(of.Room),
 			reject.UnknownSKUClass: class(of.UnknownSKU), reject.BadRequestClass: class(of.BadRequest),
 			reject.Unavailable: class(of.Unavailable),
 		},
@@ -161,6 +163,7 @@ func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, 
 	options.Limiters, _ = asked.Prepare(c)
 	settle(&options, &c.Stock.Reserve)
 	options.Bounds = limits.Bounds(c)
+	options.Rooms = rooms.Explained(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return proxy.Explanation{}, err

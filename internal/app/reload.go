@@ -104,6 +104,9 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 		return nil, err
 	}
 	use()
+	if err := g.rooms.Use(next); err != nil { // keys that were read are good
+		return nil, err
+	}
 	g.schedule.Use(stores.SalesOf(next))
 	g.opener.Use(next)
 	if g.writer != nil {

@@ -122,6 +122,7 @@ func (g *Gateway) announce(log *slog.Logger) {
 	s := g.controller.config().Server
 	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String())
 	g.draining.Store(true)
+	g.rooms.Wake()
 	g.Server.AnnounceShutdown()
 	time.Sleep(s.ShutdownDelay)
 }

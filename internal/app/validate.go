@@ -10,6 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/limits"
+	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
@@ -44,6 +45,7 @@ func Validate(c *config.Config) (errs []error) {
 	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
 		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
 	}
+	errs = append(errs, roomsCompile(c)...)
 	errs = append(errs, ratesCompile(c)...)
 	return append(errs, inFlightCompile(c)...)
 }
@@ -116,6 +118,21 @@ func proofCompiles(c *config.Config) []error {
 		}
 	}
 	return []error{err}
+}
+
+// roomsCompile is the rule that rooms fit their sales, routes and keys.
+func roomsCompile(c *config.Config) []error {
+	errs := rooms.Check(c)
+	var at *proxy.RouteError
+	if len(errs) > 0 || !errors.As(proxy.CompileRooms(routes(c)), &at) {
+		return errs
+	}
+	for i := range c.Routes {
+		if c.Routes[i].Name == at.Route {
+			return []error{c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err)}
+		}
+	}
+	return []error{at}
 }
 
 // ratesCompile is the rule that every keyed rate's key can be understood on its routes.

@@ -34,6 +34,17 @@ func (o *Report) checkConditions(c *config.Config) {
 	}
 }
 
+// checkRooms warns of waiting rooms in which a client can invent users: each of them has a place.
+func (o *Report) checkRooms(c *config.Config) {
+	for i, r := range c.Routes {
+		if name := config.ForgeableVariable(r.User); r.Room != "" && name != "" {
+			o.Warn("rooms", "%s: a client can write $%s as it likes, and so have many places in room %q; name users by what "+
+				"the shop has signed: $jwt_x or $signed_x (docs/waiting-room.md)", c.At(fmt.Sprintf("route[%d].user", i+1)),
+				name, r.Room)
+		}
+	}
+}
+
 // checkAccessLog says what of requests is written down.
 func (o *Report) checkAccessLog(c *config.Config) {
 	a := &c.AccessLog

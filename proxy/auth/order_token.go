@@ -1,9 +1,7 @@
 package auth
 
 import (
-	"crypto/subtle"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"time"
 )
@@ -11,8 +9,10 @@ import (
 // OrderTokens makes and checks tokens of orders: HMAC(SKU, user, time slot). It stores none of them; all instances with
 // the same key accept each other's tokens. A token is valid in the slot in which it was made and in the next one: for
 // one to two slots. It is safe for concurrent use and does not allocate.
+//
+// The passes of a waiting room are such tokens too, with the room in place of the SKU: NewPasses.
 type OrderTokens struct {
-	mac  *mac
+	sums *Sums
 	slot int64 // ms
 }
 
@@ -20,34 +20,43 @@ const (
 	// OrderTokenLength is the length of a token in bytes: ASCII letters, digits, "-" and "_".
 	OrderTokenLength = 22
 
-	tokenSize = 16 // bytes of the sum that a token shows: 128 bits cannot be guessed within two slots
-	minSlot   = time.Second
+	minSlot = time.Second
 )
 
 // NewOrderTokens takes a key of at least 16 bytes, which it copies, and a slot of at least one second.
 func NewOrderTokens(key []byte, slot time.Duration) (*OrderTokens, error) {
-	m, err := newMAC(key)
+	return newTokens("order token v1\n", [][]byte{key}, slot)
+}
+
+// NewPasses makes tokens for the passes of waiting rooms. The first key signs; a token by any of the keys is valid.
+func NewPasses(keys [][]byte, slot time.Duration) (*OrderTokens, error) {
+	return newTokens("room pass v1\n", keys, slot)
+}
+
+func newTokens(purpose string, keys [][]byte, slot time.Duration) (*OrderTokens, error) {
+	sums, err := NewSums(purpose, keys)
 	if err != nil {
 		return nil, err
 	}
 	if slot < minSlot {
 		return nil, errors.New("a slot must be at least 1s")
 	}
-	return &OrderTokens{mac: m, slot: slot.Milliseconds()}, nil
+	return &OrderTokens{sums: sums, slot: slot.Milliseconds()}, nil
 }
 
 // Append appends the token of user for sku at unixMS.
 func (t *OrderTokens) Append(dst, sku, user []byte, unixMS int64) []byte {
-	state := t.mac.acquire()
-	dst = base64.RawURLEncoding.AppendEncode(dst, state.sumOrder(sku, user, unixMS/t.slot))
-	t.mac.release(state)
-	return dst
+	var sum [SumSize]byte
+	return base64.RawURLEncoding.AppendEncode(dst, t.sums.Append(sum[:0], unixMS/t.slot, sku, user))
 }
+
+// Expires is when a token that is made at unixMS ends, in Unix ms.
+func (t *OrderTokens) Expires(unixMS int64) int64 { return (unixMS/t.slot + 2) * t.slot }
 
 // Valid reports whether token is the one of user for sku, made in the slot of unixMS or in the slot before. Its
 // duration does not depend on how many bytes of a wrong token are right.
 func (t *OrderTokens) Valid(token, sku, user []byte, unixMS int64) bool {
-	var given [tokenSize]byte
+	var given [SumSize]byte
 	if len(token) != OrderTokenLength {
 		return false
 	}
@@ -55,22 +64,7 @@ func (t *OrderTokens) Valid(token, sku, user []byte, unixMS int64) bool {
 	if _, err := base64.RawURLEncoding.Strict().Decode(given[:], token); err != nil {
 		return false
 	}
-	state := t.mac.acquire()
 	slot := unixMS / t.slot
-	equal := subtle.ConstantTimeCompare(given[:], state.sumOrder(sku, user, slot))
-	equal |= subtle.ConstantTimeCompare(given[:], state.sumOrder(sku, user, slot-1))
-	t.mac.release(state)
-	return equal == 1
-}
-
-// sumOrder writes each field after its length, so no two triples have one text. The first line separates these sums
-// from other uses of the same key.
-func (s *macState) sumOrder(sku, user []byte, slot int64) []byte {
-	s.text = append(s.text[:0], "order token v1\n"...)
-	for _, field := range [2][]byte{sku, user} {
-		s.text = binary.BigEndian.AppendUint32(s.text, uint32(len(field)))
-		s.text = append(s.text, field...)
-	}
-	s.text = binary.BigEndian.AppendUint64(s.text, uint64(slot))
-	return s.sumText()[:tokenSize]
+	now, before := t.sums.Valid(given[:], slot, sku, user), t.sums.Valid(given[:], slot-1, sku, user)
+	return now || before
 }

@@ -36,13 +36,14 @@ const (
 	causeField
 	startsField
 	startsTextField
+	roomField
 )
 
 // fields by their placeholders. A placeholder that has a fixed value in one format may be a field in another.
 var fields = map[string]field{
 	"request_id": requestIDField, "sku": skuField, "retry_after": secondsField, "wait_ms": waitMSField,
 	"clock": clockField, "back": backField, "order": orderField, "cause": causeField, "detail": causeField,
-	"starts": startsField, "starts_text": startsTextField,
+	"starts": startsField, "starts_text": startsTextField, "room": roomField,
 }
 
 // values are the fields of one request. Whatever the request holds, they mean nothing in the text around them.
@@ -79,6 +80,8 @@ func (v *values) has(f field) bool {
 		return v.order != ""
 	case causeField:
 		return !v.c.Detail.isEmpty()
+	case roomField:
+		return v.c.Room != ""
 	case startsField, startsTextField:
 		return v.c.Reason == NotStarted && !v.c.Starts.IsZero()
 	}
@@ -106,6 +109,8 @@ func (v *values) write(out *http1.Response, f field) {
 		writePath(out, path)
 	case orderField:
 		out.WriteString(v.order)
+	case roomField:
+		out.WriteString(v.c.Room)
 	case causeField:
 		v.writeCause(out)
 	case startsField:

@@ -16,6 +16,7 @@ const (
 	DuplicateClass
 	DeniedClass
 	UnidentifiedClass
+	RoomClass
 	UnknownSKUClass
 	BadRequestClass
 	Unavailable
@@ -24,7 +25,7 @@ const (
 )
 
 var classNames = [numClasses]string{
-	"busy", "sold_out", "not_started", "ended", "paused", "confirmed", "duplicate", "denied", "unidentified",
+	"busy", "sold_out", "not_started", "ended", "paused", "confirmed", "duplicate", "denied", "unidentified", "room",
 	"unknown_sku", "bad_request", "unavailable", "upstream",
 }
 

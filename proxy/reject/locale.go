@@ -37,6 +37,7 @@ const (
 	oneDay
 	manyDays
 	requestIDLabel
+	joinRoom
 	numMessages
 	noMessage = numMessages
 )
@@ -69,6 +70,7 @@ var messages = [numMessages]struct {
 	oneDay:         {"day", [...]string{"day", "天"}},
 	manyDays:       {"days", [...]string{"days", "天"}},
 	requestIDLabel: {"request_id", [...]string{"Request ID:", "请求编号："}},
+	joinRoom:       {"join_room", [...]string{"Join the waiting room", "加入排队"}},
 }
 
 // textKeys are the keys that the file of a language may have: the messages, and the reasons for their titles.

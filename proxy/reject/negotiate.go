@@ -26,6 +26,9 @@ var contentTypes = [numFormats]string{
 
 var textHTML, application, jsonSuffix = []byte("text/html"), []byte("application/"), []byte("json")
 
+// PrefersPage reports a client that names text/html and does not prefer JSON.
+func PrefersPage(accept []byte) bool { return chooseFormat(accept) == HTML }
+
 // chooseFormat is HTML for a client that names text/html and does not prefer JSON (RFC 9110, section 12.5.1). Browsers
 // do so when they open a page; scripts of a page do not.
 func chooseFormat(accept []byte) Format {

@@ -26,6 +26,7 @@ const (
 	Unidentified
 	Denied
 	Token
+	Room
 	NotStarted
 	Ended
 	Paused
@@ -114,6 +115,9 @@ var table = [NumReasons]rejection{
 			"[proof.md](proof.md#conditions-require)"},
 	Token: {"token", DeniedClass, 0, 0, "Please reload the item's page and order from there", "请重新打开商品页面后再下单",
 		"`order_token`: the token is missing, or of another user, SKU or time"},
+	Room: {"room", RoomClass, 0, 0, "Please wait in the waiting room", "请先排队等候",
+		"`route.room`: the order has no pass of its waiting room, or one of another user or time: " +
+			"[waiting-room.md](waiting-room.md)"},
 	NotStarted: {"not_started", NotStartedClass, 0, 0, "The sale has not started", "活动尚未开始",
 		"the sale, or on `reserve` the ledger, opens later: [sales.md](sales.md)"},
 	Ended: {"ended", EndedClass, 0, 0, "The sale is over", "活动已结束",

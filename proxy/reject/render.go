@@ -139,14 +139,22 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 		"time_label": l.message(timeLabel), "back_label": l.message(backLabel), "starts_label": l.message(startsAt),
 		"day": l.message(oneDay), "days": l.message(manyDays), "request_id_label": l.message(requestIDLabel),
 		"reason": reason.String(), "class": reason.Class().String(), "status": strconv.Itoa(a.Status),
-		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10),
+		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10), "join_label": l.message(joinRoom),
 	}
-	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), map[string]bool{
+	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), withRoom(reason, map[string]bool{
 		"waits": waits, "opens": opens, "hint": hint != noMessage,
-	})
+	}))
 	return rendered{
 		a.Status, n.lines(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
 	}
+}
+
+// withRoom leaves the block of a waiting room out of all answers but those that may have one.
+func withRoom(reason Reason, conditions map[string]bool) map[string]bool {
+	if reason != Room {
+		conditions["room"] = false
+	}
+	return conditions
 }
 
 // problemText is application/problem+json (RFC 9457). Each reason is a problem type: its type and title are the same in
@@ -155,11 +163,13 @@ const problemText = `{"type":"urn:problem-type:sluice:$reason","title":"$title",
 	`<!-- if cause -->,"cause":"$cause"<!-- end -->` +
 	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
 	`<!-- if waits -->,"retry_after":$retry_after<!-- end --><!-- if order -->,"order":"$order"<!-- end -->` +
-	`<!-- if sku -->,"sku":"$sku"<!-- end -->,"request_id":"$request_id"}` + "\n"
+	`<!-- if sku -->,"sku":"$sku"<!-- end --><!-- if room -->,"room":"$room"<!-- end -->` +
+	`,"request_id":"$request_id"}` + "\n"
 
 var problemTerms = vocabulary{
-	[]string{"title", "detail", "cause", "reason", "status", "code", "retry_after", "order", "sku", "request_id"},
-	[]string{"cause", "status", "code", "waits", "order", "sku"},
+	[]string{"title", "detail", "cause", "reason", "status", "code", "retry_after", "order", "sku", "room",
+		"request_id"},
+	[]string{"cause", "status", "code", "waits", "order", "sku", "room"},
 }
 
 func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order message) rendered {
@@ -175,11 +185,11 @@ func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order messa
 		"title": table[reason].en, "detail": detail, "reason": reason.String(),
 		"status": strconv.Itoa(a.Status), "code": strconv.Itoa(a.Code),
 	}
-	b := n.problem.body(escape(texts, Problem), map[string]bool{
+	b := n.problem.body(escape(texts, Problem), withRoom(reason, map[string]bool{
 		"status": reason != Malformed, // the broken rule decides its status
 		"code":   a.Code != 0,
 		"waits":  a.RetryAfter > 0 || reason == NotStarted,
-	})
+	}))
 	return rendered{status: a.Status, lines: n.lines(reason, a.Status, contentType, l), body: b}
 }
 

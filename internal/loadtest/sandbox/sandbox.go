@@ -112,6 +112,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
+	leave(len(c.Rooms) > 0, "waiting rooms")
 	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
 	if err := loadTestable(c); err != nil {
 		return nil, err
@@ -141,7 +142,10 @@ func (s *sandbox) isolate(c *config.Config) {
 	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
 	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
 	c.Upstream.Targets = []string{"http://" + s.Shop}
-	c.Sales = nil
+	c.Sales, c.Rooms = nil, nil
+	for i := range c.Routes {
+		c.Routes[i].Room = ""
+	}
 	c.Fleet.Name = "loadtest-" + s.ID
 	c.Admin.Listen, c.Ops.Listen = "", ""
 	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0

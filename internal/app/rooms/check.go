@@ -1,0 +1,84 @@
+package rooms
+
+import (
+	"fmt"
+	"slices"
+
+	"sluice/config"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+)
+
+// Check is the rule that rooms, their sales, routes, keys and stock fit each other.
+func Check(c *config.Config) (errs []error) {
+	fail := func(key, format string, args ...any) { errs = append(errs, c.Errorf(key, format, args...)) }
+	for i := range c.Routes {
+		t, at := &c.Routes[i], fmt.Sprintf("route[%d].room", i+1)
+		switch {
+		case t.Room == "":
+		case !slices.ContainsFunc(c.Rooms, func(m config.Room) bool { return m.Name == t.Room }):
+			fail(at, "%q is no [[room]]; write the name of one", t.Room)
+		case t.User == "" || t.Gate == "pass":
+			fail(at, "is of a user; write user, and another gate than \"pass\"")
+		}
+	}
+	if len(c.Rooms) == 0 {
+		return errs
+	}
+	if len(c.Auth.RoomKeyList()) == 0 {
+		fail("auth.room_key_file", "is missing: tickets and passes are signed with a key that all instances share; write "+
+			"where it is")
+	}
+	if c.Stock.Source != "redis" {
+		fail("room[1]", "instances share a room through Redis, but stock.source is %q; write \"redis\", or drop the room",
+			c.Stock.Source)
+	}
+	for i := range c.Rooms {
+		checkRoom(c, &c.Rooms[i], fmt.Sprintf("room[%d]", i+1), fail)
+	}
+	return errs
+}
+
+func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
+	uses := func(t config.Route) bool { return t.Room == m.Name }
+	if !slices.ContainsFunc(c.Routes, uses) {
+		fail(at+".name", "no route has room = %q, so no order needs its pass; write it into a [[route]], or drop the room",
+			m.Name)
+	}
+	if m.Sale == "" {
+		if m.Order == "draw" {
+			fail(at+".order", "\"draw\" is among those who came before a start; write sale, or order = \"fifo\"")
+		}
+		if m.PerSecond == 0 {
+			fail(at+".per_second", "is 0, and without a sale nothing else bounds how many are called; write a number, or sale")
+		}
+		return
+	}
+	if !slices.ContainsFunc(c.Sales, func(s config.Sale) bool { return s.Name == m.Sale }) {
+		fail(at+".sale", "%q is no [[sale]]; write the name of one", m.Sale)
+	}
+	if c.Stock.Script.Used() ||
+		slices.ContainsFunc(c.Routes, func(t config.Route) bool { return uses(t) && t.Gate != "reserve" }) {
+		fail(at+".sale", "the room follows the units of stock ledgers; write gate = \"reserve\" on its routes and no "+
+			"stock.script, or drop sale")
+	}
+}
+
+// Explained are the rooms of c for an explanation, which asks no Redis: an order needs a pass, and each one is wrong.
+func Explained(c *config.Config) map[string]proxy.Room {
+	all := map[string]proxy.Room{}
+	for i := range c.Rooms {
+		all[c.Rooms[i].Name] = explained{}
+	}
+	return all
+}
+
+type explained struct{}
+
+func (explained) Admits(int64, []byte, []byte, []byte) bool { return false }
+
+func (explained) Used([]byte) {}
+
+func (explained) Answer(*proxy.RoomQuestion) proxy.RoomAnswer {
+	return proxy.RoomAnswer{Rejection: reject.NoRoute}
+}

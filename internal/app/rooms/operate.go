@@ -1,0 +1,108 @@
+package rooms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"sluice/admin"
+	"sluice/room"
+	"sluice/room/roomgate"
+	"sluice/room/roomstore"
+)
+
+// maxMessage is the longest message for those who wait, in bytes.
+const maxMessage = 500
+
+// Admin are the rooms as the control API wants them; nil = there are none.
+func (r *Rooms) Admin() admin.Rooms {
+	if r == nil {
+		return nil
+	}
+	return operated{r}
+}
+
+// operated implements admin.Rooms.
+type operated struct{ *Rooms }
+
+func (o operated) All() (all []admin.Room) {
+	for _, one := range o.all {
+		s, word, parked, age := one.Status()
+		rules := one.Rules()
+		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
+			Waiting: s.Waiting(), Called: s.Called, Claimed: s.Claimed, Inside: s.Inside, Used: s.Used, Expired: s.Expired,
+			Free: -1, Held: s.Held, Rate: s.Rate, Parked: parked, Age: age, Message: s.Message}
+		if s.Known {
+			shown.Free = s.Free
+		}
+		if word == "" {
+			shown.State = "open"
+		}
+		if rules.Draw {
+			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, rules.BeaconRound
+			shown.DrawnBy = s.Lottery.DrawnBy
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+func (o operated) Change(ctx context.Context, name string, c admin.RoomChange) error {
+	for _, one := range o.all {
+		if one.Rules().Name == name {
+			return change(ctx, one, &c)
+		}
+	}
+	return fmt.Errorf("waiting room %q: %w", name, admin.ErrNoSale)
+}
+
+func change(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error {
+	switch {
+	case c.State != nil:
+		words := map[string]string{"open": "", "hold": room.WordHold, "drain": room.WordDrain, "off": room.WordOff}
+		word, ok := words[*c.State]
+		if !ok {
+			return fmt.Errorf(`%w: a state is "open", "hold", "drain" or "off", not %.20q`, admin.ErrInvalid, *c.State)
+		}
+		return one.Store().Set(ctx, roomstore.Word, word)
+	case c.Rate != nil:
+		if !(*c.Rate >= 0 && *c.Rate <= 1_000_000) {
+			return fmt.Errorf("%w: a rate is 0, for that of the configuration, to 1000000 people a second", admin.ErrInvalid)
+		}
+		text := ""
+		if *c.Rate > 0 {
+			text = strconv.FormatFloat(*c.Rate, 'g', -1, 64)
+		}
+		return one.Store().Set(ctx, roomstore.Rate, text)
+	case c.Message != nil:
+		if len(*c.Message) > maxMessage || !utf8.ValidString(*c.Message) {
+			return fmt.Errorf("%w: a message has at most %d bytes of UTF-8", admin.ErrInvalid, maxMessage)
+		}
+		return one.Store().Set(ctx, roomstore.Message, *c.Message)
+	}
+	return draw(ctx, one, *c.Beacon, c.Round)
+}
+
+// draw makes the draw. A beacon is of the round that was named before the start.
+func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) error {
+	rules := one.Rules()
+	switch {
+	case !rules.Draw:
+		return fmt.Errorf("%w: room %q calls people in the order in which they came", admin.ErrConflict, rules.Name)
+	case beacon == "":
+	case round != rules.BeaconRound:
+		return fmt.Errorf("%w: the draw waits for round %d, which was published, not for %d", admin.ErrConflict,
+			rules.BeaconRound, round)
+	default:
+		if _, err := room.ParseBeacon(beacon); err != nil {
+			return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
+		}
+	}
+	err := one.Store().Draw(ctx, beacon)
+	if errors.Is(err, roomstore.ErrDrawn) || errors.Is(err, roomstore.ErrTooEarly) {
+		return fmt.Errorf("%w: %w", admin.ErrConflict, err)
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// atRoom is a proxy before one route with a room.
+func atRoom(t *testing.T, change func(*Options)) (*Proxy, *closedRoom) {
+	t.Helper()
+	o, room := checkedOptions(), &closedRoom{}
+	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": room}
+	if change != nil {
+		change(&o)
+	}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, room
+}
+
+func TestRoom_AddressesAreAnsweredWithWhoAsks(t *testing.T) {
+	p, _ := atRoom(t, nil)
+	for _, c := range []struct{ request, header, want string }{
+		{"GET /.sluice/room/rush", "", "200  post=false user= ticket= pass= page=false"},
+		{"GET /.sluice/room/rush", "If-None-Match: W/\"1\"\r\n", "304 "},
+		{"POST /.sluice/room/rush/join", "Cookie: uid=7\r\n", "200 join post=true user=7 ticket= pass= page=false"},
+		{"GET /.sluice/room/rush/me", "Cookie: uid=7; sluice_room=abc; sluice_pass_rush=x\r\n",
+			"200 me post=false user=7 ticket=abc pass=x page=false"},
+		{"GET /.sluice/room/rush/me", "Cookie: uid=7; sluice_room=abc\r\nSluice-Ticket: def\r\nAccept: text/html\r\n",
+			"200 me post=false user=7 ticket=def pass= page=true"},
+		{"GET /.sluice/room/rush/me", "", "400 "},
+		{"GET /.sluice/room/rush/gone", "Cookie: uid=7\r\n", "404 "},
+	} {
+		resp, text := handleOneWith(t, p, c.request+" HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n"+c.header+"\r\n")
+		if got := resp.Status[:3] + " " + text; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s %q: %s, want %s", c.request, c.header, got, c.want)
+		}
+	}
+}
+
+func TestRoom_WhatIsOfOneClientIsNotShared(t *testing.T) {
+	p, _ := atRoom(t, nil)
+	resp, _ := handleOneWith(t, p, "GET /.sluice/room/rush/me HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n\r\n")
+	if got := resp.Header.Get("Cache-Control"); got != "private, no-store" {
+		t.Errorf("Cache-Control %q", got)
+	}
+	resp, _ = handleOneWith(t, p, "GET /.sluice/room/rush HTTP/1.1\r\nHost: shop\r\n\r\n")
+	if got := resp.Header.Get("Cache-Control"); got != "public, max-age=1" {
+		t.Errorf("Cache-Control %q", got)
+	}
+}
+
+func TestRoom_OrderNeedsAPassUnlessTheClientBypassesLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw    string
+		change func(*Options)
+		want   string
+	}{
+		"none":           {order, nil, "room"},
+		"wrong":          {orderWith("Cookie", "Sluice-Pass: bad\r\nCookie"), nil, "room"},
+		"in a header":    {orderWith("Cookie", "Sluice-Pass: good\r\nCookie"), nil, ""},
+		"in a cookie":    {orderWith("uid=", "sluice_pass_rush=good; uid="), nil, ""},
+		"another room's": {orderWith("uid=", "sluice_pass_other=good; uid="), nil, "room"},
+		"bypass": {order, func(o *Options) {
+			o.Bypass = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		}, ""},
+	} {
+		p, _ := atRoom(t, c.change)
+		resp, _ := handleOneWith(t, p, c.raw)
+		if got := resp.Header.Get("X-Sluice-Reason"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestRoom_RejectionSaysWhereTheRoomIs(t *testing.T) {
+	p, _ := atRoom(t, func(o *Options) {
+		o.Responses.Answers = map[reject.Class]reject.Answer{reject.RoomClass: {Status: 403}}
+	})
+	resp, text := handleOneWith(t, p, order)
+	if resp.StatusCode != 403 || !strings.Contains(text, `"room":"/.sluice/room/rush"`) {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+	_, text = handleOneWith(t, p, orderWith("Cookie",
+		"Accept: text/html\r\nAccept-Language: en\r\nReferer: http://shop/item?id=1\r\nCookie"))
+	want := `<form method="post" action="/.sluice/room/rush/join?back=/item?id=1"><button>Join the waiting room</button>`
+	if !strings.Contains(text, want) {
+		t.Errorf("the page lacks %s:\n%s", want, text)
+	}
+}
+
+func TestCompileRooms_UserMustBeKnownWithoutARoute(t *testing.T) {
+	of := func(user string, gate route.Gate) Route {
+		return Route{Name: "a", Match: "/a/{uid}", Gate: gate, User: user, Room: "rush"}
+	}
+	other := of("$http_user", route.Limit)
+	other.Name, other.Match = "b", "/b"
+	for name, c := range map[string]struct {
+		routes []Route
+		want   string
+	}{
+		"good":        {[]Route{of("$cookie_uid", route.Limit)}, ""},
+		"in the path": {[]Route{of("$path_uid", route.Limit)}, "is not known where a ticket is given out"},
+		"none":        {[]Route{of("", route.Limit)}, "is of a user"},
+		"pass":        {[]Route{of("$cookie_uid", route.Pass)}, "is of a user"},
+		"two of them": {[]Route{of("$cookie_uid", route.Limit), other}, "write the same"},
+	} {
+		err := CompileRooms(c.routes)
+		var at *RouteError
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &at) || at.Key != "room" ||
+			!strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

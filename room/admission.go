@@ -1,0 +1,74 @@
+package room
+
+import "math"
+
+// Move is by how much a room moves on.
+type Move struct {
+	Calls     int64 // people who are called
+	Serving   int64 // the new one
+	Threshold int64 // likewise
+}
+
+// Move computes how many people are to be called now, at most most of them: as many as are expected to place an order
+// for the free units, times the overshoot, less those who have a pass or were called and may still come. It never
+// depends on how many places are not claimed: what counts is claims.
+func (r *Rules) Move(s *State, most int64) Move {
+	m := Move{Serving: s.Serving, Threshold: s.Threshold}
+	if !s.moves() {
+		return m
+	}
+	m.Calls = min(most, s.Waiting())
+	if s.Stocked {
+		m.Calls = min(m.Calls, r.wanted(s))
+	}
+	if m.Calls <= 0 {
+		m.Calls = 0
+		return m
+	}
+	r.advance(s, &m)
+	return m
+}
+
+// wanted is how many people the free units want.
+func (r *Rules) wanted(s *State) int64 {
+	if !s.Known || s.Free <= 0 {
+		return 0
+	}
+	came := s.shareThatComes(r)
+	before := s.stepAt(s.At - r.ClaimWithin.Milliseconds())
+	pending := max(s.Called-before.Called-(s.Claimed-before.Claimed), 0)
+	want := math.Ceil(float64(s.Free)*r.Overshoot/s.shareThatOrders()) - float64(s.Inside) - float64(pending)*came
+	return int64(math.Ceil(min(want/came, 1<<40)))
+}
+
+// shareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
+func (s *State) shareThatOrders() float64 {
+	return max(float64(s.Used+1)/float64(s.Used+s.Expired+1), leastUsed)
+}
+
+// shareThatComes is the share of those called who claimed a pass: 1 at first, and never below leastUsed.
+func (s *State) shareThatComes(r *Rules) float64 {
+	called := s.stepAt(s.At - r.ClaimWithin.Milliseconds()).Called
+	return min(max(float64(s.Claimed+1)/float64(called+1), leastUsed), 1)
+}
+
+// advance moves the threshold to its end, and then the number.
+func (r *Rules) advance(s *State, m *Move) {
+	calls := m.Calls
+	if r.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
+		left := s.undrawn(0)
+		if calls >= left {
+			m.Threshold = ScoreEnd
+			calls -= left
+		} else {
+			step := int64(float64(calls) / float64(s.Early) * float64(ScoreEnd))
+			m.Threshold = min(s.Threshold+max(step, 1), ScoreEnd)
+			calls = 0
+		}
+	}
+	if from := max(s.Serving, s.Early); r.Draw && s.Lottery.Drawn() && calls > 0 {
+		m.Serving = min(from+calls, s.Issued)
+	} else if calls > 0 {
+		m.Serving = min(s.Serving+calls, s.Issued)
+	}
+}

@@ -1,0 +1,95 @@
+package room
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+const (
+	// ScoreEnd is above every score. A score has 52 bits, so that JavaScript, JSON and Lua have it exactly.
+	ScoreEnd = int64(1) << 52
+
+	// SeedSize is the length of a seed in bytes.
+	SeedSize = 32
+
+	maxUser   = 256 // bytes of a user for which a score takes no memory
+	minBeacon = 32  // bytes
+	maxBeacon = 256
+)
+
+// Final is what decides a draw.
+type Final [sha256.Size]byte
+
+// NewFinal is HMAC-SHA256 of the beacon by the seed. Without a beacon the seed alone decides.
+func NewFinal(seed, beacon []byte) (f Final) {
+	h := hmac.New(sha256.New, seed)
+	h.Write(beacon)
+	h.Sum(f[:0])
+	return f
+}
+
+// Score is the user's place in the draw: the first 52 bits of SHA-256(final, user). The lowest is called first.
+func (f *Final) Score(user []byte) int64 {
+	var room [sha256.Size + maxUser]byte
+	text := append(append(room[:0], f[:]...), user...)
+	sum := sha256.Sum256(text)
+	return int64(binary.BigEndian.Uint64(sum[:8]) >> 12)
+}
+
+// Commit is what is published of a seed before the start: its SHA-256 in hexadecimal digits.
+func Commit(seed []byte) string {
+	sum := sha256.Sum256(seed)
+	return hex.EncodeToString(sum[:])
+}
+
+// Lottery is what is published of a draw. With it, and the user's name, a score can be computed again.
+type Lottery struct {
+	Commit      string `json:"commit"`                 // SHA-256 of the seed, before the start
+	BeaconRound int64  `json:"beacon_round,omitempty"` // named before the start; 0 = there is none
+	Beacon      string `json:"beacon,omitempty"`       // in hexadecimal digits, as an operator entered it
+	Seed        string `json:"seed,omitempty"`         // in hexadecimal digits; from the draw on
+	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon", or "shop": the commitment alone stands
+}
+
+// Who draws.
+const (
+	ByBeacon = "beacon"
+	ByShop   = "shop"
+)
+
+// Drawn reports that the draw has been made.
+func (l *Lottery) Drawn() bool { return l.Seed != "" }
+
+// Final computes what decides the draw, and checks that the seed is the one that was committed to.
+func (l *Lottery) Final() (f Final, err error) {
+	seed, err := hex.DecodeString(l.Seed)
+	if err != nil || len(seed) != SeedSize {
+		return f, fmt.Errorf("seed %.70q: it has not %d bytes in hexadecimal digits", l.Seed, SeedSize)
+	}
+	if got := Commit(seed); got != l.Commit {
+		return f, fmt.Errorf("the seed's SHA-256 is %s, but %s was committed to", got, l.Commit)
+	}
+	beacon, err := ParseBeacon(l.Beacon)
+	switch {
+	case l.DrawnBy == ByBeacon && err != nil:
+		return f, err
+	case l.DrawnBy == ByBeacon:
+		return NewFinal(seed, beacon), nil
+	case l.DrawnBy != ByShop || l.Beacon != "":
+		return f, errors.New("it is not said who has drawn")
+	}
+	return NewFinal(seed, nil), nil
+}
+
+// ParseBeacon reads a beacon: 32 to 256 bytes in hexadecimal digits.
+func ParseBeacon(text string) ([]byte, error) {
+	beacon, err := hex.DecodeString(text)
+	if err != nil || len(beacon) < minBeacon || len(beacon) > maxBeacon {
+		return nil, fmt.Errorf("beacon %.70q: it has not %d to %d bytes in hexadecimal digits", text, minBeacon, maxBeacon)
+	}
+	return beacon, nil
+}

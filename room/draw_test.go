@@ -1,0 +1,113 @@
+package room
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func seedOf(r *rand.Rand) []byte {
+	seed := make([]byte, SeedSize)
+	for i := range seed {
+		seed[i] = byte(r.Uint32())
+	}
+	return seed
+}
+
+// The chance of being called must not depend on when a user joined, however users are named. With 10 groups there are 9
+// degrees of freedom: chi-square above 21.67 would have a probability below 0.01.
+func TestDraw_EarlyAndLateHaveTheSameChance(t *testing.T) {
+	const users, called, draws, groups = 1000, 100, 200, 10
+	random := rand.New(rand.NewPCG(1, 2))
+	var won [groups]float64
+	total := 0.0
+	for range draws {
+		final := NewFinal(seedOf(random), seedOf(random))
+		s := State{Early: users, Issued: users, Serving: users, Phase: Open, Lottery: Lottery{Seed: "drawn"}}
+		rules := Rules{Draw: true, Overshoot: 1}
+		s.Threshold = rules.Move(&s, called).Threshold
+		for i := range users { // in the order in which they joined
+			if final.Score([]byte(fmt.Sprintf("u%d", i))) < s.Threshold {
+				won[i*groups/users]++
+				total++
+			}
+		}
+	}
+	if share := total / draws; share < 95 || share > 105 {
+		t.Errorf("%v of %d were called on average, want about %d", share, users, called)
+	}
+	chi, want := 0.0, total/groups
+	for _, n := range won {
+		chi += (n - want) * (n - want) / want
+	}
+	if chi > 21.67 {
+		t.Errorf("chi-square %.1f of %v", chi, won)
+	}
+}
+
+func lottery(seed, beacon string) Lottery {
+	l := Lottery{Commit: Commit([]byte(seed)), Seed: hex.EncodeToString([]byte(seed)), DrawnBy: ByShop}
+	if beacon != "" {
+		l.DrawnBy, l.Beacon, l.BeaconRound = ByBeacon, hex.EncodeToString([]byte(beacon)), 5
+	}
+	return l
+}
+
+func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
+	seed, beacon := strings.Repeat("s", SeedSize), strings.Repeat("b", 48)
+	rules := Rules{Name: "r", Draw: true, ClaimWithin: time.Minute}
+	s := State{Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
+		Steps: []Step{{At: 1000, Threshold: ScoreEnd / 4}, {At: 2000, Threshold: ScoreEnd / 2}}, Threshold: ScoreEnd / 2,
+		At: 3000}
+	rec, final := rules.Record(&s), NewFinal([]byte(seed), []byte(beacon))
+	times := map[int64]int{}
+	for i := range 100 {
+		user := fmt.Sprintf("u%d", i)
+		v, err := rec.Verify(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := rules.Position(&s, &final, Place{Number: 1, Joined: 1, Flags: Early}, []byte(user))
+		if v.Score != got.Score || v.CalledAt != got.CalledAt || (v.CalledAt == 0) != (v.Score >= ScoreEnd/2) {
+			t.Errorf("%s: verified %+v, the gate says %+v", user, v, got)
+		}
+		times[v.CalledAt]++
+	}
+	if len(times) != 3 {
+		t.Errorf("called at %v", times)
+	}
+}
+
+func TestVerify_FindsWhatWasChanged(t *testing.T) {
+	seed, beacon := strings.Repeat("s", SeedSize), strings.Repeat("b", 48)
+	for name, change := range map[string]func(*Record){
+		"SHA-256":    func(r *Record) { r.Draw.Seed = hex.EncodeToString([]byte(strings.Repeat("x", SeedSize))) },
+		"bytes in":   func(r *Record) { r.Draw.Beacon = "00" },
+		"who has":    func(r *Record) { r.Draw.DrawnBy = ByShop },
+		"may only":   func(r *Record) { r.Steps[1].Threshold = 1 },
+		"no draw":    func(r *Record) { r.Order = FIFO },
+		"not been":   func(r *Record) { r.Draw.Seed = "" },
+		"SHA-256 is": func(r *Record) { r.Draw.Commit = Commit([]byte("other")) },
+	} {
+		rec := Record{Order: Draw, Early: 5, Draw: lottery(seed, beacon),
+			Steps: []Step{{At: 1, Threshold: 5}, {At: 2, Threshold: 6}}}
+		if _, err := rec.Verify("u"); err != nil {
+			t.Fatal(err)
+		}
+		change(&rec)
+		if _, err := rec.Verify("u"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestScore_AllocatesNothing(t *testing.T) {
+	final := NewFinal([]byte("seed"), nil)
+	user := []byte(strings.Repeat("u", maxUser))
+	if n := testing.AllocsPerRun(100, func() { _ = final.Score(user) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,71 @@
+package room
+
+import "time"
+
+// Words of operators. No word means that the room goes by itself.
+const (
+	WordHold  = "hold"
+	WordDrain = "drain"
+	WordOff   = "off"
+)
+
+// Sale is what the schedule says of the room's sale. The zero value is that of a room without a sale.
+type Sale struct {
+	Starts int64 // Unix ms; 0 = it is always on
+	Ends   int64 // Unix ms; 0 = never
+	Paused bool  // by an operator
+	Ended  bool  // likewise, or by the time
+}
+
+// PhaseAt tells what the room does, by its state, an operator's word and the sale.
+func (r *Rules) PhaseAt(s *State, word string, sale Sale) Phase {
+	stocked := s.Stocked && s.Known
+	switch {
+	case word == WordOff:
+		return Off
+	case sale.Ended || sale.Ends != 0 && s.At >= sale.Ends:
+		return Over
+	case sale.Starts != 0 && s.At < sale.Starts-r.Opens.Milliseconds():
+		return Closed
+	case s.At < sale.Starts:
+		return PreQueue
+	case r.Draw && !s.Lottery.Drawn():
+		return Drawing
+	case stocked && s.Free <= 0 && s.Held <= 0:
+		return Over
+	case word == WordHold || sale.Paused:
+		return Hold
+	case stocked && s.Free <= 0:
+		return LastChance
+	case word == WordDrain:
+		return Drain
+	}
+	return Open
+}
+
+// Admits reports whether people may join in this phase.
+func (p Phase) Admits() bool {
+	switch p {
+	case PreQueue, Drawing, Open, LastChance, Hold:
+		return true
+	}
+	return false
+}
+
+// Passes reports whether a person who is called may claim a pass in this phase.
+func (p Phase) Passes() bool {
+	switch p {
+	case Open, LastChance, Hold, Drain:
+		return true
+	}
+	return false
+}
+
+// Ceiling is the longest pause between two polls. It is a quarter while all units are reserved, so that the end is heard
+// soon.
+func (r *Rules) Ceiling(s *State) time.Duration {
+	if s.Stocked && s.Known && s.Phase == LastChance {
+		return max(r.PollFloor, r.PollCeiling/4)
+	}
+	return r.PollCeiling
+}

@@ -1,0 +1,368 @@
+package roomgate
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"sluice/internal/octets"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/room"
+)
+
+const (
+	typeJSON = "application/json"
+	maxWait  = 30 * time.Second // for news
+	goneTick = 5 * time.Second  // so often it is looked whether a client that waits for news is still there
+)
+
+func hexadecimal(n uint64) string { return strconv.FormatUint(n, 36) }
+
+// Answer implements proxy.Room.
+func (r *Room) Answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
+	action := string(q.Action)
+	switch {
+	case action == "" && !q.Post:
+		return r.answerDocument(q)
+	case action == "draw" && !q.Post:
+		return r.answerDraw()
+	case action == "me" && !q.Post:
+		return r.answerMe(q)
+	case action == "join" && q.Post:
+		return r.answerJoin(q)
+	case action == "pass" && q.Post:
+		return r.answerPass(q)
+	}
+	return proxy.RoomAnswer{Rejection: reject.NoRoute}
+}
+
+// answerDocument answers with the public document.
+func (r *Room) answerDocument(q *proxy.RoomQuestion) proxy.RoomAnswer {
+	v := r.view.Load()
+	if waitOf(q.Prefer) > 0 {
+		r.park(q, &waiter{phase: v.state.Phase, number: -1, score: -1})
+		v = r.view.Load()
+	}
+	r.polls.Add(1)
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
+}
+
+// recordCache is the record as it was written last. It may be large.
+type recordCache struct {
+	mu    sync.Mutex
+	state *room.State
+	at    time.Time
+	text  []byte
+	tag   string
+}
+
+// answerDraw answers with the record of the draw, which is written once a second at most.
+func (r *Room) answerDraw() proxy.RoomAnswer {
+	c, s := &r.record, r.view.Load().state
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != s && time.Since(c.at) > time.Second {
+		record := r.o.Rules.Record(s)
+		c.state, c.at, c.text = s, time.Now(), room.AppendJSON(nil, &record)
+		c.tag = `"` + hexadecimal(uint64(s.Moves)) + "-" + hexadecimal(uint64(len(c.text))) + "-" + s.Lottery.DrawnBy + `"`
+	}
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
+}
+
+// me is what a client reads of its own place.
+type me struct {
+	Room       string     `json:"room"`
+	ServerTime int64      `json:"server_time_ms"`
+	Phase      room.Phase `json:"phase"`
+	State      string     `json:"state"` // "none" "waiting" "called" "missed" "invalid" "passed"
+	Number     int64      `json:"number,omitempty"`
+	Score      *int64     `json:"score,omitempty"`
+	Ahead      *int64     `json:"ahead,omitempty"`
+	ETA        *int64     `json:"eta_ms,omitempty"`
+	Chance     string     `json:"chance,omitempty"` // "none": it is not worth waiting
+	ClaimUntil int64      `json:"claim_until_ms,omitempty"`
+	PassUntil  int64      `json:"pass_until_ms,omitempty"`
+	StartsAt   int64      `json:"starts_at_ms,omitempty"`
+	Returns    int64      `json:"returns_until_ms,omitempty"`
+	Poll       int64      `json:"poll_ms"`
+	Stale      int64      `json:"stale_ms,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	Signed     string     `json:"ticket,omitempty"` // of an answer to join
+	Pass       string     `json:"pass,omitempty"`   // of an answer to pass
+}
+
+// Values of me.State beside those of room.Position.
+const (
+	hasNone   = "none"
+	hasPassed = "passed"
+)
+
+// at is the state, as if it was read at a time of the shared clock.
+func (v *view) at(unixMS int64) *room.State {
+	s := *v.state
+	s.At = max(unixMS, s.At)
+	return &s
+}
+
+// look reads the ticket of q, and tells where it stands.
+func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.Position, has bool) {
+	place, err := r.secret.Load().tickets.Read(q.Signed, r.name, q.User)
+	if err != nil {
+		return place, pos, false
+	}
+	return place, r.o.Rules.Position(v.at(q.Time), v.final, place, q.User), true
+}
+
+// describe is what q's client reads of itself.
+func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
+	s := v.state
+	m := me{Room: r.o.Rules.Name, ServerTime: q.Time, Phase: s.Phase, State: hasNone, Message: s.Message,
+		Poll: r.o.Rules.Ceiling(s).Milliseconds()}
+	if age := q.Time - s.At; age >= staleAfter.Milliseconds() {
+		m.Stale = age
+	}
+	if s.Phase == room.PreQueue || s.Phase == room.Closed {
+		m.StartsAt = v.sale.Starts
+	}
+	if s.Phase == room.LastChance {
+		m.Returns = s.Returns
+	}
+	place, pos, has := r.look(q, v)
+	if !has {
+		return m
+	}
+	if m.State = pos.State; pos.State == room.IsInvalid {
+		return m
+	}
+	m.Number, m.Chance, m.ClaimUntil = place.Number, pos.Chance, pos.Until
+	for _, f := range []struct {
+		to    **int64
+		value int64
+	}{{&m.Score, pos.Score}, {&m.Ahead, pos.Ahead}, {&m.ETA, pos.ETA}} {
+		if f.value >= 0 {
+			*f.to = &f.value
+		}
+	}
+	m.Poll = min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)).Milliseconds()
+	if pos.State == room.IsCalled {
+		m.Poll = r.o.Rules.PollFloor.Milliseconds()
+	}
+	if r.secret.Load().passes.Valid(q.Pass, r.name, q.User, q.Time) {
+		m.State = hasPassed
+	}
+	return m
+}
+
+// answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
+func (r *Room) answerMe(q *proxy.RoomQuestion) proxy.RoomAnswer {
+	v := r.view.Load()
+	if waitOf(q.Prefer) > 0 && !q.Page {
+		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
+		if place, pos, has := r.look(q, v); has && pos.State == room.IsWaiting {
+			if w.score = pos.Score; w.score < 0 && !(r.o.Rules.Draw && place.Flags&room.Early != 0) {
+				w.number = place.Number
+			}
+			r.park(q, w)
+		} else if !has {
+			r.park(q, w)
+		}
+		v = r.view.Load()
+		q.Time = max(q.Time, r.o.Now())
+	}
+	r.polls.Add(1)
+	m := r.describe(q, v)
+	return r.answer(q, http.StatusOK, &m)
+}
+
+// park waits for news for w.
+func (r *Room) park(q *proxy.RoomQuestion, w *waiter) {
+	q.Client.StepAside()
+	if !r.add(w, r.view.Load) {
+		return
+	}
+	defer r.remove(w)
+	end, look := time.NewTimer(waitOf(q.Prefer)), time.NewTicker(goneTick)
+	defer end.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-w.news:
+			return
+		case <-end.C:
+			return
+		case <-look.C:
+			if q.Client.Gone() {
+				return
+			}
+		}
+	}
+}
+
+// answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
+func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
+	v := r.view.Load()
+	if no := notJoined(v, q.Time); no.Rejection != reject.Admitted {
+		return no
+	}
+	place, pos, has := r.look(q, v)
+	switch {
+	case v.state.Phase == room.Off, has && (pos.State == room.IsWaiting || pos.State == room.IsCalled):
+		m := r.describe(q, v)
+		return r.answer(q, http.StatusOK, &m)
+	case has && pos.State == room.IsMissed:
+		place, has = r.comeAgain(q, v, place)
+	default:
+		has = false
+	}
+	if !has {
+		q.Client.StepAside()
+		n, err := r.joins.do(struct{}{})
+		if err != nil {
+			r.failed.Add(1)
+			return proxy.RoomAnswer{Rejection: reject.Overloaded}
+		}
+		place = room.Place{Number: n.number, Joined: n.at / 1000}
+		if n.early {
+			place.Flags = room.Early
+		}
+	}
+	r.joined.Add(1)
+	q.Signed = r.secret.Load().tickets.Append(nil, r.name, q.User, place)
+	m := r.describe(q, r.view.Load())
+	m.Signed = string(q.Signed)
+	a := r.answer(q, http.StatusOK, &m)
+	ticket, _ := proxy.RoomCookies(r.o.Rules.Name)
+	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, q.Secure)
+	return a
+}
+
+// notJoined is why no client may join now.
+func notJoined(v *view, unixMS int64) proxy.RoomAnswer {
+	switch p := v.state.Phase; {
+	case p.Admits(), p == room.Off:
+		return proxy.RoomAnswer{}
+	case p == room.Closed:
+		return proxy.RoomAnswer{Rejection: reject.NotStarted,
+			Wait: time.Duration(max(v.sale.Starts-unixMS, 0)) * time.Millisecond}
+	case p == room.Over && v.state.Stocked && !v.sale.Ended && unixMS < v.sale.Ends:
+		return proxy.RoomAnswer{Rejection: reject.SoldOut}
+	case p == room.Over:
+		return proxy.RoomAnswer{Rejection: reject.Ended}
+	}
+	return proxy.RoomAnswer{Rejection: reject.Paused}
+}
+
+// comeAgain is a place at the end of those called, once for each user. Without one the user joins as others do.
+func (r *Room) comeAgain(q *proxy.RoomQuestion, v *view, missed room.Place) (place room.Place, ok bool) {
+	if missed.Flags&room.Again != 0 {
+		return place, false
+	}
+	place, ok = r.o.Rules.Next(v.state, q.Time/1000)
+	if !ok {
+		return place, false
+	}
+	q.Client.StepAside()
+	ctx, cancel := r.timeout()
+	defer cancel()
+	first, err := r.o.Store.Again(ctx, string(q.User))
+	return place, first && err == nil
+}
+
+// answerPass gives a pass to a client that is called. One that has a pass gets the same.
+func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
+	v := r.view.Load()
+	_, pos, has := r.look(q, v)
+	secret := r.secret.Load()
+	passed := secret.passes.Valid(q.Pass, r.name, q.User, q.Time)
+	if v.state.Phase == room.Off || passed {
+		m := r.describe(q, v)
+		if passed {
+			m.Pass, m.State = string(q.Pass), hasPassed
+		}
+		return r.answer(q, http.StatusOK, &m)
+	}
+	if !has || pos.State != room.IsCalled || !v.state.Phase.Passes() {
+		m := r.describe(q, v)
+		return r.answer(q, http.StatusConflict, &m)
+	}
+	q.Client.StepAside()
+	until, err := r.claims.do(string(q.User))
+	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
+		r.failed.Add(1)
+		until = secret.passes.Expires(q.Time)
+	}
+	r.passed.Add(1)
+	// A pass is made for the slot whose end Redis has: however often it is claimed it is the same.
+	made := min(until-2*r.o.Rules.Pass.Milliseconds(), q.Time)
+	q.Pass = secret.passes.Append(nil, r.name, q.User, made)
+	m := r.describe(q, v)
+	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
+	a := r.answer(q, http.StatusOK, &m)
+	_, pass := proxy.RoomCookies(r.o.Rules.Name)
+	a.Cookie = cookie(pass, m.Pass, "/", q.Secure)
+	return a
+}
+
+// cookie is the value of Set-Cookie.
+func cookie(name, value, path string, secure bool) string {
+	text := name + "=" + value + "; Path=" + path + "; HttpOnly; SameSite=Lax"
+	if secure {
+		text += "; Secure"
+	}
+	return text
+}
+
+// answer is m as JSON, or for a browser the page; behind a POST the page is another request.
+func (r *Room) answer(q *proxy.RoomQuestion, status int, m *me) proxy.RoomAnswer {
+	if !q.Page {
+		return proxy.RoomAnswer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
+	}
+	back := backPath(backOf(q.Query))
+	if q.Post {
+		return proxy.RoomAnswer{Status: http.StatusSeeOther, Type: typeHTML,
+			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + back}
+	}
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
+}
+
+// waitOf reads Prefer: wait=20 (RFC 7240, section 4.3); 0 = it is not said.
+func waitOf(prefer []byte) time.Duration {
+	for len(prefer) > 0 {
+		var item []byte
+		item, prefer = octets.Cut(prefer, ',')
+		if text, ok := bytes.CutPrefix(octets.Trim(item), []byte("wait=")); ok {
+			if n, err := strconv.Atoi(string(text)); err == nil && n > 0 {
+				return min(time.Duration(min(n, 3600))*time.Second, maxWait)
+			}
+		}
+	}
+	return 0
+}
+
+// backOf is the value of back in a query, not decoded.
+func backOf(query []byte) []byte {
+	for len(query) > 0 {
+		var field []byte
+		field, query = octets.Cut(query, '&')
+		if value, ok := bytes.CutPrefix(field, []byte("back=")); ok {
+			return value
+		}
+	}
+	return nil
+}
+
+// backPath is a path of this host that means nothing to the page or header around it; else "/".
+func backPath(path []byte) string {
+	plain := func(c rune) bool {
+		return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			bytes.ContainsRune([]byte("-._~/%=?@:,"), c))
+	}
+	if len(path) == 0 || len(path) > 1000 || path[0] != '/' || len(path) > 1 && path[1] == '/' ||
+		bytes.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return "/"
+	}
+	return string(path)
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package roomgate
+
+const raced = true

@@ -1,0 +1,365 @@
+// Package roomgate runs waiting rooms on an instance: it follows their state, moves them, and answers those who wait.
+//
+// It promises that polls, tickets and passes are answered from memory; that a request that waits for news hears of it
+// within two ticks of 100 ms; that joins and claims cost Redis at most 100 calls a second each, however many come; and
+// that with Redis away the last state stands and no more people are called.
+//
+// It computes no place and keeps no number: packages room and roomstore do.
+package roomgate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/internal/octets"
+	"sluice/proxy/auth"
+	"sluice/room"
+	"sluice/room/roomstore"
+)
+
+const (
+	tickEvery   = 100 * time.Millisecond
+	idleEvery   = time.Second // before the room opens, and after its sale
+	tickTimeout = time.Second
+	staleAfter  = time.Second // from then on the document says how old it is
+	maxUses     = 10_000      // that wait for the next tick; those beyond it count as passes that were not used
+)
+
+// Options are what a room has beside its rules.
+type Options struct {
+	Rules     room.Rules
+	MaxParked int // requests that wait for news at the same time
+	Few       int64
+	Store     *roomstore.Store
+	Sale      func() room.Sale        // what the schedule says; nil = the room is always on
+	Stock     func() *roomstore.Stock // what this instance knows of the units; nil = the room follows no stock
+	Sells     func(sku []byte) bool   // whether the room's sale has a SKU; nil = each one
+	Now       func() int64            // Unix ms of the clock that all instances share
+	Log       *slog.Logger
+}
+
+// Room is one room on this instance. It is safe for concurrent use. It has many methods because it answers each of its
+// addresses by one.
+type Room struct {
+	o      Options
+	name   []byte
+	view   atomic.Pointer[view]
+	secret atomic.Pointer[secrets]
+	parking
+	joins  batcher[struct{}, number]
+	claims batcher[string, int64]
+
+	usesMu sync.Mutex
+	uses   []string
+
+	// Of the goroutine alone.
+	last roomstore.Reading
+	away bool
+
+	counts
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// secrets are what tickets and passes are made with.
+type secrets struct {
+	tickets *room.Keys
+	passes  *auth.OrderTokens
+}
+
+// number is one number with the time at which it was given out.
+type number struct {
+	number, at int64
+	early      bool
+}
+
+// view is the room as all requests of a moment see it. It does not change.
+type view struct {
+	state *room.State
+	final *room.Final // nil = not drawn
+	sale  room.Sale
+	word  string // of an operator
+	doc   []byte
+	tag   string // a weak ETag
+	mark  string // what of it is looked for
+}
+
+// New runs a room with keys for its tickets and passes, of which the first one signs.
+func New(o Options, keys [][]byte) (*Room, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Sale == nil {
+		o.Sale = func() room.Sale { return room.Sale{} }
+	}
+	r := &Room{o: o, name: []byte(o.Rules.Name)}
+	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
+	if err := r.Use(keys); err != nil {
+		return nil, err
+	}
+	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{}) // until Redis has answered
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	r.joins.ctx, r.joins.ask = ctx, r.takeNumbers
+	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
+	r.done.Go(func() { r.run(ctx) })
+	return r, nil
+}
+
+// Use takes other keys from now on.
+func (r *Room) Use(keys [][]byte) error {
+	tickets, err := room.NewKeys(keys)
+	if err != nil {
+		return err
+	}
+	passes, err := auth.NewPasses(keys, r.o.Rules.Pass)
+	if err != nil {
+		return err
+	}
+	r.secret.Store(&secrets{tickets, passes})
+	return nil
+}
+
+// Rules are those of the room.
+func (r *Room) Rules() room.Rules { return r.o.Rules }
+
+// Store is where the room is kept, for what operators change.
+func (r *Room) Store() *roomstore.Store { return r.o.Store }
+
+// Status is the room as this instance sees it: its state, which must not be changed, what an operator has said, how
+// many requests wait for news, and how many ms ago the state was read.
+func (r *Room) Status() (s *room.State, word string, parked int, age int64) {
+	v := r.view.Load()
+	return v.state, v.word, r.count(), max(r.o.Now()-v.state.At, 0)
+}
+
+// timeout bounds one call to Redis that no batch makes.
+func (r *Room) timeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(r.joins.ctx, batchTimeout)
+}
+
+// Wake answers all requests that wait for news, and has no more wait: the instance is going to stop.
+func (r *Room) Wake() { r.parking.close() }
+
+// Close ends what New started.
+func (r *Room) Close() {
+	r.Wake()
+	r.stop()
+	r.done.Wait()
+	r.joins.work.Wait()
+	r.claims.work.Wait()
+}
+
+func (r *Room) run(ctx context.Context) {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+			next.Reset(r.pause()) // before the tick: a slow Redis does not make the ticks rarer
+			r.tick(ctx)
+		}
+	}
+}
+
+// pause is how long it is until the next tick: longer while the room has nothing to do.
+func (r *Room) pause() time.Duration {
+	v := r.view.Load()
+	opens := v.sale.Starts - r.o.Rules.Opens.Milliseconds()
+	if v.state.Phase == room.Closed && opens-r.o.Now() > 2*idleEvery.Milliseconds() || v.sale.Ended {
+		return idleEvery
+	}
+	return tickEvery
+}
+
+// tick reads the room, moves it where it is time to, and publishes what was read.
+func (r *Room) tick(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
+	defer cancel()
+	sale := r.o.Sale()
+	var stock *roomstore.Stock
+	if r.o.Stock != nil {
+		stock = r.o.Stock()
+	}
+	r.flushUses(ctx)
+	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, r.last.State)
+	if errors.Is(err, roomstore.ErrNoRoom) {
+		if err = r.create(ctx, sale); err == nil {
+			read, err = r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, nil)
+		}
+	}
+	r.recordTick(ctx, err)
+	if err != nil {
+		v := r.view.Load()
+		r.publish(v.state, v.word, v.sale)
+		return
+	}
+	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
+	r.last = read
+	r.publish(read.State, read.Word, sale)
+	r.move(ctx, &read)
+}
+
+// create makes the room in Redis: a new one, or one that Redis has lost as this instance knows it.
+func (r *Room) create(ctx context.Context, sale room.Sale) error {
+	known := r.last
+	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends {
+		known = roomstore.Reading{} // that was the sale before
+	}
+	var seed []byte
+	if r.o.Rules.Draw {
+		seed = make([]byte, room.SeedSize)
+		_, _ = rand.Read(seed) // never fails
+	}
+	made, err := r.o.Store.Create(ctx, sale, known, seed)
+	switch {
+	case err != nil || !made:
+		return err
+	case known.State != nil:
+		r.o.Log.Error("room: Redis has lost the room; it is as this instance knows it", "room", r.o.Rules.Name,
+			"issued", known.State.Issued, "called", known.State.Called)
+	case r.o.Rules.Draw:
+		r.o.Log.Info("room: made", "room", r.o.Rules.Name, "draw_commit", room.Commit(seed))
+	default:
+		r.o.Log.Info("room: made", "room", r.o.Rules.Name)
+	}
+	return nil
+}
+
+// recordTick says when Redis is lost and found.
+func (r *Room) recordTick(ctx context.Context, err error) {
+	switch {
+	case err != nil && !r.away && !errors.Is(ctx.Err(), context.Canceled):
+		r.away = true
+		r.o.Log.Warn("room: cannot read the room; no more people are called, and no client can join", "room", r.o.Rules.Name,
+			"err", err)
+	case err == nil && r.away:
+		r.away = false
+		r.o.Log.Info("room: Redis is reached again", "room", r.o.Rules.Name)
+	}
+}
+
+// move calls people.
+func (r *Room) move(ctx context.Context, read *roomstore.Reading) {
+	s := read.State
+	if s.At-read.MovedAt < tickEvery.Milliseconds() {
+		return // another instance has moved it
+	}
+	most, credit := int64(1)<<40, 0.0
+	rate := r.o.Rules.PerSecond
+	if s.Rate > 0 {
+		rate = s.Rate
+	}
+	if rate > 0 {
+		credit = min(read.Credit+rate*float64(min(s.At-read.MovedAt, 1000))/1000, max(rate, 1))
+		most = int64(credit)
+	}
+	m := r.o.Rules.Move(s, most)
+	claimed := int64(0)
+	if len(s.Steps) > 0 {
+		claimed = s.Steps[len(s.Steps)-1].Claimed
+	}
+	if m.Calls == 0 && claimed == s.Claimed && (rate == 0 || s.Waiting() == 0 || s.Phase != room.Open) {
+		return
+	}
+	if rate > 0 {
+		credit -= float64(m.Calls)
+	}
+	if _, err := r.o.Store.Move(ctx, s, m, credit); err != nil {
+		r.recordTick(ctx, err)
+	}
+}
+
+// publish makes what requests see of s, and wakes those for whom it has news.
+func (r *Room) publish(s *room.State, word string, sale room.Sale) {
+	before := r.view.Load()
+	v := &view{state: s, sale: sale, word: word}
+	age := int64(0)
+	if before != nil && before.state == s {
+		v.final = before.final
+		if age = r.o.Now() - s.At; age < staleAfter.Milliseconds() {
+			age = 0
+		}
+	}
+	if v.final == nil && s.Lottery.Drawn() {
+		if before != nil && before.final != nil && before.state.Lottery == s.Lottery {
+			v.final = before.final
+		} else if final, err := s.Lottery.Final(); err == nil {
+			v.final = &final
+		} else {
+			r.o.Log.Error("room: the draw cannot be verified; no people are called by it", "room", r.o.Rules.Name, "err", err)
+		}
+	}
+	doc := r.o.Rules.Document(s, sale, room.Stock{Few: r.o.Few}, age)
+	at := doc.ServerTime
+	doc.ServerTime = 0
+	print := octets.NewFingerprint()
+	print.AddString(string(room.AppendJSON(nil, &doc)))
+	v.mark = `"` + hexadecimal(uint64(print)) + `"`
+	v.tag = "W/" + v.mark
+	doc.ServerTime = at + age
+	v.doc = room.AppendJSON(nil, &doc)
+	r.view.Store(v)
+	if before == nil || before.state.Phase != s.Phase || before.state.Serving != s.Serving ||
+		before.state.Threshold != s.Threshold {
+		r.wake(v)
+	}
+}
+
+// takeNumbers asks for as many numbers as people join.
+func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, error) {
+	got, err := r.o.Store.Join(ctx, len(people))
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]number, len(people))
+	for i := range numbers {
+		numbers[i] = number{got.First + int64(i), got.At, got.Early}
+	}
+	return numbers, nil
+}
+
+// claimPasses asks until when the passes of users are good.
+func (r *Room) claimPasses(ctx context.Context, users []string) ([]int64, error) {
+	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, users)
+}
+
+// Used notes that user has placed an order with a pass.
+func (r *Room) Used(user []byte) {
+	r.usesMu.Lock()
+	defer r.usesMu.Unlock()
+	if len(r.uses) < maxUses {
+		r.uses = append(r.uses, string(user))
+	}
+}
+
+func (r *Room) flushUses(ctx context.Context) {
+	r.usesMu.Lock()
+	uses := r.uses
+	r.uses = nil
+	r.usesMu.Unlock()
+	if len(uses) == 0 {
+		return
+	}
+	if err := r.o.Store.Use(ctx, uses); err != nil { // the next tick tries again
+		r.usesMu.Lock()
+		r.uses = append(uses, r.uses...)
+		r.uses = r.uses[:min(len(r.uses), maxUses)]
+		r.usesMu.Unlock()
+	}
+}
+
+// Admits reports from memory whether user may order sku at unixMS: with a good pass, or where the room is not in force.
+func (r *Room) Admits(unixMS int64, sku, user, pass []byte) bool {
+	if r.o.Sells != nil && !r.o.Sells(sku) || r.view.Load().state.Phase == room.Off {
+		return true
+	}
+	return r.secret.Load().passes.Valid(pass, r.name, user, unixMS)
+}

@@ -1,0 +1,376 @@
+package roomgate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/room"
+	"sluice/room/roomstore"
+	"sluice/stockgate/redisconn"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// stand is one room on one instance, with a stock that the test sets.
+type stand struct {
+	*Room
+	log   *testkit.Log
+	stock atomic.Pointer[roomstore.Stock]
+}
+
+var key = []byte("0123456789abcdef-key")
+
+func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
+	t.Helper()
+	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: time.Second,
+		Timeout: time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	s := &stand{log: &testkit.Log{}}
+	s.stock.Store(&roomstore.Stock{Known: true, Epoch: 1, Version: 1, Free: 2, Hold: time.Minute})
+	began := time.Now().Add(-time.Minute).UnixMilli()
+	o := Options{
+		Rules: room.Rules{Name: "r", Opens: time.Minute, Pass: time.Minute, ClaimWithin: time.Minute, Overshoot: 1,
+			PollFloor: time.Second, PollCeiling: 20 * time.Second},
+		MaxParked: 100, Few: 5, Store: roomstore.New(link, "r"), Stock: s.stock.Load,
+		Sale: func() room.Sale { return room.Sale{Starts: began, Ends: began + 3_600_000} },
+		Now:  func() int64 { return time.Now().UnixMilli() }, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+	}
+	if change != nil {
+		change(&o)
+	}
+	if s.Room, err = New(o, [][]byte{key}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// set is what this instance knows of the units from now on.
+func (s *stand) set(free, held int64) {
+	next := *s.stock.Load()
+	next.Version, next.Free, next.Held = next.Version+1, free, held
+	s.stock.Store(&next)
+}
+
+func (s *stand) inPhase(t testing.TB, want room.Phase) {
+	t.Helper()
+	testkit.Eventually(t, "the phase is "+string(want), func() bool { return s.view.Load().state.Phase == want })
+}
+
+// there is a client that stays, and counts how often it was told to step aside.
+type there struct{}
+
+func (there) Gone() bool { return false }
+func (there) StepAside() {}
+
+// person asks as one user.
+type person struct{ user, signed, pass string }
+
+func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a proxy.RoomAnswer) {
+	t.Helper()
+	a = s.Answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
+		Pass: []byte(p.pass), Prefer: []byte(prefer), Time: time.Now().UnixMilli(), Client: there{}})
+	if a.Rejection != reject.Admitted {
+		return m, a
+	}
+	if err := json.Unmarshal(a.Body, &m); err != nil {
+		t.Errorf("%s: %v", a.Body, err)
+	}
+	if m.Signed != "" {
+		p.signed = m.Signed
+	}
+	if m.Pass != "" {
+		p.pass = m.Pass
+	}
+	return m, a
+}
+
+func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	people := make([]*person, 5)
+	for i := range people {
+		people[i] = &person{user: fmt.Sprint("u", i)}
+		if m, _ := people[i].ask(t, s, true, "join", ""); m.Number != int64(i+1) {
+			t.Fatalf("%d joined as %+v", i, m)
+		}
+	}
+	testkit.Eventually(t, "two are called", func() bool { return s.view.Load().state.Called == 2 })
+	for i, want := range []string{"called", "called", "waiting", "waiting", "waiting"} {
+		if m, _ := people[i].ask(t, s, false, "me", ""); m.State != want {
+			t.Errorf("%d: %+v, want %s", i, m, want)
+		}
+	}
+	if _, a := people[2].ask(t, s, true, "pass", ""); a.Status != 409 {
+		t.Errorf("a pass for one who waits: %d", a.Status)
+	}
+	if m, a := people[0].ask(t, s, true, "pass", ""); a.Status != 200 || m.Pass == "" || a.Cookie == "" {
+		t.Errorf("a pass: %d %+v %q", a.Status, m, a.Cookie)
+	}
+	now := time.Now().UnixMilli()
+	if !s.Admits(now, nil, []byte("u0"), []byte(people[0].pass)) || s.Admits(now, nil, []byte("u1"), []byte(people[0].pass)) {
+		t.Error("a pass is not of its user alone")
+	}
+	s.Used([]byte("u0")) // one of the two units
+	s.set(1, 1)
+	testkit.Eventually(t, "the pass is used", func() bool { return s.view.Load().state.Used == 1 })
+	if called := s.view.Load().state.Called; called != 2 { // the other one who was called may still come
+		t.Errorf("%d are called", called)
+	}
+}
+
+func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	var parked sync.WaitGroup
+	for i := range 20 {
+		p := &person{user: fmt.Sprint("u", i)}
+		if m, _ := p.ask(t, s, true, "join", ""); m.State != "waiting" || m.Returns == 0 {
+			t.Fatalf("%+v", m)
+		}
+		parked.Go(func() {
+			if m, _ := p.ask(t, s, false, "me", "wait=30"); m.Phase != room.Over || m.State != "waiting" {
+				t.Errorf("%d: %+v", i, m)
+			}
+		})
+	}
+	testkit.Eventually(t, "all are parked", func() bool { return s.count() == 20 })
+	s.set(0, 0)
+	parked.Wait()
+	if called := s.view.Load().state.Called; called != 0 {
+		t.Errorf("%d were called while nothing was free", called)
+	}
+	late := &person{user: "late"}
+	if _, a := late.ask(t, s, true, "join", ""); a.Rejection != reject.SoldOut {
+		t.Errorf("joining after the end: %v", a.Rejection)
+	}
+	s.set(1, 0)
+	s.inPhase(t, room.Open)
+}
+
+func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.MaxParked = 1 })
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	var parked sync.WaitGroup
+	parked.Go(func() { (&person{user: "a"}).ask(t, s, false, "me", "wait=30") })
+	testkit.Eventually(t, "one is parked", func() bool { return s.count() == 1 })
+	if m, _ := (&person{user: "b"}).ask(t, s, false, "me", "respond-async, wait=30"); m.State != "none" {
+		t.Errorf("%+v", m)
+	}
+	s.Wake() // as before a shutdown
+	parked.Wait()
+}
+
+func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.set(1, 0)
+	s.inPhase(t, room.Open)
+	a, b := &person{user: "a"}, &person{user: "b"}
+	a.ask(t, s, true, "join", "")
+	b.ask(t, s, true, "join", "")
+	testkit.Eventually(t, "one is called", func() bool { return s.view.Load().state.Serving == 1 })
+	r.Kill()
+	testkit.Eventually(t, "the document says how old it is", func() bool {
+		var d room.Document
+		if err := json.Unmarshal(s.view.Load().doc, &d); err != nil {
+			t.Fatal(err)
+		}
+		return d.Stale >= 1000
+	})
+	if m, _ := b.ask(t, s, false, "me", ""); m.State != "waiting" || m.Number != 2 || m.Stale == 0 {
+		t.Errorf("%+v", m)
+	}
+	if m, ans := a.ask(t, s, true, "pass", ""); ans.Status != 200 || m.Pass == "" {
+		t.Errorf("the pass of one who is called: %d %+v", ans.Status, m)
+	}
+	if _, ans := (&person{user: "c"}).ask(t, s, true, "join", ""); ans.Rejection != reject.Overloaded {
+		t.Errorf("joining: %v", ans.Rejection)
+	}
+	r.Restart() // it has lost everything
+	testkit.Eventually(t, "the room is back", func() bool { return s.log.Count("Redis has lost the room") == 1 })
+	if m, _ := b.ask(t, s, true, "join", ""); m.Number != 2 || m.State != "waiting" {
+		t.Errorf("%+v", m)
+	}
+	if m, _ := (&person{user: "c"}).ask(t, s, true, "join", ""); m.Number != 3 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 5 * time.Second })
+	s.set(1, 0)
+	s.inPhase(t, room.Open)
+	late := &person{user: "late"}
+	late.ask(t, s, true, "join", "")
+	testkit.Eventually(t, "it is called", func() bool { return s.view.Load().state.Serving == 1 })
+	first := late.signed
+	again := func() (m me, a proxy.RoomAnswer) { // ten seconds later
+		q := &proxy.RoomQuestion{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
+			Time: time.Now().Add(10 * time.Second).UnixMilli(), Client: there{}}
+		a = s.Answer(q)
+		if err := json.Unmarshal(a.Body, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m, a
+	}
+	for range 3 {
+		(&person{user: "other"}).ask(t, s, true, "join", "")
+	}
+	testkit.Eventually(t, "all numbers are known", func() bool { return s.view.Load().state.Issued == 4 })
+	if m, _ := again(); m.Number != 2 { // where the next one is called
+		t.Errorf("the first time: %+v", m)
+	}
+	if m, _ := again(); m.Number != 5 { // behind all
+		t.Errorf("the second time: %+v", m)
+	}
+}
+
+func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	for word, want := range map[string]room.Phase{room.WordHold: room.Hold, room.WordDrain: room.Drain,
+		room.WordOff: room.Off} {
+		if err := s.Store().Set(t.Context(), roomstore.Word, word); err != nil {
+			t.Fatal(err)
+		}
+		s.inPhase(t, want)
+		if got := s.Admits(0, nil, []byte("u"), nil); got != (want == room.Off) {
+			t.Errorf("%s: admits %v", want, got)
+		}
+	}
+	if err := s.Store().Set(t.Context(), roomstore.Word, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.inPhase(t, room.Open)
+}
+
+func TestRoom_RateBoundsTheCalls(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.PerSecond, o.Stock = 4, nil })
+	s.inPhase(t, room.Open)
+	for i := range 30 {
+		(&person{user: fmt.Sprint(i)}).ask(t, s, true, "join", "")
+	}
+	began := time.Now()
+	testkit.Eventually(t, "eight are called", func() bool { return s.view.Load().state.Called >= 8 })
+	if called, most := s.view.Load().state.Called, 4*(time.Since(began).Seconds()+2)+1; float64(called) > most {
+		t.Errorf("%d were called, more than %.1f", called, most)
+	}
+}
+
+func TestRoom_ChecksAllocateNothing(t *testing.T) {
+	s := open(t, redistest.Start(t), func(o *Options) { o.Sells = func(sku []byte) bool { return string(sku) == "1001" } })
+	s.inPhase(t, room.Open)
+	now := time.Now().UnixMilli()
+	sku, user := []byte("1001"), []byte("u1")
+	good := s.secret.Load().passes.Append(nil, []byte("r"), user, now)
+	if !s.Admits(now, sku, user, good) || s.Admits(now, sku, user, nil) || !s.Admits(now, []byte("x"), user, nil) {
+		t.Fatal("passes are not checked")
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		s.Admits(now, sku, user, good)
+		s.Admits(now, sku, user, good[1:])
+	}); n > 0.5 && !raced { // the room's own goroutine may allocate meanwhile
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// askedAtOnce has a batcher asked 50 times during its first call, which waits for them.
+func askedAtOnce(t *testing.T, first error) (calls, asked, failed int64) {
+	t.Helper()
+	var nCalls, nAsked, nFailed atomic.Int64
+	begun, release := make(chan struct{}, 10), make(chan struct{})
+	b := &batcher[int, int]{ctx: context.Background(), ask: func(_ context.Context, q []int) ([]int, error) {
+		nCalls.Add(1)
+		nAsked.Add(int64(len(q)))
+		begun <- struct{}{}
+		<-release
+		if q[0] == -1 {
+			return q, first
+		}
+		return q, nil
+	}}
+	var all sync.WaitGroup
+	ask := func(q int) {
+		if a, err := b.do(q); err != nil {
+			nFailed.Add(1)
+		} else if a != q {
+			t.Errorf("%d: %d", q, a)
+		}
+	}
+	all.Go(func() { ask(-1) })
+	<-begun
+	for i := range 50 {
+		all.Go(func() { ask(i) })
+	}
+	testkit.Eventually(t, "all wait", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.pending) == 50
+	})
+	close(release)
+	all.Wait()
+	b.work.Wait()
+	return nCalls.Load(), nAsked.Load(), nFailed.Load()
+}
+
+func TestBatcher_AsksOnceForAllWhoCameMeanwhile(t *testing.T) {
+	if calls, asked, failed := askedAtOnce(t, nil); calls != 2 || asked != 51 || failed != 0 {
+		t.Errorf("%d calls for %d, %d failed", calls, asked, failed)
+	}
+}
+
+func TestBatcher_AFailureIsThatOfAllWhoWait(t *testing.T) {
+	if calls, _, failed := askedAtOnce(t, errors.New("away")); calls != 1 || failed != 51 {
+		t.Errorf("%d calls, %d failed", calls, failed)
+	}
+}
+
+func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	ask := func(post bool, action, query, language string) proxy.RoomAnswer {
+		return s.Answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte("u"), Page: true,
+			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: there{}})
+	}
+	a := ask(false, "me", "back=/item?id=1", "en")
+	for _, want := range []string{`<html lang="en">`, `action="/.sluice/room/r/join?back=/item?id=1"`} {
+		if !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s is missing in\n%s", want, a.Body)
+		}
+	}
+	if a := ask(false, "me", "", "zh-CN,en;q=0.5"); !strings.Contains(string(a.Body), "请排队等候") ||
+		strings.Contains(string(a.Body), "<script") {
+		t.Errorf("%s", a.Body)
+	}
+	for query, want := range map[string]string{"back=//evil": "/", "back=https://evil": "/", "back=/a%22b": "/a%22b",
+		"back=/a\"b": "/", "x=1&back=/ok": "/ok", "": "/"} {
+		if a := ask(true, "join", query, "en"); a.Status != 303 || a.Location != "/.sluice/room/r/me?back="+want {
+			t.Errorf("%q: %d %q", query, a.Status, a.Location)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+-- tick takes in what an instance knows of stock and sale, and tells the state of a room.
+-- KEYS: the room, its steps, passes that an order is expected of, passes that are good
+-- ARGV: starts, ends (Unix ms, 0 = none), round of the beacon (-1 = no draw), 1 where the stock is known, its epoch,
+-- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has
+-- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
+-- that there were, those that the caller lacks.
+
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local function get(field) return tonumber(redis.call('HGET', KEYS[1], field) or '0') end
+local function set(field, value) redis.call('HSET', KEYS[1], field, string.format('%.0f', value)) end
+local starts, ends, round = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+
+-- The room of a sale that is over is not that of the next one: the caller makes it anew.
+local over = get('ends')
+if over > 0 and now >= over and starts >= over then return false end
+-- An instance that has not heard of the next sale yet must not bring the one before back.
+if ends == 0 or now < ends then
+  if get('starts') ~= starts then set('starts', starts) end
+  if get('ends') ~= ends then set('ends', ends) end
+end
+
+local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
+if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now))
+
+if ARGV[4] == '1' then
+  local epoch, version = tonumber(ARGV[5]), tonumber(ARGV[6])
+  local was, at = get('epoch'), get('version')
+  if epoch > was or epoch == was and version >= at then
+    if epoch ~= was then set('epoch', epoch) end
+    if version ~= at then set('version', version) end
+    local free, held = tonumber(ARGV[7]), tonumber(ARGV[8])
+    if get('free') ~= free then set('free', free) end
+    if get('held') ~= held then set('held', held) end
+    if free > 0 or held == 0 then
+      redis.call('HDEL', KEYS[1], 'returns')
+    elseif get('returns') == 0 then
+      set('returns', now + tonumber(ARGV[9]))
+    end
+  end
+  if now - get('stock_at') > 500 then set('stock_at', now) end
+end
+
+if round >= 0 and now >= starts and redis.call('HEXISTS', KEYS[1], 'early') == 0 then
+  set('early', get('issued'))
+end
+if round == 0 and now >= starts and redis.call('HEXISTS', KEYS[1], 'drawn_by') == 0 then
+  redis.call('HSET', KEYS[1], 'drawn_by', 'shop')
+end
+
+local count, length = get('steps'), redis.call('LLEN', KEYS[2])
+local first, seen = count - length, tonumber(ARGV[10])
+local from = 0 -- the last one that the caller has may have changed
+if seen > 0 and seen <= count then from = math.max(seen - 1 - first, 0) end
+return {redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[3]), string.format('%.0f', now),
+  string.format('%.0f', count), redis.call('LRANGE', KEYS[2], from, -1)}

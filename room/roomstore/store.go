@@ -1,0 +1,210 @@
+// Package roomstore keeps in Redis what all instances share of a waiting room: a hash, the steps of an hour, and the
+// passes that are good. Nothing is kept of a person who waits.
+//
+// It promises that a number is given out once as long as Redis loses nothing, that a room is moved once for each state
+// that was read, whichever instance is first, and that a pass that is claimed or used twice counts once.
+//
+// It does not compute how many people are called: package room does.
+package roomstore
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/room"
+	"sluice/stockgate/redisconn"
+)
+
+//go:embed lua/tick.lua
+var tickLua string
+
+//go:embed lua/create.lua
+var createLua string
+
+//go:embed lua/move.lua
+var moveLua string
+
+//go:embed lua/join.lua
+var joinLua string
+
+//go:embed lua/claim.lua
+var claimLua string
+
+//go:embed lua/use.lua
+var useLua string
+
+//go:embed lua/set.lua
+var setLua string
+
+//go:embed lua/draw.lua
+var drawLua string
+
+// ErrNoRoom is the cause where Redis does not know the room: no instance has made it yet, or Redis has lost it.
+var ErrNoRoom = errors.New("no such room in Redis")
+
+// Store is one room in Redis. It is safe for concurrent use.
+type Store struct {
+	link *redisconn.Client
+	keys struct{ room, steps, good, used, inside, again string }
+
+	tick, create, move, join, claim, use, set, draw *redis.Script
+}
+
+// New is the room of a name behind link, which it does not close.
+func New(link *redisconn.Client, name string) *Store {
+	s := &Store{link: link, tick: redis.NewScript(tickLua), create: redis.NewScript(createLua),
+		move: redis.NewScript(moveLua), join: redis.NewScript(joinLua), claim: redis.NewScript(claimLua),
+		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
+	key := "sluice:room:{" + name + "}:"
+	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
+	s.keys.inside, s.keys.again = key+"i", key+"r"
+	return s
+}
+
+// run runs a script where the room is.
+func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply any, err error) {
+	err = s.link.To(s.keys.room).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		var err error
+		if reply, err = script.Run(ctx, c, keys, args...).Result(); errors.Is(err, redis.Nil) {
+			return ErrNoRoom
+		}
+		return err
+	}, func(err error) error {
+		if errors.Is(err, ErrNoRoom) {
+			return nil
+		}
+		return err
+	})
+	return reply, err
+}
+
+// Numbers are what one call of Join has given out.
+type Numbers struct {
+	First int64
+	At    int64 // Unix ms of Redis' clock
+	Early bool  // before the start
+}
+
+// Join takes n numbers.
+func (s *Store) Join(ctx context.Context, n int) (Numbers, error) {
+	reply, err := s.run(ctx, s.join, []string{s.keys.room}, n)
+	if err != nil {
+		return Numbers{}, fmt.Errorf("take %d numbers: %w", n, err)
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 3 {
+		return Numbers{}, fmt.Errorf("take %d numbers: a reply of another form: %v", n, reply)
+	}
+	return Numbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}, nil
+}
+
+// Claim counts a pass for each user, which is good until expires (Unix ms), and of which an order is expected for
+// within. It returns until when the pass of each is good: that of a user who has one already stays as it is.
+func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, users []string) (
+	until []int64, err error,
+) {
+	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside},
+		withUsers(users, expires, within.Milliseconds())...)
+	if err != nil {
+		return nil, fmt.Errorf("claim %d passes: %w", len(users), err)
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != len(users) {
+		return nil, fmt.Errorf("claim %d passes: a reply of another form: %v", len(users), reply)
+	}
+	for _, part := range parts {
+		until = append(until, whole(part))
+	}
+	return until, nil
+}
+
+// Use counts the passes of users with which an order was placed.
+func (s *Store) Use(ctx context.Context, users []string) error {
+	keys := []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside}
+	if _, err := s.run(ctx, s.use, keys, withUsers(users)...); err != nil {
+		return fmt.Errorf("use %d passes: %w", len(users), err)
+	}
+	return nil
+}
+
+func withUsers(users []string, first ...any) []any {
+	for _, u := range users {
+		first = append(first, u)
+	}
+	return first
+}
+
+// Again notes that a user who was called and did not come has come again. It reports false when the user had before.
+func (s *Store) Again(ctx context.Context, user string) (first bool, err error) {
+	err = s.link.To(s.keys.again).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		n, err := c.SAdd(ctx, s.keys.again, user).Result()
+		first = n == 1
+		return err
+	}, func(err error) error { return err })
+	if err != nil {
+		return false, fmt.Errorf("come again: %w", err)
+	}
+	return first, nil
+}
+
+// Fields that an operator sets.
+const (
+	Word    = "word" // one of room.WordHold, WordDrain, WordOff; "" = the room goes by itself
+	Rate    = "rate" // calls a second; "" = as configured
+	Message = "message"
+)
+
+// Set writes one of these fields.
+func (s *Store) Set(ctx context.Context, field, value string) error {
+	reply, err := s.run(ctx, s.set, []string{s.keys.room}, field, value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("set %s: %w", field, err)
+	case whole(reply) == 0:
+		return fmt.Errorf("set %s: %w", field, ErrNoRoom)
+	}
+	return nil
+}
+
+// Why a draw is not made.
+var (
+	ErrDrawn    = errors.New("the draw was made before")
+	ErrTooEarly = errors.New("the sale has not begun: the draw is made after the start")
+)
+
+// Draw makes the draw with a beacon in hexadecimal digits, or by the committed seed alone where beacon is empty.
+func (s *Store) Draw(ctx context.Context, beacon string) error {
+	by := room.ByBeacon
+	if beacon == "" {
+		by = room.ByShop
+	}
+	reply, err := s.run(ctx, s.draw, []string{s.keys.room}, by, beacon)
+	if err == nil {
+		err = map[int64]error{0: ErrNoRoom, -1: ErrDrawn, -2: ErrTooEarly}[whole(reply)]
+	}
+	if err != nil {
+		return fmt.Errorf("draw: %w", err)
+	}
+	return nil
+}
+
+// whole reads a number of a reply; what is none is 0.
+func whole(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	return 0
+}

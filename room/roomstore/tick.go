@@ -1,0 +1,221 @@
+package roomstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/room"
+)
+
+// Stock is what an instance knows of the units of a room's SKUs.
+type Stock struct {
+	Known          bool
+	Epoch, Version int64 // sums over the SKUs: of two readings the one with the higher epoch, then version, is newer
+	Free, Held     int64
+	Hold           time.Duration // for so long a unit is reserved at most
+}
+
+// Reading is what one tick has read, beside the state.
+type Reading struct {
+	State   *room.State
+	Word    string  // of an operator
+	Seed    string  // in hexadecimal digits; a secret until the draw
+	Credit  float64 // calls that the rate allows beside those since MovedAt
+	MovedAt int64   // Unix ms; 0 = never
+}
+
+// stockLasts is how long the stock is known after an instance has told it, in ms.
+const stockLasts = 5000
+
+// Tick tells Redis what this instance knows, and reads the state. rules and sale are those of the room, last is the
+// state that was read before; nil = none.
+func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, stock *Stock, last *room.State) (
+	Reading, error,
+) {
+	round, known, seen := int64(-1), 0, int64(0)
+	if rules.Draw {
+		round = rules.BeaconRound
+	}
+	told := stock
+	if told == nil {
+		told = new(Stock)
+	}
+	if told.Known {
+		known = 1
+	}
+	if last != nil {
+		seen = last.Count
+	}
+	reply, err := s.run(ctx, s.tick, []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good}, sale.Starts, sale.Ends, round,
+		known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen)
+	if err != nil {
+		return Reading{}, fmt.Errorf("read the room: %w", err)
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 5 {
+		return Reading{}, fmt.Errorf("read the room: a reply of another form: %v", reply)
+	}
+	fields, ok1 := texts(parts[0])
+	lines, ok2 := texts(parts[4])
+	if !ok1 || !ok2 || len(fields)%2 != 0 {
+		return Reading{}, fmt.Errorf("read the room: a reply of another form: %v", reply)
+	}
+	r := readFields(fields)
+	r.State.Inside, r.State.At, r.State.Count = whole(parts[1]), whole(parts[2]), whole(parts[3])
+	r.State.Stocked = stock != nil
+	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
+	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
+		return Reading{}, err
+	}
+	r.State.Lottery.BeaconRound = rules.BeaconRound
+	if r.State.Lottery.DrawnBy != "" {
+		r.State.Lottery.Seed = r.Seed
+	}
+	return r.Reading, nil
+}
+
+func texts(v any) (list []string, ok bool) {
+	all, ok := v.([]any)
+	for _, one := range all {
+		text, isText := one.(string)
+		list, ok = append(list, text), ok && isText
+	}
+	return list, ok
+}
+
+// fullReading has what is not told to the caller.
+type fullReading struct {
+	Reading
+	stockAt int64
+}
+
+// readFields reads the hash. A field that is missing is 0.
+func readFields(fields []string) fullReading {
+	r := fullReading{Reading: Reading{State: &room.State{}}}
+	s := r.State
+	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
+		"early": &s.Early, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
+		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
+		"moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
+	words := map[string]*string{"word": &r.Word, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
+		"beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
+	for i := 0; i+1 < len(fields); i += 2 {
+		name, value := fields[i], fields[i+1]
+		switch {
+		case numbers[name] != nil:
+			*numbers[name] = whole(value)
+		case words[name] != nil:
+			*words[name] = value
+		case name == "rate":
+			s.Rate, _ = strconv.ParseFloat(value, 64) // what is no number is none
+		case name == "credit":
+			r.Credit, _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	return r
+}
+
+// merge is the steps of last with the lines that came, of which the first one may be its last step. What it returns
+// shares no memory that changes.
+func merge(last *room.State, lines []string, count int64) ([]room.Step, error) {
+	var came []room.Step
+	for _, line := range lines {
+		step, err := readStep(line)
+		if err != nil {
+			return nil, err
+		}
+		came = append(came, step)
+	}
+	if last == nil || last.Count > count || len(last.Steps) == 0 {
+		return came, nil
+	}
+	if last.Count == count && len(came) == 1 && last.Steps[len(last.Steps)-1] == came[0] {
+		return last.Steps, nil
+	}
+	keep := max(len(last.Steps)-1, 0)
+	if int64(len(came)) < count-last.Count+1 { // more were dropped than this instance has
+		keep = 0
+	}
+	all := slices.Concat(last.Steps[:keep], came)
+	return all[max(0, len(all)-room.MaxSteps):], nil
+}
+
+func readStep(line string) (step room.Step, err error) {
+	parts := strings.Fields(line)
+	if len(parts) != 5 {
+		return step, fmt.Errorf("read the room: a step of another form: %.80q", line)
+	}
+	for i, to := range []*int64{&step.At, &step.Serving, &step.Threshold, &step.Called, &step.Claimed} {
+		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
+			return step, fmt.Errorf("read the room: a step of another form: %.80q", line)
+		}
+	}
+	return step, nil
+}
+
+// Create makes the room where Redis does not know it, or where that of Redis is of a sale that is over. known is what
+// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading makes a
+// new room. seed is that of a new draw; "" = none. It reports whether the room was made.
+func (s *Store) Create(ctx context.Context, sale room.Sale, known Reading, seed []byte) (made bool, err error) {
+	fields := known.fields(sale)
+	if known.State == nil && len(seed) > 0 {
+		fields = append(fields, "seed", fmt.Sprintf("%x", seed), "commit", room.Commit(seed))
+	}
+	args := append([]any{sale.Starts, len(fields) / 2}, fields...)
+	if known.State != nil {
+		for _, step := range known.State.Steps {
+			args = append(args, step.String())
+		}
+	}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.again}
+	reply, err := s.run(ctx, s.create, keys, args...)
+	if err != nil {
+		return false, fmt.Errorf("make the room: %w", err)
+	}
+	return whole(reply) == 1, nil
+}
+
+// fields are names and values in turn.
+func (r *Reading) fields(sale room.Sale) []any {
+	fields := []any{"starts", sale.Starts, "ends", sale.Ends, "moves", 0}
+	s := r.State
+	if s == nil {
+		return fields
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"opened", s.Opened}, {"issued", s.Issued}, {"serving", s.Serving}, {"threshold", s.Threshold},
+		{"called", s.Called}, {"claimed", s.Claimed}, {"used", s.Used}, {"expired", s.Expired},
+		{"steps", int64(len(s.Steps))}} {
+		fields = append(fields, f.name, f.value)
+	}
+	if s.Early > 0 || s.Lottery.DrawnBy != "" {
+		fields = append(fields, "early", s.Early)
+	}
+	for _, f := range [][2]string{{"word", r.Word}, {"message", s.Message}, {"seed", r.Seed},
+		{"commit", s.Lottery.Commit}, {"beacon", s.Lottery.Beacon}, {"drawn_by", s.Lottery.DrawnBy}} {
+		if f[1] != "" {
+			fields = append(fields, f[0], f[1])
+		}
+	}
+	if s.Rate > 0 {
+		fields = append(fields, "rate", s.Rate)
+	}
+	return fields
+}
+
+// Move makes a move on the state that was read, with what is left of the rate. It reports false when another instance
+// has moved the room since.
+func (s *Store) Move(ctx context.Context, on *room.State, m room.Move, credit float64) (bool, error) {
+	reply, err := s.run(ctx, s.move, []string{s.keys.room, s.keys.steps}, on.Moves, m.Serving, m.Threshold, m.Calls,
+		strconv.FormatFloat(credit, 'f', 3, 64), room.MaxSteps)
+	if err != nil {
+		return false, fmt.Errorf("move the room: %w", err)
+	}
+	return whole(reply) == 1, nil
+}
