@@ -96,6 +96,17 @@ func TestRoom_RejectionSaysWhereTheRoomIs(t *testing.T) {
 	}
 }
 
+// The pass of a buyer whose answer was lost may have ended since: the page must not say that nothing was ordered.
+func TestRoom_RejectionDeniesNoOrderThatMayHaveBeenPlaced(t *testing.T) {
+	for gate, want := range map[route.Gate]string{route.Reserve: "This request has placed no other order.",
+		route.Limit: "Your order was not placed"} {
+		p, _ := atRoom(t, func(o *Options) { o.Routes[0].Gate, o.Orders = gate, fixedOrders{} })
+		if _, text := handleOneWith(t, p, order); !strings.Contains(text, want) {
+			t.Errorf("gate %v: %s, want %s", gate, text, want)
+		}
+	}
+}
+
 func TestCompileRooms_UserMustBeKnownWithoutARoute(t *testing.T) {
 	of := func(user string, gate route.Gate) Route {
 		return Route{Name: "a", Match: "/a/{uid}", Gate: gate, User: user, Room: "rush"}
