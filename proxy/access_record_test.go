@@ -15,6 +15,7 @@ import (
 	"sluice/accesslog"
 	"sluice/internal/testkit"
 	"sluice/proxy/http1"
+	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -119,7 +120,7 @@ func TestAccessRecord_HoldsTheDecision(t *testing.T) {
 			o.Bounds = map[reject.Reason]string{reject.Window: "20 in 10ms"}
 		}, metrics.AccessRecord{Reason: reject.Window, Status: 429, Limit: "20 in 10ms", Wait: time.Millisecond}},
 		"rate": {&recorder{}, recordedOrder, func(o *Options) {
-			o.Rates = []KeyedRate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20,
+			o.Rates = []keyed.Rate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20,
 				Burst: 40, Limiter: usedUp{}}}
 		}, metrics.AccessRecord{Reason: reject.Rate, Status: 429, Wait: time.Second,
 			Limit: "limits.rate per-ip: 20/s, burst 40"}},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -26,8 +27,8 @@ type check struct {
 // Limiters are what the rows ask.
 type Limiters struct {
 	ConnRate    func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
-	Rates       []KeyedRate
-	InFlight    []KeyedInFlight
+	Rates       []keyed.Rate
+	InFlight    []keyed.InFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
 	Priority    limitkey.Priority // in the queue of Concurrency
@@ -157,7 +158,7 @@ func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
 func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: p.observeOnly[c.reasons[0]]}
 	if c.name == keyedRates.name {
-		row.Observed = !slices.ContainsFunc(rt.rates, func(m boundRate) bool { return !m.Observe })
+		row.Observed = !slices.ContainsFunc(rt.rates, func(m keyed.BoundRate) bool { return !m.Observe })
 	}
 	if c.config == inFlight.config {
 		row.describeInFlight(rt.inFlight)

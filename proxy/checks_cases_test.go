@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -138,7 +139,7 @@ func addTokenAndRateCases(add addCase) {
 		return func(o *Options) {
 			m := exhaustedHostRate()
 			m.Key = key
-			o.Rates, o.Now = []KeyedRate{m}, func() int64 { return int64(time.Hour) }
+			o.Rates, o.Now = []keyed.Rate{m}, func() int64 { return int64(time.Hour) }
 		}
 	}
 	add(&keyedRates, reject.Rate, "", rate("$host"))
@@ -151,7 +152,7 @@ func addTokenAndRateCases(add addCase) {
 			if m.Key = key; late {
 				m.Limiter = lateFull{counter}
 			}
-			o.InFlight = []KeyedInFlight{m}
+			o.InFlight = []keyed.InFlight{m}
 		}
 	}
 	add(&inFlightFull, reject.InFlight, "", inFlightBy("$cookie_uid", false))

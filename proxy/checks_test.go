@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
+	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -180,12 +181,12 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 			})
 		}},
 		{&keyedRates, order, func(o *Options, left chan struct{}) {
-			m := keyed("paced", "$host", 1)
+			m := keyedRate("paced", "$host", 1)
 			m.Limiter = pacedRate{func(int64) time.Duration {
 				<-left
 				return time.Millisecond
 			}}
-			o.Rates = []KeyedRate{m}
+			o.Rates = []keyed.Rate{m}
 		}},
 		{&connection, buying, func(o *Options, left chan struct{}) {
 			ordersDecide(o, reject.Admitted, false)
@@ -288,7 +289,7 @@ func TestChecks_ShowLimitsThatAreOnlyObserved(t *testing.T) {
 		o := checkedOptions()
 		m := exhaustedHostRate()
 		m.Observe = observed
-		o.Rates = []KeyedRate{m}
+		o.Rates = []keyed.Rate{m}
 		o.Bounds = map[reject.Reason]string{reject.Window: "max 5"}
 		if observed {
 			o.ObserveOnly = []reject.Reason{reject.ConnRate, reject.Window, reject.Concurrency, reject.QueueTimeout}

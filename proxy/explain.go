@@ -68,15 +68,15 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 	}
 	for i, grade := range r.rateKeys.grades {
 		m := &r.route.rates[i]
-		shown := RateKey{Name: m.Name, Bound: grade.bound}
+		shown := RateKey{Name: m.Name, Bound: grade.Bound}
 		if len(r.rateKeys.keys[i]) > 0 || grade.RateLimiter == nil {
-			shown.Key = string(m.appendText(nil, r, true))
+			shown.Key = string(r.rateText(nil, m, true))
 		}
 		found.Rates = append(found.Rates, shown)
 	}
 	for i := range r.route.inFlight {
 		m := &r.route.inFlight[i]
-		shown := RateKey{Name: m.Name, Bound: m.bound}
+		shown := RateKey{Name: m.Name, Bound: m.Bound}
 		if key, _ := r.inFlightKey(m); len(key) > 0 {
 			shown.Key = string(r.inFlightText(nil, m, true))
 		}

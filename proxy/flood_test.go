@@ -17,6 +17,7 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/limiter"
+	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -55,7 +56,7 @@ func TestKeyedRate_FloodOfAddressesAffectsNoOtherClient(t *testing.T) {
 	now := int64(0)
 	o.Now = func() int64 { return now }
 	o.Trusted = prefixes(clientAddress + "/32") // the peer of requested
-	o.Rates = []KeyedRate{{
+	o.Rates = []keyed.Rate{{
 		Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Burst: burst, PerSecond: perSecond,
 		Limiter: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: perSecond, Burst: burst, MaxKeys: maxKeys}),
 	}}

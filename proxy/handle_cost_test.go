@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -183,11 +184,11 @@ var paths = []struct {
 		o.oneRoute(Route{Name: "x", Match: "/", Gate: route.Check, SKU: "$arg_sku"})
 	}},
 	{"rate_admitted", "200", func(o *Options) {
-		o.Rates = []KeyedRate{keyed("a", "$remote_addr$path_sku", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$path_sku", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
 	}},
-	{"rate_rejected", "429", func(o *Options) { o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1)} }},
+	{"rate_rejected", "429", func(o *Options) { o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr", 1)} }},
 	{"rate_fields", "200", func(o *Options) {
-		o.Rates = []KeyedRate{keyed("a", "$remote_addr", 1<<20), keyed("b", "$cookie_uid", 1<<20)}
+		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
 		o.Responses.RateFields = true
 	}},
 	{"hundred_routes", "409", func(o *Options) {

@@ -11,14 +11,15 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/limiter"
+	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
 
 // together is a limit in flight of most requests of each uid.
-func together(name string, most int, routes ...string) (KeyedInFlight, *limiter.InFlightLimiter) {
+func together(name string, most int, routes ...string) (keyed.InFlight, *limiter.InFlightLimiter) {
 	l := limiter.NewInFlightLimiter(limiter.InFlightSpec{Max: most, MaxKeys: 1 << 10})
-	return KeyedInFlight{Name: name, Key: "$cookie_uid", Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64, Max: most,
+	return keyed.InFlight{Name: name, Key: "$cookie_uid", Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64, Max: most,
 		Limiter: l}, l
 }
 
@@ -39,7 +40,7 @@ func TestKeyedInFlight_KeyHasSoManyRequestsInTheUpstream(t *testing.T) {
 		resp.SetBodyString("done")
 		return upstream.Answered
 	}))
-	o.InFlight = []KeyedInFlight{limit}
+	o.InFlight = []keyed.InFlight{limit}
 	addr, p := gateway(t, o)
 	verdicts := make(chan string, 10)
 	for _, uid := range []string{"7", "7", "8"} {
@@ -85,7 +86,7 @@ func TestKeyedInFlight_ObservedRejectsNothing(t *testing.T) {
 	watched.Observe = true
 	full(counter, 1)
 	o := options(&recorder{})
-	o.InFlight = []KeyedInFlight{watched}
+	o.InFlight = []keyed.InFlight{watched}
 	addr, p := gateway(t, o)
 	if resp, _ := talk(t, addr, uidSearch+"7\r\n\r\n"); reasonOrStatus(resp) != "200" {
 		t.Errorf("%s, want 200", reasonOrStatus(resp))
@@ -134,7 +135,7 @@ func TestKeyedInFlight_PlaceIsGivenBackOnEveryPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			limit, counter := together("two", 2)
 			o := options(&recorder{})
-			o.InFlight = []KeyedInFlight{limit}
+			o.InFlight = []keyed.InFlight{limit}
 			c.change(&o)
 			addr, _ := gateway(t, o)
 			if resp, _ := talk(t, addr, uidSearch+"7\r\n\r\n"); reasonOrStatus(resp) != c.want {
@@ -154,7 +155,7 @@ func TestKeyedInFlight_PlaceOfATunnelIsGivenBack(t *testing.T) {
 	limit, counter := together("chats", 1, "rest")
 	to := &switching{far: make(chan net.Conn, 1)}
 	o := options(to)
-	o.InFlight = []KeyedInFlight{limit}
+	o.InFlight = []keyed.InFlight{limit}
 	addr, _ := gateway(t, o)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -175,14 +176,14 @@ func TestCompileInFlight_RejectsLimitsThatCannotCount(t *testing.T) {
 	body, _ := together("r", 1, "rest")
 	body.Key = "$form_x"
 	for _, c := range []struct {
-		limits []KeyedInFlight
+		limits []keyed.InFlight
 		want   string
 	}{
-		{[]KeyedInFlight{one, one, one, one}, ""},
-		{[]KeyedInFlight{one, one, one, one, one},
+		{[]keyed.InFlight{one, one, one, one}, ""},
+		{[]keyed.InFlight{one, one, one, one, one},
 			`in_flight "one": key: on route "search": 4 limits in flight count there already: name the routes of each`},
-		{[]KeyedInFlight{noName}, `in_flight "r": routes: there is no such route`},
-		{[]KeyedInFlight{body}, `in_flight "r": key: on route "rest": the bodies of a pass route are not read`},
+		{[]keyed.InFlight{noName}, `in_flight "r": routes: there is no such route`},
+		{[]keyed.InFlight{body}, `in_flight "r": key: on route "rest": the bodies of a pass route are not read`},
 	} {
 		got := ""
 		if errs := CompileInFlight(c.limits, orderRoutes); len(errs) > 0 {

@@ -39,29 +39,6 @@ type ConnRateLimiter interface {
 	Allow(t time.Time) (wait time.Duration, ok bool)
 }
 
-// RateLimiter counts what each key of one keyed rate has used.
-type RateLimiter interface {
-	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken nothing,
-	// and wait tells when to come back.
-	Acquire(now int64, key []byte) (wait time.Duration, ok bool)
-
-	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how long
-	// until nothing of the burst is used.
-	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
-}
-
-// InFlightLimiter limits how many requests of one key the upstream has at the same time.
-type InFlightLimiter interface {
-	// Full tells whether Acquire would reject, since key has as many as it may. It writes nothing.
-	Full(key []byte) bool
-
-	// Acquire takes a place of key, which its ticket gives back.
-	Acquire(key []byte) (ticket uint64, ok bool)
-
-	// Release gives a place back, once.
-	Release(ticket uint64)
-}
-
 // WindowLimiter limits what is admitted in one window of 10 ms: of all SKUs together, and of one.
 type WindowLimiter interface {
 	// Acquire books one unit at now. The caller sleeps for wait, then goes on; when it is rejected, nothing was booked

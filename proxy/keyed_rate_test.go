@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/limiter"
+	"sluice/proxy/keyed"
 )
 
 // keyed is a rate of burst in an hour.
-func keyed(name, key string, burst int, routes ...string) KeyedRate {
+func keyedRate(name, key string, burst int, routes ...string) keyed.Rate {
 	spec := limiter.RateSpec{PerSecond: float64(burst) / 3600, Burst: burst, MaxKeys: 1 << 16}
-	return KeyedRate{
+	return keyed.Rate{
 		Name: name, Key: key, Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64,
 		Burst: burst, PerSecond: spec.PerSecond, Limiter: limiter.NewRateLimiter(spec),
 	}
@@ -80,7 +81,7 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 			postJSON + `{"q":2}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{keyed("r", c.key, 3)} })
+			ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{keyedRate("r", c.key, 3)} })
 			send := func(line string) string {
 				from, request, _ := strings.Cut(line, " ")
 				if from == "" {
@@ -102,8 +103,8 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 
 func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 	ask, p, _ := trustedGateway(t, func(o *Options) {
-		o.Rates = []KeyedRate{keyed("a", "$remote_addr$arg_q", 1), keyed("b", "$cookie_uid", 1), keyed("c", "$json_id", 1),
-			keyed("d", "$form_id", 1)}
+		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1), keyedRate("b", "$cookie_uid", 1), keyedRate("c", "$json_id", 1),
+			keyedRate("d", "$form_id", 1)}
 	})
 	for _, request := range []string{
 		"GET /search/", "GET /search/?q=", "GET /search/?Q=1", "GET /search/\r\nCookie: uid=\r\n",
@@ -126,8 +127,8 @@ func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 // A client that could choose which of two values counts would never be counted.
 func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
 	ask, _, up := trustedGateway(t, func(o *Options) {
-		o.Rates = []KeyedRate{keyed("a", "$remote_addr$arg_q", 1, "search", "rest"),
-			keyed("b", "$cookie_uid", 1, "search", "rest"), keyed("c", "$http_api_key", 1, "search", "rest")}
+		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1, "search", "rest"),
+			keyedRate("b", "$cookie_uid", 1, "search", "rest"), keyedRate("c", "$http_api_key", 1, "search", "rest")}
 	})
 	for _, path := range []string{"/search/", "/page"} { // a limited route, and a pass route that a rate names
 		for _, request := range []string{"?q=1&q=2", "?q=1&Q=2", "?q=1&%71=2", "?q=1;x", "\r\nCookie: uid=1; uid=2\r\n",
@@ -143,8 +144,8 @@ func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
 }
 
 func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
-	wide, narrow := keyed("wide", "$remote_addr", 5), keyed("narrow", "$arg_q", 1)
-	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{wide, narrow} })
+	wide, narrow := keyedRate("wide", "$remote_addr", 5), keyedRate("narrow", "$arg_q", 1)
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{wide, narrow} })
 	for i, want := range []string{"200", "rate", "rate", "rate"} {
 		if got := ask(clientIP, "GET /search/?q=1"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
@@ -167,9 +168,9 @@ func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
 }
 
 func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
-	watched, kept := keyed("watched", "$remote_addr", 1), keyed("kept", "$remote_addr", 3)
+	watched, kept := keyedRate("watched", "$remote_addr", 1), keyedRate("kept", "$remote_addr", 3)
 	watched.Observe = true
-	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []KeyedRate{watched, kept} })
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{watched, kept} })
 	for i, want := range []string{"200", "200", "200", "rate"} {
 		if got := ask(clientIP, "GET /search/"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
@@ -189,7 +190,7 @@ func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
 
 func TestKeyedRate_CountsOnNamedRoutesOrAllButPass(t *testing.T) {
 	ask, _, _ := trustedGateway(t, func(o *Options) {
-		o.Rates = []KeyedRate{keyed("limited", "$remote_addr", 2), keyed("pages", "$remote_addr", 1, "rest")}
+		o.Rates = []keyed.Rate{keyedRate("limited", "$remote_addr", 2), keyedRate("pages", "$remote_addr", 1, "rest")}
 	})
 	for _, c := range [][2]string{
 		{"GET /search/", "200"}, {"POST /api/seckill/1001/order\r\nCookie: uid=7\r\n", "200"}, {"GET /search/", "rate"},
@@ -208,7 +209,7 @@ func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
 	booked := 0
 	ask, _, _ := trustedGateway(t, func(o *Options) {
 		soldOutSKU(o)
-		o.Rates = []KeyedRate{keyed("r", "$remote_addr", 1)}
+		o.Rates = []keyed.Rate{keyedRate("r", "$remote_addr", 1)}
 		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { booked++; return 0, true })
 	})
 	send := func(sku string) string { return ask(clientIP, "POST /api/seckill/"+sku+"/order\r\nCookie: uid=7\r\n") }
@@ -224,7 +225,7 @@ func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
 
 func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
 	o := options(&recorder{})
-	o.Rates = []KeyedRate{keyed("slow", "$remote_addr", 1)}
+	o.Rates = []keyed.Rate{keyedRate("slow", "$remote_addr", 1)}
 	addr, _ := gateway(t, o)
 	const request = "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"
 	talk(t, addr, request)
@@ -237,30 +238,30 @@ func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
 
 func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 	for _, c := range []struct {
-		rate KeyedRate
+		rate keyed.Rate
 		want string
 	}{
-		{keyed("r", "$path_sku", 1), ""},
-		{keyed("r", "$path_sku", 1, "order", "search"),
+		{keyedRate("r", "$path_sku", 1), ""},
+		{keyedRate("r", "$path_sku", 1, "order", "search"),
 			`rate "r": key: on route "search": ` +
 				`$path_sku: the pattern has no {sku}: write {sku} into match, or another variable`},
-		{keyed("r", "$path_id", 1),
+		{keyedRate("r", "$path_id", 1),
 			`rate "r": key: on route "search": $path_id: the pattern has no {id}: write {id} into match, or another variable`},
-		{keyed("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
+		{keyedRate("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
 			`$remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
-		{keyed("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
-		{keyed("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
-		{keyed("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
+		{keyedRate("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
+		{keyedRate("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
+		{keyedRate("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
 	} {
 		got := ""
-		if errs := CompileRates([]KeyedRate{c.rate}, orderRoutes); len(errs) > 0 {
+		if errs := CompileRates([]keyed.Rate{c.rate}, orderRoutes); len(errs) > 0 {
 			got = errors.Join(errs...).Error()
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s on %v (-want +got):\n%s", c.rate.Key, c.rate.Routes, diff)
 		}
 	}
-	if errs := CompileRates([]KeyedRate{keyed("r", "$remote_addr", 1)}, orderRoutes[2:]); len(errs) != 1 {
+	if errs := CompileRates([]keyed.Rate{keyedRate("r", "$remote_addr", 1)}, orderRoutes[2:]); len(errs) != 1 {
 		t.Errorf("a rate that counts nothing: %v", errs)
 	}
 }
@@ -274,14 +275,14 @@ func TestKeyedRate_DelayedRequestGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var counted, booked, clock atomic.Int64 // ns
 			ask, _, up := trustedGateway(t, func(o *Options) {
-				short, long := keyed("short", "$remote_addr", 1), keyed("long", "$host", 1)
+				short, long := keyedRate("short", "$remote_addr", 1), keyedRate("long", "$host", 1)
 				short.Limiter = pacedRate{func(int64) time.Duration { return time.Nanosecond }}
 				long.Limiter = pacedRate{func(now int64) time.Duration {
 					counted.Store(now)
 					return time.Microsecond
 				}}
 				short.Observe, long.Observe, o.Observe = c.observe, c.observe, c.observeAll
-				o.Rates = []KeyedRate{short, long}
+				o.Rates = []keyed.Rate{short, long}
 				o.Now = func() int64 { return clock.Add(1) }
 				o.Windows = windowFunc(func(now int64, _ []byte) (time.Duration, bool) {
 					booked.Store(now)

@@ -105,7 +105,8 @@ type Proxy struct {
 	pool           sync.Pool
 }
 
-// New compiles routes and responses. Its errors are *RouteError or *RateError where a route or rate is at fault.
+// New compiles routes and responses. Its errors are *RouteError or *keyed.Error where a route or a limit by key is at
+// fault.
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(), bypass: newAddressList(o.Bypass),
 		deny: newAddressList(o.Deny), unmatched: boundRoute{Route: Route{Name: noRouteName}}}
@@ -185,10 +186,10 @@ func (p *Proxy) inherit(before *Proxy) {
 		rt := &p.routes[i]
 		rt.counters = p.counters.Route(rt.Name)
 		for j := range rt.rates {
-			rt.rates[j].counters = p.counters.Rate(rt.rates[j].Name)
+			rt.rates[j].Counters = p.counters.Rate(rt.rates[j].Name)
 		}
 		for j := range rt.inFlight {
-			rt.inFlight[j].counters = p.counters.Rate(rt.inFlight[j].Name)
+			rt.inFlight[j].Counters = p.counters.Rate(rt.inFlight[j].Name)
 		}
 	}
 }

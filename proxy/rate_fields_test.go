@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/keyed"
 	"sluice/upstream"
 )
 
@@ -33,8 +34,8 @@ func TestRateFields_TellWhatIsLeft(t *testing.T) {
 		o := options(up)
 		o.Now = func() int64 { return 0 }
 		o.Responses.RateFields = on
-		o.Rates = []KeyedRate{keyed("per-ip", "$remote_addr", 2), keyed("per-user", "$cookie_uid", 60),
-			keyed("watched", "$remote_addr", 1)}
+		o.Rates = []keyed.Rate{keyedRate("per-ip", "$remote_addr", 2), keyedRate("per-user", "$cookie_uid", 60),
+			keyedRate("watched", "$remote_addr", 1)}
 		o.Rates[2].Observe = true
 		addr, _ := gateway(t, o)
 		for i, fields := range requests {
@@ -59,7 +60,7 @@ func TestRateFields_AreLeftOutWhereNoRateCounts(t *testing.T) {
 		o := options(&recorder{})
 		soldOutSKU(&o) // rejected before
 		o.Responses.RateFields = true
-		o.Rates = []KeyedRate{keyed("a", "$cookie_uid", 1), keyed("b", "$arg_q", 1)}
+		o.Rates = []keyed.Rate{keyedRate("a", "$cookie_uid", 1), keyedRate("b", "$arg_q", 1)}
 		addr, _ := gateway(t, o)
 		resp, _ := talk(t, addr, c.request+"Connection: close\r\n\r\n")
 		if got := reasonOrStatus(resp); got != c.verdict {
@@ -67,18 +68,6 @@ func TestRateFields_AreLeftOutWhereNoRateCounts(t *testing.T) {
 		}
 		if said := append(resp.Header.Values("RateLimit"), resp.Header.Values("RateLimit-Policy")...); len(said) > 0 {
 			t.Errorf("%q: %q", c.request, said)
-		}
-	}
-}
-
-func TestRateFields_PolicyIsTheBurstAndTheTimeThatEarnsIt(t *testing.T) {
-	for _, c := range []struct {
-		burst     int
-		perSecond float64
-		want      string
-	}{{40, 20, `"r";q=40;w=2`}, {10, 3, `"r";q=10;w=4`}, {5, 1000, `"r";q=5;w=1`}, {1 << 30, 1e-9, `"r";q=1073741824`}} {
-		if got := string(policyOf("r", c.perSecond, c.burst)); got != c.want {
-			t.Errorf("burst %d, %v/s: %s, want %s", c.burst, c.perSecond, got, c.want)
 		}
 	}
 }

@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"sluice/limiter"
+	"sluice/proxy/keyed"
 )
 
 // overridden is keyed with an override for gold-*, of burst in an hour, and with free-* off.
-func overridden(name string, burst, gold int) KeyedRate {
-	r := keyed(name, "$cookie_uid", burst)
+func overridden(name string, burst, gold int) keyed.Rate {
+	r := keyedRate(name, "$cookie_uid", burst)
 	spec := limiter.RateSpec{PerSecond: float64(gold) / 3600, Burst: gold, MaxKeys: 1 << 16}
-	r.Overrides = []RateOverride{{Pattern: "free-*", Off: true},
+	r.Overrides = []keyed.RateOverride{{Pattern: "free-*", Off: true},
 		{Pattern: "gold-*", Burst: gold, PerSecond: spec.PerSecond, Limiter: limiter.NewRateLimiter(spec)}}
 	return r
 }
 
 func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 	ask, _, _ := trustedGateway(t, func(o *Options) {
-		o.Rates, o.Responses.RateFields = []KeyedRate{overridden("users", 2, 4)}, true
+		o.Rates, o.Responses.RateFields = []keyed.Rate{overridden("users", 2, 4)}, true
 	})
 	for _, c := range []struct {
 		uid  string
@@ -38,7 +39,7 @@ func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 			t.Errorf("%d of 6 requests of %s passed, want %d", passed, c.uid, c.want)
 		}
 	}
-	if errs := CompileRates([]KeyedRate{overridden("users", 2, 4)}, orderRoutes); len(errs) > 0 {
+	if errs := CompileRates([]keyed.Rate{overridden("users", 2, 4)}, orderRoutes); len(errs) > 0 {
 		t.Error(errs)
 	}
 
@@ -46,7 +47,7 @@ func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 
 func TestKeyedRate_OverrideIsTold(t *testing.T) {
 	o := options(&recorder{})
-	o.Rates, o.Responses.RateFields = []KeyedRate{overridden("users", 2, 4)}, true
+	o.Rates, o.Responses.RateFields = []keyed.Rate{overridden("users", 2, 4)}, true
 	address, p := gateway(t, o)
 	for cookie, want := range map[string]string{"7": `"users";q=2;w=3600`, "gold-7": `"users";q=4;w=3600`, "free-7": ""} {
 		resp, _ := talk(t, address, "GET /search/ HTTP/1.1\r\nHost: shop\r\nCookie: uid="+cookie+"\r\n\r\n")
@@ -65,9 +66,9 @@ func TestKeyedRate_OverrideIsTold(t *testing.T) {
 }
 
 func TestCompileRates_NamesTheOverrideThatNeverMatches(t *testing.T) {
-	r := keyed("r", "$remote_addr", 1)
-	r.Overrides = []RateOverride{{Pattern: "vip-*", Off: true}}
-	errs := CompileRates([]KeyedRate{r}, orderRoutes)
+	r := keyedRate("r", "$remote_addr", 1)
+	r.Overrides = []keyed.RateOverride{{Pattern: "vip-*", Off: true}}
+	errs := CompileRates([]keyed.Rate{r}, orderRoutes)
 	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `rate "r": overrides: "vip-*" is no network`) {
 		t.Errorf("%v", errs)
 	}

@@ -1,65 +1,21 @@
 package proxy
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
+	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
-	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
-
-// KeyedRate is a rate limit per key: which requests it counts, by what, and the limiter that counts.
-type KeyedRate struct {
-	Name       string        // a label of metrics, and a string in RateLimit fields: letters, digits and ._-
-	Key        string        // variables; a request that lacks one of them is not counted
-	Routes     []string      // names; none = all but pass
-	IPv4Prefix int           // how many bits of $remote_addr tell clients apart, 1 to 32
-	IPv6Prefix int           // 1 to 128
-	Observe    bool          // count its rejections, and go on
-	Burst      int           // what RateLimit-Policy says of it
-	PerSecond  float64       // likewise
-	MaxDelay   time.Duration // for the access log and explain; Limiter tells how long a request waits
-	Limiter    RateLimiter
-	Overrides  []RateOverride
-}
-
-// RateOverride is another rate for the keys that match a pattern.
-type RateOverride struct {
-	Pattern   string // of a value; a CIDR where the key is $remote_addr
-	Off       bool   // such requests are not counted
-	Burst     int
-	PerSecond float64
-	Limiter   RateLimiter // nil where Off
-}
-
-// boundRate is a KeyedRate made ready for one route.
-type boundRate struct {
-	*KeyedRate
-	key       limitkey.Key
-	overrides limitkey.Overrides
-	grades    []rateGrade // the rate's own, and then one for each override
-	quota     []byte      // how its item of RateLimit begins
-	counters  metrics.Rate
-}
-
-// rateGrade is one rate and burst of a KeyedRate.
-type rateGrade struct {
-	RateLimiter        // nil = what would be counted here is not
-	policy      []byte // its item of RateLimit-Policy
-	bound       string // what the access log says of it
-}
 
 // rateKeys are what each rate of the route counts the request by, in their order; empty = the request lacks it, or is
 // not counted.
 type rateKeys struct {
 	keys   [][]byte
-	grades []*rateGrade // by which each key is counted
+	grades []*keyed.Grade // by which each key is counted
 	buffer []byte
 }
 
@@ -134,14 +90,14 @@ func (r *Request) findRateKeys() param.Fault {
 	k.reset()
 	for i := range r.route.rates {
 		m, start := &r.route.rates[i], len(k.buffer)
-		key, ok, fault := m.key.Append(k.buffer, &r.source, clientOf(&m.key, r))
+		key, ok, fault := m.Key.Append(k.buffer, &r.source, clientOf(&m.Key, r))
 		if fault.Reason != reject.Admitted {
 			k.keys = k.keys[:0] // no rate counts it
 			return fault
 		}
-		grade := &m.grades[0]
+		grade := m.Own()
 		if ok {
-			grade = &m.grades[1+m.overrides.Of(key[start:])]
+			grade = m.Grade(key[start:])
 		}
 		k.buffer = key
 		if !ok || grade.RateLimiter == nil {
@@ -160,130 +116,24 @@ func clientOf(k *limitkey.Key, r *Request) (client netip.Addr) {
 	return client
 }
 
-// appendText appends the key for people: networks as such, and by hash what may be a secret or a person, unless open.
-func (m *boundRate) appendText(dst []byte, r *Request, open bool) []byte {
-	return m.key.AppendText(dst, &r.source, clientOf(&m.key, r), open, r.proxy.counters.AppendHash)
+// rateText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless open.
+func (r *Request) rateText(dst []byte, m *keyed.BoundRate, open bool) []byte {
+	return m.Key.AppendText(dst, &r.source, clientOf(&m.Key, r), open, r.proxy.counters.AppendHash)
 }
 
 // countRate counts that a rate rejects, and by which key.
 func (p *Proxy) countRate(r *Request, i int) {
 	m := &r.route.rates[i]
-	if count := m.counters.At(r.client.shard); m.Observe || p.Observe {
+	if count := m.Counters.At(r.client.shard); m.Observe || p.Observe {
 		count.Observed()
 	} else {
 		count.Rejected()
 	}
 	if !m.Observe {
-		r.limit = r.rateKeys.grades[i].bound
+		r.limit = r.rateKeys.grades[i].Bound
 	}
 	r.client.shard.RejectedKey(m.Name, r.rateKeys.keys[i], r.now,
-		func(dst []byte) []byte { return m.appendText(dst, r, false) })
-}
-
-// RateError names the keyed rate and the key of it that cannot be compiled.
-type RateError struct {
-	Rate, Key string
-	Err       error
-}
-
-func (e *RateError) Error() string { return fmt.Sprintf("rate %q: %s: %v", e.Rate, e.Key, e.Err) }
-func (e *RateError) Unwrap() error { return e.Err }
-
-// CompileRates reports everything that is wrong with rates on routes, once nothing is wrong with these; each error is a
-// *RateError.
-func CompileRates(rates []KeyedRate, routes []Route) (errs []error) {
-	bound, _, errs := bindRoutes(routes)
-	if len(errs) > 0 {
-		return nil
-	}
-	return attachRates(rates, bound)
-}
-
-// attachRates gives each route the rates that count on it, in their order.
-func attachRates(rates []KeyedRate, routes []boundRoute) (errs []error) {
-	for i := range rates {
-		in := &rates[i]
-		key, err := attach(in.Routes, routes, func(on *boundRoute) error {
-			m, err := bindRate(in, on)
-			if err == nil {
-				on.rates = append(on.rates, m)
-			}
-			return err
-		})
-		if err != nil {
-			errs = append(errs, &RateError{in.Name, key, err})
-		}
-	}
-	return errs
-}
-
-// attach binds a keyed limit to the routes on which it counts; key is the key of it that is wrong. A limit that counts
-// on all routes but pass skips those whose path lacks a name in its key: no request there has the key.
-func attach(names []string, routes []boundRoute, bind func(*boundRoute) error) (key string, err error) {
-	for _, name := range names {
-		if !slices.ContainsFunc(routes, func(rt boundRoute) bool { return rt.Name == name }) {
-			return "routes", errors.New("there is no such route")
-		}
-	}
-	attached, fault := 0, errors.New("every route is pass: name the routes that it shall count on")
-	for i := range routes {
-		named := slices.Contains(names, routes[i].Name)
-		if !named && (len(names) > 0 || !routes[i].limited()) {
-			continue
-		}
-		err := bind(&routes[i])
-		if err == nil {
-			attached++
-			continue
-		}
-		if wrong := (*overrideError)(nil); errors.As(err, &wrong) {
-			return "overrides", wrong.error
-		}
-		fault = fmt.Errorf("on route %q: %w", routes[i].Name, err)
-		if named {
-			return "key", fault
-		}
-	}
-	if attached == 0 {
-		return "key", fault
-	}
-	return "", nil
-}
-
-func bindRate(in *KeyedRate, on *boundRoute) (m boundRate, err error) {
-	m = boundRate{KeyedRate: in, quota: []byte(`"` + in.Name + `";r=`)}
-	if m.key, err = limitkey.Compile(in.Key, on.pattern.Names(), in.IPv4Prefix, in.IPv6Prefix); err != nil {
-		return m, err
-	}
-	if m.key.Variable().NeedsBody() && !on.limited() {
-		return m, errBodyOfPass
-	}
-	m.grades = append(m.grades, in.grade(in.Limiter, in.PerSecond, in.Burst, ""))
-	patterns := make([]string, len(in.Overrides))
-	for i, o := range in.Overrides {
-		patterns[i] = o.Pattern
-		if of := fmt.Sprintf(" override %q:", o.Pattern); o.Off {
-			m.grades = append(m.grades, rateGrade{bound: "limits.rate " + in.Name + ":" + of + " off"})
-		} else {
-			m.grades = append(m.grades, in.grade(o.Limiter, o.PerSecond, o.Burst, of))
-		}
-	}
-	if m.overrides, err = m.key.Overrides(patterns); err != nil {
-		return m, &overrideError{err}
-	}
-	return m, nil
-}
-
-// overrideError is wrong in Overrides, and not in the key.
-type overrideError struct{ error }
-
-// grade is one rate of in; of begins with a space.
-func (in *KeyedRate) grade(limiter RateLimiter, perSecond float64, burst int, of string) rateGrade {
-	bound := fmt.Sprintf("limits.rate %s:%s %.3g/s, burst %d", in.Name, of, perSecond, burst)
-	if in.MaxDelay > 0 {
-		bound += fmt.Sprintf(", max_delay %v", in.MaxDelay)
-	}
-	return rateGrade{limiter, policyOf(in.Name, perSecond, burst), bound}
+		func(dst []byte) []byte { return r.rateText(dst, m, false) })
 }
 
 // appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
@@ -302,8 +152,8 @@ func (p *Proxy) appendRateFields(r *Request) {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
 		left, _, whole := r.rateKeys.grades[i].Peek(r.now, key)
-		policies = append(policies, r.rateKeys.grades[i].policy...)
-		limits = strconv.AppendInt(append(limits, m.quota...), int64(left), 10)
+		policies = append(policies, r.rateKeys.grades[i].Policy...)
+		limits = strconv.AppendInt(append(limits, m.Quota...), int64(left), 10)
 		limits = strconv.AppendInt(append(limits, ";t="...), int64((whole+time.Second-1)/time.Second), 10)
 	}
 	r.scratch.text, r.scratch.value = policies, limits
@@ -311,19 +161,4 @@ func (p *Proxy) appendRateFields(r *Request) {
 		r.addField("RateLimit-Policy", policies)
 		r.addField("RateLimit", limits)
 	}
-}
-
-// policyOf is a rate's item of RateLimit-Policy: its burst, within the seconds that earn it.
-func policyOf(name string, perSecond float64, burst int) []byte {
-	policy := strconv.AppendInt([]byte(`"`+name+`";q=`), int64(burst), 10)
-	window := float64(burst) / perSecond
-	if whole := int64(window); window < 1e15 { // what a structured field can hold (RFC 9651, section 3.3.1)
-		if float64(whole) < window {
-			whole++
-		}
-		if whole >= 1 {
-			policy = strconv.AppendInt(append(policy, ";w="...), whole, 10)
-		}
-	}
-	return policy
 }

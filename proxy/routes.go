@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
@@ -42,9 +43,9 @@ type boundRoute struct {
 	quantity param.Variable
 	priority limitkey.Priority // in the queue for a slot
 	require  []param.Condition
-	shape    string      // the path with the names of its pattern
-	rates    []boundRate // the keyed rates that count here
-	inFlight []boundInFlight
+	shape    string            // the path with the names of its pattern
+	rates    []keyed.BoundRate // the keyed rates that count here
+	inFlight []keyed.BoundInFlight
 	room     *boundRoom // nil = none
 	readBody bool       // a variable looks into the body
 }
@@ -56,10 +57,10 @@ func (rt *boundRoute) variables() []*param.Variable {
 		all = append(all, rt.require[i].Variable())
 	}
 	for i := range rt.rates {
-		all = append(all, rt.rates[i].key.Variable())
+		all = append(all, rt.rates[i].Key.Variable())
 	}
 	for i := range rt.inFlight {
-		all = append(all, rt.inFlight[i].key.Variable())
+		all = append(all, rt.inFlight[i].Key.Variable())
 	}
 	return all
 }
@@ -199,4 +200,48 @@ func isPreflight(r *Request) bool {
 	head := &r.exchange.Request
 	return string(head.Method()) == "OPTIONS" && !head.Override &&
 		len(head.Peek("Access-Control-Request-Method")) > 0
+}
+
+// CompileRates reports everything that is wrong with rates on routes, once nothing is wrong with these; each error is a
+// *keyed.Error.
+func CompileRates(rates []keyed.Rate, routes []Route) (errs []error) {
+	bound, _, errs := bindRoutes(routes)
+	if len(errs) > 0 {
+		return nil
+	}
+	return attachRates(rates, bound)
+}
+
+// CompileInFlight does the same for limits in flight.
+func CompileInFlight(limits []keyed.InFlight, routes []Route) (errs []error) {
+	bound, _, errs := bindRoutes(routes)
+	if len(errs) > 0 {
+		return nil
+	}
+	return attachInFlight(limits, bound)
+}
+
+func attachRates(rates []keyed.Rate, routes []boundRoute) (errs []error) {
+	bound, errs := keyed.BindRates(rates, countedOn(routes))
+	for i := range routes {
+		routes[i].rates = bound[i]
+	}
+	return errs
+}
+
+func attachInFlight(limits []keyed.InFlight, routes []boundRoute) (errs []error) {
+	bound, errs := keyed.BindInFlight(limits, countedOn(routes))
+	for i := range routes {
+		routes[i].inFlight = bound[i]
+	}
+	return errs
+}
+
+// countedOn are the routes as limits by key see them.
+func countedOn(routes []boundRoute) (all []keyed.Route) {
+	for i := range routes {
+		rt := &routes[i]
+		all = append(all, keyed.Route{Name: rt.Name, Names: rt.pattern.Names(), Pass: !rt.limited()})
+	}
+	return all
 }

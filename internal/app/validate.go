@@ -14,6 +14,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
+	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
@@ -138,12 +139,12 @@ func roomsCompile(c *config.Config) []error {
 // ratesCompile is the rule that every keyed rate's key can be understood on its routes.
 func ratesCompile(c *config.Config) (errs []error) {
 	for _, err := range proxy.CompileRates(limits.KeyedRates(c), routes(c)) {
-		var at *proxy.RateError
+		var at *keyed.Error
 		if !errors.As(err, &at) {
 			errs = append(errs, err)
 			continue
 		}
-		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == at.Rate })
+		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == at.Name })
 		errs = append(errs, c.Errorf(fmt.Sprintf("limits.rate[%d].%s", i+1, at.Key), "%v", at.Err))
 	}
 	return errs
@@ -152,12 +153,12 @@ func ratesCompile(c *config.Config) (errs []error) {
 // inFlightCompile is the same rule for the keys of limits in flight.
 func inFlightCompile(c *config.Config) (errs []error) {
 	for _, err := range proxy.CompileInFlight(limits.KeyedInFlight(c), routes(c)) {
-		var at *proxy.InFlightError
+		var at *keyed.Error
 		if !errors.As(err, &at) {
 			errs = append(errs, err)
 			continue
 		}
-		i := slices.IndexFunc(c.Limits.InFlight, func(l config.InFlight) bool { return l.Name == at.Limit })
+		i := slices.IndexFunc(c.Limits.InFlight, func(l config.InFlight) bool { return l.Name == at.Name })
 		errs = append(errs, c.Errorf(fmt.Sprintf("limits.in_flight[%d].%s", i+1, at.Key), "%v", at.Err))
 	}
 	return errs

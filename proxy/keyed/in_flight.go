@@ -1,0 +1,68 @@
+package keyed
+
+import (
+	"fmt"
+
+	"sluice/proxy/limitkey"
+	"sluice/proxy/metrics"
+)
+
+// InFlightLimiter limits how many requests of one key the upstream has at the same time.
+type InFlightLimiter interface {
+	// Full tells whether Acquire would reject, since key has as many as it may. It writes nothing.
+	Full(key []byte) bool
+
+	// Acquire takes a place of key, which its ticket gives back.
+	Acquire(key []byte) (ticket uint64, ok bool)
+
+	// Release gives a place back, once.
+	Release(ticket uint64)
+}
+
+// InFlight is a limit of the requests in flight of one key: which requests it counts, by what, and the limiter
+// that counts.
+type InFlight struct {
+	Name       string   // a label of metrics: letters, digits and ._-
+	Key        string   // variables; a request that lacks one of them is not counted
+	Routes     []string // names; none = all but pass
+	IPv4Prefix int      // how many bits of $remote_addr tell clients apart, 1 to 32
+	IPv6Prefix int      // 1 to 128
+	Observe    bool     // count its rejections, and go on
+	Max        int      // for the access log and explain
+	Limiter    InFlightLimiter
+}
+
+// MaxInFlight is how many InFlight count on one route.
+const MaxInFlight = 4
+
+// BoundInFlight is an InFlight made ready for one route.
+type BoundInFlight struct {
+	*InFlight
+	Key      limitkey.Key
+	Bound    string // what the access log says of it
+	Counters metrics.Rate
+}
+
+// BindInFlight gives each route the limits in flight that count on it, in their order. Each error is an *Error.
+func BindInFlight(limits []InFlight, routes []Route) (bound [][]BoundInFlight, errs []error) {
+	bound = make([][]BoundInFlight, len(routes))
+	for i := range limits {
+		in := &limits[i]
+		key, err := bind(in.Routes, routes, func(at int) error {
+			m := BoundInFlight{InFlight: in, Bound: fmt.Sprintf("limits.in_flight %s: max %d", in.Name, in.Max)}
+			var err error
+			if m.Key, err = routes[at].key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
+				return err
+			}
+			if len(bound[at]) == MaxInFlight {
+				return fmt.Errorf("%d limits in flight count there already: name the routes of each", MaxInFlight)
+			}
+			bound[at] = append(bound[at], m)
+			return nil
+		})
+		if err != nil {
+			errs = append(errs, &Error{"in_flight", in.Name, key, err})
+		}
+	}
+	return bound, errs
+}

@@ -1,0 +1,71 @@
+package keyed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/proxy/limitkey"
+)
+
+// Route is what a limit needs to know of a route.
+type Route struct {
+	Name  string
+	Names []string // the {names} of its pattern
+	Pass  bool     // no limit counts there unless it names the route
+}
+
+// key compiles the key of a limit on the route.
+func (on *Route) key(text string, ipv4Prefix, ipv6Prefix int) (k limitkey.Key, err error) {
+	if k, err = limitkey.Compile(text, on.Names, ipv4Prefix, ipv6Prefix); err == nil && on.Pass && k.Variable().NeedsBody() {
+		err = errors.New("the bodies of a pass route are not read")
+	}
+	return k, err
+}
+
+// Error names the limit that cannot count, and the key of its table that is wrong.
+type Error struct {
+	Table string // "rate" or "in_flight"
+	Name  string
+	Key   string
+	Err   error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s %q: %s: %v", e.Table, e.Name, e.Key, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// overrideError is wrong in Overrides, and not in the key.
+type overrideError struct{ error }
+
+// bind binds a limit to the routes on which it counts; key is the key of it that is wrong. A limit that counts on all
+// routes but pass skips those whose path lacks a name in its key: no request there has the key.
+func bind(names []string, routes []Route, to func(at int) error) (key string, err error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(routes, func(rt Route) bool { return rt.Name == name }) {
+			return "routes", errors.New("there is no such route")
+		}
+	}
+	attached, fault := 0, errors.New("every route is pass: name the routes that it shall count on")
+	for i := range routes {
+		named := slices.Contains(names, routes[i].Name)
+		if !named && (len(names) > 0 || routes[i].Pass) {
+			continue
+		}
+		err := to(i)
+		if err == nil {
+			attached++
+			continue
+		}
+		if wrong := (*overrideError)(nil); errors.As(err, &wrong) {
+			return "overrides", wrong.error
+		}
+		fault = fmt.Errorf("on route %q: %w", routes[i].Name, err)
+		if named {
+			return "key", fault
+		}
+	}
+	if attached == 0 {
+		return "key", fault
+	}
+	return "", nil
+}
