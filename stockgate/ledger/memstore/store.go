@@ -20,6 +20,7 @@ type Store struct {
 	mu          sync.Mutex
 	stocks      map[string]*memoryStock // by SKU; only SetTotal and Create add one
 	subscribers map[*subscriber]bool    // of those who listen
+	slots       slots
 }
 
 // New returns a Memory without any ledger.
