@@ -11,6 +11,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/stockstatus"
 )
 
 // Auth is by what keys users and orders prove what they say. The zero value proves nothing.
@@ -203,8 +204,8 @@ func (p *Proxy) wantsOrderToken(query []byte) bool {
 }
 
 // appendOrderToken appends the token for the user who asks, from the start of the sale on and to its end.
-func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase Phase) []byte {
-	if phase != InStock && phase != SoldOut { // what is sold out may come back
+func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase stockstatus.Phase) []byte {
+	if phase != stockstatus.InStock && phase != stockstatus.SoldOut { // what is sold out may come back
 		return dst
 	}
 	for i := range p.routes {

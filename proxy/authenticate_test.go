@@ -15,6 +15,7 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/stockstatus"
 )
 
 const proofSecret = "0123456789abcdef0123456789abcdef"
@@ -88,7 +89,7 @@ func TestAuth_UserIsTheOneThatTheShopHasSigned(t *testing.T) {
 			addr, _ := gateway(t, o)
 			resp, body := talk(t, addr, "POST /api/seckill/1001/order HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"+
 				"Connection: close\r\n"+c.header+"\r\n\r\n")
-			if got := verdict(resp); got != c.verdict {
+			if got := reasonOrStatus(resp); got != c.verdict {
 				t.Errorf("%s, want %s: %s", got, c.verdict, body)
 			}
 			if admitted := c.verdict == "200"; (len(up.all()) == 1) != admitted || admitted && stock.user != "7" {
@@ -116,12 +117,14 @@ func TestRoute_UserMayBeTheClientsAddress(t *testing.T) {
 
 // onePhase shows every SKU in one phase, at a time that the test sets.
 type onePhase struct {
-	phase Phase
+	phase stockstatus.Phase
 	at    int64
 }
 
-func (s *onePhase) Status(int64, []byte) StockStatus { return StockStatus{Phase: s.phase, Free: -1} }
-func (s *onePhase) Time(int64) int64                 { return s.at }
+func (s *onePhase) Status(int64, []byte) stockstatus.Status {
+	return stockstatus.Status{Phase: s.phase, Free: -1}
+}
+func (s *onePhase) Time(int64) int64 { return s.at }
 
 // tokenGateway is a gateway whose orders need a token.
 func tokenGateway(t *testing.T, stock *onePhase) (addr string, up *recorder) {
@@ -162,7 +165,7 @@ func sendWithToken(t *testing.T, addr, sku, user, token string) string {
 
 func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 	const minute = 60_000
-	stock := &onePhase{phase: InStock, at: 100 * minute}
+	stock := &onePhase{phase: stockstatus.InStock, at: 100 * minute}
 	addr, up := tokenGateway(t, stock)
 	token := fetchToken(t, addr, "1001", "7")
 	if len(token) != auth.OrderTokenLength {
@@ -195,13 +198,14 @@ func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 }
 
 func TestOrderToken_IsGivenFromTheStartToItsUser(t *testing.T) {
-	for phase := range numPhases {
+	for phase := range stockstatus.Ended + 1 {
 		addr, _ := tokenGateway(t, &onePhase{phase: phase})
-		if got := fetchToken(t, addr, "1001", "7") != ""; got != (phase == InStock || phase == SoldOut) {
+		want := phase == stockstatus.InStock || phase == stockstatus.SoldOut
+		if got := fetchToken(t, addr, "1001", "7") != ""; got != want {
 			t.Errorf("%s: given %v", phase, got)
 		}
 	}
-	addr, _ := tokenGateway(t, &onePhase{phase: InStock})
+	addr, _ := tokenGateway(t, &onePhase{phase: stockstatus.InStock})
 	token := fetchToken(t, addr, "1001", "7")
 	if token == fetchToken(t, addr, "1001", "8") || token == fetchToken(t, addr, "1002", "7") {
 		t.Error("one token for two users or SKUs")

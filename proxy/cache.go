@@ -9,6 +9,7 @@ import (
 	"sluice/internal/octets"
 	"sluice/proxy/http1"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -173,7 +174,7 @@ var uncachedFamilies = [...]string{"Next-", "HX-", "X-Inertia", "X-PJAX-", "Turb
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
 func (p *Proxy) storePage(r *Request) bool {
-	r.exchange.Forwarded.Header.Del(orderHeader)
+	r.exchange.Forwarded.Header.Del(verdict.OrderHeader)
 	served := p.Cache.Store(&r.page.Page, r.attempt.outcome, &r.exchange.Forwarded)
 	r.page.fetches = false // not before: a Store that panics leaves the page to leavePage
 	if served {

@@ -7,6 +7,7 @@ import (
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/stockstatus"
 )
 
 // internalPath is where the proxy answers itself, before any route.
@@ -23,7 +24,7 @@ var endpoints = [...]endpoint{
 	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath }, answer: (*Proxy).answerScript},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
 		mayBlock: true, answer: (*Proxy).answerOrderState},
-	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
+	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && stockstatus.IsPath(path) },
 		answer: (*Proxy).answerStock},
 }
 

@@ -9,6 +9,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -28,13 +29,13 @@ func (f *fakeFeedback) Record(_ int64, sku []byte, reserved bool) {
 }
 
 func TestFeedback_ResponseTellsThatASKUIsSoldOut(t *testing.T) {
-	on := &SoldOutOn{Status: []int{409}, Header: "X-Stock", Value: "0",
-		JSON: &JSONValue{Keys: []string{"data", "code"}, Values: []string{`500500`, `"gone"`}}}
-	long := `{"data":{"code":500500},"x":"` + strings.Repeat("x", maxBodyToRead) + `"}`
+	on := &verdict.SoldOut{Status: []int{409}, Header: "X-Stock", Value: "0",
+		JSON: &verdict.JSONValue{Keys: []string{"data", "code"}, Values: []string{`500500`, `"gone"`}}}
+	long := `{"data":{"code":500500},"x":"` + strings.Repeat("x", verdict.MaxBody) + `"}`
 	for _, tt := range []struct {
 		name     string
 		gate     route.Gate
-		on       *SoldOutOn
+		on       *verdict.SoldOut
 		response func(*fasthttp.Response)
 		recorded string
 	}{

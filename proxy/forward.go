@@ -6,8 +6,11 @@ import (
 	"net"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -71,10 +74,10 @@ func (p *Proxy) receive(r *Request) rejection {
 	switch a.outcome {
 	case upstream.Answered:
 		if r.acquired.order {
-			r.outcome = p.Settlement.outcomeOf(resp)
+			r.outcome = p.Settlement.Outcome(resp)
 		}
 		if r.route.limited() {
-			resp.Header.Del(orderHeader)
+			resp.Header.Del(verdict.OrderHeader)
 		}
 		p.forgetPage(r)
 		p.finishResponse(r)
@@ -90,6 +93,21 @@ func (p *Proxy) receive(r *Request) rejection {
 		return bodyRejection(r.upload.Err) // no order, and not the upstream's doing
 	}
 	return rejection{Reason: reasonOf(a.outcome)}
+}
+
+// recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
+// SKU count.
+func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
+	if p.Feedback == nil || len(r.buyer.sku) == 0 {
+		return
+	}
+	if verdict.SaysSoldOut(resp) {
+		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
+		return
+	}
+	if p.SoldOutOn != nil && !r.acquired.order && p.SoldOutOn.Matches(resp) {
+		p.Feedback.Record(r.now, r.buyer.sku, false)
+	}
 }
 
 // acquireConnection waits for a connection to the upstream before units are reserved: an order that gets none holds no

@@ -23,6 +23,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -212,7 +213,7 @@ func observed(f *testing.F, l net.Listener) *observer {
 	}
 	o.Routes = append(o.Routes, orderRoutes...)
 	o.Stock, o.Orders, o.Concurrency = w, ledger{w}, slots{w}
-	o.Settlement = SettlementRules{PerUser: 3, ConfirmOn: []string{"2xx"}}
+	o.MaxQuantity, o.Settlement = 3, verdict.Rules{ConfirmOn: []string{"2xx"}}
 	o.Log = slog.New(faults{w})
 	o.Trusted = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	p, err := New(o)

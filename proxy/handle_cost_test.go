@@ -17,6 +17,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -158,7 +159,7 @@ var paths = []struct {
 	{"reserved", "200", func(o *Options) {
 		o.oneRoute(reserveRoute)
 		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
-		o.Settlement = SettlementRules{ConfirmOn: []string{"2xx"}, Key: []byte(proofSecret)}
+		o.SigningKey, o.Settlement = []byte(proofSecret), verdict.Rules{ConfirmOn: []string{"2xx"}}
 	}},
 	{"sold_out", "409", soldOutSKU},
 	{"sold_out_page", "409", func(o *Options) { soldOutSKU(o); o.Responses.Format = reject.HTML }},

@@ -101,7 +101,7 @@ func (p *Proxy) findOrder(r *Request) rejection {
 		return badRequest(reject.QuantityMissing, v.String())
 	}
 	var ok bool
-	if r.buyer.quantity, ok = param.ParseQuantity(amount, p.Settlement.PerUser); !ok {
+	if r.buyer.quantity, ok = param.ParseQuantity(amount, p.MaxQuantity); !ok {
 		return badRequest(reject.QuantityInvalid, v.String())
 	}
 	if r.buyer.key, fault = r.source.Header(idempotencyKey); fault.Reason != reject.Admitted {

@@ -8,6 +8,7 @@ import (
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/stockstatus"
 	"sluice/upstream"
 )
 
@@ -145,6 +146,15 @@ type Schedule interface {
 	// and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they are Admitted
 	// unless reserved: an order that takes stock here is never early.
 	Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration)
+}
+
+// Availability answers public questions about a SKU's stock from memory. It never blocks on Redis.
+type Availability interface {
+	// Status tells what is known of sku at now (monotonic ns). It does not keep sku.
+	Status(now int64, sku []byte) stockstatus.Status
+
+	// Time is now as Unix milliseconds of the clock that all instances share.
+	Time(now int64) int64
 }
 
 // SoldOutFeedback is what the upstream's own responses have taught.

@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -41,16 +39,8 @@ func trustedGateway(t *testing.T, change func(*Options)) (ask asker, p *Proxy, u
 		head, rest, _ := strings.Cut(request, "\r\n")
 		resp, _ := talk(t, addr, head+" HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "+from+
 			"\r\nConnection: close\r\n"+rest+"\r\n")
-		return verdict(resp)
+		return reasonOrStatus(resp)
 	}, p, up
-}
-
-// verdict is the reason of a rejection, or the status.
-func verdict(resp *http.Response) string {
-	if reason := resp.Header.Get("X-Sluice-Reason"); reason != "" {
-		return reason
-	}
-	return fmt.Sprint(resp.StatusCode)
 }
 
 // clientIP is the address of a client behind the trusted proxy.

@@ -25,6 +25,8 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/stockstatus"
+	"sluice/proxy/verdict"
 	"sluice/upstream/spool"
 )
 
@@ -40,10 +42,12 @@ type Options struct {
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
-	Settlement      SettlementRules
+	MaxQuantity     int64         // units that one order may ask for; 0 = no bound
+	Settlement      verdict.Rules // by which responses the upstream tells what became of an order
+	SigningKey      []byte        // signs what the upstream is told; nil = it is not signed
 	Auth            Auth
-	SoldOutOn       *SoldOutOn // nil = only the header Sluice-Order says so
-	StockStatus     StockStatusOptions
+	SoldOutOn       *verdict.SoldOut // nil = only the header Sluice-Order says so
+	StockStatus     stockstatus.Options
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
@@ -140,8 +144,8 @@ func (p *Proxy) compileResponses() (err error) {
 
 // compileKeys reads the keys that users, orders and signatures are checked and made with.
 func (p *Proxy) compileKeys(before *Proxy) (err error) {
-	if len(p.Settlement.Key) > 0 {
-		if p.signer, err = auth.NewSigner(p.Settlement.Key); err != nil {
+	if len(p.SigningKey) > 0 {
+		if p.signer, err = auth.NewSigner(p.SigningKey); err != nil {
 			return err
 		}
 	}

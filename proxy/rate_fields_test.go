@@ -62,7 +62,7 @@ func TestRateFields_AreLeftOutWhereNoRateCounts(t *testing.T) {
 		o.Rates = []KeyedRate{keyed("a", "$cookie_uid", 1), keyed("b", "$arg_q", 1)}
 		addr, _ := gateway(t, o)
 		resp, _ := talk(t, addr, c.request+"Connection: close\r\n\r\n")
-		if got := verdict(resp); got != c.verdict {
+		if got := reasonOrStatus(resp); got != c.verdict {
 			t.Errorf("%q: %s, want %s", c.request, got, c.verdict)
 		}
 		if said := append(resp.Header.Values("RateLimit"), resp.Header.Values("RateLimit-Policy")...); len(said) > 0 {

@@ -11,6 +11,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 )
 
 // fakeOrders are orders that the test decides: what it is asked and told is kept.
@@ -78,7 +79,7 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 			User: "$cookie_uid", Quantity: "$arg_qty"},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.Settlement = SettlementRules{PerUser: 3, ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
+	o.MaxQuantity, o.Settlement = 3, verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
 	o.Responses.Answers[reject.ConfirmedClass] = reject.Answer{Status: 200}
 	return o, f
 }
@@ -126,10 +127,10 @@ func TestReservation_UpstreamIsToldWhichOrderItGets(t *testing.T) {
 func TestReservation_WhatTheUpstreamIsToldIsSigned(t *testing.T) {
 	to := &recorder{}
 	o, _ := reserving(to)
-	o.Settlement.Key = []byte("0123456789abcdef")
+	o.SigningKey = []byte("0123456789abcdef")
 	addr, _ := gateway(t, o)
 	talk(t, addr, buying)
-	s, err := auth.NewSigner(o.Settlement.Key)
+	s, err := auth.NewSigner(o.SigningKey)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/stockstatus"
 )
 
 func lessons() *SoldOutFeedback {
@@ -76,9 +76,9 @@ func TestWhatIsShownIsWhatBuyersFind(t *testing.T) {
 	}
 	g := open(t, options(), m)
 	for sku, want := range map[string]struct {
-		phase proxy.Phase
+		phase stockstatus.Phase
 		free  int64
-	}{"some": {proxy.InStock, 7}, "none": {proxy.SoldOut, 0}, "invented": {proxy.Unknown, -1}} {
+	}{"some": {stockstatus.InStock, 7}, "none": {stockstatus.SoldOut, 0}, "invented": {stockstatus.Unknown, -1}} {
 		if phase, free := g.StockStatus(g.poller.clock(), []byte(sku)); phase != want.phase || free != want.free {
 			t.Errorf("%s: %v %d", sku, phase, free)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/proxy"
+	"sluice/proxy/stockstatus"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/sale"
@@ -38,7 +38,7 @@ func (g *Gateway) looksAtShopStock(c *config.Config) bool {
 func (s availability) Time(now int64) int64 { return s.schedule.Time(now) / 1e6 }
 
 // Status implements proxy.Availability: the schedule comes first, then the stock.
-func (s availability) Status(now int64, sku []byte) proxy.StockStatus {
+func (s availability) Status(now int64, sku []byte) stockstatus.Status {
 	shown := s.left(now, sku)
 	p, ok := s.schedule.At(now, sku)
 	if !ok {
@@ -47,23 +47,23 @@ func (s availability) Status(now int64, sku []byte) proxy.StockStatus {
 	shown.Closes = p.Closes
 	switch p.State {
 	case sale.Ended:
-		shown.Phase, shown.Free = proxy.Ended, -1
+		shown.Phase, shown.Free = stockstatus.Ended, -1
 	case sale.Waiting:
-		shown.Phase, shown.Opens = proxy.NotStarted, p.Opens
+		shown.Phase, shown.Opens = stockstatus.NotStarted, p.Opens
 	case sale.Paused:
-		shown.Phase = proxy.Paused
+		shown.Phase = stockstatus.Paused
 	case sale.On:
-		if shown.Phase == proxy.Unknown && s.orders == nil && s.stock == nil {
-			shown.Phase = proxy.InStock // the schedule is all there is
+		if shown.Phase == stockstatus.Unknown && s.orders == nil && s.stock == nil {
+			shown.Phase = stockstatus.InStock // the schedule is all there is
 		}
 	}
 	return shown
 }
 
 // left is what is known without the schedule.
-func (s availability) left(now int64, sku []byte) proxy.StockStatus {
+func (s availability) left(now int64, sku []byte) stockstatus.Status {
 	if s.feedback.SoldOut(now, sku) {
-		return proxy.StockStatus{Phase: proxy.SoldOut}
+		return stockstatus.Status{Phase: stockstatus.SoldOut}
 	}
 	if s.orders != nil {
 		if d := s.orders.reserver.Load(); d != nil {
@@ -73,30 +73,30 @@ func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 		}
 	}
 	if s.stock == nil {
-		return proxy.StockStatus{Free: -1}
+		return stockstatus.Status{Free: -1}
 	}
 	phase, free := s.stock.StockStatus(now, sku)
-	return proxy.StockStatus{Phase: phase, Free: free}
+	return stockstatus.Status{Phase: phase, Free: free}
 }
 
 // inLedger says in the gate's words what a ledger says of its SKU.
-func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockStatus {
-	shown := proxy.StockStatus{Free: max(l.Free, 0), Closes: l.Closes}
+func (s availability) inLedger(now int64, l protocol.StockVersion) stockstatus.Status {
+	shown := stockstatus.Status{Free: max(l.Free, 0), Closes: l.Closes}
 	switch l.At(s.Time(now)) {
 	case protocol.On:
-		shown.Phase = proxy.InStock
+		shown.Phase = stockstatus.InStock
 		if l.Free <= 0 {
-			shown.Phase = proxy.SoldOut
+			shown.Phase = stockstatus.SoldOut
 		}
 		if l.Free <= 0 && l.Held == 0 {
-			shown.Phase = proxy.Ended // all is sold, and nothing comes back unless the shop cancels an order
+			shown.Phase = stockstatus.Ended // all is sold, and nothing comes back unless the shop cancels an order
 		}
 	case protocol.Waiting:
-		shown.Phase, shown.Opens = proxy.NotStarted, l.Opens
+		shown.Phase, shown.Opens = stockstatus.NotStarted, l.Opens
 	case protocol.Ended, protocol.Over:
-		shown.Phase, shown.Free = proxy.Ended, -1
+		shown.Phase, shown.Free = stockstatus.Ended, -1
 	case protocol.Paused:
-		shown.Phase = proxy.Paused
+		shown.Phase = stockstatus.Paused
 	default:
 		shown.Free = -1
 	}
@@ -104,14 +104,14 @@ func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockSt
 }
 
 // shows is how much of it is told.
-func stockStatus(c *config.Stock) proxy.StockStatusOptions {
+func stockStatus(c *config.Stock) stockstatus.Options {
 	switch c.Detail {
 	case "exact":
-		return proxy.StockStatusOptions{Exact: true, Few: int64(c.LowStock)}
+		return stockstatus.Options{Exact: true, Few: int64(c.LowStock)}
 	case "level":
-		return proxy.StockStatusOptions{Few: int64(c.LowStock)}
+		return stockstatus.Options{Few: int64(c.LowStock)}
 	}
-	return proxy.StockStatusOptions{Few: -1}
+	return stockstatus.Options{Few: -1}
 }
 
 const (

@@ -198,7 +198,7 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 // options are those of a Proxy on the parts of g, which takes over from before. ask is what its checks ask.
 func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
-	o.Settlement = settlement(&g.Config.Stock.Reserve) // the ledger keeps to what it was opened with
+	settle(&o, &g.Config.Stock.Reserve)
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()

@@ -16,6 +16,7 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/verdict"
 	"sluice/tracing"
 	"sluice/upstream"
 	"sluice/upstream/spool"
@@ -88,18 +89,18 @@ func proxyOptions(c *config.Config) proxy.Options {
 	}
 }
 
-func settlement(r *config.Reserve) proxy.SettlementRules {
-	s := proxy.SettlementRules{PerUser: int64(r.MaxPerUser), ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn,
-		Key: []byte(r.Secret)}
+// settle has o keep to what the ledger was opened with.
+func settle(o *proxy.Options, r *config.Reserve) {
+	o.MaxQuantity, o.SigningKey = int64(r.MaxPerUser), []byte(r.Secret)
+	o.Settlement = verdict.Rules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
 	if j := r.ConfirmJSON; j != nil {
-		s.ConfirmJSON = inJSON(j.Path, j.Values)
+		o.Settlement.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
-	return s
 }
 
 // inJSON is a place in a body, like "data.code", and what may stand there.
-func inJSON(path string, values []any) *proxy.JSONValue {
-	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+func inJSON(path string, values []any) *verdict.JSONValue {
+	j := &verdict.JSONValue{Keys: strings.Split(path, ".")}
 	for _, v := range values {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -158,7 +159,8 @@ func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, 
 	options := proxyOptions(c)
 	asked := newLimits(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
 	options.Limiters, _ = asked.prepare(c)
-	options.Settlement, options.Bounds = settlement(&c.Stock.Reserve), bounds(c)
+	settle(&options, &c.Stock.Reserve)
+	options.Bounds = bounds(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return proxy.Explanation{}, err

@@ -8,7 +8,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/proxy"
+	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
@@ -97,11 +97,11 @@ func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
 }
 
 // soldOutOn is by what answer the shop says that a SKU is sold out; nil = by none.
-func soldOutOn(a *config.Answer) *proxy.SoldOutOn {
+func soldOutOn(a *config.Answer) *verdict.SoldOut {
 	if a == nil {
 		return nil
 	}
-	s := &proxy.SoldOutOn{Status: a.Status}
+	s := &verdict.SoldOut{Status: a.Status}
 	name, value, _ := strings.Cut(a.Header, ":")
 	s.Header, s.Value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if a.JSON != "" {

@@ -1,4 +1,5 @@
-package proxy
+// Package verdict reads from the upstream's response what became of an order, and whether the SKU is sold out.
+package verdict
 
 import (
 	"bytes"
@@ -10,16 +11,14 @@ import (
 	"sluice/proxy/param"
 )
 
-// SettlementRules say by which responses the upstream tells what became of an order. Units stay reserved where it tells
+// Rules say by which responses the upstream tells what became of an order. Units stay reserved where it tells
 // nothing.
-type SettlementRules struct {
-	PerUser   int64    // units that one order may ask for; 0 = no bound
+type Rules struct {
 	ConfirmOn []string // statuses like "2xx" or "201"
 	ReleaseOn []string
 	// ConfirmJSON, where given, is a place in the body that must hold one of Values beside a status of ConfirmOn. A body
 	// that holds another value there says that there is no order.
 	ConfirmJSON *JSONValue
-	Key         []byte // signs what the upstream is told; nil = it is not signed
 }
 
 // JSONValue is a place in a JSON body, like "data.code", and what may stand there, as JSON.
@@ -28,13 +27,13 @@ type JSONValue struct {
 	Values []string
 }
 
-// orderHeader is the header by which the upstream says itself what became of an order. It is removed from responses,
+// OrderHeader is the header by which the upstream says itself what became of an order. It is removed from responses,
 // but on pass routes.
-const orderHeader = "Sluice-Order"
+const OrderHeader = "Sluice-Order"
 
-// outcomeOf reads the upstream's response. Its own word counts most; two different ones count for nothing.
-func (s *SettlementRules) outcomeOf(resp *fasthttp.Response) metrics.OrderOutcome {
-	if words := resp.Header.PeekAll(orderHeader); len(words) > 0 {
+// Outcome reads the upstream's response. Its own word counts most; two different ones count for nothing.
+func (s *Rules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
+	if words := resp.Header.PeekAll(OrderHeader); len(words) > 0 {
 		return statedOutcome(words)
 	}
 	status := resp.StatusCode()
@@ -63,7 +62,7 @@ func statedOutcome(words [][]byte) metrics.OrderOutcome {
 }
 
 // confirmed looks into the body where the status alone does not tell.
-func (s *SettlementRules) confirmed(body []byte) metrics.OrderOutcome {
+func (s *Rules) confirmed(body []byte) metrics.OrderOutcome {
 	if s.ConfirmJSON == nil {
 		return metrics.OrderConfirmed
 	}
@@ -96,30 +95,16 @@ func listed(list []string, status int) bool {
 	return false
 }
 
-// SoldOutOn describes the response by which an upstream says that a SKU is sold out. What is given must all be true.
-type SoldOutOn struct {
+// SoldOut describes the response by which an upstream says that a SKU is sold out. What is given must all be true.
+type SoldOut struct {
 	Status []int      // any of them; nil = any status
 	Header string     // a field's name; "" = none is looked for
 	Value  string     // of that field; "" = any
 	JSON   *JSONValue // nil = the body is not looked into
 }
 
-// recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
-// SKU count.
-func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
-	if p.Feedback == nil || len(r.buyer.sku) == 0 {
-		return
-	}
-	if says := resp.Header.Peek(orderHeader); string(says) == "sold-out" {
-		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
-		return
-	}
-	if p.SoldOutOn != nil && !r.acquired.order && p.SoldOutOn.matches(resp) {
-		p.Feedback.Record(r.now, r.buyer.sku, false)
-	}
-}
-
-func (s *SoldOutOn) matches(resp *fasthttp.Response) bool {
+// Matches reports whether a response is the one.
+func (s *SoldOut) Matches(resp *fasthttp.Response) bool {
 	if len(s.Status) > 0 && !slices.Contains(s.Status, resp.StatusCode()) {
 		return false
 	}
@@ -136,8 +121,8 @@ func (s *SoldOutOn) matches(resp *fasthttp.Response) bool {
 	return found != nil && s.JSON.holds(found)
 }
 
-// maxBodyToRead is the longest body that is looked into, in bytes: a longer page says more than "sold out".
-const maxBodyToRead = 16 << 10
+// MaxBody is the longest body that is looked into, in bytes: a longer page says more than "sold out".
+const MaxBody = 16 << 10
 
 // bufferedBody is the body as far as it is in memory; nil where it is still on its way, or too long to be looked into.
 func bufferedBody(resp *fasthttp.Response) (body []byte) {
@@ -146,8 +131,13 @@ func bufferedBody(resp *fasthttp.Response) (body []byte) {
 	} else if s, ok := resp.BodyStream().(interface{ Whole() []byte }); ok {
 		body = s.Whole()
 	}
-	if len(body) > maxBodyToRead {
+	if len(body) > MaxBody {
 		return nil
 	}
 	return body
+}
+
+// SaysSoldOut reports whether the upstream says in so many words that it has no unit for the order.
+func SaysSoldOut(resp *fasthttp.Response) bool {
+	return string(resp.Header.Peek(OrderHeader)) == "sold-out"
 }
