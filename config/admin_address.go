@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"sluice/config/source"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -13,7 +14,7 @@ import (
 // cannot be read.
 func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 	a := Default().Admin
-	text, err := readSome(path, maxText)
+	text, err := source.ReadAny(path, maxText)
 	if err != nil {
 		return a, err
 	}
@@ -38,7 +39,7 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 		replace(&a.TokenFile, one.Admin.TokenFile, env)
 	}
 	if a.TokenFile != "" {
-		token, _ := os.ReadFile(from(filepath.Dir(path), a.TokenFile)) // without a token the gate says that it wants one
+		token, _ := os.ReadFile(source.From(filepath.Dir(path), a.TokenFile)) // without a token the gate says that it wants one
 		a.Token = Secret(strings.TrimSpace(string(token)))
 	}
 	return a, nil
@@ -46,7 +47,7 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 
 // replace puts text into to, unless it is empty or cannot be expanded.
 func replace(to *string, text string, env func(string) (string, bool)) {
-	if text, err := expand(text, env); err == nil && text != "" {
+	if text, err := source.Expand(text, env); err == nil && text != "" {
 		*to = text
 	}
 }

@@ -2,6 +2,8 @@ package config
 
 import (
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -28,24 +30,24 @@ func defaultAuth() Auth {
 	return Auth{JWTFrom: "$http_authorization", JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
 }
 
-func (p *Auth) check(r *report, c *Config) {
-	r.oneOf("auth.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
+func (p *Auth) check(r *report.Report, c *Config) {
+	r.OneOf("auth.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
 	if p.JWTAlgorithm != "" && p.JWTKeyFile == "" {
-		r.fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
+		r.Fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
 	}
 	if p.JWTAlgorithm == "" && p.JWTKeyFile != "" {
-		r.fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
+		r.Fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
 	}
-	r.filled("auth.jwt_from", p.JWTFrom)
-	between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
+	r.Filled("auth.jwt_from", p.JWTFrom)
+	report.Between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
 	for i := range c.Limits.Rates {
 		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
-	between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
+	report.Between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
 }
 
 // checkProof wants what a route must be proven by.
-func (c *Config) checkProof(r *report, t *Route, at string) {
+func (c *Config) checkProof(r *report.Report, t *Route, at string) {
 	c.checkProven(r, at+".user", t.User)
 	c.checkProven(r, at+".sku", t.SKU)
 	c.checkProven(r, at+".quantity", t.Quantity)
@@ -56,28 +58,28 @@ func (c *Config) checkProof(r *report, t *Route, at string) {
 		return
 	}
 	if c.Auth.OrderTokenKeyFile == "" {
-		r.fail(at+".order_token", "needs a key that all instances share; write auth.order_token_key_file")
+		r.Fail(at+".order_token", "needs a key that all instances share; write auth.order_token_key_file")
 	}
 	if t.Gate == "pass" || t.SKU == "" || t.User == "" {
-		r.fail(at+".order_token", "is of a user and a SKU; write both, and another gate than \"pass\"")
+		r.Fail(at+".order_token", "is of a user and a SKU; write both, and another gate than \"pass\"")
 	}
 }
 
 // checkProven wants the keys by which the variables of a template are proven.
-func (c *Config) checkProven(r *report, key, template string) {
-	for _, name := range variablesOf(template) {
+func (c *Config) checkProven(r *report.Report, key, template string) {
+	for _, name := range report.VariablesOf(template) {
 		if strings.HasPrefix(name, "jwt_") && c.Auth.JWTAlgorithm == "" {
-			r.fail(key, "$%s is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file", name)
+			r.Fail(key, "$%s is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file", name)
 		}
 		if strings.HasPrefix(name, "signed_") && c.Auth.CookieKeyFile == "" {
-			r.fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
+			r.Fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
 		}
 	}
 }
 
 // ForgeableVariable is the name of the first variable in a template whose value a client can choose; "" = none.
 func ForgeableVariable(template string) string {
-	for _, name := range variablesOf(template) {
+	for _, name := range report.VariablesOf(template) {
 		if name != "remote_addr" && !strings.HasPrefix(name, "jwt_") && !strings.HasPrefix(name, "signed_") {
 			return name
 		}
@@ -89,21 +91,21 @@ func ForgeableVariable(template string) string {
 const maxKey = 64 << 10
 
 // readKeys reads the keys as they are. A relative path starts from the configuration's folder.
-func (p *Auth) readKeys(r *report, folder string) {
+func (p *Auth) readKeys(r *report.Report, folder string) {
 	read := func(key, path string) Secret {
 		if path == "" {
 			return ""
 		}
-		path = from(folder, path)
+		path = source.From(folder, path)
 		p.KeyFiles = append(p.KeyFiles, path)
-		text, err := readUpTo(path, maxKey)
+		text, err := source.Read(path, maxKey)
 		switch {
 		case err != nil:
-			r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
+			r.Fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
 		case len(text) > maxKey:
-			r.fail(key, "%s is larger than 64KiB; write the keys alone into it", path)
+			r.Fail(key, "%s is larger than 64KiB; write the keys alone into it", path)
 		case len(strings.TrimSpace(string(text))) == 0:
-			r.fail(key, "%s is empty; write the key into it", path)
+			r.Fail(key, "%s is empty; write the key into it", path)
 		}
 		return Secret(text)
 	}
@@ -115,7 +117,7 @@ func (p *Auth) readKeys(r *report, folder string) {
 		secret    Secret
 	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
 		if k.secret != "" && len(k.secret) < 16 {
-			r.fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", from(folder, k.path))
+			r.Fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", source.From(folder, k.path))
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"regexp"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 	"unicode"
 
@@ -82,21 +84,23 @@ func defaults(env func(string) (string, bool)) *Config {
 	}
 }
 
+// NoEnvironment looks up no variable. It is for configurations that no file holds: a REDIS_ADDR that is meant for other
+// programs must not make them invalid.
+func NoEnvironment(string) (string, bool) { return "", false }
+
 // Rule is what only another package can check. Its errors come from Config.Errorf; it may be asked of a Config in which
 // other values are wrong.
 type Rule func(*Config) []error
 
-const noFile = "no such file"
-
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
-// Whatever is wrong, also with reaching the file, is an *Error.
+// Whatever is wrong, also with reaching the file, is a *report.Error.
 func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
-	text, err := readSome(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
+	text, err := source.ReadAny(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{[]Problem{{File: path, Message: noFile + `; write one with "sluice init", or name another file`}}}
+		return nil, report.NoFile(path)
 	}
 	if err != nil {
-		return nil, &Error{[]Problem{{File: path, Message: "read: " + cause(err)}}}
+		return nil, &report.Error{Problems: []report.Problem{{File: path, Message: "read: " + source.Cause(err)}}}
 	}
 	return Parse(path, text, env, rules...)
 }
@@ -111,22 +115,22 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	c := defaults(env)
 	c.file, c.lines, c.version = name, position.Index(string(text)), versionOf(text)
 
-	d := decoder{report: report{file: name, lines: c.lines}, env: env}
+	d := decoder{Report: report.Report{File: name, Lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
 	c.Limits.Window.derive(c.lines)
 
-	r := report{file: name, lines: c.lines}
+	r := report.Report{File: name, Lines: c.lines}
 	c.check(&r)
 	c.readSecrets(&r, filepath.Dir(name))
 	c.Auth.readKeys(&r, filepath.Dir(name))
 	c.Responses.readPages(&r, filepath.Dir(name))
-	c.Limits.Bypassed = r.networks("limits.bypass", c.Limits.Bypass)
-	c.Limits.Denied = r.networks("limits.deny", c.Limits.Deny)
+	c.Limits.Bypassed = r.Networks("limits.bypass", c.Limits.Bypass)
+	c.Limits.Denied = r.Networks("limits.deny", c.Limits.Deny)
 	for _, rule := range rules {
-		r.add(rule(c))
+		r.Add(rule(c))
 	}
-	r.behind(d.report)
-	if err := r.err(); err != nil {
+	r.Behind(d.Report)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -135,28 +139,28 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 // At is the place of a key such as "route[2].match": "config.toml:61", or where the key is not in the file,
 // the place of the table around it, or else the file alone.
 func (c *Config) At(key string) string {
-	p := Problem{File: c.file, Line: c.lines.Near(key)}
+	p := report.Problem{File: c.file, Line: c.lines.Near(key)}
 	return strings.TrimSuffix(p.String(), ": ")
 }
 
-// Errorf makes an *Error at a key, for what only another package can find wrong with its value.
+// Errorf makes a *report.Error at a key, for what only another package can find wrong with its value.
 func (c *Config) Errorf(key, format string, args ...any) error {
-	r := report{file: c.file, lines: c.lines}
-	r.fail(key, format, args...)
-	return r.err()
+	r := report.Report{File: c.file, Lines: c.lines}
+	r.Fail(key, format, args...)
+	return r.Err()
 }
 
 // parseTree judges the syntax of TOML.
 func parseTree(name string, text []byte) (map[string]any, error) {
 	if len(text) > maxText {
-		return nil, &Error{[]Problem{{File: name, Message: "is larger than 256KiB; keep long lists in files of their own"}}}
+		return nil, &report.Error{Problems: []report.Problem{{File: name, Message: "is larger than 256KiB; keep long lists in files of their own"}}}
 	}
 	var tree map[string]any
 	_, err := toml.Decode(string(text), &tree)
 	if err == nil {
 		return tree, nil
 	}
-	p := Problem{File: name, Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	p := report.Problem{File: name, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
@@ -167,7 +171,7 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
 		}
 	}
-	return nil, &Error{[]Problem{p}}
+	return nil, &report.Error{Problems: []report.Problem{p}}
 }
 
 // repeated are the tables that may stand several times.
@@ -190,10 +194,9 @@ func firstOf(text string, line int, message string) (first int) {
 	if found == nil {
 		return 0
 	}
-	index := regexp.MustCompile(`\[\d+\]`)
 	lines := strings.SplitAfter(text, "\n")
 	for key, at := range position.Index(strings.Join(lines[:min(line-1, len(lines))], "")) {
-		if index.ReplaceAllString(key, "") == found[1] {
+		if position.WithoutIndexes(key) == found[1] {
 			first = max(first, at) // of repeated tables the last one is meant
 		}
 	}
@@ -221,15 +224,6 @@ func lowerFirst(s string) string {
 		return s
 	}
 	return strings.ToLower(s[:1]) + s[1:]
-}
-
-// cause is an error of the file system without the path, which stands in the message already.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 // Version tells one text of a configuration from another: the first 12 hex digits of its SHA-256, as sha256sum prints

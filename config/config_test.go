@@ -148,7 +148,7 @@ func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
 
 func TestSecretLargerThanItsBoundIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
-	if err := os.WriteFile(path, make([]byte, maxSecret+1), 0o600); err != nil {
+	if err := os.WriteFile(path, make([]byte, 4<<10+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Parse("config.toml", []byte(whole("[admin]\ntoken_file = \""+path+"\"")), nil)

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -13,7 +15,7 @@ import (
 // decoder puts a parsed TOML tree into the structs of this package. The toml package could do that too, but it
 // stops at the first mistake, reads 5 as five nanoseconds and takes "LISTEN" for "listen".
 type decoder struct {
-	report
+	report.Report
 	env func(string) (string, bool)
 }
 
@@ -35,9 +37,9 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
 		} else if instead := replaced(key, tree[name]); instead != "" {
-			d.fail(key, "%s", instead)
+			d.Fail(key, "%s", instead)
 		} else {
-			d.fail(key, "%s", unknownIn(path, kindOfKey(tree[name]), name, known))
+			d.Fail(key, "%s", unknownIn(path, kindOfKey(tree[name]), name, known))
 		}
 	}
 }
@@ -59,7 +61,7 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 		return
 	case Origins:
 		if text, ok := v.(string); ok {
-			d.fail(key, `%q is not a list of origins; write ["https://shop.example"], or [] for none`, text)
+			d.Fail(key, `%q is not a list of origins; write ["https://shop.example"], or [] for none`, text)
 			return
 		}
 	}
@@ -123,12 +125,12 @@ func unit[T any](d *decoder, v any, into reflect.Value, key string, parse func(s
 		}
 		parsed, err := parse(text)
 		if err != nil {
-			d.fail(key, "%v", err)
+			d.Fail(key, "%v", err)
 			return
 		}
 		into.Set(reflect.ValueOf(parsed))
 	case int64, float64:
-		d.fail(key, "%v has no unit; write "+like, v, v, v)
+		d.Fail(key, "%v has no unit; write "+like, v, v, v)
 	default:
 		d.mismatch(v, into, key)
 	}
@@ -141,7 +143,7 @@ func (d *decoder) instant(v any, into reflect.Value, key string) {
 	case !ok:
 		d.mismatch(v, into, key)
 	case strings.HasSuffix(t.Location().String(), "-local"):
-		d.fail(key, "needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00")
+		d.Fail(key, "needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00")
 	default:
 		into.Set(reflect.ValueOf(t))
 	}
@@ -158,11 +160,11 @@ func (d *decoder) list(v any, into reflect.Value, key string) {
 			items = append(items, t)
 		}
 	case map[string]any:
-		d.fail(key, "may stand more than once; write [[%s]] for each", key)
+		d.Fail(key, "may stand more than once; write [[%s]] for each", key)
 		return
 	default:
 		if into.Type().Elem().Kind() == reflect.Struct {
-			d.fail(key, "wants tables, not %s; write [[%s]] for each", kindOf(v), key)
+			d.Fail(key, "wants tables, not %s; write [[%s]] for each", kindOf(v), key)
 		} else {
 			d.mismatch(v, into, key)
 		}
@@ -197,17 +199,17 @@ func (d *decoder) one(v any, key string) (map[string]any, bool) {
 	case map[string]any:
 		return v, true
 	case []map[string]any:
-		d.fail(key, "may stand only once; write [%s]", key)
+		d.Fail(key, "may stand only once; write [%s]", key)
 	default:
-		d.fail(key, "wants a table, not %s; write %s = { ... }", kindOf(v), key[strings.LastIndexByte(key, '.')+1:])
+		d.Fail(key, "wants a table, not %s; write %s = { ... }", kindOf(v), key[strings.LastIndexByte(key, '.')+1:])
 	}
 	return nil, false
 }
 
 func (d *decoder) expanded(text, key string) (string, bool) {
-	text, err := expand(text, d.env)
+	text, err := source.Expand(text, d.env)
 	if err != nil {
-		d.fail(key, "%v", err)
+		d.Fail(key, "%v", err)
 	}
 	return text, err == nil
 }
@@ -222,7 +224,7 @@ func (d *decoder) mismatch(v any, into reflect.Value, key string) {
 	case into.Kind() == reflect.String && (kindOf(v) == "a whole number" || kindOf(v) == "a boolean"):
 		way = fmt.Sprintf("; write \"%v\"", v)
 	}
-	d.fail(key, "wants %s, not %s%s", wanted(into), kindOf(v), way)
+	d.Fail(key, "wants %s, not %s%s", wanted(into), kindOf(v), way)
 }
 
 // kindOf says in plain words what the file holds.

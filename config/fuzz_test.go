@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"os"
+	"sluice/config/report"
 	"strings"
 	"testing"
 )
@@ -36,9 +37,9 @@ func FuzzParse(f *testing.F) {
 }
 
 func checkProblems(t *testing.T, err error, lines int) {
-	var e *Error
+	var e *report.Error
 	if !errors.As(err, &e) || len(e.Problems) == 0 {
-		t.Fatalf("not an *Error with problems: %v", err)
+		t.Fatalf("not a *report.Error with problems: %v", err)
 	}
 	last := 0
 	for _, p := range e.Problems {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"sluice/config/report"
 	"strings"
 )
 
@@ -38,123 +39,120 @@ func defaultLayout() Layout {
 	}
 }
 
-func (l *Layout) check(r *report) {
-	r.oneOf("stock.layout.type", l.Type, "counter", "hash_sold", "hash_left", "counter_users", "list", "script")
+func (l *Layout) check(r *report.Report) {
+	r.OneOf("stock.layout.type", l.Type, "counter", "hash_sold", "hash_left", "counter_users", "list", "script")
 	l.checkFields(r)
 	switch l.Type {
 	case "hash_sold":
-		r.filled("stock.layout.total_field", l.TotalField)
-		r.filled("stock.layout.sold_field", l.SoldField)
+		r.Filled("stock.layout.total_field", l.TotalField)
+		r.Filled("stock.layout.sold_field", l.SoldField)
 	case "hash_left":
-		r.filled("stock.layout.left_field", l.LeftField)
+		r.Filled("stock.layout.left_field", l.LeftField)
 	case "counter_users":
-		r.filled("stock.layout.users_key", l.UsersKey)
+		r.Filled("stock.layout.users_key", l.UsersKey)
 	case "script":
-		r.filled("stock.layout.script_file", l.ScriptFile)
+		r.Filled("stock.layout.script_file", l.ScriptFile)
 	}
 	l.checkStatus(r)
 	l.checkUsers(r)
 	if l.SoldOutKey != "" {
-		r.skuKey("stock.layout.sold_out_key", l.SoldOutKey)
+		skuKey(r, "stock.layout.sold_out_key", l.SoldOutKey)
 	}
 }
 
 // checkFields wants $sku in the key, or in all fields that hold numbers of a hash that many SKUs share.
-func (l *Layout) checkFields(r *report) {
+func (l *Layout) checkFields(r *report.Report) {
 	fields := map[string]map[string]string{
 		"hash_sold": {"total_field": l.TotalField, "sold_field": l.SoldField},
 		"hash_left": {"left_field": l.LeftField},
 	}[l.Type]
 	shared := false
 	for _, text := range fields {
-		shared = shared || len(variablesOf(text)) > 0
+		shared = shared || len(report.VariablesOf(text)) > 0
 	}
 	if !shared {
-		r.skuKey("stock.layout.key", l.Key)
+		skuKey(r, "stock.layout.key", l.Key)
 	} else {
-		r.variables("stock.layout.key", l.Key, skuNames()...)
+		r.Variables("stock.layout.key", l.Key, skuNames()...)
 	}
 	for name, text := range map[string]string{"total_field": l.TotalField, "sold_field": l.SoldField,
 		"left_field": l.LeftField, "status_field": l.StatusField} {
-		r.variables("stock.layout."+name, text, skuNames()...)
+		r.Variables("stock.layout."+name, text, skuNames()...)
 	}
 	for name, text := range fields {
-		if shared && len(variablesOf(l.Key)) == 0 && len(variablesOf(text)) == 0 {
-			r.fail("stock.layout."+name, "%q has no $sku, and key has none: all SKUs would share it; write it like %q", text,
+		if shared && len(report.VariablesOf(l.Key)) == 0 && len(report.VariablesOf(text)) == 0 {
+			r.Fail("stock.layout."+name, "%q has no $sku, and key has none: all SKUs would share it; write it like %q", text,
 				"$(sku)_"+text)
 		}
 	}
 }
 
 // checkUsers wants a set of its own for each SKU, or one for several where that is meant.
-func (l *Layout) checkUsers(r *report) {
+func (l *Layout) checkUsers(r *report.Report) {
 	const key = "stock.layout.users_key"
-	r.oneOf("stock.layout.users_scope", l.UsersScope, "sku", "all")
-	names := variablesOf(l.UsersKey)
+	r.OneOf("stock.layout.users_scope", l.UsersScope, "sku", "all")
+	names := report.VariablesOf(l.UsersKey)
 	switch {
 	case l.UsersKey == "":
 	case len(names) == 0 && l.UsersScope == "sku":
-		r.fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or users_scope = \"all\" if that is meant", l.UsersKey)
+		r.Fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or users_scope = \"all\" if that is meant", l.UsersKey)
 	case slices.Contains(names, "sku") && l.UsersScope == "all":
-		r.fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; write \"sku\"", l.UsersKey)
+		r.Fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; write \"sku\"", l.UsersKey)
 	}
-	r.rule(key, "text with $sku, or $sku_1 to $sku_3")
-	r.variables(key, l.UsersKey, skuNames()...)
+	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
+	r.Variables(key, l.UsersKey, skuNames()...)
 }
 
-func (l *Layout) checkStatus(r *report) {
-	r.variables("stock.layout.status_key", l.StatusKey, skuNames()...)
+func (l *Layout) checkStatus(r *report.Report) {
+	r.Variables("stock.layout.status_key", l.StatusKey, skuNames()...)
 	if l.StatusKey != "" && l.StatusField != "" {
-		r.fail("stock.layout.status_field", "says where the status is, and so does status_key; drop one")
+		r.Fail("stock.layout.status_field", "says where the status is, and so does status_key; drop one")
 	}
 	if l.StatusField != "" && !strings.HasPrefix(l.Type, "hash_") {
-		r.fail("stock.layout.status_field", "is a field of a hash, but type is %q; write status_key", l.Type)
+		r.Fail("stock.layout.status_field", "is a field of a hash, but type is %q; write status_key", l.Type)
 	}
 	if (l.StatusKey != "" || l.StatusField != "") && len(l.StatusOpen) == 0 {
-		r.fail("stock.layout.status_open", "is empty: no SKU would ever be on sale; write the values that mean open")
+		r.Fail("stock.layout.status_open", "is empty: no SKU would ever be on sale; write the values that mean open")
 	}
 }
 
 // skuKey wants a Redis key that differs from SKU to SKU.
-func (r *report) skuKey(key, template string) {
-	r.rule(key, "text with $sku, or $sku_1 to $sku_3")
-	names := variablesOf(template)
+func skuKey(r *report.Report, key, template string) {
+	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
+	names := report.VariablesOf(template)
 	if len(names) == 0 {
-		r.fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
+		r.Fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
 	}
-	r.variables(key, template, skuNames()...)
+	r.Variables(key, template, skuNames()...)
 }
 
 // skuNames are what a key may name: the SKU, and its parts between colons.
 func skuNames() []string { return []string{"sku", "sku_1", "sku_2", "sku_3"} }
 
-// maxScript bounds script_file, in bytes.
-const maxScript = 64 << 10
-
 // readScript reads the shop's script. A relative path starts from the configuration's folder.
-func (l *Layout) readScript(r *report, folder string) {
+func (l *Layout) readScript(r *report.Report, folder string) {
 	const key = "stock.layout.script_file"
 	switch {
 	case l.ScriptFile == "":
 		return
 	case l.Type != "script":
-		r.fail(key, "is read with type \"script\", but type is %q; write that, or drop this", l.Type)
+		r.Fail(key, "is read with type \"script\", but type is %q; write that, or drop this", l.Type)
 		return
 	}
-	l.Script = r.lua(key, folder, l.ScriptFile)
+	l.Script = r.Lua(key, folder, l.ScriptFile)
 }
 
 // checkMirror wants a key of the shop that can show what a ledger has free.
-func (s *Stock) checkMirror(r *report) {
+func (s *Stock) checkMirror(r *report.Report) {
 	const key = "stock.reserve.write_back"
 	shows := []string{"counter", "counter_users", "hash_left", "hash_sold"}
 	switch {
 	case !s.Reserve.WriteBack:
 	case s.Source != "redis":
-		r.fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
+		r.Fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
 	case slices.Contains(s.Layout.StatusOpen, s.Layout.StatusClosed):
-		r.fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused or over", s.Layout.StatusClosed)
+		r.Fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused or over", s.Layout.StatusClosed)
 	case !slices.Contains(shows, s.Layout.Type):
-		r.fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
+		r.Fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -84,7 +85,7 @@ func defaultLimits() Limits {
 
 const most = 1 << 30 // of anything that is counted
 
-func (l *Limits) check(r *report, routes []string) {
+func (l *Limits) check(r *report.Report, routes []string) {
 	l.Connection.check(r)
 	l.Window.check(r)
 	l.Concurrency.check(r)
@@ -93,28 +94,28 @@ func (l *Limits) check(r *report, routes []string) {
 		names[i] = l.Rates[i].Name
 		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
 	}
-	r.unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
+	r.Unique(names, func(i int) string { return position.Element("limits.rate", i) + ".name" })
 	l.checkObserveOnly(r, names)
 }
 
-func (c *Connection) check(r *report) {
-	between(r, "limits.connection.request_burst", c.RequestBurst, 1, most)
-	between(r, "limits.connection.max_connections", c.MaxConnections, 1, most)
-	between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
-	between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
-	atMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, "limits.connection.max_connections", c.MaxConnections)
+func (c *Connection) check(r *report.Report) {
+	report.Between(r, "limits.connection.request_burst", c.RequestBurst, 1, most)
+	report.Between(r, "limits.connection.max_connections", c.MaxConnections, 1, most)
+	report.Between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
+	report.Between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
+	report.AtMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, "limits.connection.max_connections", c.MaxConnections)
 }
 
-func (w *Window) check(r *report) {
-	between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
-	between(r, "limits.window.max", w.Max, 0, 1<<26-1)
-	between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, 1<<16-1)
+func (w *Window) check(r *report.Report) {
+	report.Between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
+	report.Between(r, "limits.window.max", w.Max, 0, 1<<26-1)
+	report.Between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, 1<<16-1)
 	w.checkDelay(r)
 	if w.Max > 0 {
-		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
+		report.AtMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}
-	between(r, "limits.window.warm_up", w.WarmUp, 0, 10*time.Minute)
-	r.oneOf("limits.window.scope", w.Scope, "instance", "fleet")
+	report.Between(r, "limits.window.warm_up", w.WarmUp, 0, 10*time.Minute)
+	r.OneOf("limits.window.scope", w.Scope, "instance", "fleet")
 }
 
 // maxDelay bounds Window.MaxDelay, in windows.
@@ -130,47 +131,47 @@ func (w *Window) derive(in position.Lines) {
 // DelayWindows is MaxDelay in whole windows.
 func (w *Window) DelayWindows() int { return int(w.MaxDelay / w.Size) }
 
-func (w *Window) checkDelay(r *report) {
+func (w *Window) checkDelay(r *report.Report) {
 	const key = "limits.window.max_delay"
-	r.rule(key, "0s, or 1 to 63 times size")
+	r.Rule(key, "0s, or 1 to 63 times size")
 	if w.MaxDelay > 0 && w.MaxDelay < w.Size {
-		r.fail(key, "%v is less than one window (%v): no request could wait; write \"0s\", or at least limits.window.size",
+		r.Fail(key, "%v is less than one window (%v): no request could wait; write \"0s\", or at least limits.window.size",
 			w.MaxDelay, w.Size)
 	}
-	between(r, key, w.MaxDelay, 0, maxDelay*max(w.Size, 0))
+	report.Between(r, key, w.MaxDelay, 0, maxDelay*max(w.Size, 0))
 }
 
-func (c *Concurrency) check(r *report) {
-	between(r, "limits.concurrency.max_in_flight", c.MaxInFlight, 1, most)
-	between(r, "limits.concurrency.max_queue", c.MaxQueue, 0, most)
+func (c *Concurrency) check(r *report.Report) {
+	report.Between(r, "limits.concurrency.max_in_flight", c.MaxInFlight, 1, most)
+	report.Between(r, "limits.concurrency.max_queue", c.MaxQueue, 0, most)
 	if c.MaxQueue > 0 {
-		r.positive("limits.concurrency.queue_timeout", c.QueueTimeout)
+		r.Positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
-	r.notNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
-	r.oneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
+	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
+	r.OneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
 }
 
 // MinInFlight is where an adaptive limit starts, and what it never falls below.
 func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
-func (l *Rate) check(r *report, at string, routes []string) {
-	if r.filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
-		r.fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.Name)
+func (l *Rate) check(r *report.Report, at string, routes []string) {
+	if r.Filled(at+".name", l.Name) && strings.ContainsFunc(l.Name, notLabel) {
+		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.Name)
 	}
 	if l.Rate == 0 {
-		r.fail(at+".rate", "is missing; write it like \"20/s\"")
+		r.Fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
-	if len(variablesOf(l.Key)) == 0 {
-		r.fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
+	if len(report.VariablesOf(l.Key)) == 0 {
+		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.Key)
 	}
-	between(r, at+".burst", l.Burst, 1, most)
-	between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
-	between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
-	between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
-	between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
+	report.Between(r, at+".burst", l.Burst, 1, most)
+	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
+	report.Between(r, at+".ipv4_prefix", l.IPv4Prefix, 1, 32)
+	report.Between(r, at+".ipv6_prefix", l.IPv6Prefix, 1, 128)
+	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	for i, name := range l.Routes {
 		if !slices.Contains(routes, name) {
-			r.fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
+			r.Fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
 }
@@ -189,18 +190,18 @@ func limitNames() (names []string) {
 // Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]].
 func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
 
-func (l *Limits) checkObserveOnly(r *report, rates []string) {
+func (l *Limits) checkObserveOnly(r *report.Report, rates []string) {
 	builtIn := limitNames()
 	for i, name := range rates {
 		if slices.Contains(builtIn, name) {
-			r.fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
+			r.Fail(position.Element("limits.rate", i)+".name", "%q is the name of [limits.%s]; write another one", name, name)
 		}
 	}
 	known := slices.Concat(builtIn, rates)
 	for i, name := range l.ObserveOnly {
-		r.oneOf(position.Element("limits.observe_only", i), name, known...)
+		r.OneOf(position.Element("limits.observe_only", i), name, known...)
 	}
-	r.unique(l.ObserveOnly, func(i int) string { return position.Element("limits.observe_only", i) })
+	r.Unique(l.ObserveOnly, func(i int) string { return position.Element("limits.observe_only", i) })
 }
 
 // notLabel tells what may not stand in a name that is shown everywhere.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 	"testing"
 
@@ -124,9 +125,9 @@ func rules(t *testing.T, text string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report{file: "config.toml", lines: c.lines, rules: map[string]string{}}
+	r := report.Report{File: "config.toml", Lines: c.lines, Rules: map[string]string{}}
 	c.check(&r)
-	return r.rules
+	return r.Rules
 }
 
 func TestReference_NoCellIsEmpty(t *testing.T) {
@@ -154,9 +155,9 @@ func TestReference_ExamplesHaveTheKindOfTheirKeys(t *testing.T) {
 			t.Errorf("%s = %s: %v", d.key, d.example, err)
 			continue
 		}
-		dec := decoder{report: report{lines: position.Lines{}}}
+		dec := decoder{Report: report.Report{Lines: position.Lines{}}}
 		dec.value(tree["x"], reflect.New(fieldAt(reflect.TypeFor[Config](), d.key).Type).Elem(), d.key)
-		if err := dec.err(); err != nil {
+		if err := dec.Err(); err != nil {
 			t.Errorf("example %s: %v", d.example, err)
 		}
 	}

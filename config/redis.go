@@ -3,6 +3,8 @@ package config
 import (
 	"os"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"time"
 )
 
@@ -26,7 +28,7 @@ type Redis struct {
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
-	address, _ := expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
+	address, _ := source.Expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
 	return Redis{
 		Addresses:      []string{address},
 		Topology:       "auto",
@@ -47,37 +49,37 @@ func (d *Redis) PasswordNow() Secret {
 	if info, err := os.Stat(d.PasswordAt); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
 		return d.Password
 	}
-	again := &report{}
-	if now := again.secret("stock.redis.password_file", "", d.PasswordAt); len(again.problems) == 0 {
-		return now
+	again := &report.Report{}
+	if now := again.Secret("stock.redis.password_file", "", d.PasswordAt); again.Err() == nil {
+		return Secret(now)
 	}
 	return d.Password
 }
 
-func (d *Redis) check(r *report) {
+func (d *Redis) check(r *report.Report) {
 	if len(d.Addresses) == 0 {
-		r.fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
+		r.Fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
 	}
 	for i, address := range d.Addresses {
-		r.hostPort(position.Element("stock.redis.addresses", i), address)
+		r.HostPort(position.Element("stock.redis.addresses", i), address)
 	}
-	r.unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
-	r.oneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
+	r.Unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
+	r.OneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
 	switch {
 	case d.Topology == "sentinel" && d.MasterName == "":
-		r.fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
+		r.Fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
 	case d.MasterName != "" && (d.Topology == "single" || d.Topology == "cluster"):
-		r.fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop it", d.Topology)
+		r.Fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop it", d.Topology)
 	case d.Topology == "single" && len(d.Addresses) > 1:
-		r.fail("stock.redis.addresses", "topology \"single\" has one address, not %d; write \"sentinel\" or \"cluster\", or drop the others", len(d.Addresses))
+		r.Fail("stock.redis.addresses", "topology \"single\" has one address, not %d; write \"sentinel\" or \"cluster\", or drop the others", len(d.Addresses))
 	case d.Topology == "cluster" && d.DB != 0:
-		r.fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
+		r.Fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}
-	between(r, "stock.redis.db", d.DB, 0, 1<<20)
-	between(r, "stock.redis.pool_size", d.PoolSize, 1, 10000)
-	r.positive("stock.redis.connect_timeout", d.ConnectTimeout)
-	r.positive("stock.redis.timeout", d.Timeout)
-	between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
-	between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
-	r.positive("stock.redis.breaker_open", d.BreakerOpen)
+	report.Between(r, "stock.redis.db", d.DB, 0, 1<<20)
+	report.Between(r, "stock.redis.pool_size", d.PoolSize, 1, 10000)
+	r.Positive("stock.redis.connect_timeout", d.ConnectTimeout)
+	r.Positive("stock.redis.timeout", d.Timeout)
+	report.Between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
+	report.Between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
+	r.Positive("stock.redis.breaker_open", d.BreakerOpen)
 }

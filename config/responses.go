@@ -5,9 +5,15 @@ import (
 	"os"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
+
+// Origins are web origins in their serialised form (RFC 6454, section 6.2), which browsers send and which are compared
+// byte by byte. "*" stands alone, for all of them.
+type Origins []string
 
 // Responses is what a rejected client gets.
 type Responses struct {
@@ -77,21 +83,21 @@ func defaultResponses() Responses {
 	}
 }
 
-func (s *Responses) check(r *report) {
-	r.oneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
+func (s *Responses) check(r *report.Report) {
+	r.OneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
 	s.checkLanguages(r)
-	between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
-	s.CORSOrigins.check(r, "responses.cors_origins")
-	between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
-	if r.filled("responses.envelope.body", s.Envelope.Body) {
-		r.variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
+	report.Between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
+	r.Origins("responses.cors_origins", s.CORSOrigins)
+	report.Between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
+	if r.Filled("responses.envelope.body", s.Envelope.Body) {
+		r.Variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
 			"request_id", "retry_after", "sku")
 	}
 	for _, c := range s.classes() {
 		if c.class == &s.Classes.Confirmed {
-			between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
+			report.Between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
-			r.fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+			r.Fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
 		}
 		c.class.check(r, "responses.classes."+c.name)
 	}
@@ -110,15 +116,15 @@ func (s *Responses) classes() []namedClass {
 	}
 }
 
-func (c *Class) check(r *report, at string) {
-	between(r, at+".retry_after", c.RetryAfter, 0, time.Hour)
+func (c *Class) check(r *report.Report, at string) {
+	report.Between(r, at+".retry_after", c.RetryAfter, 0, time.Hour)
 	if c.Redirect == "" {
 		return
 	}
-	_, isURL := webURL(c.Redirect)
+	_, isURL := report.WebURL(c.Redirect)
 	path := strings.HasPrefix(c.Redirect, "/") && !strings.HasPrefix(c.Redirect, "//")
 	if !isURL && !path || strings.ContainsFunc(c.Redirect, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-		r.fail(at+".redirect", "%q is neither a path nor a URL; write it like \"/sold-out.html\"", c.Redirect)
+		r.Fail(at+".redirect", "%q is neither a path nor a URL; write it like \"/sold-out.html\"", c.Redirect)
 	}
 }
 
@@ -130,15 +136,15 @@ const (
 
 // readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a dot.
 // A relative path starts from the configuration's folder.
-func (s *Responses) readPages(r *report, folder string) {
+func (s *Responses) readPages(r *report.Report, folder string) {
 	const key = "responses.template_dir"
 	if s.TemplateDir == "" {
 		return
 	}
-	s.PagesDir = from(folder, s.TemplateDir)
+	s.PagesDir = source.From(folder, s.TemplateDir)
 	entries, err := os.ReadDir(s.PagesDir)
 	if err != nil {
-		r.fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, cause(err))
+		r.Fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, source.Cause(err))
 		return
 	}
 	s.Pages = map[string]string{}
@@ -147,15 +153,15 @@ func (s *Responses) readPages(r *report, folder string) {
 		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".html") && !strings.HasSuffix(name, ".toml") {
 			continue
 		}
-		path := from(s.PagesDir, name)
-		text, err := readUpTo(path, maxPage)
+		path := source.From(s.PagesDir, name)
+		text, err := source.Read(path, maxPage)
 		switch {
 		case err != nil:
-			r.fail(key, "open %s: %s; make it a file that sluice may read", path, cause(err))
+			r.Fail(key, "open %s: %s; make it a file that sluice may read", path, source.Cause(err))
 		case len(text) > maxPage:
-			r.fail(key, "%s is larger than 64KiB; a rejection page must be smaller", path)
+			r.Fail(key, "%s is larger than 64KiB; a rejection page must be smaller", path)
 		case len(s.Pages) == maxPages:
-			r.fail(key, "%s holds more than %d pages; name the folder of the pages alone", s.PagesDir, maxPages)
+			r.Fail(key, "%s holds more than %d pages; name the folder of the pages alone", s.PagesDir, maxPages)
 			return
 		}
 		s.Pages[name] = string(text)
@@ -166,15 +172,15 @@ func (s *Responses) readPages(r *report, folder string) {
 func (s *Responses) SamePages(other *Responses) bool { return maps.Equal(s.Pages, other.Pages) }
 
 // checkLanguages leaves a language that may have a file in template_dir to the reader of that folder.
-func (s *Responses) checkLanguages(r *report) {
+func (s *Responses) checkLanguages(r *report.Report) {
 	if len(s.Languages) == 0 {
-		r.fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
+		r.Fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
 	}
 	known := []string{"zh-CN", "en"}
 	for i, language := range s.Languages {
 		if s.TemplateDir == "" || slices.Contains(known, language) {
-			r.oneOf(position.Element("responses.languages", i), language, known...)
+			r.OneOf(position.Element("responses.languages", i), language, known...)
 		}
 	}
-	r.unique(s.Languages, func(i int) string { return position.Element("responses.languages", i) })
+	r.Unique(s.Languages, func(i int) string { return position.Element("responses.languages", i) })
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"sluice/config/position"
+	"sluice/config/report"
 	"time"
 )
 
@@ -29,9 +30,9 @@ func (t *Route) preset() { *t = Route{Quantity: "1", Require: []string{}} }
 func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }
 
 // checkRoutes returns the names of the routes.
-func (c *Config) checkRoutes(r *report) []string {
+func (c *Config) checkRoutes(r *report.Report) []string {
 	if len(c.Routes) == 0 {
-		r.fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
+		r.Fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
 	}
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {
@@ -40,60 +41,60 @@ func (c *Config) checkRoutes(r *report) []string {
 		c.checkGate(r, &c.Routes[i], position.Element("route", i))
 		c.checkProof(r, &c.Routes[i], position.Element("route", i))
 	}
-	r.unique(names, func(i int) string { return position.Element("route", i) + ".name" })
+	r.Unique(names, func(i int) string { return position.Element("route", i) + ".name" })
 	return names
 }
 
-func (t *Route) check(r *report, at string) {
-	r.filled(at+".name", t.Name)
+func (t *Route) check(r *report.Report, at string) {
+	r.Filled(at+".name", t.Name)
 	for _, c := range t.Name {
 		if c < ' ' || c == 0x7f {
-			r.fail(at+".name", "%q has control characters; write plain text", t.Name)
+			r.Fail(at+".name", "%q has control characters; write plain text", t.Name)
 			break
 		}
 	}
 	if t.Match == "" {
-		r.fail(at+".match", "is missing; write it like \"POST /order/{sku}\" or \"/\"")
+		r.Fail(at+".match", "is missing; write it like \"POST /order/{sku}\" or \"/\"")
 	}
 	if t.Gate == "" {
-		r.fail(at+".gate", "is missing; write %s", choices(gates))
+		r.Fail(at+".gate", "is missing; write %s", report.Choices(gates))
 	} else {
-		r.oneOf(at+".gate", t.Gate, gates...)
+		r.OneOf(at+".gate", t.Gate, gates...)
 	}
 	if t.needsStock() && t.SKU == "" {
-		r.fail(at+".sku", "is missing: gate %q must know what is bought; write where it is found, like \"$path_sku\"", t.Gate)
+		r.Fail(at+".sku", "is missing: gate %q must know what is bought; write where it is found, like \"$path_sku\"", t.Gate)
 	}
-	r.filled(at+".quantity", t.Quantity)
-	between(r, at+".max_in_flight", t.MaxInFlight, 0, most)
-	r.notNegative(at+".cache", t.Cache)
+	r.Filled(at+".quantity", t.Quantity)
+	report.Between(r, at+".max_in_flight", t.MaxInFlight, 0, most)
+	r.NotNegative(at+".cache", t.Cache)
 	if t.needsStock() && t.Cache > 0 {
-		r.fail(at+".cache", "an answer of gate %q is one person's; drop cache, or write gate = \"pass\" or \"limit\"", t.Gate)
+		r.Fail(at+".cache", "an answer of gate %q is one person's; drop cache, or write gate = \"pass\" or \"limit\"", t.Gate)
 	}
 	if t.Gate == "pass" && t.MaxInFlight > 0 {
-		r.fail(at+".max_in_flight", "gate \"pass\" has no limits; write gate = \"limit\", or drop max_in_flight")
+		r.Fail(at+".max_in_flight", "gate \"pass\" has no limits; write gate = \"limit\", or drop max_in_flight")
 	}
 	if t.Gate == "pass" && len(t.Require) > 0 {
-		r.fail(at+".require", "gate \"pass\" compares nothing; write gate = \"limit\", or drop require")
+		r.Fail(at+".require", "gate \"pass\" compares nothing; write gate = \"limit\", or drop require")
 	}
 }
 
 var gates = []string{"pass", "limit", "check", "reserve"}
 
 // checkGate finds what a gate and [stock] contradict each other in.
-func (c *Config) checkGate(r *report, t *Route, at string) {
+func (c *Config) checkGate(r *report.Report, t *Route, at string) {
 	if t.needsStock() && c.Stock.Source == "off" {
-		r.fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source", t.Gate)
+		r.Fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source", t.Gate)
 	}
 	if t.Gate == "check" && t.User == "" && c.Stock.Source == "redis" && c.Stock.Layout.UsersKey != "" {
-		r.fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like \"$cookie_uid\"")
+		r.Fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like \"$cookie_uid\"")
 	}
 	if t.Gate != "reserve" {
 		return
 	}
 	if c.Stock.OnError == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"reject\", or gate = \"check\"")
+		r.Fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"reject\", or gate = \"check\"")
 	}
 	if c.Stock.UnknownSKU == "allow" {
-		r.fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
+		r.Fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
 	}
 }

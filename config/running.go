@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -37,8 +38,8 @@ type AccessLog struct {
 }
 
 // check wants the whole file to make sense, section by section in the order of the reference.
-func (c *Config) check(r *report) {
-	r.oneOf("mode", c.Mode, "enforce", "observe")
+func (c *Config) check(r *report.Report) {
+	r.OneOf("mode", c.Mode, "enforce", "observe")
 	c.Server.check(r)
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
@@ -49,17 +50,17 @@ func (c *Config) check(r *report) {
 	c.Responses.check(r)
 	c.checkListeners(r)
 	c.checkFleet(r)
-	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	r.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	r.OneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	r.OneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)
 	c.Traces.check(r)
 	c.Cache.check(r)
 	c.checkSettle(r)
-	between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
+	report.Between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
 }
 
 // checkListeners also rejects one address twice, which would only fail when it is opened.
-func (c *Config) checkListeners(r *report) {
+func (c *Config) checkListeners(r *report.Report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
 		keys, addresses = append(keys, position.Element("server.listen", i)), append(addresses, address)
@@ -70,27 +71,27 @@ func (c *Config) checkListeners(r *report) {
 			addresses[i] = "" // a free port of the kernel's choice is never the same
 		}
 	}
-	r.unique(addresses, func(i int) string { return keys[i] })
+	r.Unique(addresses, func(i int) string { return keys[i] })
 
 	if c.Admin.Listen != "" {
-		r.listen("admin.listen", c.Admin.Listen)
-		if !loopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
-			r.fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1", c.Admin.Listen)
+		r.Listen("admin.listen", c.Admin.Listen)
+		if !report.Loopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
+			r.Fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1", c.Admin.Listen)
 		}
 	}
 	if c.Ops.Listen != "" {
-		r.listen("ops.listen", c.Ops.Listen)
+		r.Listen("ops.listen", c.Ops.Listen)
 	}
 }
 
-func (a *AccessLog) check(r *report) {
+func (a *AccessLog) check(r *report.Report) {
 	if path, ok := strings.CutPrefix(a.Output, "file:"); !ok {
-		r.oneOf("access_log.output", a.Output, "off", "stdout", "file:/var/log/sluice/access.log")
+		r.OneOf("access_log.output", a.Output, "off", "stdout", "file:/var/log/sluice/access.log")
 	} else if path == "" {
-		r.fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
+		r.Fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
 	}
-	between(r, "access_log.rejected_per_second", a.RejectedPerSecond, 0, most)
-	between(r, "access_log.buffer_size", a.BufferSize, 0, 4<<30)
+	report.Between(r, "access_log.rejected_per_second", a.RejectedPerSecond, 0, most)
+	report.Between(r, "access_log.buffer_size", a.BufferSize, 0, 4<<30)
 }
 
 // Cache bounds what routes with cache keep of the shop's answers.
@@ -104,10 +105,10 @@ func defaultCache() Cache {
 	return Cache{Size: 64 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute}
 }
 
-func (c *Cache) check(r *report) {
-	between(r, "cache.size", c.Size, 1<<20, 64<<30)
-	r.notNegative("cache.stale_while_revalidate", c.StaleWhileRevalidate)
-	r.notNegative("cache.stale_if_error", c.StaleIfError)
+func (c *Cache) check(r *report.Report) {
+	report.Between(r, "cache.size", c.Size, 1<<20, 64<<30)
+	r.NotNegative("cache.stale_while_revalidate", c.StaleWhileRevalidate)
+	r.NotNegative("cache.stale_if_error", c.StaleIfError)
 }
 
 // Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
@@ -117,13 +118,13 @@ type Fleet struct {
 	Instances int    `toml:"instances" unit:"instances"` // 0 = count heartbeats in Redis; at most 1048576
 }
 
-func (c *Config) checkFleet(r *report) {
-	if r.filled("fleet.name", c.Fleet.Name) && strings.ContainsFunc(c.Fleet.Name, notLabel) {
-		r.fail("fleet.name", "%q stands in a key of Redis; write letters, digits and . _ -", c.Fleet.Name)
+func (c *Config) checkFleet(r *report.Report) {
+	if r.Filled("fleet.name", c.Fleet.Name) && strings.ContainsFunc(c.Fleet.Name, notLabel) {
+		r.Fail("fleet.name", "%q stands in a key of Redis; write letters, digits and . _ -", c.Fleet.Name)
 	}
-	between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
+	report.Between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
-		r.fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write source = \"redis\", or fleet.instances")
+		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write source = \"redis\", or fleet.instances")
 	}
 }
 
@@ -134,26 +135,26 @@ type Traces struct {
 	ServiceName string  `toml:"service_name"`
 }
 
-func (t *Traces) check(r *report) {
-	between(r, "traces.sample_ratio", t.SampleRatio, 0, 1)
+func (t *Traces) check(r *report.Report) {
+	report.Between(r, "traces.sample_ratio", t.SampleRatio, 0, 1)
 	if t.Endpoint == "" {
 		return
 	}
 	if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		r.fail("traces.endpoint", "%q is no URL of a collector; write it like \"http://127.0.0.1:4318\"", t.Endpoint)
+		r.Fail("traces.endpoint", "%q is no URL of a collector; write it like \"http://127.0.0.1:4318\"", t.Endpoint)
 	}
-	r.filled("traces.service_name", t.ServiceName)
+	r.Filled("traces.service_name", t.ServiceName)
 }
 
 // readViewer reads the token of those who may only look. Beside no other token it would be one that no caller needs:
 // who calls from this machine may change everything then.
-func (a *Admin) readViewer(r *report, folder string) {
-	a.ViewerToken = r.longSecret("admin.viewer_token_file", folder, a.ViewerTokenFile)
+func (a *Admin) readViewer(r *report.Report, folder string) {
+	a.ViewerToken = Secret(r.LongSecret("admin.viewer_token_file", folder, a.ViewerTokenFile))
 	switch {
 	case a.ViewerTokenFile == "":
 	case a.TokenFile == "":
-		r.fail("admin.viewer_token_file", "belongs to token_file, without which no token is asked for; write that too, or drop this")
+		r.Fail("admin.viewer_token_file", "belongs to token_file, without which no token is asked for; write that too, or drop this")
 	case a.ViewerToken != "" && a.ViewerToken == a.Token:
-		r.fail("admin.viewer_token_file", "holds the same as token_file: viewers could change everything; write another value into it")
+		r.Fail("admin.viewer_token_file", "holds the same as token_file: viewers could change everything; write another value into it")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -20,19 +21,19 @@ type Sale struct {
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
 
-func (c *Config) checkSales(r *report) {
+func (c *Config) checkSales(r *report.Report) {
 	names := make([]string, len(c.Sales))
 	for i := range c.Sales {
 		names[i] = c.Sales[i].Name
 		c.Sales[i].check(r, position.Element("sale", i))
 	}
-	r.unique(names, func(i int) string { return position.Element("sale", i) + ".name" })
+	r.Unique(names, func(i int) string { return position.Element("sale", i) + ".name" })
 	c.checkOverlaps(r)
 	c.checkSaleGates(r)
 }
 
 // checkOverlaps wants each SKU to be in one sale at a time.
-func (c *Config) checkOverlaps(r *report) {
+func (c *Config) checkOverlaps(r *report.Report) {
 	for i := range c.Sales {
 		for j := range i {
 			a, b := &c.Sales[j], &c.Sales[i]
@@ -41,7 +42,7 @@ func (c *Config) checkOverlaps(r *report) {
 			}
 			for k, sku := range b.SKUs {
 				if slices.Contains(a.SKUs, sku) {
-					r.fail(position.Element(position.Element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
+					r.Fail(position.Element(position.Element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
 						sku, position.Element("sale", j), a.Name)
 				}
 			}
@@ -50,7 +51,7 @@ func (c *Config) checkOverlaps(r *report) {
 }
 
 // checkSaleGates finds what a sale and the routes contradict each other in.
-func (c *Config) checkSaleGates(r *report) {
+func (c *Config) checkSaleGates(r *report.Report) {
 	gates := map[string]bool{}
 	for i := range c.Routes {
 		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
@@ -60,57 +61,57 @@ func (c *Config) checkSaleGates(r *report) {
 	for i := range c.Sales {
 		s, at := &c.Sales[i], position.Element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
-			r.fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
+			r.Fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
 		}
 		if s.BeforeStart == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
-			r.fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
+			r.Fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
 		}
 		if len(s.Stock) > 0 && !ledger && !keys {
-			r.fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
+			r.Fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
 		}
 	}
 }
 
-func (s *Sale) check(r *report, at string) {
-	r.filled(at+".name", s.Name)
+func (s *Sale) check(r *report.Report, at string) {
+	r.Filled(at+".name", s.Name)
 	if len(s.SKUs) == 0 {
-		r.fail(at+".skus", "is missing; write what is sold, like [\"1001\"]")
+		r.Fail(at+".skus", "is missing; write what is sold, like [\"1001\"]")
 	}
 	for i, sku := range s.SKUs {
 		if sku == "" || strings.ContainsAny(sku, "{} ") {
-			r.fail(position.Element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
+			r.Fail(position.Element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
 		}
 	}
-	r.unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
+	r.Unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
 	s.checkTimes(r, at)
-	r.oneOf(at+".before_start", s.BeforeStart, "reject", "pass")
+	r.OneOf(at+".before_start", s.BeforeStart, "reject", "pass")
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
 		key := position.Join(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {
-			r.fail(key, "%q is not in skus; add it there, or drop it here", sku)
+			r.Fail(key, "%q is not in skus; add it there, or drop it here", sku)
 		}
-		between(r, key, s.Stock[sku], 0, most)
+		report.Between(r, key, s.Stock[sku], 0, most)
 	}
 }
 
 // The years that a sale may be in.
 const firstYear, lastYear = 2000, 2199
 
-func (s *Sale) checkTimes(r *report, at string) {
+func (s *Sale) checkTimes(r *report.Report, at string) {
 	for _, t := range []struct {
 		key  string
 		time time.Time
 	}{{".starts", s.Starts}, {".ends", s.Ends}} {
 		if t.time.IsZero() {
-			r.fail(at+t.key, "is missing; write it like 2026-11-11T00:00:00+08:00")
+			r.Fail(at+t.key, "is missing; write it like 2026-11-11T00:00:00+08:00")
 			return
 		}
 		if y := t.time.Year(); y < firstYear || y > lastYear { // nanoseconds in 64 bits wrap around: what is far away would be over, or on
-			r.fail(at+t.key, "%s is not a time of a sale; write a year from %d to %d", t.time.Format(time.RFC3339), firstYear, lastYear)
+			r.Fail(at+t.key, "%s is not a time of a sale; write a year from %d to %d", t.time.Format(time.RFC3339), firstYear, lastYear)
 			return
 		}
 	}
 	if !s.Ends.After(s.Starts) {
-		r.fail(at+".ends", "%s is not after starts; write a later time", s.Ends.Format(time.RFC3339))
+		r.Fail(at+".ends", "%s is not after starts; write a later time", s.Ends.Format(time.RFC3339))
 	}
 }

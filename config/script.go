@@ -2,6 +2,7 @@ package config
 
 import (
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 )
 
@@ -21,54 +22,39 @@ type Script struct {
 func (s *Script) Used() bool { return s.Preset != "" || s.File != "" }
 
 // checkScript rejects what a script cannot go together with. Package script knows what it needs itself.
-func (s *Stock) checkScript(r *report) {
+func (s *Stock) checkScript(r *report.Report) {
 	c := &s.Script
 	for i, text := range c.Keys {
-		r.variables(position.Element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
+		r.Variables(position.Element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
 	}
 	for i, text := range c.Args {
-		r.variables(position.Element("stock.script.args", i), text,
+		r.Variables(position.Element("stock.script.args", i), text,
 			append(skuNames(), "serial", "user", "quantity", "token", "time")...)
 	}
 	if !c.Used() {
 		if len(c.Keys)+len(c.Args)+len(c.Codes) > 0 || c.Release != "" || c.Idempotent {
-			r.fail("stock.script",
+			r.Fail("stock.script",
 				"names no script; write preset = \"counter_codes\" or file = \"take.lua\" into it, or drop it")
 		}
 		return
 	}
 	if s.Source != "redis" {
-		r.fail("stock.script", "a script runs in Redis, but stock.source is %q; write source = \"redis\"", s.Source)
+		r.Fail("stock.script", "a script runs in Redis, but stock.source is %q; write source = \"redis\"", s.Source)
 	}
 	if s.Reserve.StatusURL != "" {
-		r.fail("stock.reserve.status_url", "is asked for orders of the ledger, and a script keeps none; drop one of both")
+		r.Fail("stock.reserve.status_url", "is asked for orders of the ledger, and a script keeps none; drop one of both")
 	}
 	if s.Reserve.OnNotFound != "keep" {
-		r.fail("stock.reserve.on_not_found", "is for orders of the ledger, and a script keeps none; drop one of both")
+		r.Fail("stock.reserve.on_not_found", "is for orders of the ledger, and a script keeps none; drop one of both")
 	}
 }
 
 // read reads the shop's Lua. A relative path starts from the configuration's folder.
-func (s *Script) read(r *report, folder string) {
+func (s *Script) read(r *report.Report, folder string) {
 	if s.File != "" {
-		s.Take = r.lua("stock.script.file", folder, s.File)
+		s.Take = r.Lua("stock.script.file", folder, s.File)
 	}
 	if strings.HasSuffix(s.Release, ".lua") {
-		s.Back = r.lua("stock.script.release", folder, s.Release)
+		s.Back = r.Lua("stock.script.release", folder, s.Release)
 	}
-}
-
-// lua is the text of a script.
-func (r *report) lua(key, folder, path string) string {
-	path = from(folder, path)
-	text, err := readUpTo(path, maxScript)
-	switch {
-	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
-	case len(text) > maxScript:
-		r.fail(key, "%s is larger than 64KiB; write the script alone into it", path)
-	case len(strings.TrimSpace(string(text))) == 0:
-		r.fail(key, "%s is empty; write the script into it", path)
-	}
-	return string(text)
 }

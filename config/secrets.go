@@ -1,29 +1,25 @@
 package config
 
 import (
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 )
 
-// maxSecret bounds a file that holds one password or token.
-const maxSecret = 4 << 10
-
 // readSecrets reads the *_file keys that hold a value, and finds those that are read later. A relative path starts from
 // the configuration's folder, so that it means the same wherever sluice is started.
-func (c *Config) readSecrets(r *report, folder string) {
+func (c *Config) readSecrets(r *report.Report, folder string) {
 	if t := c.Server.TLS; t != nil {
-		t.CertFile, t.KeyFile = from(folder, t.CertFile), from(folder, t.KeyFile)
+		t.CertFile, t.KeyFile = source.From(folder, t.CertFile), source.From(folder, t.KeyFile)
 	}
 	c.Upstream.TLS.read(r, folder)
-	c.Stock.Redis.Password = r.secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile)
-	c.Stock.Redis.PasswordAt = from(folder, c.Stock.Redis.PasswordFile)
-	c.Stock.Reserve.Secret = r.longSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile)
+	c.Stock.Redis.Password = Secret(r.Secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile))
+	c.Stock.Redis.PasswordAt = source.From(folder, c.Stock.Redis.PasswordFile)
+	c.Stock.Reserve.Secret = Secret(r.LongSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile))
 	c.Stock.Layout.readScript(r, folder)
 	c.Stock.Script.read(r, folder)
-	c.Admin.Token = r.longSecret("admin.token_file", folder, c.Admin.TokenFile)
+	c.Admin.Token = Secret(r.LongSecret("admin.token_file", folder, c.Admin.TokenFile))
 	c.Admin.readViewer(r, folder)
 	c.Settle.read(r, folder)
 }
@@ -35,7 +31,7 @@ type SecretFile struct{ Key, Path string }
 func (c *Config) SecretFiles() (files []SecretFile) {
 	add := func(key, path string) {
 		if path != "" {
-			files = append(files, SecretFile{key, from(filepath.Dir(c.file), path)})
+			files = append(files, SecretFile{key, source.From(filepath.Dir(c.file), path)})
 		}
 	}
 	if t := c.Server.TLS; t != nil {
@@ -55,66 +51,23 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	return files
 }
 
-// longSecret is a secret that cannot be found by trying.
-func (r *report) longSecret(key, folder, path string) Secret {
-	faults := len(r.problems)
-	value := r.secret(key, folder, path)
-	if value != "" && len(value) < 16 && len(r.problems) == faults {
-		r.fail(key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", path)
+// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it. A file that is read anew at each use,
+// as a certificate, is none of them.
+func (c *Config) Files() []string {
+	files := []string{c.file}
+	for _, list := range [][]string{c.Limits.Bypass, c.Limits.Deny} {
+		for _, text := range list {
+			if path, isFile := strings.CutPrefix(text, "file:"); isFile {
+				files = append(files, path)
+			}
+		}
 	}
-	return value
-}
-
-// secret reads one line; the end of the line is not part of it.
-func (r *report) secret(key, folder, path string) Secret {
-	if path == "" {
-		return ""
+	files = append(files, c.Auth.KeyFiles...)
+	if path := c.Upstream.TLS.CAPath; path != "" {
+		files = append(files, path)
 	}
-	path = from(folder, path)
-	text, err := readUpTo(path, maxSecret)
-	value := strings.TrimRight(string(text), "\r\n")
-	switch {
-	case err != nil:
-		r.fail(key, "open %s: %s; write the path of a file that sluice may read", path, cause(err))
-	case value == "":
-		r.fail(key, "%s is empty; write the value into it", path)
-	case len(text) > maxSecret:
-		r.fail(key, "%s is larger than 4KiB; write the value alone into it", path)
-	case strings.ContainsAny(value, "\r\n\x00"):
-		r.fail(key, "%s holds more than one line; write the value alone into it", path)
+	if dir := c.Responses.PagesDir; dir != "" {
+		files = append(files, dir)
 	}
-	return Secret(value)
-}
-
-// from is where a path leads that starts in folder.
-func from(folder, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(folder, path)
-}
-
-// errNoFile is the error of a pipe or a device: it would be waited for without end, at each reload.
-var errNoFile = errors.New("not a regular file")
-
-// readUpTo reads at most so many bytes and one more, which tells that there are more.
-func readUpTo(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		err = errNoFile
-	}
-	if err != nil {
-		return nil, err
-	}
-	return readSome(path, most)
-}
-
-// readSome is readUpTo of whatever it is.
-func readSome(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most+1))
+	return files
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strconv"
 	"strings"
 	"time"
@@ -61,50 +62,50 @@ func defaultServer() Server {
 	}
 }
 
-func (s *Server) check(r *report) {
+func (s *Server) check(r *report.Report) {
 	if len(s.Listen) == 0 {
-		r.fail("server.listen", "is empty; write where shoppers come in, like [\":8080\"]")
+		r.Fail("server.listen", "is empty; write where shoppers come in, like [\":8080\"]")
 	}
 	for i, address := range s.Listen {
-		r.listen(position.Element("server.listen", i), address)
+		r.Listen(position.Element("server.listen", i), address)
 	}
 	s.checkSocket(r)
 	for i, text := range s.TrustedProxies {
-		r.proxies(position.Element("server.trusted_proxies", i), text)
+		r.Proxies(position.Element("server.trusted_proxies", i), text)
 	}
-	r.token("server.client_ip_header", s.ClientIPHeader)
-	r.token("server.request_id_header", s.RequestIDHeader)
-	r.positive("server.read_header_timeout", s.ReadHeaderTimeout)
-	r.positive("server.read_timeout", s.ReadTimeout)
-	r.positive("server.write_timeout", s.WriteTimeout)
-	r.positive("server.idle_timeout", s.IdleTimeout)
-	r.notNegative("server.shutdown_delay", s.ShutdownDelay)
-	r.positive("server.shutdown_timeout", s.ShutdownTimeout)
-	atMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
-	between(r, "server.max_header_size", s.MaxHeaderSize, 1<<10, 1<<20)
-	between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
+	r.Token("server.client_ip_header", s.ClientIPHeader)
+	r.Token("server.request_id_header", s.RequestIDHeader)
+	r.Positive("server.read_header_timeout", s.ReadHeaderTimeout)
+	r.Positive("server.read_timeout", s.ReadTimeout)
+	r.Positive("server.write_timeout", s.WriteTimeout)
+	r.Positive("server.idle_timeout", s.IdleTimeout)
+	r.NotNegative("server.shutdown_delay", s.ShutdownDelay)
+	r.Positive("server.shutdown_timeout", s.ShutdownTimeout)
+	report.AtMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
+	report.Between(r, "server.max_header_size", s.MaxHeaderSize, 1<<10, 1<<20)
+	report.Between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
-		r.fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
+		r.Fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
 	}
 	if s.TLS != nil {
-		r.filled("server.tls.cert_file", s.TLS.CertFile)
-		r.filled("server.tls.key_file", s.TLS.KeyFile)
+		r.Filled("server.tls.cert_file", s.TLS.CertFile)
+		r.Filled("server.tls.key_file", s.TLS.KeyFile)
 	}
 }
 
 // checkBodyMemory wants room for two of the largest bodies: a large one takes at most half of the memory.
-func (s *Server) checkBodyMemory(r *report) {
-	between(r, "server.body_memory", s.BodyMemory, 64<<10, 1<<40)
+func (s *Server) checkBodyMemory(r *report.Report) {
+	report.Between(r, "server.body_memory", s.BodyMemory, 64<<10, 1<<40)
 	if s.MaxBodySize <= s.BodyMemory/2 {
 		return
 	}
-	if _, has := r.lines["server.max_body_size"]; has {
-		r.fail("server.max_body_size", "%s exceeds half of server.body_memory (%s); lower it, or set server.body_memory to %s",
+	if _, has := r.Lines["server.max_body_size"]; has {
+		r.Fail("server.max_body_size", "%s exceeds half of server.body_memory (%s); lower it, or set server.body_memory to %s",
 			s.MaxBodySize, s.BodyMemory, 2*s.MaxBodySize)
 		return
 	}
-	r.fail("server.body_memory", "%s is below twice server.max_body_size (%s); raise it to %s, or lower the other",
+	r.Fail("server.body_memory", "%s is below twice server.max_body_size (%s); raise it to %s, or lower the other",
 		s.BodyMemory, s.MaxBodySize, 2*s.MaxBodySize)
 }
 
@@ -114,30 +115,37 @@ func (s *Server) SocketPermissions() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-func (s *Server) checkSocket(r *report) {
+func (s *Server) checkSocket(r *report.Report) {
 	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
 	switch {
 	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:
-		r.fail("server.socket_mode", "%q is not a mode of a file; write it in octal digits, like \"0660\"", s.SocketMode)
+		r.Fail("server.socket_mode", "%q is not a mode of a file; write it in octal digits, like \"0660\"", s.SocketMode)
 	case mode&0o200 == 0:
-		r.fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
+		r.Fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
 	}
 	hasSocket := slices.ContainsFunc(s.Listen, func(a string) bool { return strings.HasPrefix(a, "unix:") })
 	if s.SocketGroup != "" && !hasSocket {
-		r.fail("server.socket_group", "no address of server.listen is a unix socket; add one like "+
+		r.Fail("server.socket_group", "no address of server.listen is a unix socket; add one like "+
 			"\"unix:/run/sluice/sluice.sock\", or remove socket_group")
 	}
 	if strings.ContainsFunc(s.SocketGroup, func(c rune) bool { return c <= ' ' || c == ':' || c > '~' }) {
-		r.fail("server.socket_group", "%q is not the name of a group; write it like \"www-data\"", s.SocketGroup)
+		r.Fail("server.socket_group", "%q is not the name of a group; write it like \"www-data\"", s.SocketGroup)
 	}
 }
 
-// proxies also rejects a list that trusts every client: then every client could choose the address that is limited.
-func (r *report) proxies(key, text string) {
-	r.rule(key, "CIDRs, or \"private\"")
-	if p, err := netip.ParsePrefix(text); err == nil && p.Bits() == 0 {
-		r.fail(key, "%q lets every client choose its own address; write the CIDRs of the proxies", text)
-		return
+// trusted reads the CIDRs of server.trusted_proxies, which are checked already.
+func trusted(list []string) []netip.Prefix {
+	var prefixes []netip.Prefix
+	for _, text := range list {
+		parts := []string{text}
+		if text == "private" { // RFC 1918, RFC 4193, loopback
+			parts = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "127.0.0.0/8", "::1/128"}
+		}
+		for _, p := range parts {
+			if prefix, err := netip.ParsePrefix(p); err == nil {
+				prefixes = append(prefixes, prefix)
+			}
+		}
 	}
-	r.prefix(key, text, "private")
+	return prefixes
 }

@@ -162,23 +162,6 @@ func Changes(a, b *Config) []Change {
 	return changes
 }
 
-// hushed is a value that is told of because it is wrong: into the log, and to all who look at the gate. It may be wrong by a
-// password, as of a URL where an address belongs, and need not be a URL that can be read.
-func hushed(text string) string {
-	start := 0
-	if i := strings.Index(text, "://"); i >= 0 {
-		start = i + 3
-		if q := strings.IndexByte(text[start:], '?'); q >= 0 {
-			text = text[:start+q] + "?(secret)"
-		}
-	}
-	at := strings.LastIndexByte(text, '@')
-	if at < start || start == 0 && !strings.Contains(text[:at], ":") {
-		return text
-	}
-	return text[:start] + "(secret)" + text[at:]
-}
-
 // Keep is next with the values of c at all keys that are not live: what is in force once next is read while c runs.
 func (c *Config) Keep(next *Config, live func(key string) bool) *Config {
 	kept := *next

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -55,28 +57,28 @@ func defaultSettle() Settle {
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
-func (c *Config) checkSettle(r *report) {
+func (c *Config) checkSettle(r *report.Report) {
 	s := &c.Settle
-	between(r, "settle.batch", s.Batch, 1, 10_000)
-	between(r, "settle.workers", s.Workers, 1, 64)
+	report.Between(r, "settle.batch", s.Batch, 1, 10_000)
+	report.Between(r, "settle.workers", s.Workers, 1, 64)
 	if s.Listen != "" {
-		r.listen("settle.listen", s.Listen)
+		r.Listen("settle.listen", s.Listen)
 	}
 	if s.Stock.Table != "" {
 		for key, name := range map[string]string{
 			"table": s.Stock.Table, "sku_column": s.Stock.SKUColumn, "left_column": s.Stock.LeftColumn,
 		} {
 			if !identifiers.MatchString(name) || key != "table" && strings.Contains(name, ".") {
-				r.fail("settle.stock."+key, "%q is not a name of SQL; write letters, digits and _", name)
+				r.Fail("settle.stock."+key, "%q is not a name of SQL; write letters, digits and _", name)
 			}
 		}
 	}
 	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+		r.Fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
-	between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
+	report.Between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
 	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
-		r.fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+		r.Fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
 	s.checkWebhook(r)
 	if s.Database == "" {
@@ -84,63 +86,63 @@ func (c *Config) checkSettle(r *report) {
 	}
 	s.checkDatabase(r)
 	if c.Stock.Source != "redis" {
-		r.fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
+		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
 	}
 	if !c.Stock.Reserve.StreamKeepUnread {
-		r.fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
+		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
 	}
 }
 
-func (s *Settle) checkWebhook(r *report) {
+func (s *Settle) checkWebhook(r *report.Report) {
 	const key = "settle.webhook.url"
 	w := &s.Webhook
-	between(r, "settle.webhook.batch", w.Batch, 1, 1000)
-	between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
+	report.Between(r, "settle.webhook.batch", w.Batch, 1, 1000)
+	report.Between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
 	if w.URL == "" {
 		return
 	}
 	u, err := url.Parse(w.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "":
-		r.fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
+		r.Fail(key, "cannot be read; write it like \"https://shop.example/sluice\"")
 	case u.User != nil:
-		r.fail(key, "holds a user, which the configuration would show; the receiver verifies the signature instead")
+		r.Fail(key, "holds a user, which the configuration would show; the receiver verifies the signature instead")
 	case s.Database == "":
-		r.fail(key, "needs a database, which keeps how far it is; write settle.database")
+		r.Fail(key, "needs a database, which keeps how far it is; write settle.database")
 	}
 	if w.KeyFile == "" {
-		r.fail("settle.webhook.key_file", "is empty; write the file of the key that signs each request")
+		r.Fail("settle.webhook.key_file", "is empty; write the file of the key that signs each request")
 	}
 }
 
-func (s *Settle) checkDatabase(r *report) {
+func (s *Settle) checkDatabase(r *report.Report) {
 	const key = "settle.database"
 	scheme, rest, _ := strings.Cut(s.Database, ":")
 	switch scheme {
 	case "sqlite":
 		if strings.TrimPrefix(rest, "//") == "" {
-			r.fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
+			r.Fail(key, "has no path; write \"sqlite:/var/lib/sluice/settle.db\"")
 		}
 	case "postgres", "postgresql", "mysql":
 		u, err := url.Parse(s.Database)
 		if err != nil || u.Host == "" || len(u.Path) < 2 {
-			r.fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
+			r.Fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
 			return
 		}
 		if _, has := u.User.Password(); has {
-			r.fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
+			r.Fail(key, "holds a password, which the configuration would show; write it into the file that settle.password_file names")
 		}
 	default:
-		r.fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
+		r.Fail(key, "%q is not known; begin with \"postgres://\", \"mysql://\" or \"sqlite:\"", scheme+":")
 	}
 }
 
 // read reads the password, and finds the file of SQLite from the configuration's folder.
-func (s *Settle) read(r *report, folder string) {
-	s.Password = r.secret("settle.password_file", folder, s.PasswordFile)
-	s.Webhook.Key = r.longSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile)
+func (s *Settle) read(r *report.Report, folder string) {
+	s.Password = Secret(r.Secret("settle.password_file", folder, s.PasswordFile))
+	s.Webhook.Key = Secret(r.LongSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile))
 	s.URL = s.Database
 	if path, ok := strings.CutPrefix(s.Database, "sqlite:"); ok {
-		s.URL = "sqlite:" + filepath.Clean(from(folder, strings.TrimPrefix(path, "//")))
+		s.URL = "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -49,15 +50,15 @@ func defaultStock(env func(string) (string, bool)) Stock {
 	}
 }
 
-func (s *Stock) check(r *report) {
-	r.oneOf("stock.source", s.Source, "memory", "redis", "off")
-	r.oneOf("stock.on_error", s.OnError, "reject", "allow")
-	r.oneOf("stock.unknown_sku", s.UnknownSKU, "reject", "allow")
-	between(r, "stock.poll_interval", s.PollInterval, time.Millisecond, time.Second)
-	between(r, "stock.max_in_flight_per_unit", s.MaxInFlightPerUnit, 0, most)
-	r.positive("stock.sold_out_ttl", s.SoldOutTTL)
-	r.oneOf("stock.detail", s.Detail, "level", "exact", "none")
-	between(r, "stock.low_stock", s.LowStock, 0, most)
+func (s *Stock) check(r *report.Report) {
+	r.OneOf("stock.source", s.Source, "memory", "redis", "off")
+	r.OneOf("stock.on_error", s.OnError, "reject", "allow")
+	r.OneOf("stock.unknown_sku", s.UnknownSKU, "reject", "allow")
+	report.Between(r, "stock.poll_interval", s.PollInterval, time.Millisecond, time.Second)
+	report.Between(r, "stock.max_in_flight_per_unit", s.MaxInFlightPerUnit, 0, most)
+	r.Positive("stock.sold_out_ttl", s.SoldOutTTL)
+	r.OneOf("stock.detail", s.Detail, "level", "exact", "none")
+	report.Between(r, "stock.low_stock", s.LowStock, 0, most)
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")
 	}
@@ -68,19 +69,19 @@ func (s *Stock) check(r *report) {
 	s.checkMirror(r)
 }
 
-func (a *Answer) check(r *report, at string) {
+func (a *Answer) check(r *report.Report, at string) {
 	if len(a.Status) == 0 && a.JSON == "" && a.Header == "" {
-		r.fail(at, "names no answer; write status, header, or json and values")
+		r.Fail(at, "names no answer; write status, header, or json and values")
 	}
 	if a.Header != "" {
 		name, _, _ := strings.Cut(a.Header, ":")
-		r.token(at+".header", name)
+		r.Token(at+".header", name)
 	}
 	for i, status := range a.Status {
-		between(r, position.Element(at+".status", i), status, 100, 599)
+		report.Between(r, position.Element(at+".status", i), status, 100, 599)
 	}
 	if (a.JSON == "") != (len(a.Values) == 0) {
-		r.fail(at, "json and values belong together; write both or neither")
+		r.Fail(at, "json and values belong together; write both or neither")
 	}
 }
 
@@ -120,36 +121,36 @@ func defaultReserve() Reserve {
 	}
 }
 
-func (v *Reserve) check(r *report) {
-	between(r, "stock.reserve.max_per_user", v.MaxPerUser, 0, most)
-	between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
-	between(r, "stock.reserve.stream_max_events", v.StreamMaxEvents, 100, 10_000_000)
-	between(r, "stock.reserve.reservation_ttl", v.ReservationTTL, time.Second, 30*24*time.Hour)
-	r.statusClasses("stock.reserve.confirm_on", v.ConfirmOn)
-	r.statusClasses("stock.reserve.release_on", v.ReleaseOn)
+func (v *Reserve) check(r *report.Report) {
+	report.Between(r, "stock.reserve.max_per_user", v.MaxPerUser, 0, most)
+	report.Between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
+	report.Between(r, "stock.reserve.stream_max_events", v.StreamMaxEvents, 100, 10_000_000)
+	report.Between(r, "stock.reserve.reservation_ttl", v.ReservationTTL, time.Second, 30*24*time.Hour)
+	statusClasses(r, "stock.reserve.confirm_on", v.ConfirmOn)
+	statusClasses(r, "stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
 		if slices.Contains(v.ConfirmOn, status) {
-			r.fail(position.Element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
+			r.Fail(position.Element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
 		}
 	}
 	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
-		r.fail("stock.reserve.confirm_json", "path and values belong together; write both")
+		r.Fail("stock.reserve.confirm_json", "path and values belong together; write both")
 	}
-	if _, ok := webURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
-		r.fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
+	if _, ok := report.WebURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
+		r.Fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
 	}
-	r.oneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
+	r.OneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
 		"release_after_ttl")
 }
 
 // statusClasses wants statuses such as "2xx" or "201".
-func (r *report) statusClasses(key string, list []string) {
-	r.rule(key, "100 to 599, or 1xx to 5xx")
+func statusClasses(r *report.Report, key string, list []string) {
+	r.Rule(key, "100 to 599, or 1xx to 5xx")
 	for i, text := range list {
 		digit, class := strings.CutSuffix(text, "xx")
 		if class && len(digit) == 1 && strings.Contains("12345", digit) || statusCode(text) != 0 {
 			continue
 		}
-		r.fail(position.Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
+		r.Fail(position.Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
 	}
 }

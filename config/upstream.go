@@ -4,6 +4,8 @@ import (
 	"crypto/x509"
 	"slices"
 	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 	"strconv"
 	"strings"
 	"time"
@@ -84,68 +86,68 @@ func defaultUpstream() Upstream {
 	}
 }
 
-func (u *Upstream) check(r *report) {
+func (u *Upstream) check(r *report.Report) {
 	if len(u.Targets) == 0 {
-		r.fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")
+		r.Fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")
 	}
 	for i, target := range u.Targets {
-		r.target(position.Element("upstream.targets", i), target)
+		r.Target(position.Element("upstream.targets", i), target)
 	}
-	r.unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
-	r.oneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
-	between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
-	between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)
-	r.notNegative("upstream.queue_timeout", u.QueueTimeout)
-	between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
-	r.rule("upstream.spool_size", "0B, or 1MiB to 1024GiB")
+	r.Unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
+	r.OneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
+	report.Between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
+	report.Between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)
+	r.NotNegative("upstream.queue_timeout", u.QueueTimeout)
+	report.Between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
+	r.Rule("upstream.spool_size", "0B, or 1MiB to 1024GiB")
 	if u.SpoolSize != 0 {
-		between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
+		report.Between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
 	}
-	r.positive("upstream.connect_timeout", u.ConnectTimeout)
-	r.positive("upstream.response_header_timeout", u.ResponseHeaderTimeout)
-	r.positive("upstream.timeout", u.Timeout)
-	r.positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
-	atMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
-	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
-	atMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
-	r.oneOf("upstream.retry", u.Retry, "off", "connect")
+	r.Positive("upstream.connect_timeout", u.ConnectTimeout)
+	r.Positive("upstream.response_header_timeout", u.ResponseHeaderTimeout)
+	r.Positive("upstream.timeout", u.Timeout)
+	r.Positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
+	report.AtMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
+	report.AtMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
+	report.AtMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
+	r.OneOf("upstream.retry", u.Retry, "off", "connect")
 	u.checkTLS(r)
 	u.Health.check(r)
 }
 
 // checkTLS wants a target that [upstream.tls] is for, and one way to verify it.
-func (u *Upstream) checkTLS(r *report) {
+func (u *Upstream) checkTLS(r *report.Report) {
 	t := &u.TLS
 	hasTLS := slices.ContainsFunc(u.Targets, func(target string) bool { return strings.HasPrefix(target, "https://") })
 	for key, used := range map[string]bool{
 		"ca_file": t.CAFile != "", "server_name": t.ServerName != "", "insecure_skip_verify": t.InsecureSkipVerify,
 	} {
 		if used && !hasTLS && len(u.Targets) > 0 {
-			r.fail("upstream.tls."+key, "no target of upstream.targets begins with https://; write one so, or remove this key")
+			r.Fail("upstream.tls."+key, "no target of upstream.targets begins with https://; write one so, or remove this key")
 		}
 	}
 	if t.InsecureSkipVerify && t.CAFile != "" {
-		r.fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
+		r.Fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
 	}
 	if strings.ContainsFunc(t.ServerName, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/:*", c) }) {
-		r.fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
+		r.Fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
 	}
 }
 
 // read reads the CA's certificates. A relative path starts from folder.
-func (t *UpstreamTLS) read(r *report, folder string) {
+func (t *UpstreamTLS) read(r *report.Report, folder string) {
 	if t.CAFile == "" {
 		return
 	}
-	t.CAPath = from(folder, t.CAFile)
-	text, err := readUpTo(t.CAPath, maxCA)
+	t.CAPath = source.From(folder, t.CAFile)
+	text, err := source.Read(t.CAPath, maxCA)
 	switch {
 	case err != nil:
-		r.fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, cause(err))
+		r.Fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, source.Cause(err))
 	case len(text) > maxCA:
-		r.fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath, Size(maxCA))
+		r.Fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath, Size(maxCA))
 	case !x509.NewCertPool().AppendCertsFromPEM(text):
-		r.fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
+		r.Fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
 			"\"-----BEGIN CERTIFICATE-----\" on", t.CAPath)
 	}
 	t.CA = string(text)
@@ -154,16 +156,16 @@ func (t *UpstreamTLS) read(r *report, folder string) {
 // maxCA bounds a file of certificates, in bytes.
 const maxCA = 1 << 20
 
-func (h *Health) check(r *report) {
+func (h *Health) check(r *report.Report) {
 	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {
-		r.fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
+		r.Fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
 	}
-	r.positive("upstream.health.interval", h.Interval)
-	r.positive("upstream.health.timeout", h.Timeout)
-	atMost(r, "upstream.health.timeout", h.Timeout, "upstream.health.interval", h.Interval)
-	between(r, "upstream.health.fails", h.Fails, 1, 1000)
-	between(r, "upstream.health.passes", h.Passes, 1, 1000)
+	r.Positive("upstream.health.interval", h.Interval)
+	r.Positive("upstream.health.timeout", h.Timeout)
+	report.AtMost(r, "upstream.health.timeout", h.Timeout, "upstream.health.interval", h.Interval)
+	report.Between(r, "upstream.health.fails", h.Fails, 1, 1000)
+	report.Between(r, "upstream.health.passes", h.Passes, 1, 1000)
 	if low, high := h.Statuses(); low == 0 || high < low {
-		r.fail("upstream.health.status", "%q is not a range of statuses; write it like \"200\" or \"200-399\"", h.Status)
+		r.Fail("upstream.health.status", "%q is not a range of statuses; write it like \"200\" or \"200-399\"", h.Status)
 	}
 }

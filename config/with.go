@@ -7,17 +7,18 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sluice/config/report"
 	"strings"
 )
 
 // With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated table
 // is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of JSON, with
 // their units in text: 50, "20/s", "10ms", true. "limits.observe_only[window]" is whether the list has that name. Whatever
-// is wrong is an *Error.
+// is wrong is a *report.Error.
 func (c *Config) With(values map[string]any) (*Config, error) {
 	next := *c
 	next.Limits.Rates, next.Routes = slices.Clone(c.Limits.Rates), slices.Clone(c.Routes)
-	d := decoder{report: report{file: c.file, lines: c.lines}}
+	d := decoder{Report: report.Report{File: c.file, Lines: c.lines}}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if name, ok := observedIn(key); ok {
 			next.Limits.observe(&d, key, name, values[key])
@@ -25,15 +26,15 @@ func (c *Config) With(values map[string]any) (*Config, error) {
 		}
 		field, err := next.field(key)
 		if err != nil {
-			d.fail(key, "%v", err)
+			d.Fail(key, "%v", err)
 			continue
 		}
 		d.value(unpointed(values[key]), field, key)
 	}
-	r := report{file: c.file, lines: c.lines}
+	r := report.Report{File: c.file, Lines: c.lines}
 	next.check(&r)
-	r.behind(d.report)
-	return &next, r.err()
+	r.Behind(d.Report)
+	return &next, r.Err()
 }
 
 // ValueOf is the value at a key, named as for With. It fails where there is no such key.
@@ -81,7 +82,7 @@ func observedIn(key string) (name string, ok bool) {
 func (l *Limits) observe(d *decoder, key, name string, value any) {
 	on, ok := value.(bool)
 	if !ok {
-		d.fail(key, "wants true or false, not %s", kindOf(value))
+		d.Fail(key, "wants true or false, not %s", kindOf(value))
 		return
 	}
 	l.ObserveOnly = slices.DeleteFunc(slices.Clone(l.ObserveOnly), func(n string) bool { return n == name })

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sluice/config"
+	"sluice/config/report"
 )
 
 // Groups of commands, as the help lists them.
@@ -110,7 +111,7 @@ func parent(use, short string) *cobra.Command {
 			if now := formerNames[cmd.CommandPath()+" "+args[0]]; now != "" {
 				return misuse(cmd, fmt.Errorf("unknown command %q: it is now %q", args[0], now))
 			}
-			if near := config.Nearest(args[0], names); near != "" {
+			if near := report.Nearest(args[0], names); near != "" {
 				return misuse(cmd, fmt.Errorf("unknown command %q, did you mean %q?", args[0], near))
 			}
 			return misuse(cmd, fmt.Errorf("unknown command %q: it is none of %s", args[0], strings.Join(names, ", ")))
@@ -161,7 +162,7 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := config.Nearest(name, names); near != "" && len(name) > 1 {
+	if near := report.Nearest(name, names); near != "" && len(name) > 1 {
 		return "--" + near
 	}
 	return ""
@@ -187,7 +188,7 @@ func nearKey(c *config.Config, key string) string {
 	for _, s := range c.Settings() {
 		keys = append(keys, bare(s.Key))
 	}
-	return config.Nearest(key, keys)
+	return report.Nearest(key, keys)
 }
 
 // meant is the question behind a message; "" for an empty suggestion.

@@ -5,6 +5,7 @@ package position
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -54,6 +55,12 @@ func Parent(key string) string {
 	}
 	return key[:cut]
 }
+
+// index is the place in an array or in a repeated table.
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// WithoutIndexes is key without the [index] of each array, as the reference of all keys names it.
+func WithoutIndexes(key string) string { return index.ReplaceAllString(key, "") }
 
 // Index reads text, which the TOML decoder has accepted: here nothing is judged, only counted.
 func Index(text string) Lines {

@@ -10,11 +10,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sluice/config/report"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"sluice/config"
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
@@ -66,7 +65,7 @@ func (s *configFiles) changed() (changed bool) {
 func (s *configFiles) readable() error {
 	for _, file := range *s.files.Load() {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return &config.Error{Problems: []config.Problem{{File: file,
+			return &report.Error{Problems: []report.Problem{{File: file,
 				Message: "not a regular file: it cannot be read again"}}}
 		}
 	}

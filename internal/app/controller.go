@@ -10,6 +10,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/config/report"
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
@@ -78,7 +79,7 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	h.reading.Lock()
 	defer h.reading.Unlock()
 	next, err := h.read() // a disk may be slow; who asks how the gate is does not wait for it
-	if bad := (*config.Error)(nil); errors.As(err, &bad) {
+	if bad := (*report.Error)(nil); errors.As(err, &bad) {
 		err = bad.OfRunning()
 	}
 	h.mu.Lock()
@@ -209,7 +210,7 @@ func inForce(diff []config.Change) []admin.Changed {
 }
 
 func problemsOf(err error) (problems []admin.Problem) {
-	if bad := (*config.Error)(nil); errors.As(err, &bad) {
+	if bad := (*report.Error)(nil); errors.As(err, &bad) {
 		for _, p := range bad.Problems {
 			problems = append(problems, admin.Problem(p))
 		}

@@ -1,14 +1,14 @@
-package config
+package source
 
 import (
 	"fmt"
 	"strings"
 )
 
-// expand replaces ${NAME} and ${NAME:-fallback} in one string by what env says; the fallback also stands in for
+// Expand replaces ${NAME} and ${NAME:-fallback} in one string by what env says; the fallback also stands in for
 // an empty variable, as in a shell. $$ and $name are the proxy's and stay as they are, so $${NAME} is no
 // reference either. What env gives is inserted as it is and not expanded again.
-func expand(text string, env func(string) (string, bool)) (string, error) {
+func Expand(text string, env func(string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(text, '$')
@@ -70,7 +70,3 @@ func envName(name string) bool {
 	}
 	return name != ""
 }
-
-// NoEnvironment looks up no variable. It is for configurations that no file holds: a REDIS_ADDR that is meant for other
-// programs must not make them invalid.
-func NoEnvironment(string) (string, bool) { return "", false }

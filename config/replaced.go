@@ -2,15 +2,15 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"reflect"
-	"regexp"
+	"sluice/config/position"
+	"sluice/config/report"
 	"strings"
 )
 
 // unknown says what could have been meant by name among the keys that its table has.
 func unknown(kind, name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
+	if near := report.Nearest(name, known); near != "" {
 		return fmt.Sprintf("unknown %s; did you mean %q?", kind, near)
 	}
 	return fmt.Sprintf("unknown %s; here may stand %s", kind, strings.Join(known, ", "))
@@ -23,53 +23,10 @@ func unknownIn(table, kind, name string, known []string) string {
 	for i := range top.NumField() {
 		if table != "" && top.Field(i).Tag.Get("toml") == name {
 			return fmt.Sprintf("unknown %s in [%s]; %s belongs above the first [table] of the file", kind,
-				index.ReplaceAllString(table, ""), name)
+				position.WithoutIndexes(table), name)
 		}
 	}
 	return unknown(kind, name, known)
-}
-
-// Nearest is the known name that needs the fewest edits, if that is a likely slip of the pen:
-// at most a third of the letters, or one name begins with the other. "" = none.
-func Nearest(name string, known []string) string {
-	name = underscored(name)
-	best, least := "", math.MaxInt
-	for _, k := range known {
-		like := underscored(k)
-		d := edits(name, like)
-		begins := len(name) > 2 && (strings.HasPrefix(like, name) || strings.HasPrefix(name, like))
-		if d < least && (d <= max(1, len(name)/3) || begins) {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-func underscored(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
-
-// edits counts the letters to add, drop, change or swap with their neighbour (optimal string alignment), in bytes.
-func edits(a, b string) int {
-	var before []int // the row above the row above
-	above := make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := above[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, above[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
 }
 
 // replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is the
@@ -129,11 +86,9 @@ var replacements = map[string]string{
 	"upstream.response_timeout": "is now response_header_timeout",
 }
 
-var index = regexp.MustCompile(`\[\d+\]`)
-
 // replaced tells what to write instead of a key of an earlier version; "" when there was no such key.
 func replaced(key string, value any) string {
-	key = index.ReplaceAllString(key, "")
+	key = position.WithoutIndexes(key)
 	for _, class := range (&Responses{}).classes() {
 		if key == "responses."+class.name {
 			return "is now a row of [responses.classes]: write " + class.name + " = { status = 409, ... } there"

@@ -1,4 +1,4 @@
-package config
+package report
 
 import "testing"
 
@@ -18,7 +18,10 @@ func TestEditsAreCountedWithSwapsAsOne(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"gate", "gaet", 1}, {"kitten", "sitting", 3}, {"abcd", "badc", 2}, {"max", "maximum", 4}} {
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"gate", "gaet", 1}, {"kitten", "sitting", 3}, {"abcd", "badc", 2},
+		{"max", "maximum", 4},
+	} {
 		if got := edits(test.a, test.b); got != test.want {
 			t.Errorf("edits(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
 		}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The rules that many keys share. Each notes a problem at its key and goes on.
+
+// OneOf wants one of a few words.
+func (r *Report) OneOf(key, value string, allowed ...string) {
+	r.Rule(key, Choices(allowed))
+	if !slices.Contains(allowed, value) {
+		r.Fail(key, "%q is not known; write %s", value, Choices(allowed))
+	}
+}
+
+// Filled wants any text at all.
+func (r *Report) Filled(key, value string) bool {
+	r.Rule(key, "not empty")
+	if value == "" {
+		r.Fail(key, "is empty; write a value")
+	}
+	return value != ""
+}
+
+// Positive wants a duration above 0.
+func (r *Report) Positive(key string, d time.Duration) {
+	r.Rule(key, "above 0s")
+	if d <= 0 {
+		r.Fail(key, "%v must be above 0s", d)
+	}
+}
+
+// NotNegative wants a duration that is 0 or above.
+func (r *Report) NotNegative(key string, d time.Duration) {
+	r.Rule(key, "0s or more")
+	if d < 0 {
+		r.Fail(key, "%v must not be below 0s", d)
+	}
+}
+
+// Between wants low <= value <= high.
+func Between[T cmp.Ordered](r *Report, key string, value, low, high T) {
+	r.Rule(key, fmt.Sprintf("%v to %v", low, high))
+	if value < low || value > high {
+		r.Fail(key, "%v must be from %v to %v", value, low, high)
+	}
+}
+
+// AtMost reports a contradiction: the key's value must not exceed that of another key. It is reported at the
+// one of the two that is in the file. A limit that is wrong by itself contradicts nothing.
+func AtMost[T cmp.Ordered](r *Report, key string, value T, other string, limit T) {
+	var zero T
+	if value <= limit || limit <= zero {
+		return
+	}
+	if _, has := r.Lines[key]; has {
+		r.Fail(key, "%v exceeds %s (%v); lower it, or raise the other", value, other, limit)
+		return
+	}
+	r.Fail(other, "%v is below %s (%v); raise it, or lower the other", limit, key, value)
+}
+
+// Unique wants values that differ.
+func (r *Report) Unique(values []string, key func(i int) string) {
+	first := map[string]int{}
+	for i, v := range values {
+		if j, ok := first[v]; ok && v != "" {
+			r.Fail(key(i), "%q stands at %s too; change or drop one", v, key(j))
+			continue
+		}
+		first[v] = i
+	}
+}
+
+// Token wants the name of a header (RFC 9110, 5.1).
+func (r *Report) Token(key, value string) {
+	r.Rule(key, "a header name")
+	const marks = "!#$%&'*+-.^_`|~"
+	for _, c := range value {
+		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune(marks, c)) {
+			r.Fail(key, "%q is not a header name; write letters, digits and -", value)
+			return
+		}
+	}
+	r.Filled(key, value)
+}
+
+// Variables wants only these $names in a template. $$ is a dollar sign.
+func (r *Report) Variables(key, template string, known ...string) {
+	r.Rule(key, "text with $"+strings.Join(known, " $"))
+	for _, name := range VariablesOf(template) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if strings.Trim(name, "(") == "" {
+			r.Fail(key, "%q has a $ without a name, or a ( without its ); write $%s, $(%s) before letters, or $$ for a dollar "+
+				"sign", template, known[0], known[0])
+		} else if end := beginning(name, known); end != "" && len(name) > len(end)+2 {
+			r.Fail(key, "$%s is not known; where a name ends before its word does, write $(%s)%s", name, end, name[len(end):])
+		} else if near := Nearest(name, known); near != "" {
+			r.Fail(key, "$%s is not known; did you mean $%s?", name, near)
+		} else {
+			r.Fail(key, "$%s is not known; here may stand $%s, and $$ for a dollar sign", name, strings.Join(known, " $"))
+		}
+	}
+}
+
+// beginning is the longest of known that name begins with, before an underscore; "" = none.
+func beginning(name string, known []string) (longest string) {
+	for _, k := range known {
+		if strings.HasPrefix(name, k+"_") && len(k) > len(longest) {
+			longest = k
+		}
+	}
+	return longest
+}
+
+// VariablesOf lists the $names in a template, and those in $(parentheses).
+func VariablesOf(template string) []string {
+	var names []string
+	for i := 0; i < len(template); i++ {
+		if template[i] != '$' {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(template[i+1:], "("); ok {
+			name, _, closed := strings.Cut(rest, ")")
+			if closed {
+				names = append(names, name)
+				i += len("$(") + len(name)
+				continue
+			}
+		}
+		j := i + 1
+		for j < len(template) && (template[j] == '_' || template[j]|0x20 >= 'a' && template[j]|0x20 <= 'z' ||
+			template[j] >= '0' && template[j] <= '9') {
+			j++
+		}
+		if j == i+1 && j < len(template) && template[j] == '$' {
+			i = j
+			continue
+		}
+		names = append(names, template[i+1:j])
+		i = j - 1
+	}
+	return names
+}
+
+// Choices renders a list of words for a message.
+func Choices(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	if n := len(quoted); n > 1 {
+		return strings.Join(quoted[:n-1], ", ") + " or " + quoted[n-1]
+	}
+	return strings.Join(quoted, "")
+}
