@@ -46,6 +46,7 @@ func (c *Config) check(r *report.Report) {
 	c.Limits.check(r, names)
 	c.Auth.check(r, c)
 	c.Stock.check(r)
+	c.checkQueue(r)
 	c.checkSales(r)
 	c.Responses.check(r)
 	c.checkListeners(r)

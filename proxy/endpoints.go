@@ -33,7 +33,9 @@ var endpoints = [...]endpoint{
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
 	preflight := isPreflight(r)
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !route.SafeMethod(head.Method()) && !preflight {
+	cancels := p.Queue != nil && string(head.Method()) == "DELETE" && bytes.HasPrefix(head.Path(), []byte(orderPath))
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) ||
+		!route.SafeMethod(head.Method()) && !preflight && !cancels {
 		return false
 	}
 	for i := range endpoints {
@@ -70,8 +72,13 @@ func (p *Proxy) answerPreflight(r *Request) rejection {
 	out.Begin(http.StatusNoContent, nil, r.date())
 	out.Add("Vary", "Origin")
 	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-	out.Add("Access-Control-Allow-Methods", "GET, HEAD")
-	out.Add("Access-Control-Allow-Headers", "If-None-Match")
+	if p.Queue != nil {
+		out.Add("Access-Control-Allow-Methods", "GET, HEAD, DELETE")
+		out.Add("Access-Control-Allow-Headers", "If-None-Match, Prefer")
+	} else {
+		out.Add("Access-Control-Allow-Methods", "GET, HEAD")
+		out.Add("Access-Control-Allow-Headers", "If-None-Match")
+	}
 	r.discardBody()
 	return rejection{}
 }

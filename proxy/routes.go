@@ -23,6 +23,7 @@ type Route struct {
 	Require  []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
+	Queue       bool               // orders wait until they are delivered; with the gate Reserve
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 

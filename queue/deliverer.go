@@ -81,10 +81,12 @@ func (d *Deliverer) Close(ctx context.Context) {
 	d.giveBack()
 }
 
-// Notice says that an order of sku waits now.
-func (d *Deliverer) Notice(sku string) {
-	d.lines.notice(sku)
+// Accepted says that an order of sku waits now. It tells about how many wait before it, and how long it will wait; 0 =
+// that is not known.
+func (d *Deliverer) Accepted(sku string) (ahead int64, eta time.Duration) {
+	ahead = d.lines.accepted(sku)
 	d.rouse()
+	return ahead, d.lines.eta(sku, ahead)
 }
 
 // rouse has the loop look at once.

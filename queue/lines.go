@@ -38,15 +38,6 @@ const (
 	smooth       = 0.3 // the weight of the newest measurement
 )
 
-// notice makes a SKU active.
-func (s *lines) notice(sku string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.open(sku); l != nil {
-		l.depth.Waiting = max(l.depth.Waiting, 1)
-	}
-}
-
 // open returns the line of a SKU, or nil where there are too many. mu is held.
 func (s *lines) open(sku string) *line {
 	l := s.all[sku]
@@ -180,4 +171,16 @@ func (s *lines) found(sku string, d protocol.Depth) {
 	}
 	d.Delivered = l.depth.Delivered
 	l.depth = d
+}
+
+// accepted counts one more order of a SKU, and tells how many were before it, as far as this instance knows.
+func (s *lines) accepted(sku string) (ahead int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.open(sku)
+	if l == nil {
+		return 0
+	}
+	l.depth.Waiting++
+	return l.depth.Waiting - 1
 }

@@ -18,6 +18,7 @@ import (
 	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/queueing"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
@@ -44,6 +45,7 @@ type Gateway struct {
 	cache      *cache.Cache
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
 	Orders     *reserver        // nil when no route reserves, or a script does
+	queue      *queueing.Queue  // nil when no order waits until it is delivered
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
@@ -164,6 +166,9 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.prepare(c)
 	use()
+	if err := g.openQueue(); err != nil {
+		return err
+	}
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
@@ -185,6 +190,23 @@ func (g *Gateway) openProxy(Options) (err error) {
 		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
 	}
 	return nil
+}
+
+// openQueue starts the delivery of orders that wait.
+func (g *Gateway) openQueue() (err error) {
+	if g.Orders == nil {
+		return nil
+	}
+	o := g.Orders
+	var rules proxy.Options
+	settle(&rules, &g.Config.Stock.Reserve)
+	g.queue, err = queueing.Open(g.Config, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.status,
+		Rules: rules.Settlement, Reserver: o.reserver.Load, Draining: g.draining.Load,
+		Keep: stores.KeepReleased, Log: g.log})
+	if g.queue != nil {
+		g.Metrics.MustRegister(g.queue)
+	}
+	return err
 }
 
 // adopt has the event loops wait for a new connection to the upstream.
@@ -215,6 +237,9 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.Orders != nil {
 		o.Orders = g.Orders
 	}
+	if g.queue != nil {
+		o.Queue, o.MaxWaitingBody = g.queue, int64(g.Config.Queue.MaxBody)
+	}
 	if g.script != nil {
 		o.Orders = g.script
 	}
@@ -243,6 +268,7 @@ func (g *Gateway) Close() {
 	if g.demand != nil {
 		g.demand.Close()
 	}
+	g.queue.Close()
 	if g.Orders != nil {
 		g.Orders.close()
 	}
