@@ -76,9 +76,12 @@ func (p *Proxy) waitingRequest(r *Request) *message.Request {
 	p.addFields(h, r)
 	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
-	for name, value := range h.All() {
-		if p.waits(name) {
-			m.Fields = append(m.Fields, message.Field{Name: string(name), Value: string(value)})
+	_, lines, _ := bytes.Cut(h.AppendBytes(nil), crlf) // as they would go out: All shows some of them twice
+	for len(lines) > len(crlf) {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, crlf)
+		if name, value := octets.Cut(line, ':'); p.waits(name) {
+			m.Fields = append(m.Fields, message.Field{Name: string(name), Value: string(octets.Trim(value))})
 		}
 	}
 	r.attempt.request.Reset()

@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	ordersDesc = prometheus.NewDesc("sluice_queue_orders",
+	ordersDesc = prometheus.NewDesc("sluice_delivery_orders",
 		"Orders of the queue by state, over all instances: queued, delivering, unknown, stuck.", []string{"state"}, nil)
-	attemptsDesc = prometheus.NewDesc("sluice_queue_attempts_total",
+	attemptsDesc = prometheus.NewDesc("sluice_delivery_attempts_total",
 		"Attempts by this instance to deliver an order, by outcome.", []string{"outcome"}, nil)
-	expiredDesc = prometheus.NewDesc("sluice_queue_expired_total",
+	expiredDesc = prometheus.NewDesc("sluice_delivery_expired_total",
 		"Orders that this instance released since they had waited for queue.deliver_within.", nil, nil)
-	stuckDesc = prometheus.NewDesc("sluice_queue_stuck_total",
+	stuckDesc = prometheus.NewDesc("sluice_delivery_stuck_total",
 		"Orders that this instance gave up: a person must decide about each.", nil, nil)
-	limitDesc = prometheus.NewDesc("sluice_queue_limit",
+	limitDesc = prometheus.NewDesc("sluice_delivery_limit",
 		"Orders that this instance lets the upstream have at once now, at most queue.max_in_flight.", nil, nil)
 )
 
