@@ -12,6 +12,15 @@ listen = [":8080"
 [log]`,
 		`:2: key 'log' has already been defined: on line 1; drop one of them`},
 	{`[log]
+level = "info"
+
+[stock
+source = "redis"`,
+		`:4: the name of a table is not closed; write it like [stock] or [[route]] (column 7)`},
+	{`[[route]
+name = "a"`,
+		`:1: the name of a table is not closed; write it like [stock] or [[route]] (column 8)`},
+	{`[log]
 level = info`,
 		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes (column 12)`},
 	{`[log]

@@ -167,6 +167,9 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
 		p.Key, p.Message = syntax.LastKey, plain(syntax.Message)
+		if cut := cutTableName(syntax.Message); cut > 0 {
+			p.Line, p.Key, p.Message = p.Line-cut+1, "", "the name of a table is not closed; write it like [stock] or [[route]]"
+		}
 		if first := firstOf(string(text), p.Line, p.Message); first > 0 {
 			p.Message += fmt.Sprintf(": on line %d; %s", first, wayOutOfTwice(p.Message))
 		} else if syntax.Position.Col > 0 {
@@ -174,6 +177,18 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 		}
 	}
 	return nil, &report.Error{Problems: []report.Problem{p}}
+}
+
+// cutTableName counts the lines that a table's name took which is not closed, by the parser's message; 0 = the message is
+// another.
+func cutTableName(message string) (lines int) {
+	switch {
+	case !strings.Contains(message, "end table name") && !strings.Contains(message, "end of table array name"):
+		return 0
+	case strings.Contains(message, `got '\n'`):
+		return 2
+	}
+	return 1
 }
 
 // repeated are the tables that may stand several times.

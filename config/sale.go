@@ -69,6 +69,21 @@ func (c *Config) checkSaleGates(r *report.Report) {
 		if len(s.Stock) > 0 && !ledger && !keys {
 			r.Fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
 		}
+		if keys && c.Stock.Layout.Type == "list" && (!ledger || c.Stock.Reserve.WriteBack) {
+			s.checkLists(r, at)
+		}
+	}
+}
+
+// mostListed is how many units a sale may push into a list: one push must not hold Redis up.
+const mostListed = 100_000
+
+func (s *Sale) checkLists(r *report.Report, at string) {
+	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
+		if n := s.Stock[sku]; n > mostListed {
+			r.Fail(position.Join(at+".stock", sku), "%d units are too many for a list, which gets %d at most; drop it, and let "+
+				"the shop fill the list", n, mostListed)
+		}
 	}
 }
 

@@ -55,6 +55,23 @@ func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 	}
 }
 
+// What cannot be pushed is told before the night of the sale.
+func TestListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
+	of := func(units string) string {
+		text := strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1)
+		return strings.Replace(text, "{ 1 = 5 }", "{ 1 = "+units+" }", 1) +
+			"[stock]\nsource = \"redis\"\n[stock.layout]\ntype = \"list\"\nkey = \"goods:$sku\"\n"
+	}
+	if _, err := Parse("c", []byte(of("100000")), nil); err != nil {
+		t.Error(err)
+	}
+	_, err := Parse("c", []byte(of("100001")), nil)
+	want := "c:13: sale[1].stock.1: 100001 units are too many for a list, which gets 100000 at most"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 	for _, tt := range []struct{ old, year, want string }{
 		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},

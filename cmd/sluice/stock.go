@@ -14,6 +14,7 @@ import (
 	"sluice/config"
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
+	"sluice/internal/recreate"
 )
 
 // stockTarget is where the stock commands work, and on which kind of stock.
@@ -204,4 +205,126 @@ func number(name, text string) (int64, error) {
 		return 0, fmt.Errorf("%s: %q is not a whole number", name, text)
 	}
 	return n, nil
+}
+
+func (s *stockTarget) newAdopt() *cobra.Command {
+	var sku string
+	var apply bool
+	cmd := &cobra.Command{
+		Use:   "adopt <file>",
+		Short: "Take the orders that the shop has into the ledger. Shows what would change; --apply does it.",
+		Long: "Take the orders that the shop has into the ledger. The file is CSV (serial,user,quantity, and sku with a " +
+			"header)\n" +
+			"or has a JSON object in each line; - = standard input. Without --apply, the command shows what would change.",
+		Args: exactly,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.kind == "layout" {
+				return misuse(cmd, errors.New("--kind layout: only ledgers adopt orders"))
+			}
+			orders, err := recreate.OpenOrders(args[0], sku)
+			if err != nil {
+				return err
+			}
+			return s.adoptAll(cmd, orders, apply)
+		},
+	}
+	skuFlag(cmd, &sku, "of orders that do not name their SKU")
+	cmd.Flags().BoolVar(&apply, "apply", false, "do it")
+	return cmd
+}
+
+func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]recreate.Order, apply bool) error {
+	if err := s.check(cmd); err != nil {
+		return err
+	}
+	to, done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return recreate.AdoptAll(cmd.Context(), to, orders, apply, printer(cmd))
+}
+
+// printer is where cmd prints.
+func printer(cmd *cobra.Command) recreate.Printer {
+	return recreate.Printer{Out: cmd.OutOrStdout(), Err: os.Stderr}
+}
+
+func (s *stockTarget) newRecreate() *cobra.Command {
+	want := recreate.Recreation{Total: -1, Limit: -1}
+	cmd := &cobra.Command{
+		Use: "recreate <sku>", Short: "Make a ledger again that Redis has lost, adopt the orders of before, and open it.",
+		Long: "Make a ledger again that Redis has lost, whole or in part, with the orders of before. It is frozen until\n" +
+			"it has those that running instances tell, and those of --adopt:\n" +
+			"  FILE    the orders that the shop has now, as in sluice stock adopt; - = standard input\n" +
+			"  settle  those of the settlement's database, where every instance that sold this SKU still runs\n" +
+			"  none    there are none: you say that the shop has no order of this SKU\n" +
+			"Then it opens. If it is interrupted, the same command goes on.",
+		Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			want.SKU = args[0]
+			return s.recreate(cmd, want)
+		},
+	}
+	cmd.Flags().Int64Var(&want.Total, "total", -1, "`units` for sale in all, with those that are sold already")
+	cmd.Flags().Int64Var(&want.Limit, "limit", -1, "`units` that one person may have; 0 = no limit; -1 = as configured")
+	cmd.Flags().StringVar(&want.Source, "adopt", "", "where the orders of before are: `FILE|settle|none`")
+	return cmd
+}
+
+// recreate does it: the orders are read before anything is changed.
+func (s *stockTarget) recreate(cmd *cobra.Command, want recreate.Recreation) error {
+	err := want.Check(s.kind, s.Admin)
+	if err == nil {
+		err = stores.CheckSKU(want.SKU)
+	}
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	if err := s.check(cmd); err != nil {
+		return err
+	}
+	orders, err := s.ordersOfBefore(cmd, want)
+	if err != nil {
+		return err
+	}
+	to, done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return want.Run(cmd.Context(), to, orders, printer(cmd))
+}
+
+// ordersOfBefore reads the orders to adopt.
+func (s *stockTarget) ordersOfBefore(cmd *cobra.Command, want recreate.Recreation) ([]recreate.Order, error) {
+	switch want.Source {
+	case "none":
+		return nil, nil
+	case "settle":
+		settled, c, err := openSettlement(cmd.Context(), s.Config)
+		if err != nil {
+			return nil, err
+		}
+		defer settled.Close()
+		return want.Settled(cmd.Context(), settled, c.Settle.Database, printer(cmd))
+	}
+	return want.Orders()
+}
+
+// knownToSettlement reports that the settlement's database knows a SKU that has no ledger.
+func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
+	if s.Admin != "" || s.kind == "layout" {
+		return nil
+	}
+	c, err := config.Load(s.Config, os.LookupEnv)
+	if err != nil || c.Settle.Database == "" || !c.UsesLedger() {
+		return err
+	}
+	to, done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return recreate.KnownToSettlement(ctx, to, c, sku)
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -50,18 +49,8 @@ func (g *Gateway) accessLogger(c *config.Config) metrics.AccessLogger {
 // startAccessLog begins to write.
 func (g *Gateway) startAccessLog() {
 	g.access.Start(func() accesslog.Totals {
-		return accesslog.Totals{Totals: g.Server.Totals(), InFlight: g.concurrency.all.InFlight()}
+		return accesslog.Totals{Totals: g.Server.Totals(), InFlight: g.limits.InFlight()}
 	})
-}
-
-// routeBound says how large the limit of a single route is; "" = it has none of its own.
-func routeBound(c *config.Config, r *config.Route) string {
-	if r.MaxInFlight == 0 {
-		return ""
-	}
-	l := c.Limits.Concurrency
-	return fmt.Sprintf("route %s: max_in_flight %d of %d, max_queue %d, queue_timeout %s",
-		r.Name, r.MaxInFlight, l.MaxInFlight, l.MaxQueue, l.QueueTimeout)
 }
 
 // why answers the control API out of what the access log remembers.

@@ -1,12 +1,8 @@
 package app
 
 import (
-	"context"
-	"slices"
-	"sync"
-	"time"
-
 	"sluice/config"
+	"sluice/internal/app/orders"
 	"sluice/proxy/stockstatus"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
@@ -17,7 +13,7 @@ import (
 type availability struct {
 	schedule *sale.Schedule
 	feedback *stockgate.SoldOutFeedback
-	orders   *reserver       // nil = no ledgers
+	orders   *orders.Ledger  // nil = no ledgers
 	stock    *stockgate.Gate // nil = no route reads the shop's own stock
 }
 
@@ -66,7 +62,7 @@ func (s availability) left(now int64, sku []byte) stockstatus.Status {
 		return stockstatus.Status{Phase: stockstatus.SoldOut}
 	}
 	if s.orders != nil {
-		if d := s.orders.reserver.Load(); d != nil {
+		if d := s.orders.Reserver(); d != nil {
 			if found, ok := d.Status(now, sku); ok {
 				return s.inLedger(now, found)
 			}
@@ -112,43 +108,4 @@ func stockStatus(c *config.Stock) stockstatus.Options {
 		return stockstatus.Options{Few: int64(c.LowStock)}
 	}
 	return stockstatus.Options{Few: -1}
-}
-
-const (
-	firstReadTimeout = 500 * time.Millisecond // of all together: a start is not held up for longer
-	mostFirstRead    = 1000                   // SKUs
-	firstReadsAtOnce = 16
-)
-
-// readFirst reads what is left of SKUs that have a ledger, those of sales first, as soon as the ledger is open, and
-// before a gate that starts is ready: a page that asks right after a start is told. It does nothing while the ledger is
-// not open.
-func (o *reserver) readFirst(ctx context.Context) {
-	d := o.reserver.Load()
-	if d == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, firstReadTimeout)
-	defer cancel()
-	var skus []string
-	for i := range o.config.Sales {
-		skus = append(skus, o.config.Sales[i].SKUs...)
-	}
-	others, err := o.Store.SKUs(ctx, mostFirstRead)
-	if err != nil {
-		return // what is wrong with Redis is said elsewhere
-	}
-	seen := map[string]bool{}
-	skus = slices.DeleteFunc(append(skus, others...), func(sku string) bool {
-		again := seen[sku]
-		seen[sku] = true
-		return again
-	})
-	for some := range slices.Chunk(skus[:min(len(skus), mostFirstRead)], firstReadsAtOnce) {
-		var readers sync.WaitGroup
-		for _, sku := range some {
-			readers.Go(func() { d.ReadFirst(ctx, sku) })
-		}
-		readers.Wait()
-	}
 }

@@ -10,10 +10,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sluice/config/report"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"sluice/config/report"
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that

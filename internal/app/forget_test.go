@@ -27,7 +27,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 	g, c := wired(t, "limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
-		ask, _ := g.limits.prepare(c)
+		ask, _ := g.limits.Prepare(c)
 		_, ok := g.proxyOptions(c, ask, g.proxy).Windows.Acquire(full, []byte(sku))
 		return ok
 	}

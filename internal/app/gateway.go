@@ -18,6 +18,8 @@ import (
 	"sluice/admin"
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/limits"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/queueing"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
@@ -34,22 +36,22 @@ import (
 // Gateway is everything between clients and the upstream, wired and not yet listening. It has many methods because it
 // implements admin.Gate and owns each part: one method opens a part, one closes it.
 type Gateway struct {
-	Config  *config.Config // that it started with
-	version string
-	proxy   *proxy.Proxy
-	Server  *proxy.Server
-	adopter atomic.Pointer[proxy.Server] // server, as soon as there is one
-	shop    *upstream.Pool
-	limits
-	share      *windowShare
+	Config     *config.Config // that it started with
+	version    string
+	proxy      *proxy.Proxy
+	Server     *proxy.Server
+	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
+	shop       *upstream.Pool
+	limits     *limits.Limiters
+	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
-	Orders     *reserver        // nil when no route reserves, or a script does
+	Orders     *orders.Ledger   // nil when no route reserves, or a script does
 	queue      *queueing.Queue  // nil when no order waits until it is delivered
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
-	opener     *ledgerOpener              // nil when nothing is opened by the schedule
+	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	Store      stores.Store               // nil likewise
 	redis      *stockgate.Redis
@@ -104,9 +106,10 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 			return nil, err
 		}
 	}
-	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.windows, g.concurrency, g.conns,
-		g.rates, g.cache, g.door, g.reloaded, g.restartPending, buildInfo(o.Version),
+	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.cache, g.door,
+		g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
@@ -115,8 +118,8 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 // openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger or the script.
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
-	g.limits = newLimits(c, g.now, g.log)
-	g.share = &windowShare{windows: g.windows, now: g.now, metrics: g.Metrics, log: g.log}
+	g.limits = limits.New(c, g.now, g.log)
+	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
 	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 		return err
 	}
 	if c.UsesLedger() {
-		g.Orders, err = openReserver(c, o.Memory.Ledger, g.mirror(), clocks{g.now, g.schedule.Wall}, g.log)
+		g.Orders, err = orders.Open(c, o.Memory.Ledger, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
 		if err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 	if g.tracer != nil {
 		g.Metrics.MustRegister(g.tracer)
 	}
-	if err := g.share.begin(c); err != nil {
+	if err := g.share.Begin(c); err != nil {
 		return err
 	}
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
@@ -164,7 +167,7 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 // openProxy opens the proxy and its server on the parts that are open.
 func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
-	ask, use := g.limits.prepare(c)
+	ask, use := g.limits.Prepare(c)
 	use()
 	if err := g.openQueue(); err != nil {
 		return err
@@ -172,18 +175,18 @@ func (g *Gateway) openProxy(Options) (err error) {
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
-	listening, err := serverOptions(c, connections{g.conns}, g.log)
+	listening, err := serverOptions(c, g.limits.Connections(), g.log)
 	if err != nil {
 		return err
 	}
-	listening.MaxConns = g.files.clients(c)
+	listening.MaxConns = g.limits.MaxClients(c)
 	g.Server = proxy.NewServer(g.proxy, listening)
 	g.adopter.Store(g.Server)
 	if g.Orders != nil {
-		if err := g.Orders.await(); err != nil {
+		if err := g.Orders.Await(); err != nil {
 			return err
 		}
-		g.opener = openBySales(c, g.schedule, g.Orders, g.log)
+		g.opener = orders.OpenBySales(c, g.schedule, g.Orders, g.log)
 	}
 	g.openDemand()
 	if g.redis != nil {
@@ -200,8 +203,8 @@ func (g *Gateway) openQueue() (err error) {
 	o := g.Orders
 	var rules proxy.Options
 	settle(&rules, &g.Config.Stock.Reserve)
-	g.queue, err = queueing.Open(g.Config, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.status,
-		Rules: rules.Settlement, Reserver: o.reserver.Load, Draining: g.draining.Load,
+	g.queue, err = queueing.Open(g.Config, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
+		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
 		Keep: stores.KeepReleased, Log: g.log})
 	if g.queue != nil {
 		g.Metrics.MustRegister(g.queue)
@@ -223,13 +226,13 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	settle(&o, &g.Config.Stock.Reserve)
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
-	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), bounds(c), c.Version()
+	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
 	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}
 	for i := range o.Routes {
-		o.Routes[i].Concurrency, o.Routes[i].Bound = g.concurrency.limiterFor(c, &c.Routes[i]), routeBound(c, &c.Routes[i])
+		o.Routes[i].Concurrency, o.Routes[i].Bound = g.limits.OfRoute(c, &c.Routes[i])
 	}
 	if g.Stock != nil {
 		o.Stock = g.Stock
@@ -259,9 +262,9 @@ func (g *Gateway) Close() {
 		g.watch.Close()
 	}
 	if g.share != nil {
-		g.share.close()
+		g.share.Close()
 	}
-	g.opener.close()
+	g.opener.Close()
 	if g.writer != nil {
 		g.writer.Close()
 	}
@@ -270,7 +273,7 @@ func (g *Gateway) Close() {
 	}
 	g.queue.Close()
 	if g.Orders != nil {
-		g.Orders.close()
+		g.Orders.Close()
 	}
 	if g.schedule != nil {
 		g.schedule.Close()
@@ -285,8 +288,8 @@ func (g *Gateway) Close() {
 	if g.shop != nil {
 		g.shop.Close()
 	}
-	if g.concurrency != nil {
-		g.concurrency.close()
+	if g.limits != nil {
+		g.limits.Close()
 	}
 	if g.tracer != nil {
 		g.tracer.Close()

@@ -1,34 +1,21 @@
 package app
 
 import (
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/config"
+	"sluice/internal/app/stores"
 	"sluice/stockgate/demand"
 )
-
-// labelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
-// ops.metrics_max_skus. A SKU that only a request names has no label.
-func labelledSKUs(c *config.Config) (named []string) {
-	for i := range c.Sales {
-		named = append(named, c.Sales[i].SKUs...)
-	}
-	slices.Sort(named)
-	named = slices.Compact(named)
-	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
-}
 
 // openDemand follows which SKUs are wanted.
 func (g *Gateway) openDemand() {
 	o := demand.Options{
-		Counters: g.proxy.Counters(), Named: labelledSKUs(g.Config), Most: g.Config.Ops.MetricsMaxSKUs,
+		Counters: g.proxy.Counters(), Named: stores.LabelledSKUs(g.Config), Most: g.Config.Ops.MetricsMaxSKUs,
 		Gate: g.Stock, Source: g.source, Reads: g.looksAtShopStock(g.Config), Now: g.now, Log: g.log,
 	}
 	if g.Orders != nil {
 		o.Ledger = func(sku string) bool {
-			d := g.Orders.reserver.Load()
+			d := g.Orders.Reserver()
 			return d != nil && d.Knows(sku)
 		}
 	}
@@ -40,7 +27,8 @@ func (g *Gateway) openDemand() {
 // every route, which the proxy adds up for it, and without what only the page of metrics has.
 func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
-	shown.MustRegister(g.Server.Collector(), g.shop, g.windows, g.concurrency.all, g.conns, g.demand)
+	shown.MustRegister(g.Server.Collector(), g.shop, g.demand)
+	shown.MustRegister(g.limits.DashboardCollectors()...)
 	if g.redis != nil {
 		shown.MustRegister(g.redis)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/app/stores"
 	"sluice/stockgate/ledger/memstore"
 )
 
@@ -20,7 +21,7 @@ func TestMetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
 	c := config.Default()
 	c.Ops.MetricsMaxSKUs = 3
 	c.Sales = []config.Sale{{SKUs: []string{"4", "2"}}, {SKUs: []string{"2", "1", "3"}}}
-	if got := labelledSKUs(c); !slices.Equal(got, []string{"1", "2", "3"}) {
+	if got := stores.LabelledSKUs(c); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("named %q", got)
 	}
 }

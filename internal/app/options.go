@@ -10,8 +10,8 @@ import (
 
 	"sluice/cache"
 	"sluice/config"
+	"sluice/internal/app/limits"
 	"sluice/internal/failpoint"
-	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
@@ -85,7 +85,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
-		ObserveOnly:     observeOnly(c),
+		ObserveOnly:     limits.ObserveOnly(c),
 		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
 		StockStatus:     stockStatus(&c.Stock),
 	}
@@ -159,10 +159,10 @@ func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) 
 // Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
 func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, error) {
 	options := proxyOptions(c)
-	asked := newLimits(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
-	options.Limiters, _ = asked.prepare(c)
+	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
+	options.Limiters, _ = asked.Prepare(c)
 	settle(&options, &c.Stock.Reserve)
-	options.Bounds = bounds(c)
+	options.Bounds = limits.Bounds(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return proxy.Explanation{}, err
@@ -188,29 +188,6 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}
 	return t, nil
-}
-
-// connections counts those of trusted proxies in all alone.
-type connections struct{ *limiter.ConnLimiter }
-
-func (c connections) Open(client netip.Addr, perClient bool) reject.Reason {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	switch c.ConnLimiter.Open(client) {
-	case limiter.Admitted:
-		return reject.Admitted
-	case limiter.TotalFull:
-		return reject.ConnOpen
-	}
-	return reject.IPConns
-}
-
-func (c connections) Close(client netip.Addr, perClient bool) {
-	if !perClient {
-		client = netip.Addr{}
-	}
-	c.ConnLimiter.Close(client)
 }
 
 func proofs(c *config.Auth) proxy.Auth {

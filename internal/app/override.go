@@ -11,10 +11,11 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/internal/app/limits"
 )
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
-var Overridable = slices.Concat([]string{"mode"}, overridableLimits(),
+var Overridable = slices.Concat([]string{"mode"}, limits.OverridableKeys(),
 	[]string{"limits.observe_only", "limits.rate.rate", "limits.rate.burst", "route.max_in_flight"})
 
 const maxOverrides = 100

@@ -25,14 +25,14 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
 	}
-	if g.share.member != nil {
-		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.counted)})
+	if g.share.IsCounted() {
+		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.Counted)})
 	}
 	if len(g.schedule.All()) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}
 	if g.Orders != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: yesOrNo(g.Orders.opened)})
+		checks = append(checks, admin.Check{Name: "ledger", Probe: yesOrNo(g.Orders.Opened)})
 	}
 	return checks
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sluice/config"
+	"sluice/internal/app/limits"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 )
@@ -29,7 +30,7 @@ func ChangesOnReload(key string) bool {
 			return true
 		}
 	}
-	return liveLimit(key)
+	return limits.ChangesOnReload(key)
 }
 
 // restarts say why a table changes only with a restart; the first one that a key begins with is its own.
@@ -88,7 +89,7 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	if g.queue == nil && next.Queues() {
 		return nil, next.Errorf("route", "delivery \"queue\" needs a queue, which only a restart can open")
 	}
-	ask, use := g.limits.prepare(next)
+	ask, use := g.limits.Prepare(next)
 	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
 	if err != nil {
 		return nil, err
@@ -100,18 +101,18 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
 		return nil, next.Errorf("upstream.targets", "%v", err)
 	}
-	if err := g.share.use(g.Config, sharesOf(next)); err != nil {
+	if err := g.share.Use(g.Config, next); err != nil {
 		_ = g.access.Set(accessSettings(now))
 		_ = g.shop.Reconfigure(upstreamOptions(now))
 		return nil, err
 	}
 	use()
 	g.schedule.Use(stores.SalesOf(next))
-	g.opener.use(next)
+	g.opener.Use(next)
 	if g.writer != nil {
 		g.writer.Use(g.writesBack(next))
 	}
-	g.demand.Use(labelledSKUs(next), g.looksAtShopStock(next))
+	g.demand.Use(stores.LabelledSKUs(next), g.looksAtShopStock(next))
 	g.cache.Adjust(cacheOptions(next))
 	g.proxy = successor
 	g.Server.Replace(successor)

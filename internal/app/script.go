@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"sluice/config"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
 	"sluice/stockgate/script"
 )
@@ -18,7 +19,7 @@ func openScript(c *config.Config, now func() int64, log *slog.Logger) (*script.R
 	}
 	r, err := script.New(script.Options{
 		Script: s, Redis: stores.RedisOptions(c), Hold: c.Stock.Reserve.ReservationTTL, Memory: c.Stock.PollInterval,
-		MaxMemory: c.Stock.SoldOutTTL, Named: labelledSKUs(c), MetricSKUs: c.Ops.MetricsMaxSKUs, Now: now, Log: log,
+		MaxMemory: c.Stock.SoldOutTTL, Named: stores.LabelledSKUs(c), MetricSKUs: c.Ops.MetricsMaxSKUs, Now: now, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.script", "%v", err)
@@ -36,7 +37,7 @@ func (g *Gateway) closeScript() {
 	if g.script == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), settleLast)
+	ctx, cancel := context.WithTimeout(context.Background(), orders.CloseTimeout)
 	defer cancel()
 	g.script.Close(ctx)
 }

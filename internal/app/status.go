@@ -43,6 +43,29 @@ func (g *Gateway) Targets() []admin.Target {
 	return all
 }
 
+// Limits implements admin.Gate.
+func (g *Gateway) Limits() []admin.Limit {
+	h := g.controller
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := g.limits.Show(h.running, h.number)
+	for i := range all {
+		all[i].ObserveOnly = all[i].ObserveOnly || h.running.Mode == "observe"
+	}
+	return all
+}
+
+// number is one number of a limit.
+func (h *controller) number(key string) admin.Number {
+	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
+	for _, o := range h.overrides {
+		if o.Key == key {
+			n.Override = o.ID
+		}
+	}
+	return n
+}
+
 // Settings implements admin.Gate.
 func (g *Gateway) Settings() admin.Settings {
 	h := g.controller
@@ -177,7 +200,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
+	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
 	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/writeback"
 )
 
 // openStock makes the stock gate and what it reads.
@@ -43,7 +45,7 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		Refresh:       c.Stock.PollInterval,
 		SoldOutMemory: c.Stock.SoldOutTTL,
 		PerUnit:       c.Stock.MaxInFlightPerUnit,
-		Instances:     g.share.instances,
+		Instances:     g.share.Instances,
 		AllowOnError:  c.Stock.OnError == "allow",
 		AllowUnknown:  c.Stock.UnknownSKU == "allow",
 		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
@@ -79,7 +81,7 @@ func (g *Gateway) mirror() ledger.Mirror {
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
 	lessons *stockgate.SoldOutFeedback
-	orders  *reserver // nil = no ledger
+	orders  *orders.Ledger // nil = no ledger
 }
 
 // SoldOut implements proxy.SoldOutFeedback.
@@ -91,7 +93,7 @@ func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
 	if !reserved || t.orders == nil {
 		return
 	}
-	if d := t.orders.reserver.Load(); d != nil {
+	if d := t.orders.Reserver(); d != nil {
 		d.MarkSoldOut(now, sku)
 	}
 }
@@ -106,6 +108,40 @@ func soldOutOn(a *config.Answer) *verdict.SoldOut {
 	s.Header, s.Value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if a.JSON != "" {
 		s.JSON = inJSON(a.JSON, a.Values)
+	}
+	return s
+}
+
+// openSales makes what decides by time, and by what the shop has taught.
+func (g *Gateway) openSales() (err error) {
+	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
+		return err
+	}
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
+	g.Metrics.MustRegister(g.schedule, g.feedback)
+	return nil
+}
+
+// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop or its script takes the
+// units, or where the ledger is shown there. write_back changes only with a restart.
+func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
+	p.Status = g.Config.Stock.Reserve.WriteBack
+	if g.Orders != nil && !p.Status {
+		return p
+	}
+	p.Stock = map[string]map[string]int{}
+	for i := range c.Sales {
+		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
+	}
+	return p
+}
+
+// sales are those of a gate.
+func (g *Gateway) sales() stores.Sales {
+	s := stores.Sales{Board: g.schedule}
+	if g.Orders != nil {
+		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
+		s.Ledgers = &l
 	}
 	return s
 }

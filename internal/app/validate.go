@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/config"
+	"sluice/internal/app/limits"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
@@ -114,7 +115,7 @@ func proofCompiles(c *config.Config) []error {
 
 // ratesCompile is the rule that every keyed rate's key can be understood on its routes.
 func ratesCompile(c *config.Config) (errs []error) {
-	for _, err := range proxy.CompileRates(keyedRates(c), routes(c)) {
+	for _, err := range proxy.CompileRates(limits.KeyedRates(c), routes(c)) {
 		var at *proxy.RateError
 		if !errors.As(err, &at) {
 			errs = append(errs, err)

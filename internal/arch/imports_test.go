@@ -23,6 +23,8 @@ var importBans = []struct{ from, to, why string }{
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
 	{"internal/app", "settle/...", "the gate never opens the database"},
 	{"internal/app", "internal/settler", "the gate never opens the database"},
+	{"internal/app/orders", "settle/...", "the gate never opens the database"},
+	{"internal/app/orders", "internal/settler", "the gate never opens the database"},
 	{"internal/doctor", "settle/...", "the gate runs it before a sale, and never opens the database"},
 	{"internal/doctor", "internal/settler", "the gate runs it before a sale, and never opens the database"},
 	{"settle", "proxy/...", "it serves no requests"},

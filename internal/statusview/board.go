@@ -121,7 +121,7 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 // reasons are those with the most rejections, first.
 func (b Board) reasons(counts map[string]int64, per func(int64) string) string {
 	if len(counts) == 0 {
-		return "nothing"
+		return "none in the last second"
 	}
 	names := slices.SortedFunc(maps.Keys(counts),
 		func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })

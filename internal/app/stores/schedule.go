@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sluice/admin"
@@ -21,6 +22,17 @@ func SalesOf(c *config.Config) (sales []sale.Sale) {
 			Pass: s.BeforeStart == "pass"})
 	}
 	return sales
+}
+
+// LabelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
+// ops.metrics_max_skus. A SKU that only a request names has no label.
+func LabelledSKUs(c *config.Config) (named []string) {
+	for i := range c.Sales {
+		named = append(named, c.Sales[i].SKUs...)
+	}
+	slices.Sort(named)
+	named = slices.Compact(named)
+	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
 // OpenCommandSchedule opens a board for a command, which has no clock of its own.

@@ -19,6 +19,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app"
+	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
 	"sluice/internal/crowd"
 	"sluice/internal/listener"
@@ -148,7 +149,7 @@ func (r *testedGateway) open(c *config.Config, log *slog.Logger) error {
 
 // stock puts the units up for sale.
 func (r *testedGateway) stock(c *config.Config) error {
-	ctx, cancel := context.WithTimeout(context.Background(), app.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
 	switch g := r.gate; {
 	case r.shadow.route(c).Gate == "limit" || g.Stock == nil:
@@ -200,7 +201,7 @@ func (r *testedGateway) vacant() error {
 }
 
 func (r *testedGateway) on(name string, ask func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), app.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
 	return r.link.To(name).Do(ctx, ask, unlessReply)
 }
@@ -264,7 +265,7 @@ func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
 	if l.Command = r.took.Times(); r.link == nil {
 		l.Calls = nil // none of them was to a Redis
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), app.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
 	c := g.Config
 	switch {

@@ -1,6 +1,7 @@
-package app
+package limits
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -110,6 +111,16 @@ func (in *concurrency) limiterFor(c *config.Config, r *config.Route) proxy.Concu
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return &slots{in: in, own: in.routeLimiter(r.Name), timeout: c.Limits.Concurrency.QueueTimeout}
+}
+
+// OfRoute is the concurrency limit of r, and how large it is; nil and "" = r has none of its own.
+func (in *Limiters) OfRoute(c *config.Config, r *config.Route) (of proxy.ConcurrencyLimiter, bound string) {
+	if r.MaxInFlight == 0 {
+		return nil, ""
+	}
+	l := c.Limits.Concurrency
+	return in.concurrency.limiterFor(c, r), fmt.Sprintf("route %s: max_in_flight %d of %d, max_queue %d, queue_timeout %s",
+		r.Name, r.MaxInFlight, l.MaxInFlight, l.MaxQueue, l.QueueTimeout)
 }
 
 // slots waits for as long as the configuration says: for a place of the route first, then, within the same time, for

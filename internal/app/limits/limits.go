@@ -1,4 +1,7 @@
-package app
+// Package limits holds the limiters of a gateway. One table of rows connects the limits of the configuration with the
+// checks of package proxy. What a limiter has counted goes on after a reload. It does not decide about a request: the
+// limiters of package limiter do.
+package limits
 
 import (
 	"fmt"
@@ -6,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/admin"
 	"sluice/config"
@@ -32,10 +37,10 @@ type limitRow struct {
 	counts func(l *config.Limits) []limiter.RateSpec
 
 	// limit gives a Proxy what its checks ask, and changes nothing yet. counted are those of counts.
-	limit func(in *limits, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters)
+	limit func(in *Limiters, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters)
 
-	use func(in *limits, c *config.Config) // puts the numbers of c into force; nil = limit has done it
-	now func(in *limits) []admin.Now       // what it counts at the moment; nil = nothing
+	use func(in *Limiters, c *config.Config) // puts the numbers of c into force; nil = limit has done it
+	now func(in *Limiters) []admin.Now       // what it counts at the moment; nil = nothing
 }
 
 var limitRows = []limitRow{
@@ -50,14 +55,14 @@ var limitRows = []limitRow{
 				reject.ConnRate: fmt.Sprintf("request_rate %.3g/s, request_burst %d", float64(c.RequestRate), c.RequestBurst),
 			}
 		},
-		limit: func(_ *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+		limit: func(_ *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			l := c.Limits.Connection
 			to.ConnRate = func() proxy.ConnRateLimiter { return limiter.NewConnRate(float64(l.RequestRate), l.RequestBurst) }
 		},
-		use: func(in *limits, c *config.Config) {
+		use: func(in *Limiters, c *config.Config) {
 			in.conns.SetMax(in.files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP)
 		},
-		now: func(in *limits) []admin.Now { return []admin.Now{{Name: "open", Value: float64(in.conns.Count())}} },
+		now: func(in *Limiters) []admin.Now { return []admin.Now{{Name: "open", Value: float64(in.conns.Count())}} },
 	},
 	{
 		name: "window", numbers: []string{"max", "max_per_sku", "size"}, filed: []string{"size"},
@@ -66,10 +71,10 @@ var limitRows = []limitRow{
 			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %d, max_per_sku %d in %s, max_delay %s",
 				w.Max, w.MaxPerSKU, w.Size, w.MaxDelay)}
 		},
-		limit: func(in *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Windows = in.windows.prepare(c)
 		},
-		use: func(in *limits, c *config.Config) { in.windows.use(c) },
+		use: func(in *Limiters, c *config.Config) { in.windows.use(c) },
 	},
 	{
 		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout"},
@@ -82,11 +87,11 @@ var limitRows = []limitRow{
 				reject.QueueTimeout: fmt.Sprintf("%s, queue_timeout %s", slots, c.QueueTimeout),
 			}
 		},
-		limit: func(in *limits, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
+		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Concurrency = in.concurrency.total(c)
 		},
-		use: func(in *limits, c *config.Config) { in.concurrency.use(c) },
-		now: func(in *limits) []admin.Now {
+		use: func(in *Limiters, c *config.Config) { in.concurrency.use(c) },
+		now: func(in *Limiters) []admin.Now {
 			all := in.concurrency.all
 			return []admin.Now{{Name: "in_flight", Value: float64(all.InFlight())}, {Name: "limit", Value: float64(all.Max())},
 				{Name: "queue", Value: float64(all.Queued())}}
@@ -94,8 +99,8 @@ var limitRows = []limitRow{
 	},
 	{
 		name: "rate", counts: rateSpecs, // [[limits.rate]]: each has numbers, bounds and enforce of its own
-		limit: func(_ *limits, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
-			to.Rates = keyedRates(c)
+		limit: func(_ *Limiters, c *config.Config, counted []*limiter.RateLimiter, to *proxy.Limiters) {
+			to.Rates = KeyedRates(c)
 			for i := range counted {
 				to.Rates[i].Limiter = counted[i]
 			}
@@ -103,8 +108,8 @@ var limitRows = []limitRow{
 	},
 }
 
-// limits are the limiters in force. A reload changes their numbers, and what they have counted goes on.
-type limits struct {
+// Limiters are the limiters in force. A reload changes their numbers, and what they have counted goes on.
+type Limiters struct {
 	conns       *limiter.ConnLimiter
 	windows     *windows
 	concurrency *concurrency
@@ -112,16 +117,17 @@ type limits struct {
 	files       *descriptors
 }
 
-func newLimits(c *config.Config, now func() int64, log *slog.Logger) limits {
+// New makes the limiters of c. now is their clock, in nanoseconds.
+func New(c *config.Config, now func() int64, log *slog.Logger) *Limiters {
 	files := &descriptors{allowed: listener.OpenFileLimit(), log: log}
-	return limits{
+	return &Limiters{
 		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP),
 		windows: newWindows(c), concurrency: newConcurrency(now), rates: limiter.NewRateLimiters(now),
 	}
 }
 
-// prepare makes what a Proxy of c asks. Nothing is in force before use.
-func (in *limits) prepare(c *config.Config) (to proxy.Limiters, use func()) {
+// Prepare makes what a Proxy of c asks. Nothing is in force before use.
+func (in *Limiters) Prepare(c *config.Config) (to proxy.Limiters, use func()) {
 	var specs []limiter.RateSpec
 	for _, row := range limitRows {
 		specs = append(specs, row.specs(c)...)
@@ -142,6 +148,22 @@ func (in *limits) prepare(c *config.Config) (to proxy.Limiters, use func()) {
 		in.rates.Use(counted)
 	}
 }
+
+// InFlight is how many gated requests the shop has at the moment.
+func (in *Limiters) InFlight() int { return in.concurrency.all.InFlight() }
+
+// Collectors are the metrics of the limiters.
+func (in *Limiters) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates}
+}
+
+// DashboardCollectors are those of Collectors that the dashboard reads: without those of every route and rate.
+func (in *Limiters) DashboardCollectors() []prometheus.Collector {
+	return []prometheus.Collector{in.windows, in.concurrency.all, in.conns}
+}
+
+// Close ends what New and use have started.
+func (in *Limiters) Close() { in.concurrency.close() }
 
 // specs are those of counts with names, by which metrics and a reload know them.
 func (row *limitRow) specs(c *config.Config) []limiter.RateSpec {
@@ -170,8 +192,8 @@ func (row *limitRow) enforced(c *config.Config) bool {
 	return c.Limits.Enforced(row.name)
 }
 
-// observeOnly are the reasons of the limits that are only observed.
-func observeOnly(c *config.Config) (reasons []reject.Reason) {
+// ObserveOnly are the reasons of the limits that are only observed.
+func ObserveOnly(c *config.Config) (reasons []reject.Reason) {
 	for _, row := range limitRows {
 		if of := row.reasons(c); len(of) > 0 && !row.enforced(c) {
 			reasons = append(reasons, of...)
@@ -180,8 +202,8 @@ func observeOnly(c *config.Config) (reasons []reject.Reason) {
 	return reasons
 }
 
-// bounds say how large each limit is, for the access log and explain.
-func bounds(c *config.Config) map[reject.Reason]string {
+// Bounds say how large each limit is, for the access log and explain.
+func Bounds(c *config.Config) map[reject.Reason]string {
 	all := map[reject.Reason]string{
 		reject.DeniedIP:   fmt.Sprintf("limits.deny: %d networks", len(c.Limits.Denied)),
 		reject.TooLarge:   fmt.Sprintf("server.max_body_size: %s", c.Server.MaxBodySize),
@@ -199,16 +221,16 @@ func bounds(c *config.Config) map[reject.Reason]string {
 	return all
 }
 
-// liveLimit tells whether a reload changes a key of [limits.NAME].
-func liveLimit(key string) bool {
+// ChangesOnReload tells whether a reload changes a key of [limits.NAME].
+func ChangesOnReload(key string) bool {
 	return slices.ContainsFunc(limitRows, func(row limitRow) bool {
 		name, ours := strings.CutPrefix(key, "limits."+row.name)
 		return ours && (name == "" || name[0] == '[' || name[0] == '.')
 	})
 }
 
-// overridableLimits are the keys of limits that an operator may change for a while.
-func overridableLimits() (keys []string) {
+// OverridableKeys are the keys of limits that an operator may change for a while.
+func OverridableKeys() (keys []string) {
 	for _, row := range limitRows {
 		if row.bounds == nil {
 			continue
@@ -222,58 +244,41 @@ func overridableLimits() (keys []string) {
 	return keys
 }
 
-// Limits implements admin.Gate.
-func (g *Gateway) Limits() []admin.Limit {
-	h := g.controller
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []admin.Limit
+// Show tells the API of every limit of c. number is one number of a limit, by its key.
+func (in *Limiters) Show(c *config.Config, number func(key string) admin.Number) (all []admin.Limit) {
 	for _, row := range limitRows {
 		if row.bounds != nil {
-			all = append(all, h.limit(&row, &g.limits))
+			all = append(all, in.show(&row, c, number))
 		}
 	}
-	for _, r := range h.running.Limits.Rates {
-		l := admin.Limit{Name: r.Name, ObserveOnly: !h.running.Limits.Enforced(r.Name),
+	for _, r := range c.Limits.Rates {
+		l := admin.Limit{Name: r.Name, ObserveOnly: !c.Limits.Enforced(r.Name),
 			Reasons: []string{reject.Rate.String()}, Now: []admin.Now{}}
 		for _, name := range []string{"rate", "burst"} {
-			l.Numbers = append(l.Numbers, h.number("limits.rate["+r.Name+"]."+name))
+			l.Numbers = append(l.Numbers, number("limits.rate["+r.Name+"]."+name))
 		}
 		all = append(all, l)
-	}
-	for i := range all {
-		all[i].ObserveOnly = all[i].ObserveOnly || h.running.Mode == "observe"
 	}
 	return all
 }
 
-// limit is what the API tells of one row.
-func (h *controller) limit(row *limitRow, in *limits) admin.Limit {
-	l := admin.Limit{Name: row.name, ObserveOnly: !row.enforced(h.running), Now: []admin.Now{}}
-	for _, reason := range row.reasons(h.running) {
+// show is what the API tells of one row.
+func (in *Limiters) show(row *limitRow, c *config.Config, number func(key string) admin.Number) admin.Limit {
+	l := admin.Limit{Name: row.name, ObserveOnly: !row.enforced(c), Now: []admin.Now{}}
+	for _, reason := range row.reasons(c) {
 		l.Reasons = append(l.Reasons, reason.String())
 	}
 	for _, name := range row.numbers {
-		l.Numbers = append(l.Numbers, h.number("limits."+row.name+"."+name))
+		n := number("limits." + row.name + "." + name)
+		if n.Key == "limits.connection.max_connections" {
+			n.InForce = in.files.maxOpen(c)
+		}
+		l.Numbers = append(l.Numbers, n)
 	}
 	if row.now != nil {
 		l.Now = row.now(in)
 	}
 	return l
-}
-
-// number is one number of a limit.
-func (h *controller) number(key string) admin.Number {
-	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
-	if key == "limits.connection.max_connections" {
-		n.InForce = h.g.limits.files.maxOpen(h.running)
-	}
-	for _, o := range h.overrides {
-		if o.Key == key {
-			n.Override = o.ID
-		}
-	}
-	return n
 }
 
 // rateSpecs are those of [[limits.rate]].
@@ -287,8 +292,8 @@ func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 	return specs
 }
 
-// keyedRates are c's keyed rates, without anything to count in.
-func keyedRates(c *config.Config) (rates []proxy.KeyedRate) {
+// KeyedRates are c's keyed rates, without anything to count in.
+func KeyedRates(c *config.Config) (rates []proxy.KeyedRate) {
 	for _, r := range c.Limits.Rates {
 		rates = append(rates, proxy.KeyedRate{
 			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,

@@ -1,4 +1,4 @@
-package app
+package limits
 
 import (
 	"log/slog"
@@ -75,9 +75,9 @@ func (w *windows) Describe(to chan<- *prometheus.Desc) { w.now.Load().Describe(t
 // Collect implements prometheus.Collector.
 func (w *windows) Collect(to chan<- prometheus.Metric) { w.now.Load().Collect(to) }
 
-// windowShare keeps the windows to this instance's part of what the configuration allows, and knows how many share the
+// WindowShare keeps the windows to this instance's part of what the configuration allows, and knows how many share the
 // tries for units that came back to a shop that takes its stock itself.
-type windowShare struct {
+type WindowShare struct {
 	windows *windows
 	now     func() int64
 	metrics *prometheus.Registry
@@ -87,6 +87,11 @@ type windowShare struct {
 	member *fleet.Member // nil where no instances are counted
 	waits  atomic.Bool   // nothing is admitted until the instances are counted
 	of     atomic.Int64  // instances; 0 = not known
+}
+
+// NewWindowShare shares the windows of these limiters from Begin on.
+func NewWindowShare(of *Limiters, now func() int64, metrics *prometheus.Registry, log *slog.Logger) *WindowShare {
+	return &WindowShare{windows: of.windows, now: now, metrics: metrics, log: log}
 }
 
 // shares is what says what is shared; the zero value is nothing.
@@ -107,11 +112,11 @@ func sharesOf(c *config.Config) shares {
 	return shares{c.Fleet.Name, c.Fleet.Instances, windows}
 }
 
-// instances is how many share the tries, as far as is known.
-func (s *windowShare) instances() int { return int(max(1, s.of.Load())) }
+// Instances is how many share the tries, as far as is known.
+func (s *WindowShare) Instances() int { return int(max(1, s.of.Load())) }
 
-// begin is use for a gate that has not admitted anything: until the instances are counted it does not.
-func (s *windowShare) begin(c *config.Config) error {
+// Begin is Use for a gate that has not admitted anything: until the instances are counted it does not.
+func (s *WindowShare) Begin(c *config.Config) error {
 	if by := sharesOf(c); by.windows && by.instances == 0 {
 		s.divide(limiter.Share{Rank: 1, Of: 1}) // no part
 		s.waits.Store(true)
@@ -119,9 +124,12 @@ func (s *windowShare) begin(c *config.Config) error {
 	return s.use(c, sharesOf(c))
 }
 
+// Use shares the windows as next wants it. c says how Redis is reached. An error changes nothing.
+func (s *WindowShare) Use(c, next *config.Config) error { return s.use(c, sharesOf(next)) }
+
 // use shares the windows as by says. c says how Redis is reached. Until instances are counted what was in force stays.
 // An error changes nothing.
-func (s *windowShare) use(c *config.Config, by shares) error {
+func (s *WindowShare) use(c *config.Config, by shares) error {
 	if by == s.by {
 		return nil
 	}
@@ -132,7 +140,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 			return c.Errorf("stock.redis", "%v", err)
 		}
 	}
-	s.close()
+	s.Close()
 	s.by = by
 	if !by.windows {
 		s.divide(limiter.Share{})
@@ -152,7 +160,7 @@ func (s *windowShare) use(c *config.Config, by shares) error {
 }
 
 // newMember is this instance in the fleet of this name, before it joins.
-func (s *windowShare) newMember(c *config.Config, name string) (*fleet.Member, error) {
+func (s *WindowShare) newMember(c *config.Config, name string) (*fleet.Member, error) {
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
 	host, _ := os.Hostname() // a part of a name that is unique anyway
@@ -161,7 +169,7 @@ func (s *windowShare) newMember(c *config.Config, name string) (*fleet.Member, e
 }
 
 // setShare takes the part that falls to this instance.
-func (s *windowShare) setShare(to fleet.Share) {
+func (s *WindowShare) setShare(to fleet.Share) {
 	s.of.Store(int64(to.Of))
 	if !s.by.windows {
 		return
@@ -169,21 +177,24 @@ func (s *windowShare) setShare(to fleet.Share) {
 	s.divide(limiter.Share{Rank: to.Rank, Of: to.Of, Clock: to.Clock})
 }
 
-func (s *windowShare) divide(part limiter.Share) {
+func (s *WindowShare) divide(part limiter.Share) {
 	s.windows.SetShare(part)
 	s.waits.Store(false)
 }
 
-// counted is the condition that this instance knows its part: without one it admits nothing.
-func (s *windowShare) counted() (detail string, ok bool) {
+// IsCounted reports whether the instances are counted in Redis.
+func (s *WindowShare) IsCounted() bool { return s.member != nil }
+
+// Counted is the condition that this instance knows its part: without one it admits nothing.
+func (s *WindowShare) Counted() (detail string, ok bool) {
 	if s.waits.Load() {
 		return "not counted yet", false
 	}
 	return "counted", true
 }
 
-// close leaves the fleet.
-func (s *windowShare) close() {
+// Close leaves the fleet.
+func (s *WindowShare) Close() {
 	if s.member != nil {
 		s.member.Close()
 		s.metrics.Unregister(s.member)

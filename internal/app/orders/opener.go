@@ -1,4 +1,4 @@
-package app
+package orders
 
 import (
 	"context"
@@ -10,22 +10,19 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
-	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/sale"
-	"sluice/stockgate/writeback"
 )
 
-// opening tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it
+// Opener tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it
 // does not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a
 // newer schedule, has the last word.
 //
 // Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what
 // was sold out of it, and must not be made anew with all that there was.
-type ledgerOpener struct {
+type Opener struct {
 	schedule *sale.Schedule
-	orders   *reserver
+	orders   *Ledger
 	log      *slog.Logger
 	config   atomic.Pointer[config.Config]
 
@@ -46,9 +43,9 @@ const (
 	tellTimeout = time.Second
 )
 
-// openBySales keeps the ledgers of orders to the sales of c.
-func openBySales(c *config.Config, board *sale.Schedule, orders *reserver, log *slog.Logger) *ledgerOpener {
-	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]hours{},
+// OpenBySales keeps the ledgers of orders to the sales of c.
+func OpenBySales(c *config.Config, board *sale.Schedule, orders *Ledger, log *slog.Logger) *Opener {
+	o := &Opener{schedule: board, orders: orders, log: log, written: map[string]hours{},
 		retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
 	o.config.Store(c)
 	ctx, stop := context.WithCancel(context.Background())
@@ -57,21 +54,22 @@ func openBySales(c *config.Config, board *sale.Schedule, orders *reserver, log *
 	return o
 }
 
-// use keeps them to other sales from now on.
-func (o *ledgerOpener) use(c *config.Config) {
+// Use keeps them to other sales from now on.
+func (o *Opener) Use(c *config.Config) {
 	if o != nil {
 		o.config.Store(c)
 	}
 }
 
-func (o *ledgerOpener) close() {
+// Close ends that.
+func (o *Opener) Close() {
 	if o != nil {
 		o.stop()
 		o.done.Wait()
 	}
 }
 
-func (o *ledgerOpener) run(ctx context.Context) {
+func (o *Opener) run(ctx context.Context) {
 	tick := time.NewTicker(openEvery)
 	defer tick.Stop()
 	for {
@@ -86,9 +84,9 @@ func (o *ledgerOpener) run(ctx context.Context) {
 
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
 // reached.
-func (o *ledgerOpener) openDue(ctx context.Context) {
-	c, now := o.config.Load(), o.orders.now()
-	if o.orders.reserver.Load() == nil {
+func (o *Opener) openDue(ctx context.Context) {
+	c, now := o.config.Load(), o.orders.clocks.Now()
+	if o.orders.Reserver() == nil {
 		return // not before Redis is known to be fit
 	}
 	for i := range c.Sales {
@@ -124,11 +122,16 @@ func follows(c *config.Config, sku string, closes int64) int64 {
 }
 
 // open says its hours to the ledger of sku, and makes it where it is time to.
-func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
+func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	_, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
+	has, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
 	units, stocked := s.Stock[sku]
+	if err == nil && stocked && p.Wait > 0 && has.Total != int64(units) {
+		o.log.Warn("sale: this SKU has a ledger, with another total; a sale's stock makes new ledgers alone, and nothing is "+
+			"added", "sale", s.Name, "sku", sku, "stock", units, "total", has.Total, "sold", has.Sold,
+			"next", "sluice stock add "+sku+" UNITS")
+	}
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
 		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
@@ -161,42 +164,8 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 }
 
 // track lets the reserver know of a ledger without requests: what is left of it can then be shown.
-func (o *ledgerOpener) track(sku string) {
-	if d := o.orders.reserver.Load(); d != nil {
+func (o *Opener) track(sku string) {
+	if d := o.orders.Reserver(); d != nil {
 		d.Track(sku)
 	}
-}
-
-// openSales makes what decides by time, and by what the shop has taught.
-func (g *Gateway) openSales() (err error) {
-	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
-		return err
-	}
-	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
-	g.Metrics.MustRegister(g.schedule, g.feedback)
-	return nil
-}
-
-// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop or its script takes the
-// units, or where the ledger is shown there. write_back changes only with a restart.
-func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
-	p.Status = g.Config.Stock.Reserve.WriteBack
-	if g.Orders != nil && !p.Status {
-		return p
-	}
-	p.Stock = map[string]map[string]int{}
-	for i := range c.Sales {
-		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
-	}
-	return p
-}
-
-// sales are those of a gate.
-func (g *Gateway) sales() stores.Sales {
-	s := stores.Sales{Board: g.schedule}
-	if g.Orders != nil {
-		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.reserver.Load)
-		s.Ledgers = &l
-	}
-	return s
 }

@@ -1,4 +1,4 @@
-package app
+package limits
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package main
+package recreate
 
 import (
 	"bufio"
@@ -8,27 +8,46 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 
 	"sluice/proxy/param"
 )
 
-// shopOrder is one order that the shop has.
-type shopOrder struct {
+// Order is one order that the shop has.
+type Order struct {
 	Serial   string `json:"serial"`
 	User     string `json:"user"`
 	Quantity int64  `json:"quantity"`
 }
 
-// readOrders reads a shop's orders by SKU: JSON objects with serial, user, quantity and perhaps sku, one a line, or CSV
+// OpenOrders reads the orders in a file; "-" = standard input.
+func OpenOrders(path, sku string) (map[string][]Order, error) {
+	in := os.Stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	orders, err := ReadOrders(in, sku)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return orders, nil
+}
+
+// ReadOrders reads a shop's orders by SKU: JSON objects with serial, user, quantity and perhaps sku, one a line, or CSV
 // with these columns, which a header may put into another order. usual is the SKU of those that name none. An order
 // that is not whole is an error with its line, and so is a serial that comes twice: nothing is guessed.
-func readOrders(in io.Reader, usual string) (orders map[string][]shopOrder, err error) {
+func ReadOrders(in io.Reader, usual string) (orders map[string][]Order, err error) {
 	text := bufio.NewReader(in)
-	orders = make(map[string][]shopOrder)
+	orders = make(map[string][]Order)
 	seen := make(map[string]int)
-	add := func(at int, sku string, o shopOrder) error {
+	add := func(at int, sku string, o Order) error {
 		if sku == "" {
 			sku = usual
 		}
@@ -56,7 +75,7 @@ func beginsJSON(text *bufio.Reader) bool {
 }
 
 // whole rejects an order that no ledger could have.
-func whole(at int, sku string, o shopOrder) error {
+func whole(at int, sku string, o Order) error {
 	switch {
 	case sku == "":
 		return fmt.Errorf("line %d: no SKU; name it with --sku, or in a column sku", at)
@@ -72,7 +91,7 @@ func whole(at int, sku string, o shopOrder) error {
 
 const longestOrder = 64 << 10 // bytes of one line
 
-func readJSONOrders(text io.Reader, add func(int, string, shopOrder) error) error {
+func readJSONOrders(text io.Reader, add func(int, string, Order) error) error {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, longestOrder)
 	at := 0
@@ -83,20 +102,20 @@ func readJSONOrders(text io.Reader, add func(int, string, shopOrder) error) erro
 			continue
 		}
 		var o struct {
-			shopOrder
+			Order
 			SKU string `json:"sku"`
 		}
 		if err := json.Unmarshal(line, &o); err != nil {
 			return fmt.Errorf("line %d: %w", at, err)
 		}
-		if err := add(at, o.SKU, o.shopOrder); err != nil {
+		if err := add(at, o.SKU, o.Order); err != nil {
 			return err
 		}
 	}
 	return lines.Err()
 }
 
-func readCSVOrders(text io.Reader, add func(int, string, shopOrder) error) error {
+func readCSVOrders(text io.Reader, add func(int, string, Order) error) error {
 	rows := csv.NewReader(text)
 	rows.FieldsPerRecord, rows.TrimLeadingSpace = -1, true
 	columns := []string{"serial", "user", "quantity"}
@@ -124,7 +143,7 @@ func readCSVOrders(text io.Reader, add func(int, string, shopOrder) error) error
 }
 
 // orderOf reads one row. Columns of other names are the shop's own business.
-func orderOf(columns, row []string) (sku string, o shopOrder, err error) {
+func orderOf(columns, row []string) (sku string, o Order, err error) {
 	if len(row) != len(columns) {
 		return "", o, fmt.Errorf("%d columns, and not %d: %v", len(row), len(columns), columns)
 	}

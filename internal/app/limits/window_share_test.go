@@ -1,4 +1,4 @@
-package app
+package limits
 
 import (
 	"log/slog"
@@ -26,7 +26,7 @@ func divided(t *testing.T, address, scope, instances string) *config.Config {
 }
 
 // admits is how many requests the windows let into one of them.
-func (s *windowShare) admits(window int64) (n int) {
+func (s *WindowShare) admits(window int64) (n int) {
 	for {
 		if _, ok := s.windows.now.Load().Acquire(window*1e9, nil); !ok {
 			return n
@@ -44,13 +44,13 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	}
 	defer ln.Close()
 	counting := divided(t, ln.Addr().String(), "fleet", "0")
-	s := windowShare{windows: newWindows(counting), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
+	s := WindowShare{windows: newWindows(counting), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
 		log: slog.New(slog.DiscardHandler)}
-	defer s.close()
-	if err := s.begin(counting); err != nil {
+	defer s.Close()
+	if err := s.Begin(counting); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.counted(); ok || s.admits(10) != 0 {
+	if _, ok := s.Counted(); ok || s.admits(10) != 0 {
 		t.Error("it is ready, or admits, and the instances are not counted")
 	}
 	for i, c := range []struct {
@@ -61,7 +61,7 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 		if err := s.use(next, sharesOf(next)); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := s.counted(); !ok {
+		if _, ok := s.Counted(); !ok {
 			t.Errorf("scope %q of %s: a gate that has begun is not ready", c.scope, c.instances)
 		}
 		if got := s.admits(int64(20 + i)); got != c.want {
@@ -73,10 +73,10 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 // A reload that cannot reach for Redis at all changes nothing, and fails again when it is tried again.
 func TestAShareThatCannotBeCountedChangesNothing(t *testing.T) {
 	three := divided(t, "127.0.0.1:1", "fleet", "3")
-	s := windowShare{windows: newWindows(three), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
+	s := WindowShare{windows: newWindows(three), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
 		log: slog.New(slog.DiscardHandler)}
-	defer s.close()
-	if err := s.begin(three); err != nil {
+	defer s.Close()
+	if err := s.Begin(three); err != nil {
 		t.Fatal(err)
 	}
 	counting := divided(t, "127.0.0.1:1", "fleet", "0")

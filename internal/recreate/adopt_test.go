@@ -1,4 +1,4 @@
-package main
+package recreate
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // shopHas are orders of a shop, beside a ledger that holds "held", has sold "sold" and has given "returned" back.
-func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []shopOrder) {
+func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []Order) {
 	k := apitest.New(t, memstore.New(), 0)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 9, "limit": 0}`)
 	for _, serial := range []string{"held", "sold", "returned", "other"} {
@@ -20,7 +20,7 @@ func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []shopOrder) {
 	k.Says(200, nil, "POST", "/reservations/sold/confirm?sku=1001", "")
 	k.Says(200, nil, "POST", "/reservations/returned/release?sku=1001", "")
 	to := adminclient.InProcess(k.Handler)
-	return k, to, []shopOrder{{"lost", "8", 2}, {"held", "7", 1}, {"sold", "7", 1}, {"returned", "7", 1},
+	return k, to, []Order{{"lost", "8", 2}, {"held", "7", 1}, {"sold", "7", 1}, {"returned", "7", 1},
 		{"other", "9", 1}}
 }
 
@@ -95,7 +95,7 @@ func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 		"{\"serial\":\"a\"":                   "line 1:",
 		"serial,sku,quantity\na,{x},1\n":      "line 2: SKU",
 	} {
-		got, err := readOrders(strings.NewReader(text), "1001")
+		got, err := ReadOrders(strings.NewReader(text), "1001")
 		said := fmt.Sprint(got)
 		if err != nil {
 			said = err.Error()
@@ -104,7 +104,7 @@ func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, said, want)
 		}
 	}
-	if _, err := readOrders(strings.NewReader("a,7,1\n"), ""); err == nil || !strings.Contains(err.Error(), "--sku") {
+	if _, err := ReadOrders(strings.NewReader("a,7,1\n"), ""); err == nil || !strings.Contains(err.Error(), "--sku") {
 		t.Errorf("without any SKU: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func FuzzReadOrders(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		orders, err := readOrders(strings.NewReader(text), "1001")
+		orders, err := ReadOrders(strings.NewReader(text), "1001")
 		if err != nil {
 			return
 		}

@@ -1,0 +1,139 @@
+package orders
+
+import (
+	"errors"
+	"time"
+
+	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// askAgain is when an order that was not looked up does well to come again.
+const askAgain = time.Second
+
+// Decided implements proxy.Orders.
+func (o *Ledger) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}, true
+	}
+	out, closed := d.Cached(now, ledger.Order(in))
+	if !closed {
+		return proxy.Reservation{LookUp: out.LookUp}, false
+	}
+	return o.clocks.reservation(in, out), true
+}
+
+// LookUp implements proxy.Orders.
+func (o *Ledger) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}, true
+	}
+	out, found := d.LookUp(now, ledger.Order(in))
+	if !found {
+		return proxy.Reservation{}, false
+	}
+	return o.clocks.reservation(in, out), true
+}
+
+// Reserve implements proxy.Orders.
+func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}
+	}
+	return o.clocks.reservation(in, d.Reserve(now, ledger.Order(in)))
+}
+
+// reservation says in the gate's words what the ledger said of an order.
+func (by Clocks) reservation(in proxy.Order, out ledger.Outcome) proxy.Reservation {
+	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline}
+	switch out.Code {
+	case protocol.Held:
+		t.Reason = reject.Admitted
+	case protocol.ReplayHeld:
+		t.Reason = reject.InProgress
+	case protocol.ReplaySold:
+		t.Reason = reject.Duplicate
+		if len(in.Key) > 0 {
+			t.Reason = reject.Confirmed
+		}
+	case protocol.SoldOut:
+		t.Reason = reject.SoldOut
+		if out.Unverified {
+			t.Wait = askAgain
+		}
+	case ledger.Undecided:
+		t.Reason = reject.Undecided
+	case protocol.NotOnSale:
+		t.Reason = offSale(out.State)
+		if out.State == protocol.Waiting {
+			t.Wait = time.UnixMilli(out.Opens).Sub(by.Wall())
+		}
+	case protocol.UserLimit:
+		t.Reason, t.Serial = reject.Duplicate, "" // it left no trace that could be asked for
+	case protocol.OtherOrder:
+		t.Reason, t.Serial = reject.KeyReused, ""
+	case protocol.Released:
+		t.Reason = reject.Released
+	case protocol.UnknownSKU:
+		t.Reason = reject.UnknownSKU
+	case ledger.Overloaded:
+		t.Reason = reject.Concurrency
+	case ledger.Invalid:
+		t.Reason = reject.BadRequest
+	default: // Unsure
+		t.Reason = reject.StockError
+	}
+	return t
+}
+
+func offSale(s protocol.State) reject.Reason {
+	switch s {
+	case protocol.Waiting:
+		return reject.NotStarted
+	case protocol.Ended, protocol.Over:
+		return reject.Ended
+	case protocol.Frozen, protocol.Doubted, protocol.Lost:
+		return reject.StockError
+	}
+	return reject.Paused
+}
+
+// Settle implements proxy.Orders.
+func (o *Ledger) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
+	d := o.Reserver() // there is one: it took the order
+	switch f {
+	case metrics.OrderConfirmed:
+		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Confirm)
+	case metrics.OrderRejected:
+		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Release)
+	default:
+		d.Unknown(string(sku), serial)
+	}
+}
+
+// stateNames are the states of a record, as clients and operators read them.
+var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
+
+// State implements proxy.Orders.
+func (o *Ledger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.OrderState{}, reject.StockError
+	}
+	r, of, ok, err := d.State(string(sku), string(serial))
+	switch {
+	case errors.Is(err, ledger.ErrTooMany):
+		return proxy.OrderState{}, reject.Rate
+	case err != nil:
+		return proxy.OrderState{}, reject.StockError
+	case !ok:
+		return proxy.OrderState{State: "none"}, reject.Admitted
+	}
+	return proxy.OrderState{SKU: of, State: stateNames[r.Status], Deadline: r.Deadline}, reject.Admitted
+}

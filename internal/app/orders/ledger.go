@@ -1,0 +1,277 @@
+// Package orders keeps the ledger behind routes that reserve: it opens the ledger as soon as Redis allows it, has it
+// looked after, and tells it the hours of the sales. It answers orders in the words of package proxy. It does not
+// decide about an order: the ledger does.
+package orders
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/internal/failpoint"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// Clocks are the gate's own, which runs evenly, and the one by which hours are kept, which all instances share.
+type Clocks struct {
+	Now  func() int64 // in nanoseconds
+	Wall func() time.Time
+}
+
+// Ledger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
+// stock_error and everything else is served.
+type Ledger struct {
+	config *config.Config
+	Store  protocol.Store
+	redis  *redisstore.Store // nil = the ledger is in memory
+	status *ledger.StatusURL // nil = the upstream cannot be asked
+	mirror ledger.Mirror     // nil = none
+	clocks Clocks
+	log    *slog.Logger
+
+	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
+	stop     context.CancelFunc
+	first    chan error    // what came of the first attempt to open the ledger
+	done     chan struct{} // opening has ended
+
+	watching sync.WaitGroup
+}
+
+const (
+	// OpenTimeout bounds one attempt to open a ledger.
+	OpenTimeout = 3 * time.Second
+	openAgain   = 500 * time.Millisecond
+	// CloseTimeout is how long the end of a gate waits: what a ledger has not heard by then is written to the log.
+	CloseTimeout = 5 * time.Second
+)
+
+// Open begins to open the ledger; Await tells what came of it. Redis takes its time, in which a gate that
+// starts has other things to do.
+func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
+	*Ledger, error,
+) {
+	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
+	if c.Stock.Reserve.StatusURL != "" {
+		var err error
+		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
+			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
+		}
+	}
+	if c.Stock.Source == "memory" {
+		if memory == nil {
+			memory = memstore.New()
+		}
+		o.Store = memory
+	} else {
+		var err error
+		if o.redis, err = stores.OpenLedger(c, false, log); err != nil {
+			return nil, err
+		}
+		o.Store = o.redis
+	}
+	o.Store = failpoint.Store(o.Store)
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	go o.run(ctx)
+	return o, nil
+}
+
+// run opens the ledger, and has it looked after from the first attempt on.
+func (o *Ledger) run(ctx context.Context) {
+	defer close(o.done)
+	err := o.open(ctx)
+	o.readFirst(ctx)
+	o.watching.Go(func() { o.watch(ctx) })
+	unfit := errors.Is(err, redisstore.ErrUnfit)
+	if err != nil && !unfit {
+		o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
+			err)
+	}
+	o.first <- err
+	if err != nil && !unfit {
+		o.openLater(ctx)
+	}
+}
+
+// Reserver is what reserves in the ledger; nil = the ledger is not open yet.
+func (o *Ledger) Reserver() *ledger.Reserver { return o.reserver.Load() }
+
+// Status asks the upstream about orders; nil = it cannot be asked.
+func (o *Ledger) Status() *ledger.StatusURL { return o.status }
+
+// Await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited
+// for in the background.
+func (o *Ledger) Await() error {
+	if err := <-o.first; errors.Is(err, redisstore.ErrUnfit) {
+		return o.config.Errorf("stock.redis.addresses",
+			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	}
+	return nil
+}
+
+// open makes the reserver.
+func (o *Ledger) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	options, err := o.options(ctx)
+	if err != nil {
+		return err
+	}
+	var source ledger.OrderStatusSource
+	if o.status != nil {
+		source = o.status
+	}
+	r, err := ledger.New(options, o.Store, source)
+	if err != nil {
+		return err
+	}
+	o.reserver.Store(r)
+	return nil
+}
+
+func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
+	r := o.config.Stock.Reserve
+	options := ledger.Options{
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		OnNotFound:    r.OnNotFound,
+		MaxBatch:      r.MaxBatch,
+		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
+		Resend:        o.config.Stock.Redis.Timeout,
+		SoldOutMemory: o.config.Stock.SoldOutTTL,
+		MetricSKUs:    o.config.Ops.MetricsMaxSKUs,
+		Named:         stores.LabelledSKUs(o.config),
+		Mirror:        o.mirror,
+		Now:           o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
+	}
+	if o.redis == nil {
+		if len(options.Secret) == 0 {
+			options.Secret = protocol.NewSecret()
+		}
+		return options, nil
+	}
+	if err := o.redis.Check(ctx); err != nil {
+		return options, err
+	}
+	var err error
+	if len(options.Secret) == 0 {
+		if options.Secret, err = o.redis.Secret(ctx); err != nil {
+			return options, err
+		}
+	}
+	options.Mark, err = o.redis.Mark(ctx)
+	return options, err
+}
+
+// openLater tries again until it succeeds or the gate ends.
+func (o *Ledger) openLater(ctx context.Context) {
+	tick := time.NewTicker(openAgain)
+	defer tick.Stop()
+	unfit := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := o.open(ctx)
+		if err == nil {
+			o.readFirst(ctx)
+			o.log.Info("the ledger is open")
+			return
+		}
+		if errors.Is(err, redisstore.ErrUnfit) && !unfit {
+			unfit = true
+			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
+		}
+	}
+}
+
+const (
+	watchEvery = 5 * time.Second
+	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
+	mostWatch  = 10_000  // SKUs whose holds are looked after although no request asks for them
+	mostListed = 100_000 // SKUs that are known to have a ledger
+)
+
+// watch lets the reserver look after every ledger, also those without requests on this instance: another one may
+// have died with their orders. Of more than mostWatch it knows the names.
+func (o *Ledger) watch(ctx context.Context) {
+	for {
+		began := time.Now()
+		if d := o.Reserver(); d != nil {
+			o.watchAll(ctx, d)
+		}
+		pause := time.NewTimer(max(watchEvery, watchRests*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	skus, err := o.Store.SKUs(ctx, mostListed)
+	if err != nil {
+		return // what is wrong with Redis is said elsewhere
+	}
+	for i, sku := range skus {
+		if i < mostWatch {
+			d.Track(sku)
+		} else {
+			d.Preload(sku)
+		}
+	}
+}
+
+// Close settles what is pending and closes the reserver.
+func (o *Ledger) Close() {
+	o.stop()
+	<-o.done
+	o.watching.Wait()
+	if d := o.Reserver(); d != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), CloseTimeout)
+		defer cancel()
+		d.Close(ctx)
+	}
+	if o.redis != nil {
+		_ = o.redis.Close()
+	}
+	if o.status != nil {
+		o.status.Close()
+	}
+}
+
+// Opened reports whether orders can be taken, for readyz.
+func (o *Ledger) Opened() (string, bool) {
+	if o.Reserver() == nil {
+		return "the ledger could not be opened yet", false
+	}
+	return "open", true
+}
+
+// Describe implements prometheus.Collector.
+func (o *Ledger) Describe(ch chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (o *Ledger) Collect(ch chan<- prometheus.Metric) {
+	if d := o.Reserver(); d != nil {
+		d.Collect(ch)
+	}
+	if o.redis != nil {
+		o.redis.Collect(ch)
+	}
+}
