@@ -22,10 +22,11 @@ import (
 )
 
 // waitingRoutes are routes whose orders wait until they are delivered.
-var waitingRoutes = strings.Replace(reserveRoutes, "gate = \"reserve\"", "gate = \"reserve\"\ndelivery = \"queue\"", 1)
+var waitingRoutes = strings.Replace(reserveRoutes, "gate = \"reserve\"",
+	"gate = \"reserve\"\ndelivery = \"queue\"", 1)
 
-// lameShop makes an order of whatever it is asked for: it looks at no key. It hangs, and loses answers. What it keeps to
-// is Sluice-Deadline.
+// lameShop makes an order of whatever it is asked for: it looks at no key. It hangs, and loses answers. What it keeps
+// to is Sluice-Deadline.
 type lameShop struct {
 	server *httptest.Server
 	hangs  float64       // share of orders that it takes slow for
@@ -133,8 +134,8 @@ func (s *lameShop) orders() int {
 	return len(s.made)
 }
 
-// TestDelivery_MakesEachOrderOnceThoughGatesDie is the promise of the queue: gates are killed at any time, the shop hangs
-// and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form.
+// TestDelivery_MakesEachOrderOnceThoughGatesDie is the promise of the queue: gates are killed at any time, the shop
+// hangs and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form.
 func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 	n, _ := strconv.Atoi(cmp.Or(os.Getenv("SLUICE_DELIVERIES"), "400"))
 	const limit, buyers = 32, 24
@@ -251,7 +252,8 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "3")
 	buy := func(user string, more ...string) waiting {
-		return g.call(t, "POST", orderPath, "body of "+user, append(more, "Cookie", "uid="+user, "Idempotency-Key", "key-"+user)...)
+		return g.call(t, "POST", orderPath, "body of "+user,
+			append(more, "Cookie", "uid="+user, "Idempotency-Key", "key-"+user)...)
 	}
 	first := buy("ann")
 	where := first.header.Get("Location")
@@ -349,5 +351,36 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 	_, text := g.peek("/metrics")
 	if !bytes.Contains([]byte(text), []byte(`sluice_delivery_attempts_total{outcome="again"} 3`)) {
 		t.Errorf("attempts:\n%s", text)
+	}
+}
+
+func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	var asked atomic.Int64
+	shop.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		if asked.Add(1) > 1 {
+			return true
+		}
+		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			c.Close() // it has made no order, and the gate cannot know that
+		}
+		return false
+	}
+	settings := strings.Replace(shop.settings(shop.server.URL), "stock.reserve.status_url", "# ", 1)
+	settings = strings.Replace(settings, "stock.reserve.on_not_found", "# ", 1)
+	g := gate(t, redisAt(r), boundless, settings, waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "1")
+	w := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann")
+	where := w.header.Get("Location")
+	soon(t, "it is stuck", func() bool { return g.call(t, "GET", where, "").State == "stuck" })
+	wants(t, g.log.String(), "an order is stuck", "sluice reservation requeue")
+	if n := shop.attempts.Load(); n != 1 {
+		t.Errorf("%d attempts though the outcome of the first is unknown", n)
+	}
+	wants(t, ok(t, "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"), "held")
+	soon(t, "it is delivered", func() bool { return g.call(t, "GET", where, "").State == "confirmed" })
+	if s := run(t, "", "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"); s.code == 0 {
+		t.Errorf("a confirmed order is delivered again: %+v", s)
 	}
 }

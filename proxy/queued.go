@@ -33,11 +33,10 @@ type Queue interface {
 	Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason)
 }
 
-// keptFields are the header fields that wait with an order, besides those that the proxy adds itself: a queue holds no
-// more than the upstream needs to place it.
-var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding", "Content-Language",
-	"Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With", "X-Xsrf-Token",
-	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
+// keptFields are the header fields that wait with an order: no more than the upstream needs to place it.
+var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding",
+	"Content-Language", "Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With",
+	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
 
 // maxWait is how long a client may wait for another state.
 const maxWait = 20 * time.Second
@@ -56,8 +55,8 @@ func (p *Proxy) checkWaitingBody(r *Request) rejection {
 	return rejection{}
 }
 
-// reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it was
-// delivered.
+// reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it
+// was delivered.
 func (p *Proxy) reserveToWait(r *Request) rejection {
 	order := r.order()
 	order.Request = p.Queue.Accept(p.waitingRequest(r))
@@ -203,7 +202,8 @@ func (p *Proxy) cancelQueued(r *Request, sku, serial string) rejection {
 func preferredWait(prefer []byte) time.Duration {
 	for part := range bytes.FieldsFuncSeq(prefer, func(c rune) bool { return c == ',' || c == ';' }) {
 		name, value, _ := bytes.Cut(octets.Trim(part), []byte("="))
-		if n, err := strconv.ParseUint(string(octets.Trim(value)), 10, 16); err == nil && string(octets.Trim(name)) == "wait" {
+		n, err := strconv.ParseUint(string(octets.Trim(value)), 10, 16)
+		if err == nil && string(octets.Trim(name)) == "wait" {
 			return min(time.Duration(n)*time.Second, maxWait)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // result is what an attempt came to.
 type result struct {
 	kind   attemptKind
-	move   protocol.Move // "" = nothing is decided: the lease ends, and somebody asks
+	move   protocol.Move // "" = nothing is decided: the lease ends, and then it is asked about
 	time   int64         // of the move, Unix ms
 	answer string
 	why    string // of an order that is stuck

@@ -30,7 +30,7 @@ type lines struct {
 }
 
 const (
-	lookEvery    = 200 * time.Millisecond // a SKU is asked for what nobody waits for
+	lookEvery    = 200 * time.Millisecond // a SKU is asked for orders whose lease has ended
 	scanEvery    = time.Second            // SKUs are searched for orders that others have accepted
 	maxScan      = 1024                   // SKUs in one search
 	maxActive    = 4096

@@ -3,7 +3,7 @@
 // It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any more,
 // and that the upstream never has more orders at once than the limit, over all instances and across crashes.
 //
-// It does not decide what nobody knows: such an order stays held, and a person is told.
+// It does not decide what cannot be known: such an order stays held, and a person is told.
 //
 // # The way of an order
 //

@@ -49,9 +49,9 @@ func (d *Deliverer) resolve(sku string, o *protocol.Leased) result {
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
 	case d.o.ByKey && d.o.Source == nil:
-		return stuck("its time is over, and nobody can ask the upstream about it: there is no status_url")
+		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
 	case d.o.Source == nil:
-		return stuck("nobody can ask the upstream about it: there is no status_url")
+		return stuck("the upstream cannot be asked about it: there is no status_url")
 	}
 	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)
 	return result{move: protocol.MoveLater, time: now.Add(wait).UnixMilli()}

@@ -1,5 +1,5 @@
-// Package orderview renders the state of an order that waits until it is delivered: JSON for programs, a page that goes on
-// by itself for browsers, and the upstream's own answer once there is one.
+// Package orderview renders the state of an order that waits until it is delivered: JSON for programs, a page that goes
+// on by itself for browsers, and the upstream's own answer once there is one.
 //
 // It promises that a page has no text of a client's in it that is not escaped.
 //
@@ -169,8 +169,8 @@ func (o *Order) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bo
 		said = w.states["unknown"]
 	}
 	page := "<!doctype html>\n<html lang=\"" + w.language + "\">\n<meta charset=\"utf-8\">\n" +
-		"<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] +
-		"</title>\n<style>body{font:18px/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em}" +
+		"<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"robots\" content=\"noindex\">\n<title>" +
+		said[0] + "</title>\n<style>body{font:18px/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em}" +
 		"small{color:#666}</style>\n<h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
 	if o.State == "queued" {
 		page += "<p>" + w.ahead + strconv.FormatInt(o.Ahead, 10) + "</p>\n"

@@ -60,7 +60,7 @@ func (v *deriver) derive(sku, user []byte, generation int) string {
 	return string(serial[:])
 }
 
-// Proof is what shows that its bearer was told of an order: 160 bits that nobody can guess who has not the secret. It
+// Proof is what shows that its bearer was told of an order: 160 bits that cannot be guessed without the secret. It
 // is no serial: the last part of a derived one has bytes that no serial has.
 func (v *deriver) Proof(sku, serial string) string {
 	c := v.ready.Get().(*code)

@@ -1,15 +1,14 @@
-// Package queueing wires the queue of orders that wait: it opens the deliverer of a configuration, and presents orders as
-// the proxy wants them.
+// Package queueing wires the queue of orders that wait: it opens the deliverer of a configuration, and presents orders
+// as the proxy wants them.
 //
 // It does not decide what becomes of an order.
 package queueing
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
-
-	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -60,7 +59,8 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	store, ok := parts.Store.(protocol.Queue)
 	if !ok {
-		return nil, c.Errorf("stock.source", "this store keeps no orders that wait; write delivery = \"direct\" on the routes")
+		return nil, c.Errorf("stock.source",
+			"this store keeps no orders that wait; write delivery = \"direct\" on the routes")
 	}
 	o := queue.Options{
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,

@@ -368,22 +368,3 @@ func (m *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 	}
 	return depths, ctx.Err()
 }
-
-// Stuck implements protocol.Queue.
-func (m *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
-	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckList(limit)); err != nil {
-		return nil, fmt.Errorf("list orders of %q that are stuck: %w", sku, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.stocks[sku]
-	if b == nil {
-		return nil, nil
-	}
-	for _, serial := range b.at(protocol.Asking) {
-		if b.queue.orders[serial].due == protocol.Never && len(serials) < limit {
-			serials = append(serials, serial)
-		}
-	}
-	return serials, nil
-}

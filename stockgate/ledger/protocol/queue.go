@@ -17,7 +17,7 @@ type Queue interface {
 	// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
 	Slots(ctx context.Context, c SlotCall) (granted int, err error)
 
-	// Take hands out the oldest orders that wait, and those that somebody must ask about.
+	// Take hands out the oldest orders that wait, and those that the caller must ask about.
 	Take(ctx context.Context, sku string, c TakeCall) (Taken, error)
 
 	// Decide says what is to become of an order. It may be repeated after an error.
@@ -31,9 +31,6 @@ type Queue interface {
 
 	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
 	Depths(ctx context.Context, skus []string) ([]Depth, error)
-
-	// Stuck are the first orders of a SKU that wait for a person, at most limit.
-	Stuck(ctx context.Context, sku string, limit int) ([]string, error)
 }
 
 // Bounds of a queue.
@@ -54,7 +51,7 @@ type SlotCall struct {
 	Limit  int      // places in all
 	Rate   float64  // orders a second; 0 = no limit
 	For    int64    // ms after which a token that is not given back counts no more
-	Pause  int64    // ms for which nobody is granted a place from now on; 0 = none
+	Pause  int64    // ms for which no caller is granted a place from now on; 0 = none
 }
 
 func (c *SlotCall) Check() error {
@@ -175,7 +172,7 @@ const (
 	Queued     Where = "queued"     // it waits
 	Delivering Where = "delivering" // it was handed out
 	Asking     Where = "unknown"    // an attempt was made, and its outcome is not known
-	ForAPerson Where = "stuck"      // likewise, and nobody asks any more
+	ForAPerson Where = "stuck"      // likewise, and it is asked about no more
 )
 
 // Depth counts orders.

@@ -265,18 +265,3 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 	}
 	return depths, nil
 }
-
-// Stuck implements protocol.Queue.
-func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
-	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err == nil {
-		err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			serials, err = c.ZRangeByScore(ctx, queueKeys(sku)[4], &redis.ZRangeBy{
-				Min: strconv.FormatInt(protocol.Never, 10), Max: "+inf", Count: int64(limit)}).Result()
-			return err
-		}, fault)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list orders of %q that are stuck: %w", sku, err)
-	}
-	return serials, nil
-}
