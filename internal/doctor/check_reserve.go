@@ -71,7 +71,7 @@ func (o *Report) checkQueue(c *config.Config) {
 	fenced := r.StatusURL != "" && (r.OnNotFound == "release_after_deadline" || r.OnNotFound == "cancel_then_release")
 	if !fenced && c.Queue.Redeliver != "by_key" {
 		o.Warn("queue", `an order whose answer was lost is never sent again, and waits for a person: write `+
-			`stock.reserve.status_url and on_not_found = "release_after_deadline", or queue.redeliver = "by_key" where the shop `+
-			`makes one order for each Idempotency-Key; docs/queue.md`)
+			`stock.reserve.status_url and on_not_found = "release_after_deadline", or queue.redeliver = "by_key" where the `+
+			`shop makes one order for each Idempotency-Key; docs/queue.md`)
 	}
 }

@@ -98,8 +98,8 @@ func (l Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcom
 	case done == protocol.Changed:
 		return admin.Outcome{Changed: true, State: "held"}, nil
 	}
-	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has ended; "+
-		"ask the shop, then confirm or release it", r.Serial, r.SKU, admin.ErrConflict)
+	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has "+
+		"ended; ask the shop, then confirm or release it", r.Serial, r.SKU, admin.ErrConflict)
 }
 
 // settled is what a reservation is after each op.
