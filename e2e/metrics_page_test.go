@@ -69,6 +69,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	reserves.order("1001")
 	soon(t, "the audit has counted the stock",
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
+	waits := gate(t, shop.setting(), `stock.source = "memory"`, waitingRoutes)
 	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -86,7 +87,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	})
 
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, scripted, settles} {
+	for _, g := range []*running{checks, reserves, waits, scripted, settles} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)
