@@ -58,7 +58,7 @@ func (a *API) routes() []route {
 		{"GET", "/debug/pprof/profile", pprof.Profile},
 		{"GET", "/debug/pprof/trace", pprof.Trace},
 	}
-	for _, op := range []string{"confirm", "release", "refund"} {
+	for _, op := range []string{"confirm", "release", "refund", "requeue"} {
 		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settleHandler(op)))})
 	}
 	return all

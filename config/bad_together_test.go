@@ -49,6 +49,30 @@ match = "/"
 gate = "reserve"
 sku = "$arg_sku"`,
 		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "reject", or gate = "check"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sku = "$arg_sku"
+delivery = "queue"`,
+		`:6: route[1].delivery: "queue" needs a unit for each order that waits, but gate is "check"; write gate = "reserve", or delivery = "direct"`},
+	{`mode = "observe"
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$arg_sku"
+delivery = "queue"`,
+		`:1: mode: "observe" forwards what would be rejected, but a route has delivery = "queue", whose orders are not forwarded; write delivery = "direct" while you observe`},
+	{`[queue]
+deliver_within = "20m"
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$arg_sku"
+delivery = "queue"`,
+		`:2: queue.deliver_within: an order may wait for 20m0s, and its last attempt lasts up to 4 times upstream.timeout and the grace, but stock.reserve.reservation_ttl is 15m0s; write reservation_ttl = "20m45s" or more, or a shorter deliver_within`},
 	{`[stock.redis]
 topology = "sentinel"`,
 		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it`},

@@ -42,6 +42,7 @@ type Config struct {
 	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
 	Auth      Auth      `toml:"auth"`
 	Stock     Stock     `toml:"stock"`
+	Queue     Queue     `toml:"queue"`
 	Sales     []Sale    `toml:"sale"`
 	Rooms     []Room    `toml:"room"`
 	Responses Responses `toml:"responses"`
@@ -73,6 +74,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Limits:    defaultLimits(),
 		Auth:      defaultAuth(),
 		Stock:     defaultStock(env),
+		Queue:     defaultQueue(),
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},

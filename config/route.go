@@ -14,6 +14,7 @@ type Route struct {
 	SKU      string `toml:"sku"`      // a template; needed by check and reserve
 	User     string `toml:"user"`     // a template; "" = no user is identified
 	Quantity string `toml:"quantity"` // a template or a number
+	Delivery string `toml:"delivery"` // "direct" or "queue": how orders of gate reserve reach the shop
 
 	Require []string `toml:"require"` // conditions like "$jwt_level>=2"; their syntax is the proxy's
 
@@ -26,7 +27,7 @@ type Route struct {
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
 }
 
-func (t *Route) preset() { *t = Route{Quantity: "1", Require: []string{}} }
+func (t *Route) preset() { *t = Route{Quantity: "1", Delivery: "direct", Require: []string{}} }
 
 // needsStock tells whether the route's gate asks for stock.
 func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }
@@ -41,6 +42,7 @@ func (c *Config) checkRoutes(r *report.Report) []string {
 		names[i] = c.Routes[i].Name
 		c.Routes[i].check(r, position.Element("route", i))
 		c.checkGate(r, &c.Routes[i], position.Element("route", i))
+		c.checkDelivery(r, &c.Routes[i], position.Element("route", i))
 		c.checkProof(r, &c.Routes[i], position.Element("route", i))
 	}
 	r.Unique(names, func(i int) string { return position.Element("route", i) + ".name" })

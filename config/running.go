@@ -48,6 +48,7 @@ func (c *Config) check(r *report.Report) {
 	c.Limits.check(r, names)
 	c.Auth.check(r, c)
 	c.Stock.check(r)
+	c.checkQueue(r)
 	c.checkSales(r)
 	c.checkRooms(r)
 	c.Responses.check(r)

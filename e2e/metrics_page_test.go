@@ -70,6 +70,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	reserves.order("1001")
 	soon(t, "the audit has counted the stock",
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
+	waits := gate(t, shop.setting(), `stock.source = "memory"`, waitingRoutes)
 	scripted := scripted(t, redistest.Start(t), shop, hashScript)
 
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -86,10 +87,10 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 			strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"2xx\"}")
 	})
 
-	waits, _ := roomGates(t, 1, time.Now().Add(time.Hour))
+	rooms, _ := roomGates(t, 1, time.Now().Add(time.Hour))
 
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, scripted, settles, waits[0]} {
+	for _, g := range []*running{checks, reserves, waits, scripted, settles, rooms[0]} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

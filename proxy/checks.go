@@ -102,6 +102,11 @@ var (
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
 		run: (*Proxy).checkStock}
+	waitingBody = check{name: "body of an order that waits", config: "queue.max_body", reasons: body.reasons,
+		run: (*Proxy).checkWaitingBody}
+	reserveToWait = check{name: "reservation, until it is delivered", config: "stock.reserve", mayBlock: true,
+		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown),
+		run:     (*Proxy).reserveToWait}
 	reserve = check{name: "reservation", config: "stock.reserve", mayBlock: true,
 		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
 )
@@ -118,11 +123,22 @@ var tables = [route.NumGates][]check{
 		connection, scheduleAgain, reserve},
 }
 
+// queueTable are the checks of a route whose orders wait. No limit of what the upstream has at once is among them: the
+// queue keeps to that, and is never longer than the stock.
+func queueTable() []check {
+	return []check{denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, keyedRates,
+		earlierOrderInStore, waitingBody, scheduleAgain, reserveToWait}
+}
+
 // compileChecks gives each route the rows of its gate that apply to it.
 func (p *Proxy) compileChecks() {
 	for i := range p.routes {
 		p.routes[i].readBody = p.routes[i].needsBody()
-		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
+		rows := tables[p.routes[i].Gate]
+		if p.routes[i].Queue {
+			rows = queueTable()
+		}
+		p.routes[i].checks = p.rowsThatApply(rows, &p.routes[i])
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
 	p.preflight = p.rowsThatApply([]check{denyList}, &p.unmatched)

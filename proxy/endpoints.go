@@ -34,8 +34,8 @@ var endpoints = [...]endpoint{
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := &r.exchange.Request
 	preflight := isPreflight(r)
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) || !route.SafeMethod(head.Method()) && !preflight &&
-		!(string(head.Method()) == "POST" && p.isRoomPath(head.Path())) {
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) ||
+		!route.SafeMethod(head.Method()) && !preflight && !p.changesSomething(head) {
 		return false
 	}
 	for i := range endpoints {
@@ -47,6 +47,17 @@ func (p *Proxy) serveInternal(r *Request) bool {
 			p.answerInternal(r, e)
 			return true
 		}
+	}
+	return false
+}
+
+// changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
+func (p *Proxy) changesSomething(head *http1.Request) bool {
+	switch string(head.Method()) {
+	case "DELETE":
+		return p.Queue != nil && bytes.HasPrefix(head.Path(), []byte(orderPath))
+	case "POST":
+		return p.isRoomPath(head.Path())
 	}
 	return false
 }
@@ -72,8 +83,13 @@ func (p *Proxy) answerPreflight(r *Request) rejection {
 	out.Begin(http.StatusNoContent, nil, r.date())
 	out.Add("Vary", "Origin")
 	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-	out.Add("Access-Control-Allow-Methods", "GET, HEAD")
-	out.Add("Access-Control-Allow-Headers", "If-None-Match")
+	if p.Queue != nil {
+		out.Add("Access-Control-Allow-Methods", "GET, HEAD, DELETE")
+		out.Add("Access-Control-Allow-Headers", "If-None-Match, Prefer")
+	} else {
+		out.Add("Access-Control-Allow-Methods", "GET, HEAD")
+		out.Add("Access-Control-Allow-Headers", "If-None-Match")
+	}
 	r.discardBody()
 	return rejection{}
 }

@@ -23,6 +23,10 @@ func (p *Proxy) forward(r *Request) {
 		p.appendRateFields(r)
 		return
 	}
+	if r.route.Queue {
+		p.answerAccepted(r)
+		return
+	}
 	if r.rejection = p.send(r); r.rejection.Reason != reject.Admitted {
 		p.reject(r)
 		return

@@ -110,6 +110,7 @@ type Order struct {
 	User     []byte // empty = no user is identified
 	Key      []byte // the client's Idempotency-Key; empty = it sent none
 	Quantity int64  // 1 or more
+	Request  string // waits with the order until it is delivered; "" = the caller forwards it
 }
 
 // Reservation is the answer to an order.

@@ -25,6 +25,9 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 		return badRequest(reject.SKUInvalid, "sku")
 	}
 	r.buyer.sku = sku
+	if p.Queue != nil && len(sku) > 0 {
+		return p.answerQueued(r, string(sku), serial, query.Get("proof"))
+	}
 	state, reason := p.Orders.State(r.now, sku, []byte(serial))
 	if reason != reject.Admitted {
 		return rejection{Reason: reason}

@@ -38,6 +38,7 @@ type Options struct {
 	Trusted         []netip.Prefix
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
+	MaxWaitingBody  int64  // bytes; of orders that wait until they are delivered
 	MaxBody         int64  // bytes; of routes that read the body. At most half of BodyMemory
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
@@ -60,6 +61,7 @@ type Options struct {
 	Spool        *spool.Store // where uploads on pass routes are read ahead; nil = they are not
 	Stock        Stock
 	Orders       Orders
+	Queue        Queue           // nil = no order waits until it is delivered
 	Schedule     Schedule        // nil = every SKU is always on sale
 	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
 	Availability Availability    // nil = no public stock status

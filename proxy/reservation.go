@@ -95,5 +95,9 @@ func (r *Request) orderLink() string {
 	if r.reservation.Serial == "" {
 		return ""
 	}
-	return orderPath + url.PathEscape(r.reservation.Serial) + "?sku=" + url.QueryEscape(string(r.buyer.sku))
+	link := orderPath + url.PathEscape(r.reservation.Serial) + "?sku=" + url.QueryEscape(string(r.buyer.sku))
+	if r.route.Queue && r.proxy.Queue != nil {
+		link += "&proof=" + r.proxy.Queue.Proof(string(r.buyer.sku), r.reservation.Serial)
+	}
+	return link
 }

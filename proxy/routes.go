@@ -26,6 +26,7 @@ type Route struct {
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
 	Room        string             // of Options.Rooms, whose pass orders need; "" = none
+	Queue       bool               // orders wait until they are delivered; with the gate Reserve
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 

@@ -24,6 +24,8 @@ func newReservation() *cobra.Command {
 		newSettle(&at, "release",
 			"Say that the shop has no such order and cannot get it any more: its units are for sale again."),
 		newSettle(&at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
+		newSettle(&at, "requeue",
+			"Say that the shop has no such order and cannot get it any more: a stuck order of the queue is delivered again."),
 		newReservationAdopt(&at), newReservationList(&at))
 	return cmd
 }

@@ -346,6 +346,7 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("GET /api/v1/reservations/{serial}", "/api/v1/reservations/k-1", "", 200)
 	ask("POST /api/v1/reservations/{serial}/confirm", "/api/v1/reservations/k-1/confirm", "", 200)
 	ask("POST /api/v1/reservations/{serial}/release", "/api/v1/reservations/k-1/release", "", 409)
+	ask("POST /api/v1/reservations/{serial}/requeue", "/api/v1/reservations/k-1/requeue", "", 409)
 	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
 	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt",
 		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)

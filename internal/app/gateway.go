@@ -20,6 +20,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/limits"
 	"sluice/internal/app/orders"
+	"sluice/internal/app/queueing"
 	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
@@ -47,6 +48,7 @@ type Gateway struct {
 	cache      *cache.Cache
 	Stock      *stockgate.Gate  // nil when stock.source is "off"
 	Orders     *orders.Ledger   // nil when no route reserves, or a script does
+	queue      *queueing.Queue  // nil when no order waits until it is delivered
 	script     *script.Reserver // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
@@ -169,8 +171,10 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.Prepare(c)
 	use()
-	if err := g.openRooms(); err != nil {
-		return err
+	for _, open := range []func() error{g.openQueue, g.openRooms} {
+		if err := open(); err != nil {
+			return err
+		}
 	}
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
@@ -193,6 +197,23 @@ func (g *Gateway) openProxy(Options) (err error) {
 		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
 	}
 	return nil
+}
+
+// openQueue starts the delivery of orders that wait.
+func (g *Gateway) openQueue() (err error) {
+	if g.Orders == nil {
+		return nil
+	}
+	o := g.Orders
+	var rules proxy.Options
+	settle(&rules, &g.Config.Stock.Reserve)
+	g.queue, err = queueing.Open(g.Config, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
+		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
+		Keep: stores.KeepReleased, Log: g.log})
+	if g.queue != nil {
+		g.Metrics.MustRegister(g.queue)
+	}
+	return err
 }
 
 // openRooms opens the waiting rooms, which follow the sales and the ledgers.
@@ -235,6 +256,9 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.Orders != nil {
 		o.Orders = g.Orders
 	}
+	if g.queue != nil {
+		o.Queue, o.MaxWaitingBody = g.queue, int64(g.Config.Queue.MaxBody)
+	}
 	if g.script != nil {
 		o.Orders = g.script
 	}
@@ -264,6 +288,7 @@ func (g *Gateway) Close() {
 	if g.demand != nil {
 		g.demand.Close()
 	}
+	g.queue.Close()
 	g.rooms.Close()
 	if g.Orders != nil {
 		g.Orders.Close()

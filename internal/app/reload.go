@@ -86,6 +86,9 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
 		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
 	}
+	if g.queue == nil && next.Queues() {
+		return nil, next.Errorf("route", "delivery \"queue\" needs a queue, which only a restart can open")
+	}
 	ask, use := g.limits.Prepare(next)
 	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
 	if err != nil {

@@ -45,3 +45,32 @@ func TestCheckRoutes_WarnOfAConstantSKU(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckQueue_WarnsWhereAnOrderMayBeForgottenOrStuck(t *testing.T) {
+	const promise, again = "a 202 is no promise", "is never sent again"
+	for what, c := range map[string]struct {
+		change     func(*config.Config)
+		want, none string
+	}{
+		"no replicas": {func(c *config.Config) {}, promise, "gone with this process"},
+		"replicas":    {func(c *config.Config) { c.Stock.Redis.WaitReplicas = 1 }, "at most 32 at once", promise},
+		"memory":      {func(c *config.Config) { c.Stock.Source = "memory" }, "gone with this process", promise},
+		"no fence":    {func(c *config.Config) { c.Stock.Reserve.OnNotFound = "keep" }, again, "by_status"},
+		"fence":       {func(c *config.Config) {}, "at most 32 at once", again},
+		"by key": {func(c *config.Config) { c.Stock.Reserve.StatusURL, c.Queue.Redeliver = "", "by_key" },
+			"at most 32 at once", again},
+		"direct": {func(c *config.Config) { c.Routes[0].Delivery = "direct" }, "a person buys", promise},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := config.Default()
+			f.Routes = []config.Route{{Name: "order", Gate: "reserve", User: "$jwt_sub", Delivery: "queue"}}
+			f.Stock.Source, f.Stock.Reserve.StatusURL = "redis", "http://shop/{serial}"
+			f.Stock.Reserve.OnNotFound = "release_after_deadline"
+			c.change(f)
+			said := examined(f, (*Report).checkReserve)
+			if !strings.Contains(said, c.want) || strings.Contains(said, c.none) {
+				t.Errorf("want %q and not %q:\n%s", c.want, c.none, said)
+			}
+		})
+	}
+}

@@ -36,6 +36,7 @@ func (o *Report) checkReserve(c *config.Config) {
 		`stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
 		`the shop without a reservation; sell with mode = "enforce"`)
+	o.checkQueue(c)
 	for i, r := range c.Routes {
 		at := c.At(fmt.Sprintf("route[%d].user", i+1))
 		switch {
@@ -48,5 +49,29 @@ func (o *Report) checkReserve(c *config.Config) {
 			o.Warn("reserve", "%s: a client can write any %s, so one person can order under many names; docs/proof.md has "+
 				"signed users", at, r.User)
 		}
+	}
+}
+
+// checkQueue warns where an order that waits may be forgotten, or wait for a person.
+func (o *Report) checkQueue(c *config.Config) {
+	if !c.Queues() {
+		return
+	}
+	r := &c.Stock.Reserve
+	o.Info("queue", "orders wait for at most %s; the shop has at most %d at once", c.Queue.DeliverWithin,
+		c.Queue.MaxInFlight)
+	switch {
+	case c.Stock.Source == "memory":
+		o.Warn("queue", `stock.source is "memory": orders that wait, which were answered 202, are gone with this process; `+
+			`write source = "redis"`)
+	case c.Stock.Redis.WaitReplicas == 0:
+		o.Warn("queue", "stock.redis.wait_replicas is 0: a 202 is no promise unless Redis writes each order to disk at once "+
+			"(appendfsync always); write wait_replicas = 1 where there is a replica")
+	}
+	fenced := r.StatusURL != "" && (r.OnNotFound == "release_after_deadline" || r.OnNotFound == "cancel_then_release")
+	if !fenced && c.Queue.Redeliver != "by_key" {
+		o.Warn("queue", `an order whose answer was lost is never sent again, and waits for a person: write `+
+			`stock.reserve.status_url and on_not_found = "release_after_deadline", or queue.redeliver = "by_key" where the `+
+			`shop makes one order for each Idempotency-Key; docs/queue.md`)
 	}
 }

@@ -8,6 +8,7 @@ type Order struct {
 	User     []byte // empty = no user is identified
 	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the reserver derives one
 	Quantity int64  // 1 to MaxQuantity
+	Request  string // waits with the order until it is delivered, see protocol.Item; "" = the caller forwards it
 }
 
 // mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which

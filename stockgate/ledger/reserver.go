@@ -158,6 +158,7 @@ func (o *Order) pending(now int64, k *knownOrder) *pendingOrder {
 // try asks for the units of one order.
 func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
 	p := o.pending(now, k)
+	p.item.Request = o.Request
 	for {
 		q := r.queue(now, o.SKU)
 		if q == nil {

@@ -117,7 +117,7 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 	case !ok, rec.Status != protocol.StatusHeld:
 		return gone
 	case slices.Contains(u.orphans, rec.Deadline):
-		return r.settleResolved(u, protocol.Release, foundOrphan)
+		return r.releaseOrphan(ctx, u)
 	case !u.asks:
 		return gone // the reservation is another order's
 	case r.source == nil:
@@ -138,6 +138,35 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 		return unfenced
 	}
 	return undecided
+}
+
+// releaseOrphan gives the unit of an order back of which no client heard. One that waits in a queue may have been
+// handed out since: then it is an order like every other.
+func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
+	store, ok := r.store.(protocol.Queue)
+	if !ok {
+		return r.settleResolved(u, protocol.Release, foundOrphan)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	now := time.Now()
+	done, hint, err := store.Decide(ctx, u.queue.sku, protocol.Decision{Serial: u.serial, Move: protocol.MoveCancel,
+		Now: now.UnixMilli(), Keep: now.Add(r.o.Keep).UnixMilli()})
+	switch {
+	case err != nil:
+		return askFailed
+	case done == protocol.NotQueued:
+		return r.settleResolved(u, protocol.Release, foundOrphan)
+	case done != protocol.Changed:
+		return gone
+	}
+	u.queue.events.countSettled(protocol.Release)
+	r.noteSettled(u.queue, u.serial, protocol.Release)
+	r.settlements.batches.learnHint(u.queue, hint)
+	u.queue.mu.Lock()
+	defer u.queue.mu.Unlock()
+	r.resolved(u.queue, u.serial)
+	return foundOrphan
 }
 
 // fenced reports whether an order that the upstream does not know now, of a reservation until deadline, can no longer

@@ -60,6 +60,21 @@ func (v *deriver) derive(sku, user []byte, generation int) string {
 	return string(serial[:])
 }
 
+// Proof is what shows that its bearer was told of an order: 160 bits that cannot be guessed without the secret. It
+// is no serial: the last part of a derived one has bytes that no serial has.
+func (v *deriver) Proof(sku, serial string) string {
+	c := v.ready.Get().(*code)
+	defer v.ready.Put(c)
+	c.Reset()
+	c.room = c.room[:0]
+	for _, part := range []string{"proof of an order", sku, serial} {
+		c.room = mix(c.room, []byte(part))
+	}
+	c.Write(c.room)
+	c.room = c.Sum(c.room[:0])
+	return v.text.EncodeToString(c.room[:derivedBytes])
+}
+
 // mix adds a part with its length before it.
 func mix(all, part []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)

@@ -77,6 +77,17 @@ func (r *settler) Decided(sku, serial string, op protocol.Op) {
 	r.resolved(q, serial)
 }
 
+// Delivered says that a queue has settled an order: it is counted as one that Settle has settled.
+func (r *settler) Delivered(sku, serial string, op protocol.Op, h protocol.StockVersion) {
+	q := r.open([]byte(sku))
+	if q == nil {
+		return
+	}
+	q.events.countSettled(op)
+	r.Decided(sku, serial, op)
+	r.batches.learnHint(q, h)
+}
+
 // acquireCapacity waits for room for one settlement.
 func (r *settler) acquireCapacity() bool {
 	select {

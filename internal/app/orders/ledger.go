@@ -106,6 +106,9 @@ func (o *Ledger) run(ctx context.Context) {
 // Reserver is what reserves in the ledger; nil = the ledger is not open yet.
 func (o *Ledger) Reserver() *ledger.Reserver { return o.reserver.Load() }
 
+// Status asks the upstream about orders; nil = it cannot be asked.
+func (o *Ledger) Status() *ledger.StatusURL { return o.status }
+
 // Await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited
 // for in the background.
 func (o *Ledger) Await() error {

@@ -59,6 +59,9 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 	if err := speakable(r.Serial); err != nil {
 		return admin.Outcome{}, err
 	}
+	if op == string(protocol.MoveRequeue) {
+		return l.requeue(ctx, r)
+	}
 	now, did := time.Now(), protocol.Op(op)
 	item := protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 	var done [1]protocol.Done
@@ -73,6 +76,30 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 		d.Learn(r.SKU, hint)
 	}
 	return outcome(r, did, done[0])
+}
+
+// requeue has an order that waits for a person be delivered again, before its reservation ends.
+func (l Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcome, error) {
+	queue, ok := l.store.(protocol.Queue)
+	if !ok {
+		return admin.Outcome{}, fmt.Errorf("requeue %q: %w: this store keeps no orders that wait", r.Serial,
+			admin.ErrConflict)
+	}
+	found, known, err := l.store.Find(ctx, r.SKU, r.Serial)
+	if err != nil || !known {
+		return admin.Outcome{}, err
+	}
+	now := time.Now().UnixMilli()
+	done, _, err := queue.Decide(ctx, r.SKU, protocol.Decision{Serial: r.Serial, Move: protocol.MoveRequeue, Now: now,
+		Keep: now, Time: found.Deadline})
+	switch {
+	case err != nil:
+		return admin.Outcome{}, err
+	case done == protocol.Changed:
+		return admin.Outcome{Changed: true, State: "held"}, nil
+	}
+	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has "+
+		"ended; ask the shop, then confirm or release it", r.Serial, r.SKU, admin.ErrConflict)
 }
 
 // settled is what a reservation is after each op.

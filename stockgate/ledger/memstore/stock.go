@@ -17,6 +17,7 @@ type memoryStock struct {
 	added   []addition                  // of the last ids, the newest last
 	before  protocol.StockVersion       // as of the last change
 	notify  func(protocol.StockVersion) // takes news
+	queue   queue
 }
 
 func newBook(tell func(protocol.StockVersion)) *memoryStock {
@@ -69,6 +70,9 @@ func (b *memoryStock) reserve(i protocol.Item, now, deadline int64) protocol.Cod
 		Deadline: deadline,
 	}
 	b.due[i.Serial] = deadline
+	if i.Request != "" {
+		b.enqueue(i)
+	}
 	return protocol.Held
 }
 

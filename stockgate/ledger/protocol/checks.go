@@ -83,6 +83,9 @@ func CheckItems(sku string, items []Item, answers int, adopt bool) error {
 		if adopt && (i.Quantity < 1 || i.Quantity > MaxQuantity) {
 			return fmt.Errorf("quantity %d of serial %q: it must be 1 to %d", i.Quantity, i.Serial, MaxQuantity)
 		}
+		if err := checkRequest(i.Request); err != nil {
+			return fmt.Errorf("serial %q: %w", i.Serial, err)
+		}
 	}
 	return nil
 }

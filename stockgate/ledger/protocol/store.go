@@ -29,6 +29,10 @@ type Item struct {
 	Serial   string // 1 to 128 bytes, visible ASCII where clients choose it
 	User     string // "" = no user is identified: no limit for each user; any bytes
 	Quantity int64  // 1 to 1,000,000,000
+
+	// Request of Reserve is what a Queue keeps until the order is delivered, as NewRequest writes it; "" = the order does
+	// not wait.
+	Request string
 }
 
 // StockVersion is what every reply carries: how many units were free at a version of an epoch. Of two hints the one

@@ -20,10 +20,12 @@ type scriptCall struct {
 	args        []any
 	items       []protocol. // that it is about
 			Item
-	whole bool // their users and quantities count, not only their serials
-	names bool // the reply must name the serials of those that it says are held now
-	aside bool // it only reads, and leaves no mark
-	blind bool // it does not look at the numbers: its reply does not tell whether there is a ledger
+	whole bool     // their users and quantities count, not only their serials
+	waits bool     // some of them have a request
+	names bool     // the reply must name the serials of those that it says are held now
+	aside bool     // it only reads, and leaves no mark
+	blind bool     // it does not look at the numbers: its reply does not tell whether there is a ledger
+	more  []string // keys beside those of each call
 
 	// As it sets out:
 	keys  [numKeys]string

@@ -269,7 +269,7 @@ type snapshot map[string]string
 func snapshotOf(t testing.TB, server *redistest.Server, sku string) snapshot {
 	t.Helper()
 	s := snapshot{}
-	for _, key := range keys(sku) {
+	for _, key := range append(keys(sku), queueKeys(sku)...) {
 		s[key] = server.Client.Dump(context.Background(), key).Val()
 	}
 	return s

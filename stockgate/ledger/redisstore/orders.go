@@ -20,6 +20,9 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	}
 	q := batchOf("reserve", sku, now, deadline, items)
 	q.seen, q.whole, q.names = epoch, true, true
+	if q.waits = slices.ContainsFunc(items, func(it protocol.Item) bool { return it.Request != "" }); q.waits {
+		q.more = queueKeys(sku)
+	}
 	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.seen)
 	reply, err := r.call(ctx, &q.scriptCall)
 	if err != nil {
@@ -106,6 +109,11 @@ func (q *scriptCall) itemized(args []any) []any {
 	}
 	for i := range q.items {
 		args = append(args, &q.items[i].Quantity)
+	}
+	for i := range q.items {
+		if q.waits {
+			args = append(args, &q.items[i].Request)
+		}
 	}
 	return args
 }

@@ -18,13 +18,15 @@ var lua embed.FS
 const (
 	preludeStock = "stock"
 	preludeMark  = "mark"
+	preludeQueue = "queue" // of the scripts about orders that wait
 )
 
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"look", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive", "audit", "recover"} {
+		"look", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive", "audit", "recover",
+		preludeQueue, "take", "decide", "places", "slots"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -43,11 +45,14 @@ type scripts map[string]*script
 func compile(texts map[string]string) scripts {
 	all := make(scripts)
 	for name, text := range texts {
-		if name == preludeStock || name == preludeMark {
+		prelude := texts[preludeStock] + "\n" + texts[preludeMark]
+		switch name {
+		case preludeStock, preludeMark, preludeQueue:
 			continue
+		case "take", "decide", "places", "slots":
+			prelude += "\n" + texts[preludeQueue]
 		}
-		text = texts[preludeStock] + "\n" + texts[preludeMark] + "\nlocal function script()\n" + text +
-			"\nend\nreturn sign(script())\n"
+		text = prelude + "\nlocal function script()\n" + text + "\nend\nreturn sign(script())\n"
 		sum := sha1.Sum([]byte(text))
 		all[name] = &script{text, hex.EncodeToString(sum[:])}
 	}
@@ -87,14 +92,17 @@ func (r *Store) eval(ctx context.Context, c *redis.Client, q *scriptCall, server
 // command runs the script of a call, by its text or its name. Most of its arguments are addresses, for which no
 // room is needed: a gate with very many ledgers calls hardly anything but sweeps.
 func (r *Store) command(ctx context.Context, q *scriptCall, server *string, text bool) noRetryCmd {
-	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.args)+1+3*len(q.items)+markArgs)
+	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.more)+len(q.args)+1+4*len(q.items)+markArgs)
 	if text {
-		all = append(all, "eval", &s.text, numKeys)
+		all = append(all, "eval", &s.text, numKeys+len(q.more))
 	} else {
-		all = append(all, "evalsha", &s.sha, numKeys)
+		all = append(all, "evalsha", &s.sha, numKeys+len(q.more))
 	}
 	for i := range q.keys {
 		all = append(all, &q.keys[i])
+	}
+	for i := range q.more {
+		all = append(all, &q.more[i])
 	}
 	all = q.itemized(append(all, q.args...))
 	return noRetryCmd{redis.NewCmd(ctx, r.appendMark(all, q, server)...)}

@@ -186,7 +186,8 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 	}
 	var reply []any
 	if err == nil {
-		q := scriptCall{script: "recreate", sku: sku, args: []any{r.events, total, limit, none}, aside: true}
+		q := scriptCall{script: "recreate", sku: sku, args: []any{r.events, total, limit, none}, aside: true,
+			more: queueKeys(sku)}
 		reply, err = r.call(ctx, &q)
 	}
 	var found int64

@@ -252,7 +252,7 @@ func (r *Store) at(sku string) redisconn.Route { return r.link.To(home(sku)) }
 
 // KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
 func KeysOf(prefix, sku string) []string {
-	return append(keys(sku), prefix+registryKey, prefix+marksKey, prefix+secretKey)
+	return append(append(keys(sku), queueKeys(sku)...), prefix+registryKey, prefix+marksKey, prefix+secretKey)
 }
 
 // keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since

@@ -56,7 +56,8 @@ func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) error
 	if err := protocol.CheckSKU(sku); err != nil {
 		return fmt.Errorf("archive %q: %w", sku, err)
 	}
-	reply, err := r.callScript(ctx, "archive", sku, r.events, epoch, ver)
+	reply, err := r.call(ctx, &scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver},
+		more: queueKeys(sku)})
 	if err == nil && reply == nil {
 		err = r.noLedger(ctx, sku)
 	}

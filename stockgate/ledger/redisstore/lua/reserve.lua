@@ -1,5 +1,6 @@
 -- reserve takes units for n orders, one after another. A loser writes nothing but its mark.
--- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities
+-- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities; where some orders wait until they
+--   are delivered, then n requests as until|data, '' = this one does not wait: queue.lua has the keys
 -- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
 local REPLAY_HELD, REPLAY_SOLD = 2, 3
@@ -37,6 +38,8 @@ end
 local fresh, units, fields, taken, due = c.fresh, c.units, c.fields, c.records, c.due
 local after, place, f = '|' .. deadline .. '|', 0, #fields
 local reply, ARGV = hint(stock), ARGV
+local requests, waiting = 5 + 3 * n, {}
+local queued = #ARGV > requests + 8
 
 for i = 1, n do
 	local serial, user, wanted = ARGV[5 + i], ARGV[5 + n + i], ARGV[5 + 2 * n + i]
@@ -58,11 +61,27 @@ for i = 1, n do
 		taken[place + 1], taken[place + 2] = serial, record
 		fields[f + 1], fields[f + 2] = 'r:' .. serial, record
 		place, f = place + 2, f + 2
+		if queued and ARGV[requests + i] ~= '' then waiting[#waiting + 1] = i end
 	end
 	reply[HINT + i] = code
 end
 
+-- queue has the orders of this call wait that have a request, under the next numbers.
+local function queue()
+	local W, O, A = KEYS[6], KEYS[8], KEYS[9]
+	local last = number(S, redis.call('HGET', S, 'numbered') or '0', 'numbered')
+	for k, i in ipairs(waiting) do
+		local till, data = match(ARGV[requests + i], '^(%d+)|(.*)$')
+		local serial, at = ARGV[5 + i], digits(last + k)
+		redis.call('HSET', O, serial, data)
+		redis.call('HSET', A, serial, '0|0|' .. at .. '|' .. digits(stock.epoch) .. '|' .. till)
+		redis.call('ZADD', W, at, serial)
+	end
+	redis.call('HSET', S, 'numbered', digits(last + #waiting))
+end
+
 if place > 0 then
 	commit(stock, 'reserve', c)
+	if #waiting > 0 then queue() end
 end
 return hint(stock, reply)

@@ -1,0 +1,386 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// waitingRoutes are routes whose orders wait until they are delivered.
+var waitingRoutes = strings.Replace(reserveRoutes, "gate = \"reserve\"",
+	"gate = \"reserve\"\ndelivery = \"queue\"", 1)
+
+// lameShop makes an order of whatever it is asked for: it looks at no key. It hangs, and loses answers. What it keeps
+// to is Sluice-Deadline.
+type lameShop struct {
+	server *httptest.Server
+	hangs  float64       // share of orders that it takes slow for
+	slow   time.Duration // at most
+	loses  float64       // share of orders whose answer is lost after they were made
+	answer func(w http.ResponseWriter, r *http.Request) (made bool)
+
+	inside, most atomic.Int64
+	attempts     atomic.Int64
+	mu           sync.Mutex
+	made         map[string]int // by serial
+	bodies       map[string]string
+	order        []string
+}
+
+func openLameShop(t *testing.T) *lameShop {
+	t.Helper()
+	s := &lameShop{made: map[string]int{}, bodies: map[string]string{}}
+	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// settings are those of a gate before the shop, at a URL of its own, whose attempts time out soon.
+func (s *lameShop) settings(target string) string {
+	return fmt.Sprintf("upstream.targets = %s\nstock.reserve.status_url = \"%s/status/{serial}\"\n", quoted(target),
+		s.server.URL) + `stock.reserve.on_not_found = "release_after_deadline"
+stock.reserve.max_per_user = 1
+upstream.timeout = "300ms"
+upstream.response_header_timeout = "300ms"
+upstream.connect_timeout = "300ms"
+upstream.queue_timeout = "300ms"
+queue.grace = "400ms"
+`
+}
+
+func (s *lameShop) serve(w http.ResponseWriter, r *http.Request) {
+	if serial, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.made[serial] == 0 {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return
+	}
+	now := s.inside.Add(1)
+	defer s.inside.Add(-1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	s.attempts.Add(1)
+	body, _ := io.ReadAll(r.Body)
+	if rand.Float64() < s.hangs {
+		time.Sleep(time.Duration(rand.Int64N(int64(s.slow))))
+	} else if s.slow > 0 {
+		time.Sleep(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
+	}
+	if s.answer != nil && !s.answer(w, r) {
+		return
+	}
+	if !s.make(r, string(body)) {
+		w.WriteHeader(http.StatusConflict)
+		return
+	}
+	if rand.Float64() < s.loses {
+		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			c.Close()
+		}
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, "order %s of %s", r.Header.Get("Idempotency-Key"), r.Header.Get("Cookie"))
+}
+
+// make makes an order, unless its deadline has passed.
+func (s *lameShop) make(r *http.Request, body string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline, err := strconv.ParseInt(r.Header.Get("Sluice-Deadline"), 10, 64)
+	if err != nil || time.Now().UnixMilli() >= deadline {
+		return false
+	}
+	serial := r.Header.Get("Idempotency-Key")
+	s.made[serial]++
+	s.bodies[serial] = body
+	s.order = append(s.order, serial)
+	return true
+}
+
+// doubles are the serials of which more than one order was made.
+func (s *lameShop) doubles() (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for serial, n := range s.made {
+		if n > 1 {
+			list = append(list, serial)
+		}
+	}
+	return list
+}
+
+func (s *lameShop) orders() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.made)
+}
+
+// TestDelivery_MakesEachOrderOnceThoughGatesDie is the promise of the queue: gates are killed at any time, the shop
+// hangs and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form.
+func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
+	n, _ := strconv.Atoi(cmp.Or(os.Getenv("SLUICE_DELIVERIES"), "400"))
+	const limit, buyers = 32, 24
+	r, shop := redistest.Start(t), openLameShop(t)
+	shop.hangs, shop.slow, shop.loses = 0.04, 600*time.Millisecond, 0.03
+	var fronts []string
+	var gates []*running
+	for range 2 {
+		addresses, front := fixed(t)
+		g := gate(t, redisAt(r), boundless, addresses, shop.settings(shop.server.URL), waitingRoutes)
+		fronts, gates = append(fronts, front), append(gates, g)
+	}
+	ok(t, "stock", "set", "--config", gates[0].file, "1001", strconv.Itoa(n))
+	var next, sure atomic.Int64
+	var all sync.WaitGroup
+	for range buyers {
+		all.Go(func() {
+			b := &buyer{}
+			defer b.leave()
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
+				b.user, b.key = strconv.Itoa(i), fmt.Sprintf("key-%d", i)
+				if b.insistToWait(fronts, time.Now().Add(2*long)) {
+					sure.Add(1)
+				}
+			}
+		})
+	}
+	kills, begun := 0, time.Now()
+	settled := func() bool { return ledgerOf(t, r, "1001").sold >= n }
+	for !settled() && time.Since(begun) < 4*long+time.Duration(n)*10*time.Millisecond {
+		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
+		if i := kills % 2; kills < max(4, n/25) {
+			gates[i].die()
+			gates[i] = gates[i].again(t)
+			kills++
+		}
+	}
+	all.Wait()
+	t.Logf("%d orders, %d attempts, %d gates killed, at most %d of %d in the shop, in %v", shop.orders(),
+		shop.attempts.Load(), kills, shop.most.Load(), limit, time.Since(begun))
+	if a := ledgerOf(t, r, "1001"); a.sold != n || a.held != 0 || int(sure.Load()) != n {
+		t.Errorf("ledger %+v, %d buyers know that they are served; want all of %d", a, sure.Load(), n)
+	}
+	if d := shop.doubles(); len(d) > 0 || shop.orders() != n {
+		t.Errorf("%d orders of %d; made twice: %v", shop.orders(), n, d)
+	}
+	if shop.most.Load() > limit {
+		t.Errorf("%d orders in the shop at once", shop.most.Load())
+	}
+}
+
+// insistToWait buys until it is sure that the order is accepted.
+func (b *buyer) insistToWait(fronts []string, until time.Time) bool {
+	for i := rand.IntN(len(fronts)); time.Now().Before(until); i++ {
+		status, reason := b.buy(fronts[i%len(fronts)])
+		if status == http.StatusAccepted || reason == "in_progress" || reason == "confirmed" {
+			return true
+		}
+		time.Sleep(pause)
+	}
+	return false
+}
+
+// waiting is what a gate says of an order.
+type waiting struct {
+	Serial, SKU, State string
+	Ahead              int64
+	Answer             *struct {
+		Status  int
+		Headers map[string]string
+		Body    string
+	}
+	status int
+	header http.Header
+	text   string
+}
+
+// call asks a gate, as user with a key and other header fields.
+func (g *running) call(t *testing.T, method, path, body string, fields ...string) (w waiting) {
+	t.Helper()
+	req, err := http.NewRequest(method, "http://"+g.front+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	client := *g.client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = json.Unmarshal(text, &w) // of JSON alone
+	w.status, w.header, w.text = resp.StatusCode, resp.Header, string(text)
+	return w
+}
+
+const orderPath = "/api/seckill/1001/order"
+
+func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	open := make(chan bool)
+	opened := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(opened)
+	shop.answer = func(http.ResponseWriter, *http.Request) bool { <-open; return true }
+	g := gate(t, redisAt(r), boundless, strings.ReplaceAll(shop.settings(shop.server.URL), "300ms", "20s"),
+		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "3")
+	buy := func(user string, more ...string) waiting {
+		return g.call(t, "POST", orderPath, "body of "+user,
+			append(more, "Cookie", "uid="+user, "Idempotency-Key", "key-"+user)...)
+	}
+	first := buy("ann")
+	where := first.header.Get("Location")
+	if first.status != 202 || first.State != "queued" || first.Serial != "key-ann" || !strings.Contains(where, "proof=") ||
+		first.header.Get("Retry-After") == "" || !strings.Contains(first.header.Get("Link"), `rel="status"`) {
+		t.Fatalf("%+v", first)
+	}
+	soon(t, "it is handed over", func() bool { return g.call(t, "GET", where, "").State == "delivering" })
+	second, third := buy("bob"), buy("eve")
+	if again := buy("bob"); again.status != 409 || again.header.Get("X-Sluice-Reason") != "in_progress" {
+		t.Errorf("a repetition: %+v", again)
+	}
+	if late := buy("zoe"); late.header.Get("X-Sluice-Reason") != "undecided" {
+		t.Errorf("there is no unit, but some may come back: %+v", late)
+	}
+	if w := g.call(t, "GET", third.header.Get("Location"), ""); w.State != "queued" || w.Ahead != 1 {
+		t.Errorf("the last in the queue: %+v", w)
+	}
+	if w := g.call(t, "DELETE", "/.sluice/orders/key-bob?sku=1001", ""); w.status != 403 {
+		t.Errorf("a stranger cancels: %+v", w)
+	}
+	if w := g.call(t, "DELETE", second.header.Get("Location"), ""); w.status != 200 || w.State != "cancelled" {
+		t.Errorf("cancel: %+v", w)
+	}
+	if w := g.call(t, "DELETE", where, ""); w.status != 409 || w.State != "delivering" {
+		t.Errorf("cancel of what was handed over: %+v", w)
+	}
+	page := g.call(t, "GET", where, "", "Accept", "text/html", "Accept-Language", "en")
+	if !strings.Contains(page.text, "Your order is being placed") || page.header.Get("Refresh") == "" {
+		t.Errorf("the page: %+v", page)
+	}
+	large := g.call(t, "POST", orderPath, strings.Repeat("x", 2000), "Cookie", "uid=max")
+	if large.status != 413 {
+		t.Errorf("a large body: %+v", large)
+	}
+	parked := make(chan waiting)
+	go func() { parked <- g.call(t, "GET", where, "", "Prefer", "wait=20") }()
+	opened()
+	if w := <-parked; w.State != "confirmed" || w.Answer == nil || w.Answer.Status != 201 ||
+		w.Answer.Body != "order key-ann of uid=ann" || w.Answer.Headers["Content-Type"] != "text/plain" {
+		t.Errorf("who waits hears: %+v", w)
+	}
+	if w := g.call(t, "GET", "/.sluice/orders/key-ann?sku=1001", ""); w.State != "confirmed" || w.Answer != nil {
+		t.Errorf("a stranger hears: %+v", w)
+	}
+	if w := g.call(t, "GET", where, "", "Accept", "text/html"); w.status != 201 || w.text != "order key-ann of uid=ann" {
+		t.Errorf("a browser sees: %+v", w)
+	}
+	soon(t, "the last is delivered", func() bool { return ledgerOf(t, r, "1001") == account{total: 3, sold: 2} })
+	if got := shop.bodies["key-eve"]; got != "body of eve" {
+		t.Errorf("the shop got %q", got)
+	}
+}
+
+func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	var busy atomic.Int64
+	shop.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		if busy.Add(1) <= 3 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return false
+		}
+		return true
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	g := gate(t, redisAt(r), boundless, shop.settings("http://"+address), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "5")
+	for i := range 5 {
+		if w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i)); w.status != 202 {
+			t.Fatalf("%+v", w)
+		}
+	}
+	soon(t, "it is tried", func() bool {
+		_, text := g.peek("/metrics")
+		return strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"}`) &&
+			!strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"} 0`)
+	})
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	back := &http.Server{Handler: shop.server.Config.Handler}
+	go func() { _ = back.Serve(listener) }()
+	t.Cleanup(func() { back.Close() })
+	soon(t, "all are delivered", func() bool { return ledgerOf(t, r, "1001") == account{total: 5, sold: 5} })
+	if d := shop.doubles(); len(d) > 0 || shop.orders() != 5 {
+		t.Errorf("%d orders; twice: %v", shop.orders(), d)
+	}
+	_, text := g.peek("/metrics")
+	if !bytes.Contains([]byte(text), []byte(`sluice_delivery_attempts_total{outcome="again"} 3`)) {
+		t.Errorf("attempts:\n%s", text)
+	}
+}
+
+func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	var asked atomic.Int64
+	shop.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		if asked.Add(1) > 1 {
+			return true
+		}
+		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			c.Close() // it has made no order, and the gate cannot know that
+		}
+		return false
+	}
+	settings := strings.Replace(shop.settings(shop.server.URL), "stock.reserve.status_url", "# ", 1)
+	settings = strings.Replace(settings, "stock.reserve.on_not_found", "# ", 1)
+	g := gate(t, redisAt(r), boundless, settings, waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "1")
+	w := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann")
+	where := w.header.Get("Location")
+	soon(t, "it is stuck", func() bool { return g.call(t, "GET", where, "").State == "stuck" })
+	wants(t, g.log.String(), "an order is stuck", "sluice reservation requeue")
+	if n := shop.attempts.Load(); n != 1 {
+		t.Errorf("%d attempts though the outcome of the first is unknown", n)
+	}
+	wants(t, ok(t, "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"), "held")
+	soon(t, "it is delivered", func() bool { return g.call(t, "GET", where, "").State == "confirmed" })
+	if s := run(t, "", "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"); s.code == 0 {
+		t.Errorf("a confirmed order is delivered again: %+v", s)
+	}
+}

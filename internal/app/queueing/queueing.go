@@ -1,0 +1,206 @@
+// Package queueing wires the queue of orders that wait: it opens the deliverer of a configuration, and presents orders
+// as the proxy wants them.
+//
+// It does not decide what becomes of an order.
+package queueing
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/config"
+	"sluice/proxy/auth"
+	"sluice/proxy/orderview"
+	"sluice/proxy/reject"
+	"sluice/proxy/verdict"
+	"sluice/queue"
+	"sluice/queue/message"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+// Parts are what a queue works on.
+type Parts struct {
+	Store    protocol.Store
+	Upstream *upstream.Pool
+	Rules    verdict.Rules
+	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
+	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
+	Draining func() bool             // no client may wait any longer
+	Keep     time.Duration           // how long a release is remembered
+	Log      *slog.Logger
+}
+
+// Queue is the queue of a gate. It implements proxy.Queue.
+type Queue struct {
+	Parts
+	within    time.Duration
+	deliverer *queue.Deliverer
+	waiters   atomic.Int64
+}
+
+const (
+	maxSKUs    = 10_000 // in which other instances' orders are searched for
+	maxWaiters = 10_000 // clients that wait for another state
+	lookAgain  = 250 * time.Millisecond
+	lookLimit  = 2 * time.Second
+	closeLimit = 10 * time.Second
+)
+
+// Open starts the delivery of the orders that c has wait; nil when no route of c lets orders wait.
+func Open(c *config.Config, parts Parts) (*Queue, error) {
+	if !c.Queues() {
+		return nil, nil
+	}
+	store, ok := parts.Store.(protocol.Queue)
+	if !ok {
+		return nil, c.Errorf("stock.source",
+			"this store keeps no orders that wait; write delivery = \"direct\" on the routes")
+	}
+	o := queue.Options{
+		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
+		SKUs:        func(ctx context.Context) ([]string, error) { return parts.Store.SKUs(ctx, maxSKUs) },
+		Fenced:      c.Stock.Reserve.OnNotFound == "release_after_deadline",
+		Cancels:     c.Stock.Reserve.OnNotFound == "cancel_then_release",
+		ByKey:       c.Queue.Redeliver == "by_key",
+		MaxInFlight: c.Queue.MaxInFlight, Rate: float64(c.Queue.Rate), Attempts: c.Queue.Attempts,
+		Timeout: c.Upstream.Timeout, Grace: c.Queue.Grace, Keep: parts.Keep, Log: parts.Log,
+	}
+	if parts.Status != nil {
+		o.Source = parts.Status
+	}
+	if key := c.Stock.Reserve.Secret; key != "" {
+		signer, err := auth.NewSigner([]byte(key))
+		if err != nil {
+			return nil, c.Errorf("stock.reserve.secret_file", "%v", err)
+		}
+		o.Signer = signer
+	}
+	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
+	o.Settled, o.Settle = q.settled, q.settle
+	q.deliverer = queue.New(o)
+	return q, nil
+}
+
+// settled tells the reserver what the store has.
+func (q *Queue) settled(sku, serial string, op protocol.Op, h protocol.StockVersion) {
+	if r := q.Reserver(); r != nil {
+		r.Delivered(sku, serial, op, h)
+	}
+}
+
+// settle has the reserver tell the store. While there is none, the order is asked about later.
+func (q *Queue) settle(sku, serial string, op protocol.Op) {
+	if r := q.Reserver(); r != nil {
+		r.Settle(sku, protocol.Item{Serial: serial}, op)
+	}
+}
+
+// Close ends the delivery.
+func (q *Queue) Close() {
+	if q == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	q.deliverer.Close(ctx)
+}
+
+// Accept implements proxy.Queue.
+func (q *Queue) Accept(m *message.Request) string {
+	return protocol.NewRequest(time.Now().Add(q.within).UnixMilli(), m.Text())
+}
+
+// Accepted implements proxy.Queue.
+func (q *Queue) Accepted(sku, serial string) orderview.Order {
+	ahead, eta := q.deliverer.Accepted(sku)
+	return orderview.Order{Serial: serial, SKU: sku, State: string(protocol.Queued), Ahead: ahead, ETA: eta}
+}
+
+// Proof implements proxy.Queue.
+func (q *Queue) Proof(sku, serial string) string {
+	r := q.Reserver()
+	if r == nil {
+		return "none" // no proof is as long
+	}
+	return r.Proof(sku, serial)
+}
+
+// Look implements proxy.Queue.
+func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (orderview.Order, reject.Reason) {
+	first, reason := q.look(sku, serial)
+	if reason != reject.Admitted || wait <= 0 || !first.Pending() {
+		return first, reason
+	}
+	defer q.waiters.Add(-1)
+	if q.waiters.Add(1) > maxWaiters {
+		return first, reason
+	}
+	until := time.Now().Add(wait)
+	for time.Now().Before(until) && !gone() && !q.Draining() {
+		time.Sleep(lookAgain)
+		o, reason := q.look(sku, serial)
+		if reason != reject.Admitted || o.State != first.State {
+			return o, reason
+		}
+		first = o
+	}
+	return first, reject.Admitted
+}
+
+func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	s, tooMany, err := q.deliverer.Look(ctx, sku, serial)
+	switch {
+	case tooMany:
+		return orderview.Order{}, reject.Rate
+	case err != nil:
+		return orderview.Order{}, reject.StockError
+	}
+	o := orderview.Order{Serial: serial, SKU: sku, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
+	if s.Status == protocol.StatusHeld {
+		o.Deadline = s.Deadline
+	}
+	return o, reject.Admitted
+}
+
+// stateOf names a state as clients read it.
+func stateOf(s *queue.State) string {
+	switch {
+	case s.Status == protocol.StatusNone:
+		return "none"
+	case s.Status == protocol.StatusSold:
+		return "confirmed"
+	case s.Status != protocol.StatusHeld && s.Answer.State != "":
+		return s.Answer.State
+	case s.Status != protocol.StatusHeld:
+		return "released"
+	case s.Where == protocol.NotWaiting:
+		return "held"
+	}
+	return string(s.Where)
+}
+
+// Cancel implements proxy.Queue.
+func (q *Queue) Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	done, err := q.deliverer.Cancel(ctx, sku, serial)
+	if err != nil {
+		return o, false, reject.StockError
+	}
+	o, reason = q.look(sku, serial)
+	return o, done != protocol.Changed && done != protocol.Already && done != protocol.NotFound, reason
+}
+
+// Describe implements prometheus.Collector.
+func (q *Queue) Describe(ch chan<- *prometheus.Desc) { q.deliverer.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (q *Queue) Collect(ch chan<- prometheus.Metric) { q.deliverer.Collect(ch) }

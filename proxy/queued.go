@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/internal/octets"
+	"sluice/proxy/orderview"
+	"sluice/proxy/reject"
+	"sluice/queue/message"
+)
+
+// Queue is the orders that wait until they are delivered. Orders reserves their units.
+type Queue interface {
+	// Accept is what Order.Request is for an order that comes now.
+	Accept(m *message.Request) string
+
+	// Accepted says that an order waits now, and tells its place as far as that is known.
+	Accepted(sku, serial string) orderview.Order
+
+	// Proof is what a client shows to see the upstream's answer, or to cancel: it was told of the order.
+	Proof(sku, serial string) string
+
+	// Look tells where an order is: Admitted, or why that cannot be told. It waits up to wait until the state is another,
+	// while there is room for those who wait and the client has not gone.
+	Look(sku, serial string, wait time.Duration, gone func() bool) (orderview.Order, reject.Reason)
+
+	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.
+	Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason)
+}
+
+// keptFields are the header fields that wait with an order: no more than the upstream needs to place it.
+var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding",
+	"Content-Language", "Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With",
+	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
+
+// maxWait is how long a client may wait for another state.
+const maxWait = 20 * time.Second
+
+// checkWaitingBody reads the body of an order that is going to wait.
+func (p *Proxy) checkWaitingBody(r *Request) rejection {
+	if r.exchange.Request.ContentLength > p.MaxWaitingBody {
+		return bodyRejection(errBodyTooLarge)
+	}
+	if no := p.readBody(r); no.Reason != reject.Admitted {
+		return no
+	}
+	if int64(len(r.source.Body)) > p.MaxWaitingBody {
+		return bodyRejection(errBodyTooLarge)
+	}
+	return rejection{}
+}
+
+// reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it
+// was delivered.
+func (p *Proxy) reserveToWait(r *Request) rejection {
+	order := r.order()
+	order.Request = p.Queue.Accept(p.waitingRequest(r))
+	r.reservation = p.Orders.Reserve(p.Now(), order)
+	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
+}
+
+// waitingRequest is the request as it would be forwarded now, with the fields that are kept.
+func (p *Proxy) waitingRequest(r *Request) *message.Request {
+	h, head := &r.attempt.request.HTTP.Header, &r.exchange.Request
+	if p.PassHost {
+		h.AddBytesV("Host", head.Host())
+	} else {
+		h.Add("Host", "")
+	}
+	p.addFields(h, r)
+	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
+		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
+	_, lines, _ := bytes.Cut(h.AppendBytes(nil), crlf) // as they would go out: All shows some of them twice
+	for len(lines) > len(crlf) {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, crlf)
+		if name, value := octets.Cut(line, ':'); p.waits(name) {
+			m.Fields = append(m.Fields, message.Field{Name: string(name), Value: string(octets.Trim(value))})
+		}
+	}
+	r.attempt.request.Reset()
+	return m
+}
+
+func (p *Proxy) waits(name []byte) bool {
+	for _, kept := range keptFields {
+		if octets.EqualFold(name, kept) {
+			return true
+		}
+	}
+	return p.RequestIDHeader != "" && octets.EqualFold(name, p.RequestIDHeader)
+}
+
+// answerAccepted answers an order that waits: 202, and where its state can be asked for.
+func (p *Proxy) answerAccepted(r *Request) {
+	o := p.Queue.Accepted(string(r.buyer.sku), r.reservation.Serial)
+	o.Deadline = r.reservation.Deadline
+	p.writeOrder(r, &o, 202)
+	link, out := r.orderLink(), &r.exchange.Local
+	out.Add("Location", link)
+	out.Add("Link", "<"+link+`>; rel="status"`)
+	p.appendRateFields(r)
+}
+
+// writeOrder answers with the state of an order.
+func (p *Proxy) writeOrder(r *Request, o *orderview.Order, status int) {
+	head := &r.exchange.Request
+	page := bytes.Contains(head.Peek("Accept"), textHTML)
+	contentType := "application/json"
+	if page {
+		contentType = "text/html; charset=utf-8"
+	}
+	out := r.localResponse(status, contentType)
+	out.Add("Cache-Control", "no-store")
+	out.Add("Vary", "Accept, Accept-Language, Origin")
+	p.responder.AllowOrigin(out, head.Peek("Origin"))
+	if o.Pending() {
+		out.Add("Retry-After", strconv.FormatInt(int64(o.Again().Seconds()), 10))
+	}
+	if !page {
+		out.Write(o.AppendJSON(nil))
+		return
+	}
+	if link := orderPath + url.PathEscape(o.Serial) + "?sku=" + url.QueryEscape(o.SKU); o.Pending() {
+		if proof := r.proofOf(o); proof != "" {
+			link += "&proof=" + proof
+		}
+		out.Add("Refresh", fmt.Sprintf("%d; url=%s", int64(o.Again().Seconds()), link))
+	}
+	zh := len(p.Responses.Languages) > 0 && strings.HasPrefix(p.Responses.Languages[0], "zh")
+	out.Write(o.AppendPage(nil, string(head.Peek("Accept-Language")), zh))
+}
+
+// proofOf is the proof that the client of this request has, or is told now.
+func (r *Request) proofOf(o *orderview.Order) string {
+	if r.reservation.Serial == o.Serial || r.proven {
+		return r.proxy.Queue.Proof(o.SKU, o.Serial)
+	}
+	return ""
+}
+
+// answerQueued tells the state of an order that may wait, or cancels it. The upstream's answer and the right to cancel
+// are for clients that were told of the order: who sends a key that others can guess shows no more than that.
+func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
+	head := &r.exchange.Request
+	r.proven = proof != "" && proof == p.Queue.Proof(sku, serial)
+	if string(head.Method()) == "DELETE" {
+		return p.cancelQueued(r, sku, serial)
+	}
+	wait := preferredWait(head.Peek("Prefer"))
+	o, reason := p.Queue.Look(sku, serial, wait, r.conn.Gone)
+	if reason != reject.Admitted {
+		return rejection{Reason: reason}
+	}
+	if !r.proven {
+		o.Answer = message.Answer{}
+	}
+	status := 200
+	if o.State == "none" {
+		status = 404
+	}
+	if a := &o.Answer; a.Status >= 200 && !a.TooLong && bytes.Contains(head.Peek("Accept"), textHTML) {
+		r.exchange.Local.Begin(a.Status, nil, r.date())
+		r.exchange.Local.Add("Cache-Control", "no-store")
+		orderview.WriteAnswer(&r.exchange.Local, a)
+		r.discardBody()
+		return rejection{}
+	}
+	p.writeOrder(r, &o, status)
+	if wait > 0 {
+		r.exchange.Local.Add("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
+	}
+	return rejection{}
+}
+
+// cancelQueued ends an order while it waits. 409: it was handed over.
+func (p *Proxy) cancelQueued(r *Request, sku, serial string) rejection {
+	if !r.proven {
+		return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.ValueMissing, Operand: "proof"}}
+	}
+	o, late, reason := p.Queue.Cancel(sku, serial)
+	if reason != reject.Admitted {
+		return rejection{Reason: reason}
+	}
+	status := 200
+	switch {
+	case o.State == "none":
+		status = 404
+	case late:
+		status = 409
+	}
+	p.writeOrder(r, &o, status)
+	return rejection{}
+}
+
+// preferredWait reads wait=N (RFC 7240, section 4.3) as far as it is granted.
+func preferredWait(prefer []byte) time.Duration {
+	for part := range bytes.FieldsFuncSeq(prefer, func(c rune) bool { return c == ',' || c == ';' }) {
+		name, value, _ := bytes.Cut(octets.Trim(part), []byte("="))
+		n, err := strconv.ParseUint(string(octets.Trim(value)), 10, 16)
+		if err == nil && string(octets.Trim(name)) == "wait" {
+			return min(time.Duration(n)*time.Second, maxWait)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,154 @@
+package queue
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/auth"
+	"sluice/proxy/metrics"
+	"sluice/proxy/verdict"
+	"sluice/queue/message"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+// result is what an attempt came to.
+type result struct {
+	kind   attemptKind
+	move   protocol.Move // "" = nothing is decided: the lease ends, and then it is asked about
+	time   int64         // of the move, Unix ms
+	answer string
+	why    string // of an order that is stuck
+}
+
+// attemptKind is what is counted of an attempt.
+type attemptKind int
+
+const (
+	attemptConfirmed attemptKind = iota
+	attemptReleased
+	attemptAgain   // the upstream has rejected it for now
+	attemptUnsent  // not one byte was written
+	attemptUnknown // sent, and no response tells
+	numAttemptKinds
+)
+
+func (k attemptKind) String() string {
+	return [numAttemptKinds]string{"confirmed", "released", "again", "unsent", "unknown"}[k]
+}
+
+// attempt sends an order once.
+func (d *Deliverer) attempt(sku string, o *protocol.Leased) result {
+	m, err := message.DecodeRequest(o.Request)
+	if err != nil {
+		return result{kind: attemptUnsent, move: protocol.MoveLater, time: protocol.Never, why: "its request is lost"}
+	}
+	now := time.Now()
+	if now.UnixMilli() >= o.Deadline { // this process was stopped meanwhile: another may ask about the order already
+		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
+	}
+	var req upstream.Request
+	var resp fasthttp.Response
+	req.Reset()
+	d.build(&req, &m, sku, o)
+	outcome := d.o.Send(&req, &resp)
+	defer req.Reset()
+	defer resp.Reset()
+	now = time.Now()
+	switch outcome {
+	case upstream.NotSent, upstream.Busy:
+		d.pace.unreachable(now)
+		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
+	case upstream.Answered:
+		d.pace.answered()
+		return d.judge(now, o, &resp)
+	}
+	return result{kind: attemptUnknown}
+}
+
+// build makes the request of one attempt.
+func (d *Deliverer) build(req *upstream.Request, m *message.Request, sku string, o *protocol.Leased) {
+	req.Order, req.Whole = true, true
+	h := &req.HTTP.Header
+	h.SetMethod(m.Method)
+	h.SetRequestURI(m.Target)
+	for _, f := range m.Fields {
+		h.Add(f.Name, f.Value)
+	}
+	h.Add("Idempotency-Key", o.Serial)
+	h.Add("Sluice-Sku", sku)
+	h.Add("Sluice-Quantity", strconv.FormatInt(o.Quantity, 10))
+	h.Add("Sluice-Deadline", strconv.FormatInt(o.Deadline, 10))
+	h.Add("Sluice-Attempt", strconv.FormatInt(o.Attempt, 10))
+	if d.o.Signer != nil {
+		h.Add("Sluice-Signature", string(d.o.Signer.Append(nil, auth.SignedOrder{Method: []byte(m.Method),
+			Target: []byte(m.Target), Serial: o.Serial, SKU: []byte(sku), Quantity: o.Quantity, Deadline: o.Deadline})))
+	}
+	if m.HasBody {
+		h.Add("Content-Length", strconv.Itoa(len(m.Body)))
+	}
+	req.HTTP.SetBodyRaw([]byte(m.Body))
+}
+
+// judge reads the upstream's answer. One that rejects the order for now, or since it came after the attempt's deadline,
+// lets it wait again: the upstream has said that there is no order.
+func (d *Deliverer) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
+	status := resp.StatusCode()
+	busy := status == fasthttp.StatusTooManyRequests || status == fasthttp.StatusServiceUnavailable
+	if busy {
+		d.pace.busy(now, retryAfter(resp))
+	}
+	stated := len(resp.Header.Peek(verdict.OrderHeader)) > 0
+	switch outcome := d.o.Outcome(resp); {
+	case outcome == metrics.OrderConfirmed:
+		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}
+	case outcome != metrics.OrderRejected:
+		return result{kind: attemptUnknown}
+	case !stated && (busy || now.UnixMilli() >= o.Deadline):
+		return d.again(o)
+	}
+	return result{kind: attemptReleased, move: protocol.MoveRelease, answer: answerOf(resp)}
+}
+
+// again lets an order wait again of which no attempt can make one, unless it had enough of them.
+func (d *Deliverer) again(o *protocol.Leased) result {
+	if o.Attempt >= int64(d.o.Attempts) {
+		return result{kind: attemptAgain, move: protocol.MoveLater, time: protocol.Never,
+			why: "the upstream has rejected each of its attempts for now"}
+	}
+	return result{kind: attemptAgain, move: protocol.MoveAgain}
+}
+
+// retryAfter is for how long the upstream wants no request, in whole seconds (RFC 9110, section 10.2.3).
+func retryAfter(resp *fasthttp.Response) time.Duration {
+	n, err := strconv.ParseUint(string(resp.Header.Peek("Retry-After")), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// keptOfAnswer are the fields of an answer that are kept: what a client needs to read it, and no cookies, since who
+// fetches it may hold but a link.
+var keptOfAnswer = [...]string{"Content-Type", "Content-Language", "Content-Encoding", "Location"}
+
+// answerOf is what is kept of an answer.
+func answerOf(resp *fasthttp.Response) string {
+	a := message.Answer{Status: resp.StatusCode()}
+	for _, name := range keptOfAnswer {
+		if v := resp.Header.Peek(name); len(v) > 0 {
+			a.Fields = append(a.Fields, message.Field{Name: name, Value: string(v)})
+		}
+	}
+	if body := resp.Body(); len(body) <= maxAnswerBody {
+		a.Body = string(body)
+	} else {
+		a.TooLong = true
+	}
+	if text := a.Text(); len(text) <= protocol.MaxAnswer {
+		return text
+	}
+	return (&message.Answer{Status: a.Status, TooLong: true}).Text()
+}

@@ -1,0 +1,214 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/verdict"
+	"sluice/queue/message"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+// bench is a deliverer over a store in memory, and an upstream of the test's own.
+type bench struct {
+	*Deliverer
+	store *memstore.Store
+	mu    sync.Mutex
+	sent  []string                                                                  // SKU and serial of each attempt
+	reply func(attempt int, req *upstream.Request) (status int, o upstream.Outcome) // nil = 201
+	knows ledger.OrderStatus
+}
+
+func (b *bench) Ask(context.Context, string, string) (ledger.OrderStatus, error) {
+	if b.knows == ledger.OrderUnknown {
+		return b.knows, errors.New("away")
+	}
+	return b.knows, nil
+}
+
+func (b *bench) send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+	b.mu.Lock()
+	h := &req.HTTP.Header
+	b.sent = append(b.sent, string(h.Peek("Sluice-Sku"))+" "+string(h.Peek("Idempotency-Key"))+" "+
+		string(h.Peek("Sluice-Attempt")))
+	n := len(b.sent)
+	b.mu.Unlock()
+	status, outcome := 201, upstream.Answered
+	if b.reply != nil {
+		status, outcome = b.reply(n, req)
+	}
+	resp.SetStatusCode(status)
+	return outcome
+}
+
+func (b *bench) attempts() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return fmt.Sprint(b.sent)
+}
+
+// open starts a deliverer; change may be nil.
+func open(t *testing.T, b *bench, change func(*Options)) {
+	b.store = memstore.New()
+	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
+	o := Options{Store: b.store, SKUs: func(ctx context.Context) ([]string, error) { return b.store.SKUs(ctx, 100) },
+		Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
+		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
+		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&o)
+	}
+	b.Deliverer = New(o)
+	t.Cleanup(func() { b.Close(context.Background()) })
+}
+
+// order has an order of sku wait.
+func (b *bench) order(t *testing.T, sku, serial string) {
+	t.Helper()
+	if _, ok, _ := b.store.Look(t.Context(), sku); !ok {
+		if _, err := b.store.SetTotal(t.Context(), sku, 1000, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host"}}}
+	codes, now := make([]protocol.Code, 1), time.Now()
+	_, err := b.store.Reserve(t.Context(), sku, 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []protocol.Item{{
+		Serial: serial, Quantity: 1, Request: protocol.NewRequest(now.Add(time.Minute).UnixMilli(), m.Text())}}, codes)
+	if err != nil || codes[0] != protocol.Held {
+		t.Fatal(codes, err)
+	}
+	b.Accepted(sku)
+}
+
+func (b *bench) state(t *testing.T, sku, serial string) State {
+	t.Helper()
+	s, _, err := b.Look(t.Context(), sku, serial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
+	for what, c := range map[string]struct {
+		knows   ledger.OrderStatus
+		change  func(*Options)
+		outcome upstream.Outcome // of the first attempt
+		sent    string
+		status  byte
+		where   protocol.Where
+	}{
+		"not sent":           {ledger.OrderNotFound, nil, upstream.NotSent, "[1 a 1 1 a 1]", 'C', ""},
+		"unknown, nowhere":   {ledger.OrderNotFound, nil, upstream.Broken, "[1 a 1 1 a 2]", 'C', ""},
+		"unknown, it exists": {ledger.OrderExists, nil, upstream.Broken, "[1 a 1]", 'C', ""},
+		"unknown, no answer": {ledger.OrderUnknown, nil, upstream.TimedOut, "[1 a 1]", 'H', protocol.Asking},
+		"unknown, no fence":  {ledger.OrderNotFound, func(o *Options) { o.Fenced = false }, upstream.TimedOut, "[1 a 1]", 'H', protocol.ForAPerson},
+		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true }, upstream.Broken, "[1 a 1]", 'X', ""},
+		"unknown, no one":    {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', protocol.ForAPerson},
+		"unknown, by key":    {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]", 'C', ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{knows: c.knows}
+				b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+					if n == 1 {
+						return 0, c.outcome
+					}
+					return 201, upstream.Answered
+				}
+				open(t, b, c.change)
+				b.order(t, "1", "a")
+				time.Sleep(30 * time.Second)
+				got := b.state(t, "1", "a")
+				if b.attempts() != c.sent || got.Status != c.status || got.Where != c.where {
+					t.Errorf("sent %s, status %c, %q; want %s, %c, %q", b.attempts(), got.Status, got.Where, c.sent, c.status,
+						c.where)
+				}
+			})
+		})
+	}
+}
+
+func TestDeliverer_WaitsUntilTheFenceHasPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{knows: ledger.OrderNotFound}
+		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 0, upstream.Broken }
+		open(t, b, nil)
+		b.order(t, "1", "a")
+		time.Sleep(1900 * time.Millisecond) // a second of the attempt, and a second of grace
+		if got := b.attempts(); got != "[1 a 1]" {
+			t.Errorf("sent %s", got)
+		}
+		time.Sleep(time.Minute)
+		if got := b.attempts(); got != "[1 a 1 1 a 2 1 a 3]" || b.state(t, "1", "a").Where != protocol.ForAPerson {
+			t.Errorf("sent %s: want three attempts, and then a person", got)
+		}
+	})
+}
+
+func TestDeliverer_GivesEachSKUItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{knows: ledger.OrderNotFound}
+		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) {
+			time.Sleep(100 * time.Millisecond)
+			return 201, upstream.Answered
+		}
+		open(t, b, func(o *Options) { o.MaxInFlight = 2 })
+		for i := range 40 {
+			b.order(t, "large", fmt.Sprint("l", i))
+		}
+		time.Sleep(time.Second)
+		b.order(t, "small", "s")
+		time.Sleep(400 * time.Millisecond)
+		if got := b.state(t, "small", "s"); got.Status != protocol.StatusSold {
+			t.Errorf("it waits behind another SKU: %+v, sent %s", got, b.attempts())
+		}
+	})
+}
+
+func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{}
+		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 0, upstream.NotSent }
+		open(t, b, nil)
+		b.order(t, "1", "a")
+		time.Sleep(2 * time.Minute)
+		if got := b.state(t, "1", "a"); got.Status != protocol.StatusReleased || got.Answer.State != message.Expired {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
+	now := time.Now()
+	p := newPace(32, now)
+	for range 20 {
+		p.busy(now, 2*time.Second)
+	}
+	if got := p.now(now); got != 16 {
+		t.Errorf("limit %d", got)
+	}
+	if got := p.takePause(); got != 2*time.Second || p.takePause() != 0 {
+		t.Errorf("pause %v", got)
+	}
+	if got := p.now(now.Add(3 * time.Second)); got != 19 {
+		t.Errorf("limit %d after 3 s", got)
+	}
+	for i := range 20 {
+		p.unreachable(now.Add(time.Duration(10+2*i) * time.Second))
+	}
+	if got := p.takePause(); got != lastPause || p.limit < 1 {
+		t.Errorf("pause %v, limit %v", got, p.limit)
+	}
+}

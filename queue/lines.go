@@ -1,0 +1,186 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// line is what is known of the orders of one SKU.
+type line struct {
+	sku       string
+	depth     protocol.Depth
+	looked    time.Time // when it was asked for the last time
+	delivered int64     // at the time measured
+	measured  time.Time
+	pace      float64 // orders a second, smoothed; 0 = not known
+}
+
+// lines are the SKUs with orders that wait or were handed out. It is safe for concurrent use.
+type lines struct {
+	mu      sync.Mutex
+	all     map[string]*line
+	scanned time.Time
+	next    int // of the list of all SKUs: where the next scan begins
+	turn    int // which of the active ones is first
+}
+
+const (
+	lookEvery    = 200 * time.Millisecond // a SKU is asked for orders whose lease has ended
+	scanEvery    = time.Second            // SKUs are searched for orders that others have accepted
+	maxScan      = 1024                   // SKUs in one search
+	maxActive    = 4096
+	measureEvery = time.Second
+	smooth       = 0.3 // the weight of the newest measurement
+)
+
+// open returns the line of a SKU, or nil where there are too many. mu is held.
+func (s *lines) open(sku string) *line {
+	l := s.all[sku]
+	if l == nil && len(s.all) < maxActive {
+		l = &line{sku: sku}
+		s.all[sku] = l
+	}
+	return l
+}
+
+// active are copies of the lines with something to do; each begins in its turn.
+func (s *lines) active() (list []*line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.all {
+		if l.depth.Active() {
+			c := *l
+			list = append(list, &c)
+		}
+	}
+	if len(list) < 2 {
+		return list
+	}
+	slices.SortFunc(list, func(a, b *line) int { return cmp.Compare(a.sku, b.sku) })
+	s.turn = (s.turn + 1) % len(list)
+	return append(list[s.turn:len(list):len(list)], list[:s.turn]...)
+}
+
+// learn takes in what a store said of a line.
+func (s *lines) learn(now time.Time, of *line, d protocol.Depth) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.open(of.sku)
+	if l == nil {
+		return
+	}
+	d.Stuck = l.depth.Stuck
+	l.depth, l.looked = d, now
+	switch since := now.Sub(l.measured); {
+	case l.measured.IsZero(), d.Delivered < l.delivered:
+		l.delivered, l.measured = d.Delivered, now
+	case since >= measureEvery:
+		rate := float64(d.Delivered-l.delivered) / since.Seconds()
+		if l.pace > 0 {
+			rate = smooth*rate + (1-smooth)*l.pace
+		}
+		l.pace, l.delivered, l.measured = rate, d.Delivered, now
+	}
+}
+
+// eta is how long an order waits with so many before it; 0 = it is not known.
+func (s *lines) eta(sku string, ahead int64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.all[sku]
+	if l == nil || l.pace <= 0 {
+		return 0
+	}
+	return time.Duration(float64(ahead+1) / l.pace * float64(time.Second))
+}
+
+// total is what all lines have.
+func (s *lines) total() (sum protocol.Depth) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.all {
+		sum.Waiting += l.depth.Waiting
+		sum.Leased += l.depth.Leased
+		sum.Asking += l.depth.Asking
+		sum.Stuck += l.depth.Stuck
+	}
+	return sum
+}
+
+// scan searches for orders of SKUs that this instance knows nothing of: others have accepted them.
+func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
+	s := &d.lines
+	s.mu.Lock()
+	due := now.Sub(s.scanned) >= scanEvery
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	skus, err := d.o.SKUs(ctx)
+	if err != nil {
+		return err
+	}
+	skus = s.part(skus)
+	for some := range slices.Chunk(skus, protocol.MaxTogether) {
+		depths, err := d.o.Store.Depths(ctx, some)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		for i, sku := range some {
+			s.found(sku, depths[i])
+		}
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scanned = now
+	return nil
+}
+
+// part is which of the SKUs are searched this time.
+func (s *lines) part(skus []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next >= len(skus) {
+		s.next = 0
+	}
+	some := skus[s.next:min(s.next+maxScan, len(skus))]
+	s.next += len(some)
+	return some
+}
+
+// found takes in how many orders a SKU has. mu is held.
+func (s *lines) found(sku string, d protocol.Depth) {
+	l := s.all[sku]
+	switch {
+	case l != nil && !d.Active():
+		delete(s.all, sku)
+		return
+	case l == nil && !d.Active():
+		return
+	case l == nil:
+		if l = s.open(sku); l == nil {
+			return
+		}
+	}
+	d.Delivered = l.depth.Delivered
+	l.depth = d
+}
+
+// accepted counts one more order of a SKU, and tells how many were before it, as far as this instance knows.
+func (s *lines) accepted(sku string) (ahead int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.open(sku)
+	if l == nil {
+		return 0
+	}
+	l.depth.Waiting++
+	return l.depth.Waiting - 1
+}

@@ -1,0 +1,59 @@
+// Package queue delivers orders that wait in a ledger to the upstream, at the upstream's pace.
+//
+// It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any more,
+// and that the upstream never has more orders at once than the limit, over all instances and across crashes.
+//
+// It does not decide what cannot be known: such an order stays held, and a person is told.
+//
+// # The way of an order
+//
+//	reserve with a request ──► waits ──► Take ──► Send ──► Decide: confirmed, released, waits again
+//	                             ▲                  └─► unknown: its lease ends ──► status_url ──► confirmed
+//	                             └────────────── the upstream has none, and the fence has passed ◄─┘
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/auth"
+	"sluice/proxy/metrics"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+// Options say how orders are delivered. None may be missing but Signer, Source, Rate and Log.
+type Options struct {
+	Store protocol.Queue
+	SKUs  func(ctx context.Context) ([]string, error) // that have a ledger
+
+	Send    func(*upstream.Request, *fasthttp.Response) upstream.Outcome // once, as upstream.Pool.Send
+	Outcome func(*fasthttp.Response) metrics.OrderOutcome
+	Signer  *auth.Signer             // nil = what the upstream is told is not signed
+	Source  ledger.OrderStatusSource // nil = the upstream cannot be asked
+
+	// Fenced: the upstream makes no order after its Sluice-Deadline. Cancels: one that it was asked for and does not know
+	// it never makes. ByKey: it makes one order of all attempts with an Idempotency-Key.
+	Fenced, Cancels, ByKey bool
+
+	MaxInFlight int           // orders in the upstream at once, over all instances and SKUs
+	Rate        float64       // orders a second that begin, likewise; 0 = no limit
+	Attempts    int           // after so many an order waits for a person
+	Timeout     time.Duration // of a first attempt
+	Grace       time.Duration // by how much the upstream's clock may be late
+	Keep        time.Duration // how long a release is remembered
+
+	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
+	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
+
+	Log *slog.Logger // nil = slog.Default()
+}
+
+const (
+	AnswerFor     = 15 * time.Minute // how long an answer is kept
+	maxAnswerBody = 16 << 10         // bytes
+)

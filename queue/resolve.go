@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"sluice/queue/message"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+const (
+	askTimeout = 2 * time.Second
+	askFor     = 30 * time.Second // longer than an answer of the upstream and of the store may take
+	maxAsks    = 8                // at a time
+	firstAgain = time.Second
+	lastAgain  = 5 * time.Minute
+)
+
+// ask asks the upstream for an order.
+func (d *Deliverer) ask(sku, serial string) ledger.OrderStatus {
+	if d.o.Source == nil {
+		return ledger.OrderUnknown
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, askTimeout)
+	defer cancel()
+	status, err := d.o.Source.Ask(ctx, sku, serial)
+	if err != nil {
+		return ledger.OrderUnknown
+	}
+	return status
+}
+
+// resolve decides about an order whose last attempt has an unknown outcome. The deadline of that attempt and the grace
+// have passed before the upstream is asked: what it does not know then it does not make of that attempt any more, if it
+// keeps to the deadline.
+func (d *Deliverer) resolve(sku string, o *protocol.Leased) result {
+	now := time.Now()
+	status := d.ask(sku, o.Serial)
+	over := now.UnixMilli() >= o.Until
+	nowhere := status == ledger.OrderNotFound && (d.o.Fenced || d.o.Cancels)
+	switch {
+	case status == ledger.OrderExists:
+		return result{move: protocol.MoveConfirm}
+	case nowhere && (over || d.o.Cancels):
+		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
+	case nowhere, d.o.ByKey && !over:
+		return d.again(o)
+	case status == ledger.OrderNotFound:
+		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
+	case d.o.ByKey && d.o.Source == nil:
+		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
+	case d.o.Source == nil:
+		return stuck("the upstream cannot be asked about it: there is no status_url")
+	}
+	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)
+	return result{move: protocol.MoveLater, time: now.Add(wait).UnixMilli()}
+}
+
+func stuck(why string) result {
+	return result{move: protocol.MoveLater, time: protocol.Never, why: why}
+}

@@ -1,0 +1,370 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// queue is the orders of one SKU that wait or were handed out. It has what the keys of queue.lua have.
+type queue struct {
+	orders    map[string]*queued
+	answers   map[string]answer
+	numbered  int64
+	delivered int64
+}
+
+// queued is one order of a queue.
+type queued struct {
+	where    protocol.Where
+	due      int64 // Unix ms: end of the attempt and the grace, or when it is asked about
+	attempt  int64
+	deadline int64
+	number   int64
+	epoch    int64
+	until    int64
+	request  string
+}
+
+type answer struct {
+	text  string
+	until time.Time
+}
+
+// slots are the places of all SKUs; times are of this machine.
+type slots struct {
+	tokens map[string]time.Time // until when they count
+	paused time.Time
+	next   time.Time // when the next order may begin by the rate
+}
+
+// slotBurst is how much of the rate may begin at once.
+const slotBurst = 100 * time.Millisecond
+
+// Slots implements protocol.Queue.
+func (m *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, err error) {
+	if err := errors.Join(ctx.Err(), c.Check()); err != nil {
+		return 0, fmt.Errorf("take slots: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slots.take(time.Now(), &c), nil
+}
+
+func (s *slots) take(now time.Time, c *protocol.SlotCall) int {
+	for token, until := range s.tokens {
+		if !now.Before(until) {
+			delete(s.tokens, token)
+		}
+	}
+	for _, token := range c.Free {
+		delete(s.tokens, token)
+	}
+	if until := now.Add(time.Duration(c.Pause) * time.Millisecond); c.Pause > 0 && until.After(s.paused) {
+		s.paused = until
+	}
+	granted := max(min(len(c.Want), c.Limit-len(s.tokens)), 0)
+	if now.Before(s.paused) {
+		granted = 0
+	}
+	if c.Rate > 0 {
+		each := time.Duration(float64(time.Second) / c.Rate)
+		s.next = s.next.Add(-time.Duration(c.Unused) * each)
+		if first := now.Add(-max(slotBurst, each)); s.next.Before(first) {
+			s.next = first
+		}
+		granted = max(min(granted, int(now.Sub(s.next)/each)), 0)
+		s.next = s.next.Add(time.Duration(granted) * each)
+	}
+	if s.tokens == nil {
+		s.tokens = make(map[string]time.Time)
+	}
+	for _, token := range c.Want[:granted] {
+		s.tokens[token] = now.Add(time.Duration(c.For) * time.Millisecond)
+	}
+	return granted
+}
+
+// enqueue has an order wait that was reserved just now.
+func (b *memoryStock) enqueue(i protocol.Item) {
+	until, data, err := protocol.SplitRequest(i.Request)
+	if err != nil {
+		panic("BUG: a request that was checked: " + err.Error())
+	}
+	b.queue.numbered++
+	if b.queue.orders == nil {
+		b.queue.orders = make(map[string]*queued)
+	}
+	b.queue.orders[i.Serial] = &queued{where: protocol.Queued, number: b.queue.numbered, epoch: b.Epoch, until: until,
+		request: data}
+}
+
+// Take implements protocol.Queue.
+func (m *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t protocol.Taken, err error) {
+	if err := errors.Join(ctx.Err(), c.Check(sku)); err != nil {
+		return t, fmt.Errorf("take orders of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return t, fmt.Errorf("take orders of %q: %w", sku, protocol.ErrUnknownSKU)
+	}
+	if b.State != protocol.Frozen {
+		b.takeWaiting(&c, &t)
+		b.takeUnknown(&c, &t)
+	}
+	b.queue.delivered += int64(len(t.Orders))
+	t.StockVersion, t.Depth = b.StockVersion, b.depth()
+	t.Stuck = 0
+	return t, nil
+}
+
+func (b *memoryStock) depth() (d protocol.Depth) {
+	for _, q := range b.queue.orders {
+		switch {
+		case q.where == protocol.Queued:
+			d.Waiting++
+		case q.where == protocol.Delivering:
+			d.Leased++
+		case q.due == protocol.Never:
+			d.Stuck++
+			fallthrough
+		default:
+			d.Asking++
+		}
+	}
+	d.Delivered = b.queue.delivered
+	return d
+}
+
+// at are the serials of orders at a place, in order; those that are decided are forgotten.
+func (b *memoryStock) at(where protocol.Where) (serials []string) {
+	for serial, q := range b.queue.orders {
+		switch {
+		case b.records[serial].Status != protocol.StatusHeld:
+			delete(b.queue.orders, serial)
+		case q.where == where:
+			serials = append(serials, serial)
+		}
+	}
+	slices.SortFunc(serials, func(x, y string) int {
+		p, q := b.queue.orders[x], b.queue.orders[y]
+		if where == protocol.Queued {
+			return cmp.Compare(p.number, q.number)
+		}
+		return cmp.Or(cmp.Compare(p.due, q.due), cmp.Compare(x, y))
+	})
+	return serials
+}
+
+func (b *memoryStock) leased(serial string, q *queued, request string) protocol.Leased {
+	return protocol.Leased{Record: b.records[serial], Attempt: q.attempt, Deadline: q.deadline, Until: q.until,
+		Request: request}
+}
+
+// suspect has an order asked about once every attempt has ended that may have been lost. One more attempt is counted:
+// what is said of those before changes nothing any more.
+func (b *memoryStock) suspect(q *queued, c *protocol.TakeCall) {
+	q.attempt++
+	q.epoch, q.where, q.due = b.Epoch, protocol.Asking, c.Now+c.Longest()
+}
+
+func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
+	room := min(c.Orders, c.Limit-len(b.at(protocol.Delivering)))
+	for _, serial := range b.at(protocol.Queued) {
+		q, held := b.queue.orders[serial], b.records[serial].Deadline
+		switch {
+		case q.epoch != b.Epoch:
+			b.suspect(q, c)
+		case q.until <= c.Now || held <= c.Now:
+			t.Expired = append(t.Expired, b.leased(serial, q, ""))
+		case len(t.Orders) < room:
+			q.attempt++
+			q.deadline = min(c.Now+c.Doubled(q.attempt), held)
+			q.where, q.due = protocol.Delivering, q.deadline+c.Grace
+			t.Orders = append(t.Orders, b.leased(serial, q, q.request))
+		}
+	}
+}
+
+func (b *memoryStock) takeUnknown(c *protocol.TakeCall, t *protocol.Taken) {
+	for _, where := range []protocol.Where{protocol.Delivering, protocol.Asking} {
+		for _, serial := range b.at(where) {
+			q := b.queue.orders[serial]
+			switch {
+			case q.due > c.Now || len(t.Ask) >= c.Ask:
+			case q.epoch != b.Epoch:
+				b.suspect(q, c)
+			default:
+				q.where, q.due = protocol.Asking, c.Now+c.AskFor
+				t.Ask = append(t.Ask, b.leased(serial, q, ""))
+			}
+		}
+	}
+}
+
+// Decide implements protocol.Queue.
+func (m *Store) Decide(ctx context.Context, sku string, d protocol.Decision) (
+	protocol.Done, protocol.StockVersion, error,
+) {
+	if err := errors.Join(ctx.Err(), d.Check(sku)); err != nil {
+		return 0, protocol.StockVersion{}, fmt.Errorf("%s %q of %q: %w", d.Move, d.Serial, sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return protocol.NoLedger, protocol.StockVersion{}, nil
+	}
+	done, settled := b.decide(&d)
+	if _, kept := b.answer(d.Serial); d.Answer != "" && (settled ||
+		done == protocol.Already && d.Move == protocol.MoveConfirm && !kept) {
+		if b.queue.answers == nil {
+			b.queue.answers = make(map[string]answer)
+		}
+		b.queue.answers[d.Serial] = answer{d.Answer, time.Now().Add(time.Duration(d.AnswerMS) * time.Millisecond)}
+	}
+	return done, b.commit(settled), nil
+}
+
+// decide is Decide; settled reports whether it has decided the reservation.
+func (b *memoryStock) decide(d *protocol.Decision) (done protocol.Done, settled bool) {
+	r, ok := b.records[d.Serial]
+	q := b.queue.orders[d.Serial]
+	settle := func(op protocol.Op) (protocol.Done, bool) {
+		delete(b.queue.orders, d.Serial)
+		return b.finish(op, protocol.Item{Serial: d.Serial}, d.Keep), true
+	}
+	ends := d.Move == protocol.MoveRelease || d.Move == protocol.MoveCancel
+	switch {
+	case !ok:
+		return protocol.NotFound, false
+	case r.Status == protocol.StatusSold && d.Move == protocol.MoveConfirm:
+		return protocol.Already, false
+	case r.Status == protocol.StatusSold:
+		return protocol.WasSold, false
+	case r.Status != protocol.StatusHeld && ends:
+		return protocol.Already, false
+	case r.Status != protocol.StatusHeld:
+		return protocol.WasReleased, false
+	case d.Move == protocol.MoveConfirm:
+		return settle(protocol.Confirm)
+	case q == nil:
+		return protocol.NotQueued, false
+	case d.Move == protocol.MoveCancel && q.where == protocol.Queued && q.epoch == b.Epoch:
+		return settle(protocol.Release)
+	case d.Move == protocol.MoveRequeue:
+		return b.requeue(q, d), false
+	case d.Move == protocol.MoveCancel, q.where == protocol.Queued, q.attempt != d.Attempt:
+		return protocol.TooLate, false
+	case d.Move == protocol.MoveRelease:
+		return settle(protocol.Release)
+	}
+	b.wait(q, d)
+	return protocol.Changed, false
+}
+
+// wait has an order wait again where it was, or asked about from a time on.
+func (b *memoryStock) wait(q *queued, d *protocol.Decision) {
+	if d.Move == protocol.MoveLater || q.epoch != b.Epoch {
+		q.where, q.due = protocol.Asking, d.Time
+	} else {
+		q.where = protocol.Queued
+	}
+	if d.Move == protocol.MoveLater {
+		return
+	}
+	if d.Move == protocol.MoveUnsent && q.epoch == b.Epoch {
+		q.attempt = max(q.attempt-1, 0)
+	}
+	q.epoch = b.Epoch
+}
+
+// requeue is a person's word that no attempt made the order.
+func (b *memoryStock) requeue(q *queued, d *protocol.Decision) protocol.Done {
+	if q.where != protocol.Asking || q.due != protocol.Never || d.Time <= d.Now {
+		return protocol.TooLate
+	}
+	q.attempt, q.deadline, q.until = 0, 0, d.Time
+	q.where, q.epoch = protocol.Queued, b.Epoch
+	return protocol.Changed
+}
+
+// answer is what is kept of a serial. What is too old is forgotten.
+func (b *memoryStock) answer(serial string) (string, bool) {
+	for s, a := range b.queue.answers {
+		if time.Now().After(a.until) {
+			delete(b.queue.answers, s)
+		}
+	}
+	a, ok := b.queue.answers[serial]
+	return a.text, ok
+}
+
+// Places implements protocol.Queue.
+func (m *Store) Places(ctx context.Context, sku string, serials []string) (places []protocol.Place, err error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
+		return nil, fmt.Errorf("find orders of %q: %w", sku, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	for _, serial := range serials {
+		p := protocol.Place{Record: protocol.Record{Serial: serial}}
+		if b != nil {
+			p = b.place(serial)
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+func (b *memoryStock) place(serial string) protocol.Place {
+	p := protocol.Place{Record: protocol.Outside(b.records[serial])}
+	p.Serial = serial
+	q := b.queue.orders[serial]
+	if q == nil || p.Status != protocol.StatusHeld {
+		return p
+	}
+	if p.Where = q.where; q.where == protocol.Queued {
+		p.Ahead = int64(slices.Index(b.at(protocol.Queued), serial))
+	}
+	if q.where == protocol.Asking && q.due == protocol.Never {
+		p.Where = protocol.ForAPerson
+	}
+	return p
+}
+
+// Answer implements protocol.Queue.
+func (m *Store) Answer(ctx context.Context, sku, serial string) (string, error) {
+	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
+		return "", fmt.Errorf("read the answer to %q: %w", serial, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.stocks[sku]
+	if b == nil {
+		return "", nil
+	}
+	text, _ := b.answer(serial)
+	return text, nil
+}
+
+// Depths implements protocol.Queue.
+func (m *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	depths := make([]protocol.Depth, len(skus))
+	for i, sku := range skus {
+		if b := m.stocks[sku]; b != nil {
+			depths[i] = b.depth()
+		}
+	}
+	return depths, ctx.Err()
+}

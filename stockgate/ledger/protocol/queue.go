@@ -1,0 +1,211 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Queue is a store whose orders may wait until they are delivered: a reservation whose Item has a Request waits in the
+// same step in which it is made. An order that waits is held, like every other; what else is said of it here is where
+// it is on its way to the upstream. All of it goes when the reservation is decided, by whichever call.
+//
+// An order that is handed out was not sent to the upstream, or an attempt of it is known to have come to nothing. What
+// a ledger that has lost its last changes says of orders is not believed: they are asked about first.
+type Queue interface {
+	// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
+	Slots(ctx context.Context, c SlotCall) (granted int, err error)
+
+	// Take hands out the oldest orders that wait, and those that the caller must ask about.
+	Take(ctx context.Context, sku string, c TakeCall) (Taken, error)
+
+	// Decide says what is to become of an order. It may be repeated after an error.
+	Decide(ctx context.Context, sku string, d Decision) (Done, StockVersion, error)
+
+	// Places tells where orders are, by position; at most MaxItems.
+	Places(ctx context.Context, sku string, serials []string) ([]Place, error)
+
+	// Answer is what Decide has kept of a serial; "" when there is nothing, or no longer.
+	Answer(ctx context.Context, sku, serial string) (string, error)
+
+	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
+	Depths(ctx context.Context, skus []string) ([]Depth, error)
+}
+
+// Bounds of a queue.
+const (
+	MaxRequest = 1 << 20 // bytes of an Item's Request
+	MaxAnswer  = 64 << 10
+	MaxTokens  = 1024
+
+	// Never is when an order is asked about again that waits for a person, in Unix ms.
+	Never = MaxNumber
+)
+
+// SlotCall is one call of Slots.
+type SlotCall struct {
+	Free   []string // tokens that are given back, at most MaxTokens
+	Unused int      // of them, those by which nothing was sent: the rate does not count them
+	Want   []string // tokens that are asked for; the first ones are granted
+	Limit  int      // places in all
+	Rate   float64  // orders a second; 0 = no limit
+	For    int64    // ms after which a token that is not given back counts no more
+	Pause  int64    // ms for which no caller is granted a place from now on; 0 = none
+}
+
+func (c *SlotCall) Check() error {
+	switch {
+	case len(c.Free) > MaxTokens || len(c.Want) > MaxTokens:
+		return fmt.Errorf("slots: more than %d tokens", MaxTokens)
+	case c.Limit < 0 || c.Rate < 0 || c.For < 1 || c.Pause < 0 || c.Unused < 0:
+		return errors.New("slots: a number is not positive")
+	}
+	return nil
+}
+
+// TakeCall is one call of Take. Times are in ms.
+type TakeCall struct {
+	Now     int64 // Unix ms
+	Orders  int   // to be handed out, at most MaxItems; 0 = none
+	Limit   int   // of orders of this SKU that are handed out at once
+	Timeout int64 // of a first attempt; it doubles twice, and never ends after the reservation
+	Grace   int64 // by how much the upstream's clock may be late
+	Ask     int   // orders to ask about, at most MaxItems
+	AskFor  int64 // for so long no other instance is told to ask about them
+}
+
+func (c *TakeCall) Check(sku string) error {
+	switch {
+	case c.Orders < 0 || c.Orders > MaxItems || c.Ask < 0 || c.Ask > MaxItems || c.Limit < 0:
+		return fmt.Errorf("take: 0 to %d orders are possible", MaxItems)
+	case c.Timeout < 1 || c.Grace < 0 || c.AskFor < 1:
+		return errors.New("take: a time is not positive")
+	}
+	return errors.Join(CheckSKU(sku), CheckNumber("time", c.Now))
+}
+
+// Longest is how long an attempt may take, from the longest timeout to the end of the grace.
+func (c *TakeCall) Longest() int64 { return c.Timeout*maxDoubled + c.Grace }
+
+// Doubled is the timeout of an attempt, which counts from 1.
+func (c *TakeCall) Doubled(attempt int64) int64 {
+	return c.Timeout * min(int64(1)<<min(max(attempt, 1)-1, 8), maxDoubled)
+}
+
+const maxDoubled = 4 // first timeouts are the longest
+
+// Taken is what Take hands out.
+type Taken struct {
+	StockVersion
+	Depth
+	Orders  []Leased
+	Ask     []Leased // the outcome of an attempt is unknown, and its deadline and the grace have passed
+	Expired []Leased // they wait, and no attempt may begin any more
+}
+
+// Leased is one order that was handed out.
+type Leased struct {
+	Record   // Deadline is that of the reservation
+	Attempt  int64
+	Deadline int64 // Unix ms: of the attempt
+	Until    int64 // Unix ms: no attempt begins after it
+	Request  string
+}
+
+// Move is what Decide does to an order.
+type Move string
+
+// The moves. Those of an attempt need its number, and change nothing once another attempt has begun.
+const (
+	MoveConfirm Move = "confirm" // it exists, whichever attempt made it
+	MoveRelease Move = "release" // of an attempt: there is none, and none can come
+	MoveAgain   Move = "again"   // of an attempt: likewise, and it waits again in its old place
+	MoveUnsent  Move = "unsent"  // likewise, and the attempt does not count
+	MoveLater   Move = "later"   // of an attempt: ask from Time on; Never = a person decides
+	MoveCancel  Move = "cancel"  // release it if it waits
+	MoveRequeue Move = "requeue" // of one that waits for a person: it waits again, until Time
+)
+
+// Decision is one call of Decide.
+type Decision struct {
+	Serial   string
+	Move     Move
+	Attempt  int64
+	Now      int64  // Unix ms
+	Keep     int64  // Unix ms until which a release is remembered
+	Time     int64  // Unix ms: see Move; of MoveAgain, when it is asked about if the ledger has lost changes meanwhile
+	Answer   string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
+	AnswerMS int64  // for so many ms
+}
+
+func (d *Decision) Check(sku string) error {
+	switch d.Move {
+	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveLater, MoveCancel, MoveRequeue:
+	default:
+		return fmt.Errorf("%q is no move", d.Move)
+	}
+	if len(d.Answer) > MaxAnswer {
+		return fmt.Errorf("an answer of %d bytes: at most %d are kept", len(d.Answer), MaxAnswer)
+	}
+	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep), CheckTimes(d.Time, d.AnswerMS))
+}
+
+// What a move came to, beside what is said of an Op.
+const (
+	TooLate   Done = -9  // it was handed over, or another attempt has begun: nothing was changed
+	NotQueued Done = -10 // it is held, and no order of a queue
+)
+
+// Place is where an order is.
+type Place struct {
+	Record       // its Status is StatusNone for an unknown serial
+	Where  Where // of one that is held
+	Ahead  int64 // orders before it, where it waits
+}
+
+// Where is on which step of its way a held order is.
+type Where string
+
+const (
+	NotWaiting Where = ""           // it is no order of a queue, or its request was lost
+	Queued     Where = "queued"     // it waits
+	Delivering Where = "delivering" // it was handed out
+	Asking     Where = "unknown"    // an attempt was made, and its outcome is not known
+	ForAPerson Where = "stuck"      // likewise, and it is asked about no more
+)
+
+// Depth counts orders.
+type Depth struct {
+	Waiting   int64
+	Leased    int64
+	Asking    int64 // stuck ones too
+	Stuck     int64 // by Depths alone
+	Delivered int64 // that were handed out since the ledger was made
+}
+
+// Active reports whether there is anything to do.
+func (d Depth) Active() bool { return d.Waiting+d.Leased+d.Asking > 0 }
+
+// NewRequest is an Item's Request: data that Take hands out until a time, in Unix ms.
+func NewRequest(until int64, data string) string { return fmt.Sprintf("%d|%s", until, data) }
+
+// SplitRequest reads what NewRequest has written.
+func SplitRequest(request string) (until int64, data string, err error) {
+	text, data, ok := strings.Cut(request, "|")
+	if until, err = Digits(text); err != nil || !ok {
+		return 0, "", errors.New("a request does not begin with a time")
+	}
+	return until, data, nil
+}
+
+func checkRequest(request string) error {
+	if request == "" {
+		return nil
+	}
+	if len(request) > MaxRequest {
+		return fmt.Errorf("a request of %d bytes: at most %d can wait", len(request), MaxRequest)
+	}
+	_, _, err := SplitRequest(request)
+	return err
+}

@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// deafStore is a store whose replies to Reserve are lost for a while.
+type deafStore struct {
+	*memstore.Store
+	deaf atomic.Bool
+}
+
+func (s *deafStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
+	codes []protocol.Code) (protocol.StockVersion, error) {
+	h, err := s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
+	if s.deaf.Load() {
+		return protocol.StockVersion{}, ledgertest.ErrNetwork
+	}
+	return h, err
+}
+
+// The client of an order hears that nobody knows whether it is placed. What waits then is given back, and what was
+// handed out to the upstream is not.
+func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := &deafStore{Store: memstore.New()}
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
+		d := opened(t, testOptions(), s, nil)
+		buy := func(key string) Outcome {
+			return d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
+				Request: protocol.NewRequest(protocol.MaxNumber, "request of "+key)})
+		}
+		s.deaf.Store(true)
+		wants(t, "handed out", buy("sent"), Unsure)
+		taken, err := s.Take(t.Context(), ledgertest.SKU, protocol.TakeCall{Now: time.Now().UnixMilli(), Orders: 9, Limit: 9,
+			Timeout: 1000, Ask: 1, AskFor: 1})
+		ledgertest.Check(t, err)
+		if len(taken.Orders) != 1 || taken.Orders[0].Request != "request of sent" {
+			t.Fatalf("taken: %+v", taken.Orders)
+		}
+		wants(t, "waiting", buy("waiting"), Unsure)
+		s.deaf.Store(false)
+		time.Sleep(time.Minute)
+		places := ledgertest.Must[[]protocol.Place](t)(s.Places(t.Context(), ledgertest.SKU, []string{"sent", "waiting"}))
+		ledgertest.Want(t, "the one that was handed out", places[0].Where, protocol.Delivering)
+		ledgertest.Want(t, "the one that waited", places[1].Status, protocol.StatusReleased)
+		wants(t, "an order that nobody doubts", buy("third"), protocol.Held)
+	})
+}
+
+func TestProof_IsOfOneOrderAndOneSecret(t *testing.T) {
+	a, b := newDeriver([]byte("sixteen bytes at least")), newDeriver([]byte("another secret of so many bytes"))
+	proof := a.Proof("1001", "serial")
+	ledgertest.Want(t, "again", a.Proof("1001", "serial"), proof)
+	for what, other := range map[string]string{
+		"another order": a.Proof("1001", "serial2"), "another SKU": a.Proof("10", "01serial"),
+		"another secret": b.Proof("1001", "serial"), "a derived serial": a.derive([]byte("1001"), []byte("serial"), 0),
+	} {
+		if other == proof || len(other) != derivedLength {
+			t.Errorf("%s: %q", what, other)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+-- take hands out orders that wait, the oldest first, and orders that somebody must ask about.
+-- ARGV: events, now, how many orders, how many may be handed out at once, timeout of a first attempt, grace, how many are
+--   asked about, for how long nobody else asks (all times in ms), then the longest attempt with its grace
+-- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out ever;
+-- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, attempt, deadline,
+-- until, request, ...
+
+local now, want, limit = number('ARGV', ARGV[2], 'now'), tonumber(ARGV[3]), tonumber(ARGV[4])
+local timeout, grace, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local ask_for, longest = tonumber(ARGV[8]), tonumber(ARGV[9])
+local LOOK = 16 -- orders that are looked at beyond those that are wanted
+
+local stock = load()
+if not stock then
+	return false
+end
+local orders, asks, expired, gone = {}, {}, {}, {}
+
+local function add(list, e, request)
+	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, request or ''}) do list[#list + 1] = v end
+end
+
+-- read finds the entries of serials, without those that are decided.
+local function read(serials)
+	local list = {}
+	if #serials == 0 then return list end
+	local records, texts_of = redis.call('HMGET', R, unpack(serials)), redis.call('HMGET', A, unpack(serials))
+	for i, serial in ipairs(serials) do
+		local e, state, q, user, time = entry(serial, texts_of[i] or ''), nil, nil, nil, nil
+		if records[i] then state, q, user, time = decode(serial, records[i]) end
+		if state == 'H' and e then
+			e.record, e.reserved = records[i], tonumber(time)
+			list[#list + 1] = e
+		else
+			gone[#gone + 1] = serial
+		end
+	end
+	return list
+end
+
+-- suspect has an order asked about once every attempt has ended that the ledger may have lost. One more attempt is
+-- counted: what is said of those before changes nothing any more.
+local function suspect(e)
+	e.attempt = e.attempt + 1
+	keep_entry(e, stock)
+	redis.call('ZREM', W, e.serial)
+	redis.call('ZREM', L, e.serial)
+	redis.call('ZADD', K, digits(now + longest), e.serial)
+end
+
+-- lease begins an attempt. It ends before the reservation does.
+local function lease(e)
+	local last = math.min(now + timeout * math.min(2 ^ math.min(e.attempt, 8), 4), e.reserved)
+	e.attempt, e.deadline = e.attempt + 1, digits(last)
+	keep_entry(e, stock)
+	redis.call('ZREM', W, e.serial)
+	redis.call('ZADD', L, digits(last + grace), e.serial)
+	add(orders, e, redis.call('HGET', O, e.serial))
+end
+
+local function take_waiting()
+	local room = math.max(math.min(want, limit - redis.call('ZCARD', L)), 0)
+	for _, e in ipairs(read(redis.call('ZRANGE', W, 0, room + LOOK - 1))) do
+		if e.epoch ~= stock.epoch then
+			suspect(e)
+		elseif e.till <= now or e.reserved <= now then
+			add(expired, e)
+		elseif #orders < 6 * room then
+			lease(e)
+		end
+	end
+end
+
+local function take_unknown(key)
+	if #asks >= 6 * most then return end
+	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most - #asks / 6))) do
+		if e.epoch ~= stock.epoch then
+			suspect(e)
+		else
+			redis.call('ZREM', L, e.serial)
+			redis.call('ZADD', K, digits(now + ask_for), e.serial)
+			add(asks, e)
+		end
+	end
+end
+
+if not closed(stock) then
+	take_waiting()
+	take_unknown(L)
+	take_unknown(K)
+	drop(gone)
+end
+local taken = number(S, redis.call('HGET', S, 'taken') or '0', 'taken') + #orders / 6
+if #orders > 0 then note(stock, 'taken', digits(taken)) end
+local reply = hint(stock)
+for i, v in ipairs({redis.call('ZCARD', W), redis.call('ZCARD', L), redis.call('ZCARD', K), taken, orders, asks, expired}) do
+	reply[HINT + i] = v
+end
+return reply

@@ -1,0 +1,278 @@
+package redisstore
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// The tests of a queue: attempts time out after 100 ms, and the grace is 10.
+var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Grace: 10, Ask: 100, AskFor: 50}
+
+// eachQueue runs a test on both stores.
+func eachQueue(t *testing.T, law func(t *testing.T, s protocol.Store, q protocol.Queue)) {
+	eachStore(t, func(t *testing.T, s protocol.Store) { law(t, s, s.(protocol.Queue)) })
+}
+
+// queueUp reserves a unit of 1001 until 1,000,000 for an order that waits, of which an attempt may begin until 5,000.
+func queueUp(t testing.TB, s protocol.Store, serials ...string) {
+	t.Helper()
+	for _, serial := range serials {
+		codes := make([]protocol.Code, 1)
+		_, err := s.Reserve(t.Context(), "1001", 0, 1, 1_000_000, []protocol.Item{{Serial: serial, User: "user of " + serial,
+			Quantity: 1, Request: protocol.NewRequest(5_000, "request "+serial)}}, codes)
+		ledgertest.Check(t, err)
+		ledgertest.Want(t, "reserve "+serial, codes[0], protocol.Held)
+	}
+}
+
+func takeAt(t testing.TB, q protocol.Queue, now int64, n, limit int) protocol.Taken {
+	t.Helper()
+	c := takeAll
+	c.Now, c.Orders, c.Limit = now, n, limit
+	return ledgertest.Must[protocol.Taken](t)(q.Take(t.Context(), "1001", c))
+}
+
+func serialsOf(orders []protocol.Leased) string {
+	var all []string
+	for _, o := range orders {
+		all = append(all, o.Serial)
+	}
+	return strings.Join(all, " ")
+}
+
+func decide(t testing.TB, q protocol.Queue, move protocol.Move, serial string, attempt, time int64) protocol.Done {
+	t.Helper()
+	done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: serial, Move: move, Attempt: attempt, Now: 2,
+		Keep: 2_000_000, Time: time, Answer: "answer to " + serial, AnswerMS: 60_000})
+	ledgertest.Check(t, err)
+	return done
+}
+
+func placeAt(t testing.TB, q protocol.Queue, serial string) protocol.Place {
+	t.Helper()
+	return ledgertest.Must[[]protocol.Place](t)(q.Places(t.Context(), "1001", []string{serial}))[0]
+}
+
+func TestTake_HandsOutTheOldestWithinTheLimit(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "c", "a", "b")
+		ledgertest.Want(t, "ahead of the last", placeAt(t, q, "b").Ahead, 2)
+		got := takeAt(t, q, 1, 100, 2)
+		ledgertest.Want(t, "orders", serialsOf(got.Orders), "c a")
+		first := got.Orders[0]
+		ledgertest.Want(t, "request", first.Request, "request c")
+		ledgertest.Want(t, "user", first.User, "user of c")
+		ledgertest.Want(t, "attempt", first.Attempt, 1)
+		ledgertest.Want(t, "its deadline", first.Deadline, 101)
+		ledgertest.Want(t, "of the reservation", first.Record.Deadline, 1_000_000)
+		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Waiting: 1, Leased: 2, Delivered: 2})
+		ledgertest.Want(t, "where", placeAt(t, q, "c").Where, protocol.Delivering)
+		ledgertest.Want(t, "where the last waits", placeAt(t, q, "b").Where, protocol.Queued)
+		ledgertest.Want(t, "beyond the limit", serialsOf(takeAt(t, q, 1, 100, 2).Orders), "")
+		ledgertest.Want(t, "confirm", decide(t, q, protocol.MoveConfirm, "c", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "when one is done", serialsOf(takeAt(t, q, 1, 100, 2).Orders), "b")
+	})
+}
+
+func TestDecide_SettlesTheReservationAndKeepsTheAnswer(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b", "c")
+		takeAt(t, q, 1, 100, 100)
+		ledgertest.Want(t, "confirm", decide(t, q, protocol.MoveConfirm, "a", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "again", decide(t, q, protocol.MoveConfirm, "a", 1, 0), protocol.Already)
+		ledgertest.Want(t, "release what is sold", decide(t, q, protocol.MoveRelease, "a", 1, 0), protocol.WasSold)
+		ledgertest.Want(t, "release", decide(t, q, protocol.MoveRelease, "b", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "confirm what is released", decide(t, q, protocol.MoveConfirm, "b", 1, 0), protocol.WasReleased)
+		ledgertest.Want(t, "unknown", decide(t, q, protocol.MoveConfirm, "z", 1, 0), protocol.NotFound)
+		stock := ledgertest.StockOf(t, s)
+		ledgertest.Want(t, "sold", stock.Sold, 1)
+		ledgertest.Want(t, "held", stock.Held, 1)
+		ledgertest.Want(t, "a", placeAt(t, q, "a").Status, protocol.StatusSold)
+		ledgertest.Want(t, "b", placeAt(t, q, "b").Status, protocol.StatusReleased)
+		ledgertest.Want(t, "the answer", ledgertest.Must[string](t)(q.Answer(t.Context(), "1001", "a")), "answer to a")
+		ledgertest.Want(t, "no answer", ledgertest.Must[string](t)(q.Answer(t.Context(), "1001", "c")), "")
+		ledgertest.Want(t, "the user may buy again", ledgertest.Take(t, s, "b2", "user of b"), protocol.Held)
+	})
+}
+
+func TestAttempt_ThatCameToNothingWaitsInItsOldPlace(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b", "c")
+		takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "a", 1, 0), protocol.Changed)
+		got := takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "first again", serialsOf(got.Orders), "a")
+		ledgertest.Want(t, "the attempt that was not sent counts not", got.Orders[0].Attempt, 1)
+		ledgertest.Want(t, "again", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "twice", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.TooLate)
+		got = takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 2)
+		ledgertest.Want(t, "it may take longer", got.Orders[0].Deadline, 201)
+		ledgertest.Want(t, "a late word of the first attempt", decide(t, q, protocol.MoveRelease, "a", 1, 0),
+			protocol.TooLate)
+		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.Delivering)
+		ledgertest.Want(t, "a late order of the first attempt", decide(t, q, protocol.MoveConfirm, "a", 1, 0),
+			protocol.Changed)
+		ledgertest.Want(t, "request", takeAt(t, q, 1, 1, 100).Orders[0].Request, "request b")
+	})
+}
+
+func TestUnknownOutcome_IsAskedAboutOnceTheAttemptCannotEndAnyMore(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "before its end", serialsOf(takeAt(t, q, 110, 1, 100).Ask), "")
+		got := takeAt(t, q, 111, 1, 100)
+		ledgertest.Want(t, "after the grace", serialsOf(got.Ask), "a")
+		ledgertest.Want(t, "is not sent", serialsOf(got.Orders), "")
+		ledgertest.Want(t, "and not in the upstream any more", got.Depth, protocol.Depth{Asking: 1, Delivered: 1})
+		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.Asking)
+		ledgertest.Want(t, "one instance asks", serialsOf(takeAt(t, q, 160, 1, 100).Ask), "")
+		ledgertest.Want(t, "then another", serialsOf(takeAt(t, q, 161, 1, 100).Ask), "a")
+		ledgertest.Want(t, "later", decide(t, q, protocol.MoveLater, "a", 1, 400), protocol.Changed)
+		ledgertest.Want(t, "not yet", serialsOf(takeAt(t, q, 399, 1, 100).Ask), "")
+		ledgertest.Want(t, "by then", serialsOf(takeAt(t, q, 400, 1, 100).Ask), "a")
+		ledgertest.Want(t, "the upstream has none", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "sent again", serialsOf(takeAt(t, q, 400, 1, 100).Orders), "a")
+	})
+}
+
+func TestStuckOrder_WaitsForAPerson(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b")
+		takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "requeue of one that is sent", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000),
+			protocol.TooLate)
+		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", 1, protocol.Never), protocol.Changed)
+		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.ForAPerson)
+		ledgertest.Want(t, "nobody asks", serialsOf(takeAt(t, q, 900_000, 0, 100).Ask), "")
+		depths := ledgertest.Must[[]protocol.Depth](t)(q.Depths(t.Context(), []string{"1001", "none"}))
+		ledgertest.Want(t, "stuck", depths[0].Stuck, 1)
+		ledgertest.Want(t, "of none", depths[1].Active(), false)
+		ledgertest.Want(t, "cancel", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
+		ledgertest.Want(t, "requeue when it is too late", decide(t, q, protocol.MoveRequeue, "a", 0, 2), protocol.TooLate)
+		ledgertest.Want(t, "requeue", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000), protocol.Changed)
+		got := takeAt(t, q, 6_000, 1, 100)
+		ledgertest.Want(t, "it goes out", serialsOf(got.Orders), "a")
+		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 1)
+	})
+}
+
+func TestCancel_EndsWhatWaitsAndNothingElse(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b")
+		ledgertest.Want(t, "an order that does not wait", ledgertest.Take(t, s, "direct", "ann"), protocol.Held)
+		takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "handed over", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
+		ledgertest.Want(t, "waiting", decide(t, q, protocol.MoveCancel, "b", 0, 0), protocol.Changed)
+		ledgertest.Want(t, "again", decide(t, q, protocol.MoveCancel, "b", 0, 0), protocol.Already)
+		ledgertest.Want(t, "not of the queue", decide(t, q, protocol.MoveCancel, "direct", 0, 0), protocol.NotQueued)
+		ledgertest.Want(t, "where is that", placeAt(t, q, "direct").Where, protocol.NotWaiting)
+		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, q, 1, 9, 100).Orders), "")
+		ledgertest.Want(t, "held", ledgertest.StockOf(t, s).Held, 2)
+	})
+}
+
+func TestQueue_ForgetsWhatWasDecidedElsewhere(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b", "c")
+		takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "b"), protocol.Changed)
+		ledgertest.Want(t, "confirm", ledgertest.Finish(t, s, protocol.Confirm, "a"), protocol.Changed)
+		got := takeAt(t, q, 4_000, 9, 100)
+		ledgertest.Want(t, "orders", serialsOf(got.Orders), "c")
+		ledgertest.Want(t, "nobody is asked about", serialsOf(got.Ask), "")
+		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Leased: 1, Delivered: 2})
+	})
+}
+
+func TestExpiredOrder_IsHandedOutAsSuch(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		got := takeAt(t, q, 5_000, 9, 100)
+		ledgertest.Want(t, "orders", serialsOf(got.Orders), "")
+		ledgertest.Want(t, "expired", serialsOf(got.Expired), "a")
+	})
+}
+
+// What a ledger in a new epoch says of orders may be older than what was done: they are asked about once the longest
+// attempt that may be missing has ended.
+func TestNewEpoch_HasEveryOrderAskedAbout(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "waiting", "leased", "unknown")
+		takeAt(t, q, 1, 3, 100)
+		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "waiting", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "later", decide(t, q, protocol.MoveLater, "unknown", 1, 200), protocol.Changed)
+		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
+		got := takeAt(t, q, 300, 9, 100)
+		ledgertest.Want(t, "while frozen", serialsOf(got.Orders)+serialsOf(got.Ask), "")
+		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.On))
+		ledgertest.Want(t, "cancel of what may have been sent", decide(t, q, protocol.MoveCancel, "waiting", 0, 0),
+			protocol.TooLate)
+		got = takeAt(t, q, 300, 9, 100)
+		ledgertest.Want(t, "when it is open again", serialsOf(got.Orders)+serialsOf(got.Ask), "")
+		ledgertest.Want(t, "the word of an attempt", decide(t, q, protocol.MoveUnsent, "leased", 1, 710), protocol.TooLate)
+		got = takeAt(t, q, 709, 9, 100)
+		ledgertest.Want(t, "before the longest attempt has ended", serialsOf(got.Orders)+serialsOf(got.Ask), "")
+		got = takeAt(t, q, 710, 9, 100)
+		ledgertest.Want(t, "not sent", serialsOf(got.Orders), "")
+		ledgertest.Want(t, "asked about", len(got.Ask), 3)
+	})
+}
+
+func TestSlots_AreSharedByAll(t *testing.T) {
+	eachQueue(t, func(t *testing.T, _ protocol.Store, q protocol.Queue) {
+		slots := func(c protocol.SlotCall) int {
+			c.For = 60_000
+			return ledgertest.Must[int](t)(q.Slots(t.Context(), c))
+		}
+		ledgertest.Want(t, "first", slots(protocol.SlotCall{Limit: 3, Want: []string{"a", "b"}}), 2)
+		ledgertest.Want(t, "second", slots(protocol.SlotCall{Limit: 3, Want: []string{"c", "d"}}), 1)
+		ledgertest.Want(t, "full", slots(protocol.SlotCall{Limit: 3, Want: []string{"e"}}), 0)
+		freed := protocol.SlotCall{Limit: 3, Free: []string{"a"}, Want: []string{"e", "f"}}
+		ledgertest.Want(t, "one is free", slots(freed), 1)
+		ledgertest.Want(t, "a lower limit", slots(protocol.SlotCall{Limit: 1, Want: []string{"g"}}), 0)
+		ledgertest.Want(t, "pause", slots(protocol.SlotCall{Limit: 9, Want: []string{"g"}, Pause: 60_000}), 0)
+		ledgertest.Want(t, "for all", slots(protocol.SlotCall{Limit: 9, Want: []string{"g"}}), 0)
+	})
+}
+
+func TestSlots_KeepToTheRate(t *testing.T) {
+	eachQueue(t, func(t *testing.T, _ protocol.Store, q protocol.Queue) {
+		want := []string{"a", "b", "c"}
+		call := protocol.SlotCall{Limit: 9, Rate: 0.001, For: 60_000, Want: want}
+		ledgertest.Want(t, "one in 1,000 s", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 1)
+		ledgertest.Want(t, "not yet", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 0)
+		call.Free, call.Unused = []string{"a"}, 1
+		ledgertest.Want(t, "it was not used", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 1)
+	})
+}
+
+// TestTake_NeverHandsOutAnOrderTwice has many takers at once.
+func TestTake_NeverHandsOutAnOrderTwice(t *testing.T) {
+	s := connect(t, redistest.Start(t), texts())
+	const n = 200
+	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", n, 0))
+	for i := range n {
+		queueUp(t, s, fmt.Sprint(i))
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	ledgertest.Storm(40, 8, func(int) {
+		for _, o := range takeAt(t, s, 1, 7, n).Orders {
+			mu.Lock()
+			seen[o.Serial]++
+			mu.Unlock()
+		}
+	})
+	for serial, times := range seen {
+		ledgertest.Want(t, "times of "+serial, times, 1)
+	}
+	ledgertest.Want(t, "orders", len(seen), n)
+}
