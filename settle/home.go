@@ -101,8 +101,8 @@ func (s Stream) Mark(ctx context.Context, sku string, l Ledger, home string) err
 }
 
 // Move settles a SKU in another home from now on. The new home needs nothing of the old one, which may be down: it
-// reads the ledger whole. Each step can be repeated; after the first one the settlers of the new home do the second, and
-// those of the old one the third. unmarked says why the old database does not know yet.
+// reads the ledger whole. Each step can be repeated; after the first one the settlers of the new home do the second,
+// and those of the old one the third. unmarked says why the old database does not know yet.
 //
 // What the old home has settled, and Redis has lost since, only the old database knows.
 func Move(ctx context.Context, stream Stream, to *Settler, from Leaver, sku string) (unmarked, err error) {

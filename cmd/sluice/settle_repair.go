@@ -122,7 +122,8 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 	for _, sku := range of.Sales[sale].SKUs {
 		if next := following(of.Sales, sale, sku, now); next != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
-				"archive it when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339), next.Ends.Format(time.RFC3339))
+				"archive it when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339),
+				next.Ends.Format(time.RFC3339))
 			failed = errReported
 			continue
 		}
@@ -192,8 +193,9 @@ func newSettleMove(file *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Long = cmd.Short + "\nThe new home reads all orders from Redis. The old one may be down: it writes nothing of the SKU\n" +
-		"when it is back. Repeat the command where it was broken off. Write the SKU into skus of its new home afterwards."
+	cmd.Long = cmd.Short + "\nThe new home reads all orders from Redis. The old one may be down: it writes\n" +
+		"nothing of the SKU when it is back. Repeat the command where it was broken off.\n" +
+		"Write the SKU into skus of its new home afterwards."
 	cmd.Flags().StringVar(&to, "to", "", "the `home` to which it moves")
 	return cmd
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // Run settles every home until ctx ends: it waits for the databases, migrates those of SQLite, serves health and
-// metrics, and runs settlers. A home whose database is down holds up no other one. Faults of databases and Redis are tried again
-// for ever.
+// metrics, and runs settlers. A home whose database is down holds up no other one. Faults of databases and Redis are
+// tried again for ever.
 func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger) error {
 	homes, err := OpenHomes(c, log)
 	if err != nil {
