@@ -53,8 +53,9 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
 	checks := gate(t, shop.setting(), redisAt(redis), `limits.window.scope = "fleet"`,
-		`traces.endpoint = "http://127.0.0.1:1"`,
-		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\n"+
+		`traces.endpoint = "http://127.0.0.1:1"`, `limits.concurrency.scope = "fleet"`,
+		"[[limits.in_flight]]\nname = \"two-each\"\nkey = \"$cookie_uid\"\nmax = 2\n"+
+			"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\n"+
 			strings.NewReplacer("gate = \"check\"", "gate = \"check\"\nmax_in_flight = 5", "gate = \"pass\"",
 				"gate = \"pass\"\ncache = \"1s\"").Replace(routes)+
 			"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n")

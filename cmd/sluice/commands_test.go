@@ -217,7 +217,8 @@ func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 // Every key that can be overridden is one, and a reload could change it too.
 func TestWhatCanBeOverriddenIsLive(t *testing.T) {
 	keys := map[string]bool{}
-	c := testkit.LimitConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`)
+	c := testkit.LimitConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`+
+		"\nlimits.in_flight = [{name = \"f\", max = 1}]")
 	for _, s := range c.Settings() {
 		keys[bare(s.Key)] = true
 	}
