@@ -103,8 +103,8 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 
 func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 	ask, p, _ := trustedGateway(t, func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1), keyedRate("b", "$cookie_uid", 1), keyedRate("c", "$json_id", 1),
-			keyedRate("d", "$form_id", 1)}
+		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1), keyedRate("b", "$cookie_uid", 1),
+			keyedRate("c", "$json_id", 1), keyedRate("d", "$form_id", 1)}
 	})
 	for _, request := range []string{
 		"GET /search/", "GET /search/?q=", "GET /search/?Q=1", "GET /search/\r\nCookie: uid=\r\n",

@@ -116,7 +116,8 @@ func clientOf(k *limitkey.Key, r *Request) (client netip.Addr) {
 	return client
 }
 
-// rateText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless open.
+// rateText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless
+// open.
 func (r *Request) rateText(dst []byte, m *keyed.BoundRate, open bool) []byte {
 	return m.Key.AppendText(dst, &r.source, clientOf(&m.Key, r), open, r.proxy.counters.AppendHash)
 }

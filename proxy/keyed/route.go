@@ -17,7 +17,8 @@ type Route struct {
 
 // key compiles the key of a limit on the route.
 func (on *Route) key(text string, ipv4Prefix, ipv6Prefix int) (k limitkey.Key, err error) {
-	if k, err = limitkey.Compile(text, on.Names, ipv4Prefix, ipv6Prefix); err == nil && on.Pass && k.Variable().NeedsBody() {
+	k, err = limitkey.Compile(text, on.Names, ipv4Prefix, ipv6Prefix)
+	if err == nil && on.Pass && k.Variable().NeedsBody() {
 		err = errors.New("the bodies of a pass route are not read")
 	}
 	return k, err
