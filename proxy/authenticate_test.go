@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/proxy/auth"
+	"sluice/proxy/credentials"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/stockstatus"
@@ -35,8 +36,8 @@ func tokenOf(user string) string {
 	return text + "." + macOf(text, encode)
 }
 
-func byJWT(from string) Auth {
-	return Auth{JWT: auth.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
+func byJWT(from string) credentials.Options {
+	return credentials.Options{JWT: auth.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
 }
 
 // enteredStock is a stock that keeps the user of the last request that it admitted.
@@ -82,7 +83,7 @@ func TestAuth_UserIsTheOneThatTheShopHasSigned(t *testing.T) {
 			o.Routes = []Route{{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: route.Check,
 				SKU: "$path_sku", User: c.user}}
 			o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
-			o.Auth = Auth{CookieKey: proofSecret}
+			o.Auth = credentials.Options{CookieKey: proofSecret}
 			if c.from != "" {
 				o.Auth = byJWT(c.from)
 			}
@@ -136,7 +137,7 @@ func tokenGateway(t *testing.T, stock *onePhase) (addr string, up *recorder) {
 			OrderToken: true},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.Auth = Auth{OrderTokenKey: proofSecret, Slot: time.Minute}
+	o.Auth = credentials.Options{OrderTokenKey: proofSecret, Slot: time.Minute}
 	o.Availability = stock
 	addr, _ = gateway(t, o)
 	return addr, up
@@ -221,27 +222,27 @@ func TestOrderToken_IsGivenFromTheStartToItsUser(t *testing.T) {
 }
 
 func TestAuth_RouteWithoutItsKeyIsAnError(t *testing.T) {
-	key := Auth{OrderTokenKey: proofSecret, Slot: time.Minute}
+	key := credentials.Options{OrderTokenKey: proofSecret, Slot: time.Minute}
 	one := func(user string, token bool) []Route {
 		return []Route{{Name: "a", Match: "/a/{sku}", Gate: route.Check, SKU: "$path_sku", User: user, OrderToken: token}}
 	}
 	another := Route{Name: "b", Match: "/b/{sku}", Gate: route.Check, SKU: "$path_sku", User: "$cookie_id",
 		OrderToken: true}
 	for name, c := range map[string]struct {
-		in     Auth
+		in     credentials.Options
 		routes []Route
 		want   string
 	}{
-		"no JWT":           {Auth{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
-		"no cookie's key":  {Auth{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
-		"no token's key":   {Auth{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
+		"no JWT":           {credentials.Options{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
+		"no cookie's key":  {credentials.Options{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
+		"no token's key":   {credentials.Options{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
 		"no user":          {key, one("", true), "order_token: is of a user and a SKU"},
 		"user of the path": {key, one("$path_sku", true), "is not known where the token is given out"},
 		"user of the body": {key, one("$json_uid", true), "is not known where the token is given out"},
 		"two users":        {key, append(one("$cookie_uid", true), another), "another route with order_token"},
-		"short key":        {Auth{CookieKey: "short"}, nil, "cookie_key_file: "},
+		"short key":        {credentials.Options{CookieKey: "short"}, nil, "cookie_key_file: "},
 		"JWT from a body":  {byJWT("$form_token"), nil, "jwt_from: "},
-		"short secret": {Auth{JWT: auth.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil,
+		"short secret": {credentials.Options{JWT: auth.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil,
 			"jwt_key_file: "},
 	} {
 		o := options(&recorder{})
@@ -250,7 +251,7 @@ func TestAuth_RouteWithoutItsKeyIsAnError(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || CompileAuth(o.Auth, o.Routes) == nil {
 			t.Errorf("%s: %v, want … %s …", name, err, c.want)
 		}
-		var at *RouteError
+		var at *route.Error
 		if len(c.routes) > 0 && !errors.As(err, &at) {
 			t.Errorf("%s: %v names no route", name, err)
 		}

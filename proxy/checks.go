@@ -41,7 +41,7 @@ func reasons(list ...reject.Reason) []reject.Reason { return list }
 // hears "sold out": the reservation is looked up before the schedule.
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
-		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.used || p.bypass.used }, run: (*Proxy).checkDenyList}
+		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used }, run: (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop), run: (*Proxy).checkMatch}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"sluice/proxy/credentials"
 	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/upstream"
 )
 
@@ -105,12 +107,13 @@ func (*closedRoom) Admits(_ int64, _, _, pass []byte) bool { return string(pass)
 
 func (c *closedRoom) Used(user []byte) { c.used = append(c.used, string(user)) }
 
-func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
+func (*closedRoom) Answer(q *roomview.Question) roomview.Answer {
 	if string(q.Action) == "gone" {
-		return RoomAnswer{Rejection: reject.NoRoute}
+		return roomview.Answer{Rejection: reject.NoRoute}
 	}
-	a := RoomAnswer{Status: 200, Type: "text/plain", Body: fmt.Appendf(nil, "%s post=%v user=%s ticket=%s pass=%s page=%v",
-		q.Action, q.Post, q.User, q.Signed, q.Pass, q.Page)}
+	a := roomview.Answer{Status: 200, Type: "text/plain"}
+	a.Body = fmt.Appendf(nil, "%s post=%v user=%s ticket=%s pass=%s page=%v",
+		q.Action, q.Post, q.User, q.Signed, q.Pass, q.Page)
 	if len(q.Action) == 0 {
 		a.Tag, a.Mark = `W/"1"`, `"1"`
 	}
@@ -120,14 +123,14 @@ func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
 // withRoom makes the order route demand the pass of a room.
 func withRoom(o *Options) {
 	o.Routes = slices.Clone(o.Routes)
-	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": &closedRoom{}}
+	o.Routes[0].Room, o.Rooms = "rush", map[string]roomview.Room{"rush": &closedRoom{}}
 }
 
 // withOrderToken makes the order route demand a token.
 func withOrderToken(o *Options) {
 	o.Routes = slices.Clone(o.Routes)
 	o.Routes[0].OrderToken = true
-	o.Auth = Auth{OrderTokenKey: strings.Repeat("k", 32), Slot: time.Minute}
+	o.Auth = credentials.Options{OrderTokenKey: strings.Repeat("k", 32), Slot: time.Minute}
 }
 
 func addTokenAndRateCases(add addCase) {

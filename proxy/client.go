@@ -1,10 +1,7 @@
 package proxy
 
 import (
-	"bytes"
 	"net/netip"
-
-	"github.com/gaissmai/bart"
 
 	"sluice/internal/octets"
 	"sluice/proxy/http1"
@@ -22,24 +19,11 @@ type connState struct {
 	rate     ConnRateLimiter // nil = not limited
 }
 
-// trusts reports whether what addr says of others is believed. A unix socket is always local.
-func (p *Proxy) trusts(addr netip.Addr) bool {
-	if !addr.IsValid() {
-		return true
-	}
-	for _, prefix := range p.Trusted {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
-
 // resolveTrust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer
 // trusted must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
 func (p *Proxy) resolveTrust(state *connState, c *http1.Conn) {
 	if state.judgedBy != p.generation {
-		state.judgedBy, state.trusted = p.generation, p.trusts(c.Peer()) && !c.Unnamed()
+		state.judgedBy, state.trusted = p.generation, p.Trusted.Has(c.Peer()) && !c.Unnamed()
 	}
 }
 
@@ -61,60 +45,17 @@ func (p *Proxy) clientOf(r *Request) netip.Addr {
 	if len(list) == 0 {
 		return peer
 	}
-	return p.rightmostUntrusted(list[1:], peer)
-}
-
-func (p *Proxy) rightmostUntrusted(list []byte, otherwise netip.Addr) netip.Addr {
-	found := otherwise
-	for len(list) > 0 {
-		i := bytes.LastIndexByte(list, ',')
-		addr, ok := octets.ParseAddr(octets.Trim(list[i+1:]))
-		if !ok {
-			return found // what stands left of nonsense is not to be believed
-		}
-		found = addr
-		if !p.trusts(addr) {
-			return addr
-		}
-		list = list[:max(i, 0)]
-	}
-	return found
-}
-
-// addressList is a list of networks, however long, that is asked once a request.
-type addressList struct {
-	trie bart.Lite
-	used bool // it has any
-}
-
-func newAddressList(prefixes []netip.Prefix) *addressList {
-	l := &addressList{used: len(prefixes) > 0}
-	for _, p := range prefixes {
-		l.trie.Insert(plainPrefix(p))
-	}
-	return l
-}
-
-// plainPrefix is p in the form in which clients' addresses are: ::ffff:192.0.2.0/120 is 192.0.2.0/24.
-func plainPrefix(p netip.Prefix) netip.Prefix {
-	if addr := p.Addr(); addr.Is4In6() && p.Bits() >= 96 {
-		return netip.PrefixFrom(addr.Unmap(), p.Bits()-96)
-	}
-	return p
-}
-
-func (l *addressList) has(addr netip.Addr) bool {
-	return l.used && addr.IsValid() && l.trie.Lookup(addr)
+	return p.Trusted.Rightmost(list[1:], peer)
 }
 
 // checkDenyList looks the client up in both lists. One that is in both is denied.
 func (p *Proxy) checkDenyList(r *Request) rejection {
 	client := r.clientAddr()
-	if p.deny.has(client) {
+	if p.deny.Has(client) {
 		p.countClient(r, reject.DeniedIP)
 		return rejection{Reason: reject.DeniedIP}
 	}
-	r.bypass = p.bypass.has(client)
+	r.bypass = p.bypass.Has(client)
 	return rejection{}
 }
 

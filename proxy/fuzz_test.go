@@ -51,7 +51,7 @@ func FuzzClientAddress(f *testing.F) {
 				break
 			}
 		}
-		if got := p.rightmostUntrusted([]byte(list), peer); got != want {
+		if got := p.Trusted.Rightmost([]byte(list), peer); got != want {
 			t.Errorf("%q: %v, want %v", list, got, want)
 		}
 	})

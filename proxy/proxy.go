@@ -10,7 +10,6 @@ package proxy
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"runtime"
@@ -19,11 +18,14 @@ import (
 
 	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/clientaddr"
 	"sluice/proxy/clientscript"
+	"sluice/proxy/credentials"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/proxy/route"
 	"sluice/proxy/stockstatus"
 	"sluice/proxy/verdict"
@@ -35,7 +37,7 @@ import (
 type Options struct {
 	Routes          []Route
 	Observe         bool // count rejections, and forward the request unless its connection has to be closed
-	Trusted         []netip.Prefix
+	Trusted         clientaddr.Trusted
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
 	MaxWaitingBody  int64  // bytes; of orders that wait until they are delivered
@@ -46,7 +48,7 @@ type Options struct {
 	MaxQuantity     int64         // units that one order may ask for; 0 = no bound
 	Settlement      verdict.Rules // by which responses the upstream tells what became of an order
 	SigningKey      []byte        // signs what the upstream is told; nil = it is not signed
-	Auth            Auth
+	Auth            credentials.Options
 	SoldOutOn       *verdict.SoldOut // nil = only the header Sluice-Order says so
 	StockStatus     stockstatus.Options
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
@@ -61,13 +63,13 @@ type Options struct {
 	Spool        *spool.Store // where uploads on pass routes are read ahead; nil = they are not
 	Stock        Stock
 	Orders       Orders
-	Queue        Queue           // nil = no order waits until it is delivered
-	Schedule     Schedule        // nil = every SKU is always on sale
-	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
-	Availability Availability    // nil = no public stock status
-	Cache        Cache           // nil = no page is kept
-	Rooms        map[string]Room // waiting rooms by name
-	Now          func() int64    // monotonic ns; nil = of this process
+	Queue        Queue                    // nil = no order waits until it is delivered
+	Schedule     Schedule                 // nil = every SKU is always on sale
+	Feedback     SoldOutFeedback          // nil = the upstream's responses teach nothing
+	Availability Availability             // nil = no public stock status
+	Cache        Cache                    // nil = no page is kept
+	Rooms        map[string]roomview.Room // waiting rooms by name
+	Now          func() int64             // monotonic ns; nil = of this process
 	Log          *slog.Logger
 
 	AccessLog metrics.AccessLogger     // nil = none
@@ -92,10 +94,10 @@ type Proxy struct {
 	waitingRooms   map[string]*boundRoom
 	responder      *reject.Responder
 	script         *clientscript.Script
-	auth           *authenticator
+	auth           *credentials.Verifier
 	pseudonym      []byte // of this instance, in Via
-	bypass         *addressList
-	deny           *addressList
+	bypass         *clientaddr.List
+	deny           *clientaddr.List
 	observeOnly    [reject.NumReasons]bool
 	counters       *metrics.Counters
 	proxies        *metrics.UntrustedProxyDetector
@@ -107,11 +109,11 @@ type Proxy struct {
 	pool           sync.Pool
 }
 
-// New compiles routes and responses. Its errors are *RouteError or *keyed.Error where a route or a limit by key is at
+// New compiles routes and responses. Its errors are *route.Error or *keyed.Error where a route or a limit by key is at
 // fault.
 func New(o Options) (*Proxy, error) {
-	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(), bypass: newAddressList(o.Bypass),
-		deny: newAddressList(o.Deny), unmatched: boundRoute{Route: Route{Name: noRouteName}}}
+	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(), bypass: clientaddr.NewList(o.Bypass),
+		deny: clientaddr.NewList(o.Deny), unmatched: boundRoute{Route: Route{Name: noRouteName}}}
 	if p.Now == nil {
 		p.Now = func() int64 { return int64(time.Since(p.start)) }
 	}
@@ -162,11 +164,11 @@ func (p *Proxy) compileKeys(before *Proxy) (err error) {
 			return err
 		}
 	}
-	var verified *authenticator
+	var verified *credentials.Verifier
 	if before != nil {
 		verified = before.auth
 	}
-	p.auth, err = newAuthenticator(p.Auth, p.routes, verified)
+	p.auth, err = credentials.New(p.Auth, provenOn(p.routes), verified)
 	return err
 }
 
@@ -215,12 +217,3 @@ const maxTarget = 8 << 10
 
 // noRouteName is the metric label of requests that no route takes. No route may have this name.
 const noRouteName = "none"
-
-// RouteError names the route and the key of it that cannot be compiled.
-type RouteError struct {
-	Route, Key string
-	Err        error
-}
-
-func (e *RouteError) Error() string { return fmt.Sprintf("route %q: %s: %v", e.Route, e.Key, e.Err) }
-func (e *RouteError) Unwrap() error { return e.Err }

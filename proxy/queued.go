@@ -152,7 +152,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	if string(head.Method()) == "DELETE" {
 		return p.cancelQueued(r, sku, serial)
 	}
-	wait := preferredWait(head.Peek("Prefer"))
+	wait := octets.PreferredWait(head.Peek("Prefer"), maxWait)
 	o, reason := p.Queue.Look(sku, serial, wait, r.conn.Gone)
 	if reason != reject.Admitted {
 		return rejection{Reason: reason}
@@ -196,16 +196,4 @@ func (p *Proxy) cancelQueued(r *Request, sku, serial string) rejection {
 	}
 	p.writeOrder(r, &o, status)
 	return rejection{}
-}
-
-// preferredWait reads wait=N (RFC 7240, section 4.3) as far as it is granted.
-func preferredWait(prefer []byte) time.Duration {
-	for part := range bytes.FieldsFuncSeq(prefer, func(c rune) bool { return c == ',' || c == ';' }) {
-		name, value, _ := bytes.Cut(octets.Trim(part), []byte("="))
-		n, err := strconv.ParseUint(string(octets.Trim(value)), 10, 16)
-		if err == nil && string(octets.Trim(name)) == "wait" {
-			return min(time.Duration(n)*time.Second, maxWait)
-		}
-	}
-	return 0
 }

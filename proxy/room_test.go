@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/proxy/route"
 )
 
@@ -14,7 +15,7 @@ import (
 func atRoom(t *testing.T, change func(*Options)) (*Proxy, *closedRoom) {
 	t.Helper()
 	o, room := checkedOptions(), &closedRoom{}
-	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": room}
+	o.Routes[0].Room, o.Rooms = "rush", map[string]roomview.Room{"rush": room}
 	if change != nil {
 		change(&o)
 	}
@@ -124,7 +125,7 @@ func TestCompileRooms_UserMustBeKnownWithoutARoute(t *testing.T) {
 		"two of them": {[]Route{of("$cookie_uid", route.Limit), other}, "write the same"},
 	} {
 		err := CompileRooms(c.routes)
-		var at *RouteError
+		var at *route.Error
 		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &at) || at.Key != "room" ||
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

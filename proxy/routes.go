@@ -74,7 +74,7 @@ func (rt *boundRoute) needsBody() bool {
 // limited reports whether more than the keyed rates applies to the route.
 func (rt *boundRoute) limited() bool { return rt.Gate != route.Pass }
 
-// bindRoutes compiles routes and the table that finds them; each error is a *RouteError.
+// bindRoutes compiles routes and the table that finds them; each error is a *route.Error.
 func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []error) {
 	var patterns []route.Pattern
 	var gates []route.Gate
@@ -89,8 +89,8 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 	table = route.NewTable(patterns, gates)
 	for i := range patterns {
 		if j := table.CoveredBy(i); j >= 0 {
-			errs = append(errs, &RouteError{routes[i].Name, "match",
-				fmt.Errorf("can never match: route %q before it takes every such request", routes[j].Name)})
+			errs = append(errs, route.Fault(routes[i].Name, "match",
+				fmt.Errorf("can never match: route %q before it takes every such request", routes[j].Name)))
 		}
 	}
 	return routes, table, errs
@@ -99,26 +99,26 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 func bindRoute(in Route) (rt boundRoute, err error) {
 	rt = boundRoute{Route: in}
 	if in.Name == noRouteName {
-		return rt, &RouteError{in.Name, "name",
-			fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name)}
+		return rt, route.Fault(in.Name, "name",
+			fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name))
 	}
 	if rt.pattern, err = route.ParsePattern(in.Match); err != nil {
-		return rt, &RouteError{in.Name, "match", err}
+		return rt, route.Fault(in.Name, "match", err)
 	}
 	rt.shape = rt.pattern.Path()
 	names := rt.pattern.Names()
 	if rt.sku, err = param.Compile(in.SKU, names); err != nil {
-		return rt, &RouteError{in.Name, "sku", err}
+		return rt, route.Fault(in.Name, "sku", err)
 	}
 	if rt.user, err = param.Compile(in.User, names); err != nil {
-		return rt, &RouteError{in.Name, "user", err}
+		return rt, route.Fault(in.Name, "user", err)
 	}
 	if rt.user.Fixed() {
-		return rt, &RouteError{in.Name, "user", fmt.Errorf(
-			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User)}
+		return rt, route.Fault(in.Name, "user", fmt.Errorf(
+			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User))
 	}
 	if rt.require, err = param.CompileConditions(in.Require, names); err != nil {
-		return rt, &RouteError{in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err}
+		return rt, route.Fault(in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err)
 	}
 	if in.Gate != route.Reserve {
 		return rt, nil
@@ -127,18 +127,18 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 		in.Quantity = "1"
 	}
 	if rt.quantity, err = param.Compile(in.Quantity, names); err != nil {
-		return rt, &RouteError{in.Name, "quantity", err}
+		return rt, route.Fault(in.Name, "quantity", err)
 	}
 	if rt.quantity.Fixed() {
 		if _, ok := param.ParseQuantity([]byte(in.Quantity), 0); !ok {
-			return rt, &RouteError{in.Name, "quantity",
-				fmt.Errorf("%q is neither a whole number nor a variable; write it like 1 or $json_qty", in.Quantity)}
+			return rt, route.Fault(in.Name, "quantity",
+				fmt.Errorf("%q is neither a whole number nor a variable; write it like 1 or $json_qty", in.Quantity))
 		}
 	}
 	return rt, nil
 }
 
-// CompileRoutes reports everything that is wrong with routes; each error is a *RouteError.
+// CompileRoutes reports everything that is wrong with routes; each error is a *route.Error.
 func CompileRoutes(routes []Route) (errs []error) {
 	_, _, errs = bindRoutes(routes)
 	return errs

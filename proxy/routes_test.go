@@ -32,7 +32,7 @@ func TestCompileRoutes_PatternsAndConstantsThatMatchNothingAreErrors(t *testing.
 			t.Errorf("%+v: %v", tt, errs)
 			continue
 		}
-		if at, ok := errs[0].(*RouteError); !ok || at.Key != tt.key || at.Err.Error() != tt.want {
+		if at, ok := errs[0].(*route.Error); !ok || at.Key != tt.key || at.Err.Error() != tt.want {
 			t.Errorf("%v, want %s: %s", errs[0], tt.key, tt.want)
 		}
 	}

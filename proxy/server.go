@@ -54,7 +54,7 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 	h := http1.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
 	if o.ProxyProtocol {
-		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().trusts(peer) }
+		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().Trusted.Has(peer) }
 	}
 	s.Server = http1.NewServer(s, p.limits(o.MaxHeader, o.LenientTarget), h)
 	return s
@@ -82,7 +82,7 @@ func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
 	state := &connState{shard: p.counters.Shard()}
 	p.resolveTrust(state, c)
-	state.shared = state.trusted || p.bypass.has(c.Peer())
+	state.shared = state.trusted || p.bypass.Has(c.Peer())
 	reason := reject.ConnOpen
 	if !full {
 		reason = s.options.Connections.Open(c.Peer(), !state.shared)

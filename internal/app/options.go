@@ -15,6 +15,7 @@ import (
 	"sluice/internal/failpoint"
 	"sluice/proxy"
 	"sluice/proxy/auth"
+	"sluice/proxy/credentials"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/verdict"
@@ -193,8 +194,8 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	return t, nil
 }
 
-func proofs(c *config.Auth) proxy.Auth {
-	return proxy.Auth{
+func proofs(c *config.Auth) credentials.Options {
+	return credentials.Options{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
 			Leeway: jwtLeeway, Remember: c.JWTCacheSize,

@@ -17,6 +17,7 @@ import (
 	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
 // Validate is the rule that every route's pattern and variables can be understood, and the certificate read.
@@ -29,7 +30,7 @@ func Validate(c *config.Config) (errs []error) {
 	errs = append(errs, forwardsToItself(c)...)
 	errs = append(errs, scriptCompiles(c)...)
 	for _, err := range proxy.CompileRoutes(routes(c)) {
-		var at *proxy.RouteError
+		var at *route.Error
 		if !errors.As(err, &at) {
 			errs = append(errs, err)
 			continue
@@ -103,7 +104,7 @@ func proofCompiles(c *config.Config) []error {
 		return nil
 	}
 	err := proxy.CompileAuth(proofs(p), routes(c))
-	var at *proxy.RouteError
+	var at *route.Error
 	switch {
 	case err == nil:
 		return nil
@@ -124,7 +125,7 @@ func proofCompiles(c *config.Config) []error {
 // roomsCompile is the rule that rooms fit their sales, routes and keys.
 func roomsCompile(c *config.Config) []error {
 	errs := rooms.Check(c)
-	var at *proxy.RouteError
+	var at *route.Error
 	if len(errs) > 0 || !errors.As(proxy.CompileRooms(routes(c)), &at) {
 		return errs
 	}

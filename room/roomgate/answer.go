@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sluice/internal/octets"
-	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
@@ -21,8 +21,8 @@ const (
 
 func hexadecimal(n uint64) string { return strconv.FormatUint(n, 36) }
 
-// Answer implements proxy.Room.
-func (r *Room) Answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
+// Answer implements roomview.Room.
+func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 	action := string(q.Action)
 	switch {
 	case action == "" && !q.Post:
@@ -36,18 +36,18 @@ func (r *Room) Answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	case action == "pass" && q.Post:
 		return r.answerPass(q)
 	}
-	return proxy.RoomAnswer{Rejection: reject.NoRoute}
+	return roomview.Answer{Rejection: reject.NoRoute}
 }
 
 // answerDocument answers with the public document.
-func (r *Room) answerDocument(q *proxy.RoomQuestion) proxy.RoomAnswer {
+func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if waitOf(q.Prefer) > 0 {
+	if octets.PreferredWait(q.Prefer, maxWait) > 0 {
 		r.park(q, &waiter{phase: v.state.Phase, number: -1, score: -1})
 		v = r.view.Load()
 	}
 	r.polls.Add(1)
-	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
+	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
 }
 
 // recordCache is the record as it was written last. It may be large.
@@ -60,7 +60,7 @@ type recordCache struct {
 }
 
 // answerDraw answers with the record of the draw, which is written once a second at most.
-func (r *Room) answerDraw() proxy.RoomAnswer {
+func (r *Room) answerDraw() roomview.Answer {
 	c, s := &r.record, r.view.Load().state
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Room) answerDraw() proxy.RoomAnswer {
 		c.state, c.at, c.text = s, time.Now(), room.AppendJSON(nil, &record)
 		c.tag = `"` + hexadecimal(uint64(s.Moves)) + "-" + hexadecimal(uint64(len(c.text))) + "-" + s.Lottery.DrawnBy + `"`
 	}
-	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
+	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
 }
 
 // me is what a client reads of its own place.
@@ -108,7 +108,7 @@ func (v *view) at(unixMS int64) *room.State {
 }
 
 // look reads the ticket of q, and tells where it stands.
-func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.Position, has bool) {
+func (r *Room) look(q *roomview.Question, v *view) (place room.Place, pos room.Position, has bool) {
 	place, err := r.secret.Load().tickets.Read(q.Signed, r.name, q.User)
 	if err != nil {
 		return place, pos, false
@@ -117,7 +117,7 @@ func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.
 }
 
 // describe is what q's client reads of itself.
-func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
+func (r *Room) describe(q *roomview.Question, v *view) me {
 	s := v.state
 	m := me{Room: r.o.Rules.Name, ServerTime: q.Time, Phase: s.Phase, State: hasNone, Message: s.Message,
 		Poll: r.o.Rules.Ceiling(s).Milliseconds()}
@@ -157,9 +157,9 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 }
 
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
-func (r *Room) answerMe(q *proxy.RoomQuestion) proxy.RoomAnswer {
+func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if waitOf(q.Prefer) > 0 && !q.Page {
+	if octets.PreferredWait(q.Prefer, maxWait) > 0 && !q.Page {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
 		if place, pos, has := r.look(q, v); has && pos.State == room.IsWaiting {
 			if w.score = pos.Score; w.score < 0 && !(r.o.Rules.Draw && place.Flags&room.Early != 0) {
@@ -178,13 +178,13 @@ func (r *Room) answerMe(q *proxy.RoomQuestion) proxy.RoomAnswer {
 }
 
 // park waits for news for w.
-func (r *Room) park(q *proxy.RoomQuestion, w *waiter) {
+func (r *Room) park(q *roomview.Question, w *waiter) {
 	q.Client.StepAside()
 	if !r.add(w, r.view.Load) {
 		return
 	}
 	defer r.remove(w)
-	end, look := time.NewTimer(waitOf(q.Prefer)), time.NewTicker(goneTick)
+	end, look := time.NewTimer(octets.PreferredWait(q.Prefer, maxWait)), time.NewTicker(goneTick)
 	defer end.Stop()
 	defer look.Stop()
 	for {
@@ -202,7 +202,7 @@ func (r *Room) park(q *proxy.RoomQuestion, w *waiter) {
 }
 
 // answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
-func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
+func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
 	if no := notJoined(v, q.Time); no.Rejection != reject.Admitted {
 		return no
@@ -222,7 +222,7 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		n, err := r.joins.do(struct{}{})
 		if err != nil {
 			r.failed.Add(1)
-			return proxy.RoomAnswer{Rejection: reject.Overloaded}
+			return roomview.Answer{Rejection: reject.Overloaded}
 		}
 		place = room.Place{Number: n.number, Joined: n.at / 1000}
 		if n.early {
@@ -234,29 +234,29 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	m := r.describe(q, r.view.Load())
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
-	ticket, _ := proxy.RoomCookies(r.o.Rules.Name)
+	ticket, _ := roomview.Cookies(r.o.Rules.Name)
 	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, q.Secure)
 	return a
 }
 
 // notJoined is why no client may join now.
-func notJoined(v *view, unixMS int64) proxy.RoomAnswer {
+func notJoined(v *view, unixMS int64) roomview.Answer {
 	switch p := v.state.Phase; {
 	case p.Admits(), p == room.Off:
-		return proxy.RoomAnswer{}
+		return roomview.Answer{}
 	case p == room.Closed:
-		return proxy.RoomAnswer{Rejection: reject.NotStarted,
+		return roomview.Answer{Rejection: reject.NotStarted,
 			Wait: time.Duration(max(v.sale.Starts-unixMS, 0)) * time.Millisecond}
 	case p == room.Over && v.state.Stocked && !v.sale.Ended && unixMS < v.sale.Ends:
-		return proxy.RoomAnswer{Rejection: reject.SoldOut}
+		return roomview.Answer{Rejection: reject.SoldOut}
 	case p == room.Over:
-		return proxy.RoomAnswer{Rejection: reject.Ended}
+		return roomview.Answer{Rejection: reject.Ended}
 	}
-	return proxy.RoomAnswer{Rejection: reject.Paused}
+	return roomview.Answer{Rejection: reject.Paused}
 }
 
 // comeAgain is a place at the end of those called, once for each user. Without one the user joins as others do.
-func (r *Room) comeAgain(q *proxy.RoomQuestion, v *view, missed room.Place) (place room.Place, ok bool) {
+func (r *Room) comeAgain(q *roomview.Question, v *view, missed room.Place) (place room.Place, ok bool) {
 	if missed.Flags&room.Again != 0 {
 		return place, false
 	}
@@ -272,7 +272,7 @@ func (r *Room) comeAgain(q *proxy.RoomQuestion, v *view, missed room.Place) (pla
 }
 
 // answerPass gives a pass to a client that is called. One that has a pass gets the same.
-func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
+func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
 	_, pos, has := r.look(q, v)
 	secret := r.secret.Load()
@@ -301,7 +301,7 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)
-	_, pass := proxy.RoomCookies(r.o.Rules.Name)
+	_, pass := roomview.Cookies(r.o.Rules.Name)
 	a.Cookie = cookie(pass, m.Pass, "/", q.Secure)
 	return a
 }
@@ -316,30 +316,16 @@ func cookie(name, value, path string, secure bool) string {
 }
 
 // answer is m as JSON, or for a browser the page; behind a POST the page is another request.
-func (r *Room) answer(q *proxy.RoomQuestion, status int, m *me) proxy.RoomAnswer {
+func (r *Room) answer(q *roomview.Question, status int, m *me) roomview.Answer {
 	if !q.Page {
-		return proxy.RoomAnswer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
+		return roomview.Answer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
 	}
 	back := backPath(backOf(q.Query))
 	if q.Post {
-		return proxy.RoomAnswer{Status: http.StatusSeeOther, Type: typeHTML,
+		return roomview.Answer{Status: http.StatusSeeOther, Type: typeHTML,
 			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + back}
 	}
-	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
-}
-
-// waitOf reads Prefer: wait=20 (RFC 7240, section 4.3); 0 = it is not said.
-func waitOf(prefer []byte) time.Duration {
-	for len(prefer) > 0 {
-		var item []byte
-		item, prefer = octets.Cut(prefer, ',')
-		if text, ok := bytes.CutPrefix(octets.Trim(item), []byte("wait=")); ok {
-			if n, err := strconv.Atoi(string(text)); err == nil && n > 0 {
-				return min(time.Duration(min(n, 3600))*time.Second, maxWait)
-			}
-		}
-	}
-	return 0
+	return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
 }
 
 // backOf is the value of back in a query, not decoded.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/proxy"
+	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
@@ -52,7 +52,7 @@ func language(accept []byte) *texts {
 }
 
 // page is what a browser shows. It needs no script: it reloads while the client waits.
-func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
+func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 	t := language(q.Language)
 	title, button, action := t.join, t.joinButton, "join"
 	waits := false

@@ -14,8 +14,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 	"sluice/stockgate/redisconn"
@@ -81,9 +81,9 @@ func (there) StepAside() {}
 // person asks as one user.
 type person struct{ user, signed, pass string }
 
-func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a proxy.RoomAnswer) {
+func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a roomview.Answer) {
 	t.Helper()
-	a = s.Answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
+	a = s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
 		Pass: []byte(p.pass), Prefer: []byte(prefer), Time: time.Now().UnixMilli(), Client: there{}})
 	if a.Rejection != reject.Admitted {
 		return m, a
@@ -227,8 +227,8 @@ func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
 	late.ask(t, s, true, "join", "")
 	testkit.Eventually(t, "it is called", func() bool { return s.view.Load().state.Serving == 1 })
 	first := late.signed
-	again := func() (m me, a proxy.RoomAnswer) { // ten seconds later
-		q := &proxy.RoomQuestion{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
+	again := func() (m me, a roomview.Answer) { // ten seconds later
+		q := &roomview.Question{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
 			Time: time.Now().Add(10 * time.Second).UnixMilli(), Client: there{}}
 		a = s.Answer(q)
 		if err := json.Unmarshal(a.Body, &m); err != nil {
@@ -353,8 +353,8 @@ func TestBatcher_AFailureIsThatOfAllWhoWait(t *testing.T) {
 func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
-	ask := func(post bool, action, query, language string) proxy.RoomAnswer {
-		return s.Answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte("u"), Page: true,
+	ask := func(post bool, action, query, language string) roomview.Answer {
+		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u"), Page: true,
 			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: there{}})
 	}
 	a := ask(false, "me", "back=/item?id=1", "en")

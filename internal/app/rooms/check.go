@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"sluice/config"
-	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 )
 
 // Check is the rule that rooms, their sales, routes, keys and stock fit each other.
@@ -65,8 +65,8 @@ func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, forma
 }
 
 // Explained are the rooms of c for an explanation, which asks no Redis: an order needs a pass, and each one is wrong.
-func Explained(c *config.Config) map[string]proxy.Room {
-	all := map[string]proxy.Room{}
+func Explained(c *config.Config) map[string]roomview.Room {
+	all := map[string]roomview.Room{}
 	for i := range c.Rooms {
 		all[c.Rooms[i].Name] = explained{}
 	}
@@ -79,6 +79,6 @@ func (explained) Admits(int64, []byte, []byte, []byte) bool { return false }
 
 func (explained) Used([]byte) {}
 
-func (explained) Answer(*proxy.RoomQuestion) proxy.RoomAnswer {
-	return proxy.RoomAnswer{Rejection: reject.NoRoute}
+func (explained) Answer(*roomview.Question) roomview.Answer {
+	return roomview.Answer{Rejection: reject.NoRoute}
 }

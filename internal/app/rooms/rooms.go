@@ -10,7 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/proxy"
+	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomgate"
 	"sluice/room/roomstore"
@@ -33,7 +33,7 @@ type Options struct {
 type Rooms struct {
 	link   *redisconn.Client
 	all    roomgate.Rooms
-	byName map[string]proxy.Room
+	byName map[string]roomview.Room
 }
 
 // poolSize is how many connections to Redis all rooms of an instance share.
@@ -50,7 +50,7 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}
-	r := &Rooms{link: link, byName: map[string]proxy.Room{}}
+	r := &Rooms{link: link, byName: map[string]roomview.Room{}}
 	for i := range c.Rooms {
 		one, err := open(c, &c.Rooms[i], link, o)
 		if err != nil {
@@ -81,7 +81,7 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 }
 
 // Proxy are the rooms by name, as the proxy asks them.
-func (r *Rooms) Proxy() map[string]proxy.Room {
+func (r *Rooms) Proxy() map[string]roomview.Room {
 	if r == nil {
 		return nil
 	}

@@ -1,0 +1,179 @@
+// Package credentials proves users and orders by the keys of [auth]: tokens, signed cookies and order tokens.
+//
+// It promises that a route which needs a key finds it, and that nothing unverified has a value. It rejects no request.
+package credentials
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"sluice/proxy/auth"
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+)
+
+// Options say by what keys users and orders prove what they say. The zero value proves nothing.
+type Options struct {
+	JWT           auth.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes and rates use
+	From          string          // a variable: where the token is
+	CookieKey     string          // of $signed_x; "" = none is verified
+	OrderTokenKey string          // of routes with OrderToken; "" = there are none
+	Slot          time.Duration   // of order tokens
+}
+
+// Verifier is Options made ready. It implements param.Tokens.
+type Verifier struct {
+	Orders  *auth.OrderTokens // nil = there are none
+	in      Options
+	jwt     *auth.JWT
+	from    param.Variable
+	cookies *auth.Cookies
+	wall    func() time.Time
+}
+
+// Route is what the keys need to know of a route.
+type Route struct {
+	Name       string
+	Variables  []*param.Variable // that are looked up in its requests
+	SKU, User  *param.Variable
+	UserText   string // as configured
+	OrderToken bool
+	Pass       bool
+}
+
+// New reads the keys, or takes over from a Verifier of the same keys, which remembers who was verified.
+func New(in Options, routes []Route, before *Verifier) (*Verifier, error) {
+	in.JWT.Claims = claimsUsed(routes)
+	if before != nil && reflect.DeepEqual(before.in, in) {
+		return before, before.serves(routes)
+	}
+	a := &Verifier{in: in, wall: time.Now}
+	if err := a.readKeys(); err != nil {
+		return nil, err
+	}
+	return a, a.serves(routes)
+}
+
+func (a *Verifier) readKeys() (err error) {
+	if a.in.JWT.Algorithm != "" {
+		if a.jwt, err = auth.NewJWT(a.in.JWT); err != nil {
+			return fmt.Errorf("jwt_key_file: %w", err)
+		}
+		if a.from, err = param.Compile(a.in.From, nil); err != nil {
+			return fmt.Errorf("jwt_from: %w", err)
+		}
+		if !a.from.Uses(param.Header) && !a.from.Uses(param.Cookie) || len(a.from.Parts()) != 1 {
+			return fmt.Errorf("jwt_from: %q is neither a header nor a cookie; write it like \"$http_authorization\" or "+
+				"\"$cookie_token\"", a.in.From)
+		}
+	}
+	if a.in.CookieKey != "" {
+		if a.cookies, err = auth.NewCookies([]byte(a.in.CookieKey)); err != nil {
+			return fmt.Errorf("cookie_key_file: %w", err)
+		}
+	}
+	if a.in.OrderTokenKey != "" {
+		if a.Orders, err = auth.NewOrderTokens([]byte(a.in.OrderTokenKey), a.in.Slot); err != nil {
+			return fmt.Errorf("order_token_key_file: %w", err)
+		}
+	}
+	return nil
+}
+
+// claimsUsed are the claims of the token that routes and rates look at.
+func claimsUsed(routes []Route) (names []string) {
+	for i := range routes {
+		for _, v := range routes[i].Variables {
+			names = append(names, v.Names(param.Claim)...)
+		}
+	}
+	return names
+}
+
+// serves wants every route to find the keys that it needs.
+func (a *Verifier) serves(routes []Route) error {
+	user := ""
+	for i := range routes {
+		rt := &routes[i]
+		for _, v := range rt.Variables {
+			if v.Uses(param.Claim) && a.jwt == nil {
+				return route.Fault(rt.Name, "user",
+					fmt.Errorf("$jwt_… needs auth.jwt_algorithm and auth.jwt_key_file: no token is verified without"))
+			}
+			if v.Uses(param.SignedCookie) && a.cookies == nil {
+				return route.Fault(rt.Name, "user",
+					fmt.Errorf("$signed_… needs auth.cookie_key_file: no cookie is verified without"))
+			}
+		}
+		if !rt.OrderToken {
+			continue
+		}
+		if err := a.givesTokens(rt, user); err != nil {
+			return route.Fault(rt.Name, "order_token", err)
+		}
+		user = rt.UserText
+	}
+	return nil
+}
+
+// givesTokens wants the user of a route with order tokens to be known where the token is given out. other is the user
+// of another such route; "" = none.
+func (a *Verifier) givesTokens(rt *Route, other string) error {
+	if a.Orders == nil {
+		return fmt.Errorf("needs auth.order_token_key_file, the same on all instances")
+	}
+	if rt.User.Empty() || rt.SKU.Empty() || rt.Pass {
+		return fmt.Errorf("is of a user and a SKU: write user, sku, and another gate than \"pass\"")
+	}
+	if err := rt.KnownWithoutRoute("the token"); err != nil {
+		return err
+	}
+	if other != "" && rt.UserText != other {
+		return fmt.Errorf("user = %q, but another route with order_token has %q; write the same", rt.UserText, other)
+	}
+	return nil
+}
+
+// KnownWithoutRoute wants the user to be known where something is given out, which no route is asked for.
+func (rt *Route) KnownWithoutRoute(what string) error {
+	for _, k := range []param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal} {
+		if rt.User.Uses(k) {
+			return fmt.Errorf("user = %q is not known where %s is given out: it must be of a cookie, a header, the "+
+				"query, or proven", rt.UserText, what)
+		}
+	}
+	return nil
+}
+
+// Claim implements param.Tokens: a claim of the token that the request carries; empty when it proves nothing.
+func (a *Verifier) Claim(s *param.Source, name string) ([]byte, param.Fault) {
+	if a.jwt == nil {
+		return nil, param.Fault{}
+	}
+	from := a.from.Parts()
+	token, fault := from[0].Lookup(s)
+	if fault.Reason != reject.Admitted || len(token) == 0 {
+		return nil, fault
+	}
+	value, _ := a.jwt.Claim(token, name, a.wall())
+	return value, param.Fault{}
+}
+
+// SignedCookie implements param.Tokens: the value of a cookie that the shop has signed; empty when it has not.
+func (a *Verifier) SignedCookie(s *param.Source, name string) ([]byte, param.Fault) {
+	signed, fault := s.Cookie(name)
+	if a.cookies == nil || fault.Reason != reject.Admitted || len(signed) == 0 {
+		return nil, fault
+	}
+	signed, ok := s.Decode(signed)
+	if !ok {
+		return nil, param.Fault{}
+	}
+	value, _ := a.cookies.Value(signed)
+	return value, param.Fault{}
+}
+
+// Now is the time by which tokens end.
+func (a *Verifier) Now() time.Time { return a.wall() }

@@ -1,0 +1,66 @@
+// Package roomview is how clients speak to a waiting room: their questions, its answers, and the names of its cookies.
+package roomview
+
+import (
+	"time"
+
+	"sluice/proxy/reject"
+)
+
+// Room is a waiting room. It answers from memory, but for what is said at its methods.
+type Room interface {
+	// Admits reports whether user may order sku at unixMS with this pass, or without one.
+	Admits(unixMS int64, sku, user, pass []byte) bool
+
+	// Used notes that user has placed an order. It does not wait.
+	Used(user []byte)
+
+	// Answer answers a question at one of the room's addresses. It may wait, for a store within a bound or for news, and
+	// calls q.Client.StepAside before.
+	Answer(q *Question) Answer
+}
+
+// Question is a request at one of a room's addresses. Its bytes belong to the request.
+type Question struct {
+	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw"; any text
+	Post     bool
+	User     []byte // empty = the room's own path or its draw is asked, which are the same for all
+	Signed   []byte // the client's ticket
+	Pass     []byte
+	Page     bool   // a browser asks for a page
+	Language []byte // Accept-Language
+	Query    []byte // of a page: back=/PATH
+	Prefer   []byte // the header: wait=20 asks to wait for news
+	Time     int64  // Unix ms of the shared clock
+	Secure   bool   // the connection is TLS
+	Client   Client
+}
+
+// Client is the connection of a question.
+type Client interface {
+	// Gone reports that the client has closed its connection. It does not block.
+	Gone() bool
+
+	// StepAside says that the answer may take its time.
+	StepAside()
+}
+
+// Answer is the answer to a question.
+type Answer struct {
+	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
+	Wait      time.Duration // of the rejection
+	Status    int
+	Type      string
+	Body      []byte
+	Tag, Mark string // an ETag of what is public, and what of it is looked for; "" = the answer is of this client alone
+	Location  string
+	Cookie    string // Set-Cookie; "" = none
+}
+
+const (
+	ticketName = "sluice_room"  // the cookie of a ticket, which is sent to the room's addresses alone
+	passName   = "sluice_pass_" // the cookie of a pass, and behind it the room
+)
+
+// Cookies are the names of the cookies of a room: of its ticket and its pass.
+func Cookies(room string) (ticket, pass string) { return ticketName, passName + room }
