@@ -132,7 +132,8 @@ var table = [NumReasons]rejection{
 	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "This item is not part of the sale", "该商品未参加本次活动",
 		"the SKU has no stock key, or no ledger"},
 	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
-		"a `[[limits.rate]]`: see [limits.md](limits.md); Retry-After is the time until the next token"},
+		"a `[[limits.rate]]`: see [limits.md](limits.md), or joins of one user of a waiting room; Retry-After is the " +
+			"time until the next token"},
 	InFlight: {"in_flight", Busy, 0, 0, "Your earlier requests are still being processed", "您之前的请求仍在处理中",
 		"a `[[limits.in_flight]]`: as many requests of the key as it allows are in the upstream"},
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",

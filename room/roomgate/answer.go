@@ -218,6 +218,9 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 		has = false
 	}
 	if !has {
+		if wait, ok := r.rate.Acquire(int64(time.Since(r.began)), q.User); !ok {
+			return roomview.Answer{Rejection: reject.Rate, Wait: wait}
+		}
 		q.Client.StepAside()
 		n, err := r.joins.do(struct{}{})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/limiter"
 	"sluice/proxy/auth"
 	"sluice/room"
 	"sluice/room/roomstore"
@@ -28,6 +29,9 @@ const (
 	tickTimeout = time.Second
 	staleAfter  = time.Second // from then on the document says how old it is
 	maxUses     = 10_000      // that wait for the next tick; those beyond it count as passes that were not used
+
+	joinBurst = 3       // numbers of one user at once; then one a minute
+	joinUsers = 1 << 20 // that join within a minute, 16 bytes each, taken as they come; beyond it some wait in vain
 )
 
 // Options are what a room has beside its rules.
@@ -53,6 +57,8 @@ type Room struct {
 	parking
 	joins  batcher[struct{}, number]
 	claims batcher[string, int64]
+	rate   *limiter.RateLimiter // of the joins of each user
+	began  time.Time            // of the clock of rate
 
 	usesMu sync.Mutex
 	uses   []string
@@ -106,6 +112,8 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	r.joins.ctx, r.joins.ask = ctx, r.takeNumbers
+	r.rate = limiter.NewRateLimiter(limiter.RateSpec{PerSecond: 1.0 / 60, Burst: joinBurst, MaxKeys: joinUsers})
+	r.began = time.Now()
 	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
 	r.done.Go(func() { r.run(ctx) })
 	return r, nil

@@ -135,6 +135,26 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 	}
 }
 
+func TestRoom_OneUserCannotTakeManyNumbers(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	for i := range 20 {
+		greedy := &person{user: "greedy"} // without its ticket
+		_, a := greedy.ask(t, s, true, "join", "")
+		if i < 3 && a.Status != 200 || i >= 3 && (a.Rejection != reject.Rate || a.Wait <= 0 || a.Wait > time.Minute) {
+			t.Errorf("join %d: %d %v, wait %v", i, a.Status, a.Rejection, a.Wait)
+		}
+	}
+	other := &person{user: "other"}
+	for range 10 { // with its ticket it takes one number
+		if m, a := other.ask(t, s, true, "join", ""); a.Status != 200 || m.Number != 4 {
+			t.Errorf("another user: %d %+v", a.Status, m)
+		}
+	}
+}
+
 func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
@@ -354,7 +374,7 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
 	ask := func(post bool, action, query, language string) roomview.Answer {
-		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u"), Page: true,
+		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
 			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: there{}})
 	}
 	a := ask(false, "me", "back=/item?id=1", "en")
