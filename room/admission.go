@@ -55,7 +55,7 @@ func (s *State) shareThatComes(r *Rules) float64 {
 // advance moves the threshold to its end, and then the number.
 func (r *Rules) advance(s *State, m *Move) {
 	calls := m.Calls
-	if r.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
+	if s.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
 		left := s.undrawn(0)
 		if calls >= left {
 			m.Threshold = ScoreEnd
@@ -66,7 +66,7 @@ func (r *Rules) advance(s *State, m *Move) {
 			calls = 0
 		}
 	}
-	if from := max(s.Serving, s.Early); r.Draw && s.Lottery.Drawn() && calls > 0 {
+	if from := max(s.Serving, s.Early); s.Draw && s.Lottery.Drawn() && calls > 0 {
 		m.Serving = min(from+calls, s.Issued)
 	} else if calls > 0 {
 		m.Serving = min(s.Serving+calls, s.Issued)

@@ -51,8 +51,8 @@ func TestMove_FollowsTheFreeUnits(t *testing.T) {
 
 func TestMove_DrawsTheEarlyAndThenCallsTheLate(t *testing.T) {
 	r := rules()
-	r.Draw = true
 	s := stocked(1, 0)
+	s.Draw = true
 	s.Stocked, s.Early, s.Issued, s.Lottery.Seed = false, 10, 15, "drawn"
 	last := int64(-1)
 	for range 10 {
@@ -117,7 +117,7 @@ func TestNext_IsAtTheEndOfThoseCalled(t *testing.T) {
 	if _, ok := r.Next(&s, 7); ok {
 		t.Error("there is no place behind the last one")
 	}
-	r.Draw, s.Threshold, s.Lottery.Seed, s.Early = true, 55, "drawn", 10
+	s.Draw, s.Threshold, s.Lottery.Seed, s.Early = true, 55, "drawn", 10
 	p, ok := r.Next(&s, 7)
 	if !ok || p != (Place{55, 7, Early | Again}) {
 		t.Errorf("%+v, %v", p, ok)
@@ -169,8 +169,8 @@ func TestPhaseAt_FollowsTimeStockAndOperators(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	r.Draw = true
 	s := stocked(10, 0)
+	s.Draw = true
 	s.At = 2_000_000
 	if got := r.PhaseAt(&s, "", sale); got != Drawing {
 		t.Errorf("before the draw: %s", got)

@@ -55,7 +55,7 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 	if s.moves() {
 		d.PerSecond, _ = strconv.ParseFloat(strconv.FormatFloat(s.PerSecond(), 'f', 1, 64), 64)
 	}
-	if r.Draw {
+	if s.Draw {
 		drawn := s.Lottery
 		d.Order, d.Draw = Draw, &drawn
 		if drawn.Drawn() {
@@ -95,7 +95,7 @@ func (r *Rules) Record(s *State) Record {
 	if rec.Steps == nil {
 		rec.Steps = []Step{}
 	}
-	if r.Draw {
+	if s.Draw {
 		rec.Order = Draw
 		if s.Lottery.Drawn() {
 			rec.Early = s.Early

@@ -26,8 +26,8 @@ func TestDraw_EarlyAndLateHaveTheSameChance(t *testing.T) {
 	total := 0.0
 	for range draws {
 		final := NewFinal(seedOf(random), seedOf(random))
-		s := State{Early: users, Issued: users, Serving: users, Phase: Open, Lottery: Lottery{Seed: "drawn"}}
-		rules := Rules{Draw: true, Overshoot: 1}
+		s := State{Early: users, Issued: users, Serving: users, Phase: Open, Draw: true, Lottery: Lottery{Seed: "drawn"}}
+		rules := Rules{Overshoot: 1}
 		s.Threshold = rules.Move(&s, called).Threshold
 		for i := range users { // in the order in which they joined
 			if final.Score([]byte(fmt.Sprintf("u%d", i))) < s.Threshold {
@@ -58,8 +58,8 @@ func lottery(seed, beacon string) Lottery {
 
 func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
 	seed, beacon := strings.Repeat("s", SeedSize), strings.Repeat("b", 48)
-	rules := Rules{Name: "r", Draw: true, ClaimWithin: time.Minute}
-	s := State{Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
+	rules := Rules{Name: "r", ClaimWithin: time.Minute}
+	s := State{Draw: true, Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
 		Steps: []Step{{At: 1000, Threshold: ScoreEnd / 4}, {At: 2000, Threshold: ScoreEnd / 2}}, Threshold: ScoreEnd / 2,
 		At: 3000}
 	rec, final := rules.Record(&s), NewFinal([]byte(seed), []byte(beacon))

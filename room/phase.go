@@ -29,7 +29,7 @@ func (r *Rules) PhaseAt(s *State, word string, sale Sale) Phase {
 		return Closed
 	case s.At < sale.Starts:
 		return PreQueue
-	case r.Draw && !s.Lottery.Drawn():
+	case s.Draw && !s.Lottery.Drawn():
 		return Drawing
 	case stocked && s.Free <= 0 && s.Held <= 0:
 		return Over

@@ -35,7 +35,7 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 		pos.State = IsInvalid
 		return pos
 	}
-	drawn := r.Draw && p.Flags&Early != 0
+	drawn := s.Draw && p.Flags&Early != 0
 	switch {
 	case drawn && final == nil:
 		return pos
@@ -105,7 +105,7 @@ func (r *Rules) Pause(eta int64) time.Duration {
 // Next is the place at the end of those called, for a person who came too late. ok is false where it needs a number of
 // its own, since all numbers are called.
 func (r *Rules) Next(s *State, now int64) (p Place, ok bool) {
-	if r.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
+	if s.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
 		return Place{Number: s.Threshold, Joined: now, Flags: Early | Again}, true
 	}
 	return Place{Number: s.Serving + 1, Joined: now, Flags: Again}, s.Serving < s.Issued

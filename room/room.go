@@ -38,8 +38,8 @@ const (
 // Rules are what one room is configured to do.
 type Rules struct {
 	Name        string        // 1 to 64 letters, digits and . _ -
-	Draw        bool          // those who come before the start are drawn; later ones are called in their order behind them
-	BeaconRound int64         // of public randomness that the draw waits for; 0 = the committed seed alone decides
+	Draw        bool          // what State.Draw becomes
+	BeaconRound int64         // of public randomness that a draw waits for; 0 = the committed seed alone decides
 	Opens       time.Duration // so long before the start people are taken in
 	Pass        time.Duration // a pass is good for so long, at most twice
 	ClaimWithin time.Duration // who is called and has not come by then is passed over

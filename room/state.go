@@ -34,6 +34,7 @@ type State struct {
 
 	Rate    float64 // calls a second at most, by an operator; 0 = as configured
 	Message string  // of an operator, for those who wait
+	Draw    bool    // who comes before the start is drawn; later ones are called in their order behind them
 	Lottery Lottery
 
 	Moves int64  // how often the room has moved; the next move is made on this one

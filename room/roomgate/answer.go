@@ -162,7 +162,7 @@ func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 	if octets.PreferredWait(q.Prefer, maxWait) > 0 && !q.Page {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
 		if place, pos, has := r.look(q, v); has && pos.State == room.IsWaiting {
-			if w.score = pos.Score; w.score < 0 && !(r.o.Rules.Draw && place.Flags&room.Early != 0) {
+			if w.score = pos.Score; w.score < 0 && !(v.state.Draw && place.Flags&room.Early != 0) {
 				w.number = place.Number
 			}
 			r.park(q, w)

@@ -9,7 +9,6 @@ package roomgate
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -210,6 +209,9 @@ func (r *Room) tick(ctx context.Context) {
 		return
 	}
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
+	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
+		r.o.Log.Info("room: there is a draw", "room", r.o.Rules.Name, "draw_commit", c)
+	}
 	r.last = read
 	r.publish(read.State, read.Word, sale)
 	r.move(ctx, &read)
@@ -221,20 +223,13 @@ func (r *Room) create(ctx context.Context, sale room.Sale) error {
 	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends {
 		known = roomstore.Reading{} // that was the sale before
 	}
-	var seed []byte
-	if r.o.Rules.Draw {
-		seed = make([]byte, room.SeedSize)
-		_, _ = rand.Read(seed) // never fails
-	}
-	made, err := r.o.Store.Create(ctx, sale, known, seed)
+	made, err := r.o.Store.Create(ctx, &r.o.Rules, sale, known)
 	switch {
 	case err != nil || !made:
 		return err
 	case known.State != nil:
 		r.o.Log.Error("room: Redis has lost the room; it is as this instance knows it", "room", r.o.Rules.Name,
 			"issued", known.State.Issued, "called", known.State.Called)
-	case r.o.Rules.Draw:
-		r.o.Log.Info("room: made", "room", r.o.Rules.Name, "draw_commit", room.Commit(seed))
 	default:
 		r.o.Log.Info("room: made", "room", r.o.Rules.Name)
 	}

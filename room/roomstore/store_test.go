@@ -30,7 +30,7 @@ func open(t *testing.T, r *redistest.Server) *Store {
 func made(t *testing.T, r *redistest.Server, sale room.Sale) *Store {
 	t.Helper()
 	s := open(t, r)
-	if ok, err := s.Create(t.Context(), sale, Reading{}, []byte(strings.Repeat("s", room.SeedSize))); err != nil || !ok {
+	if ok, err := s.Create(t.Context(), &room.Rules{Draw: true}, sale, Reading{}); err != nil || !ok {
 		t.Fatalf("made %v, %v", ok, err)
 	}
 	return s
@@ -203,11 +203,12 @@ func TestStore_NewerStockWins(t *testing.T) {
 		told       Stock
 		free, held int64
 	}{
-		{Stock{true, 1, 5, 10, 0, time.Minute}, 10, 0},
-		{Stock{true, 1, 9, 0, 3, time.Minute}, 0, 3},
-		{Stock{true, 1, 7, 4, 3, time.Minute}, 0, 3},
+		{Stock{true, "a", 1, 5, 10, 0, time.Minute}, 10, 0},
+		{Stock{true, "a", 1, 9, 0, 3, time.Minute}, 0, 3},
+		{Stock{true, "a", 1, 7, 4, 3, time.Minute}, 0, 3},
 		{Stock{}, 0, 3},
-		{Stock{true, 2, 1, 8, 0, time.Minute}, 8, 0},
+		{Stock{true, "a", 2, 1, 8, 0, time.Minute}, 8, 0},
+		{Stock{true, "b", 1, 1, 3, 0, time.Minute}, 3, 0}, // a SKU has left the sale
 	} {
 		got := s.read(t, room.Rules{}, around(true), &c.told, nil).State
 		if got.Free != c.free || got.Held != c.held || !got.Known || (got.Returns > got.At) != (c.held > 0) {
@@ -245,6 +246,56 @@ func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 	}
 }
 
+func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
+	r := redistest.Start(t)
+	s := open(t, r)
+	fifo, draw := room.Rules{}, room.Rules{Draw: true, BeaconRound: 7}
+	if ok, err := s.Create(t.Context(), &fifo, around(false), Reading{}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	before := around(false)
+	first := s.read(t, fifo, before, nil, nil)
+	if _, err := s.Join(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	got := s.read(t, draw, before, nil, nil) // an instance that has started with another order
+	if first.State.Draw || !got.State.Draw || got.State.Lottery.Commit == "" || got.State.Lottery.BeaconRound != 7 {
+		t.Errorf("%+v, then %+v", first.State, got.State)
+	}
+	if old := s.read(t, fifo, before, nil, first.State); old.State.Lottery != got.State.Lottery || !old.State.Draw {
+		t.Errorf("an instance that has the order before: %+v, want %+v", old.State, got.State)
+	}
+	if late := s.read(t, fifo, around(true), nil, nil); !late.State.Draw || late.State.Early != 5 ||
+		late.State.Lottery != got.State.Lottery {
+		t.Errorf("one that has started after the start: %+v", late.State)
+	}
+}
+
+func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(true))
+	rules, was, later := room.Rules{Draw: true}, around(true), around(false)
+	first := s.read(t, rules, was, nil, nil)
+	if _, err := s.Move(t.Context(), first.State, room.Move{Calls: 1, Threshold: 99}, 0); err != nil {
+		t.Fatal(err)
+	}
+	first = s.read(t, rules, was, nil, first.State)
+	got := s.read(t, rules, later, nil, first.State)
+	if got.State.Lottery.Drawn() || got.State.Lottery.Commit == first.State.Lottery.Commit || got.State.Threshold != 0 ||
+		len(got.State.Steps) != 0 || got.State.Called != 0 {
+		t.Errorf("%+v", got.State)
+	}
+	if n, err := s.Join(t.Context(), 9); err != nil || !n.Early {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if same := s.read(t, rules, later, nil, got.State); same.State.Lottery != got.State.Lottery {
+		t.Errorf("drawn twice: %+v", same.State.Lottery)
+	}
+	if got = s.read(t, rules, was, nil, got.State); got.State.Early != 9 || !got.State.Lottery.Drawn() {
+		t.Errorf("at the start: %+v", got.State)
+	}
+}
+
 func TestStore_WithoutABeaconTheCommitmentDraws(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
@@ -277,7 +328,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 		t.Fatalf("empty: %v", err)
 	}
 	for i, want := range []bool{true, false} {
-		if ok, err := s.Create(t.Context(), sale, before, nil); err != nil || ok != want {
+		if ok, err := s.Create(t.Context(), &rules, sale, before); err != nil || ok != want {
 			t.Fatalf("instance %d: %v, %v", i, ok, err)
 		}
 	}
@@ -303,7 +354,7 @@ func TestStore_TheNextSaleHasARoomOfItsOwn(t *testing.T) {
 	if _, err := s.Tick(t.Context(), &room.Rules{}, next, nil, nil); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("%v", err)
 	}
-	if ok, err := s.Create(t.Context(), next, Reading{}, nil); err != nil || !ok {
+	if ok, err := s.Create(t.Context(), &room.Rules{}, next, Reading{}); err != nil || !ok {
 		t.Fatalf("%v, %v", ok, err)
 	}
 	if got := s.read(t, room.Rules{}, next, nil, nil); got.State.Issued != 0 || got.State.Opened < over.Ends {

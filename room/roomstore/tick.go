@@ -2,6 +2,8 @@ package roomstore
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +16,8 @@ import (
 // Stock is what an instance knows of the units of a room's SKUs.
 type Stock struct {
 	Known          bool
-	Epoch, Version int64 // sums over the SKUs: of two readings the one with the higher epoch, then version, is newer
+	SKUs           string // a fingerprint of their list
+	Epoch, Version int64  // sums over the SKUs: of a list, the higher epoch, then version, is newer
 	Free, Held     int64
 	Hold           time.Duration // for so long a unit is reserved at most
 }
@@ -37,8 +40,13 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	Reading, error,
 ) {
 	round, known, seen := int64(-1), 0, int64(0)
-	if rules.Draw {
+	seed := newSeed(rules)
+	if seed != nil {
 		round = rules.BeaconRound
+	}
+	news := 0
+	if last == nil || last.Starts != sale.Starts {
+		news = 1
 	}
 	told := stock
 	if told == nil {
@@ -50,8 +58,9 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if last != nil {
 		seen = last.Count
 	}
-	reply, err := s.run(ctx, s.tick, []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good}, sale.Starts, sale.Ends, round,
-		known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen)
+	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good}
+	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, round, known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen,
+		news, hex.EncodeToString(seed), room.Commit(seed), told.SKUs)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -71,7 +80,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
 		return Reading{}, err
 	}
-	r.State.Lottery.BeaconRound = rules.BeaconRound
+	r.State.Draw = r.Seed != ""
 	if r.State.Lottery.DrawnBy != "" {
 		r.State.Lottery.Seed = r.Seed
 	}
@@ -87,6 +96,16 @@ func texts(v any) (list []string, ok bool) {
 	return list, ok
 }
 
+// newSeed is one for a new draw; nil = the room is none.
+func newSeed(rules *room.Rules) []byte {
+	if !rules.Draw {
+		return nil
+	}
+	seed := make([]byte, room.SeedSize)
+	_, _ = rand.Read(seed) // never fails
+	return seed
+}
+
 // fullReading has what is not told to the caller.
 type fullReading struct {
 	Reading
@@ -100,7 +119,7 @@ func readFields(fields []string) fullReading {
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
 		"early": &s.Early, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
 		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
-		"moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
+		"round": &s.Lottery.BeaconRound, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
 	words := map[string]*string{"word": &r.Word, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
 		"beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -158,12 +177,12 @@ func readStep(line string) (step room.Step, err error) {
 }
 
 // Create makes the room where Redis does not know it, or where that of Redis is of a sale that is over. known is what
-// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading makes a
-// new room. seed is that of a new draw; "" = none. It reports whether the room was made.
-func (s *Store) Create(ctx context.Context, sale room.Sale, known Reading, seed []byte) (made bool, err error) {
+// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading makes
+// a new room by rules. It reports whether the room was made.
+func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, known Reading) (made bool, err error) {
 	fields := known.fields(sale)
-	if known.State == nil && len(seed) > 0 {
-		fields = append(fields, "seed", fmt.Sprintf("%x", seed), "commit", room.Commit(seed))
+	if seed := newSeed(rules); known.State == nil && seed != nil {
+		fields = append(fields, "seed", hex.EncodeToString(seed), "commit", room.Commit(seed), "round", rules.BeaconRound)
 	}
 	args := append([]any{sale.Starts, len(fields) / 2}, fields...)
 	if known.State != nil {
@@ -193,6 +212,9 @@ func (r *Reading) fields(sale room.Sale) []any {
 		{"called", s.Called}, {"claimed", s.Claimed}, {"used", s.Used}, {"expired", s.Expired},
 		{"steps", int64(len(s.Steps))}} {
 		fields = append(fields, f.name, f.value)
+	}
+	if s.Draw {
+		fields = append(fields, "round", s.Lottery.BeaconRound)
 	}
 	if s.Early > 0 || s.Lottery.DrawnBy != "" {
 		fields = append(fields, "early", s.Early)

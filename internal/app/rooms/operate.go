@@ -40,8 +40,8 @@ func (o operated) All() (all []admin.Room) {
 		if word == "" {
 			shown.State = "open"
 		}
-		if rules.Draw {
-			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, rules.BeaconRound
+		if s.Draw {
+			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, s.Lottery.BeaconRound
 			shown.DrawnBy = s.Lottery.DrawnBy
 		}
 		all = append(all, shown)
@@ -87,14 +87,14 @@ func change(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error 
 
 // draw makes the draw. A beacon is of the round that was named before the start.
 func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) error {
-	rules := one.Rules()
+	s, _, _, _ := one.Status()
 	switch {
-	case !rules.Draw:
-		return fmt.Errorf("%w: room %q calls people in the order in which they came", admin.ErrConflict, rules.Name)
+	case !s.Draw:
+		return fmt.Errorf("%w: room %q calls people in the order in which they came", admin.ErrConflict, one.Rules().Name)
 	case beacon == "":
-	case round != rules.BeaconRound:
+	case round != s.Lottery.BeaconRound:
 		return fmt.Errorf("%w: the draw waits for round %d, which was published, not for %d", admin.ErrConflict,
-			rules.BeaconRound, round)
+			s.Lottery.BeaconRound, round)
 	default:
 		if _, err := room.ParseBeacon(beacon); err != nil {
 			return fmt.Errorf("%w: %w", admin.ErrInvalid, err)

@@ -5,11 +5,13 @@ package rooms
 import (
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/octets"
 	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomgate"
@@ -175,10 +177,11 @@ func (f *follower) stock() *roomstore.Stock {
 	}
 	now := f.Now()
 	at := f.Schedule.Time(now) / 1e6
-	known := true
+	known, print := true, octets.NewFingerprint()
 	for _, sku := range *list {
 		v, ok := reserver.Status(now, []byte(sku))
 		known = known && ok
+		print.AddString(sku)
 		sum.Epoch, sum.Version = sum.Epoch+v.Epoch, sum.Version+v.Ver
 		switch v.At(at) {
 		case protocol.On, protocol.Waiting:
@@ -189,6 +192,6 @@ func (f *follower) stock() *roomstore.Stock {
 			sum.Held += max(v.Free, 0) + v.Held
 		}
 	}
-	sum.Known = known
+	sum.Known, sum.SKUs = known, strconv.FormatUint(uint64(print), 36)
 	return sum
 }

@@ -1,7 +1,8 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
 -- KEYS: the room, its steps, passes that an order is expected of, passes that are good
 -- ARGV: starts, ends (Unix ms, 0 = none), round of the beacon (-1 = no draw), 1 where the stock is known, its epoch,
--- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has
+-- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has, 1 where the caller
+-- has started or heard of another start, a seed and its commitment for a new draw, a fingerprint of the stock's SKUs
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks.
 
@@ -10,6 +11,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function get(field) return tonumber(redis.call('HGET', KEYS[1], field) or '0') end
 local function set(field, value) redis.call('HSET', KEYS[1], field, string.format('%.0f', value)) end
+local function has(field) return redis.call('HEXISTS', KEYS[1], field) == 1 end
 local starts, ends, round = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- The room of a sale that is over is not that of the next one: the caller makes it anew.
@@ -28,7 +30,9 @@ redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now))
 if ARGV[4] == '1' then
   local epoch, version = tonumber(ARGV[5]), tonumber(ARGV[6])
   local was, at = get('epoch'), get('version')
-  if epoch > was or epoch == was and version >= at then
+  local other = redis.call('HGET', KEYS[1], 'skus') ~= ARGV[14] -- sums of other SKUs are not compared
+  if other then redis.call('HSET', KEYS[1], 'skus', ARGV[14]) end
+  if other or epoch > was or epoch == was and version >= at then
     if epoch ~= was then set('epoch', epoch) end
     if version ~= at then set('version', version) end
     local free, held = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -43,11 +47,24 @@ if ARGV[4] == '1' then
   if now - get('stock_at') > 500 then set('stock_at', now) end
 end
 
-if round >= 0 and now >= starts and redis.call('HEXISTS', KEYS[1], 'early') == 0 then
-  set('early', get('issued'))
+-- Order, seed and round stand from the start on. Before it, who has started or heard of another start decides. A draw
+-- that was made or begun is not that of a later start: all are drawn anew, by a seed that was not published.
+if now < starts and ARGV[11] == '1' then
+  local begun, draws = has('early') or has('drawn_by'), has('seed')
+  if begun then
+    redis.call('DEL', KEYS[2])
+    redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0)
+    redis.call('HINCRBY', KEYS[1], 'moves', 1)
+  end
+  if begun or draws ~= (round >= 0) then
+    redis.call('HDEL', KEYS[1], 'early', 'drawn_by', 'beacon', 'seed', 'commit')
+    if round >= 0 then redis.call('HSET', KEYS[1], 'seed', ARGV[12], 'commit', ARGV[13]) end
+  end
+  if round >= 0 then set('round', round) else redis.call('HDEL', KEYS[1], 'round') end
 end
-if round == 0 and now >= starts and redis.call('HEXISTS', KEYS[1], 'drawn_by') == 0 then
-  redis.call('HSET', KEYS[1], 'drawn_by', 'shop')
+if now >= starts and has('seed') then
+  if not has('early') then set('early', get('issued')) end
+  if get('round') == 0 and not has('drawn_by') then redis.call('HSET', KEYS[1], 'drawn_by', 'shop') end
 end
 
 local count, length = get('steps'), redis.call('LLEN', KEYS[2])
