@@ -106,33 +106,6 @@ func TestPosition_OfNumbers(t *testing.T) {
 	}
 }
 
-func TestNext_IsAtTheEndOfThoseCalled(t *testing.T) {
-	r := rules()
-	s := stocked(10, 0)
-	s.Serving = 20
-	if p, ok := r.Next(&s, 7); !ok || p != (Place{21, 7, Again}) {
-		t.Errorf("%+v, %v", p, ok)
-	}
-	s.Serving = 1000
-	if _, ok := r.Next(&s, 7); ok {
-		t.Error("there is no place behind the last one")
-	}
-	s.Draw, s.Threshold, s.Lottery.Seed, s.Early = true, 55, "drawn", 10
-	p, ok := r.Next(&s, 7)
-	if !ok || p != (Place{55, 7, Early | Again}) {
-		t.Errorf("%+v, %v", p, ok)
-	}
-	s.Steps = []Step{{At: 1, Threshold: 55}}
-	final := NewFinal(nil, nil)
-	if got := r.Position(&s, &final, p, nil); got.State != IsWaiting || got.Ahead != 0 {
-		t.Errorf("%+v", got)
-	}
-	s.Steps = append(s.Steps, Step{At: s.At, Threshold: 56})
-	if got := r.Position(&s, &final, p, nil); got.State != IsCalled {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestPhaseAt_FollowsTimeStockAndOperators(t *testing.T) {
 	r := rules()
 	sale := Sale{Starts: 2_000_000, Ends: 3_000_000}

@@ -39,8 +39,6 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 	switch {
 	case drawn && final == nil:
 		return pos
-	case drawn && p.Flags&Again != 0:
-		pos.Score = p.Number
 	case drawn:
 		pos.Score = final.Score(user)
 	}
@@ -100,13 +98,4 @@ func (r *Rules) Pause(eta int64) time.Duration {
 		return r.PollCeiling
 	}
 	return min(max(time.Duration(eta)*time.Millisecond/PollDivisor, r.PollFloor), r.PollCeiling)
-}
-
-// Next is the place at the end of those called, for a person who came too late. ok is false where it needs a number of
-// its own, since all numbers are called.
-func (r *Rules) Next(s *State, now int64) (p Place, ok bool) {
-	if s.Draw && s.Lottery.Drawn() && s.Threshold < ScoreEnd {
-		return Place{Number: s.Threshold, Joined: now, Flags: Early | Again}, true
-	}
-	return Place{Number: s.Serving + 1, Joined: now, Flags: Again}, s.Serving < s.Issued
 }

@@ -11,7 +11,7 @@ import (
 // Place is what a ticket says: who came when, and as which one. It is bound to a room and a user by the ticket's
 // signature.
 type Place struct {
-	Number int64 // from 1; 0 to 2^53-1. Of a ticket that takes part in the draw again it is a score: see Again
+	Number int64 // from 1; 0 to 2^53-1.
 	Joined int64 // Unix seconds
 	Flags  Flags
 }
@@ -22,9 +22,8 @@ type Flags uint8
 // The flags.
 const (
 	Early Flags = 1 << iota // joined before the start: it takes part in the draw
-	Again                   // came too late when it was called: Number is its place at the end of those called
 
-	knownFlags = Early | Again
+	knownFlags = Early
 )
 
 const (

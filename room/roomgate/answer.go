@@ -3,7 +3,9 @@ package roomgate
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +152,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 	if pos.State == room.IsCalled {
 		m.Poll = r.o.Rules.PollFloor.Milliseconds()
 	}
-	if r.secret.Load().passes.Valid(q.Pass, r.name, q.User, q.Time) {
+	if r.secret.Load().passes.Valid(q.Pass, v.passes, q.User, q.Time) {
 		m.State = hasPassed
 	}
 	return m
@@ -207,30 +209,23 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	if no := notJoined(v, q.Time); no.Rejection != reject.Admitted {
 		return no
 	}
-	place, pos, has := r.look(q, v)
-	switch {
-	case v.state.Phase == room.Off, has && (pos.State == room.IsWaiting || pos.State == room.IsCalled):
+	_, pos, has := r.look(q, v)
+	if v.state.Phase == room.Off || has && (pos.State == room.IsWaiting || pos.State == room.IsCalled) {
 		m := r.describe(q, v)
 		return r.answer(q, http.StatusOK, &m)
-	case has && pos.State == room.IsMissed:
-		place, has = r.comeAgain(q, v, place)
-	default:
-		has = false
 	}
-	if !has {
-		if wait, ok := r.rate.Acquire(int64(time.Since(r.began)), q.User); !ok {
-			return roomview.Answer{Rejection: reject.Rate, Wait: wait}
-		}
-		q.Client.StepAside()
-		n, err := r.joins.do(struct{}{})
-		if err != nil {
-			r.failed.Add(1)
-			return roomview.Answer{Rejection: reject.Overloaded}
-		}
-		place = room.Place{Number: n.number, Joined: n.at / 1000}
-		if n.early {
-			place.Flags = room.Early
-		}
+	if wait, ok := r.rate.Acquire(int64(time.Since(r.began)), q.User); !ok {
+		return roomview.Answer{Rejection: reject.Rate, Wait: wait}
+	}
+	q.Client.StepAside()
+	n, err := r.joins.do(struct{}{})
+	if err != nil {
+		r.failed.Add(1)
+		return roomview.Answer{Rejection: reject.Overloaded}
+	}
+	place := room.Place{Number: n.number, Joined: n.at / 1000}
+	if n.early {
+		place.Flags = room.Early
 	}
 	r.joined.Add(1)
 	q.Signed = r.secret.Load().tickets.Append(nil, r.name, q.User, place)
@@ -245,6 +240,8 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 // notJoined is why no client may join now.
 func notJoined(v *view, unixMS int64) roomview.Answer {
 	switch p := v.state.Phase; {
+	case v.word == room.WordDrain && p.Admits():
+		return roomview.Answer{Rejection: reject.Paused}
 	case p.Admits(), p == room.Off:
 		return roomview.Answer{}
 	case p == room.Closed:
@@ -258,28 +255,12 @@ func notJoined(v *view, unixMS int64) roomview.Answer {
 	return roomview.Answer{Rejection: reject.Paused}
 }
 
-// comeAgain is a place at the end of those called, once for each user. Without one the user joins as others do.
-func (r *Room) comeAgain(q *roomview.Question, v *view, missed room.Place) (place room.Place, ok bool) {
-	if missed.Flags&room.Again != 0 {
-		return place, false
-	}
-	place, ok = r.o.Rules.Next(v.state, q.Time/1000)
-	if !ok {
-		return place, false
-	}
-	q.Client.StepAside()
-	ctx, cancel := r.timeout()
-	defer cancel()
-	first, err := r.o.Store.Again(ctx, string(q.User))
-	return place, first && err == nil
-}
-
 // answerPass gives a pass to a client that is called. One that has a pass gets the same.
 func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
 	_, pos, has := r.look(q, v)
 	secret := r.secret.Load()
-	passed := secret.passes.Valid(q.Pass, r.name, q.User, q.Time)
+	passed := secret.passes.Valid(q.Pass, v.passes, q.User, q.Time)
 	if v.state.Phase == room.Off || passed {
 		m := r.describe(q, v)
 		if passed {
@@ -300,7 +281,7 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	r.passed.Add(1)
 	// A pass is made for the slot whose end Redis has: however often it is claimed it is the same.
 	made := min(until-2*r.o.Rules.Pass.Milliseconds(), q.Time)
-	q.Pass = secret.passes.Append(nil, r.name, q.User, made)
+	q.Pass = secret.passes.Append(nil, v.passes, q.User, made)
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)
@@ -323,10 +304,10 @@ func (r *Room) answer(q *roomview.Question, status int, m *me) roomview.Answer {
 	if !q.Page {
 		return roomview.Answer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
 	}
-	back := backPath(backOf(q.Query))
+	back := backPath(decoded(backOf(q.Query)))
 	if q.Post {
 		return roomview.Answer{Status: http.StatusSeeOther, Type: typeHTML,
-			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + back}
+			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + queryOf(back)}
 	}
 	return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
 }
@@ -343,11 +324,31 @@ func backOf(query []byte) []byte {
 	return nil
 }
 
+// decoded is a path that may be escaped as a whole: a path itself begins with "/". What is no escape is no path.
+func decoded(path []byte) []byte {
+	if len(path) == 0 || path[0] != '%' {
+		return path
+	}
+	plain, err := url.QueryUnescape(string(path))
+	if err != nil {
+		return nil
+	}
+	return []byte(plain)
+}
+
+// queryOf is path as a value of a query: escaped as a whole where it would end before.
+func queryOf(path string) string {
+	if strings.Contains(path, "&") {
+		return url.QueryEscape(path)
+	}
+	return path
+}
+
 // backPath is a path of this host that means nothing to the page or header around it; else "/".
 func backPath(path []byte) string {
 	plain := func(c rune) bool {
 		return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			bytes.ContainsRune([]byte("-._~/%=?@:,"), c))
+			bytes.ContainsRune([]byte("-._~/%=?&@:,"), c))
 	}
 	if len(path) == 0 || len(path) > 1000 || path[0] != '/' || len(path) > 1 && path[1] == '/' ||
 		bytes.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {

@@ -12,7 +12,10 @@ import (
 	"sluice/room"
 )
 
-const typeHTML = "text/html; charset=utf-8"
+const (
+	typeHTML    = "text/html; charset=utf-8"
+	overRefresh = 30 * time.Second // at the end: units may come back
+)
 
 //go:embed page.html
 var pageHTML string
@@ -55,14 +58,14 @@ func language(accept []byte) *texts {
 func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 	t := language(q.Language)
 	title, button, action := t.join, t.joinButton, "join"
-	waits := false
+	waits, refresh := false, time.Duration(0)
 	switch {
 	case m.Phase == room.Off:
 		title, action = t.off, ""
 	case m.State == hasPassed:
 		title, action = t.passed, ""
 	case m.Phase == room.Over:
-		title, action = t.over, ""
+		title, action, refresh = t.over, "", overRefresh
 	case m.State == room.IsCalled && m.Phase.Passes():
 		title, button, action = t.called, t.passButton, "pass"
 	case m.State == room.IsMissed:
@@ -70,12 +73,14 @@ func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 	case m.State == room.IsWaiting, m.State == room.IsCalled:
 		title, action, waits = t.wait, "", true
 	}
-	refresh := ""
 	if waits {
-		seconds := max(m.Poll/1000, 1)
-		refresh = `<meta http-equiv="refresh" content="` + strconv.FormatInt(seconds, 10) + "\">\n"
+		refresh = max(time.Duration(m.Poll)*time.Millisecond, time.Second)
 	}
-	return []byte(strings.NewReplacer("{lang}", t.lang, "{title}", title, "{refresh}", refresh,
+	reload := ""
+	if refresh > 0 {
+		reload = `<meta http-equiv="refresh" content="` + strconv.Itoa(int(refresh/time.Second)) + "\">\n"
+	}
+	return []byte(strings.NewReplacer("{lang}", t.lang, "{title}", title, "{refresh}", reload,
 		"{lines}", t.lines(m, waits), "{action}", form(r.o.Rules.Name, action, button, t.back, back)).Replace(pageHTML))
 }
 
@@ -86,7 +91,7 @@ func form(name, action, button, backLabel, back string) string {
 		return link
 	}
 	return fmt.Sprintf("<form method=\"post\" action=\"/.sluice/room/%s/%s?back=%s\"><button>%s</button></form>\n", name,
-		action, html.EscapeString(back), button)
+		action, html.EscapeString(queryOf(back)), button)
 }
 
 // lines are what is known, and no number that is not.

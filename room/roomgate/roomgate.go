@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,8 @@ type view struct {
 	doc   []byte
 	tag   string // a weak ETag
 	mark  string // what of it is looked for
+
+	passes []byte // what passes are signed for: the room, and when it was opened
 }
 
 // New runs a room with keys for its tickets and passes, of which the first one signs.
@@ -114,6 +117,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	r.rate = limiter.NewRateLimiter(limiter.RateSpec{PerSecond: 1.0 / 60, Burst: joinBurst, MaxKeys: joinUsers})
 	r.began = time.Now()
 	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
+	r.tick(ctx) // before the first request: passes are of what it reads
 	r.done.Go(func() { r.run(ctx) })
 	return r, nil
 }
@@ -143,11 +147,6 @@ func (r *Room) Store() *roomstore.Store { return r.o.Store }
 func (r *Room) Status() (s *room.State, word string, parked int, age int64) {
 	v := r.view.Load()
 	return v.state, v.word, r.count(), max(r.o.Now()-v.state.At, 0)
-}
-
-// timeout bounds one call to Redis that no batch makes.
-func (r *Room) timeout() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(r.joins.ctx, batchTimeout)
 }
 
 // Wake answers all requests that wait for news, and has no more wait: the instance is going to stop.
@@ -284,6 +283,7 @@ func (r *Room) move(ctx context.Context, read *roomstore.Reading) {
 func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 	before := r.view.Load()
 	v := &view{state: s, sale: sale, word: word}
+	v.passes = strconv.AppendInt(append(append(v.passes, r.name...), '\n'), s.Opened, 10)
 	age := int64(0)
 	if before != nil && before.state == s {
 		v.final = before.final
@@ -361,8 +361,9 @@ func (r *Room) flushUses(ctx context.Context) {
 
 // Admits reports from memory whether user may order sku at unixMS: with a good pass, or where the room is not in force.
 func (r *Room) Admits(unixMS int64, sku, user, pass []byte) bool {
-	if r.o.Sells != nil && !r.o.Sells(sku) || r.view.Load().state.Phase == room.Off {
+	v := r.view.Load()
+	if r.o.Sells != nil && !r.o.Sells(sku) || v.state.Phase == room.Off {
 		return true
 	}
-	return r.secret.Load().passes.Valid(pass, r.name, user, unixMS)
+	return r.secret.Load().passes.Valid(pass, v.passes, user, unixMS)
 }

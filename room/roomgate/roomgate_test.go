@@ -238,7 +238,7 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	}
 }
 
-func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
+func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 5 * time.Second })
 	s.set(1, 0)
@@ -260,11 +260,44 @@ func TestRoom_WhoComesTooLateMayComeAgainOnce(t *testing.T) {
 		(&person{user: "other"}).ask(t, s, true, "join", "")
 	}
 	testkit.Eventually(t, "all numbers are known", func() bool { return s.view.Load().state.Issued == 4 })
-	if m, _ := again(); m.Number != 2 { // where the next one is called
-		t.Errorf("the first time: %+v", m)
+	if m, a := again(); m.Number != 5 || m.State != "waiting" { // behind all: a return is called as all others are
+		t.Errorf("%d %+v", a.Status, m)
 	}
-	if m, _ := again(); m.Number != 5 { // behind all
-		t.Errorf("the second time: %+v", m)
+}
+
+func TestRoom_DrainTakesNobodyIn(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	if err := s.Store().Set(t.Context(), roomstore.Word, room.WordDrain); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == room.WordDrain })
+	if m, a := (&person{user: "late"}).ask(t, s, true, "join", ""); a.Rejection != reject.Paused {
+		t.Errorf("in %s: %d %+v", s.view.Load().state.Phase, a.Status, m)
+	}
+}
+
+func TestRoom_APassIsOfItsSale(t *testing.T) {
+	t.Parallel()
+	var sale atomic.Pointer[room.Sale]
+	now := time.Now().UnixMilli()
+	sale.Store(&room.Sale{Starts: now - 60_000, Ends: now + 1000})
+	s := open(t, redistest.Start(t), func(o *Options) { o.Sale = func() room.Sale { return *sale.Load() } })
+	s.inPhase(t, room.Open)
+	user := []byte("a")
+	p := &person{user: "a"}
+	p.ask(t, s, true, "join", "")
+	testkit.Eventually(t, "it has a pass", func() bool { p.ask(t, s, true, "pass", ""); return p.pass != "" })
+	if !s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
+		t.Fatal("the pass is no good")
+	}
+	s.inPhase(t, room.Over)
+	sale.Store(&room.Sale{Starts: now + 1000, Ends: now + 3_600_000})
+	s.inPhase(t, room.Open)
+	if s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
+		t.Error("the pass of the sale before is good")
 	}
 }
 
@@ -307,7 +340,7 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	s.inPhase(t, room.Open)
 	now := time.Now().UnixMilli()
 	sku, user := []byte("1001"), []byte("u1")
-	good := s.secret.Load().passes.Append(nil, []byte("r"), user, now)
+	good := s.secret.Load().passes.Append(nil, s.view.Load().passes, user, now)
 	if !s.Admits(now, sku, user, good) || s.Admits(now, sku, user, nil) || !s.Admits(now, []byte("x"), user, nil) {
 		t.Fatal("passes are not checked")
 	}
@@ -388,9 +421,16 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 		t.Errorf("%s", a.Body)
 	}
 	for query, want := range map[string]string{"back=//evil": "/", "back=https://evil": "/", "back=/a%22b": "/a%22b",
-		"back=/a\"b": "/", "x=1&back=/ok": "/ok", "": "/"} {
+		"back=/a\"b": "/", "x=1&back=/ok": "/ok", "": "/",
+		"back=%2Fitem%3Fid%3D1": "/item?id=1", "back=%2Fa%3Fx%26y": "%2Fa%3Fx%26y", "back=%2F%2Fevil": "/",
+		"back=%2f%5Cevil": "/", "back=%2Fa%0d": "/", "back=%2Fa%2": "/"} {
 		if a := ask(true, "join", query, "en"); a.Status != 303 || a.Location != "/.sluice/room/r/me?back="+want {
 			t.Errorf("%q: %d %q", query, a.Status, a.Location)
 		}
+	}
+	s.set(0, 0)
+	s.inPhase(t, room.Over)
+	if a := ask(false, "me", "", "en"); !strings.Contains(string(a.Body), `content="30"`) {
+		t.Errorf("the end does not reload, though units may come back:\n%s", a.Body)
 	}
 }

@@ -51,7 +51,7 @@ var ErrNoRoom = errors.New("no such room in Redis")
 // Store is one room in Redis. It is safe for concurrent use.
 type Store struct {
 	link *redisconn.Client
-	keys struct{ room, steps, good, used, inside, again string }
+	keys struct{ room, steps, good, used, inside string }
 
 	tick, create, move, join, claim, use, set, draw *redis.Script
 }
@@ -63,7 +63,7 @@ func New(link *redisconn.Client, name string) *Store {
 		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
 	key := "sluice:room:{" + name + "}:"
 	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
-	s.keys.inside, s.keys.again = key+"i", key+"r"
+	s.keys.inside = key + "i"
 	return s
 }
 
@@ -138,19 +138,6 @@ func withUsers(users []string, first ...any) []any {
 		first = append(first, u)
 	}
 	return first
-}
-
-// Again notes that a user who was called and did not come has come again. It reports false when the user had before.
-func (s *Store) Again(ctx context.Context, user string) (first bool, err error) {
-	err = s.link.To(s.keys.again).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		n, err := c.SAdd(ctx, s.keys.again, user).Result()
-		first = n == 1
-		return err
-	}, func(err error) error { return err })
-	if err != nil {
-		return false, fmt.Errorf("come again: %w", err)
-	}
-	return first, nil
 }
 
 // Fields that an operator sets.

@@ -190,7 +190,7 @@ func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, k
 			args = append(args, step.String())
 		}
 	}
-	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.again}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside}
 	reply, err := s.run(ctx, s.create, keys, args...)
 	if err != nil {
 		return false, fmt.Errorf("make the room: %w", err)
