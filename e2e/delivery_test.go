@@ -384,3 +384,39 @@ func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
 		t.Errorf("a confirmed order is delivered again: %+v", s)
 	}
 }
+
+// A gate that is told to stop takes no more orders, and hears what became of those that the shop has.
+func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	asked := make(chan struct{})
+	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-asked:
+		case <-r.Context().Done(): // the gate has left
+		}
+		return true
+	}
+	settings := strings.Replace(shop.settings(shop.server.URL), "stock.reserve.status_url", "# ", 1)
+	settings = strings.Replace(settings, "stock.reserve.on_not_found", "# ", 1)
+	settings = strings.ReplaceAll(settings, `imeout = "300ms"`, `imeout = "10s"`)
+	settings += "server.shutdown_delay = \"0s\"\n"
+	g := gate(t, redisAt(r), boundless, settings, waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "5")
+	for i := range 5 {
+		if w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i)); w.status != 202 {
+			t.Fatalf("%+v", w)
+		}
+	}
+	soon(t, "the shop has all", func() bool { return shop.inside.Load() == 5 })
+	g.terminate()
+	soon(t, "it drains", func() bool { return strings.Contains(g.log.String(), "draining") })
+	time.Sleep(time.Second) // it would have left by now
+	close(asked)
+	if code := g.stopped(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := ledgerOf(t, r, "1001"); got != (account{total: 5, sold: 5}) {
+		t.Errorf("%+v: the gate left before the shop had answered", got)
+	}
+}

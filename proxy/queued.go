@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -22,7 +23,8 @@ type Queue interface {
 	// Accepted says that an order waits now, and tells its place as far as that is known.
 	Accepted(sku, serial string) orderview.Order
 
-	// Proof is what a client shows to see the upstream's answer, or to cancel: it was told of the order.
+	// Proof is what a client shows to see the upstream's answer, or to cancel: it was told of the order. "" = it cannot
+	// be told now, and nobody is proven.
 	Proof(sku, serial string) string
 
 	// Look tells where an order is: Admitted, or why that cannot be told. It waits up to wait until the state is another,
@@ -148,7 +150,8 @@ func (r *Request) proofOf(o *orderview.Order) string {
 // are for clients that were told of the order: who sends a key that others can guess shows no more than that.
 func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	head := &r.exchange.Request
-	r.proven = proof != "" && proof == p.Queue.Proof(sku, serial)
+	want := p.Queue.Proof(sku, serial)
+	r.proven = want != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(want)) == 1
 	if string(head.Method()) == "DELETE" {
 		return p.cancelQueued(r, sku, serial)
 	}

@@ -288,7 +288,7 @@ func (g *Gateway) Close() {
 	if g.demand != nil {
 		g.demand.Close()
 	}
-	g.queue.Close()
+	g.queue.Close(0)
 	g.rooms.Close()
 	if g.Orders != nil {
 		g.Orders.Close()
@@ -315,9 +315,10 @@ func (g *Gateway) Close() {
 	g.access.Close()
 }
 
-// Drain waits for what is under way, at most for timeout.
+// Drain waits for what is under way, at most for timeout: for deliveries first, half of it.
 func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	g.queue.Close(timeout / 2)
 	return g.Server.Drain(ctx)
 }

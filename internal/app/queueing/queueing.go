@@ -7,6 +7,7 @@ package queueing
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type Queue struct {
 	Parts
 	within    time.Duration
 	deliverer *queue.Deliverer
+	closing   sync.Once
 	waiters   atomic.Int64
 }
 
@@ -49,7 +51,6 @@ const (
 	maxWaiters = 10_000 // clients that wait for another state
 	lookAgain  = 250 * time.Millisecond
 	lookLimit  = 2 * time.Second
-	closeLimit = 10 * time.Second
 )
 
 // Open starts the delivery of the orders that c has wait; nil when no route of c lets orders wait.
@@ -101,14 +102,17 @@ func (q *Queue) settle(sku, serial string, op protocol.Op) {
 	}
 }
 
-// Close ends the delivery.
-func (q *Queue) Close() {
+// Close ends the delivery, once: no order is taken any more, and those that were sent get until the end of limit. It
+// comes before the event loops end, which the connections to the upstream wait on.
+func (q *Queue) Close(limit time.Duration) {
 	if q == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
-	defer cancel()
-	q.deliverer.Close(ctx)
+	q.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		q.deliverer.Close(ctx)
+	})
 }
 
 // Accept implements proxy.Queue.
@@ -126,7 +130,7 @@ func (q *Queue) Accepted(sku, serial string) orderview.Order {
 func (q *Queue) Proof(sku, serial string) string {
 	r := q.Reserver()
 	if r == nil {
-		return "none" // no proof is as long
+		return "" // by which nobody is proven
 	}
 	return r.Proof(sku, serial)
 }

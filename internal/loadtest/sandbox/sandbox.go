@@ -113,6 +113,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
 	leave(len(c.Rooms) > 0, "waiting rooms")
+	leave(r.Delivery == "queue", "the queue of orders: each is sent at once")
 	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
 	if err := loadTestable(c); err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (s *sandbox) isolate(c *config.Config) {
 	c.Upstream.Targets = []string{"http://" + s.Shop}
 	c.Sales, c.Rooms = nil, nil
 	for i := range c.Routes {
-		c.Routes[i].Room = ""
+		c.Routes[i].Room, c.Routes[i].Delivery = "", "direct"
 	}
 	c.Fleet.Name = "loadtest-" + s.ID
 	c.Admin.Listen, c.Ops.Listen = "", ""
