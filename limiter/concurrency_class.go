@@ -9,17 +9,19 @@ const Classes = 10
 // goes to those below it: the one of them who has waited longest. So no class waits for ever, however large the crowd
 // above it is.
 //
-// In a queue that is full, a newcomer takes the place of one of the lowest class, whose turn is the last, as long as
-// more than that share of the queue is below the newcomer. Where less than that share is below the highest class, a
-// newcomer of a lower class takes the place of one of the highest. So both crowds reach the queue.
+// In a queue that is full, each class below the highest keeps an equal part of that share. A newcomer takes the place of
+// one of the class below it that has the most. A class that has less than its part takes it from the highest. So all
+// crowds reach the queue.
 //
 // They change under ConcurrencyLimiter.mu alone. Counts are read without it.
 type classQueues struct {
 	of      [Classes]queue
 	waiting [Classes]atomic.Int64
-	share   atomic.Int64 // in percent; 0 = there is one class
-	owed    int64        // percent of a place that those below the highest class have not had
-	turns   uint64       // how many have come
+	share   atomic.Int64    // in percent; 0 = there is one class
+	owed    int64           // percent of a place that those below the highest class have not had
+	turns   uint64          // how many have come
+	lows    uint64          // how many of those below the highest class had a place
+	served  [Classes]uint64 // the last of lows that was of this class
 }
 
 // SetMinShare has classes count, from now on: percent of the places, from 1 to 50, go to those who wait below the
@@ -40,55 +42,81 @@ func (q *classQueues) remove(w *waiter) {
 	q.waiting[w.class].Add(-1)
 }
 
-// next is the class whose turn it is. Someone waits.
-func (q *classQueues) next() (class int) {
-	highest, oldest := -1, -1
+// next is the class whose turn it is. Someone waits. Below the highest class the oldest is next, and where places go to
+// the newest, the classes take turns: there the oldest stays, and its class would have every place.
+func (q *classQueues) next(newest bool) (class int) {
+	highest, low := -1, -1
 	for c := range q.of {
 		if q.of[c].head == nil {
 			continue
 		}
-		if highest >= 0 && (oldest < 0 || q.of[highest].head.turn < q.of[oldest].head.turn) {
-			oldest = highest
+		if highest >= 0 && (low < 0 || q.sooner(highest, low, newest)) {
+			low = highest
 		}
 		highest = c
 	}
-	if oldest < 0 {
+	if low < 0 {
 		return highest
 	}
 	if q.owed += q.share.Load(); q.owed >= 100 {
 		q.owed -= 100
-		return oldest
+		q.lows++
+		q.served[low] = q.lows
+		return low
 	}
 	return highest
 }
 
-// displaces is the class of which one leaves a queue of most places that is full, for a newcomer; -1 = none.
+// sooner reports whether class a has its turn before b.
+func (q *classQueues) sooner(a, b int, newest bool) bool {
+	if newest {
+		return q.served[a] < q.served[b]
+	}
+	return q.of[a].head.turn < q.of[b].head.turn
+}
+
+// displaces is the class of which one leaves a queue of most places that is full, for a newcomer; -1 = none. The share
+// of those below the highest class is divided among the classes that wait there. None of them loses what is its own,
+// and a newcomer of a class that has less takes it from the class that has the most.
 func (q *classQueues) displaces(class int, most int64) int {
 	share := q.share.Load()
 	if share == 0 {
 		return -1
 	}
-	kept, below := share*most/100, int64(0) // below = of those below the newcomer
-	lowest, highest, belowHighest, all := -1, -1, int64(0), int64(0)
-	for c := range q.waiting {
-		n := q.waiting[c].Load()
-		if n <= 0 {
-			continue
+	var n [Classes]int64
+	highest := class
+	for c := range n {
+		if n[c] = q.waiting[c].Load(); n[c] > 0 {
+			highest = max(highest, c)
 		}
-		if lowest < 0 {
-			lowest = c
-		}
-		if c < class {
-			below += n
-		}
-		highest, belowHighest = c, all
-		all += n
 	}
-	switch {
-	case lowest >= 0 && lowest < class && below > kept:
-		return lowest
-	case highest > class && belowHighest < kept:
-		return highest
+	below := int64(0) // classes below the highest, the newcomer's among them
+	for c := range highest {
+		if n[c] > 0 || c == class {
+			below++
+		}
 	}
-	return -1
+	kept := share * most / 100 // by all of them
+	own := kept / max(below, 1)
+	if kept > 0 {
+		own = max(own, 1)
+	}
+	out := largest(n[:class], own)
+	if out < 0 && n[class] < own {
+		if out = highest; n[highest] <= own {
+			out = largest(n[:], own)
+		}
+	}
+	return out
+}
+
+// largest is the class with the most who wait, if these are more than own; -1 = none.
+func largest(n []int64, own int64) int {
+	class := -1
+	for c := range n {
+		if n[c] > own {
+			class, own = c, n[c]
+		}
+	}
+	return class
 }

@@ -122,6 +122,27 @@ func TestConcurrencyLimiter_FullQueueHasRoomForBothCrowds(t *testing.T) {
 	}
 }
 
+func TestConcurrencyLimiter_NoClassOfManyStarves(t *testing.T) {
+	for _, newest := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowdOf(40, 10)
+			c.SetNewestFirst(newest)
+			for range 500 { // for each place there are six newcomers, those of class 9 first or last
+				for _, class := range []int{9, 5, 0, 0, 5, 9} {
+					c.come(class, 1)
+				}
+				c.Release()
+				synctest.Wait()
+			}
+			n := c.ends()
+			if n["9 admitted"] != 450 || n["0 admitted"] < 10 || n["5 admitted"] < 10 {
+				t.Errorf("newest first %v: %v", newest, n)
+			}
+			c.drain()
+		})
+	}
+}
+
 func TestConcurrencyLimiter_WithoutAShareThereIsOneClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowdOf(2, 0)

@@ -44,7 +44,7 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 
 // popWaiter takes the one whose turn it is off the queue, which is not empty.
 func (p *ConcurrencyLimiter) popWaiter() *waiter {
-	q := &p.queues.of[p.queues.next()]
+	q := &p.queues.of[p.queues.next(p.newest)]
 	w := q.head
 	if p.newest {
 		w = q.tail

@@ -42,7 +42,7 @@ func TestPriority_IsWhatTheRequestSays(t *testing.T) {
 		want   int
 	}{
 		{"", 0}, {"X-Level: 7\r\n", 7}, {"X-Level: 0\r\n", 0}, {"X-Level: 12\r\n", 9},
-		{"X-Level: 12345678901234567890\r\n", 0},
+		{"X-Level: 12345678901234567890\r\n", 9}, {"X-Level: 0000000000007\r\n", 7},
 		{"X-Level: gold\r\n", 0}, {"X-Level: -1\r\n", 0}, {"X-Level: 9\r\nX-Level: 9\r\n", 0},
 	} {
 		classes = nil

@@ -32,14 +32,14 @@ func (p *Priority) Of(from *param.Source) (class int) {
 		return 0
 	}
 	value, fault := p.variable.Value(from)
-	if fault.Reason != reject.Admitted || len(value) > 9 {
+	if fault.Reason != reject.Admitted {
 		return 0
 	}
 	for _, c := range value {
 		if c < '0' || c > '9' {
 			return 0
 		}
-		class = class*10 + int(c-'0')
+		class = min(class*10+int(c-'0'), 9)
 	}
-	return min(class, 9)
+	return class
 }

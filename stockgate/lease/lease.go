@@ -4,6 +4,9 @@
 // parts. Redis gives away no more than the whole: a part grows only by what the others have let go. One that has not
 // said anything for 2.5 s is gone, and its part is free. No request waits for it, and none asks Redis.
 //
+// This Redis may hold the stock. So all instances together ask about 40 times a second at most, and about 2,000 busy
+// keys of all are read each time: many instances or budgets make the pauses longer, and keys fewer.
+//
 // While Redis is away each instance keeps its last parts. One that has never reached it begins after 2.5 s, with the
 // whole. When Redis comes back empty, parts do not grow for 4 s: by then all have said what they have.
 //
@@ -34,7 +37,8 @@ import (
 )
 
 const (
-	every     = 250 * time.Millisecond
+	every     = 250 * time.Millisecond // while instances × budgets are at most calls
+	calls     = 10
 	everySoon = 50 * time.Millisecond // while this instance has no part
 	alive     = 2500 * time.Millisecond
 )
@@ -144,14 +148,32 @@ func (k *Keeper) run(ctx context.Context) {
 			return
 		case <-pause.C:
 			k.turn(ctx)
-			if k.Waiting() {
-				pause.Reset(everySoon)
-			} else {
-				pause.Reset(every)
-			}
+			pause.Reset(k.pause())
 		}
 	}
 }
+
+// pause is how long it waits between two turns. It grows with instances × budgets, so that Redis is asked no more often.
+func (k *Keeper) pause() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.waiting.Load() {
+		return everySoon * k.crowd()
+	}
+	return every * k.crowd()
+}
+
+// crowd is how many times longer the pauses are for the number of instances and budgets.
+func (k *Keeper) crowd() time.Duration {
+	of := 1
+	for _, b := range k.budgets {
+		of = max(of, b.of)
+	}
+	return time.Duration(max(1, (of*len(k.budgets)+calls-1)/calls))
+}
+
+// lives is how long this instance counts after a turn.
+func (k *Keeper) lives() time.Duration { return max(alive, 4*every*k.crowd()) }
 
 // turn asks once for each budget.
 func (k *Keeper) turn(ctx context.Context) {
@@ -197,7 +219,7 @@ func (k *Keeper) ask(ctx context.Context, name string, b *kept) error {
 	}
 	var seed [16]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	args := []any{k.id, alive.Milliseconds(), hex.EncodeToString(seed[:]), number(had)}
+	args := []any{k.id, k.lives().Milliseconds(), hex.EncodeToString(seed[:]), number(had)}
 	for _, d := range b.Demand(time.Duration(k.options.Now())) {
 		args = append(args, strconv.FormatUint(d.Key, 36), number(d.PerSecond), number(d.Held), number(d.Share))
 	}

@@ -281,3 +281,44 @@ func TestKept_RejectsRepliesThatMeanNothing(t *testing.T) {
 		}
 	}
 }
+
+// hungry is a budget with more busy keys than are divided.
+type hungry struct{ busy int }
+
+func (h *hungry) Demand(time.Duration) (all []limiter.FleetDemand) {
+	for key := range 600 {
+		all = append(all, limiter.FleetDemand{Key: uint64(key + 1), PerSecond: 5, Share: 0.1})
+	}
+	return all
+}
+
+func (h *hungry) SetParts(_ [2]uint64, _ float64, busy []limiter.FleetPart) { h.busy = len(busy) }
+
+// The Redis that divides may hold the stock: what a call reads, and how many calls there are, is bounded for all.
+func TestFleet_AsksLittleOfRedisHoweverManyInstances(t *testing.T) {
+	t.Parallel()
+	f := &fleet{t: t, server: redistest.Start(t), now: int64(time.Hour)}
+	var all []*hungry
+	for range 10 {
+		h := &hungry{}
+		all = append(all, h)
+		i := f.add()
+		i.Use(map[string]Budget{"rate:r": h, "rate:s": &hungry{}})
+		if i.turn(t.Context()); len(all) == 1 && h.busy != 512 {
+			t.Errorf("one alone has %d busy keys, want 512", h.busy)
+		}
+	}
+	for range 2 {
+		for _, i := range f.all {
+			i.turn(t.Context())
+		}
+	}
+	for i, h := range all {
+		if h.busy != 200 {
+			t.Errorf("instance %d of ten has %d busy keys, want 200", i, h.busy)
+		}
+		if pause := f.all[i].pause(); pause != 2*every {
+			t.Errorf("instance %d of ten with two budgets asks each %v, want %v", i, pause, 2*every)
+		}
+	}
+}

@@ -5,18 +5,17 @@
 -- cannot give away yet, the part that it has.
 -- Reply: seed, instances, base part, and each busy key with its part in turn.
 --
+-- All instances together have about 2000 busy keys, so that a call reads no more, however many instances there are.
+--
 -- A part shrinks at once. It grows by no more than the parts of the others leave. After Redis has lost a budget those
 -- who had a part do not grow for a while: others who have one may not have said so yet.
 
 local clock = redis.call('TIME')
 local now, life = clock[1] * 1000 + math.floor(clock[2] / 1000), tonumber(ARGV[2])
 local id, seed, had, born = ARGV[1], ARGV[3], tonumber(ARGV[4]), nil
-local most, settles = 512, 4000 -- busy keys, milliseconds
+local settles = math.max(4000, 1.6 * life) -- milliseconds
 
-local others, n, keys, known = {}, 1, {}, 0
-local function busy(k)
-  if not keys[k] and known < most then keys[k], known = {-1, 0, had}, known + 1 end
-end
+local others, n = {}, 1
 
 local raw = redis.call('HGETALL', KEYS[1])
 for i = 1, #raw, 2 do
@@ -25,10 +24,10 @@ for i = 1, #raw, 2 do
   elseif field == '#born' then born = tonumber(value)
   elseif field ~= id then
     local ok, other = pcall(cmsgpack.unpack, value)
-    if ok and other.at > now - life and other.at <= now + life then
+    local lives = ok and (other.life or life)
+    if ok and other.at > now - lives and other.at <= now + lives then
       n = n + 1
       others[#others + 1] = other
-      for k in pairs(other.keys) do busy(k) end
     else
       redis.call('HDEL', KEYS[1], field)
     end
@@ -38,6 +37,23 @@ if not born then
   born = had > 0 and now or 0 -- of one who comes back to an empty Redis, or of the first of all
   redis.call('HSET', KEYS[1], '#seed', seed, '#born', string.format('%d', born))
 end
+
+local most = math.max(1, math.min(512, math.floor(2000 / n))) -- busy keys
+local keys, known, elsewhere = {}, 0, {}
+local function busy(k)
+  if not keys[k] and known < most then keys[k], known = {-1, 0, had}, known + 1 end
+end
+for _, other in ipairs(others) do
+  for k in pairs(other.keys) do
+    if not keys[k] then
+      keys[k] = true
+      elsewhere[#elsewhere + 1] = k
+    end
+  end
+end
+keys = {}
+if #elsewhere > most then table.sort(elsewhere) end -- all instances drop the same keys
+for i = 1, math.min(#elsewhere, most) do busy(elsewhere[i]) end
 for i = 5, #ARGV, 4 do
   busy(ARGV[i])
   if keys[ARGV[i]] then keys[ARGV[i]] = {tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])} end
@@ -76,6 +92,6 @@ for k, e in pairs(keys) do
     reply[#reply + 1] = string.format('%.17g', got)
   end
 end
-redis.call('HSET', KEYS[1], id, cmsgpack.pack({at = now, base = base, keys = mine}))
+redis.call('HSET', KEYS[1], id, cmsgpack.pack({at = now, life = life, base = base, keys = mine}))
 redis.call('PEXPIRE', KEYS[1], 2 * life)
 return reply
