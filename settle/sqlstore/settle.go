@@ -81,7 +81,7 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted, 0); err != nil {
 			return err
 		}
-		if err := s.insertJobs(ctx, conn, b.SKU, changes, w.parked); err != nil {
+		if err := s.insertJobs(ctx, conn, b.SKU, b.To.Born, changes, w.parked); err != nil {
 			return err
 		}
 		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))
