@@ -12,20 +12,21 @@ import (
 // Moved is the state of a cursor whose SKU is, or was, settled elsewhere since: its orders are old.
 const Moved = "moved"
 
-// homeField of a ledger's hash says where the SKU was moved to: a number that each move raises, a blank, and the name.
+// homeField of a ledger's hash says where the SKU is settled: a number that each move raises, a blank, and the name. The
+// first settler writes 0.
 const homeField = "home"
 
 // Home is the one database in which some SKUs are settled.
 type Home struct {
 	Name string
 	All  []string                // the names of all homes
-	Of   func(sku string) string // the home of a SKU that was not moved; nil = all SKUs are here
+	Of   func(sku string) string // the home of a SKU whose ledger has no mark; nil = all SKUs are here
 }
 
 // has reports whether a SKU is settled here.
 func (h Home) has(sku string, l Ledger) bool { return h.Of == nil || h.Owner(sku, l) == h.Name }
 
-// Owner is the home in which a SKU is settled: that to which it was moved, or that of the configuration.
+// Owner is the home in which a SKU is settled: that of the mark, or that of the configuration.
 func (h Home) Owner(sku string, l Ledger) string {
 	if l.Home != "" || h.Of == nil {
 		return l.Home
@@ -39,7 +40,41 @@ func (s *Settler) isHere(ctx context.Context, sku string) (bool, error) {
 		return true, nil
 	}
 	all, err := s.stream.Ledgers(ctx, []string{sku})
-	return err == nil && s.o.Home.has(sku, all[0]), err
+	if err != nil {
+		return false, err
+	}
+	return s.claim(ctx, sku, &all[0])
+}
+
+// claim writes the mark of this home into a ledger that has none: two settlers whose files name different homes of a
+// SKU would book it twice. It reports whether the SKU is settled here.
+func (s *Settler) claim(ctx context.Context, sku string, l *Ledger) (bool, error) {
+	home := s.o.Home
+	if home.Of == nil || l.Home != "" || l.Epoch == 0 || !home.has(sku, *l) {
+		return home.has(sku, *l), nil
+	}
+	err := s.stream.mark(ctx, sku, "", "0 "+home.Name) // 0: it was not moved
+	if err != nil && !errors.Is(err, errMarked) {
+		return false, err
+	}
+	all, err := s.stream.Ledgers(ctx, []string{sku})
+	if err != nil {
+		return false, err
+	}
+	if *l = all[0]; l.Home == "" {
+		return false, ErrElsewhere // it is gone, and made again
+	}
+	return home.has(sku, *l), nil
+}
+
+// Disputes says why a home does not settle a SKU that its file gives to it, and the way out; "" = it is not so.
+func (h Home) Disputes(sku string, l Ledger) string {
+	if h.Of == nil || l.Home == "" || l.Home == h.Name || h.Of(sku) != h.Name {
+		return ""
+	}
+	return fmt.Sprintf("%q is settled in %s, says the mark of its ledger, but the file says %s: %s books nothing of it; "+
+		"write it into skus of %s, or move it: sluice settle move %s --to %s", sku, l.Home, h.Name, h.Name, l.Home, sku,
+		h.Name)
 }
 
 // leave forgets a SKU that is settled elsewhere. If it was moved there, the database is told once: its rows do not
@@ -49,6 +84,12 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 	if home := p.ledger.Home; home != "" && !slices.Contains(s.o.Home.All, home) {
 		return fmt.Errorf("settle %q: it was moved to %q, which is no home of the configuration: write its [[settle.home]], "+
 			"or move it: sluice settle move", p.sku, home)
+	}
+	if text := s.o.Home.Disputes(p.sku, p.ledger); text != p.disputed {
+		if p.disputed = text; text != "" {
+			s.log.Error("settle: the file and the mark of the ledger name different homes", "target", s.o.Target, "sku", p.sku,
+				"next", text)
+		}
 	}
 	if m, ok := s.db.(Leaver); ok && p.ledger.Home != "" && p.left != p.ledger.moves {
 		left, err := m.Leave(ctx, p.sku)
@@ -76,26 +117,34 @@ if (redis.call('HGET', KEYS[1], 'home') or '') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'home', ARGV[2])
 return 1`
 
+// errMarked means that the ledger has another mark than the one that was read.
+var errMarked = errors.New("another command has moved it meanwhile")
+
 // Mark makes a home the one of a SKU, for all settlers, if the ledger was not moved since l was read.
 func (s Stream) Mark(ctx context.Context, sku string, l Ledger, home string) error {
-	before, key := "", keyOf(sku, "s")
+	before := ""
 	if l.Home != "" {
 		before = fmt.Sprintf("%d %s", l.moves, l.Home)
 	}
+	return s.mark(ctx, sku, before, fmt.Sprintf("%d %s", l.moves+1, home))
+}
+
+// mark replaces one mark by another; "" = none.
+func (s Stream) mark(ctx context.Context, sku, before, after string) error {
 	var done int
+	key := keyOf(sku, "s")
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before,
-			fmt.Sprintf("%d %s", l.moves+1, home)).Int()
+		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before, after).Int()
 		return err
 	}, fault)
 	switch {
 	case err == nil && done < 0:
 		err = errors.New("it has no ledger")
 	case err == nil && done == 0:
-		err = errors.New("another command has moved it meanwhile")
+		err = errMarked
 	}
 	if err != nil {
-		return fmt.Errorf("move %q: %w", sku, err)
+		return fmt.Errorf("mark the home of %q: %w", sku, err)
 	}
 	return nil
 }

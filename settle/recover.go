@@ -74,12 +74,16 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	if err != nil {
 		return l, err
 	}
+	here, err := s.claim(ctx, p.sku, &all[0])
+	if err != nil {
+		return l, err
+	}
 	if err := s.unmoved(ctx, p); err != nil {
 		return l, err
 	}
 	l = all[0].continuing(p.cursor)
 	switch {
-	case !s.o.Home.has(p.sku, l):
+	case !here:
 		return l, ErrElsewhere
 	case l.Epoch == 0 && p.cursor != nil:
 		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",

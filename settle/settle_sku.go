@@ -28,6 +28,7 @@ type skuCursor struct {
 	behind       int64    // changes that wait
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
+	disputed     string   // what was logged last of a file and a mark that differ
 	left         int64    // the move by which it went to another home, which the database knows
 }
 
@@ -55,6 +56,9 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 			batch, found = consecutive(entries), following
 			s.log.Warn("settle: the webhook begins at the oldest change that Redis has; earlier ones are not sent",
 				"sku", p.sku, "from", batch[0].Position.String())
+		}
+		if p.cursor != nil && p.cursor.State == Moved && s.o.Target == OrdersTarget {
+			found = unread // it came back, and its rows are old
 		}
 		switch found {
 		case following:

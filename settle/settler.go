@@ -213,7 +213,14 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 		}
 		slots <- struct{}{}
 		working.Go(func() {
-			worked, err := s.settleSKU(ctx, p)
+			worked := false
+			here, err := s.claim(ctx, p.sku, &p.ledger)
+			switch {
+			case err == nil && !here:
+				err = s.leave(ctx, p)
+			case err == nil:
+				worked, err = s.settleSKU(ctx, p)
+			}
 			s.end(ctx, p, worked, err)
 			<-slots
 		})

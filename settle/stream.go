@@ -28,7 +28,7 @@ type Ledger struct {
 	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before
 	Limit int64 // units a person; 0 = no limit
 
-	Home  string // where it was moved to; "" = it was not moved
+	Home  string // where it is settled; "" = no settler has claimed it
 	moves int64  // how often
 
 	remade bool // an operator makes it again, and decides about reservations of before

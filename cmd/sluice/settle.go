@@ -192,6 +192,11 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	if err := printWebhookStatus(cmd, s, c, books, at); err != nil {
 		return err
 	}
+	if disputes, err := s.Disputes(cmd.Context()); err == nil { // that Redis is away was told
+		for _, text := range disputes {
+			fmt.Fprintln(cmd.OutOrStdout(), text)
+		}
+	}
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
 		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, printable(c.SKU), c.Position,

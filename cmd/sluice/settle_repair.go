@@ -30,6 +30,9 @@ func newSettleRetry(file *string) *cobra.Command {
 				return err
 			}
 			defer homes.Close()
+			if len(homes) > 1 && !cmd.Flags().Changed("home") {
+				return misuse(cmd, errors.New("--home: name the home; each database numbers its conflicts"))
+			}
 			s, err := homes.Named(home)
 			if err != nil {
 				return err

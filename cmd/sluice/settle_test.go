@@ -330,3 +330,32 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	}
 	run("ended", false, "stock", "get", "1001")
 }
+
+// Two homes: a conflict's number needs its home, and a ledger that is marked with the other home is told.
+func TestSettle_SeveralHomes(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := "\n[[settle.home]]\nname = \"east\"\ndatabase = \"sqlite:east.db\"\nskus = [\"2*\"]\n"
+	if err := os.WriteFile(file, append(text, more...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	oneOrder(t, server.Addr, "1001")
+	server.Client.HSet(t.Context(), "sluice:{1001}:s", "home", "0 east")
+	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "settle", "retry", "1", "-c", file); err == nil || !strings.Contains(err.Error(), "--home") {
+		t.Errorf("retry without a home: %v", err)
+	}
+	const wayOut = "sluice settle move 1001 --to main"
+	if out, err := command(t, "settle", "status", "-c", file); err != nil || !strings.Contains(out, wayOut) {
+		t.Errorf("status: %q, %v", out, err)
+	}
+	if out, _ := command(t, "check", "--online", "-c", file); !strings.Contains(out, wayOut) {
+		t.Errorf("check --online: %q", out)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -17,8 +18,9 @@ import (
 )
 
 const (
-	checkWithin = 10 * time.Second
-	clocksApart = 2 * time.Second // more is a warning
+	checkWithin    = 10 * time.Second
+	disputesWithin = 3 * time.Second
+	clocksApart    = 2 * time.Second // more is a warning
 )
 
 // Check tries the databases of [settle], within 10 s, and reports whether a settler could work with them. It changes
@@ -36,7 +38,28 @@ func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	for _, name := range c.Settle.HomeNames() {
 		faults = append(faults, checkHome(ctx, o, c.AtHome(name)))
 	}
+	checkDisputes(ctx, o, c)
 	return errors.Join(faults...)
+}
+
+// checkDisputes compares the homes of the file with the marks of the ledgers. That Redis is away is told elsewhere.
+func checkDisputes(ctx context.Context, o *doctor.Report, c *config.Config) {
+	homes, err := OpenHomes(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return
+	}
+	defer homes.Close()
+	ctx, cancel := context.WithTimeout(ctx, disputesWithin)
+	defer cancel()
+	for _, s := range homes {
+		all, err := s.Disputes(ctx)
+		if err != nil {
+			return
+		}
+		for _, text := range all {
+			o.Fail("settle", "%s", text)
+		}
+	}
 }
 
 // checkHome tries the database of one home.

@@ -9,6 +9,8 @@ package jobs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -38,12 +40,19 @@ type Args struct {
 	Quantity int64  `json:"quantity"`
 	User     string `json:"user"`
 	Time     int64  `json:"time"` // Unix ms; 0 = not known
+	Born     int64  `json:"born"` // the first epoch of the ledger: a SKU that is sold again has another one
 	Epoch    int64  `json:"epoch"`
 	Version  int64  `json:"version"`
 }
 
 // Kind implements river.JobArgs.
 func (a Args) Kind() string { return prefix + a.Status }
+
+// id is the same for the same change in each home, and in a database that was restored: River's numbers are not.
+func (a Args) id() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q", a.SKU, a.Born, a.Serial, a.Kind()))
+	return hex.EncodeToString(sum[:16])
+}
 
 // New returns what inserts the jobs of kinds, such as order.confirmed, into a queue of River.
 func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error) {
@@ -54,11 +63,11 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 	options := &river.InsertOpts{Queue: queue}
 	return &sqlstore.Jobs{
 		Wants: func(status byte) bool { return slices.Contains(kinds, prefix+words[status]) },
-		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, changes []settle.Record) error {
+		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error {
 			for some := range slices.Chunk(changes, insertAtOnce) {
 				params := make([]river.InsertManyParams, len(some))
 				for i, r := range some {
-					params[i] = river.InsertManyParams{Args: argsOf(sku, r), InsertOpts: options}
+					params[i] = river.InsertManyParams{Args: argsOf(sku, born, r), InsertOpts: options}
 				}
 				if _, err := client.InsertManyFastTx(ctx, begun{conn}, params); err != nil {
 					return fmt.Errorf("insert jobs of %q: %w", sku, err)
@@ -69,9 +78,9 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 	}, nil
 }
 
-func argsOf(sku string, r settle.Record) Args {
+func argsOf(sku string, born int64, r settle.Record) Args {
 	return Args{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: words[r.Status], Quantity: r.Quantity,
-		User: sqlstore.Text(r.User), Time: r.At, Epoch: r.Epoch, Version: r.Ver}
+		User: sqlstore.Text(r.User), Time: r.At, Born: born, Epoch: r.Epoch, Version: r.Ver}
 }
 
 // connection is embedded by this name, since pgx.Tx has a method Conn.

@@ -430,6 +430,42 @@ func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
 	}
 }
 
+// Two homes, or a database that is restored, have other numbers for the same change: shops deduplicate by id.
+func TestWork_IDIsThatOfTheChange(t *testing.T) {
+	s := newSite(t)
+	r := newReceiver(t, func(int, http.ResponseWriter) {})
+	if _, err := s.ledger.SetTotal(t.Context(), "i", 10, 0); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UnixMilli()
+	items := []protocol.Item{{Serial: "i-1", User: "alice", Quantity: 1}, {Serial: "i-2", User: "bob", Quantity: 1}}
+	if _, err := s.ledger.Reserve(t.Context(), "i", 0, now, now+60_000, items, make([]protocol.Code, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for round := 1; round <= 2; round++ {
+		s.exec("TRUNCATE sluice_order, sluice_cursor, river_job")
+		s.drain("i")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+		s.soon("the jobs are done", func() bool { return s.completed() == 2 })
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("work: %v", err)
+		}
+	}
+	ids := make(map[any]any)
+	for _, job := range r.requests() {
+		if before, ok := ids[job["serial"]]; ok && before != job["id"] {
+			t.Errorf("%v has the ids %v and %v", job["serial"], before, job["id"])
+		}
+		ids[job["serial"]] = job["id"]
+	}
+	if len(ids) != 2 || ids["i-1"] == ids["i-2"] {
+		t.Errorf("ids: %v: want one for each of two orders", ids)
+	}
+}
+
 // The example of a shop in Go works the jobs on the same tables.
 func TestExample_BooksPointsOnce(t *testing.T) {
 	s := newSite(t)

@@ -33,7 +33,7 @@ type Options struct {
 
 // request is the body that the webhook gets for a job.
 type request struct {
-	ID      int64  `json:"id"` // the same at each try
+	ID      string `json:"id"` // of the change: the same at each try, and in each home
 	Kind    string `json:"kind"`
 	Attempt int    `json:"attempt"` // from 1 on
 	Args
@@ -47,7 +47,7 @@ type poster struct {
 
 // Work implements river.Worker. Every response but a 2xx is tried again; a Retry-After is heeded, and is no try then.
 func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
-	text, err := json.Marshal(request{ID: job.ID, Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
+	text, err := json.Marshal(request{ID: job.Args.id(), Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 			if err := s.refund(ctx, tx, &b, r); err != nil {
 				return err
 			}
-			return s.insertRefund(ctx, conn, g.SKU, r.Record)
+			return s.insertRefund(ctx, conn, g.SKU, r.born, r.Record)
 		}
 		return nil
 	})
@@ -121,11 +121,11 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 
 // insertRefund inserts the job of an order that is refunded by the database first. It has the version of the change
 // before: the ledger's own one comes later.
-func (s *Store) insertRefund(ctx context.Context, conn *sql.Conn, sku string, r settle.Record) error {
+func (s *Store) insertRefund(ctx context.Context, conn *sql.Conn, sku string, born int64, r settle.Record) error {
 	if r.Status = 'R'; s.jobs == nil || !s.jobs.Wants(r.Status) {
 		return nil
 	}
-	return s.insertJobs(ctx, conn, sku, []settle.Record{r}, nil)
+	return s.insertJobs(ctx, conn, sku, born, []settle.Record{r}, nil)
 }
 
 // returnEarlier returns what an order of an earlier ledger has taken. Sluice's own table and the cursor count the units

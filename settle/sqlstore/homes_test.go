@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -195,6 +197,88 @@ func movesAndBack(h *homes, at func(one, two *crashing)) {
 	if err != nil || c.Sold != 24 || len(c.Differences) > 1 {
 		h.Errorf("%+v, %v", c, err)
 	}
+}
+
+// Two settlers whose files name different homes of a SKU: the first one has it, and the other one books nothing.
+func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "disputed"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 10)
+	h.run(sku, "one")
+	log := new(lockedText)
+	other := settle.Home{Name: "two", All: []string{"one", "two"}, Of: func(string) string { return "two" }}
+	s := must(settle.New(h.stream, h.stores["two"], settle.Options{Batch: 7, Ledger: h.ledger, Home: other,
+		Log: slog.New(slog.NewTextHandler(log, nil))}))(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	for begin := time.Now(); !strings.Contains(log.String(), "sluice settle move disputed --to two"); {
+		if <-time.After(5 * time.Millisecond); time.Since(begin) > 10*time.Second {
+			t.Errorf("the way out is not told: %s", log)
+			break
+		}
+	}
+	stop()
+	<-ended
+	if _, err := s.Rebuild(t.Context(), sku); !errors.Is(err, settle.ErrElsewhere) {
+		t.Errorf("rebuild in the other home: %v", err)
+	}
+	if c, ok, err := h.stores["two"].Cursor(t.Context(), sku); ok || err != nil {
+		t.Errorf("both homes book the SKU: %+v, %v", c, err)
+	}
+	l := must(h.stream.Ledgers(t.Context(), []string{sku}))(t)[0]
+	if l.Home != "one" || other.Disputes(sku, l) == "" {
+		t.Errorf("the mark is %q", l.Home)
+	}
+	h.balances(sku, "one", 10)
+	// The way out.
+	if _, err := settle.Move(t.Context(), h.stream, s, h.stores["one"], sku); err != nil {
+		t.Fatal(err)
+	}
+	h.balances(sku, "two", 10)
+}
+
+// A batch that the settler of the old home began before the move does not take the SKU back.
+func TestMove_LateBatchOfTheOldHome(t *testing.T) {
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "late"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 5)
+	h.run(sku, "one")
+	before, _, _ := h.stores["one"].Cursor(t.Context(), sku)
+	h.ledger.buy(sku, 5, 1)
+	entries := must(h.stream.Entries(t.Context(), sku, before.Position, 10))(t)[1:]
+	last := entries[len(entries)-1]
+	if _, err := h.stores["one"].Leave(t.Context(), sku); err != nil {
+		t.Fatal(err)
+	}
+	b := settle.Batch{SKU: sku, From: &before, Entries: entries, Records: last.Records,
+		To: settle.Cursor{Position: last.Position, Numbers: last.Numbers, Born: before.Born, Fingerprint: last.Fingerprint()}}
+	if _, err := h.stores["one"].Settle(t.Context(), b); !errors.Is(err, settle.ErrElsewhere) {
+		t.Errorf("a late batch: %v", err)
+	}
+	if c, _, _ := h.stores["one"].Cursor(t.Context(), sku); c.State != settle.Moved || c.Position != before.Position {
+		t.Errorf("the old home is at %+v", c)
+	}
+}
+
+// lockedText is a log that is read while it is written.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // Settlers that run do the rest of a move that was broken off after its first step.

@@ -20,7 +20,7 @@ type Jobs struct {
 	Wants func(status byte) bool // of an order that has got it
 
 	// Insert inserts a job for each change, on a connection that has begun a transaction.
-	Insert func(ctx context.Context, conn *pgx.Conn, sku string, changes []settle.Record) error
+	Insert func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error
 }
 
 // changesOf are the changes of status that a batch will make and that a job follows, in the ledger's order. It must be
@@ -83,7 +83,8 @@ func statusesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []sett
 }
 
 // insertJobs inserts the jobs of changes, but for orders that were parked: these are settled later, by retry.
-func (s *Store) insertJobs(ctx context.Context, conn *sql.Conn, sku string, changes, parked []settle.Record) error {
+func (s *Store) insertJobs(ctx context.Context, conn *sql.Conn, sku string, born int64,
+	changes, parked []settle.Record) error {
 	if len(parked) > 0 {
 		changes = slices.DeleteFunc(changes, func(r settle.Record) bool {
 			return slices.ContainsFunc(parked, func(p settle.Record) bool { return p.Serial == r.Serial })
@@ -97,6 +98,6 @@ func (s *Store) insertJobs(ctx context.Context, conn *sql.Conn, sku string, chan
 		if !ok {
 			return errJobs
 		}
-		return s.jobs.Insert(ctx, c.Conn(), sku, changes)
+		return s.jobs.Insert(ctx, c.Conn(), sku, born, changes)
 	})
 }

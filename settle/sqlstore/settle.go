@@ -81,7 +81,7 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		if err := s.move(ctx, tx, &b, o.Cursor.Deducted, 0); err != nil {
 			return err
 		}
-		if err := s.insertJobs(ctx, conn, b.SKU, changes, w.parked); err != nil {
+		if err := s.insertJobs(ctx, conn, b.SKU, b.To.Born, changes, w.parked); err != nil {
 			return err
 		}
 		conflicts := slices.Concat(b.Conflicts, b.Park(w.parked, w.cause))
@@ -136,8 +136,8 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		return settle.ErrElsewhere
 	case err != nil:
 		return fmt.Errorf("lock the cursor: %w", err)
-	case !c.SamePlace(*b.From):
-		return settle.ErrElsewhere
+	case !c.SamePlace(*b.From), c.State == settle.Moved && (!b.Whole || b.From.State != settle.Moved):
+		return settle.ErrElsewhere // only a rebuild that knows it takes a SKU back
 	}
 	b.From = &c // Deducted is that of the database
 	return nil
