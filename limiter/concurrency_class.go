@@ -9,9 +9,9 @@ const Classes = 10
 // goes to those below it: the one of them who has waited longest. So no class waits for ever, however large the crowd
 // above it is.
 //
-// In a queue that is full, each class below the highest keeps an equal part of that share. A newcomer takes the place of
-// one of the class below it that has the most. A class that has less than its part takes it from the highest. So all
-// crowds reach the queue.
+// In a queue that is full, each class below the highest keeps an equal part of that share. A newcomer takes the place
+// of one of the class below it that has the most. A class that has less than its part takes it from the highest. So
+// all crowds reach the queue.
 //
 // They change under ConcurrencyLimiter.mu alone. Counts are read without it.
 type classQueues struct {

@@ -24,7 +24,7 @@ type Queue interface {
 	Accepted(sku, serial string) orderview.Order
 
 	// Proof is what a client shows to see the upstream's answer, or to cancel: it was told of the order. "" = it cannot
-	// be told now, and nobody is proven.
+	// be told now: no client has it.
 	Proof(sku, serial string) string
 
 	// Look tells where an order is: Admitted, or why that cannot be told. It waits up to wait until the state is another,

@@ -265,7 +265,7 @@ func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	}
 }
 
-func TestRoom_DrainTakesNobodyIn(t *testing.T) {
+func TestRoom_DrainAdmitsNoOneNew(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.set(0, 1)

@@ -130,7 +130,7 @@ func (q *Queue) Accepted(sku, serial string) orderview.Order {
 func (q *Queue) Proof(sku, serial string) string {
 	r := q.Reserver()
 	if r == nil {
-		return "" // by which nobody is proven
+		return "" // it proves no client
 	}
 	return r.Proof(sku, serial)
 }
