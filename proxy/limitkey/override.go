@@ -26,6 +26,9 @@ type pattern struct {
 	pieces  []string // between stars; nil = a network
 }
 
+// maxValue is how long a value may be that a pattern of text matches. It bounds what a client can have it cost.
+const maxValue = 256
+
 // PatternError names a pattern that cannot be used.
 type PatternError struct {
 	Pattern string
@@ -99,6 +102,8 @@ func pieces(text string, of *param.Part) ([]string, error) {
 		return nil, errors.New("matches every value: write its rate as rate")
 	case cidr == nil:
 		return nil, fmt.Errorf("never matches, for the key is %s: networks are for $remote_addr", of.Text())
+	case len(text)-strings.Count(text, "*") > maxValue:
+		return nil, fmt.Errorf("never matches: values above %d bytes match no pattern; write a shorter one", maxValue)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return nil, errors.New("never matches: values are text in UTF-8 without control characters")
 	case of.Kind() == param.Host && strings.ToLower(text) != text:
@@ -140,6 +145,9 @@ func (p *pattern) containsAddr(key []byte) bool {
 // matches takes each piece where it comes first: if any place fits, the first one does.
 func (p *pattern) matches(value []byte) bool {
 	last := len(p.pieces) - 1
+	if len(value) > maxValue {
+		return false
+	}
 	if last == 0 {
 		return string(value) == p.pieces[0]
 	}
