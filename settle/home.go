@@ -12,8 +12,8 @@ import (
 // Moved is the state of a cursor whose SKU is, or was, settled elsewhere since: its orders are old.
 const Moved = "moved"
 
-// homeField of a ledger's hash says where the SKU is settled: a number that each move raises, a blank, and the name. The
-// first settler writes 0.
+// homeField of a ledger's hash says where the SKU is settled: a number that each move raises, a blank, and the name.
+// The first settler writes 0.
 const homeField = "home"
 
 // Home is the one database in which some SKUs are settled.
