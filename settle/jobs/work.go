@@ -46,7 +46,7 @@ type poster struct {
 	webhook *webhook.Poster
 }
 
-// Work implements river.Worker. Every response but a 2xx is tried again; a Retry-After is heeded, and is no try, for a day.
+// Work implements river.Worker. Every response but a 2xx is tried again. For a day a Retry-After is heeded, and no try.
 func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
 	text, err := json.Marshal(request{ID: job.Args.id(), Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
 	if err != nil {
