@@ -359,3 +359,24 @@ func TestSettle_SeveralHomes(t *testing.T) {
 		t.Errorf("check --online: %q", out)
 	}
 }
+
+// The ledger is gone, and its mark with it: the home that does not answer may have later orders.
+func TestRecreate_AsksEveryHome(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(err)
+	}
+	more := "\n[[settle.home]]\nname = \"east\"\ndatabase = \"postgres://u@127.0.0.1:1/shop\"\nskus = [\"2*\"]\n"
+	if err := os.WriteFile(file, append(text, more...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), "home east cannot tell") {
+		t.Errorf("recreate: %v", err)
+	}
+}

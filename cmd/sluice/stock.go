@@ -307,7 +307,7 @@ func (s *stockTarget) ordersOfBefore(cmd *cobra.Command, want recreate.Recreatio
 			return nil, err
 		}
 		defer homes.Close()
-		settled, err := atHomeOf(cmd, homes, want.SKU)
+		settled, err := want.Newest(cmd.Context(), homes, c)
 		if err != nil {
 			return nil, err
 		}

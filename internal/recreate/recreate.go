@@ -136,6 +136,39 @@ func (r *Recreation) Orders() ([]Order, error) {
 	return orders[r.SKU], nil
 }
 
+// Newest is the home whose cursor of the SKU is the newest one: a lost ledger has no mark of its home. Every home must
+// answer, since the one that does not may have later orders.
+func (r *Recreation) Newest(ctx context.Context, homes settler.Homes, c *config.Config) (*settler.Settlement, error) {
+	newest, err := homes.Named(c.Settle.HomeOf(r.SKU))
+	if err != nil {
+		return nil, err
+	}
+	var last settlement.Cursor
+	for _, s := range homes {
+		err := s.Store.CheckSchema(ctx)
+		if errors.Is(err, sqlstore.ErrSchema) && len(homes) > 1 {
+			continue // it has never settled anything
+		}
+		var at settlement.Cursor
+		if err == nil {
+			at, _, err = s.Store.Cursor(ctx, r.SKU)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("home %s cannot tell what it has of %s; nothing was changed; start its database, or adopt a "+
+				"file of the shop's orders: %w", s.Name(), r.SKU, err)
+		}
+		if last.Position.Before(at.Position) ||
+			last.Position == at.Position && last.State == settlement.Moved && at.State != settlement.Moved {
+			newest, last = s, at
+		}
+	}
+	if name := c.Settle.HomeOf(r.SKU); name != newest.Name() {
+		return nil, fmt.Errorf("%s was settled in %s last, and the file says %s: write it into skus of %s, restart the "+
+			"settlers, and repeat", r.SKU, newest.Name(), name, newest.Name())
+	}
+	return newest, nil
+}
+
 // Settled are the orders of a settlement's database that are sold, or were undecided when it last looked.
 func (r *Recreation) Settled(ctx context.Context, of *settler.Settlement, database string, by Printer) (
 	orders []Order, err error,

@@ -466,6 +466,35 @@ func TestWork_IDIsThatOfTheChange(t *testing.T) {
 	}
 }
 
+// A webhook that always asks to wait does not keep a job for ever.
+func TestWork_RetryAfterIsATryAfterADay(t *testing.T) {
+	s := newSite(t)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	if _, err := s.ledger.SetTotal(t.Context(), "w", 10, 0); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UnixMilli()
+	items := []protocol.Item{{Serial: "w-1", User: "alice", Quantity: 1}}
+	if _, err := s.ledger.Reserve(t.Context(), "w", 0, now, now+60_000, items, make([]protocol.Code, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.drain("w")
+	s.exec("UPDATE river_job SET created_at = now() - interval '2 days', attempt = max_attempts - 1")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+	s.soon("the job is discarded", func() bool {
+		return s.count("SELECT count(*) FROM river_job WHERE state = 'discarded'") == 1
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("work: %v", err)
+	}
+}
+
 // The example of a shop in Go works the jobs on the same tables.
 func TestExample_BooksPointsOnce(t *testing.T) {
 	s := newSite(t)

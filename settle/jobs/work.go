@@ -18,6 +18,7 @@ import (
 const (
 	timeoutMargin = 5 * time.Second  // of a job beyond its request
 	rescueMargin  = 30 * time.Second // after a job's time, until the job of a dead worker is worked again
+	maxSnoozing   = 24 * time.Hour   // of a job by Retry-After; later each response is a try, and the last one discards it
 	tryAgain      = 2 * time.Second  // while the database is away
 )
 
@@ -45,14 +46,14 @@ type poster struct {
 	webhook *webhook.Poster
 }
 
-// Work implements river.Worker. Every response but a 2xx is tried again; a Retry-After is heeded, and is no try then.
+// Work implements river.Worker. Every response but a 2xx is tried again. For a day a Retry-After is heeded, and no try.
 func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
 	text, err := json.Marshal(request{ID: job.Args.id(), Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
 	if err != nil {
 		return err
 	}
 	_, after, err := p.webhook.Post(ctx, text)
-	if err != nil && after > 0 {
+	if err != nil && after > 0 && time.Since(job.CreatedAt) < maxSnoozing {
 		return river.JobSnooze(after)
 	}
 	return err
