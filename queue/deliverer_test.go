@@ -213,7 +213,7 @@ func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
 	}
 }
 
-func TestPace_OneOrderThatIsRejectedSlowsNobodyDown(t *testing.T) {
+func TestPace_OneOrderAloneSlowsDownNoOther(t *testing.T) {
 	now := time.Now()
 	p := newPace(32, now)
 	for i := range 5 {

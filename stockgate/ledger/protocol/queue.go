@@ -139,7 +139,7 @@ type Decision struct {
 	Lease    int64
 	Now      int64  // Unix ms
 	Keep     int64  // Unix ms until which a release is remembered
-	Time     int64  // Unix ms: see Move; of those by which it waits again, when it is asked about if the ledger has lost changes meanwhile
+	Time     int64  // Unix ms: see Move; of those by which it waits again, if the ledger has lost changes, when it is asked about
 	Answer   string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
 	AnswerMS int64  // for so many ms
 	From     int64  // Unix ms: of MoveNotNow
@@ -147,14 +147,16 @@ type Decision struct {
 
 func (d *Decision) Check(sku string) error {
 	switch d.Move {
-	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveNotNow, MoveNowhere, MoveRepeat, MoveLater, MoveCancel, MoveRequeue:
+	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveNotNow, MoveNowhere, MoveRepeat, MoveLater, MoveCancel,
+		MoveRequeue:
 	default:
 		return fmt.Errorf("%q is no move", d.Move)
 	}
 	if len(d.Answer) > MaxAnswer {
 		return fmt.Errorf("an answer of %d bytes: at most %d are kept", len(d.Answer), MaxAnswer)
 	}
-	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep), CheckTimes(d.Time, d.AnswerMS), CheckNumber("time", d.From))
+	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep),
+		CheckTimes(d.Time, d.AnswerMS), CheckNumber("time", d.From))
 }
 
 // What a move came to, beside what is said of an Op.

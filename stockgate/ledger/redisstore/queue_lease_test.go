@@ -23,7 +23,8 @@ func TestRequeue_LeavesOldAttemptsNoWord(t *testing.T) {
 	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
 		queueUp(t, s, "a")
 		first := takeAt(t, q, 1, 1, 100).Orders[0]
-		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", first.Lease, protocol.Never), protocol.Changed)
+		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", first.Lease, protocol.Never),
+			protocol.Changed)
 		ledgertest.Want(t, "requeue", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000), protocol.Changed)
 		takeAt(t, q, 300, 1, 100)
 		ledgertest.Want(t, "a late release", decide(t, q, protocol.MoveRelease, "a", first.Lease, 0), protocol.TooLate)
