@@ -139,7 +139,7 @@ type Decision struct {
 	Lease    int64
 	Now      int64  // Unix ms
 	Keep     int64  // Unix ms until which a release is remembered
-	Time     int64  // Unix ms: see Move; of those by which it waits again, if the ledger has lost changes, when it is asked about
+	Time     int64  // Unix ms: see Move; where it waits again and the ledger has lost changes, when to ask
 	Answer   string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
 	AnswerMS int64  // for so many ms
 	From     int64  // Unix ms: of MoveNotNow
