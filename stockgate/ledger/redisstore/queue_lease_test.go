@@ -67,7 +67,7 @@ func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
 	})
 }
 
-// TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out, and a client cancel it at another instance.
+// TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out. A client cancels it at another instance.
 func TestCancelInDoubt_IsTooLate(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
