@@ -19,6 +19,7 @@ type result struct {
 	kind   attemptKind
 	move   protocol.Move // "" = nothing is decided: the lease ends, and then it is asked about
 	time   int64         // of the move, Unix ms
+	from   int64         // of MoveNotNow, Unix ms
 	answer string
 	why    string // of an order that is stuck
 }
@@ -93,12 +94,14 @@ func (d *Deliverer) build(req *upstream.Request, m *message.Request, sku string,
 }
 
 // judge reads the upstream's answer. One that rejects the order for now, or since it came after the attempt's deadline,
-// lets it wait again: the upstream has said that there is no order.
+// lets it wait again: the upstream has said that this attempt made none.
 func (d *Deliverer) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
 	status := resp.StatusCode()
 	busy := status == fasthttp.StatusTooManyRequests || status == fasthttp.StatusServiceUnavailable
 	if busy {
-		d.pace.busy(now, retryAfter(resp))
+		d.pace.busy(now, o.Serial, retryAfter(resp))
+	} else {
+		d.pace.taken()
 	}
 	stated := len(resp.Header.Peek(verdict.OrderHeader)) > 0
 	switch outcome := d.o.Outcome(resp); {
@@ -106,19 +109,34 @@ func (d *Deliverer) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Resp
 		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}
 	case outcome != metrics.OrderRejected:
 		return result{kind: attemptUnknown}
-	case !stated && (busy || now.UnixMilli() >= o.Deadline):
-		return d.again(o)
+	case !stated && busy:
+		return notNow(now, o, retryAfter(resp))
+	case !stated && o.Open: // it says nothing of the earlier attempt, which may have made the order
+		return result{kind: attemptUnknown}
+	case !stated && now.UnixMilli() >= o.Deadline:
+		return d.again(o, protocol.MoveAgain)
 	}
 	return result{kind: attemptReleased, move: protocol.MoveRelease, answer: answerOf(resp)}
 }
 
-// again lets an order wait again of which no attempt can make one, unless it had enough of them.
-func (d *Deliverer) again(o *protocol.Leased) result {
+const (
+	firstNotNow   = time.Second
+	notNowDoubles = 4
+)
+
+// notNow lets an order wait again that the upstream rejects for now: for as long as it says, and longer each time.
+func notNow(now time.Time, o *protocol.Leased, retryAfter time.Duration) result {
+	wait := max(retryAfter, firstNotNow<<min(max(o.Lease-o.Attempt, 0), notNowDoubles))
+	return result{kind: attemptAgain, move: protocol.MoveNotNow, from: min(now.Add(wait).UnixMilli(), o.Until)}
+}
+
+// again lets an order wait again, unless it had enough attempts.
+func (d *Deliverer) again(o *protocol.Leased, move protocol.Move) result {
 	if o.Attempt >= int64(d.o.Attempts) {
 		return result{kind: attemptAgain, move: protocol.MoveLater, time: protocol.Never,
-			why: "the upstream has rejected each of its attempts for now"}
+			why: "it had as many attempts as queue.attempts allows"}
 	}
-	return result{kind: attemptAgain, move: protocol.MoveAgain}
+	return result{kind: attemptAgain, move: move}
 }
 
 // retryAfter is for how long the upstream wants no request, in whole seconds (RFC 9110, section 10.2.3).

@@ -55,9 +55,9 @@ func (d *Deliverer) tell(sku string, o *protocol.Leased, r result) (done protoco
 			at = now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli()
 		}
 		ctx, cancel := context.WithTimeout(d.ctx, callLimit)
-		done, h, err = d.o.Store.Decide(ctx, sku, protocol.Decision{Serial: o.Serial, Move: r.move, Attempt: o.Attempt,
+		done, h, err = d.o.Store.Decide(ctx, sku, protocol.Decision{Serial: o.Serial, Move: r.move, Lease: o.Lease,
 			Now: now.UnixMilli(), Keep: now.Add(d.o.Keep).UnixMilli(), Time: at, Answer: r.answer,
-			AnswerMS: AnswerFor.Milliseconds()})
+			AnswerMS: AnswerFor.Milliseconds(), From: r.from})
 		cancel()
 		if err == nil {
 			return done, h, nil

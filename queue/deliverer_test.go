@@ -193,8 +193,8 @@ func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
 	now := time.Now()
 	p := newPace(32, now)
-	for range 20 {
-		p.busy(now, 2*time.Second)
+	for i := range 20 {
+		p.busy(now, fmt.Sprint(i), 2*time.Second)
 	}
 	if got := p.now(now); got != 16 {
 		t.Errorf("limit %d", got)
@@ -211,4 +211,70 @@ func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
 	if got := p.takePause(); got != lastPause || p.limit < 1 {
 		t.Errorf("pause %v, limit %v", got, p.limit)
 	}
+}
+
+func TestPace_OneOrderAloneSlowsDownNoOther(t *testing.T) {
+	now := time.Now()
+	p := newPace(32, now)
+	for i := range 5 {
+		p.busy(now.Add(time.Duration(i)*time.Second), "a", time.Minute)
+	}
+	if p.takePause() != 0 || p.now(now) != 32 {
+		t.Errorf("limit %v", p.limit)
+	}
+	p.taken()
+	p.busy(now, "b", time.Minute)
+	if p.takePause() != 0 {
+		t.Error("another order was answered between them")
+	}
+	p.busy(now, "c", time.Minute)
+	if p.takePause() != time.Minute {
+		t.Error("two orders in a row")
+	}
+}
+
+func TestDeliverer_OpenOrderStaysHeld(t *testing.T) {
+	for _, second := range []int{0, 401, 409, 429} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &bench{}
+			b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+				switch {
+				case n == 1:
+					return 0, upstream.Broken // the upstream has made it
+				case second == 0:
+					return 0, upstream.NotSent
+				}
+				return second, upstream.Answered
+			}
+			open(t, b, func(o *Options) { o.Source, o.ByKey = nil, true })
+			b.order(t, "1", "a")
+			time.Sleep(4 * time.Second)
+			if done, err := b.Cancel(t.Context(), "1", "a"); done != protocol.TooLate || err != nil {
+				t.Errorf("then %d: cancel %v, %v", second, done, err)
+			}
+			time.Sleep(5 * time.Minute)
+			if got := b.state(t, "1", "a"); got.Status != protocol.StatusHeld || got.Where != protocol.ForAPerson {
+				t.Errorf("then %d: %+v, sent %s", second, got, b.attempts())
+			}
+		})
+	}
+}
+
+func TestDeliverer_BusyUpstreamMakesNoOrderStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{knows: ledger.OrderNotFound}
+		b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+			if n <= 5 {
+				return 429, upstream.Answered
+			}
+			return 201, upstream.Answered
+		}
+		open(t, b, nil)
+		b.order(t, "1", "a")
+		time.Sleep(40 * time.Second)
+		if got := b.state(t, "1", "a"); got.Status != protocol.StatusSold || b.attempts() !=
+			"[1 a 1 1 a 1 1 a 1 1 a 1 1 a 1 1 a 1]" {
+			t.Errorf("%+v, sent %s", got, b.attempts())
+		}
+	})
 }

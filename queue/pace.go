@@ -7,7 +7,7 @@ import (
 )
 
 // pace is how many orders this instance may have in the upstream, and how long all wait before the next one. It halves
-// when the upstream is busy, and grows by one a second. It is safe for concurrent use.
+// when the upstream rejects two orders in a row for now, and grows by one a second. It is safe for concurrent use.
 type pace struct {
 	mu     sync.Mutex
 	most   float64
@@ -16,6 +16,7 @@ type pace struct {
 	halved time.Time
 	failed int           // requests in a row for which there was no connection
 	pause  time.Duration // of all instances; not told yet
+	busyOf string        // the order that was rejected for now last, while no other was answered since
 }
 
 const (
@@ -38,12 +39,25 @@ func (p *pace) now(now time.Time) int {
 	return int(p.limit)
 }
 
-// busy notes that the upstream rejects orders for now, and perhaps for how long.
-func (p *pace) busy(now time.Time, retryAfter time.Duration) {
+// busy notes that the upstream rejects an order for now, and perhaps for how long. The first one may be rejected for its
+// client's sake: the others slow down when a second one is rejected, too.
+func (p *pace) busy(now time.Time, serial string, retryAfter time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	first := p.busyOf == "" || p.busyOf == serial
+	p.busyOf = serial
+	if first {
+		return
+	}
 	p.halve(now)
 	p.pause = max(p.pause, min(retryAfter, mostPause))
+}
+
+// taken notes that the upstream has answered an order, and not that it is busy.
+func (p *pace) taken() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busyOf = ""
 }
 
 // unreachable notes that no connection was to be had.

@@ -44,8 +44,10 @@ func (d *Deliverer) resolve(sku string, o *protocol.Leased) result {
 		return result{move: protocol.MoveConfirm}
 	case nowhere && (over || d.o.Cancels):
 		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
-	case nowhere, d.o.ByKey && !over:
-		return d.again(o)
+	case nowhere:
+		return d.again(o, protocol.MoveNowhere)
+	case d.o.ByKey && !over:
+		return d.again(o, protocol.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
 	case d.o.ByKey && d.o.Source == nil:

@@ -24,12 +24,17 @@ type queued struct {
 	where    protocol.Where
 	due      int64 // Unix ms: end of the attempt and the grace, or when it is asked about
 	attempt  int64
+	lease    int64
+	open     bool
 	deadline int64
 	number   int64
 	epoch    int64
 	until    int64
 	request  string
 }
+
+// later is what places of orders have that wait behind all others: the rest is when they may be handed out.
+const later = 10_000_000_000_000
 
 type answer struct {
 	text  string
@@ -164,14 +169,14 @@ func (b *memoryStock) at(where protocol.Where) (serials []string) {
 }
 
 func (b *memoryStock) leased(serial string, q *queued, request string) protocol.Leased {
-	return protocol.Leased{Record: b.records[serial], Attempt: q.attempt, Deadline: q.deadline, Until: q.until,
-		Request: request}
+	return protocol.Leased{Record: b.records[serial], Attempt: q.attempt, Lease: q.lease, Deadline: q.deadline,
+		Until: q.until, Open: q.open, Request: request}
 }
 
-// suspect has an order asked about once every attempt has ended that may have been lost. One more attempt is counted:
-// what is said of those before changes nothing any more.
+// suspect has an order asked about once every attempt has ended that may have been lost. It has a lease
+// number that no lost attempt has: what is said of those changes nothing any more.
 func (b *memoryStock) suspect(q *queued, c *protocol.TakeCall) {
-	q.attempt++
+	q.lease += 1000
 	q.epoch, q.where, q.due = b.Epoch, protocol.Asking, c.Now+c.Longest()
 }
 
@@ -182,10 +187,13 @@ func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
 		switch {
 		case q.epoch != b.Epoch:
 			b.suspect(q, c)
+		case (q.until <= c.Now || held <= c.Now) && q.open:
+			q.where, q.due = protocol.Asking, c.Now
 		case q.until <= c.Now || held <= c.Now:
 			t.Expired = append(t.Expired, b.leased(serial, q, ""))
-		case len(t.Orders) < room:
+		case len(t.Orders) < room && q.number-later <= c.Now:
 			q.attempt++
+			q.lease++
 			q.deadline = min(c.Now+c.Doubled(q.attempt), held)
 			q.where, q.due = protocol.Delivering, q.deadline+c.Grace
 			t.Orders = append(t.Orders, b.leased(serial, q, q.request))
@@ -257,11 +265,12 @@ func (b *memoryStock) decide(d *protocol.Decision) (done protocol.Done, settled 
 		return settle(protocol.Confirm)
 	case q == nil:
 		return protocol.NotQueued, false
-	case d.Move == protocol.MoveCancel && q.where == protocol.Queued && q.epoch == b.Epoch:
+	case d.Move == protocol.MoveCancel && q.where == protocol.Queued && q.epoch == b.Epoch && !q.open &&
+		b.State != protocol.Frozen:
 		return settle(protocol.Release)
 	case d.Move == protocol.MoveRequeue:
 		return b.requeue(q, d), false
-	case d.Move == protocol.MoveCancel, q.where == protocol.Queued, q.attempt != d.Attempt:
+	case d.Move == protocol.MoveCancel, q.where == protocol.Queued, q.lease != d.Lease:
 		return protocol.TooLate, false
 	case d.Move == protocol.MoveRelease:
 		return settle(protocol.Release)
@@ -280,8 +289,18 @@ func (b *memoryStock) wait(q *queued, d *protocol.Decision) {
 	if d.Move == protocol.MoveLater {
 		return
 	}
-	if d.Move == protocol.MoveUnsent && q.epoch == b.Epoch {
-		q.attempt = max(q.attempt-1, 0)
+	switch d.Move {
+	case protocol.MoveNotNow:
+		q.number = later + d.From
+		fallthrough
+	case protocol.MoveUnsent:
+		if q.epoch == b.Epoch {
+			q.attempt = max(q.attempt-1, 0)
+		}
+	case protocol.MoveNowhere:
+		q.open = false
+	case protocol.MoveRepeat:
+		q.open = true
 	}
 	q.epoch = b.Epoch
 }
@@ -291,7 +310,7 @@ func (b *memoryStock) requeue(q *queued, d *protocol.Decision) protocol.Done {
 	if q.where != protocol.Asking || q.due != protocol.Never || d.Time <= d.Now {
 		return protocol.TooLate
 	}
-	q.attempt, q.deadline, q.until = 0, 0, d.Time
+	q.attempt, q.deadline, q.until, q.open = 0, 0, d.Time, false
 	q.where, q.epoch = protocol.Queued, b.Epoch
 	return protocol.Changed
 }

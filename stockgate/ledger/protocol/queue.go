@@ -106,24 +106,29 @@ type Taken struct {
 
 // Leased is one order that was handed out.
 type Leased struct {
-	Record   // Deadline is that of the reservation
-	Attempt  int64
+	Record         // Deadline is that of the reservation
+	Attempt  int64 // how many count, with this one
+	Lease    int64 // how often it was handed out; never falls
 	Deadline int64 // Unix ms: of the attempt
 	Until    int64 // Unix ms: no attempt begins after it
+	Open     bool  // an earlier attempt may have made the order: only who knows may end it
 	Request  string
 }
 
 // Move is what Decide does to an order.
 type Move string
 
-// The moves. Those of an attempt need its number, and change nothing once another attempt has begun.
+// The moves. Those of an attempt need its lease, and change nothing once another attempt has begun.
 const (
 	MoveConfirm Move = "confirm" // it exists, whichever attempt made it
 	MoveRelease Move = "release" // of an attempt: there is none, and none can come
-	MoveAgain   Move = "again"   // of an attempt: likewise, and it waits again in its old place
+	MoveAgain   Move = "again"   // of an attempt: it made none, and the order waits again in its old place
 	MoveUnsent  Move = "unsent"  // likewise, and the attempt does not count
+	MoveNotNow  Move = "not_now" // likewise, and it waits behind all others, at least until From
+	MoveNowhere Move = "nowhere" // as MoveAgain, and no earlier attempt made one either
+	MoveRepeat  Move = "repeat"  // as MoveAgain, but the attempt may have made the order: it is Open from now on
 	MoveLater   Move = "later"   // of an attempt: ask from Time on; Never = a person decides
-	MoveCancel  Move = "cancel"  // release it if it waits
+	MoveCancel  Move = "cancel"  // release it if it waits, is not Open, and nothing is in doubt
 	MoveRequeue Move = "requeue" // of one that waits for a person: it waits again, until Time
 )
 
@@ -131,24 +136,27 @@ const (
 type Decision struct {
 	Serial   string
 	Move     Move
-	Attempt  int64
+	Lease    int64
 	Now      int64  // Unix ms
 	Keep     int64  // Unix ms until which a release is remembered
-	Time     int64  // Unix ms: see Move; of MoveAgain, when it is asked about if the ledger has lost changes meanwhile
+	Time     int64  // Unix ms: see Move; where it waits again and the ledger has lost changes, when to ask
 	Answer   string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
 	AnswerMS int64  // for so many ms
+	From     int64  // Unix ms: of MoveNotNow
 }
 
 func (d *Decision) Check(sku string) error {
 	switch d.Move {
-	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveLater, MoveCancel, MoveRequeue:
+	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveNotNow, MoveNowhere, MoveRepeat, MoveLater, MoveCancel,
+		MoveRequeue:
 	default:
 		return fmt.Errorf("%q is no move", d.Move)
 	}
 	if len(d.Answer) > MaxAnswer {
 		return fmt.Errorf("an answer of %d bytes: at most %d are kept", len(d.Answer), MaxAnswer)
 	}
-	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep), CheckTimes(d.Time, d.AnswerMS))
+	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep),
+		CheckTimes(d.Time, d.AnswerMS), CheckNumber("time", d.From))
 }
 
 // What a move came to, beside what is said of an Op.

@@ -100,7 +100,7 @@ func takenOf(reply []any) (t protocol.Taken, err error) {
 }
 
 // leasedSize is how many values an order has in a list of take.lua.
-const leasedSize = 6
+const leasedSize = 8
 
 func leasedOf(v []any) (l protocol.Leased, err error) {
 	serial, ok1 := v[0].(string)
@@ -108,12 +108,15 @@ func leasedOf(v []any) (l protocol.Leased, err error) {
 	attempt, ok3 := v[2].(int64)
 	text, ok4 := v[3].(string)
 	until, ok5 := v[4].(int64)
-	request, ok6 := v[5].(string)
+	lease, ok6 := v[5].(int64)
+	open, ok7 := v[6].(int64)
+	request, ok8 := v[7].(string)
 	deadline, err := strconv.ParseInt(text, 10, 64)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || err != nil {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || !ok8 || err != nil {
 		return l, fmt.Errorf("the order %.100q cannot be read", v)
 	}
-	l = protocol.Leased{Attempt: attempt, Deadline: deadline, Until: until, Request: request}
+	l = protocol.Leased{Attempt: attempt, Lease: lease, Deadline: deadline, Until: until, Open: open == 1,
+		Request: request}
 	l.Record, err = protocol.DecodeRecord(serial, record)
 	return l, err
 }
@@ -143,7 +146,7 @@ func (r *Store) Decide(ctx context.Context, sku string, d protocol.Decision) (
 		r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, protocol.Confirm, items)
 	}
 	q := &scriptCall{script: "decide", sku: sku, more: append(queueKeys(sku), answerKey(sku, d.Serial)), args: []any{
-		r.events, d.Now, d.Keep, d.Serial, string(d.Move), d.Attempt, d.Time, d.Answer, max(d.AnswerMS, 1)}}
+		r.events, d.Now, d.Keep, d.Serial, string(d.Move), d.Lease, d.Time, d.Answer, max(d.AnswerMS, 1), d.From}}
 	reply, err := r.call(ctx, q)
 	if err == nil && reply == nil {
 		return protocol.NoLedger, h, nil

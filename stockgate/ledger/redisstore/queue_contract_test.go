@@ -46,9 +46,9 @@ func serialsOf(orders []protocol.Leased) string {
 	return strings.Join(all, " ")
 }
 
-func decide(t testing.TB, q protocol.Queue, move protocol.Move, serial string, attempt, time int64) protocol.Done {
+func decide(t testing.TB, q protocol.Queue, move protocol.Move, serial string, lease, time int64) protocol.Done {
 	t.Helper()
-	done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: serial, Move: move, Attempt: attempt, Now: 2,
+	done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: serial, Move: move, Lease: lease, Now: 2,
 		Keep: 2_000_000, Time: time, Answer: "answer to " + serial, AnswerMS: 60_000})
 	ledgertest.Check(t, err)
 	return done
@@ -109,8 +109,8 @@ func TestAttempt_ThatCameToNothingWaitsInItsOldPlace(t *testing.T) {
 		got := takeAt(t, q, 1, 1, 100)
 		ledgertest.Want(t, "first again", serialsOf(got.Orders), "a")
 		ledgertest.Want(t, "the attempt that was not sent counts not", got.Orders[0].Attempt, 1)
-		ledgertest.Want(t, "again", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "twice", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.TooLate)
+		ledgertest.Want(t, "again", decide(t, q, protocol.MoveAgain, "a", 2, 0), protocol.Changed)
+		ledgertest.Want(t, "twice", decide(t, q, protocol.MoveAgain, "a", 2, 0), protocol.TooLate)
 		got = takeAt(t, q, 1, 1, 100)
 		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 2)
 		ledgertest.Want(t, "it may take longer", got.Orders[0].Deadline, 201)

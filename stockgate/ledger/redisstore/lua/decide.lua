@@ -1,5 +1,6 @@
 -- decide says what becomes of one order of the queue.
--- ARGV: events, now, keep, serial, move, attempt, time, answer, how many ms the answer is kept
+-- ARGV: events, now, keep, serial, move, lease, time, answer, how many ms the answer is kept,
+--   from when on it is handed out again (not_now)
 -- KEYS[11] is where the answer is kept.
 -- Reply: false without a ledger, else the hint and what came of it.
 
@@ -7,7 +8,7 @@ local CHANGED, ALREADY = 1, 2
 local WAS_RELEASED, WAS_SOLD, NOT_FOUND, TOO_LATE, NOT_QUEUED = -4, -7, -8, -9, -10
 
 local now, keep, serial, move = number('ARGV', ARGV[2], 'now'), ARGV[3], ARGV[4], ARGV[5]
-local attempt, time, answer, answer_for = tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]
+local lease, time, answer, answer_for, from = tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])
 local ANSWER = KEYS[11]
 local stock = load()
 if not stock then
@@ -24,7 +25,7 @@ local function waits() return redis.call('ZSCORE', W, serial) and e.epoch == sto
 
 -- attempted reports whether the attempt in question is the last one, and not over.
 local function attempted()
-	return e and e.attempt == attempt and not redis.call('ZSCORE', W, serial)
+	return e and e.lease == lease and not redis.call('ZSCORE', W, serial)
 end
 
 local function keep_answer()
@@ -53,7 +54,10 @@ end
 -- wait has an order wait again where it was; one of an earlier epoch is asked about first.
 local function wait()
 	local known = e.epoch == stock.epoch
-	if known and move == 'unsent' then e.attempt = math.max(e.attempt - 1, 0) end
+	if known and (move == 'unsent' or move == 'not_now') then e.attempt = math.max(e.attempt - 1, 0) end
+	if move == 'not_now' then e.place = digits(LATER + from) end
+	if move == 'repeat' then e.open = true end
+	if move == 'nowhere' then e.open = false end
 	keep_entry(e, stock)
 	redis.call('ZREM', L, serial)
 	redis.call('ZREM', K, serial)
@@ -72,7 +76,7 @@ end
 local function requeue()
 	if not e or redis.call('ZSCORE', K, serial) ~= NEVER then return e and TOO_LATE or NOT_QUEUED end
 	if tonumber(time) <= now then return TOO_LATE end
-	e.attempt, e.deadline, e.till = 0, '0', tonumber(time)
+	e.attempt, e.deadline, e.till, e.open = 0, '0', tonumber(time), false
 	keep_entry(e, stock)
 	redis.call('ZREM', K, serial)
 	redis.call('ZADD', W, e.place, serial)
@@ -81,6 +85,7 @@ end
 
 local function cancel()
 	if not e then return NOT_QUEUED end
+	if closed(stock) or e.open then return TOO_LATE end
 	return waits() and settle('X', 'release') or TOO_LATE
 end
 

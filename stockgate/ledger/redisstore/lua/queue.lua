@@ -2,8 +2,10 @@
 --   W  zset    serial -> number: orders that wait, the oldest with the lowest number
 --   L  zset    serial -> Unix ms: orders that were handed out, until the end of their attempt and the grace
 --   O  hash    serial -> the request
---   A  hash    serial -> attempt|deadline|number|epoch|until: of the last attempt and its end, 0|0 before the first one;
---              the place among those that wait; the epoch in which this was written; when no attempt begins any more
+--   A  hash    serial -> attempt|deadline|number|epoch|until|lease|open: of the last attempt and its end, 0|0 before the
+--              first one; the place among those that wait; the epoch in which this was written; when no attempt begins
+--              any more; how often it was handed out, which never falls; 1 = an attempt may have made the order, and
+--              another one goes out nevertheless
 --   K  zset    serial -> Unix ms when an order is asked about whose attempt has an unknown outcome; NEVER = by a person
 -- An order is in one of W, L and K, and in A and O. S counts numbered, the numbers given out, and taken, the attempts.
 --
@@ -15,18 +17,22 @@ local W, L, O, A, K = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 local NEVER = '999999999999999'
 
+-- A place from LATER on is behind all others; the rest of it is when the order may be handed out, in Unix ms.
+local LATER = 10000000000000
+
 -- entry reads what A says of an order; nil when it is in no queue.
 local function entry(serial, text)
-	local attempt, deadline, place, epoch, till = match(text or '', '^(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$')
+	local attempt, deadline, place, epoch, till, lease, open = match(text or '',
+		 '^(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([01])$')
 	if not attempt then return nil end
 	return {serial = serial, attempt = tonumber(attempt), deadline = deadline, place = place,
-		epoch = tonumber(epoch), till = tonumber(till)}
+		epoch = tonumber(epoch), till = tonumber(till), lease = tonumber(lease), open = open == '1'}
 end
 
 local function keep_entry(e, stock)
 	e.epoch = stock.epoch
 	redis.call('HSET', A, e.serial, digits(e.attempt) .. '|' .. e.deadline .. '|' .. e.place .. '|' ..
-		digits(e.epoch) .. '|' .. digits(e.till))
+		digits(e.epoch) .. '|' .. digits(e.till) .. '|' .. digits(e.lease) .. '|' .. (e.open and '1' or '0'))
 end
 
 -- drop forgets orders that are decided.

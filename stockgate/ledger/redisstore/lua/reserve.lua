@@ -74,7 +74,7 @@ local function queue()
 		local till, data = match(ARGV[requests + i], '^(%d+)|(.*)$')
 		local serial, at = ARGV[5 + i], digits(last + k)
 		redis.call('HSET', O, serial, data)
-		redis.call('HSET', A, serial, '0|0|' .. at .. '|' .. digits(stock.epoch) .. '|' .. till)
+		redis.call('HSET', A, serial, '0|0|' .. at .. '|' .. digits(stock.epoch) .. '|' .. till .. '|0|0')
 		redis.call('ZADD', W, at, serial)
 	end
 	redis.call('HSET', S, 'numbered', digits(last + #waiting))

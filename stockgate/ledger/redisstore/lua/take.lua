@@ -3,11 +3,12 @@
 --   asked about, for how long nobody else asks (all times in ms), then the longest attempt with its grace
 -- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out ever;
 -- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, attempt, deadline,
--- until, request, ...
+-- until, lease, whether an attempt may have made it (1), request, ...
 
 local now, want, limit = number('ARGV', ARGV[2], 'now'), tonumber(ARGV[3]), tonumber(ARGV[4])
 local timeout, grace, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local ask_for, longest = tonumber(ARGV[8]), tonumber(ARGV[9])
+local LEASED = 8 -- values of an order in a list
 local LOOK = 16 -- orders that are looked at beyond those that are wanted
 
 local stock = load()
@@ -17,7 +18,7 @@ end
 local orders, asks, expired, gone = {}, {}, {}, {}
 
 local function add(list, e, request)
-	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, request or ''}) do list[#list + 1] = v end
+	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, e.lease, e.open and 1 or 0, request or ''}) do list[#list + 1] = v end
 end
 
 -- read finds the entries of serials, without those that are decided.
@@ -38,10 +39,10 @@ local function read(serials)
 	return list
 end
 
--- suspect has an order asked about once every attempt has ended that the ledger may have lost. One more attempt is
--- counted: what is said of those before changes nothing any more.
+-- suspect has an order asked about once every attempt has ended that the ledger may have lost. It has a
+-- lease number that no lost attempt has: what is said of those changes nothing any more.
 local function suspect(e)
-	e.attempt = e.attempt + 1
+	e.lease = e.lease + 1000
 	keep_entry(e, stock)
 	redis.call('ZREM', W, e.serial)
 	redis.call('ZREM', L, e.serial)
@@ -51,7 +52,7 @@ end
 -- lease begins an attempt. It ends before the reservation does.
 local function lease(e)
 	local last = math.min(now + timeout * math.min(2 ^ math.min(e.attempt, 8), 4), e.reserved)
-	e.attempt, e.deadline = e.attempt + 1, digits(last)
+	e.attempt, e.lease, e.deadline = e.attempt + 1, e.lease + 1, digits(last)
 	keep_entry(e, stock)
 	redis.call('ZREM', W, e.serial)
 	redis.call('ZADD', L, digits(last + grace), e.serial)
@@ -63,17 +64,20 @@ local function take_waiting()
 	for _, e in ipairs(read(redis.call('ZRANGE', W, 0, room + LOOK - 1))) do
 		if e.epoch ~= stock.epoch then
 			suspect(e)
+		elseif (e.till <= now or e.reserved <= now) and e.open then
+			redis.call('ZREM', W, e.serial)
+			redis.call('ZADD', K, digits(now), e.serial)
 		elseif e.till <= now or e.reserved <= now then
 			add(expired, e)
-		elseif #orders < 6 * room then
+		elseif #orders < LEASED * room and tonumber(e.place) - LATER <= now then
 			lease(e)
 		end
 	end
 end
 
 local function take_unknown(key)
-	if #asks >= 6 * most then return end
-	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most - #asks / 6))) do
+	if #asks >= LEASED * most then return end
+	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most - #asks / LEASED))) do
 		if e.epoch ~= stock.epoch then
 			suspect(e)
 		else
@@ -90,7 +94,7 @@ if not closed(stock) then
 	take_unknown(K)
 	drop(gone)
 end
-local taken = number(S, redis.call('HGET', S, 'taken') or '0', 'taken') + #orders / 6
+local taken = number(S, redis.call('HGET', S, 'taken') or '0', 'taken') + #orders / LEASED
 if #orders > 0 then note(stock, 'taken', digits(taken)) end
 local reply = hint(stock)
 for i, v in ipairs({redis.call('ZCARD', W), redis.call('ZCARD', L), redis.call('ZCARD', K), taken, orders, asks, expired}) do

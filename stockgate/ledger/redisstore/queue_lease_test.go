@@ -1,0 +1,88 @@
+package redisstore
+
+import (
+	"testing"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+func TestUnsent_RepeatedAfterALostReplyChangesNothing(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "a", first.Lease, 0), protocol.Changed)
+		second := takeAt(t, q, 1, 1, 100).Orders[0]
+		ledgertest.Want(t, "the count", second.Attempt, first.Attempt)
+		ledgertest.Want(t, "repeated", decide(t, q, protocol.MoveUnsent, "a", first.Lease, 0), protocol.TooLate)
+		ledgertest.Want(t, "a third taker", serialsOf(takeAt(t, q, 1, 1, 100).Orders), "")
+	})
+}
+
+func TestRequeue_LeavesOldAttemptsNoWord(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", first.Lease, protocol.Never),
+			protocol.Changed)
+		ledgertest.Want(t, "requeue", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000), protocol.Changed)
+		takeAt(t, q, 300, 1, 100)
+		ledgertest.Want(t, "a late release", decide(t, q, protocol.MoveRelease, "a", first.Lease, 0), protocol.TooLate)
+		ledgertest.Want(t, "held", ledgertest.StockOf(t, s).Held, 1)
+	})
+}
+
+func TestOpenOrder_IsNotCancelledAndDoesNotExpire(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		ledgertest.Want(t, "repeat", decide(t, q, protocol.MoveRepeat, "a", first.Lease, 0), protocol.Changed)
+		ledgertest.Want(t, "cancel", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
+		second := takeAt(t, q, 2, 1, 100).Orders[0]
+		ledgertest.Want(t, "open", second.Open, true)
+		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "a", second.Lease, 0), protocol.Changed)
+		got := takeAt(t, q, 5_000, 1, 100)
+		ledgertest.Want(t, "expired", serialsOf(got.Expired), "")
+		ledgertest.Want(t, "asked about", serialsOf(got.Ask), "a")
+		ledgertest.Want(t, "nowhere", decide(t, q, protocol.MoveNowhere, "a", second.Lease, 0), protocol.Changed)
+		ledgertest.Want(t, "then it expires", serialsOf(takeAt(t, q, 5_000, 1, 100).Expired), "a")
+		ledgertest.Want(t, "cancel", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.Changed)
+	})
+}
+
+func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: "a", Move: protocol.MoveNotNow, Now: 2,
+			Lease: first.Lease, From: 1_000})
+		ledgertest.Check(t, err)
+		ledgertest.Want(t, "not now", done, protocol.Changed)
+		ledgertest.Want(t, "ahead", placeAt(t, q, "a").Ahead, 1)
+		ledgertest.Want(t, "before its time", serialsOf(takeAt(t, q, 999, 9, 100).Orders), "b")
+		got := takeAt(t, q, 1_000, 9, 100)
+		ledgertest.Want(t, "by then", serialsOf(got.Orders), "a")
+		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 1)
+		ledgertest.Want(t, "lease", got.Orders[0].Lease, 2)
+	})
+}
+
+// TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out. A client cancels it at another instance.
+func TestCancelInDoubt_IsTooLate(t *testing.T) {
+	server, a := durable(t)
+	b := connect(t, server, texts())
+	queueUp(t, a, "sent")
+	takeAt(t, b, 1, 0, 100)
+	kept := snapshotOf(t, server, "1001")
+	ledgertest.Want(t, "handed out", serialsOf(takeAt(t, b, 1, 1, 100).Orders), "sent")
+	kept.restore(t, server)
+	restart(t, server)
+	var done protocol.Done
+	ledgertest.Until(t, "an answer", func() (ok bool) {
+		var err error
+		done, _, err = a.Decide(t.Context(), "1001", protocol.Decision{Serial: "sent", Move: protocol.MoveCancel, Now: 2,
+			Keep: 2_000_000})
+		return err == nil
+	})
+	ledgertest.Want(t, "cancel", done, protocol.TooLate)
+}
