@@ -126,8 +126,8 @@ var tables = [route.NumGates][]check{
 // queueTable are the checks of a route whose orders wait. No limit of what the upstream has at once is among them: the
 // queue keeps to that, and is never longer than the stock.
 func queueTable() []check {
-	return []check{denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, keyedRates,
-		earlierOrderInStore, waitingBody, scheduleAgain, reserveToWait}
+	return []check{denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
+		keyedRates, earlierOrderInStore, waitingBody, scheduleAgain, reserveToWait}
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.

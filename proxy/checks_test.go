@@ -312,3 +312,21 @@ func TestChecks_ShowLimitsThatAreOnlyObserved(t *testing.T) {
 		}
 	}
 }
+
+// An order that waits passes every check of its gate but for those of what the upstream has at once.
+func TestChecks_OfAnOrderThatWaitsAreThoseOfItsGate(t *testing.T) {
+	capacity := []string{pageCache.name, inFlightFull.name, windowFull.name, queueFull.name, body.name, inFlight.name,
+		window.name, slot.name, connection.name, reserve.name}
+	names := func(rows []check, without ...string) (all []string) {
+		for _, row := range rows {
+			if !slices.Contains(without, row.name) {
+				all = append(all, row.name)
+			}
+		}
+		return all
+	}
+	want, got := names(tables[route.Reserve], capacity...), names(queueTable(), waitingBody.name, reserveToWait.name)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -187,7 +187,7 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	}
 	owed := r.acquired
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
-	if r.acquired.stock || r.acquired.slot != nil {
+	if r.acquired.stock || r.acquired.slot != nil || r.acquired.places.any() {
 		r.conn.LimitWrites()
 	}
 	r.acquired.stock, r.acquired.slot, r.acquired.places = false, nil, places{}

@@ -63,6 +63,9 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 	order := r.order()
 	order.Request = p.Queue.Accept(p.waitingRequest(r))
 	r.reservation = p.Orders.Reserve(p.Now(), order)
+	if r.reservation.Reason == reject.Admitted && r.route.room != nil {
+		r.route.room.Used(r.buyer.user)
+	}
 	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
 }
 
