@@ -163,13 +163,16 @@ func (s *Store) Done(ctx context.Context, g settle.Giveback, outcome string) err
 
 // OldestGiveback is the age of the oldest order that the shop gives back and that is not done; 0 = there is none.
 func (s *Store) OldestGiveback(ctx context.Context) (time.Duration, error) {
-	var age int64
-	err := s.db.QueryRowContext(ctx,
-		"SELECT COALESCE("+s.d.clock+" - MIN(asked), 0) FROM sluice_giveback WHERE done IS NULL").Scan(&age)
-	if err != nil {
+	var open, age int64
+	err := s.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE("+s.d.clock+
+		" - MIN(asked), 0) FROM sluice_giveback WHERE done IS NULL").Scan(&open, &age)
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("read what is given back: %w", err)
+	case open == 0:
+		return 0, nil
 	}
-	return max(time.Duration(age)*time.Millisecond, 0), nil
+	return time.Duration(max(age, 1)) * time.Millisecond, nil // one of this millisecond has an age, too
 }
 
 // CountPaid returns the paid units of a SKU, by a query that names it as :sku and returns one number.
