@@ -273,7 +273,7 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 		t.Errorf("the last in the queue: %+v", w)
 	}
 	if w := g.call(t, "DELETE", "/.sluice/orders/key-bob?sku=1001", ""); w.status != 403 {
-		t.Errorf("a stranger cancels: %+v", w)
+		t.Errorf("another client cancels: %+v", w)
 	}
 	if w := g.call(t, "DELETE", second.header.Get("Location"), ""); w.status != 200 || w.State != "cancelled" {
 		t.Errorf("cancel: %+v", w)
@@ -297,7 +297,7 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 		t.Errorf("who waits hears: %+v", w)
 	}
 	if w := g.call(t, "GET", "/.sluice/orders/key-ann?sku=1001", ""); w.State != "confirmed" || w.Answer != nil {
-		t.Errorf("a stranger hears: %+v", w)
+		t.Errorf("another client hears: %+v", w)
 	}
 	if w := g.call(t, "GET", where, "", "Accept", "text/html"); w.status != 201 || w.text != "order key-ann of uid=ann" {
 		t.Errorf("a browser sees: %+v", w)

@@ -151,7 +151,7 @@ func TestStuckOrder_WaitsForAPerson(t *testing.T) {
 			protocol.TooLate)
 		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", 1, protocol.Never), protocol.Changed)
 		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.ForAPerson)
-		ledgertest.Want(t, "nobody asks", serialsOf(takeAt(t, q, 900_000, 0, 100).Ask), "")
+		ledgertest.Want(t, "no instance asks", serialsOf(takeAt(t, q, 900_000, 0, 100).Ask), "")
 		depths := ledgertest.Must[[]protocol.Depth](t)(q.Depths(t.Context(), []string{"1001", "none"}))
 		ledgertest.Want(t, "stuck", depths[0].Stuck, 1)
 		ledgertest.Want(t, "of none", depths[1].Active(), false)
@@ -187,7 +187,7 @@ func TestQueue_ForgetsWhatWasDecidedElsewhere(t *testing.T) {
 		ledgertest.Want(t, "confirm", ledgertest.Finish(t, s, protocol.Confirm, "a"), protocol.Changed)
 		got := takeAt(t, q, 4_000, 9, 100)
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "c")
-		ledgertest.Want(t, "nobody is asked about", serialsOf(got.Ask), "")
+		ledgertest.Want(t, "no order is asked about", serialsOf(got.Ask), "")
 		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Leased: 1, Delivered: 2})
 	})
 }

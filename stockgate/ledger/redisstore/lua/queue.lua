@@ -12,7 +12,7 @@
 -- Only what R holds counts. An order that was decided is forgotten here when it is met, or by the decision itself.
 --
 -- A ledger that has lost its last changes has another epoch. What A says in an earlier one may have been followed by
--- attempts that nobody knows of, so the order is asked about before it is sent again: in K, until those have ended.
+-- attempts that no instance knows of, so the order is asked about before it is sent again: in K, until those have ended.
 local W, L, O, A, K = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 local NEVER = '999999999999999'

@@ -1,5 +1,5 @@
 -- slots gives back and takes places among the orders that the upstream has at once, of all SKUs. Its keys are those of a
--- SKU that cannot be: L has token -> Unix ms when it counts no more, and S has pause, until when nobody gets a place,
+-- SKU that cannot be: L has token -> Unix ms when it counts no more, and S has pause, until when no instance gets a place,
 -- and next, when the next order may begin by the rate. All times are of Redis' clock, in ms.
 -- ARGV: events, limit, orders a second (0 = no limit), for how long a token counts, pause, unused, n, n tokens that are
 --   given back, then tokens that are asked for

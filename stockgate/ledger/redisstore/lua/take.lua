@@ -1,6 +1,6 @@
 -- take hands out orders that wait, the oldest first, and orders that somebody must ask about.
 -- ARGV: events, now, how many orders, how many may be handed out at once, timeout of a first attempt, grace, how many are
---   asked about, for how long nobody else asks (all times in ms), then the longest attempt with its grace
+--   asked about, for how long no other instance asks (all times in ms), then the longest attempt with its grace
 -- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out ever;
 -- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, attempt, deadline,
 -- until, lease, whether an attempt may have made it (1), request, ...
@@ -18,7 +18,9 @@ end
 local orders, asks, expired, gone = {}, {}, {}, {}
 
 local function add(list, e, request)
-	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, e.lease, e.open and 1 or 0, request or ''}) do list[#list + 1] = v end
+	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, e.lease, e.open and 1 or 0, request or ''}) do
+		list[#list + 1] = v
+	end
 end
 
 -- read finds the entries of serials, without those that are decided.
