@@ -1,13 +1,12 @@
 package proxy
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/internal/octets"
 	"sluice/proxy/http1"
+	"sluice/proxy/pagekey"
 	"sluice/proxy/route"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
@@ -68,7 +67,7 @@ func (s *pageState) reset() {
 
 // checkCache answers from memory, or says what forward has to do.
 func (p *Proxy) checkCache(r *Request) rejection {
-	if r.bypassesCache() {
+	if r.hasBody() || pagekey.Bypasses(&r.exchange.Request) {
 		return rejection{}
 	}
 	p.namePage(r)
@@ -86,91 +85,13 @@ func (p *Proxy) checkCache(r *Request) rejection {
 // namePage names the page that a request is about, whatever it does to it.
 func (p *Proxy) namePage(r *Request) {
 	head := &r.exchange.Request
-	k := append(append(r.page.Key[:0], r.scheme()...), '\n')
-	k = append(append(k, r.requestedHost()...), '\n')
-	k = append(append(k, r.source.Host...), '\n')
-	k = append(k, head.Path()...)
-	if q := head.Query(); q != nil { // "/x?" is another page than "/x"
-		k = append(append(k, '?'), q...)
-	}
-	if r.client.trusted {
-		k = p.appendProxyFields(k, r)
-	}
-	r.page.Key = k
+	at := pagekey.Place{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
+		ClientHeader: p.ClientHeader}
+	r.page.Key = pagekey.Append(r.page.Key[:0], head, at)
 	r.page.Head = string(head.Method()) == "HEAD"
 	r.page.Fresh, r.page.Wait = r.route.Route.Cache, p.CacheWait
 	r.page.Request = head
 }
-
-// appendProxyFields appends what else trusted proxies say of the page's address, often in words that they took from the
-// client: some frameworks build links by it. Who the client is, is left out: that chooses no page.
-func (p *Proxy) appendProxyFields(dst []byte, r *Request) []byte {
-	for name, value := range r.exchange.Request.Fields {
-		switch {
-		case !octets.FromProxy(name) || octets.EqualFold(name, p.ClientHeader) || !octets.EndToEnd(name):
-		case octets.EqualFold(name, "Forwarded"):
-			dst = appendForwardedPlace(dst, value)
-		case octets.HasPrefixFold(name, "X-Forwarded-"):
-			dst = append(append(append(append(dst, '\n'), name...), ':'), value...)
-		}
-	}
-	return dst
-}
-
-// appendForwardedPlace appends the parameters of Forwarded (RFC 7239) that are not about the client. One that holds
-// another "=" is to some readers another.
-func appendForwardedPlace(dst, list []byte) []byte {
-	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
-	for _, one := range bytes.FieldsFunc(list, isSeparator) {
-		one = octets.Trim(one)
-		client := (octets.HasPrefixFold(one, "for=") || octets.HasPrefixFold(one, "by=")) &&
-			bytes.Count(one, []byte("=")) == 1
-		if !client {
-			dst = append(append(dst, '\n'), one...)
-		}
-	}
-	return dst
-}
-
-// bypassesCache reports a request that the upstream alone may answer: it says who the client is, asks for a part, or
-// has a header by which some frameworks choose another page.
-func (r *Request) bypassesCache() bool {
-	head := &r.exchange.Request
-	if !route.SafeMethod(head.Method()) || head.Upgrade || r.hasBody() {
-		return true
-	}
-	for name, value := range head.Fields {
-		for _, n := range uncachedFields {
-			if octets.EqualFieldName(name, n) {
-				return true
-			}
-		}
-		for _, n := range uncachedFamilies {
-			if len(name) >= len(n) && octets.EqualFieldName(name[:len(n)], n) {
-				return true
-			}
-		}
-		if octets.EqualFold(name, "Cache-Control") && octets.HasToken(value, "no-store") {
-			return true
-		}
-		if mayNameFields(name, value) {
-			return true // it takes fields away that the page may vary by
-		}
-	}
-	return false
-}
-
-// uncachedFields are those with which a request is no page's: of a person, of a part, of another page.
-var uncachedFields = [...]string{
-	"Authorization", "Proxy-Authorization", "Range", "If-Range", "If-Match", "If-Unmodified-Since",
-	"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Original-URI",
-	"X-Host", "X-Original-Host", "X-HTTP-Host-Override", "X-Scheme", "X-Url-Scheme", "Front-End-Https",
-	"RSC", "X-Requested-With", "Turbo-Frame", "X-PJAX", "Origin",
-}
-
-// uncachedFamilies are the beginnings of more of them: fields by which frameworks choose a part of a page, or its data.
-// Shops forget to name them in Vary, and a page must not be given for its part.
-var uncachedFamilies = [...]string{"Next-", "HX-", "X-Inertia", "X-PJAX-", "Turbo-"}
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
 func (p *Proxy) storePage(r *Request) bool {
@@ -199,11 +120,6 @@ func (p *Proxy) forgetPage(r *Request) {
 	}
 	p.namePage(r)
 	p.Cache.Forget(&r.page.Page)
-}
-
-// conditional reports a field by which the upstream could leave the content out. A fetch for all needs it whole.
-func conditional(name []byte) bool {
-	return octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")
 }
 
 // safe reports a method that changes nothing (RFC 9110, section 9.2.1).

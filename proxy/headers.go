@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/metrics"
+	"sluice/proxy/pagekey"
 )
 
 // addFields adds the header lines that may travel on, in the order in which they came, then what the proxy says itself.
@@ -52,7 +53,7 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 		return false
 	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
 		return false
-	case r.page.fetches && conditional(name), p.replacesTrace(r, name):
+	case r.page.fetches && pagekey.Conditional(name), p.replacesTrace(r, name):
 		return false
 	}
 	return r.client.trusted || !octets.FromProxy(name) && !octets.EqualFieldName(name, p.ClientHeader)
@@ -159,15 +160,9 @@ func (r *Request) namedByConnection() []byte {
 	}
 	r.scratch.text = r.scratch.text[:0]
 	for name, value := range r.exchange.Request.Fields {
-		if mayNameFields(name, value) {
+		if octets.NamesFields(name, value) {
 			r.scratch.text = append(append(r.scratch.text, value...), ',')
 		}
 	}
 	return r.scratch.text
-}
-
-// mayNameFields reports whether a field is a Connection field that says more than whether the connection stays.
-func mayNameFields(name, value []byte) bool {
-	return octets.EqualFold(name, "Connection") &&
-		!octets.EqualFold(value, "keep-alive") && !octets.EqualFold(value, "close")
 }

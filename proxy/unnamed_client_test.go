@@ -43,25 +43,6 @@ func TestMethodNotAllowed_SaysWhatIs(t *testing.T) {
 	}
 }
 
-// Fields by which frameworks choose a part of a page, or its data, and which shops forget in Vary.
-func TestCache_PassesWhatFrameworksBranchOn(t *testing.T) {
-	for _, field := range []string{"RSC: 1", "rsc: 1", "Next-Router-Prefetch: 1", "Next-Url: /x",
-		"HX-Request: true", "HX-Target: a", "X-Inertia: true", "X-Inertia-Version: 1",
-		"X-Requested-With: XMLHttpRequest", "X_Requested_With: XMLHttpRequest",
-		"Turbo-Frame: cart", "X-PJAX: true", "X-PJAX-Container: a", "Origin: https://a.example"} {
-		x := requested(t, mustNew(t), "GET /page HTTP/1.1\r\nHost: shop\r\n"+field+"\r\n\r\n")
-		if r := (&Request{exchange: x}); !r.bypassesCache() {
-			t.Errorf("%s: it may be answered from memory", field)
-		}
-	}
-	for _, field := range []string{"Accept: */*", "Hx: 1", "Turbo: 1", "X-Requested: 1"} {
-		x := requested(t, mustNew(t), "GET /page HTTP/1.1\r\nHost: shop\r\n"+field+"\r\n\r\n")
-		if r := (&Request{exchange: x}); r.bypassesCache() {
-			t.Errorf("%s: it is not answered from memory", field)
-		}
-	}
-}
-
 func mustNew(t *testing.T) *Proxy {
 	t.Helper()
 	p, err := New(options(&recorder{}))

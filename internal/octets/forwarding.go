@@ -50,3 +50,8 @@ func FromProxy(name []byte) bool {
 	}
 	return false
 }
+
+// NamesFields reports whether a field is a Connection field that says more than whether the connection stays.
+func NamesFields(name, value []byte) bool {
+	return EqualFold(name, "Connection") && !EqualFold(value, "keep-alive") && !EqualFold(value, "close")
+}
