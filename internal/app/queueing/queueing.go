@@ -47,7 +47,6 @@ type Queue struct {
 }
 
 const (
-	maxSKUs    = 10_000 // in which other instances' orders are searched for
 	maxWaiters = 10_000 // clients that wait for another state
 	lookAgain  = 250 * time.Millisecond
 	lookLimit  = 2 * time.Second
@@ -65,7 +64,6 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	o := queue.Options{
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
-		SKUs:        func(ctx context.Context) ([]string, error) { return parts.Store.SKUs(ctx, maxSKUs) },
 		Fenced:      c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:     c.Stock.Reserve.OnNotFound == "cancel_then_release",
 		ByKey:       c.Queue.Redeliver == "by_key",
