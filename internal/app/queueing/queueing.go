@@ -41,6 +41,7 @@ type Parts struct {
 type Queue struct {
 	Parts
 	within    time.Duration
+	settings  queue.Options
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	waiters   atomic.Int64
@@ -82,7 +83,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
 	o.Settled, o.Settle = q.settled, q.settle
-	q.deliverer = queue.New(o)
+	q.settings, q.deliverer = o, queue.New(o)
 	return q, nil
 }
 
