@@ -166,7 +166,7 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	case err != nil:
 		return orderview.Order{}, reject.StockError
 	}
-	o := orderview.Order{Serial: serial, SKU: sku, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
+	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
 	}
