@@ -63,6 +63,9 @@ type Ledgers interface {
 	// Reservations reads at most limit of those of sku, in no order.
 	Reservations(ctx context.Context, sku string, limit int) ([]Reservation, error)
 
+	// Stuck reads at most limit orders of sku that wait for a person; see package queue.
+	Stuck(ctx context.Context, sku string, limit int) ([]Reservation, error)
+
 	// Settle does op to r: "confirm" "release" "refund" "adopt" "requeue". It is idempotent by serial. User and Quantity
 	// are needed for "adopt" alone. A state of "" is that of an unknown serial.
 	Settle(ctx context.Context, op string, r Reservation) (Outcome, error)

@@ -23,7 +23,8 @@ type Reservation struct {
 }
 
 const (
-	held = "held"
+	held  = "held"
+	stuck = "stuck" // held by an order of the queue that waits for a person
 
 	maxAsked = 1000    // ledgers that are asked for a serial
 	maxRead  = 100_000 // reservations of one SKU that a list looks at
@@ -116,8 +117,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 	if want.limit, err = limitOf(r); err != nil {
 		return want, err
 	}
-	if !slices.Contains([]string{"", held, "unknown", "confirmed", "released", "refunded"}, want.state) {
-		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "confirmed", "released" or "refunded"`, want.state,
+	if !slices.Contains([]string{"", held, "unknown", stuck, "confirmed", "released", "refunded"}, want.state) {
+		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "stuck", "confirmed", "released" or "refunded"`, want.state,
 			ErrInvalid)
 	}
 	if want.sku != "" {
@@ -128,7 +129,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
-	return want.state == "" || want.state == r.State || want.state == "unknown" && r.Overdue
+	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State || want.state == "unknown" && r.Overdue
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.
@@ -163,7 +164,11 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.
 func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *wanted) (kept []Reservation, cut bool,
 	err error) {
-	read, err := a.Ledgers.Reservations(ctx, sku, maxRead)
+	list := a.Ledgers.Reservations
+	if want.state == stuck {
+		list = a.Ledgers.Stuck
+	}
+	read, err := list(ctx, sku, maxRead)
 	if err != nil {
 		return nil, false, err
 	}

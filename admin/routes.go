@@ -27,6 +27,7 @@ func (a *API) routes() []route {
 		{"POST", "/api/v1/sales/{name}", line.handler(a.changeSale)},
 		{"GET", "/api/v1/rooms", a.listRooms},
 		{"POST", "/api/v1/rooms/{name}", line.handler(a.changeRoom)},
+		{"GET", "/api/v1/queue", a.queueState},
 		{"GET", "/api/v1/limits", a.gated(a.limits)},
 		{"GET", "/api/v1/targets", a.gated(a.targets)},
 		{"GET", "/api/v1/config", a.gated(a.settings)},

@@ -18,12 +18,22 @@ import (
 	"testing"
 	"time"
 
+	"sluice/admin"
 	"sluice/internal/redistest"
 )
 
 // waitingRoutes are routes whose orders wait until they are delivered.
 var waitingRoutes = strings.Replace(reserveRoutes, "gate = \"reserve\"",
 	"gate = \"reserve\"\ndelivery = \"queue\"", 1)
+
+// queueOf is the queue as the control API of a gate tells it.
+func queueOf(t *testing.T, g *running) (s admin.QueueState) {
+	t.Helper()
+	if _, text := g.control(t, "/api/v1/queue"); json.Unmarshal([]byte(text), &s) != nil || !s.Enabled {
+		t.Errorf("GET /api/v1/queue: %s", text)
+	}
+	return s
+}
 
 // lameShop makes an order of whatever it is asked for: it looks at no key. It hangs, and loses answers. What it keeps
 // to is Sluice-Deadline.
@@ -263,6 +273,11 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	}
 	soon(t, "it is handed over", func() bool { return g.call(t, "GET", where, "").State == "delivering" })
 	second, third := buy("bob"), buy("eve")
+	soon(t, "the control API tells of all", func() bool {
+		q := queueOf(t, g)
+		return q.Waiting == 2 && q.Delivering == 1 && q.OldestMS > 0 && len(q.SKUs) == 1 && q.SKUs[0].SKU == "1001" &&
+			q.MaxInFlight == 1
+	})
 	if again := buy("bob"); again.status != 409 || again.header.Get("X-Sluice-Reason") != "in_progress" {
 		t.Errorf("a repetition: %+v", again)
 	}
@@ -378,6 +393,8 @@ func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
 	if n := shop.attempts.Load(); n != 1 {
 		t.Errorf("%d attempts though the outcome of the first is unknown", n)
 	}
+	wants(t, ok(t, "reservation", "list", "--config", g.file, "--stuck"), "key-ann")
+	soon(t, "the control API counts it", func() bool { return queueOf(t, g).Stuck == 1 })
 	wants(t, ok(t, "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"), "held")
 	soon(t, "it is delivered", func() bool { return g.call(t, "GET", where, "").State == "confirmed" })
 	if s := run(t, "", "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"); s.code == 0 {

@@ -92,6 +92,7 @@ type Proxy struct {
 	preflight      []check    // of CORS preflights
 	internalChecks []check    // of questions to the proxy itself
 	waitingRooms   map[string]*boundRoom
+	owners         *param.Variable // how users of orders that wait are proven; nil = they are not
 	responder      *reject.Responder
 	script         *clientscript.Script
 	auth           *credentials.Verifier
@@ -135,6 +136,7 @@ func New(o Options) (*Proxy, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	p.findOwners()
 	if err := p.bindRooms(); err != nil {
 		return nil, err
 	}

@@ -35,11 +35,6 @@ type Queue interface {
 	Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason)
 }
 
-// keptFields are the header fields that wait with an order: no more than the upstream needs to place it.
-var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding",
-	"Content-Language", "Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With",
-	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
-
 // maxWait is how long a client may wait for another state.
 const maxWait = 20 * time.Second
 
@@ -81,24 +76,9 @@ func (p *Proxy) waitingRequest(r *Request) *message.Request {
 	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(h.AppendBytes(nil), crlf) // as they would go out: All shows some of them twice
-	for len(lines) > len(crlf) {
-		var line []byte
-		line, lines, _ = bytes.Cut(lines, crlf)
-		if name, value := octets.Cut(line, ':'); p.waits(name) {
-			m.Fields = append(m.Fields, message.Field{Name: string(name), Value: string(octets.Trim(value))})
-		}
-	}
+	m.Fields = orderview.KeptFields(lines, p.RequestIDHeader)
 	r.attempt.request.Reset()
 	return m
-}
-
-func (p *Proxy) waits(name []byte) bool {
-	for _, kept := range keptFields {
-		if octets.EqualFold(name, kept) {
-			return true
-		}
-	}
-	return p.RequestIDHeader != "" && octets.EqualFold(name, p.RequestIDHeader)
 }
 
 // answerAccepted answers an order that waits: 202, and where its state can be asked for.
@@ -149,13 +129,37 @@ func (r *Request) proofOf(o *orderview.Order) string {
 	return ""
 }
 
+// findOwners finds how the users of orders that wait are proven: the same way on all routes, or none is.
+func (p *Proxy) findOwners() {
+	for i := range p.routes {
+		switch rt := &p.routes[i]; {
+		case !rt.Queue:
+		case !rt.user.Proven(), p.owners != nil && p.owners.String() != rt.user.String():
+			p.owners = nil
+			return
+		default:
+			p.owners = &rt.user
+		}
+	}
+}
+
+// isOwner reports whether the client proves that it is the user of an order.
+func (r *Request) isOwner(user string) bool {
+	if r.proxy.owners == nil || user == "" {
+		return false
+	}
+	by, fault := r.proxy.owners.Value(&r.source)
+	return fault.Reason == reject.Admitted && string(by) == user
+}
+
 // answerQueued tells the state of an order that may wait, or cancels it. The upstream's answer and the right to cancel
-// are for clients that were told of the order: who sends a key that others can guess shows no more than that.
+// are for its proven user, and for clients that were told of the order: a key alone can be guessed.
 func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	head := &r.exchange.Request
 	want := p.Queue.Proof(sku, serial)
 	r.proven = want != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(want)) == 1
-	if string(head.Method()) == "DELETE" {
+	cancels := string(head.Method()) == "DELETE"
+	if cancels && r.proven {
 		return p.cancelQueued(r, sku, serial)
 	}
 	wait := octets.PreferredWait(head.Peek("Prefer"), maxWait)
@@ -163,7 +167,11 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	if reason != reject.Admitted {
 		return rejection{Reason: reason}
 	}
-	if !r.proven {
+	r.proven = r.proven || r.isOwner(o.User)
+	switch {
+	case cancels:
+		return p.cancelQueued(r, sku, serial)
+	case !r.proven:
 		o.Answer = message.Answer{}
 	}
 	status := 200

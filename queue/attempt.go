@@ -22,6 +22,7 @@ type result struct {
 	from   int64         // of MoveNotNow, Unix ms
 	answer string
 	why    string // of an order that is stuck
+	ended  bool   // the upstream has answered: it does not work on this attempt any more
 }
 
 // attemptKind is what is counted of an attempt.
@@ -32,7 +33,7 @@ const (
 	attemptReleased
 	attemptAgain   // the upstream has rejected it for now
 	attemptUnsent  // not one byte was written
-	attemptUnknown // sent, and no response tells
+	attemptUnknown // sent, and no response tells what came of it
 	numAttemptKinds
 )
 
@@ -64,7 +65,9 @@ func (d *Deliverer) attempt(sku string, o *protocol.Leased) result {
 		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
 	case upstream.Answered:
 		d.pace.answered()
-		return d.judge(now, o, &resp)
+		r := d.judge(now, o, &resp)
+		r.ended = resp.StatusCode() != fasthttp.StatusBadGateway && resp.StatusCode() != fasthttp.StatusGatewayTimeout
+		return r
 	}
 	return result{kind: attemptUnknown}
 }

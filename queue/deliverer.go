@@ -244,7 +244,8 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int) (pr
 	return taken, err
 }
 
-// send delivers one order. Its place is free when the upstream has answered, or at the end of its lease.
+// send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it that
+// has heard nothing itself; else at the end of its lease.
 func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
 	d.mu.Lock()
 	d.inFlight++
@@ -258,8 +259,11 @@ func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
 		if r.kind == attemptUnknown && !d.o.Cancels && d.ask(sku, o.Serial) == ledger.OrderExists {
 			r.move = protocol.MoveConfirm // its answer alone was lost
 		}
+		if r.move == "" && r.ended { // answered, and not by what came of it: asked about at the end of its lease
+			r.move, r.time = protocol.MoveLater, o.Deadline+d.o.Grace.Milliseconds()
+		}
 		d.decide(sku, &o, r)
-		if r.kind != attemptUnknown {
+		if r.kind != attemptUnknown || r.ended {
 			d.release(r.kind == attemptUnsent, token)
 		}
 		d.mu.Lock()

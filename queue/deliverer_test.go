@@ -62,8 +62,7 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = memstore.New()
 	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, SKUs: func(ctx context.Context) ([]string, error) { return b.store.SKUs(ctx, 100) },
-		Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
 		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -274,6 +273,50 @@ func TestDeliverer_BusyUpstreamMakesNoOrderStuck(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		if got := b.state(t, "1", "a"); got.Status != protocol.StatusSold || b.attempts() !=
 			"[1 a 1 1 a 1 1 a 1 1 a 1 1 a 1 1 a 1]" {
+			t.Errorf("%+v, sent %s", got, b.attempts())
+		}
+	})
+}
+
+// An attempt that was answered is not in the upstream any more, though the answer does not tell what came of it.
+func TestDeliverer_AnsweredAttemptFreesItsPlace(t *testing.T) {
+	for status, sent := range map[int]string{500: "[1 a 1 1 b 1]", 504: "[1 a 1]"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &bench{}
+			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return status, upstream.Answered }
+			open(t, b, func(o *Options) { o.MaxInFlight = 1 })
+			b.order(t, "1", "a")
+			b.order(t, "1", "b")
+			time.Sleep(time.Second)
+			if got := b.attempts(); got != sent {
+				t.Errorf("%d: sent %s, want %s", status, got, sent)
+			}
+			if got := b.state(t, "1", "a"); status == 500 && got.Where != protocol.Asking {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// An upstream that is full lets one order in at a time, and rejects the first for its client's sake: that one goes out
+// again while new ones keep coming.
+func TestDeliverer_PutOffOrderDoesNotStarve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{knows: ledger.OrderNotFound}
+		b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+			time.Sleep(100 * time.Millisecond)
+			if n == 1 {
+				return 429, upstream.Answered
+			}
+			return 201, upstream.Answered
+		}
+		open(t, b, func(o *Options) { o.MaxInFlight = 1 })
+		b.order(t, "1", "first")
+		for i := range 60 {
+			time.Sleep(50 * time.Millisecond)
+			b.order(t, "1", fmt.Sprint(i))
+		}
+		if got := b.state(t, "1", "first"); got.Status != protocol.StatusSold {
 			t.Errorf("%+v, sent %s", got, b.attempts())
 		}
 	})

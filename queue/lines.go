@@ -25,14 +25,13 @@ type lines struct {
 	mu      sync.Mutex
 	all     map[string]*line
 	scanned time.Time
-	next    int // of the list of all SKUs: where the next scan begins
-	turn    int // which of the active ones is first
+	after   string // of all SKUs: the last one that was searched; "" = none
+	turn    int    // which of the active ones is first
 }
 
 const (
 	lookEvery    = 200 * time.Millisecond // a SKU is asked for orders whose lease has ended
 	scanEvery    = time.Second            // SKUs are searched for orders that others have accepted
-	maxScan      = 1024                   // SKUs in one search
 	maxActive    = 4096
 	measureEvery = time.Second
 	smooth       = 0.3 // the weight of the newest measurement
@@ -121,11 +120,14 @@ func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
 	if !due {
 		return nil
 	}
-	skus, err := d.o.SKUs(ctx)
+	skus, err := d.o.Store.Names(ctx, s.after)
 	if err != nil {
 		return err
 	}
-	skus = s.part(skus)
+	s.after = ""
+	if len(skus) > 0 {
+		s.after = skus[len(skus)-1]
+	}
 	for some := range slices.Chunk(skus, protocol.MaxTogether) {
 		depths, err := d.o.Store.Depths(ctx, some)
 		if err != nil {
@@ -143,18 +145,6 @@ func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// part is which of the SKUs are searched this time.
-func (s *lines) part(skus []string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next >= len(skus) {
-		s.next = 0
-	}
-	some := skus[s.next:min(s.next+maxScan, len(skus))]
-	s.next += len(some)
-	return some
-}
-
 // found takes in how many orders a SKU has. mu is held.
 func (s *lines) found(sku string, d protocol.Depth) {
 	l := s.all[sku]
@@ -169,7 +159,7 @@ func (s *lines) found(sku string, d protocol.Depth) {
 			return
 		}
 	}
-	d.Delivered = l.depth.Delivered
+	d.Delivered, d.Oldest = l.depth.Delivered, l.depth.Oldest
 	l.depth = d
 }
 

@@ -13,7 +13,6 @@
 package queue
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -29,7 +28,6 @@ import (
 // Options say how orders are delivered. None may be missing but Signer, Source, Rate and Log.
 type Options struct {
 	Store protocol.Queue
-	SKUs  func(ctx context.Context) ([]string, error) // that have a ledger
 
 	Send    func(*upstream.Request, *fasthttp.Response) upstream.Outcome // once, as upstream.Pool.Send
 	Outcome func(*fasthttp.Response) metrics.OrderOutcome

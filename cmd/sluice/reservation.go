@@ -139,28 +139,33 @@ func newReservationAdopt(at *target) *cobra.Command {
 }
 
 func newReservationList(at *target) *cobra.Command {
-	var unknown bool
+	var unknown, stuck bool
 	var state, sku string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "Show orders: first those that must be decided first.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if unknown && state != "" {
-				return misuse(cmd, errors.New("--unknown and --state: name one of them"))
+			if unknown && state != "" || stuck && state != "" || unknown && stuck {
+				return misuse(cmd, errors.New("--unknown, --stuck and --state: name one of them"))
 			}
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
 			}
 			wanted := state
-			if unknown {
+			switch {
+			case unknown:
 				wanted = "unknown"
+			case stuck:
+				wanted = "stuck"
 			}
 			return listReservations(cmd, at, wanted, sku, limit)
 		},
 	}
 	cmd.Flags().BoolVar(&unknown, "unknown", false,
 		"only those that were not decided in time: ask the shop, then confirm or release them")
-	choiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "confirmed",
+	cmd.Flags().BoolVar(&stuck, "stuck", false,
+		"only orders of the queue that wait for a person: ask the shop, then confirm, release or requeue them")
+	choiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "confirmed",
 		"released", "refunded")
 	skuFlag(cmd, &sku, "only those of one `SKU`")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
@@ -193,6 +198,8 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 		}
 	case len(all.Reservations) == 0 && state == "unknown":
 		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand")
+	case len(all.Reservations) == 0 && state == "stuck":
+		fmt.Fprintln(os.Stderr, "no order of the queue is stuck")
 	case len(all.Reservations) == 0:
 		fmt.Fprintln(os.Stderr, "no such reservation")
 	}

@@ -23,6 +23,7 @@ import (
 type Order struct {
 	Serial   string
 	SKU      string
+	User     string // whose it is; not shown
 	State    string // "queued" "delivering" "unknown" "stuck" "held" "confirmed" "released" "expired" "cancelled" "none"
 	Ahead    int64  // orders before it, where it is queued
 	ETA      time.Duration

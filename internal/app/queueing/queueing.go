@@ -41,13 +41,13 @@ type Parts struct {
 type Queue struct {
 	Parts
 	within    time.Duration
+	settings  queue.Options
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	waiters   atomic.Int64
 }
 
 const (
-	maxSKUs    = 10_000 // in which other instances' orders are searched for
 	maxWaiters = 10_000 // clients that wait for another state
 	lookAgain  = 250 * time.Millisecond
 	lookLimit  = 2 * time.Second
@@ -65,7 +65,6 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	o := queue.Options{
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
-		SKUs:        func(ctx context.Context) ([]string, error) { return parts.Store.SKUs(ctx, maxSKUs) },
 		Fenced:      c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:     c.Stock.Reserve.OnNotFound == "cancel_then_release",
 		ByKey:       c.Queue.Redeliver == "by_key",
@@ -84,7 +83,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
 	o.Settled, o.Settle = q.settled, q.settle
-	q.deliverer = queue.New(o)
+	q.settings, q.deliverer = o, queue.New(o)
 	return q, nil
 }
 
@@ -167,7 +166,7 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	case err != nil:
 		return orderview.Order{}, reject.StockError
 	}
-	o := orderview.Order{Serial: serial, SKU: sku, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
+	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
 	}

@@ -3,6 +3,7 @@ package stores
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/admin"
@@ -130,4 +131,25 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 	}
 	return admin.Outcome{}, fmt.Errorf("%s %q of %q: the ledger answers %d, which means nothing", op, r.Serial, r.SKU,
 		done)
+}
+
+// Stuck reads the orders of the queue that wait for a person.
+func (l Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.Reservation, err error) {
+	queue, ok := l.store.(protocol.Queue)
+	if !ok {
+		return nil, nil
+	}
+	serials, err := queue.Stuck(ctx, sku, limit)
+	for some := range slices.Chunk(serials, protocol.MaxItems) {
+		places, err := queue.Places(ctx, sku, some)
+		if err != nil {
+			return nil, err
+		}
+		for i := range places {
+			if places[i].Where == protocol.ForAPerson { // and not decided meanwhile
+				all = append(all, reservation(sku, places[i].Record))
+			}
+		}
+	}
+	return all, err
 }

@@ -125,8 +125,9 @@ func (m *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t pr
 		b.takeUnknown(&c, &t)
 	}
 	b.queue.delivered += int64(len(t.Orders))
+	oldest := t.Oldest
 	t.StockVersion, t.Depth = b.StockVersion, b.depth()
-	t.Stuck = 0
+	t.Stuck, t.Oldest = 0, oldest
 	return t, nil
 }
 
@@ -181,7 +182,8 @@ func (b *memoryStock) suspect(q *queued, c *protocol.TakeCall) {
 }
 
 func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
-	room := min(c.Orders, c.Limit-len(b.at(protocol.Delivering)))
+	room := max(min(c.Orders, c.Limit-len(b.at(protocol.Delivering))), 0)
+	var first, late []string
 	for _, serial := range b.at(protocol.Queued) {
 		q, held := b.queue.orders[serial], b.records[serial].Deadline
 		switch {
@@ -191,14 +193,37 @@ func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
 			q.where, q.due = protocol.Asking, c.Now
 		case q.until <= c.Now || held <= c.Now:
 			t.Expired = append(t.Expired, b.leased(serial, q, ""))
-		case len(t.Orders) < room && q.number-later <= c.Now:
-			q.attempt++
-			q.lease++
-			q.deadline = min(c.Now+c.Doubled(q.attempt), held)
-			q.where, q.due = protocol.Delivering, q.deadline+c.Grace
-			t.Orders = append(t.Orders, b.leased(serial, q, q.request))
+		case q.number < later:
+			first = append(first, serial)
+		case q.number-later <= c.Now:
+			late = append(late, serial)
 		}
 	}
+	for k := range room {
+		switch {
+		case len(late) > 0 && ((b.queue.delivered+int64(k)+1)%2 == 0 || len(first) == 0):
+			b.lease(late[0], c, t)
+			late = late[1:]
+		case len(first) > 0:
+			b.lease(first[0], c, t)
+			first = first[1:]
+		}
+	}
+	for _, left := range [][]string{first, late} {
+		if len(left) > 0 && (t.Oldest == 0 || b.queue.orders[left[0]].until < t.Oldest) {
+			t.Oldest = b.queue.orders[left[0]].until
+		}
+	}
+}
+
+// lease begins an attempt. It ends before the reservation does.
+func (b *memoryStock) lease(serial string, c *protocol.TakeCall, t *protocol.Taken) {
+	q := b.queue.orders[serial]
+	q.attempt++
+	q.lease++
+	q.deadline = min(c.Now+c.Doubled(q.attempt), b.records[serial].Deadline)
+	q.where, q.due = protocol.Delivering, q.deadline+c.Grace
+	t.Orders = append(t.Orders, b.leased(serial, q, q.request))
 }
 
 func (b *memoryStock) takeUnknown(c *protocol.TakeCall, t *protocol.Taken) {
@@ -387,3 +412,33 @@ func (m *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 	}
 	return depths, ctx.Err()
 }
+
+// Stuck implements protocol.Queue.
+func (m *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.stocks[sku]; b != nil {
+		for _, serial := range b.at(protocol.Asking) {
+			if b.queue.orders[serial].due == protocol.Never && len(serials) < limit {
+				serials = append(serials, serial)
+			}
+		}
+	}
+	return serials, ctx.Err()
+}
+
+// Names implements protocol.Queue.
+func (m *Store) Names(ctx context.Context, after string) (names []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for sku := range m.stocks {
+		if sku > after {
+			names = append(names, sku)
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxNames)], ctx.Err()
+}
+
+// maxNames are named by one call of Names.
+const maxNames = 1000

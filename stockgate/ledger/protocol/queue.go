@@ -17,7 +17,8 @@ type Queue interface {
 	// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
 	Slots(ctx context.Context, c SlotCall) (granted int, err error)
 
-	// Take hands out the oldest orders that wait, and those that the caller must ask about.
+	// Take hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
+	// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
 	Take(ctx context.Context, sku string, c TakeCall) (Taken, error)
 
 	// Decide says what is to become of an order. It may be repeated after an error.
@@ -31,6 +32,13 @@ type Queue interface {
 
 	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
 	Depths(ctx context.Context, skus []string) ([]Depth, error)
+
+	// Stuck names at most limit orders of a SKU that wait for a person.
+	Stuck(ctx context.Context, sku string, limit int) (serials []string, err error)
+
+	// Names lists some SKUs in the order of their names, on from a name; "" = from the first. None = there are no more.
+	// Some may have no ledger.
+	Names(ctx context.Context, after string) ([]string, error)
 }
 
 // Bounds of a queue.
@@ -124,7 +132,7 @@ const (
 	MoveRelease Move = "release" // of an attempt: there is none, and none can come
 	MoveAgain   Move = "again"   // of an attempt: it made none, and the order waits again in its old place
 	MoveUnsent  Move = "unsent"  // likewise, and the attempt does not count
-	MoveNotNow  Move = "not_now" // likewise, and it waits behind all others, at least until From
+	MoveNotNow  Move = "not_now" // likewise, and it is put off until From
 	MoveNowhere Move = "nowhere" // as MoveAgain, and no earlier attempt made one either
 	MoveRepeat  Move = "repeat"  // as MoveAgain, but the attempt may have made the order: it is Open from now on
 	MoveLater   Move = "later"   // of an attempt: ask from Time on; Never = a person decides
@@ -190,6 +198,7 @@ type Depth struct {
 	Asking    int64 // stuck ones too
 	Stuck     int64 // by Depths alone
 	Delivered int64 // that were handed out since the ledger was made
+	Oldest    int64 // Unix ms: no attempt of the oldest that waits begins after it; 0 = none waits; by Take alone
 }
 
 // Active reports whether there is anything to do.

@@ -142,7 +142,7 @@ func (r *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
 	}
 	var all []string
 	for after := "-"; len(all) < limit; {
-		names, err := r.listNames(ctx, after)
+		names, err := r.listNames(ctx, after, listPage)
 		if err != nil {
 			return nil, fmt.Errorf("list skus: %w", err)
 		}
@@ -158,11 +158,11 @@ func (r *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
 }
 
 // listNames reads the registry on from a name.
-func (r *Store) listNames(ctx context.Context, after string) (names []string, err error) {
+func (r *Store) listNames(ctx context.Context, after string, count int64) (names []string, err error) {
 	registry := r.prefix + registryKey
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
-			Key: registry, Start: after, Stop: "+", ByLex: true, Count: listPage,
+			Key: registry, Start: after, Stop: "+", ByLex: true, Count: count,
 		}).Result()
 		return err
 	}, fault)

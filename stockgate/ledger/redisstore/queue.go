@@ -68,7 +68,7 @@ func (r *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t pr
 }
 
 // takenSize is how many values the reply to take.lua has behind the hint.
-const takenSize = 7
+const takenSize = 8
 
 func takenOf(reply []any) (t protocol.Taken, err error) {
 	unreadable := fmt.Errorf("the reply of %d values cannot be read", len(reply))
@@ -78,13 +78,13 @@ func takenOf(reply []any) (t protocol.Taken, err error) {
 	if t.StockVersion, err = versionOf(reply); err != nil {
 		return t, err
 	}
-	n, ok := integers(reply[versionSize:versionSize+4], 4)
+	n, ok := integers(reply[versionSize:versionSize+5], 5)
 	if !ok {
 		return t, unreadable
 	}
-	t.Waiting, t.Leased, t.Asking, t.Delivered = n[0], n[1], n[2], n[3]
+	t.Waiting, t.Leased, t.Asking, t.Delivered, t.Oldest = n[0], n[1], n[2], n[3], n[4]
 	for i, to := range []*[]protocol.Leased{&t.Orders, &t.Ask, &t.Expired} {
-		list, ok := reply[versionSize+4+i].([]any)
+		list, ok := reply[versionSize+5+i].([]any)
 		if !ok || len(list)%leasedSize != 0 {
 			return t, unreadable
 		}
@@ -267,4 +267,32 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 		depths[i] = protocol.Depth{Waiting: n[0].Val(), Leased: n[1].Val(), Asking: n[2].Val(), Stuck: n[3].Val()}
 	}
 	return depths, nil
+}
+
+// Stuck implements protocol.Queue.
+func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
+	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err == nil {
+		err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[4], Start: protocol.Never, Stop: "+inf",
+				ByScore: true, Count: int64(limit)}).Result()
+			return err
+		}, fault)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list stuck orders of %q: %w", sku, err)
+	}
+	return serials, nil
+}
+
+// Names implements protocol.Queue.
+func (r *Store) Names(ctx context.Context, after string) ([]string, error) {
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	names, err := r.listNames(ctx, from, 2*listPage)
+	if err != nil {
+		return nil, fmt.Errorf("list skus: %w", err)
+	}
+	return names, nil
 }

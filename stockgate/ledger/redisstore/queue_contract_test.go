@@ -71,7 +71,7 @@ func TestTake_HandsOutTheOldestWithinTheLimit(t *testing.T) {
 		ledgertest.Want(t, "attempt", first.Attempt, 1)
 		ledgertest.Want(t, "its deadline", first.Deadline, 101)
 		ledgertest.Want(t, "of the reservation", first.Record.Deadline, 1_000_000)
-		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Waiting: 1, Leased: 2, Delivered: 2})
+		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Waiting: 1, Leased: 2, Delivered: 2, Oldest: 5_000})
 		ledgertest.Want(t, "where", placeAt(t, q, "c").Where, protocol.Delivering)
 		ledgertest.Want(t, "where the last waits", placeAt(t, q, "b").Where, protocol.Queued)
 		ledgertest.Want(t, "beyond the limit", serialsOf(takeAt(t, q, 1, 100, 2).Orders), "")
@@ -275,4 +275,46 @@ func TestTake_NeverHandsOutAnOrderTwice(t *testing.T) {
 		ledgertest.Want(t, "times of "+serial, times, 1)
 	}
 	ledgertest.Want(t, "orders", len(seen), n)
+}
+
+// Orders that were put off and are due share the places with those that wait: neither starves.
+func TestTake_PutOffOrdersTakeEverySecondPlace(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 20, 0))
+		queueUp(t, s, "a", "b", "c")
+		for _, o := range takeAt(t, q, 1, 3, 100).Orders {
+			done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: o.Serial, Move: protocol.MoveNotNow,
+				Lease: o.Lease, Now: 2, Keep: 2_000_000, From: 50})
+			ledgertest.Check(t, err)
+			ledgertest.Want(t, "put off", done, protocol.Changed)
+		}
+		queueUp(t, s, "d", "e", "f", "g", "h")
+		ledgertest.Want(t, "not due", serialsOf(takeAt(t, q, 49, 1, 100).Orders), "d")
+		ledgertest.Want(t, "due", serialsOf(takeAt(t, q, 50, 3, 100).Orders), "e a f")
+		ledgertest.Want(t, "one at a time", serialsOf(takeAt(t, q, 50, 1, 100).Orders), "b")
+		ledgertest.Want(t, "the rest", serialsOf(takeAt(t, q, 50, 9, 100).Orders), "g c h")
+	})
+}
+
+func TestQueue_NamesStuckOrdersAndSKUs(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b", "c")
+		takeAt(t, q, 1, 2, 100)
+		for _, serial := range []string{"a", "b"} {
+			ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, serial, 1, protocol.Never), protocol.Changed)
+		}
+		stuck := func(sku string, limit int) string {
+			return strings.Join(ledgertest.Must[[]string](t)(q.Stuck(t.Context(), sku, limit)), " ")
+		}
+		ledgertest.Want(t, "all", stuck("1001", 9), "a b")
+		ledgertest.Want(t, "one", stuck("1001", 1), "a")
+		ledgertest.Want(t, "of none", stuck("none", 9), "")
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1002", 1, 0))
+		names := func(after string) string {
+			return strings.Join(ledgertest.Must[[]string](t)(q.Names(t.Context(), after)), " ")
+		}
+		ledgertest.Want(t, "names", names(""), "1001 1002")
+		ledgertest.Want(t, "after the first", names("1001"), "1002")
+		ledgertest.Want(t, "after the last", names("1002"), "")
+	})
 }

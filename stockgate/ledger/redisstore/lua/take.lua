@@ -1,7 +1,9 @@
--- take hands out orders that wait, the oldest first, and orders that somebody must ask about.
+-- take hands out orders that wait, and orders that an instance must ask about. The oldest goes first; orders that were
+-- put off and are due take every second place.
 -- ARGV: events, now, how many orders, how many may be handed out at once, timeout of a first attempt, grace, how many are
 --   asked about, for how long no other instance asks (all times in ms), then the longest attempt with its grace
 -- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out ever;
+-- until when the oldest that still waits may begin (0 = none waits);
 -- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, attempt, deadline,
 -- until, lease, whether an attempt may have made it (1), request, ...
 
@@ -16,6 +18,7 @@ if not stock then
 	return false
 end
 local orders, asks, expired, gone = {}, {}, {}, {}
+local taken, oldest = number(S, redis.call('HGET', S, 'taken') or '0', 'taken'), 0
 
 local function add(list, e, request)
 	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, e.lease, e.open and 1 or 0, request or ''}) do
@@ -61,19 +64,40 @@ local function lease(e)
 	add(orders, e, redis.call('HGET', O, e.serial))
 end
 
-local function take_waiting()
-	local room = math.max(math.min(want, limit - redis.call('ZCARD', L)), 0)
-	for _, e in ipairs(read(redis.call('ZRANGE', W, 0, room + LOOK - 1))) do
+-- ready finds those orders between two places that may be handed out now.
+local function ready(from, to, most)
+	local list = {}
+	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', W, from, to, 'LIMIT', 0, most))) do
+		local over = e.till <= now or e.reserved <= now
 		if e.epoch ~= stock.epoch then
 			suspect(e)
-		elseif (e.till <= now or e.reserved <= now) and e.open then
+		elseif over and e.open then
 			redis.call('ZREM', W, e.serial)
 			redis.call('ZADD', K, digits(now), e.serial)
-		elseif e.till <= now or e.reserved <= now then
+		elseif over then
 			add(expired, e)
-		elseif #orders < LEASED * room and tonumber(e.place) - LATER <= now then
-			lease(e)
+		else
+			list[#list + 1] = e
 		end
+	end
+	return list
+end
+
+local function take_waiting()
+	local room = math.max(math.min(want, limit - redis.call('ZCARD', L)), 0)
+	local first, i = ready('-inf', '(' .. digits(LATER), room + LOOK), 1
+	local late, j = ready(digits(LATER), digits(LATER + now), room + LOOK), 1
+	for k = 1, room do
+		if late[j] and ((taken + k) % 2 == 0 or not first[i]) then
+			lease(late[j])
+			j = j + 1
+		elseif first[i] then
+			lease(first[i])
+			i = i + 1
+		end
+	end
+	for _, e in ipairs({first[i] or late[j], late[j]}) do
+		if oldest == 0 or e.till < oldest then oldest = e.till end
 	end
 end
 
@@ -96,10 +120,11 @@ if not closed(stock) then
 	take_unknown(K)
 	drop(gone)
 end
-local taken = number(S, redis.call('HGET', S, 'taken') or '0', 'taken') + #orders / LEASED
+taken = taken + #orders / LEASED
 if #orders > 0 then note(stock, 'taken', digits(taken)) end
 local reply = hint(stock)
-for i, v in ipairs({redis.call('ZCARD', W), redis.call('ZCARD', L), redis.call('ZCARD', K), taken, orders, asks, expired}) do
+for i, v in ipairs({redis.call('ZCARD', W), redis.call('ZCARD', L), redis.call('ZCARD', K), taken, oldest, orders, asks,
+	expired}) do
 	reply[HINT + i] = v
 end
 return reply

@@ -1,0 +1,63 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Status is the queue as this instance sees it.
+type Status struct {
+	protocol.Depth
+	PerSecond float64           // attempts of all instances, smoothed
+	Limit     int               // orders that this instance lets the upstream have at once now
+	Attempts  map[string]uint64 // of this instance, by outcome
+	Expired   uint64            // orders that this instance released
+	SKUs      []SKUStatus       // those with orders; most that wait first
+}
+
+// SKUStatus is the queue of one SKU.
+type SKUStatus struct {
+	SKU string
+	protocol.Depth
+	PerSecond float64       // attempts of all instances, smoothed; 0 = not known
+	ETA       time.Duration // of an order that comes now; 0 = not known
+}
+
+// Status tells what waits and what was done.
+func (d *Deliverer) Status(now time.Time) Status {
+	s := Status{Limit: d.pace.now(now), Expired: d.expire.Load(), Attempts: make(map[string]uint64, numAttemptKinds),
+		SKUs: d.lines.status()}
+	for kind := range numAttemptKinds {
+		s.Attempts[kind.String()] = d.counts[kind].Load()
+	}
+	for _, one := range s.SKUs {
+		s.Waiting += one.Waiting
+		s.Leased += one.Leased
+		s.Asking += one.Asking
+		s.Stuck += one.Stuck
+		s.PerSecond += one.PerSecond
+		if s.Oldest == 0 || one.Oldest > 0 && one.Oldest < s.Oldest {
+			s.Oldest = one.Oldest
+		}
+	}
+	return s
+}
+
+func (s *lines) status() (all []SKUStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.all {
+		one := SKUStatus{SKU: l.sku, Depth: l.depth, PerSecond: l.pace}
+		if l.pace > 0 {
+			one.ETA = time.Duration(float64(l.depth.Waiting+1) / l.pace * float64(time.Second))
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b SKUStatus) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.SKU, b.SKU))
+	})
+	return all
+}
