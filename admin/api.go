@@ -22,6 +22,7 @@ type API struct {
 	Why     func(q Question, most int) Decisions // what became of requests; nil = nothing is remembered
 	Sales   Sales                                // nil = none are known
 	Rooms   Rooms                                // nil = there are none
+	Queue   func() Queue                         // nil = no order waits until it is delivered
 	Token   string                               // of operators; "" = none is asked for
 	Log     *slog.Logger
 

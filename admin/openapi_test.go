@@ -44,7 +44,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	watch := still(t)
 	watch.addSecond(100, 1)
 	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Controller: &wheel{}, History: watch,
-		Log: slog.New(slog.DiscardHandler)}
+		Queue: func() Queue { return Queue{Queued: 3, Pace: 2.5, Attempts: map[string]uint64{"confirmed": 1}} },
+		Log:   slog.New(slog.DiscardHandler)}
 	bare := &API{Log: slog.New(slog.DiscardHandler)}
 	for _, api := range []*API{full, bare} {
 		h := api.Handler()

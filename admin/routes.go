@@ -25,6 +25,7 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/status", a.gated(a.status)},
 		{"GET", "/api/v1/sales", a.listSales},
 		{"POST", "/api/v1/sales/{name}", line.handler(a.changeSale)},
+		{"GET", "/api/v1/queue", a.showQueue},
 		{"GET", "/api/v1/rooms", a.listRooms},
 		{"POST", "/api/v1/rooms/{name}", line.handler(a.changeRoom)},
 		{"GET", "/api/v1/limits", a.gated(a.limits)},

@@ -125,3 +125,27 @@ func nameable(user string) bool {
 	}
 	return len(user) <= maxUser
 }
+
+// Queue is the orders that wait until they are delivered: the first four numbers are of all instances.
+type Queue struct {
+	Queued      int64             `json:"queued"`
+	Delivering  int64             `json:"delivering"`
+	Unknown     int64             `json:"unknown"`
+	Stuck       int64             `json:"stuck"`
+	Pace        float64           `json:"pace"`          // orders a second that all instances hand out; 0 = not known
+	Limit       int               `json:"limit"`         // orders that this instance lets the shop have at once now
+	MaxInFlight int               `json:"max_in_flight"` // of all instances, as configured
+	Attempts    map[string]uint64 `json:"attempts"`      // of this instance, by outcome
+	Expired     uint64            `json:"expired"`       // orders that this instance released unsent
+}
+
+func (a *API) showQueue(w http.ResponseWriter, _ *http.Request) {
+	var told struct {
+		Queue *Queue `json:"queue"` // null = no order waits
+	}
+	if a.Queue != nil {
+		q := a.Queue()
+		told.Queue = &q
+	}
+	answer(w, told)
+}

@@ -99,8 +99,8 @@ func (s *lines) eta(sku string, ahead int64) time.Duration {
 	return time.Duration(float64(ahead+1) / l.pace * float64(time.Second))
 }
 
-// total is what all lines have.
-func (s *lines) total() (sum protocol.Depth) {
+// total is what all lines have, and how many orders a second they hand out.
+func (s *lines) total() (sum protocol.Depth, pace float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
@@ -108,8 +108,9 @@ func (s *lines) total() (sum protocol.Depth) {
 		sum.Leased += l.depth.Leased
 		sum.Asking += l.depth.Asking
 		sum.Stuck += l.depth.Stuck
+		pace += l.pace
 	}
-	return sum
+	return sum, pace
 }
 
 // scan searches for orders of SKUs that this instance knows nothing of: others have accepted them.

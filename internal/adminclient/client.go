@@ -55,7 +55,7 @@ func (c Client) Call(ctx context.Context, method, path string, in, out any, head
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
-			return fmt.Errorf("no gate answers at %s: %w", c.Base, dial)
+			return fmt.Errorf("no gateway answers at %s: %w; start it, or name it with --admin or --config", c.Base, dial)
 		}
 		return err
 	}

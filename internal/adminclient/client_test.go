@@ -104,7 +104,7 @@ func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	ln.Close()
 	base, over = NewHTTP(ln.Addr().String(), time.Minute)
 	if err = (Client{Base: base, HTTP: over}).Call(context.Background(), "GET", "/stock", nil, &out); err == nil ||
-		!strings.Contains(err.Error(), "no gate answers") {
+		!strings.Contains(err.Error(), "no gateway answers") {
 		t.Errorf("nobody: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.schedule != nil {
 		api.Sales = g.sales()
 	}
-	api.Rooms = g.rooms.Admin()
+	api.Rooms, api.Queue = g.rooms.Admin(), g.queue.Admin()
 	return api.Handler()
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/proxy/auth"
 	"sluice/proxy/orderview"
@@ -40,10 +41,11 @@ type Parts struct {
 // Queue is the queue of a gate. It implements proxy.Queue.
 type Queue struct {
 	Parts
-	within    time.Duration
-	deliverer *queue.Deliverer
-	closing   sync.Once
-	waiters   atomic.Int64
+	within      time.Duration
+	maxInFlight int
+	deliverer   *queue.Deliverer
+	closing     sync.Once
+	waiters     atomic.Int64
 }
 
 const (
@@ -82,7 +84,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		}
 		o.Signer = signer
 	}
-	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
+	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin, maxInFlight: c.Queue.MaxInFlight}
 	o.Settled, o.Settle = q.settled, q.settle
 	q.deliverer = queue.New(o)
 	return q, nil
@@ -113,6 +115,18 @@ func (q *Queue) Close(limit time.Duration) {
 		defer cancel()
 		q.deliverer.Close(ctx)
 	})
+}
+
+// Admin is the queue as the control API shows it; nil = no order waits.
+func (q *Queue) Admin() func() admin.Queue {
+	if q == nil {
+		return nil
+	}
+	return func() admin.Queue {
+		s := q.deliverer.Status()
+		return admin.Queue{Queued: s.Waiting, Delivering: s.Leased, Unknown: s.Asking - s.Stuck, Stuck: s.Stuck, Pace: s.Pace,
+			Limit: s.Limit, MaxInFlight: q.maxInFlight, Attempts: s.Attempts, Expired: s.Expired}
+	}
 }
 
 // Accept implements proxy.Queue.
