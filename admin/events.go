@@ -126,7 +126,7 @@ func (a *API) why(w http.ResponseWriter, r *http.Request) {
 	asked := Question{RequestID: q.Get("request_id"), User: q.Get("user"), SKU: q.Get("sku")}
 	switch {
 	case a.Why == nil:
-		fail(w, http.StatusNotFound, "no gate is behind this: nothing is remembered")
+		fail(w, http.StatusNotFound, "no gateway is behind this: nothing is remembered")
 		return
 	case asked.RequestID == "" && (asked.User == "" || asked.SKU == ""):
 		fail(w, http.StatusBadRequest, "name ?request_id=, or ?user= and ?sku=")

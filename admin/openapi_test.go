@@ -44,7 +44,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	watch := still(t)
 	watch.addSecond(100, 1)
 	full := &API{Store: &shelf{left: 3}, Gate: wheel{}, Controller: &wheel{}, History: watch,
-		Log: slog.New(slog.DiscardHandler)}
+		Queue: waitingOrders{}, Log: slog.New(slog.DiscardHandler)}
 	bare := &API{Log: slog.New(slog.DiscardHandler)}
 	for _, api := range []*API{full, bare} {
 		h := api.Handler()
@@ -63,4 +63,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// waitingOrders is a queue in which orders of one SKU wait.
+type waitingOrders struct{}
+
+func (waitingOrders) State(int) QueueState {
+	return QueueState{Enabled: true, Waiting: 3, PerSecond: 2.5, Attempts: map[string]uint64{"confirmed": 1},
+		SKUs: []QueueOfSKU{{SKU: "1001", Waiting: 3}}}
 }

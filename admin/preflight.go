@@ -8,9 +8,9 @@ import (
 
 // Finding is what one check before the sale came to.
 type Finding struct {
-	Result string `json:"result"` // "ok" "warning" "fail"
-	About  string `json:"about"`
-	Says   string `json:"says"` // with the way out
+	Result string `json:"status"` // "ok" "warning" "fail"
+	About  string `json:"check"`
+	Says   string `json:"message"` // with the way out
 }
 
 // Preflight runs the checks before a sale. It promises that they run once at a time, however many ask: those who come

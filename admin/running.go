@@ -121,7 +121,7 @@ type Setting struct {
 }
 
 // noGate is the answer where only Redis is behind the API.
-const noGate = "no gate is behind this: ask a running one, by --admin"
+const noGate = "no gateway is behind this: ask a running one, by --admin"
 
 // gated answers for an API without a gate.
 func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {

@@ -106,7 +106,7 @@ func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, erro
 	}
 	if !nameable(order.User) {
 		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control "+
-			"characters, as the gate identifies users", order.User, ErrInvalid, maxUser)
+			"characters, as the gateway identifies users", order.User, ErrInvalid, maxUser)
 	}
 	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
 }

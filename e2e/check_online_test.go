@@ -61,15 +61,15 @@ func TestCheckOnline_ReportsToOtherPrograms(t *testing.T) {
 	if s.code != 3 {
 		t.Errorf("exit code %d: %s", s.code, s.complaint)
 	}
-	wants(t, s.out, `"ok": false`, `"result": "fail"`, `"about": "target"`, `"result": "ok"`)
+	wants(t, s.out, `"ok": false`, `"status": "fail"`, `"check": "target"`, `"status": "ok"`)
 	s = run(t, "", "check", "--json", path)
 	if s.code != 0 {
 		t.Errorf("--json alone: exit code %d", s.code)
 	}
-	wants(t, s.out, `"ok": true`, `"result": "info"`, `"about": "window"`, `"result": "warning"`)
+	wants(t, s.out, `"ok": true`, `"status": "info"`, `"check": "window"`, `"status": "warning"`)
 	s = run(t, "", "check", "--json", file(t, "limits.window.maxx = 1\n"))
 	if s.code != 1 {
 		t.Errorf("a bad file: exit code %d", s.code)
 	}
-	wants(t, s.out, `"ok": false`, `"about": "config"`, "limits.window.maxx")
+	wants(t, s.out, `"ok": false`, `"check": "config"`, "limits.window.maxx")
 }

@@ -126,7 +126,7 @@ func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 		{"run --config " + nothing, 1, "no such file"},
 		{"run --from :0", 2, "--to"},
 		{"stock get 1001 --config " + memory, 1, "--admin"},
-		{"stock get 1001 --admin http://" + absent, 1, "no gate answers"},
+		{"stock get 1001 --admin http://" + absent, 1, "no gateway answers"},
 		{"stock set {1001} 5 --admin http://" + absent, 1, "no request can name it"},
 		{"stock get 1001 --config " + silent, 1, "cannot be asked"},
 		{"stock get 1001 --config " + off, 1, "no stock is kept"},

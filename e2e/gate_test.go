@@ -153,7 +153,7 @@ func (g *running) stopped() int {
 	select {
 	case <-g.ended:
 	case <-time.After(2 * long):
-		g.t.Error("the gate does not stop")
+		g.t.Error("the gateway does not stop")
 		_ = g.process.Process.Kill()
 		<-g.ended
 	}

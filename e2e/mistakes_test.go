@@ -271,7 +271,7 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 		func() bool { return strings.Contains(g.log.String(), "configuration not reloaded") })
 	got := run(t, "", "status", "--config", g.file)
 	wants(t, got.out, "reload    rejected")
-	wants(t, got.complaint, "is broken; a running gate keeps the configuration before. Asking it at")
+	wants(t, got.complaint, "is broken; a running gateway keeps the configuration before. Asking it at")
 
 	write("server.idle_timeout = \"42s\"\nlimits.window.size = \"20ms\"\n" + string(text))
 	soon(t, "the file is good again",

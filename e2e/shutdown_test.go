@@ -58,7 +58,7 @@ func TestShutdown_UnderLoadLeavesNoOrderWithoutAnswer(t *testing.T) {
 	}
 }
 
-// departing is a crowd that orders without a pause until the gate does not take it any more.
+// departing is a crowd that orders without a pause until the gateway does not take it any more.
 type departing struct {
 	address              string
 	end                  atomic.Pointer[time.Time] // when listening may end; nil = not known yet

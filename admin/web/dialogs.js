@@ -9,7 +9,7 @@ import { say } from "./words.js";
 
 let current = null;
 
-// confirm opens the dialog. fields are {name, label, kind: "number" "text" "choice", value, choices, min, step, hint}; act gets their values,
+// confirm opens the dialog. fields are {name, label, kind: "number" "text" "choice", value, choices, min, step, hint, optional}; act gets their values,
 // and returns what is done, as {text, undo}; undo, if there is one, does the contrary. typed is a name that must be typed before the button
 // can be pressed. preview gets the values as they change, and gives {text, ok} of what they come to.
 export function confirm({ title, text, fields = [], button, danger, typed, preview, act }) {
@@ -31,7 +31,7 @@ function field(f) {
   const id = `field-${f.name}`;
   const input = f.kind === "choice"
     ? el("select", { id }, f.choices.map((c) => el("option", { value: c.value, selected: c.value === f.value }, c.text)))
-    : el("input", { id, type: f.kind === "number" ? "number" : "text", required: true, autocomplete: "off", value: f.value ?? "", min: f.min, step: f.kind === "number" ? f.step || "any" : null });
+    : el("input", { id, type: f.kind === "number" ? "number" : "text", required: !f.optional, autocomplete: "off", value: f.value ?? "", min: f.min, step: f.kind === "number" ? f.step || "any" : null });
   return el("p", { class: "field" }, el("label", { htmlFor: id }, f.label), input, f.hint ? el("small", {}, f.hint) : null);
 }
 

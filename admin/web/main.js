@@ -10,6 +10,7 @@ import { clear } from "./history.js";
 import { startLimits } from "./limits.js";
 import { startLive } from "./live.js";
 import { startOrders } from "./orders.js";
+import { startPanels } from "./panels.js";
 import { startPreflight } from "./preflight.js";
 import { startReport } from "./report.js";
 import { all as sales, lookAtSales, next, startSales } from "./sales.js";
@@ -89,7 +90,7 @@ async function start() {
   await speak();
   $("language").value = language;
   $("language").addEventListener("change", () => speak($("language").value, true));
-  for (const part of [startStrip, startSales, startLive, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
+  for (const part of [startStrip, startSales, startLive, startPanels, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
   document.querySelectorAll(".scroll").forEach(scrollable);
   addEventListener("hashchange", show);
   on("shut", () => shut(say("wrong_token")));

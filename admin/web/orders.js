@@ -10,7 +10,7 @@ import { say } from "./words.js";
 
 const most = 100;
 
-let told = null, fault = "", keeps = false;
+let told = null, fault = "", keeps = false, stuck = false;
 
 const state = () => document.querySelector("#orders-state input:checked").value;
 
@@ -30,6 +30,7 @@ function draw() {
   const rows = told.reservations.map((r) => [
     el("code", {}, r.serial), r.sku, r.user || "–", whole(r.quantity), say(r.overdue ? "state_unknown" : `state_${r.state}`), r.deadline ? moment(r.deadline) : "–",
     el("div", { class: "actions" }, action(say("confirm_order"), () => settle(r, "confirm"), { label: `${say("confirm_order")}: ${r.serial}` }),
+      stuck ? action(say("requeue"), () => settle(r, "requeue"), { label: `${say("requeue")}: ${r.serial}` }) : null,
       action(say("release"), () => settle(r, "release"), { danger: true, label: `${say("release")}: ${r.serial}` })),
   ]);
   refill($("orders-body"), table(say("orders"), heads, rows, say(state() === "unknown" ? "none_unknown" : "none_held"), "rows"), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);
@@ -43,11 +44,12 @@ async function look() {
     return draw();
   }
   try {
+    stuck = (await ask("queue")).stuck > 0;
     told = await ask(`reservations?state=${state()}&limit=${most}`);
     fault = "";
-  } catch (fault) {
+  } catch (caught) {
     told = null;
-    fault = fault.message;
+    fault = caught.message;
   }
   draw();
 }

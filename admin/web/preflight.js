@@ -20,13 +20,13 @@ function draw() {
   else if (fault) setText(summary, fault);
   else if (!told) setText(summary, say("preflight_not_yet"));
   else {
-    const bad = told.findings.filter((f) => f.result === "fail").length, warned = told.findings.filter((f) => f.result === "warning").length;
+    const bad = told.findings.filter((f) => f.status === "fail").length, warned = told.findings.filter((f) => f.status === "warning").length;
     setText(summary, say(bad ? "preflight_bad" : warned ? "preflight_warned" : "preflight_good", { bad, warned, at: clock(told.at) }));
   }
-  summary.dataset.is = running ? "" : fault ? "fail" : !told ? "" : told.ok ? (told.findings.some((f) => f.result === "warning") ? "warning" : "ok") : "fail";
+  summary.dataset.is = running ? "" : fault ? "fail" : !told ? "" : told.ok ? (told.findings.some((f) => f.status === "warning") ? "warning" : "ok") : "fail";
   const rank = { fail: 0, warning: 1, ok: 2 };
-  const found = told ? [...told.findings].sort((a, b) => rank[a.result] - rank[b.result]) : [];
-  fill($("preflight-list"), found.map((f) => el("li", { "data-is": f.result }, el("span", { class: "mark" }, say(`result_${f.result}`)), el("b", {}, about(f.about)), el("span", {}, local(translate(f.says))))));
+  const found = told ? [...told.findings].sort((a, b) => rank[a.status] - rank[b.status]) : [];
+  fill($("preflight-list"), found.map((f) => el("li", { "data-is": f.status }, el("span", { class: "mark" }, say(`result_${f.status}`)), el("b", {}, about(f.check)), el("span", {}, local(translate(f.message))))));
 }
 
 async function run() {
@@ -36,8 +36,8 @@ async function run() {
   draw();
   try {
     told = await ask("preflight");
-  } catch (fault) {
-    fault = fault.message;
+  } catch (caught) {
+    fault = caught.message;
   }
   running = false;
   draw();

@@ -98,9 +98,9 @@ async function look() {
     told = await ask(query());
     fault = "";
     if (!$("report-sale").value) skus = [...told.stock, ...told.not_counted].slice(0, mostSKUs).map((s) => s.sku);
-  } catch (fault) {
+  } catch (caught) {
     told = null;
-    fault = fault.message;
+    fault = caught.message;
   }
   draw();
 }

@@ -54,7 +54,7 @@ func TestAPageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
 	}))
 	defer shop.Close()
 	if err := typed(t, "stock get 1001 --admin "+shop.URL); err == nil ||
-		!strings.Contains(err.Error(), "is this the admin address of a gate?") {
+		!strings.Contains(err.Error(), "is this the admin address of a gateway?") {
 		t.Errorf("a shop: %v", err)
 	}
 }

@@ -116,12 +116,18 @@ func newOverrideUndo(at *target) *cobra.Command {
 }
 
 func newOverrideList(at *target) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	return jsonFlag(&cobra.Command{
 		Use: "list", Short: "Show what is overridden.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all struct{ Overrides []admin.Override }
+			var all struct {
+				Overrides []admin.Override `json:"overrides"`
+			}
 			if err := at.callAPI(cmd, "GET", "/overrides", nil, &all); err != nil {
 				return err
+			}
+			if asJSON {
+				return printJSON(cmd, all)
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			for _, one := range all.Overrides {
@@ -130,5 +136,5 @@ func newOverrideList(at *target) *cobra.Command {
 			}
 			return rows.Flush()
 		},
-	}
+	}, &asJSON)
 }

@@ -52,6 +52,7 @@ const ofSKU = "`SKU` of the order; needed where two SKUs know the serial"
 
 func newReservationGet(at *target) *cobra.Command {
 	var sku string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "get <serial>", Short: "Show what became of an order.", Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,12 +63,15 @@ func newReservationGet(at *target) *cobra.Command {
 			if err := at.call(cmd, "GET", orderPath(args[0], sku, ""), nil, &found); err != nil {
 				return err
 			}
+			if asJSON {
+				return printJSON(cmd, found)
+			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeReservation(found))
 			return err
 		},
 	}
 	skuFlag(cmd, &sku, ofSKU)
-	return cmd
+	return jsonFlag(cmd, &asJSON)
 }
 
 // newSettle is a command that decides a reservation.
@@ -139,7 +143,7 @@ func newReservationAdopt(at *target) *cobra.Command {
 }
 
 func newReservationList(at *target) *cobra.Command {
-	var unknown, stuck bool
+	var unknown, stuck, asJSON bool
 	var state, sku string
 	var limit int
 	cmd := &cobra.Command{
@@ -158,7 +162,7 @@ func newReservationList(at *target) *cobra.Command {
 			case stuck:
 				wanted = "stuck"
 			}
-			return listReservations(cmd, at, wanted, sku, limit)
+			return listReservations(cmd, at, wanted, sku, limit, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&unknown, "unknown", false,
@@ -169,10 +173,10 @@ func newReservationList(at *target) *cobra.Command {
 		"released", "refunded")
 	skuFlag(cmd, &sku, "only those of one `SKU`")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
-	return cmd
+	return jsonFlag(cmd, &asJSON)
 }
 
-func listReservations(cmd *cobra.Command, at *target, state, sku string, limit int) error {
+func listReservations(cmd *cobra.Command, at *target, state, sku string, limit int, asJSON bool) error {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	for name, value := range map[string]string{"state": state, "sku": sku} {
 		if value != "" {
@@ -180,11 +184,17 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 		}
 	}
 	var all struct {
-		Reservations []admin.Reservation
-		More         bool
+		Reservations []admin.Reservation `json:"reservations"`
+		More         bool                `json:"more"`
 	}
 	if err := at.call(cmd, "GET", "/reservations?"+query.Encode(), nil, &all); err != nil {
 		return err
+	}
+	if asJSON {
+		return printJSON(cmd, all)
+	}
+	if len(all.Reservations) > 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "SERIAL\tSKU\tSTATE\tUNITS\tUSER\tDEADLINE")
 	}
 	for _, one := range all.Reservations {
 		fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeReservation(one))

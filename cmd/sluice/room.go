@@ -49,12 +49,18 @@ func newRoom() *cobra.Command {
 }
 
 func newRoomStatus(at *target) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	return jsonFlag(&cobra.Command{
 		Use: "status", Short: "Show the waiting rooms.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all struct{ Rooms []admin.Room }
+			var all struct {
+				Rooms []admin.Room `json:"rooms"`
+			}
 			if err := at.callAPI(cmd, "GET", "/rooms", nil, &all); err != nil {
 				return err
+			}
+			if asJSON {
+				return printJSON(cmd, all)
 			}
 			if len(all.Rooms) == 0 {
 				fmt.Fprintln(os.Stderr, "no waiting room is configured")
@@ -67,7 +73,7 @@ func newRoomStatus(at *target) *cobra.Command {
 			}
 			return rows.Flush()
 		},
-	}
+	}, &asJSON)
 }
 
 func printRoom(w io.Writer, r *admin.Room) {

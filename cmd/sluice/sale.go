@@ -25,12 +25,21 @@ func newSale() *cobra.Command {
 }
 
 func newSaleList(at *target) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	return jsonFlag(&cobra.Command{
 		Use: "list", Short: "Show all sales.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all struct{ Sales []admin.Sale }
+			var all struct {
+				Sales []admin.Sale `json:"sales"`
+			}
 			if err := at.call(cmd, "GET", "/sales", nil, &all); err != nil {
 				return err
+			}
+			if asJSON {
+				return printJSON(cmd, all)
+			}
+			if len(all.Sales) > 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "NAME\tSTATE\tHOURS\tSKUS")
 			}
 			for _, one := range all.Sales {
 				printSale(cmd, one)
@@ -40,7 +49,7 @@ func newSaleList(at *target) *cobra.Command {
 			}
 			return nil
 		},
-	}
+	}, &asJSON)
 }
 
 // newSaleState is a command that brings a sale into a state.

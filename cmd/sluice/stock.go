@@ -21,6 +21,7 @@ import (
 type stockTarget struct {
 	target
 	kind string // "" = the ledgers, if any route reserves
+	json bool   // what is shown is for programs
 }
 
 func newStock() *cobra.Command {
@@ -67,6 +68,9 @@ func (s *stockTarget) printStock(cmd *cobra.Command, method, sku string, change 
 	if err := s.callStock(cmd, method, "/"+adminclient.Segment(sku), url.Values{}, change, &now, header...); err != nil {
 		return err
 	}
+	if s.json {
+		return printJSON(cmd, now)
+	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeStock(now))
 	return err
 }
@@ -80,11 +84,11 @@ func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query u
 }
 
 func (s *stockTarget) newGet() *cobra.Command {
-	return &cobra.Command{
+	return jsonFlag(&cobra.Command{
 		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
 		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "GET", args[0], nil) },
-	}
+	}, &s.json)
 }
 
 func (s *stockTarget) newSet() *cobra.Command {
@@ -173,9 +177,14 @@ func (s *stockTarget) newList() *cobra.Command {
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
 			}
-			var all struct{ Stock []admin.Stock }
+			var all struct {
+				Stock []admin.Stock `json:"stock"`
+			}
 			if err := s.callStock(cmd, "GET", "", url.Values{"limit": {strconv.Itoa(limit)}}, nil, &all); err != nil {
 				return err
+			}
+			if s.json {
+				return printJSON(cmd, all)
 			}
 			for _, one := range all.Stock {
 				fmt.Fprintln(cmd.OutOrStdout(), stores.DescribeStock(one))
@@ -187,7 +196,7 @@ func (s *stockTarget) newList() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
-	return cmd
+	return jsonFlag(cmd, &s.json)
 }
 
 // checkLimit reports a limit that no list of the API takes.

@@ -76,7 +76,7 @@ func (t *target) open() (c adminclient.Client, done func(), err error) {
 	loaded, err := config.Load(t.Config, os.LookupEnv)
 	if err != nil {
 		admin, _ := config.AdminOf(t.Config, os.LookupEnv)
-		return c, nil, fmt.Errorf("%w\ncannot read where Redis is; correct the file, or ask a running gate: --admin %s",
+		return c, nil, fmt.Errorf("%w\ncannot read where Redis is; correct the file, or ask a running gateway: --admin %s",
 			err, adminclient.LocalAddress(admin.Listen))
 	}
 	if loaded.Stock.Source != "redis" {
@@ -91,10 +91,10 @@ func noStockHere(file string, c *config.Config) error {
 	case c.Stock.Source == "off":
 		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept", file)
 	case c.Admin.Listen == "":
-		return fmt.Errorf("stock.source of %s is %q, which only a running gate knows, and its admin.listen is \"\": "+
+		return fmt.Errorf("stock.source of %s is %q, which only a running gateway knows, and its admin.listen is \"\": "+
 			"it cannot be asked", file, c.Stock.Source)
 	}
-	return fmt.Errorf("stock.source of %s is %q: only a running gate knows that stock; add --admin %s",
+	return fmt.Errorf("stock.source of %s is %q: only a running gateway knows that stock; add --admin %s",
 		file, c.Stock.Source, c.Admin.Listen)
 }
 
@@ -108,7 +108,7 @@ func (t *target) openRunning() (adminclient.Client, error) {
 	switch {
 	case err == nil && c.Admin.Listen == "":
 		return adminclient.Client{}, c.Errorf("admin.listen",
-			`it is "": the gate cannot be asked; write an address like "127.0.0.1:8090", and restart it`)
+			`it is "": the gateway cannot be asked; write an address like "127.0.0.1:8090", and restart it`)
 	case err == nil:
 		admin = c.Admin
 	default:
@@ -128,7 +128,7 @@ func (t *target) brokenFile(problem error) (config.Admin, error) {
 		return admin, fmt.Errorf("%w\ncannot read admin.listen from it; pass --admin, such as --admin %s", problem,
 			admin.Listen)
 	}
-	fmt.Fprintf(os.Stderr, "%v\n%s is broken; a running gate keeps the configuration before. Asking it at %s\n",
+	fmt.Fprintf(os.Stderr, "%v\n%s is broken; a running gateway keeps the configuration before. Asking it at %s\n",
 		problem, t.Config, admin.Listen)
 	return admin, nil
 }

@@ -91,16 +91,16 @@ func spellOut(to io.Writer, line json.RawMessage) error {
 	d := json.NewDecoder(strings.NewReader(string(line)))
 	d.UseNumber()
 	if _, err := d.Token(); err != nil { // the brace
-		return fmt.Errorf("read the gate's answer: %w", err)
+		return fmt.Errorf("read the gateway's answer: %w", err)
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("read the gate's answer: %w", err)
+			return fmt.Errorf("read the gateway's answer: %w", err)
 		}
 		var value any
 		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("read the gate's answer: %w", err)
+			return fmt.Errorf("read the gateway's answer: %w", err)
 		}
 		fmt.Fprintf(rows, "%v\t%s\n", name, stores.PrintableName(fmt.Sprint(value)))
 	}

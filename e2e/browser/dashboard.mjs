@@ -54,6 +54,26 @@ await play(async (visitor, stage) => {
     await ada.page.waitForFunction(([what, want]) => document.querySelector(`#sku-broken .numbers .${what} dd`).textContent === String(want), [what, want])
       .catch(async () => is(`${await number(ada, "broken", what)} ${what}, want ${want}`, false));
   }
+  // What waits: orders that are stuck, and a room that is put on hold and goes on.
+  const queue = ada.page.locator("#panel-queue"), room = ada.page.locator("#panel-room-lobby");
+  await queue.getByText("Stuck orders").waitFor();
+  is(`the queue shows ${await queue.innerText()}`, /Stuck\s+3/.test(await queue.innerText()));
+  is(`the room shows ${await room.innerText()}`, /Numbers\s+3/.test(await room.innerText()));
+  await change(ada, "Hold: Waiting room lobby");
+  await room.getByText("On hold").waitFor();
+  await ada.page.locator("#toasts button", { hasText: "Undo" }).last().click();
+  await room.getByText("On hold").waitFor({ state: "hidden" });
+  await change(ada, "Message …: Waiting room lobby", { value: "We go on at 20:30" });
+  await room.getByText("We go on at 20:30").waitFor();
+  await change(ada, "Message …: Waiting room lobby", { value: "" });
+  await room.getByText("We go on at 20:30").waitFor({ state: "hidden" });
+  await ada.page.getByRole("button", { name: "Show undecided orders: Orders that wait" }).click();
+  await ada.page.locator("#orders-state input[value=held]").check();
+  const requeue = ada.page.getByRole("button", { name: /^Requeue: / });
+  await requeue.first().waitFor();
+  const serial = (await requeue.first().getAttribute("aria-label")).replace("Requeue: ", "");
+  await change(ada, `Requeue: ${serial}`);
+  await view(ada, "live");
   // A name that another operator chose is text.
   await ada.page.getByText(told.odd).first().waitFor();
   is("a SKU is no element", await ada.page.locator("img[src='x']").count() === 0);

@@ -77,8 +77,10 @@ func TestDashboard_InABrowser(t *testing.T) {
 		now := time.Now()
 		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
-			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), routes)
-		for _, sku := range []string{"broken", oddSKU} {
+			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
+			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
+			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
+		for _, sku := range []string{"broken", "rush", "stuck", oddSKU} {
 			sluice(t, "stock", "set", "--config", g.file, sku, "5")
 		}
 		serials := []string{"order-that-was-placed", "order-that-was-lost"}
@@ -95,9 +97,50 @@ func TestDashboard_InABrowser(t *testing.T) {
 			}
 			resp.Body.Close()
 		}
+		joinAndQueue(t, g.front)
 		return map[string]any{
 			"dashboard": "http://" + g.admin + "/", "operator": operatorToken, "viewer": viewerToken, "serials": serials,
 			"odd": oddSKU, "pid": g.command.Process.Pid,
 		}
 	})
+}
+
+// waiting is a room before the sale, and a route whose orders wait.
+const waiting = `
+[queue]
+max_in_flight = 2
+
+[[room]]
+name = "lobby"
+sale = "rush"
+
+[[route]]
+name = "queued"
+match = "POST /api/queued/{sku}"
+gate = "reserve"
+delivery = "queue"
+sku = "$path_sku"
+user = "$cookie_uid"
+`
+
+// joinAndQueue has three people join the room, and places an order whose outcome the shop never tells: it gets stuck.
+func joinAndQueue(t *testing.T, front string) {
+	t.Helper()
+	for path, want := range map[string]int{"/.sluice/room/lobby/join": 200, "/api/queued/stuck": 202} {
+		for user := range 3 {
+			req, err := http.NewRequest("POST", "http://"+front+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Cookie", "uid="+strconv.Itoa(user))
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Fatalf("%s: %d, want %d", path, resp.StatusCode, want)
+			}
+		}
+	}
 }

@@ -73,7 +73,7 @@ func open(t *testing.T, settings ...string) *gate {
 	g := &gate{process: run(t, "run", "--config", file), file: file}
 	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) || g.gone() {
-			t.Fatalf("the gate does not start:\n%s", g.said())
+			t.Fatalf("the gateway does not start:\n%s", g.said())
 		}
 	}
 	return g

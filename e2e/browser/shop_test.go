@@ -57,9 +57,9 @@ func trade(t *testing.T) *shop {
 const bareForm = `<!doctype html><title>Item</title><form action="/api/seckill/%s/order" ` +
 	`method="post"><button>Buy</button></form>`
 
-// sell books the order. The SKU "broken" is one whose orders it cannot answer.
+// sell books the order. The SKUs "broken" and "stuck" are those whose orders it cannot answer.
 func (s *shop) sell(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("sku") == "broken" {
+	if sku := r.PathValue("sku"); sku == "broken" || sku == "stuck" {
 		panic(http.ErrAbortHandler)
 	}
 	cookie, err := r.Cookie("uid")

@@ -55,7 +55,7 @@ func (c Client) Call(ctx context.Context, method, path string, in, out any, head
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
-			return fmt.Errorf("no gate answers at %s: %w", c.Base, dial)
+			return fmt.Errorf("no gateway answers at %s: %w; start it, or name it with --admin or --config", c.Base, dial)
 		}
 		return err
 	}
@@ -64,7 +64,7 @@ func (c Client) Call(ctx context.Context, method, path string, in, out any, head
 		return c.problem(resp)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxResponse)).Decode(out); err != nil {
-		return fmt.Errorf("read the answer of %s: %w; is this the admin address of a gate?", c.Base, err)
+		return fmt.Errorf("read the answer of %s: %w; is this the admin address of a gateway?", c.Base, err)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (c Client) problem(resp *http.Response) error {
 		Problems []report.Problem
 	}
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
-		return fmt.Errorf("%s: is this the admin address of a gate?", resp.Status)
+		return fmt.Errorf("%s: is this the admin address of a gateway?", resp.Status)
 	}
 	if len(told.Problems) > 0 {
 		return fmt.Errorf("%s\n%w", told.Detail, &report.Error{Problems: told.Problems})
@@ -111,9 +111,9 @@ func (c Client) problem(resp *http.Response) error {
 		return errors.New(told.Detail + remedy(told.Detail))
 	case http.StatusUnauthorized:
 		if c.Token != "" {
-			return fmt.Errorf("%s: the gate has another token than the one of --token-file", resp.Status)
+			return fmt.Errorf("%s: the gateway has another token than the one of --token-file", resp.Status)
 		}
-		return fmt.Errorf("%s: the gate wants its token; name it with --token-file", resp.Status)
+		return fmt.Errorf("%s: the gateway wants its token; name it with --token-file", resp.Status)
 	}
 	return fmt.Errorf("%s: %s", resp.Status, told.Detail)
 }

@@ -77,7 +77,7 @@ func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	base, over := NewHTTP(shop.URL, time.Minute)
 	var out any
 	err := Client{Base: base, HTTP: over}.Call(t.Context(), "GET", "/stock", nil, &out)
-	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gate?") {
+	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gateway?") {
 		t.Errorf("a shop: %v", err)
 	}
 	locked := apitest.New(t, memstore.New(), 1)
@@ -104,7 +104,7 @@ func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	ln.Close()
 	base, over = NewHTTP(ln.Addr().String(), time.Minute)
 	if err = (Client{Base: base, HTTP: over}).Call(context.Background(), "GET", "/stock", nil, &out); err == nil ||
-		!strings.Contains(err.Error(), "no gate answers") {
+		!strings.Contains(err.Error(), "no gateway answers") {
 		t.Errorf("nobody: %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func TestNoCommandFollowsARedirect(t *testing.T) {
 	base, over := NewHTTP(front.URL, time.Minute)
 	var now admin.Stock
 	err := Client{Base: base, HTTP: over}.Call(t.Context(), "POST", "/stock/1001", map[string]int{"set": 5}, &now)
-	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gate?") || followed {
+	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gateway?") || followed {
 		t.Errorf("%v, followed: %v", err, followed)
 	}
 }

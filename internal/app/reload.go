@@ -81,7 +81,7 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	changed = append(changed, lists(now, next)...)
 	if g.Stock == nil && next.ReadsStock() {
 		return nil, next.Errorf("route",
-			"a gate that looks at stock needs stock.source, which only a restart can change")
+			"a gateway that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
 		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")

@@ -181,7 +181,7 @@ func checkReload(o *doctor.Report, reloaded admin.Reload, waits []string) {
 func (g *Gateway) checkSales(o *doctor.Report) {
 	all := g.sales().All()
 	if len(all) == 0 {
-		o.OK("sale", "none is configured: the gate is always open")
+		o.OK("sale", "none is configured: the gateway is always open")
 	}
 	for _, s := range all {
 		count := "1 SKU"

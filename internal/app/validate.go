@@ -63,7 +63,7 @@ func forwardsToItself(c *config.Config) (errs []error) {
 		for _, key := range slices.Sorted(maps.Keys(own)) {
 			if listener.Reaches(target, own[key]) {
 				errs = append(errs, c.Errorf(fmt.Sprintf("upstream.targets[%d]", i+1),
-					"%q is the gate's own address (%s = %q); write the address of the shop", target, key, own[key]))
+					"%q is the gateway's own address (%s = %q); write the address of the shop", target, key, own[key]))
 				break
 			}
 		}

@@ -21,7 +21,7 @@ var (
 	shutting = answer{http.StatusServiceUnavailable, 50300, "the shop is closing"}
 
 	// These are given behind gate = "reserve" alone.
-	noUnit    = answer{http.StatusForbidden, 40300, "orders come through the gate, with a unit that it holds"}
+	noUnit    = answer{http.StatusForbidden, 40300, "orders come through the gateway, with a unit that it holds"}
 	declined  = answer{http.StatusPaymentRequired, 40200, "the payment was declined"}
 	cancelled = answer{http.StatusConflict, 40903, "this order was cancelled"}
 	fellOver  = answer{http.StatusInternalServerError, 50000, "something broke"}

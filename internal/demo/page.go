@@ -75,7 +75,7 @@ func english(action string) words {
 		Buy: "Buy now", Action: action,
 		Say: sayings{
 			Bought: "It is yours. Your order:", Rejected: "That did not work", Again: "Try again in %d s.",
-			Gate: "answered by the gate: ", Shop: "answered by the shop",
+			Gate: "answered by the gateway: ", Shop: "answered by the shop",
 			Broken: "The connection broke",
 			Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
 			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already",

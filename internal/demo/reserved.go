@@ -35,7 +35,7 @@ func (s *Shop) book(serial, user string) (a answer, id string, m fault) {
 // What comes through the gate is a client's question, who must not cancel anything.
 func (s *Shop) bySerial(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Via") != "" {
-		http.Error(w, "only the gate may ask, directly", http.StatusForbidden)
+		http.Error(w, "only the gateway may ask, directly", http.StatusForbidden)
 		return
 	}
 	id, ok := s.books.orderOf(r.PathValue("serial"))

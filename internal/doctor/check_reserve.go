@@ -33,7 +33,7 @@ func (o *Report) checkReserve(c *config.Config) {
 			`is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is `+
 			`sold twice`, r.ReservationTTL, c.Upstream.Timeout))
 	warn(r.Secret == "",
-		`stock.reserve.secret_file is empty: the shop cannot tell the gate's orders from those that came around it`)
+		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
 		`the shop without a reservation; sell with mode = "enforce"`)
 	o.checkQueue(c)

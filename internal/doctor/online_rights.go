@@ -45,7 +45,7 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 	}
 	switch {
 	case keys:
-		o.Fail("rights", "this user may not touch the gate's own keys and channel; redis-cli ACL SETUSER … ~sluice:* "+
+		o.Fail("rights", "this user may not touch the gateway's own keys and channel; redis-cli ACL SETUSER … ~sluice:* "+
 			"&sluice:*")
 	case len(denied) > 0:
 		o.Fail("rights", "this user may not run %s; redis-cli ACL SETUSER … +%s", strings.Join(denied, " "),

@@ -58,7 +58,7 @@ func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {
 	for rights, says := range map[string][]string{
 		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd " +
 			"+wait"},
-		"~other:* &* +@all": {"FAIL rights    this user may not touch the gate's own keys", "~sluice:* &sluice:*"},
+		"~other:* &* +@all": {"FAIL rights    this user may not touch the gateway's own keys", "~sluice:* &sluice:*"},
 		"~* &* +@all -info": {"warn version", "warn disk", "ok   rights"},
 		"~* &* +@all -time": {"warn clock"},
 	} {

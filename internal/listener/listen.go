@@ -45,7 +45,7 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 		alone, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf(
-				"%w; find what listens there with: ss -ltnp; to replace a running gate, start with --take-over",
+				"%w; find what listens there with: ss -ltnp; to replace a running gateway, start with --take-over",
 				err,
 			)
 		}

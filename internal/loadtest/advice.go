@@ -54,7 +54,7 @@ func (a *adviser) addRow(key, is, could, format string, args ...any) {
 // crowd tells when the figures are those of this machine rather than of the gate.
 func (a *adviser) crowd() {
 	if n := a.r.Shop.Unwritten; n > 0 {
-		a.addRow("", "", "", "The stand-in could not take %d of its %d units off the stock in Redis: the gate read more "+
+		a.addRow("", "", "", "The stand-in could not take %d of its %d units off the stock in Redis: the gateway read more "+
 			"than there was, and these figures are not those of a sale.", n, a.r.Shop.Orders)
 	}
 	c := a.r.Crowd
@@ -62,14 +62,14 @@ func (a *adviser) crowd() {
 		return
 	}
 	if waiting := a.l.InFlight + a.l.Queue; c.Connections <= waiting {
-		a.addRow("--connections", strconv.Itoa(c.Connections), strconv.Itoa(waiting+512), "The gate lets %d requests wait, "+
-			"and the crowd has %d connections: 1 of 100 requests was sent %.0f ms late or more. Ask for more by --connections.",
+		a.addRow("--connections", strconv.Itoa(c.Connections), strconv.Itoa(waiting+512), "The gateway lets %d requests "+
+			"wait, and the crowd has %d connections: 1 of 100 requests was sent %.0f ms late or more. Ask for more by --connections.",
 			waiting, c.Connections, c.Late.P99)
 		return
 	}
-	a.addRow("", "", "", "This machine makes the crowd and runs the gate, and could not do both: 1 of 100 requests was "+
-		"sent %.0f ms late or more, and never more than %d in a second. A real crowd comes sooner than that. What the gate "+
-		"did is as it is told here; what it could do is not to be seen on this machine.", c.Late.P99, c.PeakPerS)
+	a.addRow("", "", "", "This machine makes the crowd and runs the gateway, and could not do both: 1 of 100 requests "+
+		"was sent %.0f ms late or more, and never more than %d in a second. A real crowd comes sooner than that. What the "+
+		"gateway did is as it is told here; what it could do is not to be seen on this machine.", c.Late.P99, c.PeakPerS)
 	if used := (a.r.CPU.Gate + a.r.CPU.Crowd) / max(a.r.Took, 0.001); used < 0.7*float64(a.r.CPU.Cores) {
 		a.addRow("", "", "",
 			"Of %d cores the load test had %.1f: others use this machine, and the figures are theirs as well.", a.r.CPU.Cores,
@@ -154,7 +154,7 @@ func (a *adviser) inFlight() {
 	case s.PeakInFlight > int64(s.Capacity) && s.Waits.P99 > s.Works.P50:
 		a.addRow(a.l.InFlightKey, strconv.Itoa(limit), strconv.Itoa(s.Capacity),
 			"%s = %d lets more into the shop than it works on: %d were in it at the worst moment, and 1 of 100 waited %.0f ms "+
-				"or more there. With %d they wait in the gate, which can tell them so.",
+				"or more there. With %d they wait in the gateway, which can tell them so.",
 			a.l.InFlightKey, limit, s.PeakInFlight, s.Waits.P99, s.Capacity)
 	}
 	if per, key := a.window(); waited > a.r.Requests/10 && s.PeakInFlight >= int64(limit) && per > fits {
@@ -189,8 +189,8 @@ const slow = 10
 func (a *adviser) redis() {
 	if c := a.r.Redis.Command; c.Count > 0 && c.P99 > slow && !a.r.Crowd.Saturated {
 		a.addRow("stock.redis", "", "", "A command of Redis took %.1f ms (p50) and %.1f ms (p99), its way and the "+
-			"machine's turns included: every reservation and every reading waits for that. Redis belongs near the gate, on a "+
-			"core of its own.", c.P50, c.P99)
+			"machine's turns included: every reservation and every reading waits for that. Redis belongs near the gateway, on "+
+			"a core of its own.", c.P50, c.P99)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 		"a slow machine": {func(r *Result, l *Limits) {
 			r.Crowd = Load{1280, 20_000, late, true}
 		},
-			"This machine makes the crowd and runs the gate, and could not do both: 1 of 100 requests was sent 4000 ms late"},
+			"This machine makes the crowd and runs the gateway, and could not do both: 1 of 100 requests was sent 4000 ms late"},
 		"few connections": {func(r *Result, l *Limits) {
 			r.Crowd = Load{64, 20_000, late, true}
 		},

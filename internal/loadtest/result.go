@@ -158,7 +158,7 @@ func (r *Result) Err() error {
 			lost = r.Shop.Failed // by a script, which does not know whether there was an order
 		}
 		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost),
-			"balance: %d left in the stock that the gate reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
+			"balance: %d left in the stock that the gateway reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
 	}
 	return errors.Join(wrong...)
 }

@@ -66,9 +66,9 @@ func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
 
 func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 	at := time.Unix(1000, 0)
-	w := watched{status: busyGate(), at: at, fault: errors.New("no gate answers")}
+	w := watched{status: busyGate(), at: at, fault: errors.New("no gateway answers")}
 	if text := w.page(Board{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text,
-		"CONNECTION LOST: these numbers are 7s old (no gate answers)\n") {
+		"CONNECTION LOST: these numbers are 7s old (no gateway answers)\n") {
 		t.Errorf("%s", text)
 	}
 	w.fault = nil

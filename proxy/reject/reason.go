@@ -14,8 +14,8 @@ const (
 	Malformed
 	ConnOpen
 	IPConns
-	ConnRate
 	DeniedIP
+	ConnRate
 	NoRoute
 	Loop
 	TooLarge
@@ -87,10 +87,10 @@ var table = [NumReasons]rejection{
 		"`limits.connection.max_connections` connections are open"},
 	IPConns: {"ip_conns", Busy, 0, closes, "Too many connections from your address", "您的网络地址连接过多",
 		"`limits.connection.max_connections_per_ip` connections of this client are open"},
-	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
-		"`limits.connection.request_rate` of this connection; Retry-After is the time until the next token"},
 	DeniedIP: {"denied_ip", DeniedClass, 0, 0, "Access denied", "访问被拒绝",
 		"the client is in `limits.deny`"},
+	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
+		"`limits.connection.request_rate` of this connection; Retry-After is the time until the next token"},
 	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
 		"no `[[route]]` matches"},
 	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",

@@ -11,14 +11,14 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-// statement is the statement of docs/settlement.md that begins so.
+// statement is the statement of docs/settlement-faults.md that begins so.
 func statement(t *testing.T, beginning string) string {
 	t.Helper()
-	page := string(must(os.ReadFile("../../docs/settlement.md"))(t))
+	page := string(must(os.ReadFile("../../docs/settlement-faults.md"))(t))
 	_, rest, found := strings.Cut(page, beginning)
 	text, _, ended := strings.Cut(rest, ";\n")
 	if !found || !ended {
-		t.Fatalf("docs/settlement.md has no statement %s", beginning)
+		t.Fatalf("docs/settlement-faults.md has no statement %s", beginning)
 	}
 	return beginning + text
 }
@@ -54,8 +54,8 @@ func TestPage_ItsStatementsWork(t *testing.T) {
 			t.Fatalf("the first conflict is %d", id)
 		}
 		solve := "UPDATE sluice_conflict SET solved = CURRENT_TIMESTAMP WHERE id = 7"
-		if page := string(must(os.ReadFile("../../docs/settlement.md"))(t)); !strings.Contains(page, solve) {
-			t.Errorf("docs/settlement.md lacks %s", solve)
+		if page := string(must(os.ReadFile("../../docs/settlement-faults.md"))(t)); !strings.Contains(page, solve) {
+			t.Errorf("docs/settlement-faults.md lacks %s", solve)
 		}
 		s.exec(strings.Replace(solve, "7", "1", 1))
 		if left := s.conflicts("1001", "lost"); len(left) != 0 {

@@ -37,7 +37,7 @@ func (d *Options) Check() error {
 	case d.Units < 0:
 		return fmt.Errorf("--units %d: it must not be negative", d.Units)
 	case d.Keep && d.WithoutGate:
-		return errors.New("--keep is a sale with the gate: it does not go with --without-gate")
+		return errors.New("--keep is a sale with the gateway: it does not go with --without-gate")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
 	case d.Patience <= 0 || d.Patience > maxPatience:

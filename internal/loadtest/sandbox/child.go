@@ -71,7 +71,7 @@ func (g *gateChild) call(line childRequest) (t childReply, err error) {
 	}
 	switch {
 	case err != nil:
-		return t, fmt.Errorf("the gate has ended: %w\n%s", err, g.said.String())
+		return t, fmt.Errorf("the gateway has ended: %w\n%s", err, g.said.String())
 	case t.Online:
 		fmt.Fprintln(os.Stderr, "sluice:", t.Error)
 		return t, ErrRedisAway
@@ -95,7 +95,7 @@ func (g *gateChild) end() error {
 	_ = g.out.Close()
 	_, _ = io.Copy(io.Discard, io.MultiReader(g.in.Buffered()))
 	if err := g.cmd.Wait(); err != nil {
-		return fmt.Errorf("the gate: %w\n%s", err, g.said.String())
+		return fmt.Errorf("the gateway: %w\n%s", err, g.said.String())
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func (r *testedGateway) ready() error {
 		case missing == "":
 			return nil
 		case time.Now().After(end):
-			return fmt.Errorf("the gate does not become ready: %s", missing)
+			return fmt.Errorf("the gateway does not become ready: %s", missing)
 		}
 	}
 }
