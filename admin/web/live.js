@@ -96,7 +96,7 @@ async function showTopKeys() {
 }
 
 function showHotSKUs(s) {
-  const heads = [{ text: "SKU" }, { text: say("recent_requests"), number: true }, { text: say("left"), number: true }];
+  const heads = [{ text: "SKU" }, { text: say("recent_requests"), number: true }, { text: say("free"), number: true }];
   fill($("hot-skus-body"), table(say("hot_skus"), heads, (s?.hot || []).map((h) => [h.sku, whole(h.requests), h.left === null ? "–" : whole(h.left)]), say("no_hot_skus")));
 }
 

@@ -46,7 +46,7 @@ function books() {
 // notCounted are the SKUs whose units the shop or its script takes.
 function notCounted() {
   const rows = told.not_counted.map((s) => [s.sku, whole(s.left)]);
-  return table(say("not_counted"), [{ text: "SKU" }, { text: say("left"), number: true }], rows);
+  return table(say("not_counted"), [{ text: "SKU" }, { text: say("free"), number: true }], rows);
 }
 
 function rejections() {

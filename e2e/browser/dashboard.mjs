@@ -58,7 +58,7 @@ await play(async (visitor, stage) => {
   const queue = ada.page.locator("#panel-queue"), room = ada.page.locator("#panel-room-lobby");
   await queue.getByText("Stuck orders").waitFor();
   is(`the queue shows ${await queue.innerText()}`, /Stuck\s+3/.test(await queue.innerText()));
-  is(`the room shows ${await room.innerText()}`, /Numbers\s+3/.test(await room.innerText()));
+  is(`the room shows ${await room.innerText()}`, /Numbers given\s+3/.test(await room.innerText()));
   await change(ada, "Hold: Waiting room lobby");
   await room.getByText("On hold").waitFor();
   await ada.page.locator("#toasts button", { hasText: "Undo" }).last().click();
