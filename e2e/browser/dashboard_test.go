@@ -77,7 +77,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 		now := time.Now()
 		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
-			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
+			`upstream.timeout = "2s"`, "auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
 			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
 		for _, sku := range []string{"broken", "rush", "stuck", oddSKU} {
@@ -109,6 +109,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 const waiting = `
 [queue]
 max_in_flight = 2
+grace = "0s"
 
 [[room]]
 name = "lobby"

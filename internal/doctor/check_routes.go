@@ -83,7 +83,7 @@ func (o *Report) listSales(c *config.Config) {
 		s := &c.Sales[i]
 		early := map[string]string{"reject": "early requests are rejected",
 			"pass": "early requests go on to the shop"}[s.BeforeStart]
-		o.Info("sale", "%-18s %d SKUs, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
+		o.Info("sale", "%-18s SKUs: %d, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
 			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {
