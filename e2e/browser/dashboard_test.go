@@ -77,7 +77,8 @@ func TestDashboard_InABrowser(t *testing.T) {
 		now := time.Now()
 		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
-			`upstream.timeout = "2s"`, "auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
+			`upstream.response_header_timeout = "1s"`, `upstream.timeout = "2s"`,
+			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
 			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
 		for _, sku := range []string{"broken", "rush", "stuck", oddSKU} {
