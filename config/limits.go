@@ -187,7 +187,11 @@ func (l *Rate) check(r *report.Report, at string, routes []string) {
 	if l.Rate == 0 {
 		r.Fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
-	report.Between(r, at+".burst", l.Burst, 1, most)
+	if l.Burst == 0 {
+		r.Fail(at+".burst", "is missing or 0; write how many requests of one key may come at once, like 20")
+	} else {
+		report.Between(r, at+".burst", l.Burst, 1, most)
+	}
 	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
 	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
 	r.OneOf(at+".scope", l.Scope, "instance", "fleet")

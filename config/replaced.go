@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strings"
+	"time"
+
 	"sluice/config/position"
 	"sluice/config/report"
-	"strings"
 )
 
 // unknown says what could have been meant by name among the keys that its table has.
@@ -26,7 +28,27 @@ func unknownIn(table, kind, name string, known []string) string {
 				position.WithoutIndexes(table), name)
 		}
 	}
+	if in := elsewhere(top, "", name); table != "" && len(in) == 1 && report.Nearest(name, known) == "" {
+		return fmt.Sprintf("unknown %s in [%s]; %s belongs in [%s]", kind, position.WithoutIndexes(table), name, in[0])
+	}
 	return unknown(kind, name, known)
+}
+
+// elsewhere are the tables of t, a struct at path, in which a key of this name may stand.
+func elsewhere(t reflect.Type, path, name string) (tables []string) {
+	for i := range t.NumField() {
+		tag, field := t.Field(i).Tag.Get("toml"), t.Field(i).Type
+		if tag == name && path != "" {
+			tables = append(tables, path)
+		}
+		if field.Kind() == reflect.Slice {
+			field = field.Elem()
+		}
+		if tag != "" && field.Kind() == reflect.Struct && field != reflect.TypeFor[time.Time]() {
+			tables = append(tables, elsewhere(field, position.Join(path, tag), name)...)
+		}
+	}
+	return tables
 }
 
 // replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is the

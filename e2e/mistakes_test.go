@@ -79,6 +79,12 @@ func TestMistakes_InTheFile(t *testing.T) {
 		"no password file": {"stock.redis.password_file = \"/nowhere/secret\"\n" + shopSetting + routes,
 			[]string{"%:1: stock.redis.password_file: open /nowhere/secret: no such file or directory; " +
 				"write the path of a file"}},
+		"key of another table": {
+			shopSetting + strings.Replace(routes, "gate =", "sold_out_on = { status = [409] }\ngate =", 1),
+			[]string{`.sold_out_on: unknown table in [route]; sold_out_on belongs in [stock]`},
+		},
+		"rate without burst": {shopSetting + routes + "[[limits.rate]]\nname = \"n\"\nkey = \"$remote_addr\"\nrate = \"5/s\"",
+			[]string{`.burst: is missing or 0; write how many requests of one key may come at once`}},
 		"inline password": {"stock.redis.password = \"secret\"\n" + shopSetting + routes,
 			[]string{`%:1: stock.redis.password: unknown key; did you mean "password_file"?`}},
 		"sale without offset": {shopSetting + routes + "[[sale]]\nname = \"n\"\nskus = [\"1\"]\n" +

@@ -53,7 +53,13 @@ func printStatus(cmd *cobra.Command, at *target) error {
 	if err := at.callAPI(cmd, "GET", "/status", nil, &s); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, nil,
+	var past struct{ Seconds []admin.Second }
+	if s.Second != nil {
+		if err := at.callAPI(cmd, "GET", fmt.Sprintf("/history?after=%d", s.Second.At-60), nil, &past); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, past.Seconds,
 		"")); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -94,6 +95,7 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 	if len(s.Observed) > 0 {
 		lines = append(lines, b.cut("observed  "+b.reasons(s.Observed, per)))
 	}
+	lines = append(lines, b.minute(seconds)...)
 	limit := "no limit"
 	if s.Shop.Limit > 0 {
 		limit = fmt.Sprintf("of %d", s.Shop.Limit)
@@ -114,6 +116,30 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 	if len(seconds) > 1 {
 		lines = append(lines, b.bars("in", seconds, func(s *admin.Second) int64 { return s.Requests }),
 			b.bars("admitted", seconds, func(s *admin.Second) int64 { return s.Admitted }))
+	}
+	return lines
+}
+
+// minute are the rejections of the last minute, for a person who looks once.
+func (b Board) minute(seconds []admin.Second) (lines []string) {
+	rejected, observed := map[string]int64{}, map[string]int64{}
+	for i := range seconds[max(0, len(seconds)-60):] {
+		s := &seconds[max(0, len(seconds)-60)+i]
+		for _, counts := range []map[string]int64{s.Rejected, s.RejectedConnections} {
+			for reason, n := range counts {
+				rejected[reason] += n
+			}
+		}
+		for reason, n := range s.Observed {
+			observed[reason] += n
+		}
+	}
+	all := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if len(rejected) > 0 {
+		lines = append(lines, b.cut("in 60 s   rejected: "+b.reasons(rejected, all)))
+	}
+	if len(observed) > 0 {
+		lines = append(lines, b.cut("in 60 s   would be rejected: "+b.reasons(observed, all)))
 	}
 	return lines
 }
