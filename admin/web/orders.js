@@ -10,7 +10,7 @@ import { say } from "./words.js";
 
 const most = 100;
 
-let told = null, fault = "", keeps = false, stuck = false;
+let told = null, fault = "", keeps = false;
 
 const state = () => document.querySelector("#orders-state input:checked").value;
 
@@ -30,10 +30,10 @@ function draw() {
   const rows = told.reservations.map((r) => [
     el("code", {}, r.serial), r.sku, r.user || "–", whole(r.quantity), say(r.overdue ? "state_unknown" : `state_${r.state}`), r.deadline ? moment(r.deadline) : "–",
     el("div", { class: "actions" }, action(say("confirm_order"), () => settle(r, "confirm"), { label: `${say("confirm_order")}: ${r.serial}` }),
-      stuck ? action(say("requeue"), () => settle(r, "requeue"), { label: `${say("requeue")}: ${r.serial}` }) : null,
+      state() === "stuck" ? action(say("requeue"), () => settle(r, "requeue"), { label: `${say("requeue")}: ${r.serial}` }) : null,
       action(say("release"), () => settle(r, "release"), { danger: true, label: `${say("release")}: ${r.serial}` })),
   ]);
-  refill($("orders-body"), table(say("orders"), heads, rows, say(state() === "unknown" ? "none_unknown" : "none_held"), "rows"), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);
+  refill($("orders-body"), table(say("orders"), heads, rows, say(`none_${state()}`), "rows"), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);
 }
 
 async function look() {
@@ -44,7 +44,7 @@ async function look() {
     return draw();
   }
   try {
-    stuck = (await ask("queue")).stuck > 0;
+    $("orders-stuck").hidden = !(await ask("queue")).enabled;
     told = await ask(`reservations?state=${state()}&limit=${most}`);
     fault = "";
   } catch (caught) {

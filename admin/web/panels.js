@@ -47,8 +47,13 @@ function queuePanel(q) {
       [say("queue_oldest"), q.waiting === 0 ? "–" : span(q.oldest_ms)], [say("queue_limit"), whole(q.limit), busy ? "warn" : ""], [say("queue_expired"), whole(q.expired)],
     ],
     notes: [outcomes.length ? `${say("queue_attempts")}: ${outcomes.join(" · ")}` : "", q.stuck ? say("queue_stuck_why") : ""],
-    actions: q.stuck ? [["queue_see_stuck", () => { location.hash = "control"; }]] : [],
+    actions: q.stuck ? [["queue_see_stuck", showStuck]] : [],
   };
+}
+
+function showStuck() {
+  document.querySelector("#orders-state input[value=stuck]").checked = true;
+  location.hash = "control";
 }
 
 const phases = { open: "good", pre_queue: "info", drawing: "info", last_chance: "warn", hold: "warn", drain: "warn", off: "bad", over: "done" };

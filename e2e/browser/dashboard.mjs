@@ -67,8 +67,7 @@ await play(async (visitor, stage) => {
   await room.getByText("We go on at 20:30").waitFor();
   await change(ada, "Message …: Waiting room lobby", { value: "" });
   await room.getByText("We go on at 20:30").waitFor({ state: "hidden" });
-  await ada.page.getByRole("button", { name: "Show undecided orders: Orders that wait" }).click();
-  await ada.page.locator("#orders-state input[value=held]").check();
+  await ada.page.getByRole("button", { name: "Show stuck orders: Orders that wait" }).click();
   const requeue = ada.page.getByRole("button", { name: /^Requeue: / });
   await requeue.first().waitFor();
   const serial = (await requeue.first().getAttribute("aria-label")).replace("Requeue: ", "");

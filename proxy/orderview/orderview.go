@@ -9,6 +9,7 @@ package orderview
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"html"
 	"strconv"
 	"strings"
@@ -121,17 +122,17 @@ type wording struct {
 	language string
 	states   map[string][2]string // title and what it means
 	ahead    string               // before the number of orders
-	seconds  string               // before the seconds
+	wait     string               // with a number of seconds
 	serial   string
 }
 
 func english() *wording {
-	return &wording{language: "en", ahead: "Orders before yours: ", seconds: "Expected seconds: ", serial: "Order: ",
+	return &wording{language: "en", ahead: "Orders before yours: ", wait: "About %d seconds to wait", serial: "Order: ",
 		states: map[string][2]string{
-			"queued":     {"Your unit is reserved", "Your order is waiting to be placed. This page goes on by itself."},
-			"delivering": {"Your order is being placed", "This page goes on by itself."},
-			"unknown":    {"Your order is being checked", "Your unit stays reserved meanwhile. This page goes on by itself."},
-			"held":       {"Your unit is reserved", "Your order is being checked. This page goes on by itself."},
+			"queued":     {"Your unit is reserved", "Your order is waiting to be placed. This page refreshes automatically."},
+			"delivering": {"Your order is being placed", "This page refreshes automatically."},
+			"unknown":    {"Your order is being checked", "Your unit stays reserved. This page refreshes automatically."},
+			"held":       {"Your unit is reserved", "Your order is being checked. This page refreshes automatically."},
 			"stuck":      {"Your order is being checked", "Your unit stays reserved. The shop will look at your order."},
 			"confirmed":  {"Your order is placed", "The shop has confirmed it."},
 			"released":   {"Your order was not placed", "You were not charged for it."},
@@ -142,7 +143,7 @@ func english() *wording {
 }
 
 func chinese() *wording {
-	return &wording{language: "zh-CN", ahead: "您前面的订单数：", seconds: "预计秒数：", serial: "订单号：",
+	return &wording{language: "zh-CN", ahead: "您前面的订单数：", wait: "预计等待约 %d 秒", serial: "订单号：",
 		states: map[string][2]string{
 			"queued":     {"已为您保留商品", "您的订单正在排队提交，本页会自动更新。"},
 			"delivering": {"正在提交您的订单", "本页会自动更新。"},
@@ -157,6 +158,13 @@ func chinese() *wording {
 		}}
 }
 
+// style is that of the pages of rejections.
+const style = "<style>:root{color-scheme:light dark;--bg:#fff;--fg:#1b1b1f;--dim:#55565c}" +
+	"@media (prefers-color-scheme:dark){:root{--bg:#141416;--fg:#f0f0f3;--dim:#b5b6bd}}" +
+	"body{background:var(--bg);color:var(--fg);font:17px/1.6 system-ui,sans-serif;display:grid;place-content:center;" +
+	"min-height:90vh;margin:0 1.5rem;text-align:center}main{max-width:34rem}h1{font-size:1.7rem;line-height:1.3}" +
+	"small{color:var(--dim);overflow-wrap:anywhere}</style>\n"
+
 // AppendPage appends a page about o. Its language is Chinese where Accept-Language names that before English, or where
 // it names neither and Chinese is the fallback.
 func (o *Order) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bool) []byte {
@@ -170,14 +178,13 @@ func (o *Order) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bo
 		said = w.states["unknown"]
 	}
 	page := "<!doctype html>\n<html lang=\"" + w.language + "\">\n<meta charset=\"utf-8\">\n" +
-		"<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"robots\" content=\"noindex\">\n<title>" +
-		said[0] + "</title>\n<style>body{font:18px/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em}" +
-		"small{color:#666}</style>\n<h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
+		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n" +
+		"<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] + "</title>\n" + style + "<main><h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
 	if o.State == "queued" {
 		page += "<p>" + w.ahead + strconv.FormatInt(o.Ahead, 10) + "</p>\n"
 		if o.ETA > 0 {
-			page += "<p>" + w.seconds + strconv.FormatInt(int64(o.ETA.Seconds())+1, 10) + "</p>\n"
+			page += "<p>" + fmt.Sprintf(w.wait, int64(o.ETA.Seconds())+1) + "</p>\n"
 		}
 	}
-	return append(dst, page+"<p><small>"+w.serial+html.EscapeString(o.Serial)+"</small></p>\n</html>\n"...)
+	return append(dst, page+"<p><small>"+w.serial+html.EscapeString(o.Serial)+"</small></p></main>\n</html>\n"...)
 }

@@ -24,7 +24,7 @@ var pageHTML string
 type texts struct {
 	lang                                              string
 	join, wait, called, missed, passed, over, off     string // titles
-	joinButton, passButton, back                      string
+	joinButton, passButton, back, next                string
 	ahead, eta, early, drawing, hold, none, lastUnits string // lines
 	soon                                              string
 }
@@ -32,16 +32,16 @@ type texts struct {
 var languages = [...]texts{
 	{lang: "zh-CN", join: "请排队等候", wait: "您正在排队", called: "轮到您了", missed: "您错过了叫号", passed: "您可以下单了",
 		over: "商品已售罄或活动已结束", off: "无需排队", joinButton: "加入排队", passButton: "领取通行证", back: "返回商品页面",
-		ahead: "前面大约还有 %s 人", eta: "预计等待约 %s", early: "活动尚未开始；开始后按规则叫号", drawing: "正在等待抽签",
+		ahead: "前面大约还有 %s 人", next: "下一位就是您", eta: "预计等待约 %d 秒", early: "活动尚未开始；开始后按规则叫号", drawing: "正在等待抽签",
 		hold: "叫号已暂停", none: "按目前库存，您可能买不到了", lastUnits: "剩余库存已全部被预占，可能会有释放", soon: "页面会自动刷新"},
 	{lang: "en", join: "Please wait in line", wait: "You are waiting", called: "It is your turn",
 		missed: "You were called and did not come in time", passed: "You can order now",
 		over: "Everything is sold, or the sale is over", off: "There is no waiting now", joinButton: "Join the waiting room",
 		passButton: "Take my pass", back: "Back to the item", ahead: "About %s people are before you",
-		eta: "About %s to wait", early: "The sale has not begun; people are called after its start",
+		next: "You are next", eta: "About %d seconds to wait", early: "The sale has not begun; people are called after its start",
 		drawing: "The draw has not been made yet", hold: "No people are called for the moment",
 		none:      "By the units that are left you will probably not get one",
-		lastUnits: "All units are reserved; some may come back", soon: "This page reloads by itself"},
+		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically"},
 }
 
 // language is the one that Accept-Language names first, Chinese where it names none of them.
@@ -97,11 +97,13 @@ func form(name, action, button, backLabel, back string) string {
 // lines are what is known, and no number that is not.
 func (t *texts) lines(m *me, waits bool) string {
 	var lines []string
-	if waits && m.Ahead != nil {
+	if waits && m.Ahead != nil && *m.Ahead == 0 {
+		lines = append(lines, t.next)
+	} else if waits && m.Ahead != nil {
 		lines = append(lines, fmt.Sprintf(t.ahead, strconv.FormatInt(*m.Ahead, 10)))
 	}
 	if waits && m.ETA != nil {
-		lines = append(lines, fmt.Sprintf(t.eta, (time.Duration(*m.ETA)*time.Millisecond).Round(time.Second).String()))
+		lines = append(lines, fmt.Sprintf(t.eta, (*m.ETA+999)/1000))
 	}
 	if m.Chance == room.NoChance {
 		lines = append(lines, t.none)
