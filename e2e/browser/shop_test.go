@@ -41,6 +41,7 @@ func trade(t *testing.T) *shop {
 		fmt.Fprintf(w, bareForm, r.PathValue("sku"))
 	})
 	doors.HandleFunc("POST /api/seckill/{sku}/order", s.sell)
+	doors.HandleFunc("POST /api/queued/{sku}", s.sell)
 	doors.HandleFunc("GET /orders/by-serial/{serial}", func(w http.ResponseWriter, r *http.Request) {
 		if !s.knows(r.PathValue("serial")) {
 			http.NotFound(w, r)
