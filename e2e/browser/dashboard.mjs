@@ -56,13 +56,13 @@ await play(async (visitor, stage) => {
   }
   // What waits: orders that are stuck, and a room that is put on hold and goes on.
   const queue = ada.page.locator("#panel-queue"), room = ada.page.locator("#panel-room-lobby");
-  await queue.getByText("Stuck orders").waitFor();
-  is(`the queue shows ${await queue.innerText()}`, /Stuck\s+3/.test(await queue.innerText()));
+  await queue.locator(".chip", { hasText: "Stuck orders" }).waitFor();
+  await queue.filter({ hasText: /Stuck\s*3/ }).waitFor();
   is(`the room shows ${await room.innerText()}`, /Numbers given\s+3/.test(await room.innerText()));
   await change(ada, "Hold: Waiting room lobby");
-  await room.getByText("On hold").waitFor();
+  await room.locator(".chip", { hasText: "On hold" }).waitFor();
   await ada.page.locator("#toasts button", { hasText: "Undo" }).last().click();
-  await room.getByText("On hold").waitFor({ state: "hidden" });
+  await room.locator(".chip", { hasText: "On hold" }).waitFor({ state: "hidden" });
   await change(ada, "Message …: Waiting room lobby", { value: "We go on at 20:30" });
   await room.getByText("We go on at 20:30").waitFor();
   await change(ada, "Message …: Waiting room lobby", { value: "" });

@@ -109,7 +109,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 // waiting is a room before the sale, and a route whose orders wait.
 const waiting = `
 [queue]
-max_in_flight = 2
+max_in_flight = 3
 grace = "0s"
 
 [[room]]
