@@ -103,11 +103,11 @@ type Room struct {
 
 // RoomChange is what an operator wants of a room: one of its fields.
 type RoomChange struct {
-	State   *string  `json:"state"`
-	Rate    *float64 `json:"rate"`
-	Message *string  `json:"message"`
-	Beacon  *string  `json:"beacon"` // in hexadecimal digits; "" = the committed seed decides alone
-	Round   int64    `json:"round"`  // of the beacon
+	State   *string  `json:"state,omitempty"`
+	Rate    *float64 `json:"rate,omitempty"`
+	Message *string  `json:"message,omitempty"`
+	Beacon  *string  `json:"beacon,omitempty"` // in hexadecimal digits; "" = the committed seed decides alone
+	Round   int64    `json:"round,omitempty"`  // of the beacon
 }
 
 // Rooms are the waiting rooms. Its errors may be ErrNoSale, ErrInvalid and ErrConflict.
