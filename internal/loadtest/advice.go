@@ -63,7 +63,8 @@ func (a *adviser) crowd() {
 	}
 	if waiting := a.l.InFlight + a.l.Queue; c.Connections <= waiting {
 		a.addRow("--connections", strconv.Itoa(c.Connections), strconv.Itoa(waiting+512), "The gateway lets %d requests "+
-			"wait, and the crowd has %d connections: 1 of 100 requests was sent %.0f ms late or more. Ask for more by --connections.",
+			"wait, and the crowd has %d connections: 1 of 100 requests was sent %.0f ms late or more. Ask for more by "+
+			"--connections.",
 			waiting, c.Connections, c.Late.P99)
 		return
 	}

@@ -179,7 +179,8 @@ func (o *Order) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bo
 	}
 	page := "<!doctype html>\n<html lang=\"" + w.language + "\">\n<meta charset=\"utf-8\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n" +
-		"<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] + "</title>\n" + style + "<main><h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
+		"<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] + "</title>\n" + style +
+		"<main><h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
 	if o.State == "queued" {
 		page += "<p>" + w.ahead + strconv.FormatInt(o.Ahead, 10) + "</p>\n"
 		if o.ETA > 0 {
