@@ -75,7 +75,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 		"few connections": {func(r *Result, l *Limits) {
 			r.Crowd = Load{64, 20_000, late, true}
 		},
-			"The gate lets 576 requests wait, and the crowd has 64 connections"},
+			"The gateway lets 576 requests wait, and the crowd has 64 connections"},
 	} {
 		r, l := quiet()
 		c.change(&r, &l)
