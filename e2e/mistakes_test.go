@@ -97,7 +97,7 @@ func TestMistakes_InTheFile(t *testing.T) {
 			[]string{`%:1: admin.listen: "0.0.0.0:8090" can be reached from other machines; ` +
 				"write token_file, or listen on 127.0.0.1"}},
 		"gate as its own upstream": {"upstream.targets = [\"http://localhost:8080\"]\n" + routes,
-			[]string{`%:1: upstream.targets[1]: "http://localhost:8080" is the gate's own address`,
+			[]string{`%:1: upstream.targets[1]: "http://localhost:8080" is the gateway's own address`,
 				"write the address of the shop"}},
 		"CA for plain HTTP": {shopSetting + "upstream.tls.ca_file = \"ca.pem\"\n" + routes,
 			[]string{"upstream.tls.ca_file: no target of upstream.targets begins with https://", "open "}},
