@@ -20,7 +20,7 @@ import (
 // tryStock tries the Redis of c, and the stock of what is on sale.
 func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	if c.Stock.Source != "redis" {
-		o.OK("stock", "stock.source is %q: nothing of it is outside of the gate", c.Stock.Source)
+		o.OK("stock", "stock.source is %q: nothing of it is outside of the gateway", c.Stock.Source)
 		return nil
 	}
 	c = stores.WaitLonger(c)
