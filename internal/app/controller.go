@@ -68,7 +68,7 @@ func (h *controller) config() *config.Config {
 }
 
 // errNoFile is the answer where nothing can be read again.
-var errNoFile = fmt.Errorf("reload: %w: no configuration file is behind this gate", admin.ErrConflict)
+var errNoFile = fmt.Errorf("reload: %w: no configuration file is behind this gateway", admin.ErrConflict)
 
 // reload reads the files again. A bad one changes nothing, and is told of; but not once more where it is only tried
 // again and nothing has changed. drop ends the overrides of keys; otherwise those stay that the new file has room for.

@@ -64,7 +64,7 @@ func (r *Result) Plot() []byte {
 		fmt.Fprintf(&b, `<text x="%.0f" y="%d" text-anchor="middle">%.1f s</text>`+"\n", x, plotHeight-18,
 			r.Took*float64(i)/5)
 	}
-	for i, one := range []struct{ name, colour string }{{"requests", "#888888"}, {"rejected by the gate", "#d62728"},
+	for i, one := range []struct{ name, colour string }{{"requests", "#888888"}, {"rejected by the gateway", "#d62728"},
 		{"asked of the shop", "#1f77b4"}, {"units sold (right)", "#2ca02c"}} {
 		points, top := r.series[i], float64(most)
 		if i == 3 {
