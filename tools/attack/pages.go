@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -201,22 +202,29 @@ func startReading(ctx context.Context, i int, address, path string, keeps int) (
 }
 
 func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
-	sizes := []int{1000, 9500}
+	sizes, runs := []int{1000, 9500}, 3
 	if e.short {
-		sizes = sizes[:1]
+		sizes, runs = sizes[:1], 1
 	}
 	for _, wanted := range sizes {
 		n := connections(wanted)
-		ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
-			return askAtOnce(ctx, p, n)
-		})
-		if err != nil {
-			return nil, err
+		var ratios []float64
+		for range runs {
+			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+				return askAtOnce(ctx, p, n)
+			})
+			if err != nil {
+				return nil, err
+			}
+			ratios = append(ratios, float64(ours.worst)/float64(max(theirs.worst, 1)))
+			rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
+				figure: "the slowest of them", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
+			})
 		}
-		rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
-			figure: "the slowest of them", bound: "<= 2 x nginx", broken: !e.short && ours.worst > 2*theirs.worst,
-			sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
-		})
+		slices.Sort(ratios)
+		middle := ratios[runs/2]
+		rows = append(rows, row{figure: "the slowest, times nginx's, the middle run", bound: "<= 2",
+			sluice: fmt.Sprintf("%.1f", middle), broken: !e.short && middle > 2})
 	}
 	return rows, nil
 }
