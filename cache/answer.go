@@ -246,8 +246,8 @@ func is(name []byte, other string) bool { return bytes.EqualFold(name, []byte(ot
 
 // framing are fields that say how the 304 itself was sent, or of what form the kept body is.
 func framing(name []byte) bool {
-	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Transfer-Encoding",
-		"Connection", "Trailer", "Vary"} {
+	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Content-Md5",
+		"Transfer-Encoding", "Connection", "Trailer", "Vary"} {
 		if is(name, n) {
 			return true
 		}
