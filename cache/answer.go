@@ -182,8 +182,8 @@ func (a *answer) appendConditions(dst []byte) []byte {
 	return dst
 }
 
-// freshened is a with what a 304 says anew (RFC 9111, section 3.2); keep is whether others may have it still. A 304 about
-// another body than a's, by its strong ETag, changes nothing (section 4.3.4).
+// freshened is a with what a 304 says anew (RFC 9111, section 3.2); keep is whether others may have it still. A 304
+// about another body than a's, by its strong ETag, changes nothing (section 4.3.4).
 func (a *answer) freshened(h *fasthttp.ResponseHeader, asked, now time.Time) (n *answer, keep bool) {
 	if tag := h.Peek("Etag"); bytes.HasPrefix(tag, []byte(`"`)) && !bytes.Equal(tag, a.header.Peek("Etag")) {
 		return a, false
