@@ -119,10 +119,11 @@ bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, me
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
 	SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
 
-schedules: ## ten thousand random schedules of fail-over in a model, and 200 with real processes, in 50 minutes
+schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
 	@sh tools/need redis-server
 	SLUICE_SCHEDULES=10000 $(GO) test -count=1 -timeout 1h -run 'InstancesThatReturn' ./stockgate/ledger/redisstore
 	SLUICE_RETURNS=200 $(GO) test -count=1 -timeout 2h -run 'GateAndRedisThatDieTogether' ./e2e
+	SLUICE_RECREATES=60 $(GO) test -count=1 -timeout 1h -run 'LedgerThatVanishesInASale' ./e2e
 
 attack: build ## attacks on memory, connections and processors, beside nginx, in 10 minutes: docs/testing.md (ATTACK='-short -only NAME')
 	@sh tools/need nginx

@@ -64,6 +64,7 @@ func (a *answer) ours() bool {
 	return !a.says.forbids &&
 		!a.setsCookie() &&
 		status >= 200 && status != fasthttp.StatusPartialContent && status != fasthttp.StatusNotModified &&
+		(!a.says.mustUnderstand || http.StatusText(status) != "") &&
 		(!a.free || heuristic(status))
 }
 
@@ -181,8 +182,12 @@ func (a *answer) appendConditions(dst []byte) []byte {
 	return dst
 }
 
-// freshened is a with what a 304 says anew (RFC 9111, section 3.2); keep is whether others may have it still.
+// freshened is a with what a 304 says anew (RFC 9111, section 3.2); keep is whether others may have it still. A 304
+// about another body than a's, by its strong ETag, changes nothing (section 4.3.4).
 func (a *answer) freshened(h *fasthttp.ResponseHeader, asked, now time.Time) (n *answer, keep bool) {
+	if tag := h.Peek("Etag"); bytes.HasPrefix(tag, []byte(`"`)) && !bytes.Equal(tag, a.header.Peek("Etag")) {
+		return a, false
+	}
 	n = &answer{body: a.body, values: a.values, came: now}
 	headerOf(a.header.StatusCode(), func(yield func(name, value []byte) bool) {
 		for name, value := range a.header.All() {
@@ -241,8 +246,8 @@ func is(name []byte, other string) bool { return bytes.EqualFold(name, []byte(ot
 
 // framing are fields that say how the 304 itself was sent, or of what form the kept body is.
 func framing(name []byte) bool {
-	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Transfer-Encoding",
-		"Connection", "Trailer", "Vary"} {
+	for _, n := range []string{"Content-Length", "Content-Encoding", "Content-Range", "Content-Type", "Content-Md5",
+		"Transfer-Encoding", "Connection", "Trailer", "Vary"} {
 		if is(name, n) {
 			return true
 		}

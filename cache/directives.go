@@ -15,6 +15,7 @@ type directives struct {
 	targeted            bool     // CDN-Cache-Control: Expires does not count either
 	forbids             bool     // no-store, private, no-cache: nothing that is given without asking
 	noStale             bool     // must-revalidate, proxy-revalidate, s-maxage
+	mustUnderstand      bool     // must-understand: a status that is not known here is not kept
 	shared              lifetime // s-maxage
 	maxAge              lifetime
 	whileStale, ifError lifetime
@@ -88,6 +89,8 @@ func (d *directives) parseOne(name string, value []byte) {
 	switch name {
 	case "no-store", "private", "no-cache": // with field names too: to forbid all is always allowed
 		d.forbids = true
+	case "must-understand":
+		d.mustUnderstand = true
 	case "must-revalidate", "proxy-revalidate":
 		d.noStale = true
 	case "s-maxage":

@@ -57,6 +57,7 @@ func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
 		"too old by Age":     {200, "Cache-Control: max-age=60\nAge: 60"},
 		"too old by Date":    {200, "Cache-Control: max-age=60\nDate: Fri, 20 Nov 2026 19:58:00 GMT"},
 		"found, not for how": {302, "Location: /x"},
+		"must-understand":    {599, "Cache-Control: max-age=60, must-understand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t)
@@ -229,6 +230,27 @@ func TestWhatIsStaleIsValidatedAndFreshened(t *testing.T) {
 	}
 	d.says(200, "", "y")
 	d.want(t, "y", 4, "/p")
+}
+
+// A 304 that is about another body must not lend its ETag to this one: clients would keep the wrong body.
+func TestRevalidation_OfAnotherBodyChangesNothing(t *testing.T) {
+	for _, tag := range []string{`"v1"`, ""} {
+		d := open(t)
+		if tag != "" {
+			d.says(200, "Etag: "+tag, "x")
+		} else {
+			d.says(200, "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT", "x")
+		}
+		d.want(t, "x", 1, "/p")
+		d.pass(2 * time.Second)
+		d.says(304, `Etag: "v2"`, "")
+		if resp := d.want(t, "x", 2, "/p"); string(resp.Header.Peek("Etag")) != tag {
+			t.Errorf("the body of %s is given with ETag %s", tag, resp.Header.Peek("Etag"))
+		}
+		d.pass(2 * time.Second)
+		d.says(200, `Etag: "v2"`, "y")
+		d.want(t, "y", 3, "/p")
+	}
 }
 
 // RFC 9111, section 4.2.4; RFC 5861, section 4.

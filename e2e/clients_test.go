@@ -43,7 +43,7 @@ func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 	if os.Getenv("SLUICE_CLIENTS") == "" {
 		t.Skip("SLUICE_CLIENTS is not set")
 	}
-	modules := installed(t)
+	modules := installed(t, packages)
 	shop := open(t, services())
 	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 8",
 		`server.read_timeout = "2m"`, anonymous)
@@ -115,7 +115,7 @@ func script(ctx context.Context, command, modules string) *exec.Cmd {
 }
 
 // installed is a folder with the npm packages; "" = there is none, and the log says why.
-func installed(t *testing.T) string {
+func installed(t *testing.T, packages string) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := append([]string{"install", "--silent", "--no-audit", "--no-fund", "--prefix", dir},

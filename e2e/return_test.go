@@ -14,7 +14,7 @@ import (
 
 // A gate and Redis are killed in the same minute, in any order and with some time between. The gate has a state folder:
 // the sale goes on without an operator, and no unit is sold twice. SLUICE_RETURNS says how many schedules to play;
-// 20 by default, and 5 with -short.
+// 20 by default, and 5 with -short. SLUICE_RETURNS_FROM is the first one of them.
 func TestReturn_GateAndRedisThatDieTogetherOpenByThemselves(t *testing.T) {
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_RETURNS"))
@@ -25,7 +25,9 @@ func TestReturn_GateAndRedisThatDieTogetherOpenByThemselves(t *testing.T) {
 	default:
 		schedules = 20
 	}
-	for seed := range uint64(schedules) {
+	from, _ := strconv.Atoi(os.Getenv("SLUICE_RETURNS_FROM"))
+	for n := range uint64(schedules) {
+		seed := uint64(from) + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { returnsOnce(t, rand.New(rand.NewPCG(seed, 8))) })
 	}
 }

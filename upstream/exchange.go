@@ -22,11 +22,12 @@ type exchange struct {
 	start   time.Time
 	maxBody int // bytes of a response's body that is read whole
 
-	head      head
-	tunnel    *tunnel // where a 101 leads to; nil = no upgrade was asked for
-	interim   int
-	err       error // why there is no response; nil where none was read
-	uploadCut bool  // the request's own body stream broke off
+	head        head
+	tunnel      *tunnel // where a 101 leads to; nil = no upgrade was asked for
+	interim     int
+	interimHead []byte // the last interim one, until the next read
+	err         error  // why there is no response; nil where none was read
+	uploadCut   bool   // the request's own body stream broke off
 }
 
 // disposition is what becomes of the connection after an exchange.
@@ -62,6 +63,9 @@ func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcom
 		if final, err = e.readHead(); err != nil {
 			e.err = err
 			return outcomeOf(err), mustClose
+		}
+		if !final && req.Client != nil && e.head.status != 100 { // the client's wish for a 100 is never forwarded
+			req.Client.Interim(e.interimHead)
 		}
 	}
 	if req.HTTP.IsBodyStream() {
@@ -115,6 +119,7 @@ func (e *exchange) readHead() (final bool, err error) {
 	if e.interim++; e.interim > maxInterim {
 		return false, errManyInterim
 	}
+	e.interimHead = raw[e.head.skip:]
 	_, err = in.buf.Discard(len(raw))
 	return false, err
 }

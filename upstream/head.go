@@ -192,7 +192,7 @@ func (h *head) keeps(r role) bool {
 	case endToEnd, contentEncoding:
 		return true
 	case contentLength:
-		return h.status != 204
+		return h.status >= 200 && h.status != 204
 	case upgrade:
 		return h.status == switching
 	}

@@ -183,6 +183,8 @@ type gone struct{}
 
 func (gone) Gone() bool { return true }
 
+func (gone) Interim([]byte) {}
+
 // A client that left while its request waited does not occupy the upstream.
 func TestQueue_ClientThatLeftIsPassedOver(t *testing.T) {
 	server, arrived, letGo := holding(t)

@@ -37,6 +37,9 @@ type Request struct {
 type Client interface {
 	// Gone reports that the client has left, so that the request need not be sent. It does not block.
 	Gone() bool
+
+	// Interim hands on a 1xx response, as the client is to see it (RFC 9110, section 15.2). head must not be kept.
+	Interim(head []byte)
 }
 
 // Owner stands for a goroutine that runs an event loop. A connection is told of it before each use, if it has a method

@@ -101,6 +101,30 @@ func TestTransport_BodyOfEveryFramingArrivesWhole(t *testing.T) {
 	}
 }
 
+// hears is a client that keeps the interim responses.
+type hears struct{ heard []string }
+
+func (*hears) Gone() bool { return false }
+
+func (h *hears) Interim(head []byte) { h.heard = append(h.heard, string(head)) }
+
+// RFC 9110, section 15.2: a proxy forwards 1xx responses, but for the 100 that it has asked for itself. Fields of one
+// hop, and of framing, are not theirs to hand on.
+func TestInterim_ReachesTheClientBeforeTheResponse(t *testing.T) {
+	p := answering(t, "HTTP/1.1 100 C\r\n\r\nHTTP/1.0 103 Early Hints\r\nConnection: x-a, close\r\nX-A: 1\r\n"+
+		"Content-Length: 9\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 P\r\n\r\n"+ok("x"), false)
+	client := &hears{}
+	req := newPage("/")
+	req.Client = client
+	if o, body := sendAndRead(p, req); o != Answered || body != "x" {
+		t.Fatalf("%v, %q", o, body)
+	}
+	want := []string{"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n", "HTTP/1.1 102 P\r\n\r\n"}
+	if !slices.Equal(client.heard, want) {
+		t.Errorf("the client hears %q, want %q", client.heard, want)
+	}
+}
+
 // What ContentLength says is what the client is to be told, in every form of a response.
 func TestTransport_ContentLengthDescribesTheBody(t *testing.T) {
 	big := strings.Repeat("x", streamFrom+1)

@@ -224,6 +224,23 @@ func (s socket) Read(p []byte) (int, error) {
 
 var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
+// interimTimeout is how long a client may keep an interim response from being written: the upstream's connection waits.
+const interimTimeout = 100 * time.Millisecond
+
+// Interim sends a 1xx response, a head with its empty line, before the answer (RFC 9110, section 15.2). A client that
+// does not take it in time loses its connection, since a part of it may be on its way.
+func (c *Conn) Interim(head []byte) {
+	if c.reader.head.HTTP10 {
+		return
+	}
+	c.deadlines.write = 0
+	_ = c.nc.SetWriteDeadline(deadline(interimTimeout))
+	if _, err := c.nc.Write(head); err != nil {
+		_ = c.nc.Close()
+	}
+	_ = c.nc.SetWriteDeadline(time.Time{})
+}
+
 // write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 func (c *Conn) write(p []byte) (int, error) {
 	switch {

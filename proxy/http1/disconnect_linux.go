@@ -21,3 +21,12 @@ func readable(fd uintptr) bool {
 	n, err := unix.Poll(p, 0)
 	return err == nil && n == 1
 }
+
+// maxUnsent is how much of an answer the kernel keeps for one client beside what is on its way, in bytes. A client that
+// stops to read would have it keep as much as net.ipv4.tcp_wmem allows, 4 MiB, which counts as memory of a container.
+const maxUnsent = 128 << 10
+
+// limitUnsent bounds what the kernel keeps (tcp(7), TCP_NOTSENT_LOWAT). A kernel that cannot keeps more.
+func limitUnsent(fd uintptr) {
+	_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent)
+}

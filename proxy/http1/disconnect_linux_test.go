@@ -2,10 +2,15 @@ package http1
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pires/go-proxyproto"
+	"golang.org/x/sys/unix"
 
 	"sluice/internal/testkit"
 )
@@ -83,4 +88,38 @@ func TestConn_ThatIsNoSocketIsNeverGone(t *testing.T) {
 	if (&Conn{nc: served}).Gone() {
 		t.Error("gone")
 	}
+}
+
+// A client that does not read has the kernel keep a bounded part of its answer: the rest is the server's to keep.
+func TestServer_KernelKeepsLittleForAClientThatDoesNotRead(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		body := &counted{}
+		o := long
+		o.WriteTimeout = 200 * time.Millisecond
+		h := &handler{handle: func(x *Exchange) { x.Forwarded.SetBodyStream(body, 64<<20) }}
+		_, addr := e.start(t, h, o)
+		from := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+			return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096) })
+		}}
+		c, err := from.DialContext(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, get()); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the connection is given up", func() bool { return h.closed.Load() == 1 })
+		if n := body.n.Load(); n > 1<<20 {
+			t.Errorf("%d bytes were taken from the answer's body for a client that reads nothing", n)
+		}
+	})
+}
+
+// counted is an endless body that knows how much was read of it.
+type counted struct{ n atomic.Int64 }
+
+func (c *counted) Read(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
 }

@@ -7,3 +7,6 @@ func hungUp(uintptr) bool { return false }
 
 // readable cannot be asked here.
 func readable(uintptr) bool { return true }
+
+// limitUnsent is not done here.
+func limitUnsent(uintptr) {}

@@ -194,6 +194,9 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr, unnamed bool) {
 		s.reject(nc, answer)
 		return
 	}
+	if raw := rawConn(nc); raw != nil {
+		_ = raw.Control(limitUnsent)
+	}
 	if s.TLS != nil {
 		c.nc = tls.Server(nc, s.TLS)
 	}

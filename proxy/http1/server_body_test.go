@@ -30,6 +30,42 @@ func TestServer_BrokenBodyIsCountedOnce(t *testing.T) {
 	})
 }
 
+func TestConn_InterimResponseComesBeforeTheAnswer(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		const hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			x.Conn.Interim([]byte(hints))
+			answerText(x, 200, "fine")
+		}}, long)
+		all := converse(t, addr, get()+get("Connection: close"))
+		if strings.Count(all, hints+"HTTP/1.1 200 ") != 2 || !strings.HasSuffix(all, "fine") {
+			t.Errorf("%q", all)
+		}
+		if all := converse(t, addr, "GET /a HTTP/1.0\r\nHost: s\r\n\r\n"); strings.Contains(all, " 103 ") {
+			t.Errorf("a client of HTTP/1.0 hears %q", all)
+		}
+	})
+}
+
+// A client that does not take it is closed: behind a part of it no answer could be read.
+func TestConn_InterimResponseNeverWaitsForLong(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		done := make(chan struct{})
+		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+			defer close(done)
+			head := []byte("HTTP/1.1 103 Early Hints\r\nLink: " + strings.Repeat("a", 32<<20) + "\r\n\r\n")
+			x.Conn.Interim(head)
+			answerText(x, 200, "fine")
+		}}, long)
+		c := connect(t, addr)
+		c.send(get())
+		<-done
+		if all := c.rest(); strings.Contains(all, "fine") {
+			t.Error("an answer follows a part of an interim response")
+		}
+	})
+}
+
 // A head that came along with the request before it has its own time for the rest, and its own 100.
 func TestServer_PipelinedBodyIsAskedForToo(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {

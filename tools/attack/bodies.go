@@ -47,24 +47,23 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, memory := slowOrders(ctx, gate, lasts)
+	ours := slowOrders(ctx, gate, lasts)
 	gate.stop()
 	beside, err := e.nginx(ctx)
 	if err != nil {
 		return nil, err
 	}
-	theirs, peerMemory := slowOrders(ctx, beside, lasts)
+	theirs := slowOrders(ctx, beside, lasts)
 	return append([]row{{
-		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: memory > mostMemory,
-		sluice: fmt.Sprintf("%.0f MiB", memory), nginx: fmt.Sprintf("%.0f MiB", peerMemory),
+		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: gate.most > mostMemory,
+		sluice: fmt.Sprintf("%.0f MiB", gate.most),
 	}}, besides(ours, theirs)...), nil
 }
 
-// slowOrders plays the attack on p, and returns how honest clients fared and the most memory that p had.
-func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*honest, float64) {
+// slowOrders plays the attack on p, and returns how honest clients fared.
+func slowOrders(ctx context.Context, p *peer, lasts time.Duration) *honest {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
-	memory := p.watchMemory(ctx)
 	var wait sync.WaitGroup
 	body := append([]byte(`{"sku":"1001","note":"`), bytes.Repeat([]byte("x"), slowBody-24)...)
 	body = append(body, `"}`...)
@@ -74,7 +73,7 @@ func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*honest, flo
 			defer wait.Done()
 			pause(ctx, time.Duration(i%1000)*2*time.Millisecond)
 			for ctx.Err() == nil {
-				sendSlowly(ctx, i, p.address, body)
+				sendSlowly(ctx, i, p.address, "/order", body)
 				pause(ctx, time.Second)
 			}
 		}()
@@ -82,11 +81,11 @@ func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*honest, flo
 	pause(ctx, 2*time.Second) // until all of them are there
 	h := shopHonestly(ctx, p.address)
 	wait.Wait()
-	return h, <-memory
+	return h
 }
 
-// sendSlowly places one large order, a piece each half a second, until it is answered.
-func sendSlowly(ctx context.Context, i int, address string, body []byte) {
+// sendSlowly sends one large body, a piece each half a second, until it is answered.
+func sendSlowly(ctx context.Context, i int, address, path string, body []byte) {
 	c, err := dial(ctx, i, address)
 	if err != nil {
 		return
@@ -99,8 +98,8 @@ func sendSlowly(ctx context.Context, i int, address string, body []byte) {
 		_ = c.Close()
 	}()
 	defer func() { c.Close(); <-answered }()
-	_, err = fmt.Fprintf(c, "POST /order HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n"+
-		"Cookie: uid=%d\r\nContent-Length: %d\r\n\r\n", i, len(body))
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n"+
+		"Cookie: uid=%d\r\nContent-Length: %d\r\n\r\n", path, i, len(body))
 	for rest := body; err == nil && len(rest) > 0 && ctx.Err() == nil; {
 		n := min(slowPiece, len(rest))
 		err = writeAll(c, rest[:n])

@@ -54,14 +54,14 @@ func (e *env) close() {
 	_ = os.RemoveAll(e.dir)
 }
 
-// connections is how many connections a scenario may open that wants n: a third of the open files that are allowed,
-// since clients, gateway and shop may each need one.
+// connections is how many connections a scenario may open that wants n: half of the open files that are allowed but
+// some, since clients and shop, which are this process, may each need one.
 func connections(n int) int {
 	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < 1024 {
 		return min(n, 256)
 	}
-	return min(n, int(files.Cur/3))
+	return min(n, int(files.Cur/2)-200)
 }
 
 // dial opens a connection to a peer from the i-th address of the attackers: one address has 200 connections.
@@ -96,6 +96,9 @@ type peer struct {
 	ops     string // host:port for health and metrics; "" = none
 	process *exec.Cmd
 	ended   chan error
+	allowed float64 // MiB of memory that "sluice check" foretells at the worst; 0 = not known
+	most    float64 // MiB of PSS that it had, once it is stopped
+	unwatch func() float64
 }
 
 // sluice starts the binary. The settings are TOML; listeners and upstream are added in front of them.
@@ -103,6 +106,9 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 	front, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
+	}
+	if !strings.Contains(settings, "max_connections =") {
+		settings = "limits.connection.max_connections = 5000\n" + settings // so that the memory foretold is not that of 50,000
 	}
 	text := fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\n"+
 		"server.shutdown_delay = \"0s\"\nserver.shutdown_timeout = \"1s\"\nupstream.targets = [%q]\n%s",
@@ -120,7 +126,19 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 		return nil, err
 	}
 	p.ops = front[1]
-	return p, nil
+	p.allowed, err = foretold(e.binary, path)
+	return p, err
+}
+
+// foretold is the memory in MiB that "sluice check" says a configuration needs at the worst.
+func foretold(binary, config string) (mib float64, err error) {
+	text, err := exec.Command(binary, "check", config).CombinedOutput()
+	_, after, ok := strings.Cut(string(text), "memory    at most ")
+	if !ok {
+		return 0, fmt.Errorf("sluice check says nothing of memory: %v\n%s", err, text)
+	}
+	_, err = fmt.Sscan(after, &mib)
+	return mib, err
 }
 
 // nginxConfig is nginx with its own defaults, but for what Sluice has by default too: the number of connections, the
@@ -150,8 +168,8 @@ func (e *env) nginx(ctx context.Context) (*peer, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	files := connections(1 << 20)
-	text := fmt.Sprintf(nginxConfig, dir, front[0], strings.TrimPrefix(e.shop.url, "http://"), 3*files, files)
+	files := 2 * connections(1<<20)
+	text := fmt.Sprintf(nginxConfig, dir, front[0], strings.TrimPrefix(e.shop.url, "http://"), files, files)
 	path := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -172,6 +190,7 @@ func (e *env) start(ctx context.Context, address string, command *exec.Cmd) (*pe
 		return nil, err
 	}
 	go func() { p.ended <- command.Wait() }()
+	p.unwatch = p.watchMemory()
 	e.peers = append(e.peers, p)
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -192,6 +211,7 @@ func (e *env) start(ctx context.Context, address string, command *exec.Cmd) (*pe
 
 // stop ends the process and waits for it.
 func (p *peer) stop() {
+	p.most = p.unwatch()
 	_ = p.process.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:

@@ -26,7 +26,7 @@ type scenario struct {
 
 // scenarios are all attacks, in the order in which they are played.
 func scenarios() []scenario {
-	return []scenario{bodies, chunks, slowReaders, slowReaders100k, burst, descriptors}
+	return []scenario{bodies, chunks, slowReaders, slowUploads, slowReaders100k, burst, descriptors}
 }
 
 // row is one figure of a scenario.
@@ -79,8 +79,27 @@ func attack(ctx context.Context, s scenario, binary string, short bool) ([]row, 
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
-	return s.run(ctx, e)
+	rows, err := s.run(ctx, e)
+	e.close()
+	return append(rows, e.memoryRow()), err
+}
+
+// memoryRow compares the most memory that any sluice of the scenario had with what "sluice check" foretold.
+func (e *env) memoryRow() row {
+	var ours, theirs, allowed float64
+	for _, p := range e.peers {
+		if p.ops == "" {
+			theirs = max(theirs, p.most)
+			continue
+		}
+		ours, allowed = max(ours, p.most), p.allowed
+	}
+	r := row{figure: "memory (PSS), at most what check says", bound: fmt.Sprintf("<= %.0f MiB", allowed),
+		sluice: fmt.Sprintf("%.0f MiB", ours), broken: ours > allowed}
+	if theirs > 0 {
+		r.nginx = fmt.Sprintf("%.0f MiB", theirs)
+	}
+	return r
 }
 
 func printTable(rows []row) (broken int) {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -58,9 +58,9 @@ func (p *peer) cpu() (used time.Duration) {
 	return used
 }
 
-// watchMemory samples pss until the context ends, and then sends the largest.
-func (p *peer) watchMemory(ctx context.Context) <-chan float64 {
-	result := make(chan float64, 1)
+// watchMemory samples pss until the function that it returns is called, which tells the largest.
+func (p *peer) watchMemory() (most func() float64) {
+	ended, result := make(chan struct{}), make(chan float64)
 	go func() {
 		most := 0.0
 		tick := time.NewTicker(100 * time.Millisecond)
@@ -68,12 +68,12 @@ func (p *peer) watchMemory(ctx context.Context) <-chan float64 {
 		for {
 			most = max(most, p.pss())
 			select {
-			case <-ctx.Done():
+			case <-ended:
 				result <- most
 				return
 			case <-tick.C:
 			}
 		}
 	}()
-	return result
+	return sync.OnceValue(func() float64 { close(ended); return <-result })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +18,12 @@ var slowReaders = scenario{
 	run:         attackByReading,
 }
 
+var slowUploads = scenario{
+	name:        "slow-uploads",
+	description: "400 clients upload 4 MiB at 29 KB/s each, while others ask for 4,000 pages",
+	run:         attackByUploading,
+}
+
 var burst = scenario{
 	name:        "burst",
 	description: "1,000 and 9,500 clients ask for a page at the same moment",
@@ -24,13 +31,13 @@ var burst = scenario{
 }
 
 const (
-	readers     = 400
+	slowOnes    = 400
 	fileSize    = 4 << 20 // bytes; more than the kernel keeps for one connection
 	manyPages   = 4000
 	pageWorkers = 16
 	patience    = 30 * time.Second
 	// The shop, its clients and the gateway share the processors here: a burst may take longer than the default wait.
-	pageRoutes = "upstream.queue_timeout = \"5s\"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = " +
+	pageRoutes = "limits.connection.max_connections = 10000\nupstream.queue_timeout = \"5s\"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = " +
 		"\"/\"\ngate = \"pass\"\n"
 )
 
@@ -99,12 +106,44 @@ func lostRow(figure string, ours, theirs *pages) row {
 }
 
 func attackByReading(ctx context.Context, e *env) ([]row, error) {
+	return attackPages(ctx, e, func(ctx context.Context, p *peer, i int) (net.Conn, error) {
+		return startReading(ctx, i, p.address, "/file", 4096)
+	})
+}
+
+func attackByUploading(ctx context.Context, e *env) ([]row, error) {
+	body := make([]byte, fileSize)
+	return attackPages(ctx, e, func(ctx context.Context, p *peer, i int) (net.Conn, error) {
+		go func() {
+			for ; ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+				sendSlowly(ctx, i, p.address, "/upload", body)
+			}
+		}()
+		return nil, nil
+	})
+}
+
+// attackPages asks for pages beside slow clients, which start begins and whose connections it may return.
+func attackPages(ctx context.Context, e *env,
+	start func(ctx context.Context, p *peer, i int) (net.Conn, error)) ([]row, error) {
 	n := manyPages
 	if e.short {
 		n /= 4
 	}
 	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
-		return besideReaders(ctx, p, n)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for i := range connections(slowOnes) {
+			c, err := start(ctx, p, i)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				defer c.Close()
+			}
+		}
+		pause(ctx, 3*time.Second) // all of them have begun
+		return askForPages(ctx, p, n)
 	})
 	if err != nil {
 		return nil, err
@@ -113,16 +152,8 @@ func attackByReading(ctx context.Context, e *env) ([]row, error) {
 		{figure: "the slowest page", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst)}}, nil
 }
 
-// besideReaders asks for n pages while others read slowly.
-func besideReaders(ctx context.Context, p *peer, n int) (*pages, error) {
-	for i := range connections(readers) {
-		c, err := startReading(ctx, i, p.address, "/file", 4096)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-	}
-	pause(ctx, 3*time.Second) // all of them have begun
+// askForPages asks for n pages.
+func askForPages(ctx context.Context, p *peer, n int) (*pages, error) {
 	got := &pages{lost: map[string]int{}}
 	var wait sync.WaitGroup
 	for w := range pageWorkers {
@@ -171,22 +202,29 @@ func startReading(ctx context.Context, i int, address, path string, keeps int) (
 }
 
 func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
-	sizes := []int{1000, 9500}
+	sizes, runs := []int{1000, 9500}, 3
 	if e.short {
-		sizes = sizes[:1]
+		sizes, runs = sizes[:1], 1
 	}
 	for _, wanted := range sizes {
 		n := connections(wanted)
-		ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
-			return askAtOnce(ctx, p, n)
-		})
-		if err != nil {
-			return nil, err
+		var ratios []float64
+		for range runs {
+			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+				return askAtOnce(ctx, p, n)
+			})
+			if err != nil {
+				return nil, err
+			}
+			ratios = append(ratios, float64(ours.worst)/float64(max(theirs.worst, 1)))
+			rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
+				figure: "the slowest of them", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
+			})
 		}
-		rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
-			figure: "the slowest of them", bound: "<= 2 x nginx", broken: !e.short && ours.worst > 2*theirs.worst,
-			sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
-		})
+		slices.Sort(ratios)
+		middle := ratios[runs/2]
+		rows = append(rows, row{figure: "the slowest, times nginx's, the middle run", bound: "<= 2",
+			sluice: fmt.Sprintf("%.1f", middle), broken: !e.short && middle > 2})
 	}
 	return rows, nil
 }

@@ -2,7 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -96,7 +98,11 @@ func (p *relapse) reconcile() error {
 	ctx := context.Background()
 	for _, twice := range []int{0, 1} { // as in settleFor: each has called once since it froze, whoever noticed
 		for _, i := range p.Perm(len(p.stores)) {
-			if _, err := p.stores[i].Sweep(ctx, p.sku, 1, 2, 1); err != nil {
+			_, err := p.stores[i].Sweep(ctx, p.sku, 1, 2, 1)
+			for tries := 0; errors.Is(err, io.EOF) && tries < 3; tries++ { // a connection that was cut, as the next sweep
+				_, err = p.stores[i].Sweep(ctx, p.sku, 1, 2, 1)
+			}
+			if err != nil {
 				return fmt.Errorf("sweep %d: %w", twice, err)
 			}
 		}
