@@ -101,6 +101,9 @@ func (f *fleet) close() {
 
 // exchange is the way to the other instances; nil = there is none.
 func (f *fleet) exchange() *exchange.Exchange {
+	if f == nil {
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.x
@@ -155,6 +158,7 @@ func bounded(text string) string { return text[:min(len(text), 64)] }
 type task struct {
 	Key   *admin.KeyQuestion `json:"key,omitempty"`
 	Drain bool               `json:"drain,omitempty"`
+	By    string             `json:"by,omitempty"` // the instance that asks; it drains when the others have answered
 	Who   string             `json:"who,omitempty"`
 }
 
@@ -169,6 +173,8 @@ func (f *fleet) do(text string) string {
 		s := f.key(*t.Key)
 		told, _ := json.Marshal(s) // text and numbers
 		return string(told)
+	case t.Drain && t.By == f.exchange().ID():
+		return `{}`
 	case t.Drain:
 		if err := f.g.controller.drainHere(); err != nil {
 			told, _ := json.Marshal(admin.KeyState{Fault: err.Error()})
@@ -288,7 +294,14 @@ func (h *controller) Drain(ctx context.Context, all bool, who string) (admin.Dra
 	if !all {
 		return done, h.drainHere()
 	}
-	states, missing, err := h.g.fleet.ask(ctx, task{Drain: true, Who: who})
+	x := h.g.fleet.exchange()
+	if x == nil {
+		return done, errAlone
+	}
+	states, missing, err := h.g.fleet.ask(ctx, task{Drain: true, By: x.ID(), Who: who})
+	if err != nil {
+		return done, err
+	}
 	done.Missing = missing
 	for _, s := range states {
 		if s.Fault == "" {
@@ -297,7 +310,7 @@ func (h *controller) Drain(ctx context.Context, all bool, who string) (admin.Dra
 			done.Missing = append(done.Missing, s.Instance)
 		}
 	}
-	return done, err
+	return done, h.drainHere()
 }
 
 // drainHere has this instance drain.
