@@ -72,8 +72,12 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 		soon(t, "Redis is reached", func() bool { return g.metric("sluice_fleet_exchange_up") == 1 })
 	}
 	all("what was known holds", 7, a, c)
-	soon(t, "it was put back", func() bool { return strings.Contains(a.log.String()+b.log.String()+c.log.String(), "they were put back") })
-	var listed struct{ Overrides []struct{ ID, Key, Scope string } }
+	soon(t, "it was put back", func() bool {
+		return strings.Contains(a.log.String()+b.log.String()+c.log.String(), "they were put back")
+	})
+	var listed struct {
+		Overrides []struct{ ID, Key, Scope string }
+	}
 	c.told("GET", "/overrides", "", &listed)
 	if len(listed.Overrides) != 1 || listed.Overrides[0].Scope != "fleet" {
 		t.Fatalf("%+v", listed)
@@ -113,7 +117,9 @@ func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
 func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
-	begin := func(more string) *running { return gate(t, redisAt(r), shop.setting(), unlimited, more+perUser+fleetRoute) }
+	begin := func(more string) *running {
+		return gate(t, redisAt(r), shop.setting(), unlimited, more+perUser+fleetRoute)
+	}
 	a, b := begin(""), begin("")
 	for _, g := range []*running{a, b} {
 		for range 4 {

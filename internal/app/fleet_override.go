@@ -85,9 +85,14 @@ func (h *controller) fleetChanged(changes []exchange.Change) {
 		if at < 0 {
 			came = append(came, o)
 		} else {
-			o.Until, o.TOML, o.Claimed = before[at].Until, before[at].TOML, before[at].Claimed
+			o.Until, o.TOML = before[at].Until, before[at].TOML
 		}
 		next = append(next, o)
+	}
+	for _, b := range before {
+		if b.Claimed { // Redis has it no more, and this instance has still to open the SKU
+			next = append(next, b)
+		}
 	}
 	gone := slices.DeleteFunc(slices.Clone(before), func(b admin.Override) bool {
 		return b.Scope != admin.ScopeFleet || slices.ContainsFunc(next, func(o admin.Override) bool { return o.ID == b.ID })
