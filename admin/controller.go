@@ -295,6 +295,7 @@ func (o *Override) label() string {
 }
 
 func (o *Override) auditEntry(what string, before, after any) AuditEntry {
-	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID + ", " + o.Scope, Before: before, After: after,
+	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID + ", " + o.Scope, Before: before,
+		After: after,
 		Until: o.Until}
 }

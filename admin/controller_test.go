@@ -48,7 +48,8 @@ func (g *wheel) Drain(_ context.Context, fleet bool, _ string) (DrainStarted, er
 }
 
 func (g *wheel) Fleet(context.Context) (Fleet, error) {
-	return Fleet{Name: "shop", Self: "a", Instances: []Instance{{ID: "a", Mode: "enforce", Mostly: "rate"}}, Differ: []string{}}, nil
+	return Fleet{Name: "shop", Self: "a", Instances: []Instance{{ID: "a", Mode: "enforce", Mostly: "rate"}},
+		Differ: []string{}}, nil
 }
 
 func (g *wheel) LimitKey(_ context.Context, ask KeyQuestion, scope string) (KeyStates, error) {
@@ -187,7 +188,8 @@ func TestWhatIsNotThereIsToldWithWhatIs(t *testing.T) {
 func TestAKeyOfALimitIsAskedForByItsValues(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	for target, want := range map[string]string{
-		"?value=u1&scope=fleet": `"left":3`, "?value=u1": `"left":3`, "": "write ?value=", "?value=u1&scope=all": "it is \"fleet\"",
+		"?value=u1&scope=fleet": `"left":3`, "?value=u1": `"left":3`, "": "write ?value=",
+		"?value=u1&scope=all":                 "it is \"fleet\"",
 		"?value=" + strings.Repeat("x", 3000): "write ?value=",
 	} {
 		if w := ask(h, "GET", "/api/v1/limits/per_user/key"+target, "", nil); !strings.Contains(
@@ -196,7 +198,8 @@ func TestAKeyOfALimitIsAskedForByItsValues(t *testing.T) {
 		}
 	}
 	ask(h, "DELETE", "/api/v1/limits/per_user/key?value=u1", "", nil)
-	if deeds := api.AuditLog.since(0, 10); len(deeds) != 1 || deeds[0].What != "limit.reset" || deeds[0].Object != "per_user" {
+	if deeds := api.AuditLog.since(0, 10); len(deeds) != 1 || deeds[0].What != "limit.reset" ||
+		deeds[0].Object != "per_user" {
 		t.Errorf("on record: %+v", deeds)
 	}
 }

@@ -230,7 +230,8 @@ func (a *API) fleet(w http.ResponseWriter, r *http.Request) {
 	answer(w, all)
 }
 
-// limitKey tells how one key of a limit by key stands; DELETE resets it first. ?value= once for each variable of the key.
+// limitKey tells how one key of a limit by key stands; DELETE resets it first. ?value= once for each variable of the
+// key.
 func (a *API) limitKey(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	scope, err := scopeOf(q.Get("scope"))

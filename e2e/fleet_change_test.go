@@ -63,7 +63,8 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	for _, g := range []*running{a, b, c} {
 		soon(t, "the loss is known", func() bool { return g.metric("sluice_fleet_exchange_up") == 0 })
 	}
-	if out, good := a.command("override", "set", "mode", "observe", "--for", "10m"); good || !strings.Contains(out, "nothing is changed") {
+	if out, good := a.command("override", "set", "mode", "observe", "--for", "10m"); good ||
+		!strings.Contains(out, "nothing is changed") {
 		t.Errorf("with Redis away: %s", out)
 	}
 	a.prints(t, "override set limits.concurrency.max_queue 3 --for 10m --instance", "this instance")

@@ -255,7 +255,8 @@ var (
 		"What was written up to so long ago is known at a replica of stock.redis.replicas; NaN = it is not known.",
 		[]string{"server"}, nil)
 	replicaRead = prometheus.NewDesc("sluice_redis_replica_read",
-		"Whether stock is read from a replica of stock.redis.replicas: 1, or 0, as where it is too old.", []string{"server"}, nil)
+		"Whether stock is read from a replica of stock.redis.replicas: 1, or 0, as where it is too old.",
+		[]string{"server"}, nil)
 	stockReads = prometheus.NewDesc("sluice_redis_stock_reads_total",
 		"Reads of stock, by what they were from, where stock.redis.read_from is replica.", []string{"from"}, nil)
 )

@@ -20,7 +20,8 @@ func newLimit() *cobra.Command {
 	cmd := parent("limit", "Show, or reset, one key of a limit on all instances.")
 	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
 	cmd.AddCommand(
-		newLimitKey(&at, "show <limit> <value>...", "Show what one key has left: sluice limit show per_ip 203.0.113.7.", "GET"),
+		newLimitKey(&at, "show <limit> <value>...", "Show what one key has left: sluice limit show per_ip 203.0.113.7.",
+			"GET"),
 		newLimitKey(&at, "reset <limit> <value>...", "Give one key of a rate its whole burst back.", "DELETE"))
 	return cmd
 }

@@ -144,7 +144,8 @@ func newOverrideList(at *target) *cobra.Command {
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			for _, one := range all.Overrides {
-				fmt.Fprintf(rows, "%s\t%s%s\t%v\tinstead of %v\tuntil %s\t%s\t%s\n", one.ID, one.Key, one.SKU, one.Value, one.Before,
+				fmt.Fprintf(rows, "%s\t%s%s\t%v\tinstead of %v\tuntil %s\t%s\t%s\n", one.ID, one.Key, one.SKU, one.Value,
+					one.Before,
 					one.Until.Local().Format(time.DateTime), scopeText(one.Scope), one.Who)
 			}
 			return rows.Flush()

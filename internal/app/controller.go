@@ -16,7 +16,8 @@ import (
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
-// change is made at a time, all of it or nothing.
+// change is made at a time, all of it or nothing. It has many methods: it is admin.Controller, and each part of a change
+// is one.
 type controller struct {
 	g   *Gateway
 	log *slog.Logger
@@ -154,7 +155,8 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	return done, nil
 }
 
-// split keeps the overrides of SKUs, which no file says anything of, and those of the fleet, which hold for all instances.
+// split keeps the overrides of SKUs, which no file says anything of, and those of the fleet, which hold for all
+// instances.
 func split(all []admin.Override) (kept, keys []admin.Override) {
 	for _, o := range all {
 		if o.SKU != "" || o.Scope == admin.ScopeFleet {
@@ -167,8 +169,8 @@ func split(all []admin.Override) (kept, keys []admin.Override) {
 }
 
 // laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has
-// gone, a number that contradicts a new one. What is overridden here alone is above what is for the fleet. Those kept are
-// in the order of their ends.
+// gone, a number that contradicts a new one. What is overridden here alone is above what is for the fleet. Those kept
+// are in the order of their ends.
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	effective *config.Config, kept, unfit []admin.Override,
 ) {

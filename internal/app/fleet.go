@@ -110,8 +110,8 @@ func (f *fleet) exchange() *exchange.Exchange {
 }
 
 // errAlone is the answer where instances have nothing in common.
-var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: stock.source is not \"redis\", and no limit has the "+
-	"scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
+var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: stock.source is not \"redis\", and no limit has "+
+	"the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
 
 // Describe implements prometheus.Collector.
 func (f *fleet) Describe(to chan<- *prometheus.Desc) { exchange.Describe(to) }
@@ -126,8 +126,8 @@ func (f *fleet) Collect(to chan<- prometheus.Metric) {
 // summary is what this instance tells the others.
 func (f *fleet) summary() string {
 	s := f.g.Status()
-	one := admin.Instance{Host: bounded(f.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode, Phase: s.Phase,
-		Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight(),
+	one := admin.Instance{Host: bounded(f.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode,
+		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight(),
 		Restart: len(s.RestartPending)}
 	one.Overrides, one.Unfit = f.g.controller.standing()
 	now, at := f.g.proxy.Counters().Traffic(), time.Now()

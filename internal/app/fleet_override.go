@@ -44,7 +44,8 @@ func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override
 	return nil
 }
 
-// removeFromFleet ends o on all instances, where it is one of the fleet. mine tells that no other instance has ended it.
+// removeFromFleet ends o on all instances, where it is one of the fleet. mine tells that no other instance has ended
+// it.
 func (h *controller) removeFromFleet(ctx context.Context, o *admin.Override) (mine bool, err error) {
 	if o.Scope != admin.ScopeFleet {
 		return true, nil

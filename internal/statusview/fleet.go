@@ -11,8 +11,8 @@ import (
 // oldAfter is from how many seconds on a summary, of which there is one each second, is not of now.
 const oldAfter = 3
 
-// Fleet draws all instances of a fleet, a line for each. good is false where one is not ready or says nothing, and where
-// they differ.
+// Fleet draws all instances of a fleet, a line for each. good is false where one is not ready or says nothing, and
+// where they differ.
 func Fleet(all *admin.Fleet) (text string, good bool) {
 	var out strings.Builder
 	rows := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
@@ -23,15 +23,16 @@ func Fleet(all *admin.Fleet) (text string, good bool) {
 		one := &all.Instances[i]
 		state, well := stateOf(one)
 		good = good && well
-		fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\t%.0f/s\t%.0f/s\t%s\t%d\t%d\n", one.ID, one.Version, one.Config, one.Mode, state,
-			one.Requests, one.Admitted, rejectedOf(one), one.InFlight, one.Overrides)
+		fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\t%.0f/s\t%.0f/s\t%s\t%d\t%d\n", one.ID, one.Version, one.Config, one.Mode,
+			state, one.Requests, one.Admitted, rejectedOf(one), one.InFlight, one.Overrides)
 		if len(one.Unfit) > 0 {
 			notes = append(notes, fmt.Sprintf("%s has no room for the override of %s: its file differs", one.ID,
 				strings.Join(one.Unfit, ", ")))
 			good = false
 		}
 		if one.Restart > 0 {
-			notes = append(notes, fmt.Sprintf("%s waits for a restart: %d keys of its file are not in force", one.ID, one.Restart))
+			notes = append(notes, fmt.Sprintf("%s waits for a restart: %d keys of its file are not in force", one.ID,
+				one.Restart))
 		}
 	}
 	_ = rows.Flush() // into memory

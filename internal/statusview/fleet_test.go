@@ -18,7 +18,8 @@ func TestFleet_TellsInWhatInstancesDiffer(t *testing.T) {
 	}
 	b.Config, b.Unfit, b.Age = "c2", []string{"limits.rate[x].rate"}, 5.2
 	text, good := Fleet(&admin.Fleet{Instances: []admin.Instance{a, b}, Differ: []string{"config"}})
-	for _, want := range []string{"SILENT for 5 s", "b has no room for the override of limits.rate[x].rate", "differ in config"} {
+	for _, want := range []string{"SILENT for 5 s", "b has no room for the override of limits.rate[x].rate",
+		"differ in config"} {
 		if good || !strings.Contains(text, want) {
 			t.Errorf("good %v, without %q:\n%s", good, want, text)
 		}

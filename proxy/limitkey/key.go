@@ -86,7 +86,8 @@ func (k *Key) FromValues(values []string) (key []byte, err error) {
 		}
 		client, err := netip.ParseAddr(v)
 		if err != nil {
-			return nil, fmt.Errorf(`%.80q is no address of a client, and the key has $remote_addr: write it like "203.0.113.7"`, v)
+			return nil, fmt.Errorf(`%.80q is no address of a client, and the key has $remote_addr: write it like "203.0.113.7"`,
+				v)
 		}
 		key, _ = k.appendClient(key, client.Unmap())
 	}

@@ -4,7 +4,8 @@ import "testing"
 
 func TestKey_FromValuesIsTheKeyOfSuchARequest(t *testing.T) {
 	for _, c := range []struct{ key, value string }{
-		{"$http_x_level", "vip-7"}, {"user-$http_x_level", "7"}, {"$remote_addr", "10.1.2.3"}, {"$remote_addr", "2001:db8::1"},
+		{"$http_x_level", "vip-7"}, {"user-$http_x_level", "7"}, {"$remote_addr", "10.1.2.3"},
+		{"$remote_addr", "2001:db8::1"},
 	} {
 		k := compile(t, c.key)
 		if got, err := k.FromValues([]string{c.value}); err != nil || string(got) != string(keyOf(t, k, c.value)) {

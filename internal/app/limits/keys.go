@@ -45,7 +45,9 @@ func (in *Limiters) Key(c *config.Config, name string, values []string, reset bo
 }
 
 // rateKey is Key of a rate.
-func (in *Limiters) rateKey(c *config.Config, r *config.Rate, values []string, reset bool) (s admin.KeyState, err error) {
+func (in *Limiters) rateKey(c *config.Config, r *config.Rate, values []string, reset bool) (s admin.KeyState,
+	err error,
+) {
 	k, key, err := keyOf(c, r.Key, r.IPv4Prefix, r.IPv6Prefix, values)
 	if err != nil {
 		return s, invalidKey(r.Name, err)
