@@ -16,13 +16,19 @@ type Controller interface {
 	// configuration has room for.
 	Reload(ctx context.Context, drop bool) (Reloaded, error)
 
-	// Drain finishes what is under way, and then ends the process.
-	Drain(ctx context.Context) error
+	// Drain finishes what is under way, and then ends the process: of this instance, or of all that run in the fleet.
+	Drain(ctx context.Context, fleet bool, who string) (DrainStarted, error)
+
+	// Fleet is what all instances have told of themselves.
+	Fleet(ctx context.Context) (Fleet, error)
+
+	// LimitKey tells how a key stands, on the instances of the scope.
+	LimitKey(ctx context.Context, ask KeyQuestion, scope string) (KeyStates, error)
 
 	Overrides() []Override
 
-	// Override puts want into force, in place of another of the same key and SKU. Its Key or SKU, Value, Until and Who
-	// are given.
+	// Override puts want into force, in place of another of the same key, SKU and scope. Its Key or SKU, Value, Until and
+	// Who are given; Scope "" is the fleet where there is one.
 	Override(ctx context.Context, want Override) (Override, error)
 
 	// Undo ends an override before its time.
@@ -30,6 +36,34 @@ type Controller interface {
 
 	// Leave ends the override of a SKU, if there is one, and leaves the SKU as an operator has set it meanwhile.
 	Leave(sku string)
+}
+
+// Scopes of a change.
+const (
+	ScopeFleet    = "fleet"    // all instances, also those that start later
+	ScopeInstance = "instance" // the one that is asked
+)
+
+// KeyQuestion names a key of a limit.
+type KeyQuestion struct {
+	Limit  string   `json:"limit"`
+	Values []string `json:"values"`
+	Reset  bool     `json:"reset"`
+}
+
+// DrainStarted is what a drain came to.
+type DrainStarted struct {
+	Phase     string   `json:"phase"`
+	Instances []string `json:"instances"` // that drain
+	Missing   []string `json:"missing"`   // that have not answered
+}
+
+// scopeOf reads a scope; "" = the widest one there is.
+func scopeOf(text string) (string, error) {
+	if text != "" && text != ScopeFleet && text != ScopeInstance {
+		return "", fmt.Errorf(`scope %.20q: %w: it is "fleet" or "instance"`, text, ErrInvalid)
+	}
+	return text, nil
 }
 
 // BadFile is why a configuration was not taken. The one before runs on.
@@ -109,15 +143,24 @@ func (b *BadFile) Text() string {
 	return text
 }
 
+// drain handles no body, or {"scope": "fleet"}: that all instances drain must be said.
 func (a *API) drain(w http.ResponseWriter, r *http.Request) {
-	if err := a.Controller.Drain(r.Context()); err != nil {
+	want := struct{ Scope string }{ScopeInstance}
+	if r.ContentLength != 0 {
+		if err := decode(w, r, &want); err != nil || want.Scope != ScopeFleet && want.Scope != ScopeInstance {
+			fail(w, http.StatusBadRequest, `the body must be {"scope": "fleet"} or {"scope": "instance"}; without one this `+
+				`instance alone drains`)
+			return
+		}
+	}
+	done, err := a.Controller.Drain(r.Context(), want.Scope == ScopeFleet, callerOf(r).name)
+	if err != nil {
 		a.fault(w, err)
 		return
 	}
-	a.record(r, AuditEntry{What: "gate.drain"}, "admin: drain asked for")
-	answer(w, struct {
-		Phase string `json:"phase"`
-	}{"draining"})
+	a.record(r, AuditEntry{What: "gate.drain", Detail: want.Scope}, "admin: drain asked for", "scope", want.Scope)
+	done.Instances, done.Missing = nonNil(done.Instances), nonNil(done.Missing)
+	answer(w, done)
 }
 
 // Override is a value other than the configured one, for a while.
@@ -131,9 +174,12 @@ type Override struct {
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	Who    string    `json:"who,omitempty"`
+	Scope  string    `json:"scope"`            // "fleet": on all instances; "instance": on this one
 	TOML   string    `json:"toml"`             // the same for good, to be copied into the file; "" for a SKU
 	Fault  string    `json:"fault,omitempty"`  // why it could not end in time; it is tried again
 	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
+
+	Claimed bool `json:"-"` // this instance alone ends it, of all of the fleet
 }
 
 // ErrNoOverride is returned for an ID that is not in force.
@@ -174,16 +220,19 @@ const overrideForm = `the body must be {"key": "limits.window.max", "value": 50,
 // wantedOverride reads what is to be overridden.
 func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Override, err error) {
 	var want struct {
-		Key, SKU string
-		Value    json.RawMessage
-		For      string
-		Until    time.Time
+		Key, SKU   string
+		Value      json.RawMessage
+		For, Scope string
+		Until      time.Time
 	}
 	if err := decode(w, r, &want); err != nil || (want.Key == "") == (want.SKU == "") ||
 		(want.For == "") == want.Until.IsZero() {
 		return o, fmt.Errorf("%w: %s", ErrInvalid, overrideForm)
 	}
 	o = Override{Key: want.Key, SKU: want.SKU, Until: want.Until, Who: callerOf(r).name}
+	if o.Scope, err = scopeOf(want.Scope); err != nil {
+		return o, err
+	}
 	switch err := json.Unmarshal(want.Value, &o.Value); o.Value.(type) {
 	case float64, string, bool:
 	default:
@@ -246,6 +295,7 @@ func (o *Override) label() string {
 }
 
 func (o *Override) auditEntry(what string, before, after any) AuditEntry {
-	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID, Before: before, After: after,
+	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID + ", " + o.Scope, Before: before,
+		After: after,
 		Until: o.Until}
 }

@@ -40,10 +40,26 @@ func (g *wheel) Reload(context.Context, bool) (Reloaded, error) {
 	}
 	return Reloaded{Config: "abc", Changed: []Changed{{"mode", "enforce", "observe"}}}, nil
 }
-func (g *wheel) Drain(context.Context) error { return nil }
-func (g *wheel) Overrides() []Override       { return g.over }
+func (g *wheel) Drain(_ context.Context, fleet bool, _ string) (DrainStarted, error) {
+	if fleet {
+		return DrainStarted{Phase: "draining", Instances: []string{"a", "b"}}, nil
+	}
+	return DrainStarted{Phase: "draining"}, nil
+}
+
+func (g *wheel) Fleet(context.Context) (Fleet, error) {
+	return Fleet{Name: "shop", Self: "a", Instances: []Instance{{ID: "a", Mode: "enforce", Mostly: "rate"}},
+		Differ: []string{}}, nil
+}
+
+func (g *wheel) LimitKey(_ context.Context, ask KeyQuestion, scope string) (KeyStates, error) {
+	return KeyStates{Limit: ask.Limit, Values: ask.Values,
+		Instances: []KeyState{{Instance: "a", Left: 3, Max: 5, Reset: ask.Reset, Override: scope}}}, nil
+}
+
+func (g *wheel) Overrides() []Override { return g.over }
 func (g *wheel) Override(_ context.Context, want Override) (Override, error) {
-	want.ID, want.Before, want.Since = "1", 20, time.Now()
+	want.ID, want.Before, want.Since, want.Scope = "1", 20, time.Now(), ScopeInstance
 	g.over = []Override{want}
 	return want, nil
 }
@@ -166,5 +182,34 @@ func TestWhatIsNotThereIsToldWithWhatIs(t *testing.T) {
 	if w.Code != 405 || w.Header().Get("Allow") != "GET, DELETE" ||
 		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestAKeyOfALimitIsAskedForByItsValues(t *testing.T) {
+	h, api := gated(t, &wheel{})
+	for target, want := range map[string]string{
+		"?value=u1&scope=fleet": `"left":3`, "?value=u1": `"left":3`, "": "write ?value=",
+		"?value=u1&scope=all":                 "it is \"fleet\"",
+		"?value=" + strings.Repeat("x", 3000): "write ?value=",
+	} {
+		if w := ask(h, "GET", "/api/v1/limits/per_user/key"+target, "", nil); !strings.Contains(
+			strings.ReplaceAll(w.Body.String(), `\"`, `"`), want) {
+			t.Errorf("%.40s: %s, want %s", target, w.Body, want)
+		}
+	}
+	ask(h, "DELETE", "/api/v1/limits/per_user/key?value=u1", "", nil)
+	if deeds := api.AuditLog.since(0, 10); len(deeds) != 1 || deeds[0].What != "limit.reset" ||
+		deeds[0].Object != "per_user" {
+		t.Errorf("on record: %+v", deeds)
+	}
+}
+
+func TestADrainOfTheFleetMustBeAskedFor(t *testing.T) {
+	h, _ := gated(t, &wheel{})
+	for body, want := range map[string]string{"": `"instances":[]`, `{"scope": "fleet"}`: `"instances":["a","b"]`,
+		`{"scope": "all"}`: "this instance alone drains"} {
+		if w := ask(h, "POST", "/api/v1/drain", body, nil); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %s, want %s", body, w.Body, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strconv"
@@ -92,6 +93,64 @@ type Now struct {
 	Value float64 `json:"value"`
 }
 
+// Fleet is what all instances have told of themselves.
+type Fleet struct {
+	Name      string     `json:"name"`
+	Self      string     `json:"self"` // ID of the instance that answers
+	Instances []Instance `json:"instances"`
+	Differ    []string   `json:"differ"` // in what they differ though they should not: "version", "config", "mode"
+}
+
+// Instance is the summary that an instance tells the others each second.
+type Instance struct {
+	ID       string    `json:"id"`
+	Age      float64   `json:"age"` // seconds since it told this; of one that hangs or is away it grows
+	Host     string    `json:"host"`
+	Version  string    `json:"version"`
+	Config   string    `json:"config"`
+	Mode     string    `json:"mode"`
+	Phase    string    `json:"phase"`
+	Ready    bool      `json:"ready"`
+	Degraded bool      `json:"degraded"`
+	Started  time.Time `json:"started"`
+
+	// requests of the last second
+	Requests float64 `json:"requests"`
+	Admitted float64 `json:"admitted"`
+	Rejected float64 `json:"rejected"`
+	Mostly   string  `json:"mostly,omitempty"` // the reason of most rejections
+
+	InFlight  int      `json:"in_flight"`
+	Overrides int      `json:"overrides"`       // in force there
+	Unfit     []string `json:"unfit,omitempty"` // keys that are overridden for the fleet, and cannot be there; at most 5
+	Restart   int      `json:"restart_pending"` // keys that wait for a restart
+}
+
+// KeyState is how one key of a limit stands at one instance.
+type KeyState struct {
+	Instance string `json:"instance"`
+	Host     string `json:"host,omitempty"`
+	Fault    string `json:"fault,omitempty"`    // why nothing is known of it; the rest is empty then
+	Override string `json:"override,omitempty"` // the pattern that holds for the key
+	Off      bool   `json:"off,omitempty"`      // by that pattern such requests are not counted
+
+	Left      int     `json:"left"`            // requests that may come at once
+	Max       int     `json:"max"`             // of Left: the burst, or the requests in flight
+	PerSecond float64 `json:"per_second"`      // 0 = a limit of requests in flight
+	WaitMS    int64   `json:"wait_ms"`         // until one more may come; 0 = now
+	WholeMS   int64   `json:"whole_ms"`        // until nothing of the burst is used
+	InFlight  int     `json:"in_flight"`       // of a limit of requests in flight
+	Reset     bool    `json:"reset,omitempty"` // it was reset just now
+}
+
+// KeyStates are those of all instances, or of one.
+type KeyStates struct {
+	Limit     string     `json:"limit"`
+	Values    []string   `json:"values"`
+	Instances []KeyState `json:"instances"`
+	Missing   []string   `json:"missing"` // IDs of instances that have not answered
+}
+
 // Target is one address of the shop.
 type Target struct {
 	Target   string `json:"target"`
@@ -161,6 +220,48 @@ func (a *API) targets(w http.ResponseWriter, _ *http.Request) {
 		Targets []Target `json:"targets"`
 	}{a.Gate.Targets()})
 }
+
+func (a *API) fleet(w http.ResponseWriter, r *http.Request) {
+	all, err := a.Controller.Fleet(r.Context())
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	answer(w, all)
+}
+
+// limitKey tells how one key of a limit by key stands; DELETE resets it first. ?value= once for each variable of the
+// key.
+func (a *API) limitKey(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	scope, err := scopeOf(q.Get("scope"))
+	if err == nil && (len(q["value"]) == 0 || len(q["value"]) > maxKeyValues || len(q.Encode()) > maxKeyText) {
+		err = fmt.Errorf("value: %w: write ?value= once for each variable of the key, at most %d, and %d bytes in all",
+			ErrInvalid, maxKeyValues, maxKeyText)
+	}
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	ask := KeyQuestion{Limit: r.PathValue("name"), Values: q["value"], Reset: r.Method == http.MethodDelete}
+	all, err := a.Controller.LimitKey(r.Context(), ask, scope)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	all.Missing = nonNil(all.Missing)
+	if ask.Reset {
+		a.record(r, AuditEntry{What: "limit.reset", Object: ask.Limit, Detail: scope}, "admin: key of a limit reset",
+			"limit", ask.Limit, "scope", scope)
+	}
+	answer(w, all)
+}
+
+// What a question about a key may have.
+const (
+	maxKeyValues = 8
+	maxKeyText   = 2 << 10
+)
 
 func (a *API) settings(w http.ResponseWriter, _ *http.Request) { answer(w, a.Gate.Settings()) }
 

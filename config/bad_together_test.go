@@ -25,6 +25,17 @@ max_per_sku = 11`,
 	{`[limits.window]
 max = 10`,
 		`:2: limits.window.max: 10 is below limits.window.max_per_sku (20); raise it, or lower the other`},
+	{`[stock.redis]
+read_from = "replica"`,
+		`:1: stock.redis.replicas: is empty, but read_from is "replica"; write where the replicas are, like ["127.0.0.1:6380"]`},
+	{`[stock.redis]
+replicas = ["10.0.0.2:6379"]`,
+		`:2: stock.redis.replicas: are not read, for read_from is "master"; write read_from = "replica", or drop them`},
+	{`[stock.redis]
+topology = "cluster"
+read_from = "replica"
+replicas = ["10.0.0.2:6379"]`,
+		`:3: stock.redis.read_from: "replica" is for a single Redis or sentinels: of a cluster the masters are read; write "master"`},
 	{`[stock]
 source = "off"
 [[route]]

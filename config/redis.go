@@ -23,6 +23,9 @@ type Redis struct {
 	ConnectTimeout time.Duration `toml:"connect_timeout"`               // above 0
 	Timeout        time.Duration `toml:"timeout"`                       // above 0; one command
 	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas"` // 0 to 16
+	ReadFrom       string        `toml:"read_from"`                     // "master" "replica"
+	Replicas       []string      `toml:"replicas"`                      // "host:port" of each
+	MaxStaleness   time.Duration `toml:"max_staleness"`                 // 500ms to 1m
 	BreakerErrors  int           `toml:"breaker_errors" unit:"errors"`  // at least 1, within a second
 	BreakerOpen    time.Duration `toml:"breaker_open"`                  // above 0
 }
@@ -35,6 +38,9 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 		PoolSize:       16,
 		ConnectTimeout: 500 * time.Millisecond,
 		Timeout:        100 * time.Millisecond,
+		ReadFrom:       "master",
+		Replicas:       []string{},
+		MaxStaleness:   time.Second,
 		BreakerErrors:  20,
 		BreakerOpen:    time.Second,
 	}
@@ -75,6 +81,7 @@ func (d *Redis) check(r *report.Report) {
 	case d.Topology == "cluster" && d.DB != 0:
 		r.Fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}
+	d.checkReplicas(r)
 	report.Between(r, "stock.redis.db", d.DB, 0, 1<<20)
 	report.Between(r, "stock.redis.pool_size", d.PoolSize, 1, 10000)
 	r.Positive("stock.redis.connect_timeout", d.ConnectTimeout)
@@ -82,4 +89,23 @@ func (d *Redis) check(r *report.Report) {
 	report.Between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
 	report.Between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
 	r.Positive("stock.redis.breaker_open", d.BreakerOpen)
+}
+
+// checkReplicas wants replicas where they are to be read, and a bound of their age.
+func (d *Redis) checkReplicas(r *report.Report) {
+	r.OneOf("stock.redis.read_from", d.ReadFrom, "master", "replica")
+	r.Rule("stock.redis.replicas", "host:port of each")
+	for i, address := range d.Replicas {
+		r.HostPort(position.Element("stock.redis.replicas", i), address)
+	}
+	r.Unique(d.Replicas, func(i int) string { return position.Element("stock.redis.replicas", i) })
+	switch {
+	case d.ReadFrom == "replica" && len(d.Replicas) == 0:
+		r.Fail("stock.redis.replicas", "is empty, but read_from is \"replica\"; write where the replicas are, like [\"127.0.0.1:6380\"]")
+	case d.ReadFrom == "replica" && d.Topology == "cluster":
+		r.Fail("stock.redis.read_from", "\"replica\" is for a single Redis or sentinels: of a cluster the masters are read; write \"master\"")
+	case d.ReadFrom == "master" && len(d.Replicas) > 0:
+		r.Fail("stock.redis.replicas", "are not read, for read_from is \"master\"; write read_from = \"replica\", or drop them")
+	}
+	report.Between(r, "stock.redis.max_staleness", d.MaxStaleness, 500*time.Millisecond, time.Minute)
 }

@@ -135,6 +135,15 @@ func (l *InFlightLimiter) Release(ticket uint64) {
 	s.free(i)
 }
 
+// Held is how many requests of key are in flight, and how many may be.
+func (l *InFlightLimiter) Held(key []byte) (held, most int) {
+	hash := maphash.Bytes(l.seed, key)
+	s := l.shardOf(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.cells[s.find(hash)].Load() & maxOfKey), int(l.max.Load())
+}
+
 // InFlight is how many keys have requests in flight, and how many requests.
 func (l *InFlightLimiter) InFlight() (keys, requests int) {
 	for i := range l.shards {
@@ -225,14 +234,22 @@ func (s *InFlightLimiters) Prepare(specs []InFlightSpec) (all []*InFlightLimiter
 	}
 }
 
-// InFlight is how many requests the limit of this name has in flight.
-func (s *InFlightLimiters) InFlight(name string) (keys, requests int) {
+// Named is the limit in force of this name; nil = there is none.
+func (s *InFlightLimiters) Named(name string) *InFlightLimiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.inForce {
 		if l.spec.Name == name {
-			return l.InFlight()
+			return l
 		}
+	}
+	return nil
+}
+
+// InFlight is how many requests the limit of this name has in flight.
+func (s *InFlightLimiters) InFlight(name string) (keys, requests int) {
+	if l := s.Named(name); l != nil {
+		return l.InFlight()
 	}
 	return 0, 0
 }

@@ -28,7 +28,25 @@ type RateLimiter struct {
 	depth    int64       // nanoseconds to earn a whole burst
 	maxDelay int64       // nanoseconds
 	fleet    *FleetShare // nil = this instance has the whole
+	near     *nearCounts
 	*cells
+}
+
+// nearCounts are the admissions that left less than a fifth of a key's burst. A rejection writes none of them.
+type nearCounts [nearStripes]struct {
+	n atomic.Int64
+	_ cacheLine
+}
+
+const nearStripes = 4
+
+func (c *nearCounts) add(now int64) { c[uint64(now)>>6%nearStripes].n.Add(1) }
+
+func (c *nearCounts) sum() (n int64) {
+	for i := range c {
+		n += c[i].n.Load()
+	}
+	return n
 }
 
 // RateSpec says what a [RateLimiter] admits. A field beyond its range counts as the nearest value within it.
@@ -51,7 +69,7 @@ const (
 func NewRateLimiter(spec RateSpec) *RateLimiter { return newRate(spec, newCells(spec.MaxKeys)) }
 
 func newRate(spec RateSpec, on *cells) *RateLimiter {
-	r := &RateLimiter{spec: spec, perToken: maxDepth, cells: on}
+	r := &RateLimiter{spec: spec, perToken: maxDepth, near: &nearCounts{}, cells: on}
 	if ns := math.Ceil(float64(time.Second) / spec.PerSecond); ns < maxDepth {
 		r.perToken = max(int64(ns), 1)
 	}
@@ -96,6 +114,9 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 		// the two, so each admission raises what is believed of the key by a whole token, in one step.
 		raise(other, more, next)
 		if low.CompareAndSwap(used, next) {
+			if next-now >= depth-depth/5 {
+				r.near.add(now)
+			}
 			return time.Duration(max(late, 0)), true
 		}
 	}
@@ -117,6 +138,13 @@ func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Du
 		r.fleet.want(id)
 	}
 	return left, wait, time.Duration(debt)
+}
+
+// Reset gives key its whole burst back. A key that shares one of its cells may have its own back as well.
+func (r *RateLimiter) Reset(key []byte) {
+	first, second := r.cellsOf(key)
+	first.Store(0)
+	second.Store(0)
 }
 
 // Fleet is the part of a fleet's rate that this instance admits; nil = the whole.

@@ -32,12 +32,17 @@ func (s *RateLimiters) Prepare(specs []RateSpec) []*RateLimiter {
 	return rates
 }
 
-func (s *RateLimiters) prepare(spec RateSpec) *RateLimiter {
+func (s *RateLimiters) prepare(spec RateSpec) (r *RateLimiter) {
+	near := &nearCounts{}
+	defer func() { r.near = near }() // what was counted goes on, also where a rate starts anew
 	for _, old := range s.inForce {
+		if old.spec.Name == spec.Name {
+			near = old.near
+		}
 		if old.spec.Name != spec.Name || old.spec.Of != spec.Of || old.keys != spec.MaxKeys {
 			continue
 		}
-		r := newRate(spec, old.cells)
+		r = newRate(spec, old.cells)
 		if old.fleet != nil && r.fleet != nil {
 			r.fleet = old.fleet
 		}
@@ -54,6 +59,18 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inForce = rates
+}
+
+// Named is the rate in force of this name; nil = there is none.
+func (s *RateLimiters) Named(name string) *RateLimiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.inForce {
+		if r.spec.Name == name {
+			return r
+		}
+	}
+	return nil
 }
 
 // Fleet are the parts of the rates that instances share, by the names of the rates.
@@ -79,10 +96,16 @@ func rateBytes() *prometheus.Desc {
 	return describe("sluice_rate_table_bytes", "Memory of a keyed rate's table, which max_keys fixes.", "rate")
 }
 
+func rateNear() *prometheus.Desc {
+	return describe("sluice_rate_nearly_limited_total",
+		"Requests that a keyed rate admitted, and whose key had then used 80 % of its burst or more.", "rate")
+}
+
 // Describe implements [prometheus.Collector].
 func (s *RateLimiters) Describe(to chan<- *prometheus.Desc) {
 	to <- rateFill()
 	to <- rateBytes()
+	to <- rateNear()
 }
 
 // Collect implements [prometheus.Collector].
@@ -94,5 +117,6 @@ func (s *RateLimiters) Collect(to chan<- prometheus.Metric) {
 	for _, r := range rates {
 		collect(to, rateFill(), prometheus.GaugeValue, r.fill(now), r.spec.Name)
 		collect(to, rateBytes(), prometheus.GaugeValue, float64(r.bytes()), r.spec.Name)
+		collect(to, rateNear(), prometheus.CounterValue, float64(r.near.sum()), r.spec.Name)
 	}
 }

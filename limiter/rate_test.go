@@ -240,3 +240,50 @@ func TestRateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a decision, want 0", n)
 	}
 }
+
+// A rejection writes nothing that other cores read, so it must not count towards the near-limit signal.
+func TestRateLimiter_CountsAdmissionsNearTheLimit(t *testing.T) {
+	rate, key := NewRateLimiter(RateSpec{PerSecond: 1, Burst: 10, MaxKeys: 100}), []byte("a")
+	for i, want := range []int64{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3} {
+		if rate.Acquire(0, key); rate.near.sum() != want {
+			t.Errorf("%d nearly limited after %d requests, want %d", rate.near.sum(), i+1, want)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, ok := rate.Acquire(0, key); ok {
+			t.Fatal("it was admitted")
+		}
+	}); n != 0 || rate.near.sum() != 3 {
+		t.Errorf("%v allocations a rejection, %d nearly limited; want 0 and 3", n, rate.near.sum())
+	}
+}
+
+func TestRateLimiters_NearCountsGoOnAfterAReload(t *testing.T) {
+	all := NewRateLimiters(func() int64 { return 0 })
+	spec := RateSpec{Name: "a", PerSecond: 1, Burst: 1, MaxKeys: 100}
+	all.Use(all.Prepare([]RateSpec{spec}))
+	all.Named("a").Acquire(0, []byte("x"))
+	spec.MaxKeys = 200
+	all.Use(all.Prepare([]RateSpec{spec}))
+	if got := all.Named("a").near.sum(); got != 1 {
+		t.Errorf("%d, want 1", got)
+	}
+	if all.Named("b") != nil {
+		t.Error("a rate that is not there was found")
+	}
+}
+
+func TestRateLimiter_ResetGivesTheBurstBack(t *testing.T) {
+	rate, a, b := NewRateLimiter(RateSpec{PerSecond: 1, Burst: 3, MaxKeys: 1 << 16}), []byte("a"), []byte("b")
+	for range 5 {
+		rate.Acquire(0, a)
+		rate.Acquire(0, b)
+	}
+	rate.Reset(a)
+	if left, wait, whole := rate.Peek(0, a); left != 3 || wait != 0 || whole != 0 {
+		t.Errorf("%d left, %v, %v after a reset; want all", left, wait, whole)
+	}
+	if left, _, _ := rate.Peek(0, b); left != 0 {
+		t.Errorf("another key has %d left, want 0", left)
+	}
+}

@@ -84,6 +84,7 @@ func TestRatesShowTheirTables(t *testing.T) {
 	want := map[string]float64{
 		"sluice_rate_table_fill_ratio a": 1, "sluice_rate_table_bytes a": 16,
 		"sluice_rate_table_fill_ratio b": 0, "sluice_rate_table_bytes b": 163_840,
+		"sluice_rate_nearly_limited_total a": 1, "sluice_rate_nearly_limited_total b": 0,
 	}
 	if diff := cmp.Diff(want, gather(t, s)); diff != "" {
 		t.Errorf("gauges (-want +got):\n%s", diff)

@@ -45,6 +45,23 @@ func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 
 }
 
+// A value that is too long to be compared may be one that a stricter override is for.
+func TestKeyedRate_LongValueHasTheStrictestRate(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, c := range []struct{ burst, override, want int }{{4, 2, 2}, {2, 4, 2}} {
+		ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{overridden("users", c.burst, c.override)} })
+		passed := 0
+		for range 6 {
+			if ask(clientIP, "GET /search/\r\nCookie: uid=gold-"+long+"\r\n") == "200" {
+				passed++
+			}
+		}
+		if passed != c.want {
+			t.Errorf("burst %d, override %d: %d of 6 requests passed, want %d", c.burst, c.override, passed, c.want)
+		}
+	}
+}
+
 func TestKeyedRate_OverrideIsTold(t *testing.T) {
 	o := options(&recorder{})
 	o.Rates, o.Responses.RateFields = []keyed.Rate{overridden("users", 2, 4)}, true

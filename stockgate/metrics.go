@@ -105,6 +105,7 @@ func (r *Redis) Collect(ch chan<- prometheus.Metric) {
 	for op := range numOperations {
 		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(r.metrics.calls[op].Load()), op.String())
 	}
+	r.replicas.collect(ch)
 	r.metrics.took.Collect(ch)
 	r.metrics.sizes.Collect(ch)
 	failed := prometheus.NewDesc("sluice_redis_errors_total", "Round trips to Redis that failed, by kind.",

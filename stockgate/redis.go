@@ -22,13 +22,14 @@ type RedisOptions = redisconn.Options
 // alone, as package redisconn promises. While one master of a cluster is away only the SKUs on it cannot be known.
 // Reading, writing and listing share its connections and its layout, and so its methods are many.
 type Redis struct {
-	layout  atomic.Pointer[layout.Layout]
-	lists   emptiedLists
-	link    *redisconn.Client
-	fits    atomic.Bool // the layout may be used with this Redis
-	apart   atomic.Bool // MGET is not to be had
-	metrics redisMetrics
-	log     *slog.Logger
+	layout   atomic.Pointer[layout.Layout]
+	lists    emptiedLists
+	link     *redisconn.Client
+	replicas *replicas   // nil = stock is read from the master
+	fits     atomic.Bool // the layout may be used with this Redis
+	apart    atomic.Bool // MGET is not to be had
+	metrics  redisMetrics
+	log      *slog.Logger
 }
 
 // NewRedis returns a Redis that reads stock in the layout l. It does not wait for Redis: whether it is there
@@ -48,7 +49,10 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 }
 
 // Close closes all connections. Later calls fail.
-func (r *Redis) Close() error { return r.link.Close() }
+func (r *Redis) Close() error {
+	r.replicas.close()
+	return r.link.Close()
+}
 
 // Fit rejects a cluster in which keys of one SKU could be apart (layout.ErrApart). Every other call does so too.
 func (r *Redis) Fit(ctx context.Context) error {

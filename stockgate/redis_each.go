@@ -25,9 +25,19 @@ func (r *Redis) each(ctx context.Context, op operation, commands int, skus []str
 	for i, sku := range skus {
 		keys[i] = l.Key(sku)
 	}
-	errs := r.link.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
+	asked := func(ctx context.Context, c *redis.Client, which []int) error {
 		return r.timed(op, commands*len(which), func() error { return ask(ctx, c, which) })
-	}, func(err error) error { return lost(op, err) })
+	}
+	counted := func(err error) error { return lost(op, err) }
+	if op == read {
+		if from := r.replicas.pick(); from != nil {
+			errs := from.link.Each(ctx, keys, asked, counted)
+			if errs == nil || !from.gone(errs[0]) {
+				return errs
+			}
+		}
+	}
+	errs := r.link.Each(ctx, keys, asked, counted)
 	for _, err := range errs {
 		if errors.Is(err, redisconn.ErrBreakerOpen) {
 			r.metrics.errors[leftAlone].Add(1)

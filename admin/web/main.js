@@ -6,6 +6,7 @@ import { on, tell } from "./bus.js";
 import { startDialogs } from "./dialogs.js";
 import { $, scrollable, setText } from "./dom.js";
 import { start as startFeed, stop as stopFeed } from "./feed.js";
+import { startFleet } from "./fleet.js";
 import { clear } from "./history.js";
 import { startLimits } from "./limits.js";
 import { startLive } from "./live.js";
@@ -62,7 +63,7 @@ function shut(text) {
   leave();
   forget();
   document.body.classList.remove("stale");
-  for (const id of ["lost", "stock-old", "shop-down", "reload-fault", "observing", "logout", "state"]) $(id).hidden = true;
+  for (const id of ["lost", "stock-old", "shop-down", "reload-fault", "observing", "fleet-differs", "logout", "state"]) $(id).hidden = true;
   $("app").hidden = true;
   $("login").hidden = false;
   $("operator").value = operator();
@@ -90,7 +91,7 @@ async function start() {
   await speak();
   $("language").value = language;
   $("language").addEventListener("change", () => speak($("language").value, true));
-  for (const part of [startStrip, startSales, startLive, startPanels, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
+  for (const part of [startStrip, startSales, startLive, startPanels, startFleet, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
   document.querySelectorAll(".scroll").forEach(scrollable);
   addEventListener("hashchange", show);
   on("shut", () => shut(say("wrong_token")));

@@ -18,7 +18,7 @@ import (
 
 func newOverride() *cobra.Command {
 	var at target
-	cmd := parent("override", "Change a limit, or pause a SKU, for a while.")
+	cmd := parent("override", "Change a limit, or pause a SKU, for a while, on all instances.")
 	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
 	set := newOverrideOf(&at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
 		func(args []string) map[string]any { return map[string]any{"key": args[0], "value": valueOf(args[1])} })
@@ -49,10 +49,14 @@ func overridableKeys(c *config.Config) (keys []string) {
 // newOverrideOf is a command that asks for an override.
 func newOverrideOf(at *target, use, short string, want func(args []string) map[string]any) *cobra.Command {
 	var forTime, until string
+	var scope instanceFlag
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := want(args)
+			if in["scope"] = scope.scope(); in["scope"] == "" {
+				delete(in, "scope")
+			}
 			switch {
 			case (forTime == "") == (until == ""):
 				return misuse(cmd, errors.New("--for=10m or --until=TIME: name one of them"))
@@ -66,8 +70,8 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 				return err
 			}
 			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "override %s: %s%s = %v until %s, then %v again\n", done.ID, done.Key, done.SKU, done.Value,
-				done.Until.Local().Format(time.DateTime), done.Before)
+			fmt.Fprintf(out, "override %s, %s: %s%s = %v until %s, then %v again\n", done.ID, scopeText(done.Scope), done.Key,
+				done.SKU, done.Value, done.Until.Local().Format(time.DateTime), done.Before)
 			if done.TOML != "" {
 				fmt.Fprintf(out, "\nto keep it for good, in the file:\n%s", done.TOML)
 			}
@@ -76,7 +80,16 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 	}
 	cmd.Flags().StringVar(&forTime, "for", "", "how `long` it lasts: 90s, 10m, 2h; at most 24h")
 	cmd.Flags().StringVar(&until, "until", "", "or until when, as a `time` of RFC 3339")
+	scope.addTo(cmd)
 	return cmd
+}
+
+// scopeText says where an override holds.
+func scopeText(scope string) string {
+	if scope == admin.ScopeFleet {
+		return "all instances"
+	}
+	return "this instance"
 }
 
 // valueOf is what a word means in a file: a number, a boolean, or text.
@@ -131,8 +144,9 @@ func newOverrideList(at *target) *cobra.Command {
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			for _, one := range all.Overrides {
-				fmt.Fprintf(rows, "%s\t%s%s\t%v\tinstead of %v\tuntil %s\t%s\n", one.ID, one.Key, one.SKU, one.Value, one.Before,
-					one.Until.Local().Format(time.DateTime), one.Who)
+				fmt.Fprintf(rows, "%s\t%s%s\t%v\tinstead of %v\tuntil %s\t%s\t%s\n", one.ID, one.Key, one.SKU, one.Value,
+					one.Before,
+					one.Until.Local().Format(time.DateTime), scopeText(one.Scope), one.Who)
 			}
 			return rows.Flush()
 		},

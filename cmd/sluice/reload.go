@@ -54,19 +54,31 @@ func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 	}
 }
 
+// newDrain drains one instance: a hook that ends a container must not end the fleet.
 func newDrain() *cobra.Command {
 	var at target
+	var fleet bool
 	cmd := &cobra.Command{
 		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var done struct{ Phase string }
-			if err := at.callAPI(cmd, "POST", "/drain", nil, &done); err != nil {
+			var in any
+			if fleet {
+				in = map[string]string{"scope": admin.ScopeFleet}
+			}
+			var done admin.DrainStarted
+			if err := at.callAPI(cmd, "POST", "/drain", in, &done); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), done.Phase)
-			return err
+			out := cmd.OutOrStdout()
+			fmt.Fprintln(out, strings.Join(append([]string{done.Phase}, done.Instances...), " "))
+			if len(done.Missing) > 0 {
+				fmt.Fprintf(out, "no answer from %s: drain them by themselves\n", strings.Join(done.Missing, ", "))
+				return errReported
+			}
+			return nil
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	cmd.Flags().BoolVar(&fleet, "fleet", false, "drain all instances that run now; each ends")
 	return cmd
 }

@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 	add(groupStock, newStock())
 	add(groupReservation, newReservation())
 	add(groupStock, newSettlement())
-	add(groupOps, newStatus(), newWhy(), newOverride(), newReload(), newDrain(), newHealthcheck())
+	add(groupOps, newStatus(), newWhy(), newOverride(), newLimit(), newReload(), newDrain(), newHealthcheck())
 	root.AddCommand(newVersion(), newMan())
 	return root
 }

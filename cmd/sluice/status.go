@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,26 +14,35 @@ import (
 
 func newStatus() *cobra.Command {
 	var at target
-	var watch, asJSON bool
+	var watch, asJSON, fleet bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			path := "/status"
+			if fleet {
+				path = "/fleet"
+			}
 			switch {
+			case watch && fleet:
+				return misuse(cmd, errors.New("--watch and --fleet: name one of them"))
 			case watch:
 				return watchStatus(cmd, &at)
 			case asJSON:
 				var raw json.RawMessage
-				if err := at.callAPI(cmd, "GET", "/status", nil, &raw); err != nil {
+				if err := at.callAPI(cmd, "GET", path, nil, &raw); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
 				return err
+			case fleet:
+				return printFleet(cmd, &at)
 			}
 			return printStatus(cmd, &at)
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it live, once a second; q or Ctrl-C ends it")
+	cmd.Flags().BoolVar(&fleet, "fleet", false, "show all instances of the fleet, and in what they differ")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the gateway's answer, for other programs")
 	return cmd
 }
@@ -64,6 +74,22 @@ func printStatus(cmd *cobra.Command, at *target) error {
 		return err
 	}
 	if !s.Ready {
+		return errReported
+	}
+	return nil
+}
+
+// printFleet shows a line for each instance. It fails where one is not ready, or where they differ.
+func printFleet(cmd *cobra.Command, at *target) error {
+	var all admin.Fleet
+	if err := at.callAPI(cmd, "GET", "/fleet", nil, &all); err != nil {
+		return err
+	}
+	text, good := statusview.Fleet(&all)
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+		return err
+	}
+	if !good {
 		return errReported
 	}
 	return nil

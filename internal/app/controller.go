@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
-// change is made at a time, all of it or nothing.
+// change is made at a time, all of it or nothing. It has many methods: it is admin.Controller, and each part of a change
+// is one.
 type controller struct {
 	g   *Gateway
 	log *slog.Logger
@@ -31,7 +34,8 @@ type controller struct {
 	mu        sync.Mutex
 	filed     *config.Config   // as the files say
 	running   *config.Config   // with the overrides
-	overrides []admin.Override // the earliest end first
+	overrides []admin.Override // of the fleet and of this instance, the earliest end first
+	unfit     []admin.Override // of the fleet, that the configuration here has no room for
 	lastID    int64
 	reloaded  admin.Reload
 	waits     []string // keys of filed that wait for a restart
@@ -53,7 +57,7 @@ func (h *controller) close() {
 	close(h.stop)
 	<-h.stopped
 	for _, o := range h.Overrides() {
-		if o.SKU != "" {
+		if o.SKU != "" && o.Scope == admin.ScopeInstance {
 			h.log.Warn("this instance ends before its override of a SKU: it stays as it is until an operator says otherwise",
 				"sku", o.SKU, "state", o.Value, "until", o.Until)
 		}
@@ -120,18 +124,19 @@ func (h *controller) reloadUnasked(retry bool) {
 
 // apply has the gate run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
-	kept, dropped := h.overrides, []admin.Override(nil)
+	kept, dropped := slices.Concat(h.overrides, h.unfit), []admin.Override(nil)
 	if drop {
-		kept, dropped = split(h.overrides)
+		kept, dropped = split(kept)
 	}
 	effective, kept, unfit := h.laidOver(next, kept)
+	ofFleet, unfit := unfitOfFleet(unfit)
 	changed, err := h.g.change(h.running, effective)
 	if err != nil {
 		return done, err
 	}
 	waits := waiting(h.g.Config, next)
 	diff := config.Changes(h.filed, next)
-	h.filed, h.running, h.overrides, h.waits = next, effective, kept, waits
+	h.filed, h.running, h.overrides, h.unfit, h.waits = next, effective, kept, ofFleet, waits
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {
@@ -150,29 +155,34 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	return done, nil
 }
 
-// split keeps the overrides of SKUs, which no file says anything of.
-func split(all []admin.Override) (skus, keys []admin.Override) {
+// split keeps the overrides of SKUs, which no file says anything of, and those of the fleet, which hold for all
+// instances.
+func split(all []admin.Override) (kept, keys []admin.Override) {
 	for _, o := range all {
-		if o.SKU != "" {
-			skus = append(skus, o)
+		if o.SKU != "" || o.Scope == admin.ScopeFleet {
+			kept = append(kept, o)
 		} else {
 			keys = append(keys, o)
 		}
 	}
-	return skus, keys
+	return kept, keys
 }
 
 // laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has
-// gone, a number that contradicts a new one.
+// gone, a number that contradicts a new one. What is overridden here alone is above what is for the fleet. Those kept
+// are in the order of their ends.
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	effective *config.Config, kept, unfit []admin.Override,
 ) {
 	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first
 	for _, o := range all {
 		if o.SKU == "" {
 			next, err := effective.With(map[string]any{o.Key: o.Value})
 			if err != nil {
+				o.Fault = err.Error()
 				unfit = append(unfit, o)
 				continue
 			}
@@ -181,7 +191,20 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 		}
 		kept = append(kept, o)
 	}
+	slices.SortStableFunc(kept, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 	return effective, kept, unfit
+}
+
+// unfitOfFleet are those of all that hold on other instances, and may hold here with another file.
+func unfitOfFleet(all []admin.Override) (fleet, own []admin.Override) {
+	for _, o := range all {
+		if o.Scope == admin.ScopeFleet {
+			fleet = append(fleet, o)
+		} else {
+			own = append(own, o)
+		}
+	}
+	return fleet, own
 }
 
 // maxDiff bounds the changes that one line of the log tells.
@@ -222,16 +245,4 @@ func problemsOf(err error) (problems []admin.Problem) {
 // Reload implements admin.Controller.
 func (h *controller) Reload(_ context.Context, drop bool) (admin.Reloaded, error) {
 	return h.reload(drop, false)
-}
-
-// Drain implements admin.Controller.
-func (h *controller) Drain(context.Context) error {
-	if h.drain == nil {
-		return fmt.Errorf("drain: %w: this process is not ended from here", admin.ErrConflict)
-	}
-	select {
-	case h.drain <- struct{}{}:
-	default: // it is going to drain anyway
-	}
-	return nil
 }

@@ -61,6 +61,7 @@ type Gateway struct {
 	demand     *demand.Watch
 	control    controls
 	controller *controller
+	fleet      *fleet
 	door       *admin.LoginThrottle
 	trail      *admin.AuditLog
 	watch      *admin.History   // nil without a control API
@@ -112,6 +113,8 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
+	g.fleet = newFleet(g)
+	g.Metrics.MustRegister(g.fleet)
 	g.controller = newController(g, log)
 	g.checked = admin.NewPreflight(g.preflight)
 	return g, nil
@@ -272,6 +275,9 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 
 // Close ends what newGate started; the server must have been drained.
 func (g *Gateway) Close() {
+	if g.fleet != nil {
+		g.fleet.close()
+	}
 	if g.controller != nil {
 		g.controller.close()
 	}

@@ -12,6 +12,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/limits"
+	"sluice/stockgate/exchange"
 )
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
@@ -45,56 +46,88 @@ func (h *controller) Overrides() []admin.Override {
 	return slices.Clone(h.overrides)
 }
 
-// Override implements admin.Controller.
+// Override implements admin.Controller. One of the fleet is made in Redis before it is in force here.
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.Key == want.Key && o.SKU == want.SKU })
+	x := h.g.fleet.exchange()
+	if want.Scope == "" {
+		want.Scope = admin.ScopeInstance
+		if x != nil {
+			want.Scope = admin.ScopeFleet
+		}
+	}
+	if want.Scope == admin.ScopeFleet && x == nil {
+		return want, errAlone
+	}
+	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool {
+		return o.Key == want.Key && o.SKU == want.SKU && o.Scope == want.Scope
+	})
 	if at < 0 && len(h.overrides) >= maxOverrides {
 		return want, fmt.Errorf("override: %w: there are %d already; undo some", admin.ErrConflict, maxOverrides)
 	}
-	next := slices.Clone(h.overrides)
+	others := slices.Clone(h.overrides)
 	if at >= 0 {
-		want.Former, want.Before = next[at].ID, next[at].Before
-		next = slices.Delete(next, at, at+1)
+		want.Former, want.Before = others[at].ID, others[at].Before
+		others = slices.Delete(others, at, at+1)
 	}
-	var err error
+	want.Since, want.Until = time.Now().UTC(), want.Until.UTC()
+	next, err := h.running, error(nil)
 	if want.SKU != "" {
 		err = h.shut(ctx, &want)
 	} else {
-		err = h.overrule(&want, next)
+		next, err = h.overruled(&want, others)
+	}
+	if err == nil {
+		err = h.number(ctx, x, &want)
+	}
+	if err == nil && next != h.running {
+		err = h.enforce(next, &want)
 	}
 	if err != nil {
 		return want, err
 	}
-	h.lastID++
-	want.ID, want.Since, want.Until = strconv.FormatInt(h.lastID, 10), time.Now().UTC(), want.Until.UTC()
-	h.overrides = append(next, want)
+	h.overrides = append(others, want)
 	slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 	h.awake()
 	return want, nil
 }
 
-// overrule puts want into force above the others.
-func (h *controller) overrule(want *admin.Override, others []admin.Override) error {
-	if err := CheckOverridable(want.Key); err != nil {
-		return err
+// number gives want its ID: in Redis, by which all instances learn of it, or here.
+func (h *controller) number(ctx context.Context, x *exchange.Exchange, want *admin.Override) error {
+	if want.Scope != admin.ScopeFleet {
+		h.lastID++
+		want.ID = strconv.FormatInt(h.lastID, 10)
+		return nil
 	}
-	before, err := h.filed.ValueOf(want.Key)
-	if err != nil {
-		return fmt.Errorf("override: %w: %w", admin.ErrInvalid, err)
-	}
-	next, kept, unfit := h.laidOver(h.filed, append(slices.Clone(others), *want))
-	if len(unfit) > 0 || len(kept) != len(others)+1 {
-		_, err := h.filed.With(valuesOf(append(slices.Clone(others), *want)))
-		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
-	}
+	return putOverride(ctx, x, want)
+}
+
+// enforce has the gate run next, with want above the others.
+func (h *controller) enforce(next *config.Config, want *admin.Override) error {
 	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 	}
 	h.running = next
-	want.Before, want.TOML = before, config.InTOML(want.Key, want.Value)
 	return nil
+}
+
+// overruled is the configuration with want above the others.
+func (h *controller) overruled(want *admin.Override, others []admin.Override) (*config.Config, error) {
+	if err := CheckOverridable(want.Key); err != nil {
+		return nil, err
+	}
+	before, err := h.filed.ValueOf(want.Key)
+	if err != nil {
+		return nil, fmt.Errorf("override: %w: %w", admin.ErrInvalid, err)
+	}
+	next, kept, unfit := h.laidOver(h.filed, append(slices.Clone(others), *want))
+	if len(unfit) > 0 || len(kept) != len(others)+1 {
+		_, err := h.filed.With(valuesOf(append(slices.Clone(others), *want)))
+		return nil, fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
+	}
+	want.Before, want.TOML = before, config.InTOML(want.Key, want.Value)
+	return next, nil
 }
 
 func valuesOf(overrides []admin.Override) map[string]any {
@@ -137,10 +170,19 @@ func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error
 	defer h.mu.Unlock()
 	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.ID == id })
 	if at < 0 {
-		return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
+		if at = slices.IndexFunc(h.unfit, func(o admin.Override) bool { return o.ID == id }); at < 0 {
+			return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
+		}
+		o := h.unfit[at]
+		_, err := h.removeFromFleet(ctx, &o)
+		return o, err
 	}
 	o := h.overrides[at]
-	return o, h.end(ctx, at)
+	mine, err := h.removeFromFleet(ctx, &o)
+	if err != nil {
+		return o, err
+	}
+	return o, h.end(ctx, at, mine)
 }
 
 // Leave implements admin.Controller.
@@ -152,18 +194,27 @@ func (h *controller) Leave(sku string) {
 		return
 	}
 	o := h.overrides[at]
+	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	if _, err := h.removeFromFleet(ctx, &o); err != nil {
+		h.log.Error("an operator has set the state of a SKU, and its override of the fleet stays until its end: undo it",
+			"sku", sku, "override", o.ID, "err", err)
+		return
+	}
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
 	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID,
 		Before: o.Value},
 		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)
 }
 
-// end ends the override at a place of the list.
-func (h *controller) end(ctx context.Context, at int) error {
+// end ends the override at a place of the list. mine tells that this instance opens its SKU again, and no other does.
+func (h *controller) end(ctx context.Context, at int, mine bool) error {
 	o, others := h.overrides[at], slices.Delete(slices.Clone(h.overrides), at, at+1)
 	if o.SKU != "" {
-		if err := h.reopen(ctx, o); err != nil {
-			return err
+		if mine {
+			if err := h.reopen(ctx, o); err != nil {
+				return err
+			}
 		}
 		h.overrides = others
 		return nil
@@ -172,7 +223,8 @@ func (h *controller) end(ctx context.Context, at int) error {
 	if _, err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
-	h.running, h.overrides = next, kept
+	ofFleet, unfit := unfitOfFleet(unfit)
+	h.running, h.overrides, h.unfit = next, kept, append(h.unfit, ofFleet...)
 	for _, gone := range unfit { // it stood on the one that has ended
 		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
@@ -239,7 +291,14 @@ func (h *controller) endDue() time.Duration {
 			return wait
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
-		err := h.end(ctx, 0)
+		mine, err := o.Scope != admin.ScopeFleet || o.Claimed, error(nil)
+		if o.SKU != "" && !mine {
+			mine, err = h.removeFromFleet(ctx, &o)
+			h.overrides[0].Claimed = mine
+		}
+		if err == nil {
+			err = h.end(ctx, 0, mine)
+		}
 		cancel()
 		if err != nil {
 			if o.Fault == "" {

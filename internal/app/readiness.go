@@ -25,6 +25,9 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
 	}
+	if g.redis != nil && len(g.redis.Replicas()) > 0 {
+		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
+	}
 	if g.share.IsCounted() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.Counted)})
 	}
@@ -101,6 +104,19 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	}
 	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond),
 		consequence, onError), health
+}
+
+// replicaCheck tells how far the replicas are behind. One that is not read is a load on the master, and no more.
+func (g *Gateway) replicaCheck() (string, admin.Health) {
+	health, told := admin.Healthy, []string{}
+	for _, r := range g.redis.Replicas() {
+		text := fmt.Sprintf("%s is %s behind", r.Address, r.Staleness.Round(time.Millisecond))
+		if !r.Read {
+			health, text = admin.Degraded, r.Address+" "+r.Fault+"; the others, or the master, are read"
+		}
+		told = append(told, text)
+	}
+	return strings.Join(told, "; "), health
 }
 
 // clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.

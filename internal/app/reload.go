@@ -101,6 +101,9 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
 		return nil, next.Errorf("upstream.targets", "%v", err)
 	}
+	if err := g.fleet.use(next); err != nil {
+		return nil, err
+	}
 	if err := g.share.Use(g.Config, next); err != nil {
 		_ = g.access.Set(accessSettings(now))
 		_ = g.shop.Reconfigure(upstreamOptions(now))

@@ -74,6 +74,9 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 		return err
 	}
 	defer side.Close()
+	if err := g.fleet.join(); err != nil {
+		return err
+	}
 	g.startAccessLog()
 	defer g.reopening()()
 	failed := g.Listen(listeners, log)

@@ -48,18 +48,18 @@ func (g *Gateway) Limits() []admin.Limit {
 	h := g.controller
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := g.limits.Show(h.running, h.number)
+	all := g.limits.Show(h.running, h.numberOf)
 	for i := range all {
 		all[i].ObserveOnly = all[i].ObserveOnly || h.running.Mode == "observe"
 	}
 	return all
 }
 
-// number is one number of a limit.
-func (h *controller) number(key string) admin.Number {
+// numberOf is one number of a limit.
+func (h *controller) numberOf(key string) admin.Number {
 	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
 	for _, o := range h.overrides {
-		if o.Key == key {
+		if o.Key == key && (n.Override == "" || o.Scope == admin.ScopeInstance) {
 			n.Override = o.ID
 		}
 	}
@@ -95,8 +95,9 @@ func (h *controller) origins() map[string]string {
 		origins["mode"] = "--mode"
 	}
 	for _, o := range h.overrides {
-		if o.SKU == "" {
-			origins[h.running.Place(o.Key)] = "override " + o.ID
+		place := h.running.Place(o.Key)
+		if o.SKU == "" && (origins[place] == "" || o.Scope == admin.ScopeInstance) {
+			origins[place] = "override " + o.ID
 		}
 	}
 	return origins

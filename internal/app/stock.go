@@ -37,6 +37,12 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 			_ = r.Close()
 			return err
 		}
+		if c.Stock.Redis.ReadFrom == "replica" {
+			if err := r.ReadFrom(stores.RedisOptions(c), c.Stock.Redis.Replicas, c.Stock.Redis.MaxStaleness); err != nil {
+				_ = r.Close()
+				return c.Errorf("stock.redis.replicas", "%v", err)
+			}
+		}
 		g.redis, source, g.Store = r, r, stores.NewStore(r)
 		g.Metrics.MustRegister(r)
 	}

@@ -41,6 +41,9 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		o.checkServers(ctx, c, r)
 	}
 	o.tryServer(ctx, c)
+	if c.Stock.Redis.ReadFrom == "replica" {
+		o.tryReplicas(ctx, c, r)
+	}
 	if c.UsesScript() {
 		o.tryScript(ctx, c)
 	}

@@ -62,7 +62,8 @@ func needed(hash, zset, stream, text string) [][]any {
 		{"script", "load", "return 1"},
 		{"evalsha", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", 0}, // of "return 1"
 		{"hset", hash, "a", 1}, {"hget", hash, "a"}, {"hmget", hash, "a"}, {"hgetall", hash}, {"hlen", hash},
-		{"hscan", hash, 0}, {"hdel", hash, "b"}, {"exists", hash}, {"type", hash}, {"time"},
+		{"hscan", hash, 0}, {"hdel", hash, "b"}, {"hexists", hash, "a"},
+		{"pexpire", hash, 60_000}, {"pttl", hash}, {"exists", hash}, {"type", hash}, {"time"},
 		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zscore", zset, "a"},
 		{"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0},
 		{"zrem", zset, "b"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/stockgate"
 	"sluice/stockgate/redisconn"
 )
 
@@ -171,5 +173,35 @@ func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.C
 	if err == nil && replicas > 0 && least["min-replicas-to-write"] == "0" {
 		o.Warn("replicas", "a master that its replicas have left goes on taking orders; redis-cli CONFIG SET "+
 			"min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE")
+	}
+}
+
+// measureTime is how long replicas are measured: some of their measurements.
+const measureTime = 2 * time.Second
+
+// tryReplicas measures the replicas that stock is read from. r reads from them from now on.
+func (o *Report) tryReplicas(ctx context.Context, c *config.Config, r *stockgate.Redis) {
+	if err := r.ReadFrom(quietly(stores.RedisOptions(c)), c.Stock.Redis.Replicas, c.Stock.Redis.MaxStaleness); err != nil {
+		o.Fail("replicas", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, measureTime)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	unread := func(s stockgate.Replica) bool { return !s.Read }
+	for slices.ContainsFunc(r.Replicas(), unread) && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-again.C:
+		}
+	}
+	for _, s := range r.Replicas() {
+		if s.Read {
+			o.OK("replicas", "%s is %s behind its master; stock is read there", s.Address, s.Staleness.Round(time.Millisecond))
+		} else {
+			o.Fail("replicas", "stock is not read from %s, and its load falls on the master: it %s; correct "+
+				"stock.redis.replicas, or the replica's replicaof", s.Address, s.Fault)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/admin"
 	"sluice/internal/apitest"
@@ -51,6 +52,26 @@ func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 		"min-replicas-to-write 1")
 	text, _ = tried(t, apitest.Reserving(replica.Addr))
 	contains(t, text, "FAIL replicas  this is a replica of "+host+":"+port)
+}
+
+func TestReplicasThatAreReadAreMeasured(t *testing.T) {
+	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica, stray := redistest.Start(t, "--replicaof", host+" "+port), redistest.Start(t)
+	c := apitest.Reserving(master.Addr)
+	c.Stock.Redis.ReadFrom, c.Stock.Redis.MaxStaleness = "replica", time.Minute
+	c.Stock.Redis.Replicas = []string{replica.Addr}
+	testkit.Eventually(t, "it follows", func() bool {
+		return strings.Contains(replica.Client.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	text, _ := tried(t, c)
+	contains(t, text, "ok   replicas  "+replica.Addr+" is ", "behind its master; stock is read there")
+	c.Stock.Redis.Replicas = []string{stray.Addr}
+	text, failed := tried(t, c)
+	contains(t, text, "FAIL replicas  stock is not read from "+stray.Addr, "is a master, and follows no other")
+	if !failed {
+		t.Error("nothing failed")
+	}
 }
 
 func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {

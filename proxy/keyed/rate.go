@@ -56,6 +56,7 @@ type BoundRate struct {
 	Counters  metrics.Rate
 	overrides limitkey.Overrides
 	grades    []Grade // the rate's own, and then one for each override
+	strictest int     // of grades: the one with the lowest rate
 }
 
 // Grade is one rate and burst of a Rate.
@@ -65,8 +66,15 @@ type Grade struct {
 	Bound       string // what the access log says of it
 }
 
-// Grade is what holds for a key, as Key appends it.
-func (m *BoundRate) Grade(key []byte) *Grade { return &m.grades[1+m.overrides.Of(key)] }
+// Grade is what holds for a key, as Key appends it. A value that is too long to be compared with the overrides has the
+// lowest rate of all: a client that chooses its own key must not step out of a lower rate by a long one.
+func (m *BoundRate) Grade(key []byte) *Grade {
+	at := m.overrides.Of(key)
+	if at == limitkey.TooLong {
+		return &m.grades[m.strictest]
+	}
+	return &m.grades[1+at]
+}
 
 // Own is the rate's own grade.
 func (m *BoundRate) Own() *Grade { return &m.grades[0] }
@@ -96,13 +104,16 @@ func (in *Rate) bind(on *Route) (m BoundRate, err error) {
 		return m, err
 	}
 	m.grades = append(m.grades, in.grade(in.Limiter, in.PerSecond, in.Burst, ""))
-	patterns := make([]string, len(in.Overrides))
+	patterns, lowest := make([]string, len(in.Overrides)), in.PerSecond
 	for i, o := range in.Overrides {
 		patterns[i] = o.Pattern
 		if of := fmt.Sprintf(" override %q:", o.Pattern); o.Off {
 			m.grades = append(m.grades, Grade{Bound: "limits.rate " + in.Name + ":" + of + " off"})
 		} else {
 			m.grades = append(m.grades, in.grade(o.Limiter, o.PerSecond, o.Burst, of))
+			if o.PerSecond < lowest {
+				lowest, m.strictest = o.PerSecond, i+1
+			}
 		}
 	}
 	if m.overrides, err = m.Key.Overrides(patterns); err != nil {

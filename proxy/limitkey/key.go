@@ -69,6 +69,31 @@ func (k *Key) Append(dst []byte, from *param.Source, client netip.Addr) (key []b
 	return dst, true, fault
 }
 
+// FromValues is the key of a request with these values, one for each variable: an address for $remote_addr.
+func (k *Key) FromValues(values []string) (key []byte, err error) {
+	of := k.references()
+	if len(values) != len(of) {
+		return nil, fmt.Errorf("%d values, and the key %q has %d variables: write one for each", len(values),
+			k.variable.String(), len(of))
+	}
+	for i, v := range values {
+		if of[i].Kind() != param.RemoteAddr {
+			if v == "" {
+				return nil, fmt.Errorf("%s has no value: a request without one is not counted", of[i].Text())
+			}
+			key = binary.LittleEndian.AppendUint32(append(key, v...), uint32(len(v)))
+			continue
+		}
+		client, err := netip.ParseAddr(v)
+		if err != nil {
+			return nil, fmt.Errorf(`%.80q is no address of a client, and the key has $remote_addr: write it like "203.0.113.7"`,
+				v)
+		}
+		key, _ = k.appendClient(key, client.Unmap())
+	}
+	return key, nil
+}
+
 // lengthSize is what Append writes after a value.
 const lengthSize = 4
 

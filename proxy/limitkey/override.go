@@ -26,8 +26,14 @@ type pattern struct {
 	pieces  []string // between stars; nil = a network
 }
 
-// maxValue is how long a value may be that a pattern of text matches. It bounds what a client can have it cost.
+// maxValue is how long a value may be that is compared with patterns of text. It bounds what a client can have it cost.
 const maxValue = 256
+
+// What Overrides.Of says where no pattern holds.
+const (
+	NoPattern = -1
+	TooLong   = -2 // the value is longer than what is compared: any pattern might hold
+)
 
 // PatternError names a pattern that cannot be used.
 type PatternError struct {
@@ -103,7 +109,7 @@ func pieces(text string, of *param.Part) ([]string, error) {
 	case cidr == nil:
 		return nil, fmt.Errorf("never matches, for the key is %s: networks are for $remote_addr", of.Text())
 	case len(text)-strings.Count(text, "*") > maxValue:
-		return nil, fmt.Errorf("never matches: values above %d bytes match no pattern; write a shorter one", maxValue)
+		return nil, fmt.Errorf("never matches: values above %d bytes are not compared; write a shorter one", maxValue)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return nil, errors.New("never matches: values are text in UTF-8 without control characters")
 	case of.Kind() == param.Host && strings.ToLower(text) != text:
@@ -127,15 +133,18 @@ func (p *pattern) weight() int {
 	}
 }
 
-// Of is the place of the pattern that holds for key, as Key.Append has it; -1 = none does.
+// Of is the place of the pattern that holds for key, as Key.Append has it; NoPattern, or TooLong.
 func (o *Overrides) Of(key []byte) int {
+	if len(o.patterns) > 0 && o.patterns[0].pieces != nil && len(key)-lengthSize > maxValue {
+		return TooLong
+	}
 	for i := range o.patterns {
 		if p := &o.patterns[i]; p.pieces == nil && p.containsAddr(key) ||
 			p.pieces != nil && p.matches(key[:len(key)-lengthSize]) {
 			return p.index
 		}
 	}
-	return -1
+	return NoPattern
 }
 
 func (p *pattern) containsAddr(key []byte) bool {
@@ -145,9 +154,6 @@ func (p *pattern) containsAddr(key []byte) bool {
 // matches takes each piece where it comes first: if any place fits, the first one does.
 func (p *pattern) matches(value []byte) bool {
 	last := len(p.pieces) - 1
-	if len(value) > maxValue {
-		return false
-	}
 	if last == 0 {
 		return string(value) == p.pieces[0]
 	}

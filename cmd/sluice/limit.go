@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/adminclient"
+)
+
+// newLimit is the commands for one key of a limit by key.
+func newLimit() *cobra.Command {
+	var at target
+	cmd := parent("limit", "Show, or reset, one key of a limit on all instances.")
+	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
+	cmd.AddCommand(
+		newLimitKey(&at, "show <limit> <value>...", "Show what one key has left: sluice limit show per_ip 203.0.113.7.",
+			"GET"),
+		newLimitKey(&at, "reset <limit> <value>...", "Give one key of a rate its whole burst back.", "DELETE"))
+	return cmd
+}
+
+// newLimitKey is a command that asks for one key. A key with several variables has a value for each.
+func newLimitKey(at *target, use, short, method string) *cobra.Command {
+	var scope instanceFlag
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{"value": args[1:]}
+			if scope.here {
+				query.Set("scope", admin.ScopeInstance)
+			}
+			var all admin.KeyStates
+			path := "/limits/" + adminclient.Segment(args[0]) + "/key?" + query.Encode()
+			if err := at.callAPI(cmd, method, path, nil, &all); err != nil {
+				return err
+			}
+			return printKey(cmd, &all)
+		},
+		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
+			for _, r := range c.Limits.Rates {
+				names = append(names, r.Name)
+			}
+			for _, l := range c.Limits.InFlight {
+				names = append(names, l.Name)
+			}
+			return names
+		}),
+	}
+	scope.addTo(cmd)
+	return cmd
+}
+
+// printKey shows a line for each instance. An instance without an answer makes the command fail.
+func printKey(cmd *cobra.Command, all *admin.KeyStates) error {
+	rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	for _, s := range all.Instances {
+		fmt.Fprintf(rows, "%s\t%s\n", nameOf(s.Instance), keyLine(&s))
+	}
+	for _, id := range all.Missing {
+		fmt.Fprintf(rows, "%s\tno answer\n", id)
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	for _, s := range all.Instances {
+		if s.Fault != "" {
+			return errReported
+		}
+	}
+	if len(all.Missing) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+func nameOf(instance string) string {
+	if instance == "" {
+		return "this instance"
+	}
+	return instance
+}
+
+// keyLine says in one line how a key stands.
+func keyLine(s *admin.KeyState) string {
+	var parts []string
+	switch {
+	case s.Fault != "":
+		return s.Fault
+	case s.Off:
+		return fmt.Sprintf("not counted: override %q is \"off\"", s.Override)
+	case s.PerSecond == 0:
+		return fmt.Sprintf("%d of %d in flight", s.InFlight, s.Max)
+	case s.Reset:
+		parts = append(parts, "reset")
+	}
+	parts = append(parts, fmt.Sprintf("%d of %d left", s.Left, s.Max))
+	if s.WaitMS > 0 {
+		parts = append(parts, fmt.Sprintf("the next in %v", time.Duration(s.WaitMS)*time.Millisecond))
+	}
+	if s.WholeMS > 0 {
+		parts = append(parts, fmt.Sprintf("all in %v", time.Duration(s.WholeMS)*time.Millisecond))
+	}
+	if s.Override != "" {
+		parts = append(parts, fmt.Sprintf("override %q", s.Override))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// instanceFlag is --instance: a change of the one instance that is asked, and not of its fleet.
+type instanceFlag struct{ here bool }
+
+func (f *instanceFlag) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.here, "instance", false, "this instance alone, and not all of its fleet")
+}
+
+// scope is what the API is told; "" = the fleet where there is one.
+func (f *instanceFlag) scope() string {
+	if f.here {
+		return admin.ScopeInstance
+	}
+	return ""
+}

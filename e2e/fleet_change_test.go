@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// command runs the binary on the control API of a gate, and returns what it prints and whether it succeeds.
+func (g *running) command(args ...string) (text string, good bool) {
+	out, err := exec.Command(binary, append(args, "--admin", g.admin)...).CombinedOutput()
+	return string(out), err == nil
+}
+
+// prints wants a command to succeed, and to print these texts.
+func (g *running) prints(t *testing.T, args string, texts ...string) (out string) {
+	t.Helper()
+	out, good := g.command(strings.Fields(args)...)
+	if !good {
+		t.Fatalf("%s: %s", args, out)
+	}
+	wants(t, out, texts...)
+	return out
+}
+
+// mostInFlight is the concurrency limit in force.
+func (g *running) mostInFlight() float64 { return g.metric("sluice_upstream_in_flight_limit") }
+
+const perUser = `[[limits.rate]]
+name = "per_user"
+key = "$cookie_uid"
+rate = "1/m"
+burst = 2
+`
+
+// One command changes all instances, also one that starts late. What is known holds while Redis is away, and after it
+// has come back empty.
+func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), open(t, nil)
+	begin := func() *running { return gate(t, redisAt(r), shop.setting(), unlimited) }
+	a, b := begin(), begin()
+	all := func(what string, want float64, gates ...*running) {
+		t.Helper()
+		for _, g := range gates {
+			soon(t, what, func() bool { return g.mostInFlight() == want })
+		}
+	}
+	a.prints(t, "override set limits.concurrency.max_in_flight 7 --for 10m", "all instances", "7", "then 256 again")
+	all("both have the override", 7, a, b)
+	c := begin()
+	if n := c.mostInFlight(); n != 7 {
+		t.Errorf("a late starter is ready with %v in flight, want 7", n)
+	}
+	b.prints(t, "override set limits.concurrency.max_in_flight 9 --for 10m --instance", "this instance")
+	all("one instance has its own", 9, b)
+	all("the others do not", 7, a, c)
+
+	r.Kill()
+	for _, g := range []*running{a, b, c} {
+		soon(t, "the loss is known", func() bool { return g.metric("sluice_fleet_exchange_up") == 0 })
+	}
+	if out, good := a.command("override", "set", "mode", "observe", "--for", "10m"); good ||
+		!strings.Contains(out, "nothing is changed") {
+		t.Errorf("with Redis away: %s", out)
+	}
+	a.prints(t, "override set limits.concurrency.max_queue 3 --for 10m --instance", "this instance")
+	r.Restart() // empty
+	for _, g := range []*running{a, b, c} {
+		soon(t, "Redis is reached", func() bool { return g.metric("sluice_fleet_exchange_up") == 1 })
+	}
+	all("what was known holds", 7, a, c)
+	soon(t, "it was put back", func() bool {
+		return strings.Contains(a.log.String()+b.log.String()+c.log.String(), "they were put back")
+	})
+	var listed struct {
+		Overrides []struct{ ID, Key, Scope string }
+	}
+	c.told("GET", "/overrides", "", &listed)
+	if len(listed.Overrides) != 1 || listed.Overrides[0].Scope != "fleet" {
+		t.Fatalf("%+v", listed)
+	}
+	c.prints(t, "override undo "+listed.Overrides[0].ID, "256 again")
+	all("it is undone on all", 256, a, c)
+	all("but for the instance's own", 9, b)
+}
+
+// A SKU that is paused for a while is sold again, also when the instance that was asked to pause it has died.
+func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), open(t, nil)
+	a, b := reserves(t, r, 10, shop.setting()), reserves(t, r, 0, shop.setting())
+	if status, reason := (&buyer{user: "1"}).buy(b.front); status != 200 {
+		t.Fatalf("%d %s before the pause", status, reason)
+	}
+	a.prints(t, "override pause 1001 --for 3s", "all instances")
+	soon(t, "the other instance knows", func() bool {
+		_, out := b.control(t, "/api/v1/overrides")
+		return strings.Contains(out, `"sku":"1001"`)
+	})
+	a.die()
+	n := 1
+	soon(t, "it is sold again", func() bool {
+		n++
+		status, _ := (&buyer{user: fmt.Sprint(n)}).buy(b.front)
+		return status == 200
+	})
+	soon(t, "no override is left", func() bool {
+		_, out := b.control(t, "/api/v1/overrides")
+		return strings.Contains(out, `"overrides":[]`)
+	})
+}
+
+// One key of a rate is shown and reset on all instances, and all of them are shown, and drain.
+func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), open(t, nil)
+	begin := func(more string) *running {
+		return gate(t, redisAt(r), shop.setting(), unlimited, more+perUser+fleetRoute)
+	}
+	a, b := begin(""), begin("")
+	for _, g := range []*running{a, b} {
+		for range 4 {
+			g.ask("GET", "/page", "Cookie: uid=u1")
+		}
+		if n := g.metric("sluice_rate_nearly_limited_total", `rate="per_user"`); n != 1 {
+			t.Errorf("%v nearly limited, want 1: the last of two that were admitted", n)
+		}
+	}
+	if out := a.prints(t, "limit show per_user u1"); strings.Count(out, "0 of 2 left") != 2 {
+		t.Errorf("want none left on two instances:\n%s", out)
+	}
+	if out := a.prints(t, "limit show per_user u1 --instance"); strings.Count(out, "\n") != 1 {
+		t.Errorf("want one instance:\n%s", out)
+	}
+	if out := b.prints(t, "limit reset per_user u1"); strings.Count(out, "reset, 2 of 2 left") != 2 {
+		t.Errorf("want a whole burst on two instances:\n%s", out)
+	}
+	if out, good := a.command("limit", "reset", "per_usr", "u1"); good || !strings.Contains(out, `"per_user"`) {
+		t.Errorf("a limit that is not there: %s", out)
+	}
+	a.prints(t, "status --fleet", "VERSION", "ready")
+	d := begin("limits.concurrency.max_queue = 99\n")
+	soon(t, "the configurations differ", func() bool {
+		out, good := a.command("status", "--fleet")
+		return !good && strings.Contains(out, "differ in config") && strings.Count(out, "\n") == 5
+	})
+	a.prints(t, "drain --fleet", "draining")
+	for _, g := range []*running{a, b, d} {
+		if code := g.stopped(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	if again := begin(""); !again.ready() {
+		t.Error("one that starts after the drain does not serve")
+	}
+}

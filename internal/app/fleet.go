@@ -1,0 +1,326 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/exchange"
+)
+
+// fleet is this instance among those of its fleet: the summaries that they tell each other, and what operators have
+// changed on all of them. Without a Redis that instances share there is none.
+type fleet struct {
+	g       *Gateway
+	host    string
+	last    metrics.Traffic // of the summary before; of the goroutine of the exchange alone
+	lastAt  time.Time
+	closing sync.WaitGroup // exchanges of former names
+
+	mu     sync.Mutex
+	joined bool               // this gateway runs; a load test tells no fleet of itself
+	x      *exchange.Exchange // nil = none
+}
+
+func newFleet(g *Gateway) *fleet {
+	host, _ := os.Hostname() // for people, and a part of a name that is unique anyway
+	return &fleet{g: g, host: host}
+}
+
+// sharesRedis reports whether instances of c have a Redis in common.
+func sharesRedis(c *config.Config) bool {
+	shared := c.Limits.Concurrency.Scope == "fleet" || c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0
+	for i := range c.Limits.Rates {
+		shared = shared || c.Limits.Rates[i].Scope == "fleet"
+	}
+	return c.Stock.Source == "redis" || shared && c.Stock.Source != "memory"
+}
+
+// use joins the fleet of c. What goes on in a fleet of another name is ended without waiting: a controller that calls
+// this has the lock that a summary needs.
+func (f *fleet) use(c *config.Config) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.x != nil && f.x.Fleet() == c.Fleet.Name {
+		return nil
+	}
+	if !f.joined || f.x == nil && !sharesRedis(c) {
+		return nil
+	}
+	way := stores.RedisOptions(f.g.Config)
+	way.PoolSize = 2 // one for what operators ask
+	x, err := exchange.New(exchange.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(f.host),
+		Summary: f.summary, Changed: f.g.controller.fleetChanged, Do: f.do, Log: f.g.log})
+	if err != nil {
+		return c.Errorf("stock.redis", "%v", err)
+	}
+	if f.x != nil {
+		f.closing.Go(f.x.Close)
+	}
+	f.x = x
+	x.Start()
+	return nil
+}
+
+// join has this instance be one of its fleet, under what holds there as far as Redis tells it at once.
+func (f *fleet) join() error {
+	f.mu.Lock()
+	f.joined = true
+	f.mu.Unlock()
+	if err := f.use(f.g.Config); err != nil {
+		return err
+	}
+	if x := f.exchange(); x != nil {
+		x.Await()
+	}
+	return nil
+}
+
+// close leaves the fleet. No controller may have its lock.
+func (f *fleet) close() {
+	f.mu.Lock()
+	x := f.x
+	f.x = nil
+	f.mu.Unlock()
+	if x != nil {
+		x.Close()
+	}
+	f.closing.Wait()
+}
+
+// exchange is the way to the other instances; nil = there is none.
+func (f *fleet) exchange() *exchange.Exchange {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.x
+}
+
+// errAlone is the answer where instances have nothing in common.
+var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: stock.source is not \"redis\", and no limit has "+
+	"the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
+
+// Describe implements prometheus.Collector.
+func (f *fleet) Describe(to chan<- *prometheus.Desc) { exchange.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (f *fleet) Collect(to chan<- prometheus.Metric) {
+	if x := f.exchange(); x != nil {
+		x.Collect(to)
+	}
+}
+
+// summary is what this instance tells the others.
+func (f *fleet) summary() string {
+	s := f.g.Status()
+	one := admin.Instance{Host: bounded(f.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode,
+		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight(),
+		Restart: len(s.RestartPending)}
+	one.Overrides, one.Unfit = f.g.controller.standing()
+	now, at := f.g.proxy.Counters().Traffic(), time.Now()
+	if seconds := at.Sub(f.lastAt).Seconds(); !f.lastAt.IsZero() && seconds > 0 {
+		most, rejected := int64(0), int64(0)
+		for reason := range now.Rejected {
+			n := now.Rejected[reason] - f.last.Rejected[reason]
+			if rejected += n; n > most {
+				most, one.Mostly = n, reject.Reason(reason).String()
+			}
+		}
+		one.Requests = float64(now.Requests-f.last.Requests) / seconds
+		one.Rejected = float64(rejected) / seconds
+		one.Admitted = max(0, one.Requests-one.Rejected)
+	}
+	f.last, f.lastAt = now, at
+	text, err := json.Marshal(one)
+	if err != nil {
+		panic("BUG: a summary that is no JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+// bounded is text of an environment, of at most so many bytes as a name needs.
+func bounded(text string) string { return text[:min(len(text), 64)] }
+
+// task is what an instance asks of all.
+type task struct {
+	Key   *admin.KeyQuestion `json:"key,omitempty"`
+	Drain bool               `json:"drain,omitempty"`
+	By    string             `json:"by,omitempty"` // the instance that asks; it drains when the others have answered
+	Who   string             `json:"who,omitempty"`
+}
+
+// do does a task, and answers it.
+func (f *fleet) do(text string) string {
+	var t task
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return `{"fault": "this instance does not know that task: it has another version"}`
+	}
+	switch {
+	case t.Key != nil:
+		s := f.key(*t.Key)
+		told, _ := json.Marshal(s) // text and numbers
+		return string(told)
+	case t.Drain && t.By == f.exchange().ID():
+		return `{}`
+	case t.Drain:
+		if err := f.g.controller.drainHere(); err != nil {
+			told, _ := json.Marshal(admin.KeyState{Fault: err.Error()})
+			return string(told)
+		}
+		f.g.trail.Record(admin.AuditEntry{Role: "sluice", Who: t.Who, What: "gate.drain", Detail: admin.ScopeFleet},
+			"drain of the fleet asked for", "by", t.Who)
+		return `{}`
+	}
+	return `{"fault": "this instance does not know that task: it has another version"}`
+}
+
+// key asks this instance about a key.
+func (f *fleet) key(ask admin.KeyQuestion) admin.KeyState {
+	h := f.g.controller
+	h.mu.Lock()
+	c := h.running
+	h.mu.Unlock()
+	s, err := f.g.limits.Key(c, ask.Limit, ask.Values, ask.Reset)
+	if err != nil {
+		s = admin.KeyState{Fault: err.Error()}
+	}
+	s.Host, s.Reset = bounded(f.host), ask.Reset && err == nil
+	return s
+}
+
+// answerTime is how long an operator waits for the other instances: two beats and what they take.
+const answerTime = 3 * time.Second
+
+// ask gives a task to all instances.
+func (f *fleet) ask(ctx context.Context, t task) (states []admin.KeyState, missing []string, err error) {
+	x := f.exchange()
+	if x == nil {
+		return nil, nil, errAlone
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	answers, missing, err := x.Ask(ctx, string(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; to ask this instance alone: --instance", err)
+	}
+	for _, a := range answers {
+		var s admin.KeyState
+		if err := json.Unmarshal([]byte(a.Text), &s); err != nil {
+			s.Fault = "its answer is not understood: it has another version"
+		}
+		s.Instance = a.Instance
+		states = append(states, s)
+	}
+	return states, missing, nil
+}
+
+// Fleet implements admin.Controller.
+func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
+	x := h.g.fleet.exchange()
+	if x == nil {
+		return admin.Fleet{}, errAlone
+	}
+	told, err := x.Instances(ctx)
+	if err != nil {
+		return admin.Fleet{}, err
+	}
+	all := admin.Fleet{Name: x.Fleet(), Self: x.ID(), Instances: []admin.Instance{}, Differ: []string{}}
+	for _, t := range told {
+		var one admin.Instance
+		_ = json.Unmarshal([]byte(t.Summary), &one) // of another version: what is understood is shown
+		one.ID, one.Age = t.ID, t.Age.Seconds()
+		all.Instances = append(all.Instances, one)
+	}
+	for _, c := range []struct {
+		name string
+		of   func(i *admin.Instance) string
+	}{
+		{"version", func(i *admin.Instance) string { return i.Version }},
+		{"config", func(i *admin.Instance) string { return i.Config }},
+		{"mode", func(i *admin.Instance) string { return i.Mode }},
+	} {
+		if slices.ContainsFunc(all.Instances, func(i admin.Instance) bool { return c.of(&i) != c.of(&all.Instances[0]) }) {
+			all.Differ = append(all.Differ, c.name)
+		}
+	}
+	return all, nil
+}
+
+// LimitKey implements admin.Controller.
+func (h *controller) LimitKey(ctx context.Context, ask admin.KeyQuestion, scope string) (admin.KeyStates, error) {
+	done := admin.KeyStates{Limit: ask.Limit, Values: ask.Values}
+	h.mu.Lock()
+	c := h.running
+	h.mu.Unlock()
+	if _, err := h.g.limits.Key(c, ask.Limit, ask.Values, false); err != nil {
+		return done, err // what this instance does not know no other is asked for
+	}
+	x := h.g.fleet.exchange()
+	if scope == admin.ScopeInstance || scope == "" && x == nil {
+		s := h.g.fleet.key(ask)
+		if x != nil {
+			s.Instance = x.ID()
+		}
+		if done.Instances = []admin.KeyState{s}; s.Fault != "" {
+			return done, fmt.Errorf("limit: %w: %s", admin.ErrInvalid, s.Fault)
+		}
+		return done, nil
+	}
+	var err error
+	done.Instances, done.Missing, err = h.g.fleet.ask(ctx, task{Key: &ask})
+	return done, err
+}
+
+// Drain implements admin.Controller.
+func (h *controller) Drain(ctx context.Context, all bool, who string) (admin.DrainStarted, error) {
+	done := admin.DrainStarted{Phase: "draining"}
+	if !all {
+		return done, h.drainHere()
+	}
+	x := h.g.fleet.exchange()
+	if x == nil {
+		return done, errAlone
+	}
+	states, missing, err := h.g.fleet.ask(ctx, task{Drain: true, By: x.ID(), Who: who})
+	if err != nil {
+		return done, err
+	}
+	done.Missing = missing
+	for _, s := range states {
+		if s.Fault == "" {
+			done.Instances = append(done.Instances, s.Instance)
+		} else {
+			done.Missing = append(done.Missing, s.Instance)
+		}
+	}
+	return done, h.drainHere()
+}
+
+// drainHere has this instance drain.
+func (h *controller) drainHere() error {
+	if h.drain == nil {
+		return fmt.Errorf("drain: %w: this process is not ended from here", admin.ErrConflict)
+	}
+	select {
+	case h.drain <- struct{}{}:
+	default: // it is going to drain anyway
+	}
+	return nil
+}

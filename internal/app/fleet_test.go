@@ -1,0 +1,108 @@
+package app
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/stockgate/exchange"
+)
+
+// joined is a gate in the fleet of a Redis.
+func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
+	t.Helper()
+	text := steered + "[stock]\nsource = \"redis\"\n[stock.redis]\naddresses = [\"" + server.Addr + "\"]\ntimeout = \"2s\"\n" +
+		more
+	c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if err := g.fleet.join(); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const otherRate = "[[limits.rate]]\nname = \"per_user\"\nkey = \"$cookie_uid\"\nrate = \"5/s\"\nburst = 5\n"
+
+// An instance whose file has no room for an override of the fleet goes on, says so, and obeys it with another file.
+func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
+	server := redistest.Start(t)
+	a, b := joined(t, server, otherRate), joined(t, server, "")
+	o := a.controller.must(t, "limits.rate[per_user].burst", 9.0)
+	if o.Scope != admin.ScopeFleet {
+		t.Fatalf("%+v", o)
+	}
+	unfit := func() string {
+		var one admin.Instance
+		if err := json.Unmarshal([]byte(b.fleet.summary()), &one); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(one.Unfit, " ")
+	}
+	testkit.Eventually(t, "b says that it has no room", func() bool { return unfit() == "limits.rate[per_user].burst" })
+	next := a.controller.config() // as if b got the other's file
+	b.controller.mu.Lock()
+	_, err := b.controller.apply(next, true) // also where its own overrides are dropped
+	b.controller.mu.Unlock()
+	if err != nil || unfit() != "" {
+		t.Fatalf("%v, no room for %q", err, unfit())
+	}
+	if v, _ := b.controller.running.ValueOf("limits.rate[per_user].burst"); v != 9 {
+		t.Errorf("the burst is %v, want 9", v)
+	}
+	if _, err := b.controller.Undo(t.Context(), o.ID); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "it is undone at the other", func() bool { return len(a.controller.Overrides()) == 0 })
+}
+
+// What is overridden here alone is above what is for the fleet, whichever came first.
+func TestFleet_OwnOverrideIsAboveTheFleets(t *testing.T) {
+	g := joined(t, redistest.Start(t), "")
+	own := admin.Override{Key: "limits.concurrency.max_in_flight", Value: 5.0, Until: time.Now().Add(time.Minute),
+		Scope: admin.ScopeInstance}
+	own, err := g.controller.Override(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.controller.must(t, "limits.concurrency.max_in_flight", 7.0)
+	if n := maxInFlight(g); n != 5 {
+		t.Errorf("%v in flight, want 5", n)
+	}
+	if _, err := g.controller.Undo(t.Context(), own.ID); err != nil || maxInFlight(g) != 7 {
+		t.Errorf("%v, %v in flight, want 7", err, maxInFlight(g))
+	}
+}
+
+// A SKU that this instance has still to open is not forgotten when Redis has forgotten the override.
+func TestFleet_ClaimedSKUIsKeptUntilItIsOpened(t *testing.T) {
+	g := joined(t, redistest.Start(t), "")
+	h := g.controller
+	h.mu.Lock()
+	h.overrides = []admin.Override{{ID: "f1", SKU: "1001", Value: "paused", Before: "on", Scope: admin.ScopeFleet,
+		Claimed: true, Until: time.Now().Add(time.Hour)}}
+	h.mu.Unlock()
+	h.fleetChanged([]exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
+		Text: `{"key": "mode", "value": "observe"}`}})
+	all := h.Overrides()
+	if len(all) != 2 || all[0].SKU+all[1].SKU != "1001" {
+		t.Errorf("%+v", all)
+	}
+	h.fleetChanged([]exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
+		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Text: "no JSON"}})
+	if all := h.Overrides(); len(all) != 1 || g.Status().Mode != "enforce" {
+		t.Errorf("%+v in mode %s, want what is understood and may be changed", all, g.Status().Mode)
+	}
+}

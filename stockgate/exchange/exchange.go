@@ -1,0 +1,272 @@
+// Package exchange is what the instances of a fleet tell each other through Redis: once a second a summary of each, and
+// what operators have changed for all of them.
+//
+// A change has a name and an end, on Redis' clock, and a number that rises. Each instance learns of it with its next
+// beat; one that starts late learns of all that hold. While Redis is away the changes that are known hold until their
+// ends. When Redis has lost them, those who know them put them back. A task is done once by each instance that runs when
+// it is given, and answered.
+//
+// What is kept is bounded: so many instances, changes, tasks and bytes of each. No request waits for it.
+//
+// It does not know what is changed, and what a summary says.
+package exchange
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/stockgate/redisconn"
+)
+
+const (
+	every = time.Second
+	// Listed is how long an instance is listed after its last beat.
+	Listed = 10 * time.Second
+
+	maxInstances = 1000
+	maxChanges   = 100
+	maxTasks     = 32 // within taskTime
+	pruneBeats   = 60 // beats from one removal of instances that are gone to the next
+
+	// MaxText is how many bytes a summary, a change, a task or an answer may have.
+	MaxText = 4 << 10
+
+	taskTime = 30 * time.Second // who learns of a task later does not do it
+)
+
+// Change is one thing that an operator has changed on all instances.
+type Change struct {
+	Name   string
+	Number int64
+	Text   string
+	Until  time.Time // on the clock of this process
+
+	raw string // as Redis has it
+}
+
+// Task is to be done once.
+type Task struct {
+	Number int64
+	Text   string
+}
+
+// Instance is one that said how it is.
+type Instance struct {
+	ID      string
+	Age     time.Duration // of the summary
+	Summary string
+}
+
+// Answer is what one instance says to a task.
+type Answer struct{ Instance, Text string }
+
+// Options say who this instance is.
+type Options struct {
+	Redis    redisconn.Options
+	Fleet    string // instances that use the same Redis and name are one fleet
+	Instance string // begins the name of this instance, which is unique anyway; may be empty
+
+	Summary func() string            // of this instance, JSON; called once a second
+	Changed func(all []Change)       // the changes that hold now, whenever they may be others; also those that are kept beyond their end
+	Do      func(text string) string // does a task, and answers it
+	Log     *slog.Logger             // nil = nothing
+}
+
+// Exchange is one instance of a fleet. It is safe for concurrent use.
+type Exchange struct {
+	options            Options
+	id                 string
+	instances, changes string // keys
+	link               *redisconn.Client
+	wake               chan struct{}
+
+	// of the goroutine alone
+	known   int64 // version of the changes
+	did     int64 // number of the last task
+	holds   []Change
+	began   bool // a beat was answered
+	away    bool // Redis did not answer the last one
+	beats   int
+	metrics counts
+
+	stop  context.CancelFunc
+	first chan struct{} // closed when Redis was asked once
+	asked func()        // closes it
+	done  sync.WaitGroup
+}
+
+// New is an instance that tells nothing yet. It starts nothing.
+func New(o Options) (*Exchange, error) {
+	if o.Fleet == "" || o.Summary == nil || o.Changed == nil || o.Do == nil {
+		return nil, errors.New("exchange: a name of the fleet and three callbacks must be given")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	way, err := redisconn.New(o.Redis)
+	if err != nil {
+		return nil, err
+	}
+	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
+	return &Exchange{options: o, id: id, link: way, wake: make(chan struct{}, 1),
+		instances: "sluice:fleet:{" + o.Fleet + "}:instances", changes: "sluice:fleet:{" + o.Fleet + "}:changes"}, nil
+}
+
+// ID is the name of this instance.
+func (e *Exchange) ID() string { return e.id }
+
+// Fleet is the name of the fleet.
+func (e *Exchange) Fleet() string { return e.options.Fleet }
+
+// Start begins to tell and to hear. The caller must Close the Exchange.
+func (e *Exchange) Start() {
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop, e.first = stop, make(chan struct{})
+	e.asked = sync.OnceFunc(func() { close(e.first) })
+	e.done.Go(func() { e.run(ctx) })
+}
+
+// Await waits until Redis was asked once, whether it answered or not: what holds is in force then, as far as it is known.
+func (e *Exchange) Await() { <-e.first }
+
+// Close takes this instance off the list, as far as that can be done in one round trip, and ends what Start has started.
+// The changes stay in force.
+func (e *Exchange) Close() {
+	if e.stop != nil {
+		e.stop()
+	}
+	e.done.Wait()
+	_ = e.link.Close()
+}
+
+// awaken has the next beat be now.
+func (e *Exchange) awaken() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Exchange) run(ctx context.Context) {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			e.leave()
+			e.asked()
+			return
+		case <-e.wake:
+		case <-next.C:
+		}
+		e.turn(ctx)
+		e.asked()
+		next.Reset(every)
+	}
+}
+
+// turn is one beat, and what follows from it.
+func (e *Exchange) turn(ctx context.Context) {
+	heard, err := e.beat(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	first := !e.began
+	e.record(err)
+	if err != nil || heard.version == e.known {
+		return
+	}
+	if heard.version < e.known {
+		if err := e.restore(ctx); err != nil {
+			e.options.Log.Warn("changes of the fleet could not be put back into Redis; trying again", "err", err)
+		} else {
+			e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", len(e.holds))
+			e.awaken()
+		}
+		return
+	}
+	e.known, e.holds = heard.version, heard.changes
+	e.options.Changed(slices.Clone(heard.changes))
+	for _, task := range heard.tasks {
+		if task.Number <= e.did {
+			continue
+		}
+		e.did = task.Number
+		if first {
+			continue // it was given before this instance ran
+		}
+		if err := e.answer(ctx, task.Number, e.options.Do(task.Text)); err != nil {
+			e.options.Log.Warn("an answer could not be told to the fleet", "err", err)
+		}
+	}
+}
+
+// record says when Redis is lost and found.
+func (e *Exchange) record(err error) {
+	e.metrics.record(err)
+	switch {
+	case err != nil && !e.away:
+		e.options.Log.Warn("cannot reach Redis; what operators have changed on the fleet holds on until its end", "err", err)
+	case err == nil && e.away:
+		e.options.Log.Info("Redis is reached again; this instance hears of changes of the fleet")
+	}
+	e.away = err != nil
+	e.began = e.began || err == nil
+}
+
+// Put makes a change on all instances, in place of one of the same name. It is kept for a while after its end where an
+// instance has to end it.
+func (e *Exchange) Put(ctx context.Context, name, text string, lasts, keep time.Duration) (Change, error) {
+	if len(name)+len(text) > MaxText {
+		return Change{}, fmt.Errorf("change %.80q: %d bytes, more than %d", name, len(name)+len(text), MaxText)
+	}
+	number, err := e.put(ctx, name, text, lasts, keep, maxChanges)
+	if err != nil {
+		return Change{}, err
+	}
+	e.awaken()
+	return Change{Name: name, Number: number, Text: text, Until: time.Now().Add(lasts)}, nil
+}
+
+// Ask gives a task to all instances, and waits for their answers until ctx ends. missing are instances that were there
+// and have not answered.
+func (e *Exchange) Ask(ctx context.Context, text string) (answers []Answer, missing []string, err error) {
+	if len(text) > MaxText {
+		return nil, nil, fmt.Errorf("task: %d bytes, more than %d", len(text), MaxText)
+	}
+	all, err := e.Instances(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	number, err := e.put(ctx, "", text, taskTime, 0, maxTasks)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.awaken()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for {
+		answers, err = e.answers(context.WithoutCancel(ctx), number)
+		missing = missing[:0]
+		for _, one := range all {
+			if one.Age < 3*every && !slices.ContainsFunc(answers, func(a Answer) bool { return a.Instance == one.ID }) {
+				missing = append(missing, one.ID)
+			}
+		}
+		if err == nil && len(missing) == 0 {
+			return answers, nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return answers, missing, err
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// told is one instance, and what it heard.
+type told struct {
+	*Exchange
+	mu    sync.Mutex
+	holds []Change
+	did   []string
+}
+
+func (t *told) names() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.holds {
+		names = append(names, c.Name+"="+c.Text)
+	}
+	return names
+}
+
+func (t *told) tasks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.did)
+}
+
+func join(t *testing.T, address, name string) *told {
+	t.Helper()
+	to := &told{}
+	e, err := New(Options{
+		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 2 * time.Second,
+			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
+		Fleet: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
+		Changed: func(all []Change) {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			to.holds = all
+		},
+		Do: func(text string) string {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			to.did = append(to.did, text)
+			return name + " did " + text
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Exchange = e
+	e.Start()
+	t.Cleanup(e.Close)
+	testkit.Eventually(t, "it is listed", func() bool {
+		all, err := e.Instances(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(i Instance) bool { return i.ID == e.ID() })
+	})
+	return to
+}
+
+func must[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func TestExchange_AChangeReachesAllAndLateStarters(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
+	first := must[Change](t)(a.Put(t.Context(), "key mode", "observe", time.Hour, 0))
+	must[Change](t)(b.Put(t.Context(), "key limits.window.max", "5", time.Hour, 0))
+	c := join(t, server.Addr, "c")
+	want := []string{"key mode=observe", "key limits.window.max=5"}
+	for _, one := range []*told{a, b, c} {
+		testkit.Eventually(t, "it knows both", func() bool { return slices.Equal(one.names(), want) })
+	}
+	again := must[Change](t)(b.Put(t.Context(), "key mode", "enforce", time.Hour, 0))
+	if removed := must[bool](t)(a.Remove(t.Context(), "key mode", first.Number)); removed {
+		t.Error("a change was removed that another one has taken the place of")
+	}
+	if removed := must[bool](t)(c.Remove(t.Context(), "key mode", again.Number)); !removed {
+		t.Error("it was not removed")
+	}
+	for _, one := range []*told{a, b, c} {
+		testkit.Eventually(t, "one is left", func() bool { return slices.Equal(one.names(), want[1:]) })
+	}
+}
+
+func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
+	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
+	want := []string{"sku 1001=paused"}
+	testkit.Eventually(t, "both know it", func() bool { return slices.Equal(a.names(), want) && slices.Equal(b.names(), want) })
+	server.Kill()
+	testkit.Eventually(t, "the loss is counted", func() bool { return a.metrics.lost.Load() > 0 && b.metrics.lost.Load() > 0 })
+	if _, err := a.Put(t.Context(), "key mode", "observe", time.Hour, 0); err == nil {
+		t.Error("a change was made while Redis was away")
+	}
+	server.Restart() // empty
+	c := join(t, server.Addr, "c")
+	testkit.Eventually(t, "a late starter knows it", func() bool { return slices.Equal(c.names(), want) })
+	if !slices.Equal(a.names(), want) || !slices.Equal(b.names(), want) {
+		t.Errorf("%q, %q, want %q", a.names(), b.names(), want)
+	}
+}
+
+func TestExchange_ATaskIsDoneOnceByThoseThatRun(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a, _ := join(t, server.Addr, "a"), join(t, server.Addr, "b")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	answers, missing, err := a.Ask(ctx, "reset")
+	if err != nil || len(missing) != 0 || len(answers) != 2 || answers[0].Text != "a did reset" ||
+		answers[1].Text != "b did reset" {
+		t.Errorf("%+v, missing %q, %v", answers, missing, err)
+	}
+	late := join(t, server.Addr, "late")
+	if answers, _, err = late.Ask(ctx, "show"); err != nil || len(answers) != 3 {
+		t.Errorf("%+v, %v", answers, err)
+	}
+	if did := late.tasks(); !slices.Equal(did, []string{"show"}) {
+		t.Errorf("the late starter did %q, want only what was asked after its start", did)
+	}
+	if did := a.tasks(); !slices.Equal(did, []string{"reset", "show"}) {
+		t.Errorf("it did %q", did)
+	}
+}
+
+func TestExchange_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := join(t, server.Addr, "a")
+	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
+	server.Client.HSet(t.Context(), a.instances, "hangs", fmt.Sprintf("%d {}", now.UnixMilli()))
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	answers, missing, err := a.Ask(ctx, "show")
+	if err != nil || len(answers) != 1 || !slices.Equal(missing, []string{"hangs"}) {
+		t.Errorf("%+v, missing %q, %v", answers, missing, err)
+	}
+}
+
+func TestExchange_WhatIsKeptIsBounded(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := join(t, server.Addr, "a")
+	must[Change](t)(a.Put(t.Context(), "ended", "x", time.Millisecond, 0)) // makes room for the next
+	for i := range maxChanges {
+		must[Change](t)(a.Put(t.Context(), fmt.Sprintf("key %d", i), "x", time.Hour, 0))
+	}
+	if _, err := a.Put(t.Context(), "one more", "x", time.Hour, 0); err == nil || !strings.Contains(err.Error(), "undo some") {
+		t.Errorf("%v, want that there are too many", err)
+	}
+	must[Change](t)(a.Put(t.Context(), "key 7", "y", time.Hour, 0)) // in its own place
+	if _, err := a.Put(t.Context(), "large", strings.Repeat("x", MaxText), time.Hour, 0); err == nil {
+		t.Error("a large change was taken")
+	}
+	if n := server.Client.HLen(t.Context(), a.changes).Val(); n != maxChanges+1 {
+		t.Errorf("%d fields", n)
+	}
+	for _, key := range []string{a.changes, a.instances} {
+		if server.Client.PTTL(t.Context(), key).Val() <= 0 {
+			t.Errorf("%s does not expire", key)
+		}
+	}
+}
+
+func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
+	server.Client.HSet(t.Context(), "sluice:fleet:{shop}:instances", "killed",
+		fmt.Sprintf("%d {}", now.Add(-Listed).UnixMilli()))
+	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
+	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 2 || all[0].Summary != `{"of":"a"}` {
+		t.Errorf("%+v", all)
+	}
+	b.Close()
+	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 1 {
+		t.Errorf("%+v after one has left", all)
+	}
+}
+
+func TestExchange_RepliesThatMeanNothingAreErrors(t *testing.T) {
+	now := time.Now()
+	for _, reply := range [][]any{
+		nil, {"1"}, {"x", "1"}, {"1", nil}, {"1", "2", "list"}, {"1", "2", []any{"a"}}, {"1", "2", []any{"a", "b"}},
+		{"1", "2", []any{"a", "1 x 3 text"}},
+	} {
+		if h, err := read(reply, now); err == nil {
+			t.Errorf("%v was read as %+v", reply, h)
+		}
+	}
+	h, err := read([]any{"1000", "9", []any{"#version", "9", "a", "8 3000 3000 a text", "task 9", "9 2000 2000 show"}}, now)
+	if err != nil || len(h.changes) != 1 || h.changes[0].Text != "a text" || !h.changes[0].Until.Equal(now.Add(2*time.Second)) ||
+		len(h.tasks) != 1 || h.tasks[0].Text != "show" {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("a", "8 3000 3000 a text", "9", "1000")
+	f.Fuzz(func(t *testing.T, name, raw, version, clock string) {
+		h, err := read([]any{clock, version, []any{name, raw}}, time.Unix(0, 0))
+		if err == nil && len(h.changes)+len(h.tasks) > 1 {
+			t.Errorf("%+v", h)
+		}
+	})
+}
