@@ -83,6 +83,7 @@ type Room struct {
 	State   string  `json:"state"` // what an operator has said: "open", which is nothing, "hold" "drain" "off"
 	Order   string  `json:"order"` // "fifo" "draw"
 	Issued  int64   `json:"issued"`
+	People  int64   `json:"people"` // who joined, about: each counts once
 	Waiting int64   `json:"waiting"`
 	Called  int64   `json:"called"`
 	Claimed int64   `json:"claimed"`
@@ -94,7 +95,14 @@ type Room struct {
 	Rate    float64 `json:"rate"`   // people a second, by an operator; 0 = as configured
 	Parked  int     `json:"parked"` // requests of this instance that wait for news
 	Age     int64   `json:"age_ms"` // since this instance has read the room
-	Message string  `json:"message,omitempty"`
+
+	Conversion float64 `json:"conversion"`            // of passes that were decided, with so many an order was placed; 1 at first
+	Comes      float64 `json:"comes"`                 // of those who were called, so many have claimed; 1 at first
+	Chance     float64 `json:"chance"`                // units that are not sold for each one who waits, at most 1; -1 = not known
+	WaitP50    int64   `json:"wait_p50_ms,omitempty"` // of those who claimed, until they were called
+	WaitP90    int64   `json:"wait_p90_ms,omitempty"`
+
+	Message string `json:"message,omitempty"`
 
 	Commit      string `json:"commit,omitempty"`       // of the draw's seed
 	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for

@@ -133,6 +133,9 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 		}
 	}
 	a := room.Answer(&q)
+	if r.suspended = a.Suspended; a.Suspended {
+		return rejection{}
+	}
 	if a.Rejection != reject.Admitted {
 		return rejection{Reason: a.Rejection, Wait: a.Wait}
 	}

@@ -58,7 +58,8 @@ func (s *Server) serveRequests(c *Conn) (more bool) {
 	return more
 }
 
-// serve reads one request and writes its answer. It reports whether another may follow on the connection.
+// serve reads one request and writes its answer, or suspends it. It reports whether another may follow on the
+// connection.
 func (x *Exchange) serve() (more bool) {
 	defer x.reset()
 	c := x.Conn
@@ -69,6 +70,10 @@ func (x *Exchange) serve() (more bool) {
 	}
 	c.beginRequest()
 	c.server.handler.Handle(x)
+	if c.resumed = false; c.suspension != nil {
+		x.suspend()
+		return true
+	}
 	return x.writeAnswer()
 }
 

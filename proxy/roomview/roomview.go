@@ -15,8 +15,8 @@ type Room interface {
 	// Used notes that user has placed an order. It does not wait.
 	Used(user []byte)
 
-	// Answer answers a question at one of the room's addresses. It may wait, for a store within a bound or for news, and
-	// calls q.Client.StepAside before.
+	// Answer answers a question at one of the room's addresses. It may wait for a store, within a bound, and calls
+	// q.Client.StepAside before. A client that waits for news is suspended.
 	Answer(q *Question) Answer
 }
 
@@ -43,10 +43,18 @@ type Client interface {
 
 	// StepAside says that the answer may take its time.
 	StepAside()
+
+	// Suspend has the request wait without a goroutine: Answer returns Suspended, and is asked again after resume, which
+	// any goroutine may call, once. resume is nil where the request cannot wait.
+	Suspend() (resume func())
+
+	// Resumed reports that the request has waited by Suspend.
+	Resumed() bool
 }
 
 // Answer is the answer to a question.
 type Answer struct {
+	Suspended bool          // there is none yet, see Client.Suspend; nothing else counts
 	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
 	Wait      time.Duration // of the rejection
 	Status    int

@@ -55,8 +55,8 @@ type Room struct {
 	view   atomic.Pointer[view]
 	secret atomic.Pointer[secrets]
 	parking
-	joins  batcher[struct{}, number]
-	claims batcher[string, int64]
+	joins  batcher[string, number]
+	claims batcher[roomstore.Claim, int64]
 	rate   *limiter.RateLimiter // of the joins of each user
 	began  time.Time            // of the clock of rate
 
@@ -119,6 +119,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
 	r.tick(ctx) // before the first request: passes are of what it reads
 	r.done.Go(func() { r.run(ctx) })
+	r.done.Go(func() { r.sweepAll(ctx) })
 	return r, nil
 }
 
@@ -171,6 +172,20 @@ func (r *Room) run(ctx context.Context) {
 		case <-next.C:
 			next.Reset(r.pause()) // before the tick: a slow Redis does not make the ticks rarer
 			r.tick(ctx)
+		}
+	}
+}
+
+// sweepAll answers those who have waited long enough.
+func (r *Room) sweepAll(ctx context.Context) {
+	tick := time.NewTicker(sweepTick)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			r.sweep(now, n%goneTicks == 0)
 		}
 	}
 }
@@ -317,8 +332,8 @@ func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 }
 
 // takeNumbers asks for as many numbers as people join.
-func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, error) {
-	got, err := r.o.Store.Join(ctx, len(people))
+func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, error) {
+	got, err := r.o.Store.Join(ctx, len(people), people...)
 	if err != nil {
 		return nil, err
 	}
@@ -330,8 +345,8 @@ func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, er
 }
 
 // claimPasses asks until when the passes of users are good.
-func (r *Room) claimPasses(ctx context.Context, users []string) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, users)
+func (r *Room) claimPasses(ctx context.Context, claims []roomstore.Claim) ([]int64, error) {
+	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
 }
 
 // Used notes that user has placed an order with a pass.

@@ -34,8 +34,17 @@ func (o operated) All() (all []admin.Room) {
 		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
 			Waiting: s.Waiting(), Called: s.Called, Claimed: s.Claimed, Inside: s.Inside, Used: s.Used, Expired: s.Expired,
 			Free: -1, Held: s.Held, Rate: s.Rate, Parked: parked, Age: age, Message: s.Message}
+		shown.People, shown.Conversion, shown.Comes, shown.Chance = s.People, s.ShareThatOrders(), s.ShareThatComes(&rules), -1
 		if s.Known {
-			shown.Free = s.Free
+			shown.Free, shown.Chance = s.Free, s.Chance()
+		}
+		for _, p := range []struct {
+			to    *int64
+			share float64
+		}{{&shown.WaitP50, 0.5}, {&shown.WaitP90, 0.9}} {
+			if wait, ok := s.Waits.Quantile(p.share); ok {
+				*p.to = wait.Milliseconds()
+			}
 		}
 		if word == "" {
 			shown.State = "open"
