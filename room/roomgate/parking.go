@@ -48,11 +48,12 @@ func (w *waiter) due(v *view) bool {
 // end is when a request that came at now, and waits for at most wait, is answered without news.
 func end(now time.Time, wait time.Duration) time.Time { return now.Add(wait - min(margin, wait/2)) }
 
-// park suspends a request; false = there are too many, or there is news already, or it cannot wait.
+// park suspends a request; false = there are too many, or there is news already, or it cannot wait. The end is news
+// for all: a client that has heard of the last chance may ask again when the end has come.
 func (p *parking) park(w *waiter, now func() *view) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.waiters) >= p.most || w.due(now()) { // under the lock: wake sees all that were added before
+	if p.closed || len(p.waiters) >= p.most || !w.phase.Waits() || w.due(now()) { // under the lock: wake sees all that were added before
 		return false
 	}
 	if w.resume = w.client.Suspend(); w.resume == nil {
