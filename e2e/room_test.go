@@ -288,7 +288,7 @@ func (g *running) rereads(t *testing.T) {
 func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	t.Parallel()
 	begins := time.Now().Add(30 * time.Minute)
-	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", "beacon_round = 77")
+	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", "beacon_round = 1000")
 	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
 	before, _ := gates[0].room(t)
 	if len(before.Draw.Commit) != 64 || before.Draw.Seed != "" {
@@ -303,12 +303,15 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	if s, _ := late.ask(t, gates[0], "POST", "/join"); s.Number != 61 {
 		t.Errorf("a late one: %+v", s)
 	}
-	beacon := strings.Repeat("5a", 48)
-	if s := run(t, "", "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "78", "--value", beacon); s.code ==
-		0 {
-		t.Errorf("another round: %s", s.out)
+	beacon := "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125" + // as quicknet has published it
+		"e342b73a8dd2bacbe47e4b6b63ed5e39"
+	for round, signature := range map[string]string{"1001": beacon, "1000": "a" + beacon[1:]} {
+		if s := run(t, "", "room", "beacon", "rush", "--admin", gates[0].admin, "--round", round, "--signature",
+			signature); s.code == 0 {
+			t.Errorf("round %s, %s: %s", round, signature, s.out)
+		}
 	}
-	ok(t, "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "77", "--value", beacon)
+	ok(t, "room", "beacon", "rush", "--admin", gates[0].admin, "--round", "1000", "--signature", beacon)
 	for _, g := range gates {
 		soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Threshold > 0 })
 	}

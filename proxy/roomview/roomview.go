@@ -12,6 +12,9 @@ type Room interface {
 	// Admits reports whether user may order sku at unixMS with this pass, or without one.
 	Admits(unixMS int64, sku, user, pass []byte) bool
 
+	// Bypass is who needs no pass.
+	Bypass() *Bypass
+
 	// Used notes that user has placed an order. It does not wait.
 	Used(user []byte)
 
@@ -22,7 +25,7 @@ type Room interface {
 
 // Question is a request at one of a room's addresses. Its bytes belong to the request.
 type Question struct {
-	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw"; any text
+	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw", "verify"; any text
 	Post     bool
 	User     []byte // empty = the room's own path or its draw is asked, which are the same for all
 	Signed   []byte // the client's ticket
@@ -72,3 +75,6 @@ const (
 
 // Cookies are the names of the cookies of a room: of its ticket and its pass.
 func Cookies(room string) (ticket, pass string) { return ticketName, passName + room }
+
+// Public reports an action that is answered without asking who the client is.
+func Public(action []byte) bool { return string(action) == "draw" || string(action) == "verify" }

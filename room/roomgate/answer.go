@@ -30,6 +30,8 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 		return r.answerDocument(q)
 	case action == "draw" && !q.Post:
 		return r.answerDraw()
+	case action == "verify" && !q.Post:
+		return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: []byte(verifyHTML), Tag: `W/"1"`, Mark: `"1"`}
 	case action == "me" && !q.Post:
 		return r.answerMe(q)
 	case action == "join" && q.Post:
@@ -146,7 +148,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 			*f.to = &f.value
 		}
 	}
-	m.Poll = min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)).Milliseconds()
+	m.Poll = spread(min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)), q.Time).Milliseconds()
 	if pos.State == room.IsCalled {
 		m.Poll = r.o.Rules.PollFloor.Milliseconds()
 	}
@@ -154,6 +156,12 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 		m.State = hasPassed
 	}
 	return m
+}
+
+// spread makes a pause up to 15 % shorter or longer, so that clients that came together do not stay together.
+func spread(pause time.Duration, at int64) time.Duration {
+	const parts = 31 // of 1 %
+	return pause * time.Duration(85+(uint64(at)*0x9E3779B97F4A7C15>>33)%parts) / 100
 }
 
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.

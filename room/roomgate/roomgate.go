@@ -19,6 +19,7 @@ import (
 	"sluice/internal/octets"
 	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 )
@@ -40,10 +41,12 @@ type Options struct {
 	MaxParked int // requests that wait for news at the same time
 	Few       int64
 	Store     *roomstore.Store
-	Sale      func() room.Sale        // what the schedule says; nil = the room is always on
-	Stock     func() *roomstore.Stock // what this instance knows of the units; nil = the room follows no stock
-	Sells     func(sku []byte) bool   // whether the room's sale has a SKU; nil = each one
-	Now       func() int64            // Unix ms of the clock that all instances share
+	Sale      func() room.Sale          // what the schedule says; nil = the room is always on
+	Stock     func() *roomstore.Stock   // what this instance knows of the units; nil = the room follows no stock
+	Bypass    *roomview.Bypass          // who needs no pass
+	Audit     func(room, commit string) // a draw has been committed to; nil = it is not recorded
+	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
+	Now       func() int64              // Unix ms of the clock that all instances share
 	Log       *slog.Logger
 }
 
@@ -137,6 +140,9 @@ func (r *Room) Use(keys [][]byte) error {
 	return nil
 }
 
+// Bypass is who needs no pass.
+func (r *Room) Bypass() *roomview.Bypass { return r.o.Bypass }
+
 // Rules are those of the room.
 func (r *Room) Rules() room.Rules { return r.o.Rules }
 
@@ -224,7 +230,9 @@ func (r *Room) tick(ctx context.Context) {
 	}
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
-		r.o.Log.Info("room: there is a draw", "room", r.o.Rules.Name, "draw_commit", c)
+		if r.o.Audit != nil {
+			r.o.Audit(r.o.Rules.Name, c)
+		}
 	}
 	r.last = read
 	r.publish(read.State, read.Word, sale)

@@ -105,8 +105,9 @@ func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) e
 		return fmt.Errorf("%w: the draw waits for round %d, which was published, not for %d", admin.ErrConflict,
 			s.Lottery.BeaconRound, round)
 	default:
-		if _, err := room.ParseBeacon(beacon); err != nil {
-			return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
+		rules := one.Rules()
+		if err := rules.CheckBeacon(beacon); err != nil {
+			return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
 		}
 	}
 	err := one.Store().Draw(ctx, beacon)
