@@ -107,6 +107,10 @@ type Room struct {
 	Commit      string `json:"commit,omitempty"`       // of the draw's seed
 	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon" "shop"
+	Seed        string `json:"seed,omitempty"`         // from the draw on
+	Beacon      string `json:"beacon,omitempty"`       // likewise
+	Threshold   int64  `json:"threshold,omitempty"`    // scores below it are called
+	Early       int64  `json:"early,omitempty"`        // that take part in the draw
 }
 
 // RoomChange is what an operator wants of a room: one of its fields.

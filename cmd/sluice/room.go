@@ -29,7 +29,7 @@ func newRoom() *cobra.Command {
 			return map[string]any{"state": word}, nil
 		})
 	}
-	cmd.AddCommand(newRoomStatus(&at),
+	cmd.AddCommand(newRoomStatus(&at), newRoomReport(&at),
 		state("hold", "hold", "Call no more people. Those who have a pass can order."),
 		state("open", "resume", "Let the room go by itself again."),
 		state("drain", "drain", "Let no more people join. Those who wait are called."),

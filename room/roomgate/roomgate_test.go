@@ -457,26 +457,3 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 		t.Errorf("the end does not reload, though units may come back:\n%s", a.Body)
 	}
 }
-
-// A client that was told of the last chance asks again; when its request comes the end has come.
-func TestRoom_NoRequestIsParkedAtTheEnd(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), nil)
-	s.inPhase(t, room.Open)
-	p := &person{user: "a"}
-	for range 3 { // two are called
-		p = &person{user: p.user + "a"}
-		p.ask(t, s, true, "join", "")
-	}
-	s.set(0, 1)
-	s.inPhase(t, room.LastChance)
-	s.set(0, 0)
-	s.inPhase(t, room.Over)
-	for _, action := range []string{"me", ""} {
-		q := &roomview.Question{Action: []byte(action), User: []byte(p.user), Signed: []byte(p.signed), Client: new(there),
-			Prefer: []byte("wait=20"), Time: time.Now().UnixMilli()}
-		if a := s.Answer(q); a.Suspended || !strings.Contains(string(a.Body), `"phase":"over"`) {
-			t.Errorf("%q: %+v %s", action, a.Suspended, a.Body)
-		}
-	}
-}

@@ -51,7 +51,8 @@ func (o operated) All() (all []admin.Room) {
 		}
 		if s.Draw {
 			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, s.Lottery.BeaconRound
-			shown.DrawnBy = s.Lottery.DrawnBy
+			shown.DrawnBy, shown.Threshold = s.Lottery.DrawnBy, s.Threshold
+			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.Early
 		}
 		all = append(all, shown)
 	}
