@@ -96,9 +96,9 @@ type Room struct {
 	Parked  int     `json:"parked"` // requests of this instance that wait for news
 	Age     int64   `json:"age_ms"` // since this instance has read the room
 
-	Conversion float64 `json:"conversion"`            // of passes that were decided, with so many an order was placed; 1 at first
-	Comes      float64 `json:"comes"`                 // of those who were called, so many have claimed; 1 at first
-	Chance     float64 `json:"chance"`                // units that are not sold for each one who waits, at most 1; -1 = not known
+	Conversion float64 `json:"conversion"`            // share of decided passes with an order; 1 at first
+	Comes      float64 `json:"comes"`                 // share of those called who claimed; 1 at first
+	Chance     float64 `json:"chance"`                // unsold units for each one who waits; -1 = not known
 	WaitP50    int64   `json:"wait_p50_ms,omitempty"` // of those who claimed, until they were called
 	WaitP90    int64   `json:"wait_p90_ms,omitempty"`
 

@@ -33,10 +33,11 @@ func newRoomReport(at *target) *cobra.Command {
 
 func reportRoom(w io.Writer, r *admin.Room) {
 	fmt.Fprintf(w, "room       %s is %s\n", r.Name, r.Phase)
-	fmt.Fprintf(w, "people     of %d people %d were called, %d claimed a pass and %d placed an order with it; %d numbers\n",
-		r.People, r.Called, r.Claimed, r.Used, r.Issued)
-	fmt.Fprintf(w, "passes     with %.0f %% of those decided an order was placed; %d were not used in time\n", 100*r.Conversion,
-		r.Expired)
+	fmt.Fprintf(w, "people     of %d people %d were called, %d claimed a pass and %d placed an order\n", r.People,
+		r.Called, r.Claimed, r.Used)
+	fmt.Fprintf(w, "numbers    %d were given out\n", r.Issued)
+	fmt.Fprintf(w, "passes     with %.0f %% of those decided an order was placed; %d were not used in time\n",
+		100*r.Conversion, r.Expired)
 	if r.WaitP90 > 0 {
 		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 		fmt.Fprintf(w, "waits      half of those who claimed were called within %v, nine of ten within %v\n", ms(r.WaitP50),
