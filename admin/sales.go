@@ -83,6 +83,7 @@ type Room struct {
 	State   string  `json:"state"` // what an operator has said: "open", which is nothing, "hold" "drain" "off"
 	Order   string  `json:"order"` // "fifo" "draw"
 	Issued  int64   `json:"issued"`
+	People  int64   `json:"people"` // who joined, about: each counts once
 	Waiting int64   `json:"waiting"`
 	Called  int64   `json:"called"`
 	Claimed int64   `json:"claimed"`
@@ -94,11 +95,22 @@ type Room struct {
 	Rate    float64 `json:"rate"`   // people a second, by an operator; 0 = as configured
 	Parked  int     `json:"parked"` // requests of this instance that wait for news
 	Age     int64   `json:"age_ms"` // since this instance has read the room
-	Message string  `json:"message,omitempty"`
+
+	Conversion float64 `json:"conversion"`            // share of decided passes with an order; 1 at first
+	Comes      float64 `json:"comes"`                 // share of those called who claimed; 1 at first
+	Chance     float64 `json:"chance"`                // unsold units for each one who waits; -1 = not known
+	WaitP50    int64   `json:"wait_p50_ms,omitempty"` // of those who claimed, until they were called
+	WaitP90    int64   `json:"wait_p90_ms,omitempty"`
+
+	Message string `json:"message,omitempty"`
 
 	Commit      string `json:"commit,omitempty"`       // of the draw's seed
 	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon" "shop"
+	Seed        string `json:"seed,omitempty"`         // from the draw on
+	Beacon      string `json:"beacon,omitempty"`       // likewise
+	Threshold   int64  `json:"threshold,omitempty"`    // scores below it are called
+	Early       int64  `json:"early,omitempty"`        // that take part in the draw
 }
 
 // RoomChange is what an operator wants of a room: one of its fields.

@@ -28,6 +28,7 @@ var rangesInWords = map[string]string{
 	"server.socket_mode": "octal, the owner may write", "server.socket_group": "a group, or empty",
 	"server.state_dir":     "a folder, or empty",
 	"upstream.health.path": "a path, or empty", "upstream.health.status": "100 to 599, or a range of these",
+	"room.bypass": "CIDRs and conditions", "room.beacon_key": "hexadecimal digits",
 	"limits.bypass": "CIDRs, or file:/PATH", "limits.deny": "CIDRs, or file:/PATH", "limits.observe_only": "names of limits",
 	"limits.rate.name": "letters, digits and . _ -", "limits.rate.key": "text with a $variable",
 	"limits.concurrency.priority": "text with a $variable, or empty",

@@ -16,6 +16,8 @@ type Room struct {
 	Opens       time.Duration `toml:"opens"`                            // so long before the start people are taken in
 	Order       string        `toml:"order"`                            // "fifo" or "draw"
 	BeaconRound int           `toml:"beacon_round" unit:"round"`        // that the draw waits for; 0 = none
+	BeaconKey   string        `toml:"beacon_key"`                       // in hexadecimal digits; "" = that of drand's quicknet
+	Bypass      []string      `toml:"bypass"`                           // CIDRs, and conditions on what is proven
 	Pass        time.Duration `toml:"pass"`                             // 10 s to 24 h
 	ClaimWithin time.Duration `toml:"claim_within"`                     // 5 s to 1 h
 	Overshoot   float64       `toml:"overshoot" unit:"passes per unit"` // 1 to 10
@@ -26,7 +28,7 @@ type Room struct {
 }
 
 func (m *Room) preset() {
-	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Pass: 10 * time.Minute, ClaimWithin: 90 * time.Second,
+	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Bypass: []string{}, Pass: 10 * time.Minute, ClaimWithin: 90 * time.Second,
 		Overshoot: 1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 5_000}
 }
 

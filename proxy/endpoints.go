@@ -65,7 +65,7 @@ func (p *Proxy) changesSomething(head *http1.Request) bool {
 
 func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 	r.checks = p.internalChecks
-	if !p.admitInternal(r) {
+	if !r.conn.Resumed() && !p.admitInternal(r) {
 		p.reject(r)
 		return
 	}

@@ -84,14 +84,21 @@ func (p *Proxy) release(r *Request) {
 	}
 	p.releaseAcquired(r)
 	p.leavePage(r)
+	if !r.suspended {
+		p.account(r)
+	}
+	p.bodies.Release(r.heldBody)
+	r.clear()
+	p.pool.Put(r)
+}
+
+// account counts the answer, and writes the access record.
+func (p *Proxy) account(r *Request) {
 	r.shard().Status(r.status())
 	if r.route.Gate.GuardsStock() && len(r.buyer.sku) > 0 {
 		r.client.shard.CountSKU(r.buyer.sku, r.attempt.sent, r.now)
 	}
 	p.record(r)
-	p.bodies.Release(r.heldBody)
-	r.clear()
-	p.pool.Put(r)
 }
 
 // releaseAcquired gives back the connection, the stock check's admission and the slot, and settles the order; each at

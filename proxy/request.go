@@ -41,6 +41,7 @@ type Request struct {
 	proven bool // the client was told of the order that it asks about
 	lookUp bool // memory cannot tell whether the order has won before, but the store can
 
+	suspended bool      // it waits for news, and is handled again then
 	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
 	unmatched rejection // why no route takes it
 	rejection rejection
@@ -115,7 +116,8 @@ func (r *Request) clear() {
 	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
-	r.bypass, r.repeatable, r.proven, r.lookUp, r.internal = false, false, false, false, false
+	r.bypass, r.repeatable, r.proven, r.lookUp, r.internal, r.suspended = false, false, false, false, false,
+		false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()

@@ -39,8 +39,7 @@ func (p *Proxy) bindRooms() error {
 		room := p.Rooms[rt.Route.Room]
 		if room == nil {
 			return route.Fault(rt.Name, "room",
-				fmt.Errorf("there is no room %q here: a new [[room]] needs a restart",
-					rt.Route.Room))
+				fmt.Errorf("there is no room %q here: a new [[room]] needs a restart", rt.Route.Room))
 		}
 		if p.waitingRooms[rt.Route.Room] == nil {
 			ticket, pass := roomview.Cookies(rt.Route.Room)
@@ -61,8 +60,7 @@ func checkRooms(routes []boundRoute) error {
 			continue
 		}
 		if rt.user.Empty() || rt.Gate == route.Pass {
-			return route.Fault(rt.Name, "room",
-				fmt.Errorf("is of a user: write user, and another gate than \"pass\""))
+			return route.Fault(rt.Name, "room", fmt.Errorf("is of a user: write user, and another gate than \"pass\""))
 		}
 		known := rt.proven()
 		if err := known.KnownWithoutRoute("a ticket"); err != nil {
@@ -70,8 +68,7 @@ func checkRooms(routes []boundRoute) error {
 		}
 		if other, has := users[rt.Route.Room]; has && other != rt.User {
 			return route.Fault(rt.Name, "room",
-				fmt.Errorf("user = %q, but another route of the room has %q; write the same",
-					rt.User, other))
+				fmt.Errorf("user = %q, but another route of the room has %q; write the same", rt.User, other))
 		}
 		users[rt.Route.Room] = rt.User
 	}
@@ -87,9 +84,9 @@ func CompileRooms(routes []Route) error {
 	return checkRooms(bound)
 }
 
-// checkRoom rejects an order without a pass. A client that no limit applies to needs none.
+// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none.
 func (p *Proxy) checkRoom(r *Request) rejection {
-	if r.bypass {
+	if r.bypass || r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {
 		return rejection{}
 	}
 	pass, fault := r.source.Header(roomPass)
@@ -127,12 +124,15 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	q := roomview.Question{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
 		Prefer: head.Peek("Prefer"), Query: head.Query(), Client: r.conn}
-	if len(action) > 0 && string(action) != "draw" {
+	if len(action) > 0 && !roomview.Public(action) {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
 			return no
 		}
 	}
 	a := room.Answer(&q)
+	if r.suspended = a.Suspended; a.Suspended {
+		return rejection{}
+	}
 	if a.Rejection != reject.Admitted {
 		return rejection{Reason: a.Rejection, Wait: a.Wait}
 	}

@@ -34,20 +34,20 @@ func (r *Rules) wanted(s *State) int64 {
 	if !s.Known || s.Free <= 0 {
 		return 0
 	}
-	came := s.shareThatComes(r)
+	came := s.ShareThatComes(r)
 	before := s.stepAt(s.At - r.ClaimWithin.Milliseconds())
 	pending := max(s.Called-before.Called-(s.Claimed-before.Claimed), 0)
-	want := math.Ceil(float64(s.Free)*r.Overshoot/s.shareThatOrders()) - float64(s.Inside) - float64(pending)*came
+	want := math.Ceil(float64(s.Free)*r.Overshoot/s.ShareThatOrders()) - float64(s.Inside) - float64(pending)*came
 	return int64(math.Ceil(min(want/came, 1<<40)))
 }
 
-// shareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
-func (s *State) shareThatOrders() float64 {
+// ShareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
+func (s *State) ShareThatOrders() float64 {
 	return max(float64(s.Used+1)/float64(s.Used+s.Expired+1), leastUsed)
 }
 
-// shareThatComes is the share of those called who claimed a pass: 1 at first, and never below leastUsed.
-func (s *State) shareThatComes(r *Rules) float64 {
+// ShareThatComes is the share of those called who claimed a pass: 1 at first, and never below leastUsed.
+func (s *State) ShareThatComes(r *Rules) float64 {
 	called := s.stepAt(s.At - r.ClaimWithin.Milliseconds()).Called
 	return min(max(float64(s.Claimed+1)/float64(called+1), leastUsed), 1)
 }
@@ -71,4 +71,13 @@ func (r *Rules) advance(s *State, m *Move) {
 	} else if calls > 0 {
 		m.Serving = min(s.Serving+calls, s.Issued)
 	}
+}
+
+// Chance is how many units are not sold for each one who waits, at most 1. It is of a state whose stock is known.
+func (s *State) Chance() float64 {
+	units := float64(s.Free + s.Held)
+	if waiting := float64(s.Waiting()); waiting > units {
+		return units / waiting
+	}
+	return 1
 }

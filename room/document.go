@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 )
 
@@ -56,7 +57,7 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 		d.PerSecond, _ = strconv.ParseFloat(strconv.FormatFloat(s.PerSecond(), 'f', 1, 64), 64)
 	}
 	if s.Draw {
-		drawn := s.Lottery
+		drawn := r.published(s)
 		d.Order, d.Draw = Draw, &drawn
 		if drawn.Drawn() {
 			d.Early = s.Early
@@ -89,9 +90,18 @@ type Record struct {
 	Dropped int64   `json:"dropped,omitempty"` // steps that are too old to be kept
 }
 
+// published is the draw of s with the key of the beacon that it waits for.
+func (r *Rules) published(s *State) Lottery {
+	drawn := s.Lottery
+	if drawn.BeaconRound > 0 {
+		drawn.BeaconKey = r.BeaconKey
+	}
+	return drawn
+}
+
 // Record is that of s.
 func (r *Rules) Record(s *State) Record {
-	rec := Record{Room: r.Name, Order: FIFO, Draw: s.Lottery, Steps: s.Steps, Dropped: s.Count - int64(len(s.Steps))}
+	rec := Record{Room: r.Name, Order: FIFO, Draw: r.published(s), Steps: s.Steps, Dropped: s.Count - int64(len(s.Steps))}
 	if rec.Steps == nil {
 		rec.Steps = []Step{}
 	}
@@ -112,7 +122,7 @@ type Verdict struct {
 }
 
 // Verify computes from a record alone where a user stood in the draw. It finds a seed that is not the committed one, a
-// beacon that does not fit, and a threshold that has fallen.
+// beacon that is not the signature of its round, and a threshold that has fallen.
 func (rec *Record) Verify(user string) (v Verdict, err error) {
 	if rec.Order != Draw {
 		return v, errNoDraw
@@ -123,6 +133,11 @@ func (rec *Record) Verify(user string) (v Verdict, err error) {
 	final, err := rec.Draw.Final()
 	if err != nil {
 		return v, err
+	}
+	if rec.Draw.DrawnBy == ByBeacon {
+		if err := rec.Draw.CheckBeacon(); err != nil {
+			return v, fmt.Errorf("beacon of round %d: %w", rec.Draw.BeaconRound, err)
+		}
 	}
 	for i := 1; i < len(rec.Steps); i++ {
 		a, b := &rec.Steps[i-1], &rec.Steps[i]

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"sluice/room/beacon"
 )
 
 const (
@@ -16,9 +18,7 @@ const (
 	// SeedSize is the length of a seed in bytes.
 	SeedSize = 32
 
-	maxUser   = 256 // bytes of a user for which a score takes no memory
-	minBeacon = 32  // bytes
-	maxBeacon = 256
+	maxUser = 256 // bytes of a user for which a score takes no memory
 )
 
 // Final is what decides a draw.
@@ -50,7 +50,8 @@ func Commit(seed []byte) string {
 type Lottery struct {
 	Commit      string `json:"commit"`                 // SHA-256 of the seed, before the start
 	BeaconRound int64  `json:"beacon_round,omitempty"` // named before the start; 0 = there is none
-	Beacon      string `json:"beacon,omitempty"`       // in hexadecimal digits, as an operator entered it
+	BeaconKey   string `json:"beacon_key,omitempty"`   // of the beacon, in hexadecimal digits
+	Beacon      string `json:"beacon,omitempty"`       // the signature of the round by this key, in hexadecimal digits
 	Seed        string `json:"seed,omitempty"`         // in hexadecimal digits; from the draw on
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon", or "shop": the commitment alone stands
 }
@@ -73,23 +74,30 @@ func (l *Lottery) Final() (f Final, err error) {
 	if got := Commit(seed); got != l.Commit {
 		return f, fmt.Errorf("the seed's SHA-256 is %s, but %s was committed to", got, l.Commit)
 	}
-	beacon, err := ParseBeacon(l.Beacon)
 	switch {
-	case l.DrawnBy == ByBeacon && err != nil:
-		return f, err
 	case l.DrawnBy == ByBeacon:
-		return NewFinal(seed, beacon), nil
+		signature, err := hex.DecodeString(l.Beacon)
+		if err != nil || len(signature) == 0 {
+			return f, fmt.Errorf("beacon %.70q: is not in hexadecimal digits", l.Beacon)
+		}
+		return NewFinal(seed, signature), nil
 	case l.DrawnBy != ByShop || l.Beacon != "":
 		return f, errors.New("it is not said who has drawn")
 	}
 	return NewFinal(seed, nil), nil
 }
 
-// ParseBeacon reads a beacon: 32 to 256 bytes in hexadecimal digits.
-func ParseBeacon(text string) ([]byte, error) {
-	beacon, err := hex.DecodeString(text)
-	if err != nil || len(beacon) < minBeacon || len(beacon) > maxBeacon {
-		return nil, fmt.Errorf("beacon %.70q: it has not %d to %d bytes in hexadecimal digits", text, minBeacon, maxBeacon)
+// CheckBeacon checks that the beacon is the signature of the round by the key.
+func (l *Lottery) CheckBeacon() error {
+	key, err := beacon.ParseKey(l.BeaconKey)
+	if err != nil {
+		return err
 	}
-	return beacon, nil
+	return key.Verify(l.BeaconRound, l.Beacon)
+}
+
+// CheckBeacon checks that text is the signature of the room's round by its beacon.
+func (r *Rules) CheckBeacon(text string) error {
+	l := Lottery{BeaconKey: r.BeaconKey, BeaconRound: r.BeaconRound, Beacon: text}
+	return l.CheckBeacon()
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	keys "sluice/room/beacon"
 )
 
 func seedOf(r *rand.Rand) []byte {
@@ -48,21 +50,26 @@ func TestDraw_EarlyAndLateHaveTheSameChance(t *testing.T) {
 	}
 }
 
+// round1000 is the signature of round 1000 of quicknet, as drand publishes it.
+const round1000 = "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125" +
+	"e342b73a8dd2bacbe47e4b6b63ed5e39"
+
 func lottery(seed, beacon string) Lottery {
 	l := Lottery{Commit: Commit([]byte(seed)), Seed: hex.EncodeToString([]byte(seed)), DrawnBy: ByShop}
 	if beacon != "" {
-		l.DrawnBy, l.Beacon, l.BeaconRound = ByBeacon, hex.EncodeToString([]byte(beacon)), 5
+		l.DrawnBy, l.Beacon, l.BeaconRound, l.BeaconKey = ByBeacon, beacon, 1000, keys.Quicknet
 	}
 	return l
 }
 
 func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
-	seed, beacon := strings.Repeat("s", SeedSize), strings.Repeat("b", 48)
-	rules := Rules{Name: "r", ClaimWithin: time.Minute}
+	seed, beacon := strings.Repeat("s", SeedSize), round1000
+	signature, _ := hex.DecodeString(beacon)
+	rules := Rules{Name: "r", BeaconKey: keys.Quicknet, ClaimWithin: time.Minute}
 	s := State{Draw: true, Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
 		Steps: []Step{{At: 1000, Threshold: ScoreEnd / 4}, {At: 2000, Threshold: ScoreEnd / 2}}, Threshold: ScoreEnd / 2,
 		At: 3000}
-	rec, final := rules.Record(&s), NewFinal([]byte(seed), []byte(beacon))
+	rec, final := rules.Record(&s), NewFinal([]byte(seed), signature)
 	times := map[int64]int{}
 	for i := range 100 {
 		user := fmt.Sprintf("u%d", i)
@@ -82,10 +89,13 @@ func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
 }
 
 func TestVerify_FindsWhatWasChanged(t *testing.T) {
-	seed, beacon := strings.Repeat("s", SeedSize), strings.Repeat("b", 48)
+	seed, beacon := strings.Repeat("s", SeedSize), round1000
 	for name, change := range map[string]func(*Record){
 		"SHA-256":    func(r *Record) { r.Draw.Seed = hex.EncodeToString([]byte(strings.Repeat("x", SeedSize))) },
 		"bytes in":   func(r *Record) { r.Draw.Beacon = "00" },
+		"not the":    func(r *Record) { r.Draw.Beacon = "a" + r.Draw.Beacon[1:] },
+		"round 1001": func(r *Record) { r.Draw.BeaconRound++ },
+		"public key": func(r *Record) { r.Draw.BeaconKey = "00" },
 		"who has":    func(r *Record) { r.Draw.DrawnBy = ByShop },
 		"may only":   func(r *Record) { r.Steps[1].Threshold = 1 },
 		"no draw":    func(r *Record) { r.Order = FIFO },

@@ -52,6 +52,10 @@ func (p Phase) Admits() bool {
 	return false
 }
 
+// Waits reports whether people wait in this phase. At the end a client has not heard of it yet, perhaps: what it knows
+// is of its last answer, and the phase may have changed while its request was on the way.
+func (p Phase) Waits() bool { return p != Over && p != Off }
+
 // Passes reports whether a person who is called may claim a pass in this phase.
 func (p Phase) Passes() bool {
 	switch p {

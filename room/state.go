@@ -24,6 +24,8 @@ type State struct {
 	Claimed int64 // passes that were claimed; a pass that is claimed twice counts once
 	Used    int64 // passes with which an order was placed
 	Expired int64 // passes with which no order was placed within Rules.ClaimWithin
+	People  int64 // who joined, about: each counts once
+	Waits   Waits // of those who claimed a pass
 	Inside  int64 // passes that were claimed within Rules.ClaimWithin, and not used: an order is expected of each
 
 	Stocked bool  // the room follows the stock of a sale

@@ -29,7 +29,7 @@ func newRoom() *cobra.Command {
 			return map[string]any{"state": word}, nil
 		})
 	}
-	cmd.AddCommand(newRoomStatus(&at),
+	cmd.AddCommand(newRoomStatus(&at), newRoomReport(&at),
 		state("hold", "hold", "Call no more people. Those who have a pass can order."),
 		state("open", "resume", "Let the room go by itself again."),
 		state("drain", "drain", "Let no more people join. Those who wait are called."),
@@ -124,18 +124,19 @@ func newRoomBeacon(at *target) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "beacon <name>", Short: "Make the draw of a room, with the public randomness that it waits for.", Args: exactly,
 		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round.\n" +
-			"--value is its randomness or signature in hexadecimal digits, as the beacon publishes it.\n" +
+			"--signature is that of the round in hexadecimal digits, as the beacon publishes it; the gate checks it by\n" +
+			"beacon_key, and asks no server.\n" +
 			"--none draws by the committed seed alone: the room then says that the shop has drawn.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if none == (value != "") {
-				return misuse(cmd, errors.New("--value=HEX with --round, or --none: name one of them"))
+				return misuse(cmd, errors.New("--signature=HEX with --round, or --none: name one of them"))
 			}
 			return changeRoom(cmd, at, args[0], map[string]any{"beacon": value, "round": round})
 		},
 		ValidArgsFunction: completeBy(0, roomNames),
 	}
 	cmd.Flags().Int64Var(&round, "round", 0, "`round` of the beacon")
-	cmd.Flags().StringVar(&value, "value", "", "what it published, in `hexadecimal` digits")
+	cmd.Flags().StringVar(&value, "signature", "", "what it published, in `hexadecimal` digits")
 	cmd.Flags().BoolVar(&none, "none", false, "draw without a beacon")
 	return cmd
 }
@@ -195,8 +196,7 @@ func readRecord(from string) ([]byte, error) {
 func printVerdict(w io.Writer, user string, r *room.Record, v room.Verdict) {
 	fmt.Fprintf(w, "seed       its SHA-256 is the commitment %s\n", r.Draw.Commit)
 	if r.Draw.DrawnBy == room.ByBeacon {
-		fmt.Fprintf(w, "beacon     round %d: %s\n           compare it with what the beacon publishes for this round\n",
-			r.Draw.BeaconRound, r.Draw.Beacon)
+		fmt.Fprintf(w, "beacon     round %d, signed by the key %s\n", r.Draw.BeaconRound, r.Draw.BeaconKey)
 	} else {
 		fmt.Fprintln(w, "beacon     none: the shop has drawn, and the commitment alone stands")
 	}

@@ -221,7 +221,11 @@ func (g *Gateway) openQueue() (err error) {
 
 // openRooms opens the waiting rooms, which follow the sales and the ledgers.
 func (g *Gateway) openRooms() (err error) {
-	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log}
+	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log,
+		Audit: func(room, commit string) {
+			g.trail.Record(admin.AuditEntry{What: "room.commit", Object: room, Detail: commit},
+				"room: there is a draw", "room", room, "draw_commit", commit)
+		}}
 	if g.Orders != nil {
 		o.Ledger = g.Orders.Reserver
 	}

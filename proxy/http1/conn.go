@@ -51,6 +51,8 @@ type Conn struct {
 	discardPending bool          // the rest of the body is read and dropped after the answer
 	closeAfter     bool          // the connection ends with this answer
 	lingerOnClose  bool          // unread input may come: closing at once would reset the answer away
+	suspension     *suspension   // of the request under way; nil = none
+	resumed        bool          // the request under way has waited
 	upgraded       net.Conn      // to be joined with the client after the answer; nil = none
 	raw            syscall.RawConn
 	firstByte      [1]byte // buffer of a connection that waits in a goroutine

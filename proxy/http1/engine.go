@@ -32,6 +32,10 @@ type eventConn interface {
 	TryRead(p []byte) (int, error)
 	// StepAside makes another goroutine run the loop, where the owner of the connection does.
 	StepAside()
+	// Detach gives the connection away until Requeue, if give, which lets others call that, reports true.
+	Detach(give func() bool) bool
+	// Requeue has the loop serve a detached connection as if something had come.
+	Requeue()
 }
 
 // serveConn is the reference engine.
@@ -64,6 +68,12 @@ func (c *Conn) shakeHands() bool {
 // awaitRequest waits for the first byte of a request, with no buffer and no Exchange, and reports whether it came.
 func (c *Conn) awaitRequest() bool {
 	s := c.server
+	if c.suspension != nil {
+		if c.suspension.release() {
+			<-c.suspension.wake
+		}
+		return c.takeSuspended()
+	}
 	c.phase.set(phaseIdle)
 	if c.requests == 0 {
 		c.deadlines.limitReads(c.nc, s.ReadHeaderTimeout)
@@ -93,6 +103,9 @@ func (s *Server) serveReady(c *Conn) {
 // receive reads the first bytes of a request. It reports false when there are none: the connection waits again, or is
 // closed.
 func (s *Server) receive(c *Conn) bool {
+	if c.takeSuspended() {
+		return true
+	}
 	p := s.parser.Load()
 	for {
 		k := p.acquire(1)
@@ -116,6 +129,9 @@ func (s *Server) receive(c *Conn) bool {
 // waitInLoop lets the connection wait in its loop. It reports false when something has come already; when it reports
 // true, the connection no longer belongs to the caller.
 func (s *Server) waitInLoop(c *Conn) bool {
+	if c.suspension != nil {
+		return c.suspension.release()
+	}
 	timeout := s.IdleTimeout
 	if c.requests == 0 {
 		timeout = s.ReadHeaderTimeout

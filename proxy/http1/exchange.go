@@ -4,7 +4,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -58,7 +60,8 @@ func (s *Server) serveRequests(c *Conn) (more bool) {
 	return more
 }
 
-// serve reads one request and writes its answer. It reports whether another may follow on the connection.
+// serve reads one request and writes its answer, or suspends it. It reports whether another may follow on the
+// connection.
 func (x *Exchange) serve() (more bool) {
 	defer x.reset()
 	c := x.Conn
@@ -69,6 +72,10 @@ func (x *Exchange) serve() (more bool) {
 	}
 	c.beginRequest()
 	c.server.handler.Handle(x)
+	if c.resumed = false; c.suspension != nil {
+		x.suspend()
+		return true
+	}
 	return x.writeAnswer()
 }
 
@@ -181,3 +188,79 @@ func (script) RemoteAddr() net.Addr             { return nil }
 func (script) SetDeadline(time.Time) error      { return nil }
 func (script) SetReadDeadline(time.Time) error  { return nil }
 func (script) SetWriteDeadline(time.Time) error { return nil }
+
+// suspension is a request that waits for something that the handler waits for. It has no goroutine where event loops
+// serve the connection, and no buffers: the head is kept as it was received, and is read again afterwards.
+type suspension struct {
+	conn   *Conn
+	parser *parser
+	head   []byte
+	state  atomic.Int32
+	wake   chan struct{} // nil = the event loop serves the connection again
+}
+
+// States of a suspension.
+const (
+	suspending int32 = iota // the handler has not returned yet
+	suspended               // the connection belongs to no goroutine
+	resumed
+)
+
+// Suspend has the request wait: the handler returns without an answer, and is called again with the same request after
+// resume, which any goroutine may call, once. resume is nil where a request cannot wait: it has waited before, its body
+// was not read, or another one came behind it.
+func (c *Conn) Suspend() (resume func()) {
+	if c.resumed || !c.reader.bodyRead() || c.reader.kept != nil {
+		return nil
+	}
+	c.suspension = &suspension{conn: c, parser: c.reader.parser}
+	if c.event == nil {
+		c.suspension.wake = make(chan struct{})
+	}
+	return c.suspension.resume
+}
+
+// Resumed reports that the request has waited by Suspend.
+func (c *Conn) Resumed() bool { return c.resumed }
+
+// suspend keeps the head of x, so that all else of it serves other requests.
+func (x *Exchange) suspend() {
+	c := x.Conn
+	c.suspension.head = slices.Clone(x.Request.head)
+	c.reader.head = noHead // what it says of the connection's end counts when it is read again
+	c.requests--
+}
+
+// resume has the connection served again.
+func (s *suspension) resume() {
+	if s.state.Swap(resumed) == suspending {
+		return // the goroutine of the handler goes on with it
+	}
+	if s.wake != nil {
+		close(s.wake)
+		return
+	}
+	s.conn.event.Requeue()
+}
+
+// release gives the connection away until resume. It reports false when that came first: then the caller owns it.
+func (s *suspension) release() bool {
+	give := func() bool { return s.state.CompareAndSwap(suspending, suspended) }
+	if s.wake == nil {
+		return s.conn.event.Detach(give)
+	}
+	return give()
+}
+
+// takeSuspended has the reader read the request again that was suspended, and reports whether there is one.
+func (c *Conn) takeSuspended() bool {
+	s := c.suspension
+	if s == nil {
+		return false
+	}
+	c.suspension, c.resumed = nil, true
+	k := s.parser.acquire(len(s.head))
+	k.to = copy(k.b, s.head)
+	c.reader.receive(s.parser, k)
+	return true
+}

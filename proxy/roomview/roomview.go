@@ -12,17 +12,20 @@ type Room interface {
 	// Admits reports whether user may order sku at unixMS with this pass, or without one.
 	Admits(unixMS int64, sku, user, pass []byte) bool
 
+	// Bypass is who needs no pass.
+	Bypass() *Bypass
+
 	// Used notes that user has placed an order. It does not wait.
 	Used(user []byte)
 
-	// Answer answers a question at one of the room's addresses. It may wait, for a store within a bound or for news, and
-	// calls q.Client.StepAside before.
+	// Answer answers a question at one of the room's addresses. It may wait for a store, within a bound, and calls
+	// q.Client.StepAside before. A client that waits for news is suspended.
 	Answer(q *Question) Answer
 }
 
 // Question is a request at one of a room's addresses. Its bytes belong to the request.
 type Question struct {
-	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw"; any text
+	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw", "verify"; any text
 	Post     bool
 	User     []byte // empty = the room's own path or its draw is asked, which are the same for all
 	Signed   []byte // the client's ticket
@@ -43,10 +46,18 @@ type Client interface {
 
 	// StepAside says that the answer may take its time.
 	StepAside()
+
+	// Suspend has the request wait without a goroutine: Answer returns Suspended, and is asked again after resume, which
+	// any goroutine may call, once. resume is nil where the request cannot wait.
+	Suspend() (resume func())
+
+	// Resumed reports that the request has waited by Suspend.
+	Resumed() bool
 }
 
 // Answer is the answer to a question.
 type Answer struct {
+	Suspended bool          // there is none yet, see Client.Suspend; nothing else counts
 	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
 	Wait      time.Duration // of the rejection
 	Status    int
@@ -64,3 +75,6 @@ const (
 
 // Cookies are the names of the cookies of a room: of its ticket and its pass.
 func Cookies(room string) (ticket, pass string) { return ticketName, passName + room }
+
+// Public reports an action that is answered without asking who the client is.
+func Public(action []byte) bool { return string(action) == "draw" || string(action) == "verify" }

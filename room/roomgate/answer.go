@@ -13,12 +13,11 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
+	"sluice/room/roomstore"
 )
 
 const (
 	typeJSON = "application/json"
-	maxWait  = 30 * time.Second // for news
-	goneTick = 5 * time.Second  // so often it is looked whether a client that waits for news is still there
 )
 
 func hexadecimal(n uint64) string { return strconv.FormatUint(n, 36) }
@@ -31,6 +30,8 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 		return r.answerDocument(q)
 	case action == "draw" && !q.Post:
 		return r.answerDraw()
+	case action == "verify" && !q.Post:
+		return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: []byte(verifyHTML), Tag: `W/"1"`, Mark: `"1"`}
 	case action == "me" && !q.Post:
 		return r.answerMe(q)
 	case action == "join" && q.Post:
@@ -44,9 +45,8 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 // answerDocument answers with the public document.
 func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if octets.PreferredWait(q.Prefer, maxWait) > 0 {
-		r.park(q, &waiter{phase: v.state.Phase, number: -1, score: -1})
-		v = r.view.Load()
+	if r.waits(q) && r.parks(q, &waiter{phase: v.state.Phase, number: -1, score: -1}) {
+		return roomview.Answer{Suspended: true}
 	}
 	r.polls.Add(1)
 	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
@@ -148,7 +148,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 			*f.to = &f.value
 		}
 	}
-	m.Poll = min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)).Milliseconds()
+	m.Poll = spread(min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)), q.Time).Milliseconds()
 	if pos.State == room.IsCalled {
 		m.Poll = r.o.Rules.PollFloor.Milliseconds()
 	}
@@ -158,49 +158,42 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 	return m
 }
 
+// spread makes a pause up to 15 % shorter or longer, so that clients that came together do not stay together.
+func spread(pause time.Duration, at int64) time.Duration {
+	const parts = 31 // of 1 %
+	return pause * time.Duration(85+(uint64(at)*0x9E3779B97F4A7C15>>33)%parts) / 100
+}
+
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
 func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if octets.PreferredWait(q.Prefer, maxWait) > 0 && !q.Page {
+	if r.waits(q) && !q.Page {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
-		if place, pos, has := r.look(q, v); has && pos.State == room.IsWaiting {
-			if w.score = pos.Score; w.score < 0 && !(v.state.Draw && place.Flags&room.Early != 0) {
-				w.number = place.Number
-			}
-			r.park(q, w)
-		} else if !has {
-			r.park(q, w)
+		place, pos, has := r.look(q, v)
+		if has {
+			w.score = pos.Score
 		}
-		v = r.view.Load()
-		q.Time = max(q.Time, r.o.Now())
+		if has && pos.Score < 0 && !(v.state.Draw && place.Flags&room.Early != 0) {
+			w.number = place.Number
+		}
+		if (!has || pos.State == room.IsWaiting) && r.parks(q, w) {
+			return roomview.Answer{Suspended: true}
+		}
 	}
 	r.polls.Add(1)
 	m := r.describe(q, v)
 	return r.answer(q, http.StatusOK, &m)
 }
 
-// park waits for news for w.
-func (r *Room) park(q *roomview.Question, w *waiter) {
-	q.Client.StepAside()
-	if !r.add(w, r.view.Load) {
-		return
-	}
-	defer r.remove(w)
-	end, look := time.NewTimer(octets.PreferredWait(q.Prefer, maxWait)), time.NewTicker(goneTick)
-	defer end.Stop()
-	defer look.Stop()
-	for {
-		select {
-		case <-w.news:
-			return
-		case <-end.C:
-			return
-		case <-look.C:
-			if q.Client.Gone() {
-				return
-			}
-		}
-	}
+// waits reports that the client of q wants to wait for news, and has not waited yet.
+func (r *Room) waits(q *roomview.Question) bool {
+	return len(q.Prefer) > 0 && octets.PreferredWait(q.Prefer, maxWait) > 0 && !q.Client.Resumed()
+}
+
+// parks has w wait for news, and reports whether it does.
+func (r *Room) parks(q *roomview.Question, w *waiter) bool {
+	w.client, w.until = q.Client, end(time.Now(), octets.PreferredWait(q.Prefer, maxWait))
+	return r.park(w, r.view.Load)
 }
 
 // answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
@@ -218,7 +211,7 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 		return roomview.Answer{Rejection: reject.Rate, Wait: wait}
 	}
 	q.Client.StepAside()
-	n, err := r.joins.do(struct{}{})
+	n, err := r.joins.do(string(q.User))
 	if err != nil {
 		r.failed.Add(1)
 		return roomview.Answer{Rejection: reject.Overloaded}
@@ -258,7 +251,7 @@ func notJoined(v *view, unixMS int64) roomview.Answer {
 // answerPass gives a pass to a client that is called. One that has a pass gets the same.
 func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	_, pos, has := r.look(q, v)
+	place, pos, has := r.look(q, v)
 	secret := r.secret.Load()
 	passed := secret.passes.Valid(q.Pass, v.passes, q.User, q.Time)
 	if v.state.Phase == room.Off || passed {
@@ -273,7 +266,8 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 		return r.answer(q, http.StatusConflict, &m)
 	}
 	q.Client.StepAside()
-	until, err := r.claims.do(string(q.User))
+	until, err := r.claims.do(roomstore.Claim{User: string(q.User),
+		Waited: room.Waited(place.Joined*1000, pos.CalledAt, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)
 		until = secret.passes.Expires(q.Time)

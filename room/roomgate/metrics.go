@@ -21,7 +21,7 @@ var (
 	phaseDesc = prometheus.NewDesc("sluice_room_phase", "The phase of each waiting room: 1 for its phase, 0 for the others.",
 		[]string{"room", "phase"}, nil)
 	peopleDesc = prometheus.NewDesc("sluice_room_people",
-		"People of a waiting room, as all instances count them: numbers issued, people called, passes claimed, used, "+
+		"People of a waiting room, as all instances count them: numbers issued, people who joined, people called, passes claimed, used, "+
 			"expired, and inside, of which an order is expected.", []string{"room", "state"}, nil)
 	parkedDesc = prometheus.NewDesc("sluice_room_parked", "Requests of this instance that wait for news of a waiting room.",
 		[]string{"room"}, nil)
@@ -61,7 +61,7 @@ func (r *Room) collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(phaseDesc, is, string(p))
 	}
-	for state, n := range map[string]int64{"issued": s.Issued, "called": s.Called, "claimed": s.Claimed, "used": s.Used,
+	for state, n := range map[string]int64{"issued": s.Issued, "people": s.People, "called": s.Called, "claimed": s.Claimed, "used": s.Used,
 		"expired": s.Expired, "inside": s.Inside} {
 		gauge(peopleDesc, float64(n), state)
 	}

@@ -20,20 +20,25 @@ const (
 //go:embed page.html
 var pageHTML string
 
+// verifyHTML recomputes a place from the record of the draw, in the browser.
+//
+//go:embed verify.html
+var verifyHTML string
+
 // texts are those of one language. A % stands for a value.
 type texts struct {
 	lang                                              string
 	join, wait, called, missed, passed, over, off     string // titles
 	joinButton, passButton, back, next                string
 	ahead, eta, early, drawing, hold, none, lastUnits string // lines
-	soon                                              string
+	soon, verify                                      string
 }
 
 var languages = [...]texts{
 	{lang: "zh-CN", join: "请排队等候", wait: "您正在排队", called: "轮到您了", missed: "您错过了叫号", passed: "您可以下单了",
 		over: "商品已售罄或活动已结束", off: "无需排队", joinButton: "加入排队", passButton: "领取通行证", back: "返回商品页面",
 		ahead: "前面大约还有 %s 人", next: "下一位就是您", eta: "预计等待约 %d 秒", early: "活动尚未开始；开始后按规则叫号", drawing: "正在等待抽签",
-		hold: "叫号已暂停", none: "按目前库存，您可能买不到了", lastUnits: "剩余库存已全部被预占，可能会有释放", soon: "页面会自动刷新"},
+		hold: "叫号已暂停", none: "按目前库存，您可能买不到了", lastUnits: "剩余库存已全部被预占，可能会有释放", soon: "页面会自动刷新", verify: "核对抽签"},
 	{lang: "en", join: "Please wait in line", wait: "You are waiting", called: "It is your turn",
 		missed: "You were called and did not come in time", passed: "You can order now",
 		over: "Everything is sold, or the sale is over", off: "There is no waiting now", joinButton: "Join the waiting room",
@@ -41,7 +46,7 @@ var languages = [...]texts{
 		next: "You are next", eta: "About %d seconds to wait", early: "The sale has not begun; people are called after its start",
 		drawing: "The draw has not been made yet", hold: "No people are called for the moment",
 		none:      "By the units that are left you will probably not get one",
-		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically"},
+		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically", verify: "Check the draw"},
 }
 
 // language is the one that Accept-Language names first, Chinese where it names none of them.
@@ -123,6 +128,9 @@ func (t *texts) lines(m *me, waits bool) string {
 	}
 	if waits {
 		lines = append(lines, t.soon)
+	}
+	if m.Score != nil {
+		lines = append(lines, fmt.Sprintf(`<small><a href="/.sluice/room/%s/verify">%s</a></small>`, m.Room, t.verify))
 	}
 	var out strings.Builder
 	for _, line := range lines {

@@ -2,11 +2,20 @@ package roomgate
 
 import (
 	"sync"
+	"time"
 
+	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
-// parking holds the requests that wait for news. Each has a goroutine of its own, of its connection.
+const (
+	maxWait   = 30 * time.Second       // for news
+	margin    = time.Second            // an answer without news is on its way before the client gives up
+	sweepTick = 250 * time.Millisecond // so often it is looked whose wait is over
+	goneTicks = 20                     // so many of them are between two looks whether clients are still there
+)
+
+// parking holds the requests that wait for news. None of them has a goroutine where event loops serve connections.
 type parking struct {
 	most int
 
@@ -18,8 +27,10 @@ type parking struct {
 // waiter is one parked request: it waits for another phase, or until its number or score is called.
 type waiter struct {
 	phase         room.Phase
-	number, score int64 // number -1 = it has no ticket; score -1 = it is not in the draw
-	news          chan struct{}
+	number, score int64     // number -1 = it has no ticket; score -1 = it is not in the draw
+	until         time.Time // then it is answered without news
+	client        roomview.Client
+	resume        func()
 }
 
 // due reports whether v has news for w.
@@ -34,32 +45,40 @@ func (w *waiter) due(v *view) bool {
 	return w.number >= 0 && s.Serving >= w.number
 }
 
-// add parks w; false = there are too many, or there is news already.
-func (p *parking) add(w *waiter, now func() *view) bool {
+// end is when a request that came at now, and waits for at most wait, is answered without news.
+func end(now time.Time, wait time.Duration) time.Time { return now.Add(wait - min(margin, wait/2)) }
+
+// park suspends a request; false = there are too many, or there is news already, or it cannot wait. The end is news
+// for all: a client that has heard of the last chance may ask again when the end has come.
+func (p *parking) park(w *waiter, now func() *view) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.waiters) >= p.most || w.due(now()) { // under the lock: wake sees all that were added before
+	if p.closed || len(p.waiters) >= p.most || !w.phase.Waits() || w.due(now()) { // under the lock: wake sees all that were added before
 		return false
 	}
-	w.news = make(chan struct{})
+	if w.resume = w.client.Suspend(); w.resume == nil {
+		return false
+	}
 	p.waiters[w] = struct{}{}
 	return true
 }
 
-func (p *parking) remove(w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.waiters, w)
+// wake answers those for whom v has news.
+func (p *parking) wake(v *view) { p.resume(func(w *waiter) bool { return w.due(v) }) }
+
+// sweep answers those who have waited long enough, and with gone those who have left.
+func (p *parking) sweep(now time.Time, gone bool) {
+	p.resume(func(w *waiter) bool { return !now.Before(w.until) || gone && w.client.Gone() })
 }
 
-// wake answers those for whom v has news.
-func (p *parking) wake(v *view) {
+// resume answers those for whom it is time.
+func (p *parking) resume(due func(*waiter) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w := range p.waiters {
-		if w.due(v) {
-			close(w.news)
+		if due(w) {
 			delete(p.waiters, w)
+			w.resume()
 		}
 	}
 }
@@ -67,12 +86,9 @@ func (p *parking) wake(v *view) {
 // close answers all, and parks no more.
 func (p *parking) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
-	for w := range p.waiters {
-		close(w.news)
-		delete(p.waiters, w)
-	}
+	p.mu.Unlock()
+	p.resume(func(*waiter) bool { return true })
 }
 
 func (p *parking) count() int {

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/octets"
 	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 )
@@ -40,10 +41,12 @@ type Options struct {
 	MaxParked int // requests that wait for news at the same time
 	Few       int64
 	Store     *roomstore.Store
-	Sale      func() room.Sale        // what the schedule says; nil = the room is always on
-	Stock     func() *roomstore.Stock // what this instance knows of the units; nil = the room follows no stock
-	Sells     func(sku []byte) bool   // whether the room's sale has a SKU; nil = each one
-	Now       func() int64            // Unix ms of the clock that all instances share
+	Sale      func() room.Sale          // what the schedule says; nil = the room is always on
+	Stock     func() *roomstore.Stock   // what this instance knows of the units; nil = the room follows no stock
+	Bypass    *roomview.Bypass          // who needs no pass
+	Audit     func(room, commit string) // a draw has been committed to; nil = it is not recorded
+	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
+	Now       func() int64              // Unix ms of the clock that all instances share
 	Log       *slog.Logger
 }
 
@@ -55,8 +58,8 @@ type Room struct {
 	view   atomic.Pointer[view]
 	secret atomic.Pointer[secrets]
 	parking
-	joins  batcher[struct{}, number]
-	claims batcher[string, int64]
+	joins  batcher[string, number]
+	claims batcher[roomstore.Claim, int64]
 	rate   *limiter.RateLimiter // of the joins of each user
 	began  time.Time            // of the clock of rate
 
@@ -119,6 +122,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
 	r.tick(ctx) // before the first request: passes are of what it reads
 	r.done.Go(func() { r.run(ctx) })
+	r.done.Go(func() { r.sweepAll(ctx) })
 	return r, nil
 }
 
@@ -135,6 +139,9 @@ func (r *Room) Use(keys [][]byte) error {
 	r.secret.Store(&secrets{tickets, passes})
 	return nil
 }
+
+// Bypass is who needs no pass.
+func (r *Room) Bypass() *roomview.Bypass { return r.o.Bypass }
 
 // Rules are those of the room.
 func (r *Room) Rules() room.Rules { return r.o.Rules }
@@ -175,6 +182,20 @@ func (r *Room) run(ctx context.Context) {
 	}
 }
 
+// sweepAll answers those who have waited long enough.
+func (r *Room) sweepAll(ctx context.Context) {
+	tick := time.NewTicker(sweepTick)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			r.sweep(now, n%goneTicks == 0)
+		}
+	}
+}
+
 // pause is how long it is until the next tick: longer while the room has nothing to do.
 func (r *Room) pause() time.Duration {
 	v := r.view.Load()
@@ -209,7 +230,9 @@ func (r *Room) tick(ctx context.Context) {
 	}
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
-		r.o.Log.Info("room: there is a draw", "room", r.o.Rules.Name, "draw_commit", c)
+		if r.o.Audit != nil {
+			r.o.Audit(r.o.Rules.Name, c)
+		}
 	}
 	r.last = read
 	r.publish(read.State, read.Word, sale)
@@ -317,8 +340,8 @@ func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 }
 
 // takeNumbers asks for as many numbers as people join.
-func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, error) {
-	got, err := r.o.Store.Join(ctx, len(people))
+func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, error) {
+	got, err := r.o.Store.Join(ctx, len(people), people...)
 	if err != nil {
 		return nil, err
 	}
@@ -330,8 +353,8 @@ func (r *Room) takeNumbers(ctx context.Context, people []struct{}) ([]number, er
 }
 
 // claimPasses asks until when the passes of users are good.
-func (r *Room) claimPasses(ctx context.Context, users []string) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, users)
+func (r *Room) claimPasses(ctx context.Context, claims []roomstore.Claim) ([]int64, error) {
+	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
 }
 
 // Used notes that user has placed an order with a pass.

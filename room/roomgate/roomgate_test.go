@@ -72,19 +72,42 @@ func (s *stand) inPhase(t testing.TB, want room.Phase) {
 	testkit.Eventually(t, "the phase is "+string(want), func() bool { return s.view.Load().state.Phase == want })
 }
 
-// there is a client that stays, and counts how often it was told to step aside.
-type there struct{}
+// there is a client that stays.
+type there struct {
+	wake    chan struct{}
+	resumed bool
+}
 
-func (there) Gone() bool { return false }
-func (there) StepAside() {}
+func (*there) Gone() bool { return false }
+func (*there) StepAside() {}
+
+func (c *there) Suspend() func() {
+	c.wake = make(chan struct{})
+	return func() { close(c.wake) }
+}
+
+func (c *there) Resumed() bool { return c.resumed }
+
+// answer is that of s, also to a client that waits for news.
+func (s *stand) answer(q *roomview.Question) roomview.Answer {
+	client := new(there)
+	q.Client = client
+	a := s.Answer(q)
+	if a.Suspended {
+		<-client.wake
+		client.resumed, q.Time = true, time.Now().UnixMilli()
+		a = s.Answer(q)
+	}
+	return a
+}
 
 // person asks as one user.
 type person struct{ user, signed, pass string }
 
 func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a roomview.Answer) {
 	t.Helper()
-	a = s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
-		Pass: []byte(p.pass), Prefer: []byte(prefer), Time: time.Now().UnixMilli(), Client: there{}})
+	a = s.answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
+		Pass: []byte(p.pass), Prefer: []byte(prefer), Time: time.Now().UnixMilli()})
 	if a.Rejection != reject.Admitted {
 		return m, a
 	}
@@ -249,7 +272,7 @@ func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	first := late.signed
 	again := func() (m me, a roomview.Answer) { // ten seconds later
 		q := &roomview.Question{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
-			Time: time.Now().Add(10 * time.Second).UnixMilli(), Client: there{}}
+			Time: time.Now().Add(10 * time.Second).UnixMilli(), Client: &there{}}
 		a = s.Answer(q)
 		if err := json.Unmarshal(a.Body, &m); err != nil {
 			t.Fatal(err)
@@ -408,7 +431,7 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 	s.inPhase(t, room.Open)
 	ask := func(post bool, action, query, language string) roomview.Answer {
 		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
-			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: there{}})
+			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: &there{}})
 	}
 	a := ask(false, "me", "back=/item?id=1", "en")
 	for _, want := range []string{`<html lang="en">`, `action="/.sluice/room/r/join?back=/item?id=1"`} {

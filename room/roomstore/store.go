@@ -51,7 +51,7 @@ var ErrNoRoom = errors.New("no such room in Redis")
 // Store is one room in Redis. It is safe for concurrent use.
 type Store struct {
 	link *redisconn.Client
-	keys struct{ room, steps, good, used, inside string }
+	keys struct{ room, steps, good, used, inside, people string }
 
 	tick, create, move, join, claim, use, set, draw *redis.Script
 }
@@ -63,7 +63,7 @@ func New(link *redisconn.Client, name string) *Store {
 		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
 	key := "sluice:room:{" + name + "}:"
 	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
-	s.keys.inside = key + "i"
+	s.keys.inside, s.keys.people = key+"i", key+"p"
 	return s
 }
 
@@ -91,9 +91,9 @@ type Numbers struct {
 	Early bool  // before the start
 }
 
-// Join takes n numbers.
-func (s *Store) Join(ctx context.Context, n int) (Numbers, error) {
-	reply, err := s.run(ctx, s.join, []string{s.keys.room}, n)
+// Join takes n numbers for users, who are counted as people and not kept.
+func (s *Store) Join(ctx context.Context, n int, users ...string) (Numbers, error) {
+	reply, err := s.run(ctx, s.join, []string{s.keys.room, s.keys.people}, withUsers(users, n)...)
 	if err != nil {
 		return Numbers{}, fmt.Errorf("take %d numbers: %w", n, err)
 	}
@@ -104,19 +104,29 @@ func (s *Store) Join(ctx context.Context, n int) (Numbers, error) {
 	return Numbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}, nil
 }
 
+// Claim is that of one user, who had waited for so long when it was called.
+type Claim struct {
+	User   string
+	Waited time.Duration
+}
+
 // Claim counts a pass for each user, which is good until expires (Unix ms), and of which an order is expected for
 // within. It returns until when the pass of each is good: that of a user who has one already stays as it is.
-func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, users []string) (
+func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, claims []Claim) (
 	until []int64, err error,
 ) {
+	args := []any{expires, within.Milliseconds()}
+	for _, c := range claims {
+		args = append(args, c.User, room.WaitClass(c.Waited))
+	}
 	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside},
-		withUsers(users, expires, within.Milliseconds())...)
+		args...)
 	if err != nil {
-		return nil, fmt.Errorf("claim %d passes: %w", len(users), err)
+		return nil, fmt.Errorf("claim %d passes: %w", len(claims), err)
 	}
 	parts, ok := reply.([]any)
-	if !ok || len(parts) != len(users) {
-		return nil, fmt.Errorf("claim %d passes: a reply of another form: %v", len(users), reply)
+	if !ok || len(parts) != len(claims) {
+		return nil, fmt.Errorf("claim %d passes: a reply of another form: %v", len(claims), reply)
 	}
 	for _, part := range parts {
 		until = append(until, whole(part))

@@ -76,29 +76,38 @@ func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
 	}
 }
 
+// A million numbers of 100,000 users: the room is a hash and a HyperLogLog, which is sparse at first and then of 12 KiB.
 func TestStore_AMillionPeopleTakeNoMemory(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(false))
-	usage := func() (bytes, keys int64) {
-		if _, err := s.Join(t.Context(), 100_000); err != nil {
+	const most = 16 << 10
+	for call := range 100 {
+		users := make([]string, 1000)
+		for i := range users {
+			users[i] = fmt.Sprint("user-", call*len(users)+i)
+		}
+		if _, err := s.Join(t.Context(), 10_000, users...); err != nil {
 			t.Fatal(err)
 		}
-		bytes, err := r.Client.MemoryUsage(t.Context(), s.keys.room).Result()
+	}
+	bytes := int64(0)
+	for _, key := range []string{s.keys.room, s.keys.people} {
+		n, err := r.Client.MemoryUsage(t.Context(), key).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, err = r.Client.DBSize(t.Context()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bytes, keys
+		bytes += n
 	}
-	first, _ := usage()
-	for range 8 {
-		usage()
+	keys, err := r.Client.DBSize(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if last, keys := usage(); last > first+64 || keys != 1 {
-		t.Errorf("%d bytes in %d keys, at first %d", last, keys, first)
+	if bytes > most || keys != 2 {
+		t.Errorf("%d bytes in %d keys", bytes, keys)
+	}
+	state := s.read(t, room.Rules{}, around(false), nil, nil).State
+	if state.Issued != 1_000_000 || state.People < 95_000 || state.People > 105_000 {
+		t.Errorf("%d numbers of %d people", state.Issued, state.People)
 	}
 }
 
@@ -159,7 +168,11 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	ctx, far := t.Context(), time.Now().Add(time.Hour).UnixMilli()
 	claim := func(expires int64, within time.Duration, want int64, users ...string) {
 		t.Helper()
-		until, err := s.Claim(ctx, expires, within, users)
+		var claims []Claim
+		for _, u := range users {
+			claims = append(claims, Claim{User: u, Waited: 3 * time.Second})
+		}
+		until, err := s.Claim(ctx, expires, within, claims)
 		if err != nil || len(until) != len(users) || until[len(until)-1] != want {
 			t.Errorf("%v: %v, %v, want %d", users, until, err, want)
 		}
@@ -194,6 +207,10 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	use("ended")
 	claim(far, time.Minute, far, "ended") // a new one
 	counts(5, 3, 0, 2)
+	state := s.read(t, room.Rules{}, around(true), nil, nil).State
+	if wait, ok := state.Waits.Quantile(0.5); !ok || wait != 4*time.Second || state.Waits[4] != 5 {
+		t.Errorf("waits %v: %v", state.Waits, wait)
+	}
 }
 
 func TestStore_NewerStockWins(t *testing.T) {

@@ -58,14 +58,14 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if last != nil {
 		seen = last.Count
 	}
-	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
 	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, round, known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen,
 		news, hex.EncodeToString(seed), room.Commit(seed), told.SKUs)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
 	parts, ok := reply.([]any)
-	if !ok || len(parts) != 5 {
+	if !ok || len(parts) != 6 {
 		return Reading{}, fmt.Errorf("read the room: a reply of another form: %v", reply)
 	}
 	fields, ok1 := texts(parts[0])
@@ -75,6 +75,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	}
 	r := readFields(fields)
 	r.State.Inside, r.State.At, r.State.Count = whole(parts[1]), whole(parts[2]), whole(parts[3])
+	r.State.People = whole(parts[5])
 	r.State.Stocked = stock != nil
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
 	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
@@ -129,6 +130,10 @@ func readFields(fields []string) fullReading {
 			*numbers[name] = whole(value)
 		case words[name] != nil:
 			*words[name] = value
+		case strings.HasPrefix(name, "w"):
+			if class, err := strconv.Atoi(name[1:]); err == nil && class >= 0 && class < room.WaitClasses {
+				s.Waits[class] = whole(value)
+			}
 		case name == "rate":
 			s.Rate, _ = strconv.ParseFloat(value, 64) // what is no number is none
 		case name == "credit":
@@ -190,7 +195,7 @@ func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, k
 			args = append(args, step.String())
 		}
 	}
-	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.people}
 	reply, err := s.run(ctx, s.create, keys, args...)
 	if err != nil {
 		return false, fmt.Errorf("make the room: %w", err)
@@ -212,6 +217,11 @@ func (r *Reading) fields(sale room.Sale) []any {
 		{"called", s.Called}, {"claimed", s.Claimed}, {"used", s.Used}, {"expired", s.Expired},
 		{"steps", int64(len(s.Steps))}} {
 		fields = append(fields, f.name, f.value)
+	}
+	for class, n := range s.Waits {
+		if n > 0 {
+			fields = append(fields, "w"+strconv.Itoa(class), n)
+		}
 	}
 	if s.Draw {
 		fields = append(fields, "round", s.Lottery.BeaconRound)

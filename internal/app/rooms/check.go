@@ -1,12 +1,14 @@
 package rooms
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"sluice/config"
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
+	"sluice/room/beacon"
 )
 
 // Check is the rule that rooms, their sales, routes, keys and stock fit each other.
@@ -39,7 +41,16 @@ func Check(c *config.Config) (errs []error) {
 	return errs
 }
 
+// beaconKey is that of m's beacon.
+func beaconKey(m *config.Room) string { return cmp.Or(m.BeaconKey, beacon.Quicknet) }
+
 func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
+	if _, err := roomview.NewBypass(m.Bypass); err != nil {
+		fail(at+".bypass", "%v", err)
+	}
+	if _, err := beacon.ParseKey(beaconKey(m)); err != nil {
+		fail(at+".beacon_key", "%v", err)
+	}
 	uses := func(t config.Route) bool { return t.Room == m.Name }
 	if !slices.ContainsFunc(c.Routes, uses) {
 		fail(at+".name", "no route has room = %q, so no order needs its pass; write it into a [[route]], or drop the room",
@@ -76,6 +87,8 @@ func Explained(c *config.Config) map[string]roomview.Room {
 type explained struct{}
 
 func (explained) Admits(int64, []byte, []byte, []byte) bool { return false }
+
+func (explained) Bypass() *roomview.Bypass { return nil }
 
 func (explained) Used([]byte) {}
 

@@ -34,15 +34,26 @@ func (o operated) All() (all []admin.Room) {
 		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
 			Waiting: s.Waiting(), Called: s.Called, Claimed: s.Claimed, Inside: s.Inside, Used: s.Used, Expired: s.Expired,
 			Free: -1, Held: s.Held, Rate: s.Rate, Parked: parked, Age: age, Message: s.Message}
+		shown.People, shown.Conversion, shown.Comes = s.People, s.ShareThatOrders(), s.ShareThatComes(&rules)
+		shown.Chance = -1
 		if s.Known {
-			shown.Free = s.Free
+			shown.Free, shown.Chance = s.Free, s.Chance()
+		}
+		for _, p := range []struct {
+			to    *int64
+			share float64
+		}{{&shown.WaitP50, 0.5}, {&shown.WaitP90, 0.9}} {
+			if wait, ok := s.Waits.Quantile(p.share); ok {
+				*p.to = wait.Milliseconds()
+			}
 		}
 		if word == "" {
 			shown.State = "open"
 		}
 		if s.Draw {
 			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, s.Lottery.BeaconRound
-			shown.DrawnBy = s.Lottery.DrawnBy
+			shown.DrawnBy, shown.Threshold = s.Lottery.DrawnBy, s.Threshold
+			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.Early
 		}
 		all = append(all, shown)
 	}
@@ -96,8 +107,9 @@ func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) e
 		return fmt.Errorf("%w: the draw waits for round %d, which was published, not for %d", admin.ErrConflict,
 			s.Lottery.BeaconRound, round)
 	default:
-		if _, err := room.ParseBeacon(beacon); err != nil {
-			return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
+		rules := one.Rules()
+		if err := rules.CheckBeacon(beacon); err != nil {
+			return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
 		}
 	}
 	err := one.Store().Draw(ctx, beacon)

@@ -25,9 +25,10 @@ import (
 // Options are what rooms follow.
 type Options struct {
 	Schedule *sale.Schedule
-	Ledger   func() *ledger.Reserver // nil, or a nil one = no ledger is open
-	Now      func() int64            // monotonic ns
-	Few      int64                   // so many units or less are few; below 0 = nothing is said
+	Ledger   func() *ledger.Reserver   // nil, or a nil one = no ledger is open
+	Now      func() int64              // monotonic ns
+	Few      int64                     // so many units or less are few; below 0 = nothing is said
+	Audit    func(room, commit string) // a draw has been committed to
 	Log      *slog.Logger
 }
 
@@ -57,7 +58,7 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 		one, err := open(c, &c.Rooms[i], link, o)
 		if err != nil {
 			r.Close()
-			return nil, c.Errorf("auth.room_key_file", "%v", err)
+			return nil, err
 		}
 		r.all = append(r.all, one)
 		r.byName[c.Rooms[i].Name] = one
@@ -66,12 +67,17 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 }
 
 func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (*roomgate.Room, error) {
+	bypass, err := roomview.NewBypass(m.Bypass)
+	if err != nil {
+		return nil, c.Errorf("room", "bypass: %v", err)
+	}
 	f := &follower{Options: o, name: m.Sale, hold: c.Stock.Reserve.ReservationTTL}
 	made := roomgate.Options{
-		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound), Opens: m.Opens,
-			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
+		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound), BeaconKey: beaconKey(m),
+			Opens: m.Opens,
+			Pass:  m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
-		MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
+		Bypass: bypass, Audit: o.Audit, MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
@@ -79,7 +85,11 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 		f.sale() // the first request knows which SKUs there are
 		made.Sale, made.Stock, made.Sells = f.sale, f.stock, f.sells
 	}
-	return roomgate.New(made, c.Auth.RoomKeyList())
+	one, err := roomgate.New(made, c.Auth.RoomKeyList())
+	if err != nil {
+		return nil, c.Errorf("auth.room_key_file", "%v", err)
+	}
+	return one, nil
 }
 
 // Proxy are the rooms by name, as the proxy asks them.

@@ -108,6 +108,31 @@ func (c *Conn) StepAside() {
 	t.loop.handOver(t.number)
 }
 
+// Detach gives the connection away until Requeue, if give, which lets others call that, reports true. Events are
+// recorded, and serve it no sooner.
+func (c *Conn) Detach(give func() bool) bool {
+	server := c.server
+	c.server = nil // from give on it may be served
+	if give() {
+		return true
+	}
+	c.server = server
+	return false
+}
+
+// Requeue has the leader serve a detached connection, as one that became readable. Any goroutine may call it, once.
+func (c *Conn) Requeue() {
+	l := c.loop
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return // nothing is served any more
+	}
+	if l.readable = append(l.readable, c); len(l.readable) == 1 {
+		l.bell.ring()
+	}
+}
+
 // Bind says in which goroutine c is read and written from now on: in the one that serves owner, where that is a *Conn;
 // else in a goroutine that leads no loop. It is called before each use of an adopted connection.
 func (c *Conn) Bind(owner any) { c.boundTo, _ = owner.(*Conn) }

@@ -1,21 +1,23 @@
 -- claim counts passes that users have claimed. A user who has one already keeps it.
 -- KEYS: the room, passes that are good, passes that were used, passes that an order is expected of
--- ARGV: until when a new pass is good (Unix ms), for how many ms an order is expected, the users
+-- ARGV: until when a new pass is good (Unix ms), for how many ms an order is expected, the users, each with
+-- the class of its wait
 -- Reply: nil where the room is not there, else until when the pass of each user is good.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reply, new = {}, 0
-for i = 3, #ARGV do
+for i = 3, #ARGV, 2 do
   local has = redis.call('ZSCORE', KEYS[2], ARGV[i]) or redis.call('ZSCORE', KEYS[3], ARGV[i])
   if not has or tonumber(has) <= now then
     has, new = ARGV[1], new + 1
     redis.call('ZREM', KEYS[3], ARGV[i])
     redis.call('ZADD', KEYS[2], has, ARGV[i])
+    redis.call('HINCRBY', KEYS[1], 'w' .. ARGV[i + 1], 1)
     redis.call('ZADD', KEYS[4], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[i])
   end
-  reply[i - 2] = string.format('%.0f', tonumber(has))
+  reply[#reply + 1] = string.format('%.0f', tonumber(has))
 end
 if new > 0 then redis.call('HINCRBY', KEYS[1], 'claimed', new) end
 return reply

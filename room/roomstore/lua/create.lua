@@ -1,5 +1,5 @@
 -- create makes a room that is not there, or the room of the next sale in place of one that is over.
--- KEYS: the room, its steps, and the sets of passes
+-- KEYS: the room, its steps, the sets of passes, and people
 -- ARGV: starts of the sale (Unix ms), how many fields follow, the fields and their values in turn, the steps
 -- Reply: 1 where it was made.
 

@@ -1,12 +1,13 @@
 -- join gives out numbers.
--- KEYS: the room
--- ARGV: how many
+-- KEYS: the room, a HyperLogLog of people
+-- ARGV: how many, the users
 -- Reply: nil where the room is not there, else the first number, this clock in ms, 1 before the start.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local last = redis.call('HINCRBY', KEYS[1], 'issued', ARGV[1])
+if #ARGV > 1 then redis.call('PFADD', KEYS[2], unpack(ARGV, 2)) end
 local early = 0
 if redis.call('HEXISTS', KEYS[1], 'early') == 0 and now < tonumber(redis.call('HGET', KEYS[1], 'starts') or '0') then
   early = 1

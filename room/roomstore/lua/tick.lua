@@ -1,10 +1,10 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
--- KEYS: the room, its steps, passes that an order is expected of, passes that are good
+-- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people
 -- ARGV: starts, ends (Unix ms, 0 = none), round of the beacon (-1 = no draw), 1 where the stock is known, its epoch,
 -- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has, 1 where the caller
 -- has started or heard of another start, a seed and its commitment for a new draw, a fingerprint of the stock's SKUs
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
--- that there were, those that the caller lacks.
+-- that there were, those that the caller lacks, people.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
@@ -72,4 +72,5 @@ local first, seen = count - length, tonumber(ARGV[10])
 local from = 0 -- the last one that the caller has may have changed
 if seen > 0 and seen <= count then from = math.max(seen - 1 - first, 0) end
 return {redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[3]), string.format('%.0f', now),
-  string.format('%.0f', count), redis.call('LRANGE', KEYS[2], from, -1)}
+  string.format('%.0f', count), redis.call('LRANGE', KEYS[2], from, -1),
+  redis.call('PFCOUNT', KEYS[5])}

@@ -1,0 +1,65 @@
+package roomview
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"sluice/proxy/clientaddr"
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+)
+
+// Bypass is who needs no pass: clients of networks, and those who prove something, such as "$jwt_level=vip". A nil one
+// is for none.
+type Bypass struct {
+	networks   *clientaddr.List
+	conditions []param.Condition
+}
+
+// NewBypass reads CIDRs, and conditions, which begin with "$". A client can write what is not proven itself, so that is
+// no condition here.
+func NewBypass(entries []string) (*Bypass, error) {
+	var networks []netip.Prefix
+	b := new(Bypass)
+	for _, text := range entries {
+		if !strings.HasPrefix(text, "$") {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, fmt.Errorf("%q is neither a CIDR nor a condition; write it like \"10.0.0.0/8\" or \"$jwt_level=vip\"",
+					text)
+			}
+			networks = append(networks, network)
+			continue
+		}
+		c, err := param.CompileCondition(text, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case !c.Variable().Proven():
+			return nil, fmt.Errorf("%q is not proven: each client could write it; compare a $jwt_ claim or a $signed_ cookie",
+				text)
+		}
+		b.conditions = append(b.conditions, c)
+	}
+	b.networks = clientaddr.NewList(networks)
+	return b, nil
+}
+
+// Holds reports whether a client at addr, with what s says of it, needs no pass.
+func (b *Bypass) Holds(addr netip.Addr, s *param.Source) bool {
+	if b == nil {
+		return false
+	}
+	if b.networks.Has(addr) {
+		return true
+	}
+	for i := range b.conditions {
+		c := &b.conditions[i]
+		value, fault := c.Variable().Value(s)
+		if fault.Reason == reject.Admitted && len(value) > 0 && c.MetBy(value) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,58 @@
+// Package beacon checks rounds of public randomness offline, by the key of their beacon: BLS signatures on BLS12-381
+// with keys in G2 and signatures in G1, unchained, as drand's quicknet makes them each 3 s.
+package beacon
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/cloudflare/circl/sign/bls"
+)
+
+const (
+	// Quicknet is the public key of drand's quicknet in hexadecimal digits, of the chain
+	// 52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971.
+	Quicknet = "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c" +
+		"8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb" +
+		"5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
+
+	keySize       = 96 // bytes: a compressed point of G2
+	signatureSize = 48 // likewise of G1
+)
+
+// Key checks the rounds of one beacon. It is safe for concurrent use.
+type Key struct{ public bls.PublicKey[bls.KeyG2SigG1] }
+
+// ParseKey reads a public key in hexadecimal digits.
+func ParseKey(text string) (*Key, error) {
+	raw, err := hex.DecodeString(text)
+	k := new(Key)
+	if err != nil || len(raw) != keySize || k.public.UnmarshalBinary(raw) != nil || !k.public.Validate() {
+		return nil, fmt.Errorf("%.20q…: is no public key of %d bytes on G2 of BLS12-381 in hexadecimal digits", text, keySize)
+	}
+	return k, nil
+}
+
+// ErrSignature is that of a round whose signature is not the beacon's.
+var ErrSignature = errors.New("it is not the signature of this round by the key of the beacon")
+
+// Verify checks the signature of a round in hexadecimal digits.
+func (k *Key) Verify(round int64, signature string) error {
+	raw, err := hex.DecodeString(signature)
+	if err != nil || len(raw) != signatureSize {
+		return fmt.Errorf("%.100q has not %d bytes in hexadecimal digits", signature, signatureSize)
+	}
+	message := Message(round)
+	if !bls.Verify(&k.public, message[:], raw) {
+		return ErrSignature
+	}
+	return nil
+}
+
+// Message is what a beacon signs for a round: SHA-256 of its number in eight bytes.
+func Message(round int64) [sha256.Size]byte {
+	return sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(round)))
+}

@@ -1,0 +1,92 @@
+package roomgate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/proxy/roomview"
+	"sluice/room"
+)
+
+// A client that was told of the last chance asks again; when its request comes the end has come.
+func TestRoom_NoRequestIsParkedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	p := &person{user: "a"}
+	for range 3 { // two are called
+		p = &person{user: p.user + "a"}
+		p.ask(t, s, true, "join", "")
+	}
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	s.set(0, 0)
+	s.inPhase(t, room.Over)
+	for _, action := range []string{"me", ""} {
+		q := &roomview.Question{Action: []byte(action), User: []byte(p.user), Signed: []byte(p.signed), Client: new(there),
+			Prefer: []byte("wait=20"), Time: time.Now().UnixMilli()}
+		if a := s.Answer(q); a.Suspended || !strings.Contains(string(a.Body), `"phase":"over"`) {
+			t.Errorf("%q: %+v %s", action, a.Suspended, a.Body)
+		}
+	}
+}
+
+func TestRoom_AnInstanceThatEndsAnswersThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	heard := make(chan me)
+	go func() {
+		m, _ := (&person{user: "a"}).ask(t, s, false, "me", "wait=30")
+		heard <- m
+	}()
+	testkit.Eventually(t, "it is parked", func() bool { return s.count() == 1 })
+	s.Wake()
+	if m := <-heard; m.Phase != room.Open {
+		t.Errorf("%+v", m)
+	}
+	if m, _ := (&person{user: "b"}).ask(t, s, false, "me", "wait=30"); m.Phase != room.Open { // it is not parked
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestRoom_ARedisThatLostTheLastNumbersCallsTwoPeopleTogether(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.inPhase(t, room.Open)
+	people := []*person{{user: "a"}, {user: "b"}}
+	for _, p := range people {
+		if m, _ := p.ask(t, s, true, "join", ""); m.Number != 1 {
+			t.Errorf("%s has number %d", p.user, m.Number)
+		}
+		if p.user == "a" { // a replica that took over has not heard of it
+			if err := r.Client.HSet(t.Context(), "sluice:room:{r}:s", "issued", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, p := range people {
+		testkit.Eventually(t, p.user+" is called", func() bool { m, _ := p.ask(t, s, false, "me", ""); return m.State == "called" })
+	}
+}
+
+func TestRoom_ARequestIsAnsweredBeforeItsClientGivesUp(t *testing.T) {
+	now := time.UnixMilli(0)
+	for wait, want := range map[time.Duration]time.Duration{time.Second: 500 * time.Millisecond, 30 * time.Second: 29 * time.Second} {
+		if got := end(now, wait).Sub(now); got != want {
+			t.Errorf("a wait of %v ends after %v", wait, got)
+		}
+	}
+	p := parking{most: 2, waiters: map[*waiter]struct{}{}}
+	resumed := 0
+	for _, until := range []int64{1, 5} {
+		p.waiters[&waiter{until: time.UnixMilli(until), client: new(there), resume: func() { resumed++ }}] = struct{}{}
+	}
+	if p.sweep(time.UnixMilli(1), true); resumed != 1 || p.count() != 1 {
+		t.Errorf("%d are answered, %d wait", resumed, p.count())
+	}
+}
