@@ -20,6 +20,13 @@ type Reservation struct {
 	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
 	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when it must be decided
 	Overdue  bool      `json:"overdue"`           // held, and not decided in time: its outcome is unknown
+	Owed     *Owed     `json:"owed,omitempty"`    // of a script: its units are still to be given back
+}
+
+// Owed is an order that is released or refunded, and whose units the shop's script has not given back yet.
+type Owed struct {
+	Since time.Time `json:"since"`
+	Tries int       `json:"tries"`
 }
 
 const (
@@ -117,9 +124,9 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 	if want.limit, err = limitOf(r); err != nil {
 		return want, err
 	}
-	if !slices.Contains([]string{"", held, "unknown", stuck, "confirmed", "released", "refunded"}, want.state) {
-		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "stuck", "confirmed", "released" or "refunded"`, want.state,
-			ErrInvalid)
+	states := []string{held, "unknown", stuck, "confirmed", "released", "refunded", "owed"}
+	if want.state != "" && !slices.Contains(states, want.state) {
+		return want, fmt.Errorf("state %.20q: %w: it is one of %s", want.state, ErrInvalid, strings.Join(states, ", "))
 	}
 	if want.sku != "" {
 		err = checkSKU(want.sku)
@@ -129,7 +136,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
-	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State || want.state == "unknown" && r.Overdue
+	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State ||
+		want.state == "unknown" && r.Overdue || want.state == "owed" && r.Owed != nil
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Outcome is what came of settling one reservation.
@@ -23,6 +25,10 @@ type settled struct {
 // settleHandler handles an op that needs nothing but the serial.
 func (a *API) settleHandler(op string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if skus := r.URL.Query()["sku"]; len(skus) > 1 {
+			a.settleLines(w, r, op, skus)
+			return
+		}
 		before, err := a.locate(r)
 		if sku := r.URL.Query().Get("sku"); errors.Is(err, errNoSerial) && sku != "" {
 			before, err = Reservation{SKU: sku, Serial: r.PathValue("serial")}, nil // the ledger decides
@@ -33,6 +39,61 @@ func (a *API) settleHandler(op string) http.HandlerFunc {
 		}
 		a.settleAndAnswer(w, r, op, before)
 	}
+}
+
+// maxLines is how many SKUs one order may be of.
+const maxLines = 16
+
+// settleLines does op to all lines of an order over several SKUs, which sku= names one by one. Where a line contradicts
+// it, nothing is done. It may be repeated: each line is settled once.
+func (a *API) settleLines(w http.ResponseWriter, r *http.Request, op string, skus []string) {
+	lines, err := a.lines(r, op, skus)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	all := settled{SKU: strings.Join(skus, " "), Serial: r.PathValue("serial")}
+	for _, one := range lines {
+		out, err := a.Ledgers.Settle(r.Context(), op, one)
+		if err == nil && out.State == "" {
+			err = fmt.Errorf("%s %q of %q: %w", op, one.Serial, one.SKU, errNoSerial)
+		}
+		if err != nil {
+			a.fault(w, err)
+			return
+		}
+		all.Changed, all.State = all.Changed || out.Changed, out.State
+	}
+	a.record(r, AuditEntry{What: "reservation.settle", Object: all.SKU + " " + all.Serial, Detail: op,
+		Before: lines[0].State, After: all.Outcome}, "admin: all lines of an order settled", "skus", all.SKU, "serial",
+		all.Serial, "op", op, "after", all.State, "changed", all.Changed)
+	answer(w, all)
+}
+
+// lines finds the lines of an order, and rejects an op that one of them contradicts.
+func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservation, err error) {
+	if len(skus) > maxLines || op == "requeue" {
+		return nil, fmt.Errorf("%s of %d SKUs: %w: confirm, release and refund take at most %d", op, len(skus), ErrInvalid,
+			maxLines)
+	}
+	against := map[string][]string{"confirm": {"released", "refunded"}, "release": {"confirmed"}}
+	for _, sku := range skus {
+		if err := checkSKU(sku); err != nil {
+			return nil, err
+		}
+		found, ok, err := a.Ledgers.Reservation(r.Context(), sku, r.PathValue("serial"))
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok && op != "release":
+			return nil, fmt.Errorf("%s %q of %q: %w; no line was settled", op, r.PathValue("serial"), sku, errNoSerial)
+		case slices.Contains(against[op], found.State):
+			return nil, fmt.Errorf("%s %q of %q: %w: it is %s; no line was settled", op, found.Serial, sku, ErrConflict,
+				found.State)
+		}
+		lines = append(lines, Reservation{SKU: sku, Serial: r.PathValue("serial"), State: found.State})
+	}
+	return lines, nil
 }
 
 // settleAndAnswer does op to what was found before, and says so.

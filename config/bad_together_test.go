@@ -67,6 +67,22 @@ gate = "check"
 sku = "$arg_sku"
 delivery = "queue"`,
 		`:6: route[1].delivery: "queue" needs a unit for each order that waits, but gate is "check"; write gate = "reserve", or delivery = "direct"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$json_a.*.sku"
+quantity = "$json_a.*.qty"
+user = "$cookie_uid"
+delivery = "queue"`,
+		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: an order that waits is of one; write the SKU of one array element, like "$json_items.0.sku_id", or delivery = "direct"`},
+	{`[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sku = "$json_a.*.sku"
+quantity = "$json_a.*.qty"`,
+		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: that is for gate "reserve" alone; write the SKU of one array element, like "$json_items.0.sku_id", or gate = "reserve"`},
 	{`mode = "observe"
 [[route]]
 name = "a"

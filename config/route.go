@@ -3,6 +3,7 @@ package config
 import (
 	"sluice/config/position"
 	"sluice/config/report"
+	"strings"
 	"time"
 )
 
@@ -92,6 +93,7 @@ func (c *Config) checkGate(r *report.Report, t *Route, at string) {
 	if t.Gate == "check" && t.User == "" && c.Stock.Source == "redis" && c.Stock.Layout.UsersKey != "" {
 		r.Fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like \"$cookie_uid\"")
 	}
+	c.checkCart(r, t, at)
 	if t.Gate != "reserve" {
 		return
 	}
@@ -101,4 +103,22 @@ func (c *Config) checkGate(r *report.Report, t *Route, at string) {
 	if c.Stock.UnknownSKU == "allow" {
 		r.Fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
 	}
+}
+
+// checkCart finds what orders over several SKUs cannot go together with.
+func (c *Config) checkCart(r *report.Report, t *Route, at string) {
+	if !strings.Contains(t.SKU+t.Quantity, ".*") {
+		return
+	}
+	const one = "; write the SKU of one array element, like \"$json_items.0.sku_id\", or "
+	fail := func(wrong bool, why, way string) {
+		if wrong {
+			r.Fail(at+".sku", "%q takes orders over several SKUs: %s", t.SKU, why+one+way)
+		}
+	}
+	fail(t.Gate != "reserve", "that is for gate \"reserve\" alone", "gate = \"reserve\"")
+	fail(c.Stock.Script.Used(), "[stock.script] takes the units of one", "drop [stock.script]")
+	fail(t.Delivery == "queue", "an order that waits is of one", "delivery = \"direct\"")
+	fail(t.OrderToken, "an order token is for one", "drop order_token")
+	fail(t.Room != "", "a pass of a waiting room is for one", "drop room")
 }

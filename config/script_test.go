@@ -44,8 +44,15 @@ release = "back.lua"`))
 func TestScript_MistakesNameTheirLineKeyAndWayOut(t *testing.T) {
 	for _, m := range []mistake{
 		{withScript(`preset = "watch"`, "reserve.status_url = \"http://shop/{serial}\"", "reserve.on_not_found = \"release_after_ttl\""),
-			`:8: stock.reserve.status_url: is asked for orders of the ledger, and a script keeps none; drop one of both
-:9: stock.reserve.on_not_found: is for orders of the ledger, and a script keeps none; drop one of both`},
+			`:8: stock.reserve.status_url: is asked for orders that are kept, and a script keeps none; drop one of both, or write stock.script.ttl
+:9: stock.reserve.on_not_found: is for orders that are kept, and a script keeps none; drop one of both, or write stock.script.ttl`},
+		{withScript("preset = \"watch\"\nttl = \"15m\""),
+			`:10: stock.script.ttl: gives back what the shop says it does not know: write stock.reserve.status_url, and ` +
+				`on_not_found = "release_after_deadline", "cancel_then_release" or "release_after_ttl"`},
+		{withScript("preset = \"watch\"\nrelease = \"none\"\nttl = \"15m\""),
+			`:11: stock.script.ttl: gives back what is not confirmed in time, but release is "none"; drop one of both`},
+		{withScript("preset = \"watch\"\nttl = \"10ms\""),
+			`:10: stock.script.ttl: is shorter than 1s; write how long an order may take until it is paid, like "15m"`},
 		{"[stock.script]\npreset = \"watch\"",
 			`:1: stock.script: a script runs in Redis, but stock.source is "memory"; write source = "redis"`},
 		{withScript(`keys = ["stock:$sku"]`),

@@ -102,7 +102,7 @@ func (p *Proxy) receive(r *Request) rejection {
 // recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
 // SKU count.
 func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
-	if p.Feedback == nil || len(r.buyer.sku) == 0 {
+	if p.Feedback == nil || len(r.buyer.sku) == 0 || len(r.buyer.lines) > 1 {
 		return
 	}
 	if verdict.SaysSoldOut(resp) {

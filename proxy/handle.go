@@ -111,7 +111,11 @@ func (p *Proxy) releaseAcquired(r *Request) {
 	p.releaseStockAndSlot(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
-		p.Orders.Settle(r.buyer.sku, r.reservation.Serial, r.outcome)
+		o := r.order()
+		p.Orders.Settle(o.SKU, r.reservation.Serial, r.outcome)
+		for _, l := range o.More {
+			p.Orders.Settle(l.SKU, r.reservation.Serial, r.outcome)
+		}
 	}
 }
 

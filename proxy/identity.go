@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"sluice/limiter"
+	"sluice/proxy/cart"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -37,6 +38,14 @@ func (p *Proxy) checkIdentity(r *Request) rejection {
 func (p *Proxy) findSKU(r *Request) rejection {
 	v := &r.route.sku
 	if v.Empty() {
+		return rejection{}
+	}
+	if v.IsList() {
+		lines, fault := cart.Append(nil, v, &r.route.quantity, &r.source, p.MaxQuantity)
+		if fault.Reason != reject.Admitted {
+			return rejected(fault)
+		}
+		r.buyer.sku, r.buyer.quantity, r.buyer.lines = lines[0].SKU, lines[0].Quantity, lines
 		return rejection{}
 	}
 	sku, fault := v.Value(&r.source)
@@ -96,18 +105,20 @@ func (p *Proxy) checkRequirement(r *Request) rejection {
 
 // findOrder finds out how many units are bought, and by which key the client knows its order.
 func (p *Proxy) findOrder(r *Request) rejection {
-	v := &r.route.quantity
-	amount, fault := v.Value(&r.source)
-	switch {
-	case fault.Reason != reject.Admitted:
-		return rejected(fault)
-	case len(amount) == 0:
-		return badRequest(reject.QuantityMissing, v.String())
+	if v := &r.route.quantity; !v.IsList() {
+		amount, fault := v.Value(&r.source)
+		switch {
+		case fault.Reason != reject.Admitted:
+			return rejected(fault)
+		case len(amount) == 0:
+			return badRequest(reject.QuantityMissing, v.String())
+		}
+		var ok bool
+		if r.buyer.quantity, ok = param.ParseQuantity(amount, p.MaxQuantity); !ok {
+			return badRequest(reject.QuantityInvalid, v.String())
+		}
 	}
-	var ok bool
-	if r.buyer.quantity, ok = param.ParseQuantity(amount, p.MaxQuantity); !ok {
-		return badRequest(reject.QuantityInvalid, v.String())
-	}
+	var fault param.Fault
 	if r.buyer.key, fault = r.source.Header(idempotencyKey); fault.Reason != reject.Admitted {
 		return rejected(fault)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/stockstatus"
@@ -107,10 +108,11 @@ type Orders interface {
 // Order is one attempt to buy. Its bytes belong to the request.
 type Order struct {
 	SKU      []byte
-	User     []byte // empty = no user is identified
-	Key      []byte // the client's Idempotency-Key; empty = it sent none
-	Quantity int64  // 1 or more
-	Request  string // waits with the order until it is delivered; "" = the caller forwards it
+	User     []byte      // empty = no user is identified
+	Key      []byte      // the client's Idempotency-Key; empty = it sent none
+	Quantity int64       // 1 or more
+	More     []cart.Line // of an order over several SKUs: those after SKU; each is settled by itself
+	Request  string      // waits with the order until it is delivered; "" = the caller forwards it
 }
 
 // Reservation is the answer to an order.
@@ -119,6 +121,7 @@ type Reservation struct {
 	Serial   string        // by which the order is known from now on; "" = it is not known
 	Deadline int64         // Unix ms until which the units are reserved
 	Wait     time.Duration // until another attempt is worth it; 0 = the reason's class knows
+	SKU      []byte        // of More: the line that the reason is about; nil = Order.SKU
 	LookUp   bool          // nothing is decided, but LookUp may answer without a unit
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy/cart"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
@@ -74,6 +75,7 @@ type buyer struct {
 	sku, user []byte
 	key       []byte // the client's Idempotency-Key
 	quantity  int64
+	lines     []cart.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
 }
 
 // attempt is the one time that the request goes to the upstream.

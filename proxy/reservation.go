@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/auth"
+	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -21,7 +22,19 @@ const idempotencyKey = "Idempotency-Key"
 
 // order is what the request wants to buy.
 func (r *Request) order() Order {
-	return Order{SKU: r.buyer.sku, User: r.buyer.user, Key: r.buyer.key, Quantity: r.buyer.quantity}
+	b := &r.buyer
+	if len(b.lines) > 0 {
+		return Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:]}
+	}
+	return Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
+}
+
+// answered takes what was said of the order, and the SKU that it is about.
+func (r *Request) answered(by Reservation) rejection {
+	if r.reservation = by; by.SKU != nil {
+		r.buyer.sku = by.SKU
+	}
+	return rejection{Reason: by.Reason, Wait: by.Wait}
 }
 
 // checkEarlierOrder asks memory alone whether the order is decided already.
@@ -42,24 +55,35 @@ func (r *Request) decidedBy(known Reservation, decided bool) rejection {
 	if !decided {
 		return rejection{}
 	}
-	r.reservation = known
-	return rejection{Reason: known.Reason, Wait: known.Wait}
+	return r.answered(known)
 }
 
 // reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.
 func (p *Proxy) reserve(r *Request) rejection {
-	r.reservation = p.Orders.Reserve(p.Now(), r.order())
+	no := r.answered(p.Orders.Reserve(p.Now(), r.order()))
 	r.acquired.order = r.reservation.Reason == reject.Admitted
 	if r.acquired.order && r.route.room != nil {
 		r.route.room.Used(r.buyer.user)
 	}
 	r.outcome = metrics.OrderRejected
-	return rejection{Reason: r.reservation.Reason, Wait: r.reservation.Wait}
+	return no
 }
 
 // onSale asks the schedule at a time of the clock. Of an order that takes stock here the ledger is asked before: who
 // has won a unit hears of that first.
 func (p *Proxy) onSale(r *Request, now int64) rejection {
+	o := r.order()
+	for _, l := range o.More {
+		r.buyer.sku = l.SKU
+		if no := p.skuOnSale(r, now); no.Reason != reject.Admitted {
+			return no
+		}
+	}
+	r.buyer.sku = o.SKU
+	return p.skuOnSale(r, now)
+}
+
+func (p *Proxy) skuOnSale(r *Request, now int64) rejection {
 	reserved := r.route.Gate == route.Reserve
 	if p.Schedule != nil {
 		if reason, wait := p.Schedule.Closed(now, r.buyer.sku, reserved); reason != reject.Admitted {
@@ -79,8 +103,12 @@ func (p *Proxy) onSale(r *Request, now int64) rejection {
 func (p *Proxy) addOrderFields(h *fasthttp.RequestHeader, r *Request) {
 	b, s := &r.buyer, &r.reservation
 	h.Add(idempotencyKey, s.Serial)
-	h.AddBytesV("Sluice-Sku", b.sku)
-	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], b.quantity, 10)
+	sku, quantity := b.sku, b.quantity
+	if len(b.lines) > 0 {
+		sku, quantity = cart.AppendText(nil, b.lines), cart.Units(b.lines)
+	}
+	h.AddBytesV("Sluice-Sku", sku)
+	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], quantity, 10)
 	h.AddBytesV("Sluice-Quantity", r.scratch.value)
 	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], s.Deadline, 10)
 	h.AddBytesV("Sluice-Deadline", r.scratch.value)
@@ -88,7 +116,7 @@ func (p *Proxy) addOrderFields(h *fasthttp.RequestHeader, r *Request) {
 		return
 	}
 	r.scratch.value = p.signer.Append(r.scratch.value[:0], auth.SignedOrder{
-		Method: r.method(), Target: h.RequestURI(), Serial: s.Serial, SKU: b.sku, Quantity: b.quantity, Deadline: s.Deadline,
+		Method: r.method(), Target: h.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity, Deadline: s.Deadline,
 	})
 	h.AddBytesV("Sluice-Signature", r.scratch.value)
 }
@@ -98,7 +126,11 @@ func (r *Request) orderLink() string {
 	if r.reservation.Serial == "" {
 		return ""
 	}
-	link := orderPath + url.PathEscape(r.reservation.Serial) + "?sku=" + url.QueryEscape(string(r.buyer.sku))
+	o := r.order()
+	link := orderPath + url.PathEscape(r.reservation.Serial) + "?sku=" + url.QueryEscape(string(o.SKU))
+	for _, l := range o.More {
+		link += "&sku=" + url.QueryEscape(string(l.SKU))
+	}
 	if r.route.Queue && r.proxy.Queue != nil {
 		link += "&proof=" + r.proxy.Queue.Proof(string(r.buyer.sku), r.reservation.Serial)
 	}
@@ -113,18 +145,26 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 	head := &r.exchange.Request
 	serial, err := url.PathUnescape(string(head.Path()[len(orderPath):]))
 	query, fault := url.ParseQuery(string(head.Query()))
-	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > 1 {
+	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > cart.MaxLines {
 		return badRequest(reject.QueryInvalid, "")
 	}
 	sku := []byte(query.Get("sku"))
-	if len(sku) > 0 && !param.ValidSKU(sku) {
-		return badRequest(reject.SKUInvalid, "sku")
+	for _, one := range query["sku"] {
+		if (one != "" || len(query["sku"]) > 1) && !param.ValidSKU([]byte(one)) {
+			return badRequest(reject.SKUInvalid, "sku")
+		}
 	}
 	r.buyer.sku = sku
-	if p.Queue != nil && len(sku) > 0 {
+	if p.Queue != nil && len(sku) > 0 && len(query["sku"]) == 1 {
 		return p.answerQueued(r, string(sku), serial, query.Get("proof"))
 	}
 	state, reason := p.Orders.State(r.now, sku, []byte(serial))
+	for i := 1; i < len(query["sku"]) && reason == reject.Admitted; i++ { // the lines of one order
+		var line OrderState
+		if line, reason = p.Orders.State(r.now, []byte(query["sku"][i]), []byte(serial)); line.State != state.State {
+			state.State = "held" // some are decided, and the others are about to be
+		}
+	}
 	if reason != reject.Admitted {
 		return rejection{Reason: reason}
 	}

@@ -107,7 +107,13 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	}
 	rt.shape = rt.pattern.Path()
 	names := rt.pattern.Names()
-	if rt.sku, err = param.Compile(in.SKU, names); err != nil {
+	lines := param.IsList(in.SKU) || param.IsList(in.Quantity)
+	if lines {
+		rt.sku, rt.quantity, err = param.CompileLines(in.SKU, in.Quantity)
+	} else {
+		rt.sku, err = param.Compile(in.SKU, names)
+	}
+	if err != nil {
 		return rt, route.Fault(in.Name, "sku", err)
 	}
 	if rt.user, err = param.Compile(in.User, names); err != nil {
@@ -120,7 +126,7 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	if rt.require, err = param.CompileConditions(in.Require, names); err != nil {
 		return rt, route.Fault(in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err)
 	}
-	if in.Gate != route.Reserve {
+	if in.Gate != route.Reserve || lines {
 		return rt, nil
 	}
 	if in.Quantity == "" {

@@ -35,6 +35,13 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		opened = append(opened, r.Close)
 		api.Ledgers = stores.NewLedgers(c, r, nil)
 	}
+	if kept, end, err := stores.OpenScriptOrders(c); err != nil {
+		done()
+		return to, nil, err
+	} else if kept != nil {
+		opened = append(opened, end)
+		api.Ledgers, api.LayoutFirst, api.Scripted = stores.NewLedgers(c, kept, nil), true, true
+	}
 	if len(c.Sales) > 0 {
 		board, err := stores.OpenCommandSchedule(c, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -43,7 +50,7 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		}
 		opened = append(opened, func() error { board.Close(); return nil })
 		sales := stores.Sales{Board: board}
-		if l, ok := api.Ledgers.(stores.Ledgers); ok {
+		if l, ok := api.Ledgers.(stores.Ledgers); ok && !api.Scripted {
 			sales.Ledgers = &l
 		}
 		api.Sales = sales

@@ -32,8 +32,8 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.Stock != nil && (c.HasGate("check") || !c.UsesLedger()) {
 		api.Store = g.Store // no route reads a layout's key otherwise
 	}
-	if g.Orders != nil {
-		api.Ledgers, api.LayoutFirst = g.ledgers(), !c.UsesLedger()
+	if kept := g.ledgers(); kept != nil {
+		api.Ledgers, api.LayoutFirst, api.Scripted = kept, !c.UsesLedger(), g.Orders == nil
 	}
 	if g.schedule != nil {
 		api.Sales = g.sales()
@@ -42,8 +42,11 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	return api.Handler()
 }
 
-// ledgers are those of this gate; nil = it keeps none.
+// ledgers are those of this gate, or the orders that are kept beside a script; nil = it keeps none.
 func (g *Gateway) ledgers() admin.Ledgers {
+	if kept, settles := g.script.Records(); kept != nil {
+		return stores.NewLedgers(g.Config, kept, settles)
+	}
 	if g.Orders == nil {
 		return nil
 	}

@@ -19,7 +19,12 @@ func (o *Report) checkScript(c *config.Config) {
 	if len(errs) > 0 {
 		return // the configuration was rejected
 	}
-	o.Info("reserve", "by the shop's own script; an order whose outcome is unknown keeps its units for ever")
+	if ttl := c.Stock.Script.TTL; ttl > 0 {
+		o.Info("reserve", "by the shop's own script; an order that is not confirmed in %s is asked for, and its units are "+
+			"given back", ttl)
+	} else {
+		o.Info("reserve", "by the shop's own script; an order whose outcome is unknown keeps its units for ever")
+	}
 	o.Warn("reserve", "%s; docs/scripts.md says what that means, and how to move to the ledger",
 		stores.ScriptLimitations(s))
 	if l, keys := c.Stock.Layout, s.Templates(); !slices.Contains(keys, l.Key) {

@@ -31,6 +31,26 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || !s.hasJSON() {
 		return nil, fault
 	}
+	if fault := s.readJSON(p); fault.Reason != reject.Admitted {
+		return nil, fault
+	}
+	r := jsonReader{scratch: s.scratch}
+	text := r.valueAt(s.Body, p.keys, false)
+	s.scratch = r.scratch
+	if fault := r.fault(); fault.Reason != reject.Admitted {
+		return nil, fault
+	}
+	return s.jsonScalar(text, p)
+}
+
+// readJSON rejects a body that is no JSON.
+func (s *Source) readJSON(p *Part) Fault {
+	if fault := s.CheckBody(); fault.Reason != reject.Admitted {
+		return fault
+	}
+	if !s.hasJSON() {
+		return badRequest(s.noJSON(), p.text)
+	}
 	if s.json == jsonUnchecked {
 		s.json = jsonInvalid
 		if json.Valid(s.Body) && s.hasWholePairs() {
@@ -38,14 +58,14 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 		}
 	}
 	if s.json == jsonInvalid {
-		return nil, badRequest(reject.BodyNotJSON, p.text)
+		return badRequest(reject.BodyNotJSON, p.text)
 	}
-	r := jsonReader{scratch: s.scratch}
-	text := r.valueAt(s.Body, p.keys, false)
-	s.scratch = r.scratch
+	return Fault{}
+}
+
+// jsonScalar is the value of p that text is: a string or a whole number; nil where there is no text.
+func (s *Source) jsonScalar(text []byte, p *Part) ([]byte, Fault) {
 	switch {
-	case r.duplicate != "":
-		return nil, ambiguous(reject.DuplicateKey, r.duplicate)
 	case text == nil:
 		return nil, Fault{}
 	case text[0] == '"':

@@ -74,6 +74,17 @@ var prefixes = map[string]Kind{
 // Compile parses text. names are the {names} of the route's pattern, in the order of Source.Captures. A constant that
 // reads like a reference without its "$" is an error.
 func Compile(text string, names []string) (Variable, error) {
+	v, err := compileText(text, names)
+	if err == nil && slices.ContainsFunc(v.parts, func(p Part) bool { return slices.Contains(p.keys, anyElement) }) {
+		err = fmt.Errorf(`%q: a star is for sku and quantity of gate "reserve"; write an index in its place`, text)
+	}
+	if err != nil {
+		return Variable{}, err
+	}
+	return v, nil
+}
+
+func compileText(text string, names []string) (Variable, error) {
 	if strings.TrimSpace(text) != text {
 		return Variable{}, fmt.Errorf("%q begins or ends with a space: write %q", text, strings.TrimSpace(text))
 	}
@@ -144,6 +155,9 @@ func parseReference(text string, names []string) (p Part, rest string, err error
 			joints = "-."
 		}
 		end = nameEnd(text, joints)
+		if within, found := strings.CutPrefix(text[end:], "."+anyElement+"."); found && joints == "-." {
+			end = len(text) - len(within) + nameEnd(within, joints)
+		}
 	}
 	word, rest := text[:end], text[end:]
 	p.text = "$" + word

@@ -17,6 +17,7 @@ const (
 	ConditionUnmet           // operand: the condition
 	QuantityMissing          // operand: the route's variable
 	QuantityInvalid          // not a whole number from 1 to stock.reserve.max_per_user
+	TooManyLines             // an order over several SKUs has more than 16; operand: the route's variable
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
 	BodyNotJSON              // the body is not JSON although Content-Type says so
@@ -46,6 +47,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	ConditionUnmet:     {"condition_unmet", "condition not met"},
 	QuantityMissing:    {"quantity_missing", "quantity missing"},
 	QuantityInvalid:    {"quantity_invalid", "quantity invalid"},
+	TooManyLines:       {"too_many_lines", "more than 16 lines"},
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},
 	BodyNotJSON:        {"body_not_json", "body is not JSON"},

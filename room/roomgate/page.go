@@ -43,10 +43,12 @@ var languages = [...]texts{
 		missed: "You were called and did not come in time", passed: "You can order now",
 		over: "Everything is sold, or the sale is over", off: "There is no waiting now", joinButton: "Join the waiting room",
 		passButton: "Take my pass", back: "Back to the item", ahead: "About %s people are before you",
-		next: "You are next", eta: "About %d seconds to wait", early: "The sale has not begun; people are called after its start",
+		next: "You are next", eta: "About %d seconds to wait",
+		early:   "The sale has not begun; people are called after its start",
 		drawing: "The draw has not been made yet", hold: "No people are called for the moment",
 		none:      "By the units that are left you will probably not get one",
-		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically", verify: "Check the draw"},
+		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically",
+		verify: "Check the draw"},
 }
 
 // language is the one that Accept-Language names first, Chinese where it names none of them.

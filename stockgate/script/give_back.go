@@ -11,23 +11,53 @@ const giveBackPause = 200 * time.Millisecond
 
 // Settle implements proxy.Orders. Units of a rejected order are given back; those of an unknown outcome stay taken.
 func (r *Reserver) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
+	o := r.endUnderWay(string(sku), serial)
+	if o != nil && r.keeper != nil {
+		r.keeper.settle(o, f) // it may wait for room
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	handle := (&order{sku: string(sku), serial: serial}).handle()
-	o := r.underWay[handle]
-	delete(r.underWay, handle)
 	switch {
 	case o == nil:
 	case f == metrics.OrderUnknown:
 		r.counts.countUnits(o, unitsOpen)
 	case f != metrics.OrderRejected || r.script.givingBack == nil:
-	case r.closed || len(r.owed) >= r.o.MaxGiveBack:
-		r.countLost(o)
 	default:
-		r.owed = append(r.owed, o)
-		if !r.givingBack {
-			r.givingBack = true
-			r.work.Go(r.giveBack)
+		r.owe(o)
+	}
+}
+
+// endUnderWay forgets an order that is under way; nil = it is not.
+func (r *Reserver) endUnderWay(sku, serial string) *order {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	handle := (&order{sku: sku, serial: serial}).handle()
+	o := r.underWay[handle]
+	delete(r.underWay, handle)
+	return o
+}
+
+// owe has the units of o given back, as long as this instance runs. mu is held.
+func (r *Reserver) owe(o *order) {
+	if r.ctx.Err() != nil || r.closed && !r.sending || len(r.owed) >= r.o.MaxGiveBack {
+		r.countLost(o)
+		return
+	}
+	r.owed = append(r.owed, o)
+	if !r.givingBack {
+		r.givingBack = true
+		r.work.Go(r.giveBack)
+	}
+}
+
+// oweTaken has the units given back that were taken for orders of a batch which are not admitted.
+func (r *Reserver) oweTaken(batch []*pending) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range batch {
+		if p.owes {
+			r.owe(&p.order)
 		}
 	}
 }

@@ -71,7 +71,11 @@ func (c *counts) countUnits(o *order, e unitEvent) {
 }
 
 // Describe implements prometheus.Collector.
-func (r *Reserver) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, ch) }
+func (r *Reserver) Describe(ch chan<- *prometheus.Desc) {
+	if r.keeper == nil { // the orders that are kept have other metrics from time to time
+		prometheus.DescribeByCollect(r, ch)
+	}
+}
 
 // Collect implements prometheus.Collector.
 func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
@@ -90,6 +94,9 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 	gauge("sluice_script_queue_length", "Orders that wait for the batch in flight.", waiting)
 	gauge("sluice_script_under_way", "Orders that wait, or whose units are taken and whose outcome is not known yet.",
 		underWay)
+	if r.keeper != nil {
+		r.keeper.collect(ch)
+	}
 }
 
 // collectSKU shows the counts of one SKU.

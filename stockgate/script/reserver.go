@@ -20,7 +20,8 @@ type Options struct {
 	Script *Script
 	Redis  redisconn.Options
 
-	Hold        time.Duration // the deadline that the upstream is told; nothing ends by it; default 15 min
+	Hold        time.Duration // the deadline that the upstream is told; nothing ends by it but with Keep; default 15 min
+	Keep        *Keep         // nil = no order is kept, and units of unknown outcome stay taken
 	Memory      time.Duration // for so long a reading that a SKU is sold out is trusted; default 10 ms
 	MaxMemory   time.Duration // the same while more than 64 sold-out SKUs are asked for in one Memory; default 1 s
 	MaxWait     time.Duration // how old an order may be when it enters a batch; default 500 ms
@@ -48,7 +49,8 @@ func (o Options) filled() Options {
 
 // Reserver takes units by a script. It is a proxy.Orders, and safe for concurrent use. One batch is in flight at a
 // time; orders that come meanwhile, of all SKUs, are the next one. It knows the orders that are under way in this
-// instance, and forgets each with its end.
+// instance, and forgets each with its end. It has many methods because each step of an order, and of a unit that is
+// given back, is one.
 type Reserver struct {
 	o       Options
 	way     servers
@@ -57,6 +59,7 @@ type Reserver struct {
 	fits    atomic.Bool
 	soldOut *soldout.Cache
 	counts  counts
+	keeper  *keeper // nil = no order is kept
 
 	mu         sync.Mutex
 	closed     bool
@@ -77,8 +80,11 @@ type Reserver struct {
 // pending is one order that waits.
 type pending struct {
 	order
-	since int64 // ns
-	out   chan reject.Reason
+	since    int64         // ns
+	deadline int64         // Unix ms, of an order that was admitted
+	kept     reject.Reason // why an order whose units were taken is not admitted all the same
+	owes     bool          // those units are given back
+	out      chan reject.Reason
 }
 
 const (
@@ -101,6 +107,12 @@ func New(o Options) (*Reserver, error) {
 	}
 	r.counts.open(o.Named, o.MetricSKUs)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if o.Keep != nil {
+		if err := r.keepOrders(); err != nil {
+			_ = l.Close()
+			return nil, err
+		}
+	}
 	return r, nil
 }
 
@@ -135,7 +147,7 @@ func (r *Reserver) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	if reason != reject.Admitted {
 		return proxy.Reservation{Reason: reason}
 	}
-	return proxy.Reservation{Serial: p.serial, Deadline: time.Now().Add(r.o.Hold).UnixMilli()}
+	return proxy.Reservation{Serial: p.serial, Deadline: p.deadline}
 }
 
 // unfit rejects orders that the script could never take.
@@ -182,9 +194,11 @@ func (r *Reserver) send() {
 		for _, o := range orders {
 			r.recordOutcome(began, o)
 		}
+		r.keepTaken(batch)
 		for _, p := range batch {
-			r.answer(p, p.outcome.reason())
+			r.answer(p, cmp.Or(p.kept, p.outcome.reason()))
 		}
+		r.oweTaken(batch)
 	}
 }
 
@@ -292,9 +306,12 @@ func (r *Reserver) complete(p *pending, reason reject.Reason) {
 	p.out <- reason
 }
 
-// State implements proxy.Orders: a script keeps no record of an order.
-func (r *Reserver) State(int64, []byte, []byte) (proxy.OrderState, reject.Reason) {
-	return proxy.OrderState{State: "none"}, reject.Admitted
+// State implements proxy.Orders: without Keep there is no record of an order.
+func (r *Reserver) State(_ int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
+	if r.keeper == nil {
+		return proxy.OrderState{State: "none"}, reject.Admitted
+	}
+	return r.keeper.state(string(sku), string(serial))
 }
 
 // Close rejects new orders, answers those that wait and gives back what is owed until ctx ends; what Redis has not got
@@ -304,6 +321,9 @@ func (r *Reserver) Close(ctx context.Context) {
 	r.closed = true
 	r.mu.Unlock()
 	stop := context.AfterFunc(ctx, r.cancel)
+	if r.keeper != nil {
+		r.keeper.close(ctx)
+	}
 	r.work.Wait()
 	stop()
 	r.cancel()

@@ -20,11 +20,24 @@ func (o *Ledger) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
-	out, closed := d.Cached(now, ledger.Order(in))
+	if len(in.More) > 0 {
+		return o.decidedCart(d, now, in)
+	}
+	return o.decided(d, now, in)
+}
+
+// decided asks memory about one SKU.
+func (o *Ledger) decided(d *ledger.Reserver, now int64, in proxy.Order) (proxy.Reservation, bool) {
+	out, closed := d.Cached(now, orderOf(in))
 	if !closed {
 		return proxy.Reservation{LookUp: out.LookUp}, false
 	}
 	return o.clocks.reservation(in, out), true
+}
+
+// orderOf is an order of one SKU as the ledger wants it.
+func orderOf(in proxy.Order) ledger.Order {
+	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Request: in.Request}
 }
 
 // LookUp implements proxy.Orders.
@@ -33,11 +46,12 @@ func (o *Ledger) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
-	out, found := d.LookUp(now, ledger.Order(in))
-	if !found {
-		return proxy.Reservation{}, false
+	for _, line := range linesThatMayRepeat(in) {
+		if out, found := d.LookUp(now, orderOf(line)); found {
+			return about(line, in, o.clocks.reservation(line, out)), true
+		}
 	}
-	return o.clocks.reservation(in, out), true
+	return proxy.Reservation{}, false
 }
 
 // Reserve implements proxy.Orders.
@@ -46,7 +60,10 @@ func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
-	return o.clocks.reservation(in, d.Reserve(now, ledger.Order(in)))
+	if len(in.More) > 0 {
+		return o.reserveCart(d, in)
+	}
+	return o.clocks.reservation(in, d.Reserve(now, orderOf(in)))
 }
 
 // reservation says in the gate's words what the ledger said of an order.

@@ -7,6 +7,7 @@ import (
 	"sluice/config"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/script"
+	"sluice/stockgate/script/records"
 )
 
 // CompileScript is the rule that [stock.script] can be understood, that a cluster has its keys in one slot, and that
@@ -36,6 +37,18 @@ func CompileScript(c *config.Config) (*script.Script, []error) {
 		}
 	}
 	return s, errs
+}
+
+// OpenScriptOrders opens the orders that are kept beside a script, for a command; nil = none are.
+func OpenScriptOrders(c *config.Config) (*records.Store, func() error, error) {
+	if !c.UsesScript() || c.Stock.Script.TTL == 0 {
+		return nil, nil, nil
+	}
+	link, err := redisconn.New(RedisOptions(c))
+	if err != nil {
+		return nil, nil, c.Errorf("stock.redis", "%v", err)
+	}
+	return records.New(link, c.Stock.Reserve.Apart), link.Close, nil
 }
 
 // DescribesScript tells whether [stock.layout] is about a key that the script works on.

@@ -1,0 +1,375 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+const cartRoutes = `
+[[route]]
+name = "order"
+match = "POST /orders"
+gate = "reserve"
+sku = "$json_items.*.sku_id"
+quantity = "$json_items.*.qty"
+user = "$cookie_uid"
+
+[[route]]
+name = "everything-else"
+match = "/"
+gate = "pass"
+`
+
+// cartShop books each order that reaches it, and tells the truth when it is asked. A serial that it does not know then
+// is none of its orders ever after.
+type cartShop struct {
+	mu     sync.Mutex
+	orders map[string]string // Sluice-Sku by serial
+	denied map[string]bool
+	twice  int
+	status int // of the answer to an order
+	url    string
+}
+
+func openCartShop(t *testing.T, mishap func() bool) *cartShop {
+	t.Helper()
+	s := &cartShop{orders: map[string]string{}, denied: map[string]bool{}, status: 200}
+	doors := http.NewServeMux()
+	doors.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		status := s.take(r)
+		if status == 200 && mishap != nil && mishap() {
+			status = http.StatusInternalServerError
+		}
+		w.WriteHeader(status)
+	})
+	doors.HandleFunc("GET /by-serial/{serial}", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		serial := r.PathValue("serial")
+		if _, known := s.orders[serial]; !known {
+			s.denied[serial] = true
+			http.NotFound(w, r)
+		}
+	})
+	server := httptest.NewServer(doors)
+	t.Cleanup(server.CloseClientConnections)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *cartShop) take(r *http.Request) int {
+	_, _ = io.Copy(io.Discard, r.Body)
+	serial := r.Header.Get("Idempotency-Key")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.denied[serial] || s.status != 200 {
+		return max(s.status, http.StatusConflict)
+	}
+	if _, known := s.orders[serial]; known {
+		s.twice++
+	}
+	s.orders[serial] = r.Header.Get("Sluice-Sku")
+	return 200
+}
+
+// settings are those of a gate before the shop.
+func (s *cartShop) settings() string {
+	return "upstream.targets = " + quoted(s.url) + "\nstock.reserve.status_url = " +
+		strconv.Quote(s.url+"/by-serial/{serial}") + "\nstock.reserve.on_not_found = \"cancel_then_release\"\n" +
+		"stock.reserve.max_per_user = 0\nstock.reserve.reservation_ttl = \"2s\"\n"
+}
+
+// cartLine is an element of an order's array.
+type cartLine struct {
+	SKU string `json:"sku_id"`
+	Qty int    `json:"qty"`
+}
+
+// orderCart sends an order and returns its status, reason and the SKU that the answer names.
+func orderCart(client *http.Client, front, user, key string, lines []cartLine) (status int, reason, sku string) {
+	body, _ := json.Marshal(map[string]any{"items": lines})
+	r, _ := http.NewRequest("POST", "http://"+front+"/orders", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Cookie", "uid="+user)
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return 0, "", ""
+	}
+	defer resp.Body.Close()
+	var said struct {
+		SKU string `json:"sku"`
+	}
+	_ = json.NewDecoder(resp.Body).Decode(&said)
+	return resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), said.SKU
+}
+
+// cartRecords are the states of the lines of each serial, by SKU.
+func cartRecords(t *testing.T, r *redistest.Server, skus []string) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	for _, sku := range skus {
+		records, err := r.Client.HGetAll(context.Background(), "sluice:{"+sku+"}:r").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for serial, record := range records {
+			if all[serial] == nil {
+				all[serial] = map[string]string{}
+			}
+			all[serial][sku] = record[:1] + strings.Split(record, "|")[1]
+		}
+	}
+	return all
+}
+
+func setUnits(t *testing.T, file string, units int, skus ...string) {
+	t.Helper()
+	for _, sku := range skus {
+		ok(t, "stock", "set", "--config", file, sku, strconv.Itoa(units))
+	}
+}
+
+func TestCart_AllLinesAreReservedOrNone(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	setUnits(t, g.file, 5, "a", "b&c", "d")
+	ask := func(user, key string, lines ...cartLine) (int, string, string) {
+		return orderCart(g.client, g.front, user, key, lines)
+	}
+	many := make([]cartLine, 17)
+	for i := range many {
+		many[i] = cartLine{fmt.Sprint("s", i), 1}
+	}
+	for _, c := range []struct {
+		user, key string
+		lines     []cartLine
+		status    int
+		reason    string
+		sku       string
+	}{
+		{"1", "one", []cartLine{{"d", 1}, {"a", 1}, {"b&c", 1}, {"a", 1}}, 200, "", ""},
+		{"1", "one", []cartLine{{"a", 2}, {"b&c", 1}, {"d", 1}}, 200, "confirmed", "a"},
+		{"1", "one", []cartLine{{"a", 1}, {"d", 1}}, 422, "key_reused", "a"},
+		{"2", "two", []cartLine{{"a", 1}, {"d", 5}}, 409, "sold_out", "d"},
+		{"2", "", []cartLine{{"a", 1}, {"d", 5}}, 409, "sold_out", "d"},
+		{"2", "three", []cartLine{{"a", 1}, {"nothing", 1}}, 404, "unknown_sku", "nothing"},
+		{"3", "", []cartLine{{"d", 1}, {"b&c", 2}}, 200, "", ""},
+		{"3", "", many, 400, "bad_request", ""},
+		{"3", "", nil, 400, "bad_request", ""},
+		{"3", "", []cartLine{{"a", 1}, {"d", 0}}, 400, "bad_request", ""},
+		{"4", "four", []cartLine{{"d", 1}}, 200, "", ""},
+	} {
+		soon(t, "nothing is under way", func() bool { return ledgerOf(t, r, "a").held+ledgerOf(t, r, "d").held == 0 })
+		status, reason, sku := ask(c.user, c.key, c.lines...)
+		if status != c.status || reason != c.reason || c.sku != "" && sku != c.sku {
+			t.Errorf("%s %q %v: %d %s %q, want %d %s %q", c.user, c.key, c.lines, status, reason, sku, c.status, c.reason, c.sku)
+		}
+	}
+	want := map[string]account{"a": {5, 0, 2}, "b&c": {5, 0, 3}, "d": {5, 0, 3}}
+	soon(t, "the ledgers are right", func() bool {
+		return ledgerOf(t, r, "a") == want["a"] && ledgerOf(t, r, "b&c") == want["b&c"] && ledgerOf(t, r, "d") == want["d"]
+	})
+	if told := shop.orders["one"]; told != "a=2&b%26c=1&d=1" {
+		t.Errorf("the shop is told %q", told)
+	}
+}
+
+func TestCart_ResponseAndOperatorsSettleAllLines(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	setUnits(t, g.file, 5, "a", "b")
+	cart := []cartLine{{"b", 2}, {"a", 1}}
+	shop.status = http.StatusConflict
+	orderCart(g.client, g.front, "1", "rejected", cart)
+	soon(t, "all lines are released", func() bool {
+		return ledgerOf(t, r, "a") == account{5, 0, 0} && ledgerOf(t, r, "b") == account{5, 0, 0}
+	})
+	shop.status = 200
+	orderCart(g.client, g.front, "1", "made", cart)
+	soon(t, "all lines are sold", func() bool {
+		return ledgerOf(t, r, "a") == account{5, 0, 1} && ledgerOf(t, r, "b") == account{5, 0, 2}
+	})
+	if text := get(t, g, "/.sluice/orders/made?sku=a&sku=b"); !strings.Contains(text, `"confirmed"`) {
+		t.Errorf("the state is %s", text)
+	}
+	both := "?" + url.Values{"sku": {"a", "b"}}.Encode()
+	for _, c := range []struct {
+		op     string
+		status int
+	}{{"release", 409}, {"refund", 200}, {"refund", 200}, {"confirm", 409}} {
+		resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/made/"+c.op+both, "application/json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != c.status {
+			t.Errorf("%s: %d %s", c.op, resp.StatusCode, text)
+		}
+	}
+	if a, b := ledgerOf(t, r, "a"), ledgerOf(t, r, "b"); a != (account{5, 0, 0}) || b != (account{5, 0, 0}) {
+		t.Errorf("after the refund: %+v, %+v", a, b)
+	}
+}
+
+func get(t *testing.T, g *running, path string) string {
+	t.Helper()
+	resp, err := g.client.Get("http://" + g.front + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Two gates sell carts of 20 SKUs while they and Redis are killed at random. SLUICE_CARTS=10000 is the long form.
+func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
+	orders := 400
+	if n, err := strconv.Atoi(os.Getenv("SLUICE_CARTS")); err == nil {
+		orders = n
+	}
+	r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	shop := openCartShop(t, func() bool { return rand.IntN(20) == 0 })
+	var skus []string
+	for i := range 20 {
+		skus = append(skus, fmt.Sprintf("s%02d", i))
+	}
+	gates, fronts := make([]*running, 2), make([]string, 2)
+	for i := range gates {
+		var addresses string
+		addresses, fronts[i] = fixed(t)
+		gates[i] = gate(t, addresses, redisAt(r), boundless, shop.settings(), cartRoutes)
+	}
+	units := max(5, orders/20)
+	setUnits(t, gates[0].file, units, skus...)
+	killed := sellCarts(t, orders, skus, fronts, gates, r)
+	thaw(t, gates[0], r, skus)
+	soonWithin(t, 3*time.Minute, "nothing is held", func() bool {
+		thaw(t, gates[0], r, skus)
+		return !slices.ContainsFunc(skus, func(sku string) bool { return ledgerOf(t, r, sku).held > 0 })
+	})
+	shop.mu.Lock()
+	defer shop.mu.Unlock()
+	for _, sku := range skus {
+		if a := ledgerOf(t, r, sku); a.sold > a.total {
+			t.Errorf("%s is oversold: %+v", sku, a)
+		}
+	}
+	half := 0
+	for serial, lines := range cartRecords(t, r, skus) {
+		text, made := shop.orders[serial]
+		want, _ := url.ParseQuery(text)
+		for sku, state := range lines {
+			if made && state != "C"+want.Get(sku) || !made && state[0] != 'X' {
+				half++
+				t.Errorf("serial %s of %s: %s, and the shop has %q", serial, sku, state, text)
+			}
+		}
+		if made && len(lines) != len(want) {
+			half++
+			t.Errorf("serial %s has %d lines of %q", serial, len(lines), text)
+		}
+	}
+	if shop.twice > 0 || half > 0 || len(shop.orders) == 0 {
+		t.Errorf("%d orders, %d came twice, %d half taken", len(shop.orders), shop.twice, half)
+	}
+	t.Logf("%d carts asked for, %d orders made, %d gates and Redis killed", orders, len(shop.orders), killed)
+}
+
+// sellCarts asks for so many carts, and kills gates and Redis meanwhile.
+func sellCarts(t *testing.T, orders int, skus, fronts []string, gates []*running, r *redistest.Server) (killed int) {
+	t.Helper()
+	next, over := make(chan int), make(chan struct{})
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			client := &http.Client{Timeout: 3 * time.Second}
+			defer client.CloseIdleConnections()
+			for n := range next {
+				var lines []cartLine
+				for range 1 + rand.IntN(5) {
+					lines = append(lines, cartLine{skus[rand.IntN(len(skus))], 1 + rand.IntN(2)})
+				}
+				user, key := fmt.Sprint("u", n%200), ""
+				if n%2 == 0 {
+					key = fmt.Sprint("k", n)
+				}
+				for range 4 {
+					if status, _, _ := orderCart(client, fronts[rand.IntN(2)], user, key, lines); status == 200 || status == 409 {
+						break
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+		})
+	}
+	go func() {
+		defer close(over)
+		for n := range orders {
+			next <- n
+			time.Sleep(4 * time.Millisecond)
+		}
+		close(next)
+		all.Wait()
+	}()
+	for {
+		select {
+		case <-over:
+			return killed
+		case <-time.After(time.Duration(200+rand.IntN(600)) * time.Millisecond):
+		}
+		if killed++; rand.IntN(4) == 0 {
+			r.Kill()
+			r.Restart()
+			thaw(t, gates[0], r, skus)
+			continue
+		}
+		i := rand.IntN(2)
+		gates[i].die()
+		gates[i] = gates[i].again(t)
+	}
+}
+
+// thaw opens ledgers that wait for an instance which has died: Redis writes every change to disk, and has lost nothing.
+func thaw(t *testing.T, g *running, r *redistest.Server, skus []string) {
+	t.Helper()
+	for _, sku := range skus {
+		if state := r.Client.HGet(context.Background(), "sluice:{"+sku+"}:s", "state").Val(); state == "frozen" {
+			run(t, "", "stock", "resume", "--config", g.file, "--reconciled", sku)
+		}
+	}
+}
+
+// soonWithin is soon with a bound of its own.
+func soonWithin(t *testing.T, bound time.Duration, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(bound); !is(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", bound, what)
+		}
+	}
+}

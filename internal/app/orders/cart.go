@@ -1,0 +1,99 @@
+package orders
+
+import (
+	"time"
+
+	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// An order over several SKUs is one reservation in the ledger of each, all under one serial, taken in the order of the
+// SKUs. Three rules hold at every crash point; docs/carts.md has the table.
+//
+//  1. The first line is the lock: a serial is reserved once in a ledger and never again, so one attempt in all goes
+//     past it. Any other attempt hears of the first line what became of it, and touches no line.
+//  2. An order is forwarded after all lines are reserved, and confirmed after it was forwarded. So where a line is
+//     found overdue the upstream is asked for the serial, and its one answer is right for each line by itself.
+//  3. An attempt releases what it has reserved and nothing else.
+
+// line is the part of an order that is about one SKU.
+func line(in proxy.Order, i int) proxy.Order {
+	if i > 0 {
+		in.SKU, in.Quantity = in.More[i-1].SKU, in.More[i-1].Quantity
+	}
+	in.More = nil
+	return in
+}
+
+// about says which line an answer is about, where it is not the first.
+func about(of, in proxy.Order, t proxy.Reservation) proxy.Reservation {
+	if len(in.More) > 0 && string(of.SKU) != string(in.SKU) {
+		t.SKU = of.SKU
+	}
+	return t
+}
+
+// linesThatMayRepeat are those by which an earlier order may be found. Without a key the serial is derived from the
+// first SKU alone.
+func linesThatMayRepeat(in proxy.Order) []proxy.Order {
+	all := []proxy.Order{line(in, 0)}
+	if len(in.Key) > 0 {
+		for i := range in.More {
+			all = append(all, line(in, i+1))
+		}
+	}
+	return all
+}
+
+// decidedCart asks memory about all lines. The first comes first: it alone may repeat an order without a key. Where
+// another one is sold out such an order was not looked up: its client may have won before.
+func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in proxy.Order) (t proxy.Reservation, decided bool) {
+	lookUp := false
+	for i := range len(in.More) + 1 {
+		one := line(in, i)
+		if i > 0 && len(in.Key) == 0 {
+			one.User = nil
+		}
+		if t, decided = o.decided(d, now, one); decided {
+			if i > 0 && len(in.Key) == 0 {
+				t.Wait = max(t.Wait, askAgain)
+			}
+			return about(one, in, t), true
+		}
+		lookUp = lookUp || t.LookUp
+	}
+	return proxy.Reservation{LookUp: lookUp}, false
+}
+
+// reserveCart takes the units of all lines, or of none. It gives up when half of the time is over for which the first
+// line is reserved: its resolver may ask for the order then.
+func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservation {
+	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
+	one := line(in, 0)
+	first := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), orderOf(one)))
+	if first.Reason != reject.Admitted {
+		return first
+	}
+	in.Key = []byte(first.Serial)
+	for i := range in.More {
+		one = line(in, i+1)
+		next := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), orderOf(one)))
+		taken := i + 1 // lines that are reserved
+		switch late := time.Since(began) > limit; {
+		case next.Reason == reject.Admitted && !late:
+			continue
+		case next.Reason == reject.Admitted:
+			taken, next.Reason = i+2, reject.Concurrency
+		case next.Reason == reject.InProgress, next.Reason == reject.Confirmed, next.Reason == reject.Released:
+			next.Reason = reject.KeyReused // another order of this SKU has this serial
+		}
+		for k := range taken {
+			d.Settle(string(line(in, k).SKU), protocol.Item{Serial: first.Serial}, protocol.Release)
+		}
+		next.Serial = ""
+		return about(one, in, next)
+	}
+	return first
+}

@@ -1,0 +1,350 @@
+package script
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/script/records"
+)
+
+// Keep says how orders are kept until they are decided: what is not confirmed in time is given back.
+type Keep struct {
+	Prefix     string                   // of the keys
+	Status     ledger.OrderStatusSource // asked about orders that are not decided; nil = they wait for a person
+	OnNotFound string                   // as in ledger.Options
+	Released   time.Duration            // for so long a released serial is remembered; default 24 h
+	Timeout    time.Duration            // of one call; default 250 ms
+	Owner      func()                   // closes Status; may be nil
+}
+
+// keeper keeps the orders of a Reserver. An order is kept after its units were taken and before it is forwarded: what
+// is kept was taken, and no unit is given back that was not. An instance that dies between both loses the units.
+type keeper struct {
+	r      *Reserver
+	store  *records.Store
+	orders *ledger.Reserver // settles and resolves; it reserves nothing
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	owed   atomic.Int64 // orders whose units are to be given back
+	oldest atomic.Int64 // Unix ms since when the oldest is; 0 = none
+	late   bool         // the log says that one is
+}
+
+const (
+	giveBackInterval = 250 * time.Millisecond
+	keeperInterval   = 5 * time.Second
+	maxTracked       = 10_000 // SKUs whose orders are looked after
+)
+
+// keepOrders has the orders of r kept.
+func (r *Reserver) keepOrders() error {
+	k := &keeper{r: r, store: records.New(r.way.Client, r.o.Keep.Prefix)}
+	var err error
+	k.orders, err = ledger.New(ledger.Options{
+		Secret: protocol.NewSecret(), Hold: r.o.Hold, Keep: cmp.Or(r.o.Keep.Released, 24*time.Hour),
+		OnNotFound: r.o.Keep.OnNotFound, Timeout: r.o.Keep.Timeout, Named: r.o.Named, MetricSKUs: r.o.MetricSKUs,
+		Log: r.o.Log,
+	}, k.store, r.o.Keep.Status)
+	if err != nil {
+		return err
+	}
+	var ctx context.Context
+	ctx, k.stop = context.WithCancel(context.Background())
+	k.work.Go(func() { k.run(ctx, giveBackInterval, func() { k.giveBackDue(ctx) }) })
+	k.work.Go(func() { k.run(ctx, keeperInterval, func() { k.look(ctx) }) })
+	r.keeper = k
+	return nil
+}
+
+// run does a thing again and again, until ctx ends.
+func (k *keeper) run(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// close settles what is pending until ctx ends. What is owed then is given back by another instance, or later.
+func (k *keeper) close(ctx context.Context) {
+	k.orders.Close(ctx)
+	k.stop()
+	k.work.Wait()
+	if k.r.o.Keep.Owner != nil {
+		k.r.o.Keep.Owner()
+	}
+}
+
+// Records are the orders that are kept, and what settles them; nil where none are.
+func (r *Reserver) Records() (*records.Store, func() *ledger.Reserver) {
+	if r == nil || r.keeper == nil {
+		return nil, nil
+	}
+	return r.keeper.store, func() *ledger.Reserver { return r.keeper.orders }
+}
+
+// payload is what giving back needs of an order.
+type payload struct {
+	Quantity int64
+	User     []byte
+	Token    string
+	At       int64
+	Extra    []extra `json:",omitempty"`
+}
+
+// extra is a value behind the code of a reply: Text where it is no number.
+type extra struct {
+	Number int64  `json:",omitempty"`
+	Text   []byte `json:",omitempty"`
+}
+
+// payload writes o.
+func (o *order) payload() string {
+	p := payload{Quantity: o.quantity, User: []byte(o.user), Token: o.token, At: o.at}
+	for _, v := range o.extra {
+		if n, ok := v.(int64); ok {
+			p.Extra = append(p.Extra, extra{Number: n})
+		} else {
+			p.Extra = append(p.Extra, extra{Text: fmt.Append(nil, v)})
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic("BUG: an order is no JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+// orderOf reads an order whose units are to be given back.
+func orderOf(in records.Owed) (*order, error) {
+	var p payload
+	if err := json.Unmarshal([]byte(in.Payload), &p); err != nil {
+		return nil, fmt.Errorf("read what is owed of %q: %w", in.Serial, err)
+	}
+	o := &order{sku: in.SKU, serial: in.Serial, user: string(p.User), token: p.Token, at: p.At, quantity: p.Quantity}
+	for _, v := range p.Extra {
+		if v.Text != nil {
+			o.extra = append(o.extra, string(v.Text))
+		} else {
+			o.extra = append(o.extra, v.Number)
+		}
+	}
+	return o, nil
+}
+
+// keepTaken keeps the orders of a batch whose units were taken. One that cannot be kept is not admitted: its units stay
+// taken, since it may have been kept.
+func (r *Reserver) keepTaken(batch []*pending) {
+	bySKU, deadline := map[string][]*pending{}, time.Now().Add(r.o.Hold).UnixMilli()
+	for _, p := range batch {
+		p.deadline = deadline
+		if p.outcome == taken {
+			bySKU[p.sku] = append(bySKU[p.sku], p)
+		}
+	}
+	if r.keeper == nil {
+		return
+	}
+	for sku, some := range bySKU {
+		r.keeper.keep(sku, deadline, some)
+	}
+}
+
+func (k *keeper) keep(sku string, deadline int64, some []*pending) {
+	orders := make([]records.Order, len(some))
+	for i, p := range some {
+		orders[i] = records.Order{Serial: p.serial, User: p.user, Quantity: p.quantity, Payload: p.payload()}
+	}
+	codes, err := k.store.Write(k.r.ctx, sku, deadline, orders)
+	k.orders.Track(sku)
+	for i, p := range some {
+		switch {
+		case err != nil:
+			p.kept, p.err = reject.StockError, err
+			k.r.counts.countUnits(&p.order, unitsUnanswered)
+		case codes[i] != protocol.Held:
+			p.kept = k.answer(p, codes[i])
+		}
+	}
+}
+
+// answer is what an order hears whose serial is known. The units that were taken for it now are given back, unless they
+// may be those of the order before.
+func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
+	again := code == protocol.ReplayHeld || code == protocol.ReplaySold
+	if s := k.r.script; s.repeatable && (again || !s.preset) {
+		k.r.counts.countUnits(&p.order, unitsUnanswered)
+	} else {
+		p.owes = true
+	}
+	switch code {
+	case protocol.ReplayHeld:
+		return reject.InProgress
+	case protocol.ReplaySold:
+		return reject.Confirmed
+	case protocol.OtherOrder:
+		return reject.KeyReused
+	}
+	return reject.Released
+}
+
+// settle tells the records what became of an order.
+func (k *keeper) settle(o *order, f metrics.OrderOutcome) {
+	item := protocol.Item{Serial: o.serial}
+	switch f {
+	case metrics.OrderConfirmed:
+		k.orders.Settle(o.sku, item, protocol.Confirm)
+	case metrics.OrderRejected:
+		k.orders.Settle(o.sku, item, protocol.Release)
+	default:
+		k.orders.Unknown(o.sku, o.serial)
+	}
+}
+
+// state tells what is known of a serial.
+func (k *keeper) state(sku, serial string) (proxy.OrderState, reject.Reason) {
+	rec, of, ok, err := k.orders.State(sku, serial)
+	switch {
+	case errors.Is(err, ledger.ErrTooMany):
+		return proxy.OrderState{}, reject.Rate
+	case err != nil:
+		return proxy.OrderState{}, reject.StockError
+	case !ok:
+		return proxy.OrderState{State: "none"}, reject.Admitted
+	}
+	names := map[byte]string{protocol.StatusHeld: "held", protocol.StatusSold: "confirmed",
+		protocol.StatusReleased: "released"}
+	return proxy.OrderState{SKU: of, State: names[rec.Status], Deadline: rec.Deadline}, reject.Admitted
+}
+
+// giveBackDue gives back what is due.
+func (k *keeper) giveBackDue(ctx context.Context) {
+	for n := maxBatch; n == maxBatch && ctx.Err() == nil; {
+		due, err := k.store.Claim(ctx, maxBatch)
+		if err != nil {
+			return // others say what Redis is; what was handed out is due again
+		}
+		n = len(due)
+		k.giveBack(ctx, due)
+	}
+}
+
+// giveBack runs the script for orders that were handed out. One whose giving back has begun before is lost: a second
+// run could give back a unit that is sold, of a later order of this user for instance.
+func (k *keeper) giveBack(ctx context.Context, due []records.Owed) {
+	var orders []*order
+	var of []records.Owed
+	for _, d := range due {
+		o, err := orderOf(d)
+		switch {
+		case err != nil:
+			o = &order{sku: d.SKU, serial: d.Serial, err: err}
+			k.lose(ctx, d, o)
+		case d.Begun:
+			o.err = errLostGiveBack
+			k.lose(ctx, d, o)
+		default:
+			orders, of = append(orders, o), append(of, d)
+		}
+	}
+	if len(orders) == 0 {
+		return
+	}
+	k.r.script.giveBack(ctx, k.r.way, orders)
+	for i, o := range orders {
+		switch {
+		case o.outcome == taken:
+			k.r.counts.countUnits(o, unitsGivenBack)
+			k.r.soldOut.Open(k.r.o.Now(), o.sku)
+			k.end(ctx, of[i], k.store.Done)
+		case o.outcome == soldOut:
+			k.r.counts.countUnits(o, unitsNotGivenBack)
+			k.end(ctx, of[i], k.store.Done)
+		case o.outcome == notSent, o.outcome == busy, k.r.script.preset && o.outcome == failed:
+			k.end(ctx, of[i], k.store.Again)
+		default:
+			k.lose(ctx, of[i], o)
+		}
+	}
+}
+
+// errLostGiveBack is the cause when an instance has died while it gave units back.
+var errLostGiveBack = errors.New("an instance ended while it gave them back")
+
+// lose ends an order whose units may have been given back or not.
+func (k *keeper) lose(ctx context.Context, d records.Owed, o *order) {
+	k.r.countLost(o)
+	k.end(ctx, d, k.store.Done)
+}
+
+// end says what came of an order. Where Redis does not hear it, the order is handed out again as one that was begun.
+func (k *keeper) end(ctx context.Context, d records.Owed, say func(context.Context, records.Owed) error) {
+	if err := say(context.WithoutCancel(ctx), d); err != nil {
+		k.r.o.Log.Warn("what came of giving units back could not be written", "sku", d.SKU, "serial", d.Serial, "err", err)
+	}
+}
+
+// look finds out which SKUs have orders, and what is owed.
+func (k *keeper) look(ctx context.Context) {
+	skus, err := k.store.SKUs(ctx, maxTracked)
+	if err != nil {
+		return
+	}
+	for _, sku := range skus {
+		k.orders.Track(sku)
+	}
+	all, err := k.store.Owed(ctx)
+	if err != nil {
+		return
+	}
+	var first records.Owed
+	for _, o := range all {
+		if first.Serial == "" || o.Since.Before(first.Since) {
+			first = o
+		}
+	}
+	k.owed.Store(int64(len(all)))
+	if k.oldest.Store(0); len(all) > 0 {
+		k.oldest.Store(first.Since.UnixMilli())
+	}
+	late := len(all) > 0 && time.Since(first.Since) > records.Late
+	if late && !k.late {
+		k.r.o.Log.Error("units wait to be given back for an hour, and are not for sale", "next",
+			"sluice reservation list --state owed", "script", k.r.script.name, "sku", first.SKU, "serial", first.Serial,
+			"tries", first.Tries, "orders", len(all))
+	}
+	k.late = late
+}
+
+// collect shows the orders, and what is owed.
+func (k *keeper) collect(ch chan<- prometheus.Metric) {
+	k.orders.Collect(ch)
+	age := 0.0
+	if since := k.oldest.Load(); since > 0 {
+		age = time.Since(time.UnixMilli(since)).Seconds()
+	}
+	gauge := func(name, help string, n float64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, n)
+	}
+	gauge("sluice_script_givebacks", "Orders whose units are to be given back by the shop's script.",
+		float64(k.owed.Load()))
+	gauge("sluice_script_giveback_oldest_seconds", "Age of the oldest of them; 0: there is none.", age)
+}
