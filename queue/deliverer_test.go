@@ -62,7 +62,7 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = memstore.New()
 	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
 		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {

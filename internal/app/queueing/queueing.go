@@ -40,10 +40,12 @@ type Parts struct {
 // Queue is the queue of a gate. It implements proxy.Queue.
 type Queue struct {
 	Parts
-	within    time.Duration
-	settings  queue.Options
+	within    atomic.Int64  // ns
+	longest   time.Duration // that an order may wait, within its reservation
+	settings  atomic.Pointer[queue.Settings]
 	deliverer *queue.Deliverer
 	closing   sync.Once
+	pulls     bool // consumers take orders
 	waiters   atomic.Int64
 }
 
@@ -65,11 +67,9 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	o := queue.Options{
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
-		Fenced:      c.Stock.Reserve.OnNotFound == "release_after_deadline",
-		Cancels:     c.Stock.Reserve.OnNotFound == "cancel_then_release",
-		ByKey:       c.Queue.Redeliver == "by_key",
-		MaxInFlight: c.Queue.MaxInFlight, Rate: float64(c.Queue.Rate), Attempts: c.Queue.Attempts,
-		Timeout: c.Upstream.Timeout, Grace: c.Queue.Grace, Keep: parts.Keep, Log: parts.Log,
+		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
+		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
+		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace, Keep: parts.Keep, Log: parts.Log,
 	}
 	if parts.Status != nil {
 		o.Source = parts.Status
@@ -81,10 +81,31 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		}
 		o.Signer = signer
 	}
-	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
+	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt()}
+	q.set(&c.Queue)
 	o.Settled, o.Settle = q.settled, q.settle
-	q.settings, q.deliverer = o, queue.New(o)
+	q.pulls, q.deliverer = o.Pulls, queue.New(o)
 	return q, nil
+}
+
+func settings(c *config.Queue) queue.Settings {
+	return queue.Settings{MaxInFlight: c.MaxInFlight, Rate: float64(c.Rate), Attempts: c.Attempts,
+		ByKey: c.Redeliver == "by_key"}
+}
+
+func (q *Queue) set(c *config.Queue) {
+	now := settings(c)
+	q.settings.Store(&now)
+	q.within.Store(int64(min(c.DeliverWithin, q.longest)))
+}
+
+// Use has the pace of c from now on. Orders that wait already keep their time.
+func (q *Queue) Use(c *config.Queue) {
+	if q == nil {
+		return
+	}
+	q.set(c)
+	q.deliverer.Use(*q.settings.Load())
 }
 
 // settled tells the reserver what the store has.
@@ -116,7 +137,7 @@ func (q *Queue) Close(limit time.Duration) {
 
 // Accept implements proxy.Queue.
 func (q *Queue) Accept(m *message.Request) string {
-	return protocol.NewRequest(time.Now().Add(q.within).UnixMilli(), m.Text())
+	return protocol.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
 }
 
 // Accepted implements proxy.Queue.
