@@ -118,8 +118,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 		return want, err
 	}
 	if !slices.Contains([]string{"", held, "unknown", stuck, "confirmed", "released", "refunded"}, want.state) {
-		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "stuck", "confirmed", "released" or "refunded"`, want.state,
-			ErrInvalid)
+		return want, fmt.Errorf(`state %.20q: %w: it is "held", "unknown", "stuck", "confirmed", "released" or "refunded"`,
+			want.state, ErrInvalid)
 	}
 	if want.sku != "" {
 		err = checkSKU(want.sku)
@@ -129,7 +129,8 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
-	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State || want.state == "unknown" && r.Overdue
+	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State ||
+		want.state == "unknown" && r.Overdue
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.

@@ -56,8 +56,9 @@ func (c *Config) checkQueue(r *report.Report) {
 	report.Between(r, "queue.attempts", q.Attempts, 1, 100)
 	r.OneOf("queue.redeliver", q.Redeliver, "by_status", "by_key")
 	report.Between(r, "queue.grace", q.Grace, 0, time.Minute)
-	if q.Pull != 0 {
-		report.Between(r, "queue.pull", q.Pull, time.Second, 10*time.Minute)
+	report.Between(r, "queue.pull", q.Pull, 0, 10*time.Minute)
+	if q.Pull > 0 && q.Pull < time.Second {
+		r.Fail("queue.pull", "%v is too short to make an order; write \"1s\" or more, or \"0s\" to send orders", q.Pull)
 	}
 	if !c.Queues() {
 		return

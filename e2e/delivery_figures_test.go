@@ -83,8 +83,8 @@ func (g *running) follow(client *http.Client, where string) (body string, err er
 // ended is when the shop has made each order, by serial.
 type ended struct{ sync.Map }
 
-// A shop that makes 20 orders a second sells all to a crowd: 100 shoppers for each unit. Each buyer gets the shop's answer.
-// SLUICE_SHOPPERS=100000 is the long form.
+// A shop that makes 20 orders a second sells all to a crowd: 100 shoppers for each unit. Each buyer gets the shop's
+// answer. SLUICE_SHOPPERS=100000 is the long form.
 func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
 	shoppers := scaled("SLUICE_SHOPPERS", 2000)
 	units := shoppers / 100
@@ -133,8 +133,8 @@ func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
 	crowd := r.Commands() - before
 	buyers.Wait()
 	slices.Sort(delays)
-	t.Logf("%d shoppers, %d units: all were told after %v, the last reservation after %v; all made after %v", shoppers, units,
-		last.Sub(begun), lastReserved.Sub(begun), time.Since(begun))
+	t.Logf("%d shoppers, %d units: all were told after %v, the last reservation after %v; all made after %v", shoppers,
+		units, last.Sub(begun), lastReserved.Sub(begun), time.Since(begun))
 	t.Logf("reasons %v; from the shop's answer to the client's: median %v, longest %v; %d Redis commands while the crowd "+
 		"came, %d in all", reasons, delays[len(delays)/2], delays[len(delays)-1], crowd, r.Commands()-before)
 	if a := ledgerOf(t, r, "1001"); a.sold != units || shop.orders() != units || answers != units {
@@ -179,7 +179,8 @@ func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// CPU time of the gate and of Redis for an order that waits, beside one that does not. SLUICE_COSTS=20000 is the long form.
+// CPU time of the gate and of Redis for an order that waits, beside one that does not. SLUICE_COSTS=20000 is the long
+// form.
 func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 	n := scaled("SLUICE_COSTS", 300)
 	type cost struct{ gate, redis float64 } // µs an order
@@ -256,7 +257,9 @@ func TestDelivery_ParkedClientsHearTheNews(t *testing.T) {
 	ok(t, "stock", "set", "--config", g.file, "1001", "2")
 	first := g.call(t, "POST", orderPath, "", "Cookie", "uid=first")
 	second := g.call(t, "POST", orderPath, "", "Cookie", "uid=second")
-	soon(t, "the first is handed over", func() bool { return g.call(t, "GET", first.header.Get("Location"), "").State == "delivering" })
+	soon(t, "the first is handed over", func() bool {
+		return g.call(t, "GET", first.header.Get("Location"), "").State == "delivering"
+	})
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n + 1}}
 	defer client.CloseIdleConnections()
 	before := float64(g.resident()) / 1024
@@ -283,5 +286,6 @@ func TestDelivery_ParkedClientsHearTheNews(t *testing.T) {
 	full := float64(g.resident()) / 1024
 	opened()
 	all.Wait()
-	t.Logf("%d parked clients: %.1f MiB before, %.1f with them; the first buyer heard %v after the shop", n, before, full, heard)
+	t.Logf("%d parked clients: %.1f MiB before, %.1f with them; the first buyer heard %v after the shop", n, before, full,
+		heard)
 }

@@ -157,8 +157,8 @@ func TestPull_TokenOfConsumersDoesNothingElse(t *testing.T) {
 	for who, c := range map[string]struct {
 		token string
 		want  int
-	}{"a consumer": {token, 200}, "an operator": {strings.Repeat("o", 32), 200}, "a viewer": {strings.Repeat("v", 32), 403},
-		"another": {strings.Repeat("x", 32), 401}} {
+	}{"a consumer": {token, 200}, "an operator": {strings.Repeat("o", 32), 200}, "a viewer": {strings.Repeat("v", 32),
+		403}, "another": {strings.Repeat("x", 32), 401}} {
 		if got := post(t, g, c.token, "take", takeOf(1), &out); got != c.want {
 			t.Errorf("%s gets %d", who, got)
 		}

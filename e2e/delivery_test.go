@@ -147,9 +147,9 @@ func (s *lameShop) orders() int {
 	return len(s.made)
 }
 
-// TestDelivery_MakesEachOrderOnceThoughGatesDie is the promise of the queue: gates are killed at any time, the shop hangs
-// and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form, in which Redis is restarted, too: that
-// costs a minute each, since an instance that died shortly before may know more than Redis.
+// TestDelivery_MakesEachOrderOnceThoughGatesDie is the promise of the queue: gates are killed at any time, the
+// shop hangs and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form, in which Redis is
+// restarted, too: an operator opens the SKU then, since an instance that died shortly before may know more than Redis.
 func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 	n, _ := strconv.Atoi(cmp.Or(os.Getenv("SLUICE_DELIVERIES"), "400"))
 	const buyers, backlog = 24, 500

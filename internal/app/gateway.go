@@ -200,8 +200,8 @@ func (g *Gateway) openProxy(Options) (err error) {
 	return nil
 }
 
-// openQueue starts the delivery of orders that wait as soon as a route of c has them wait. It goes on when no route does
-// so any more: what waits is delivered.
+// openQueue starts the delivery of orders that wait as soon as a route of c has them wait. It goes on when no route
+// does so any more: what waits is delivered.
 func (g *Gateway) openQueue(c *config.Config) (err error) {
 	if g.Orders == nil || g.queue != nil || !c.Queues() {
 		return nil

@@ -69,7 +69,8 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
 		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
-		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace, Keep: parts.Keep, Log: parts.Log,
+		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
+		Keep: parts.Keep, Log: parts.Log,
 	}
 	if parts.Status != nil {
 		o.Source = parts.Status
@@ -187,7 +188,8 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	case err != nil:
 		return orderview.Order{}, reject.StockError
 	}
-	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
+	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA,
+		Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
 	}
