@@ -54,8 +54,8 @@ type Queue interface {
 // QueuedOrder is an order that was handed out to a consumer, which must not make it after the deadline.
 type QueuedOrder struct {
 	SKU      string            `json:"sku"`
-	Serial   string            `json:"serial"` // one order has one, in all attempts
-	Ticket   string            `json:"ticket"` // for settle
+	Serial   string            `json:"serial"`  // one order has one, in all attempts
+	Receipt  string            `json:"receipt"` // for settle
 	Attempt  int64             `json:"attempt"`
 	Quantity int64             `json:"quantity"`
 	User     string            `json:"user"`
@@ -70,7 +70,7 @@ type QueuedOrder struct {
 type QueueOutcome struct {
 	SKU     string       `json:"sku"`
 	Serial  string       `json:"serial"`
-	Ticket  string       `json:"ticket"`
+	Receipt string       `json:"receipt"`
 	Outcome string       `json:"outcome"` // "confirmed" "released" "again"
 	After   string       `json:"after"`   // of "again": a time like "5s"
 	Answer  *QueueAnswer `json:"answer"`  // for the client; nil = none
@@ -133,7 +133,7 @@ type queueDone struct {
 	Error  string `json:"error,omitempty"` // of "fault": say it again, it is done once
 }
 
-// settleQueued takes outcomes: {"orders": [{"sku", "serial", "ticket", "outcome", "answer"}, …]}.
+// settleQueued takes outcomes: {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]}.
 func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
 	var said struct {
 		Orders []QueueOutcome `json:"orders"`
@@ -146,7 +146,7 @@ func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, noQueue)
 		return
 	case err != nil || len(said.Orders) < 1 || len(said.Orders) > maxTake:
-		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"sku", "serial", "ticket", "outcome", "answer"}, …]} with `+
+		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]} with `+
 			`1 to %d orders and %d bytes`, ErrInvalid, maxTake, maxSettle))
 		return
 	}

@@ -243,7 +243,9 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, to
 }
 
 // take takes n orders of a SKU for attempts of a timeout, and sees to those that must be asked about or are expired.
-func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (protocol.Taken, error) {
+func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
+	protocol.Taken, error,
+) {
 	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n,
 		Limit: d.live().MaxInFlight, Timeout: timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
 		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
@@ -260,8 +262,8 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 	return taken, nil
 }
 
-// send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it that
-// has heard nothing itself; else at the end of its lease.
+// send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it
+// that has heard nothing itself; else at the end of its lease.
 func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
 	d.mu.Lock()
 	d.inFlight++

@@ -321,3 +321,22 @@ func TestDeliverer_PutOffOrderDoesNotStarve(t *testing.T) {
 		}
 	})
 }
+
+// More clients than one call of the store tells of may ask about one SKU at once.
+func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
+	b := &bench{}
+	open(t, b, func(o *Options) { o.MaxInFlight = 1; o.Pulls = true })
+	const n = 3*protocol.MaxItems + 7
+	for i := range n {
+		b.order(t, "1", fmt.Sprint(i))
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if _, tooMany, err := b.Look(t.Context(), "1", fmt.Sprint(i)); tooMany || err != nil {
+				t.Errorf("%d: too many %v, %v", i, tooMany, err)
+			}
+		})
+	}
+	all.Wait()
+}

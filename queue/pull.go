@@ -17,7 +17,7 @@ type Pulled struct {
 	SKU string
 	protocol.Leased
 	Message message.Request
-	Ticket  string // names this attempt and its place, for Settle
+	Receipt string // names this attempt and its place, for Settle
 }
 
 // PullCall is one call of Pull.
@@ -79,24 +79,24 @@ func (d *Deliverer) pulled(sku string, o protocol.Leased, token string) (Pulled,
 		d.work.Go(func() { d.decide(sku, &o, stuck("its request is lost")) })
 		return Pulled{}, false
 	}
-	return Pulled{SKU: sku, Leased: o, Message: m, Ticket: strconv.FormatInt(o.Lease, 10) + "." + token}, true
+	return Pulled{SKU: sku, Leased: o, Message: m, Receipt: strconv.FormatInt(o.Lease, 10) + "." + token}, true
 }
 
 // SettleCall says what became of an order that was handed out.
 type SettleCall struct {
-	SKU, Serial, Ticket string
-	Move                protocol.Move  // MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
-	After               time.Duration  // of MoveNotNow: not before, and at least a second
-	Answer              message.Answer // for the client; its Status is 0 where there is none
+	SKU, Serial, Receipt string
+	Move                 protocol.Move  // MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
+	After                time.Duration  // of MoveNotNow: not before, and at least a second
+	Answer               message.Answer // for the client; its Status is 0 where there is none
 }
 
-// Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time; any other
-// word only while this attempt is the last one. It may be repeated after an error.
+// Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time, any
+// other word only while this attempt is the last one. It may be repeated after an error.
 func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, error) {
-	number, token, ok := strings.Cut(c.Ticket, ".")
+	number, token, ok := strings.Cut(c.Receipt, ".")
 	lease, err := protocol.Digits(number)
 	if !ok || err != nil || len(token) > maxToken {
-		return 0, fmt.Errorf("ticket %.60q is none that was given out", c.Ticket)
+		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
 	}
 	now := time.Now()
 	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Now: now.UnixMilli(),

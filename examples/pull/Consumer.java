@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
 public class Consumer {
     static final HttpClient CLIENT = HttpClient.newHttpClient();
     static final Pattern NAMES = Pattern.compile(
-        "(\"sku\":\"([^\"]*)\",\"serial\":\"([^\"]*)\",\"ticket\":\"[^\"]*\").*?\"deadline\":\"([^\"]*)\"");
+        "(\"sku\":\"([^\"]*)\",\"serial\":\"([^\"]*)\",\"receipt\":\"[^\"]*\").*?\"deadline\":\"([^\"]*)\"");
 
     static String call(String what, String body) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create(System.getenv("SLUICE_URL") + "/api/v1/queue/" + what))

@@ -18,7 +18,7 @@ import (
 type order struct {
 	SKU      string    `json:"sku"`
 	Serial   string    `json:"serial"`
-	Ticket   string    `json:"ticket"`
+	Receipt  string    `json:"receipt"`
 	Deadline time.Time `json:"deadline"`
 	Body     []byte    `json:"body"`
 }
@@ -26,7 +26,7 @@ type order struct {
 type outcome struct {
 	SKU     string  `json:"sku"`
 	Serial  string  `json:"serial"`
-	Ticket  string  `json:"ticket"`
+	Receipt string  `json:"receipt"`
 	Outcome string  `json:"outcome"`
 	Answer  *answer `json:"answer,omitempty"`
 }
@@ -68,11 +68,11 @@ func main() {
 // place makes an order in the shop: never after its deadline, and once for each serial.
 func place(o order) outcome {
 	if time.Now().After(o.Deadline) {
-		return outcome{o.SKU, o.Serial, o.Ticket, "again", nil} // certainly not made
+		return outcome{o.SKU, o.Serial, o.Receipt, "again", nil} // certainly not made
 	}
 	// INSERT INTO orders (serial, …) … ON CONFLICT (serial) DO NOTHING
 	text := fmt.Sprintf(`{"order":%q}`, o.Serial)
-	return outcome{o.SKU, o.Serial, o.Ticket, "confirmed",
+	return outcome{o.SKU, o.Serial, o.Receipt, "confirmed",
 		&answer{201, map[string]string{"Content-Type": "application/json"}, []byte(text)}}
 }
 

@@ -11,11 +11,11 @@ async function call(what, body) {
 }
 
 // Makes an order in the shop: never after its deadline, and once for each serial.
-async function place({ sku, serial, ticket, deadline, body }) {
-  if (Date.now() > Date.parse(deadline)) return { sku, serial, ticket, outcome: 'again' } // certainly not made
+async function place({ sku, serial, receipt, deadline, body }) {
+  if (Date.now() > Date.parse(deadline)) return { sku, serial, receipt, outcome: 'again' } // certainly not made
   // INSERT INTO orders (serial, …) … ON CONFLICT (serial) DO NOTHING; Buffer.from(body, 'base64') is what the client sent
   const text = JSON.stringify({ order: serial })
-  return { sku, serial, ticket, outcome: 'confirmed', answer: { status: 201,
+  return { sku, serial, receipt, outcome: 'confirmed', answer: { status: 201,
     headers: { 'Content-Type': 'application/json' }, body: Buffer.from(text).toString('base64') } }
 }
 

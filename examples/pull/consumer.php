@@ -11,7 +11,7 @@ function call(string $what, array $body): ?array {
 
 // Makes an order in the shop: never after its deadline, and once for each serial.
 function place(array $o): array {
-    $said = ['sku' => $o['sku'], 'serial' => $o['serial'], 'ticket' => $o['ticket']];
+    $said = ['sku' => $o['sku'], 'serial' => $o['serial'], 'receipt' => $o['receipt']];
     if (time() > strtotime($o['deadline'])) {
         return $said + ['outcome' => 'again']; // certainly not made
     }

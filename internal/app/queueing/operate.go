@@ -58,7 +58,7 @@ func (o operated) Take(ctx context.Context, sku string, n int, lease time.Durati
 	var orders []admin.QueuedOrder
 	for i := range pulled {
 		p := &pulled[i]
-		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Ticket: p.Ticket, Attempt: p.Attempt, Quantity: p.Quantity,
+		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Receipt: p.Receipt, Attempt: p.Attempt, Quantity: p.Quantity,
 			User: p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
 			Headers: make(map[string]string), Body: []byte(p.Message.Body)}
 		for _, f := range p.Message.Fields {
@@ -80,7 +80,7 @@ var moves = map[string]protocol.Move{"confirmed": protocol.MoveConfirm, "release
 	"again": protocol.MoveNotNow}
 
 func (o operated) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
-	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Ticket: s.Ticket, Move: moves[s.Outcome]}
+	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Receipt: s.Receipt, Move: moves[s.Outcome]}
 	var err error
 	if s.After != "" {
 		c.After, err = time.ParseDuration(s.After)

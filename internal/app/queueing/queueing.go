@@ -51,7 +51,6 @@ type Queue struct {
 
 const (
 	maxWaiters = 10_000 // clients that wait for another state
-	lookAgain  = 250 * time.Millisecond
 	lookLimit  = 2 * time.Second
 )
 
@@ -168,7 +167,7 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	}
 	until := time.Now().Add(wait)
 	for time.Now().Before(until) && !gone() && !q.Draining() {
-		time.Sleep(lookAgain)
+		time.Sleep(lookAgain(&first))
 		o, reason := q.look(sku, serial)
 		if reason != reject.Admitted || o.State != first.State {
 			return o, reason
@@ -177,6 +176,24 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	}
 	return first, reject.Admitted
 }
+
+// lookAgain is when the state of an order is worth another look: at once while the upstream has it, and later the longer
+// it is going to wait.
+func lookAgain(o *orderview.Order) time.Duration {
+	switch {
+	case o.State == string(protocol.Delivering):
+		return lookSoon
+	case o.State != string(protocol.Queued) || o.ETA == 0:
+		return lookUsual
+	}
+	return min(max(o.ETA/4, lookSoon), lookLate)
+}
+
+const (
+	lookSoon  = 40 * time.Millisecond
+	lookUsual = 250 * time.Millisecond
+	lookLate  = time.Second
+)
 
 func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
