@@ -187,7 +187,8 @@ func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 	var costs [2]cost
 	for i, routes := range []string{reserveRoutes, waitingRoutes} {
 		r, shop := redistest.Start(t), openLameShop(t)
-		g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL), routes)
+		g := gate(t, redisAt(r), boundless,
+			strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`), routes)
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
 		cpu, redis := g.cpu(t), redisCPU(t, r)
 		g.many(t, n, 32, "body", func(int, *http.Response) {})
