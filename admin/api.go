@@ -26,9 +26,10 @@ type API struct {
 	Token   string                               // of operators; "" = none is asked for
 	Log     *slog.Logger
 
-	ViewerToken string         // of those who may look; "" = there are none
-	Door        *LoginThrottle // nil = one of this handler's own
-	AuditLog    *AuditLog      // likewise
+	ViewerToken   string         // of those who may look; "" = there are none
+	ConsumerToken string         // of those who take orders that wait; likewise
+	Door          *LoginThrottle // nil = one of this handler's own
+	AuditLog      *AuditLog      // likewise
 
 	Dashboard *Dashboard // nil = none is served
 	Preflight *Preflight // nil = nothing can be checked from here

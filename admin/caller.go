@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// What a caller may do. A viewer looks; an operator does everything.
+// What a caller may do. A viewer looks; a consumer takes and settles orders that wait; an operator does everything.
 const (
 	viewer   = "viewer"
 	operator = "operator"
+	consumer = "consumer"
 )
 
 // caller is who asks.
 type caller struct {
-	role string // "viewer" or "operator"
+	role string // "viewer" "consumer" "operator"
 	name string // as the caller says; it is not checked. "" = it is not said
 	from string // address
 }
@@ -64,6 +65,11 @@ func (a *API) authorized(next http.Handler) http.Handler {
 				"this is the token of admin.viewer_token_file: it may look under /api/v1, and change nothing")
 			return
 		}
+		if who.role == consumer && r.URL.Path != "/api/v1/queue/take" && r.URL.Path != "/api/v1/queue/settle" {
+			fail(w, http.StatusForbidden,
+				"this is the token of admin.consumer_token_file: it may take and settle orders that wait, and no more")
+			return
+		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
 }
@@ -95,15 +101,19 @@ func viewerMay(r *http.Request) bool {
 // compared finds the role that a token has, "" = none, in the same time whichever it is.
 func (a *API) compared() func(token string) (role string) {
 	operators, viewers := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(a.ViewerToken))
+	consumers := sha256.Sum256([]byte(a.ConsumerToken))
 	return func(token string) string {
 		got := sha256.Sum256([]byte(token))
 		isOperator := subtle.ConstantTimeCompare(got[:], operators[:])
+		isConsumer := subtle.ConstantTimeCompare(got[:], consumers[:])
 		isViewer := subtle.ConstantTimeCompare(got[:], viewers[:])
 		switch {
 		case isOperator == 1 && a.Token != "":
 			return operator
 		case isViewer == 1 && a.ViewerToken != "":
 			return viewer
+		case isConsumer == 1 && a.ConsumerToken != "":
+			return consumer
 		}
 		return ""
 	}

@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +69,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 
 // waitingOrders is a queue in which orders of one SKU wait.
 type waitingOrders struct{}
+
+func (waitingOrders) Take(context.Context, string, int, time.Duration) ([]QueuedOrder, error) {
+	return nil, ErrConflict
+}
+
+func (waitingOrders) Settle(context.Context, QueueOutcome) (string, error) { return "", ErrInvalid }
 
 func (waitingOrders) State(int) QueueState {
 	return QueueState{Enabled: true, Waiting: 3, PerSecond: 2.5, Attempts: map[string]uint64{"confirmed": 1},

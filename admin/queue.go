@@ -1,7 +1,11 @@
 package admin
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"time"
 )
 
 // QueueState is the orders that wait until they are delivered, as this instance sees them.
@@ -39,6 +43,123 @@ type QueueOfSKU struct {
 type Queue interface {
 	// State tells what waits. It names at most limit SKUs.
 	State(limit int) QueueState
+
+	// Take hands out at most n orders, of sku alone unless it is "", for so long. Its errors may be ErrConflict.
+	Take(ctx context.Context, sku string, n int, lease time.Duration) ([]QueuedOrder, error)
+
+	// Settle says what became of an order that was handed out. Its errors may be ErrInvalid.
+	Settle(ctx context.Context, s QueueOutcome) (done string, err error)
+}
+
+// QueuedOrder is an order that was handed out to a consumer, which must not make it after the deadline.
+type QueuedOrder struct {
+	SKU      string            `json:"sku"`
+	Serial   string            `json:"serial"`  // one order has one, in all attempts
+	Receipt  string            `json:"receipt"` // for settle
+	Attempt  int64             `json:"attempt"`
+	Quantity int64             `json:"quantity"`
+	User     string            `json:"user"`
+	Deadline time.Time         `json:"deadline"`
+	Method   string            `json:"method"`
+	Target   string            `json:"target"`
+	Headers  map[string]string `json:"headers"`
+	Body     []byte            `json:"body"` // in base64
+}
+
+// QueueOutcome is what a consumer says of an order.
+type QueueOutcome struct {
+	SKU     string       `json:"sku"`
+	Serial  string       `json:"serial"`
+	Receipt string       `json:"receipt"`
+	Outcome string       `json:"outcome"` // "confirmed" "released" "again"
+	After   string       `json:"after"`   // of "again": a time like "5s"
+	Answer  *QueueAnswer `json:"answer"`  // for the client; nil = none
+}
+
+// QueueAnswer is what the client of an order gets to see.
+type QueueAnswer struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"` // Content-Type, Content-Language, Content-Encoding and Location are kept
+	Body    []byte            `json:"body"`    // in base64; at most 16 KiB are kept
+}
+
+// What a consumer may ask for at once.
+const (
+	maxTake   = 100
+	maxSettle = 2 << 20 // bytes of a request
+	maxLease  = 10 * time.Minute
+)
+
+// takeQueued hands out orders: {"n": 50, "lease": "30s"}, and "sku" for one alone.
+func (a *API) takeQueued(w http.ResponseWriter, r *http.Request) {
+	var want struct {
+		SKU   string `json:"sku"`
+		N     int    `json:"n"`
+		Lease string `json:"lease"`
+	}
+	err := decode(w, r, &want)
+	lease, fault := time.ParseDuration(want.Lease)
+	switch {
+	case a.Queue == nil:
+		fail(w, http.StatusNotFound, noQueue)
+		return
+	case err != nil || fault != nil || want.N < 1 || want.N > maxTake || lease < time.Second || lease > maxLease:
+		a.fault(w, fmt.Errorf(`%w: the body must be {"n": 1 to %d, "lease": "1s" to "10m"}, with "sku" for one alone`,
+			ErrInvalid, maxTake))
+		return
+	case want.SKU != "":
+		if err := checkSKU(want.SKU); err != nil {
+			a.fault(w, err)
+			return
+		}
+	}
+	orders, err := a.Queue.Take(r.Context(), want.SKU, want.N, lease)
+	if err != nil {
+		a.fault(w, err)
+		return
+	}
+	answer(w, struct {
+		Orders []QueuedOrder `json:"orders"`
+	}{append([]QueuedOrder{}, orders...)})
+}
+
+const noQueue = "no order waits here: no route has delivery = \"queue\""
+
+// queueDone is what one outcome came to.
+type queueDone struct {
+	SKU    string `json:"sku"`
+	Serial string `json:"serial"`
+	Done   string `json:"done"`            // "changed" "already" "too_late" "contradicts" "unknown" "fault"
+	Error  string `json:"error,omitempty"` // of "fault": say it again, it is done once
+}
+
+// settleQueued takes outcomes: {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]}.
+func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
+	var said struct {
+		Orders []QueueOutcome `json:"orders"`
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSettle))
+	d.DisallowUnknownFields()
+	err := d.Decode(&said)
+	switch {
+	case a.Queue == nil:
+		fail(w, http.StatusNotFound, noQueue)
+		return
+	case err != nil || len(said.Orders) < 1 || len(said.Orders) > maxTake:
+		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]} with `+
+			`1 to %d orders and %d bytes`, ErrInvalid, maxTake, maxSettle))
+		return
+	}
+	all := make([]queueDone, len(said.Orders))
+	for i, one := range said.Orders {
+		all[i] = queueDone{SKU: one.SKU, Serial: one.Serial}
+		if all[i].Done, err = a.Queue.Settle(r.Context(), one); err != nil {
+			all[i].Done, all[i].Error = "fault", err.Error()
+		}
+	}
+	answer(w, struct {
+		Orders []queueDone `json:"orders"`
+	}{all})
 }
 
 // queueState answers with what waits; ?limit= bounds the SKUs.

@@ -20,7 +20,7 @@ type route struct {
 
 // routes are all of them. What is under /api/v1 stands in openapi.yaml, and a test wants both to be the same.
 func (a *API) routes() []route {
-	line := newRequestSlots()
+	line, consumers := newRequestSlots(), newRequestSlots()
 	all := []route{
 		{"GET", "/api/v1/status", a.gated(a.status)},
 		{"GET", "/api/v1/sales", a.listSales},
@@ -28,6 +28,8 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/rooms", a.listRooms},
 		{"POST", "/api/v1/rooms/{name}", line.handler(a.changeRoom)},
 		{"GET", "/api/v1/queue", a.queueState},
+		{"POST", "/api/v1/queue/take", consumers.handler(a.takeQueued)},
+		{"POST", "/api/v1/queue/settle", consumers.handler(a.settleQueued)},
 		{"GET", "/api/v1/limits", a.gated(a.limits)},
 		{"GET", "/api/v1/targets", a.gated(a.targets)},
 		{"GET", "/api/v1/limits/{name}/key", a.gated(line.handler(a.limitKey))},

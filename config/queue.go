@@ -15,6 +15,7 @@ type Queue struct {
 	Attempts      int           `toml:"attempts" unit:"attempts"`    // 1 to 100; then a person decides
 	Redeliver     string        `toml:"redeliver"`                   // "by_status" or "by_key"
 	Grace         time.Duration `toml:"grace"`                       // 0 to 1 min
+	Pull          time.Duration `toml:"pull"`                        // 0 = orders are sent; else the longest lease: 1 s to 10 min
 }
 
 func defaultQueue() Queue {
@@ -36,7 +37,15 @@ func (c *Config) Queues() bool {
 }
 
 // LongestAttempt is how long an attempt to deliver an order may last, until the shop can no longer make it.
-func (c *Config) LongestAttempt() time.Duration { return 4*c.Upstream.Timeout + c.Queue.Grace }
+func (c *Config) LongestAttempt() time.Duration { return 4*c.FirstAttempt() + c.Queue.Grace }
+
+// FirstAttempt is how long the first attempt may last: the upstream's timeout, or the longest lease of a consumer.
+func (c *Config) FirstAttempt() time.Duration {
+	if c.Queue.Pull > 0 {
+		return c.Queue.Pull
+	}
+	return c.Upstream.Timeout
+}
 
 func (c *Config) checkQueue(r *report.Report) {
 	q := &c.Queue
@@ -47,13 +56,17 @@ func (c *Config) checkQueue(r *report.Report) {
 	report.Between(r, "queue.attempts", q.Attempts, 1, 100)
 	r.OneOf("queue.redeliver", q.Redeliver, "by_status", "by_key")
 	report.Between(r, "queue.grace", q.Grace, 0, time.Minute)
+	report.Between(r, "queue.pull", q.Pull, 0, 10*time.Minute)
+	if q.Pull > 0 && q.Pull < time.Second {
+		r.Fail("queue.pull", "%v is too short to make an order; write \"1s\" or more, or \"0s\" to send orders", q.Pull)
+	}
 	if !c.Queues() {
 		return
 	}
 	report.AtMost(r, "queue.max_body", q.MaxBody, "server.max_body_size", c.Server.MaxBodySize)
 	if need := q.DeliverWithin + c.LongestAttempt(); c.Stock.Reserve.ReservationTTL < need {
-		r.Fail("queue.deliver_within", "an order may wait for %v, and its last attempt lasts up to 4 times upstream.timeout and "+
-			"the grace, but stock.reserve.reservation_ttl is %v; write reservation_ttl = %q or more, or a shorter deliver_within",
+		r.Fail("queue.deliver_within", "an order may wait for %v, and its last attempt lasts up to 4 times upstream.timeout (or queue.pull) "+
+			"and the grace, but stock.reserve.reservation_ttl is %v; write reservation_ttl = %q or more, or a shorter deliver_within",
 			q.DeliverWithin, c.Stock.Reserve.ReservationTTL, need.String())
 	}
 	if c.Mode == "observe" {

@@ -12,11 +12,13 @@ import (
 
 // Admin is where the dashboard and the control API listen.
 type Admin struct {
-	Listen          string `toml:"listen"` // "" = none
-	TokenFile       string `toml:"token_file"`
-	Token           Secret // what TokenFile holds; never empty beyond loopback
-	ViewerTokenFile string `toml:"viewer_token_file"`
-	ViewerToken     Secret // what ViewerTokenFile holds: who has it may look, and change nothing
+	Listen            string `toml:"listen"` // "" = none
+	TokenFile         string `toml:"token_file"`
+	Token             Secret // what TokenFile holds; never empty beyond loopback
+	ViewerTokenFile   string `toml:"viewer_token_file"`
+	ConsumerTokenFile string `toml:"consumer_token_file"`
+	ConsumerToken     Secret // what ConsumerTokenFile holds: who has it may take and settle orders of the queue, no more
+	ViewerToken       Secret // what ViewerTokenFile holds: who has it may look, and change nothing
 }
 
 // Ops is where health and metrics are served.
@@ -165,15 +167,24 @@ func (t *Traces) check(r *report.Report) {
 	r.Filled("traces.service_name", t.ServiceName)
 }
 
-// readViewer reads the token of those who may only look. Beside no other token it would be one that no caller needs:
-// who calls from this machine may change everything then.
-func (a *Admin) readViewer(r *report.Report, folder string) {
-	a.ViewerToken = Secret(r.LongSecret("admin.viewer_token_file", folder, a.ViewerTokenFile))
-	switch {
-	case a.ViewerTokenFile == "":
-	case a.TokenFile == "":
-		r.Fail("admin.viewer_token_file", "belongs to token_file, without which no token is asked for; write that too, or drop this")
-	case a.ViewerToken != "" && a.ViewerToken == a.Token:
-		r.Fail("admin.viewer_token_file", "holds the same as token_file: viewers could change everything; write another value into it")
+// readLesser reads the tokens of those who may do less. Beside no operators' token they would be ones that no caller
+// needs: who calls from this machine may change everything then.
+func (a *Admin) readLesser(r *report.Report, folder string) {
+	for _, one := range []struct {
+		key, file string
+		token     *Secret
+		may       string
+	}{{"admin.viewer_token_file", a.ViewerTokenFile, &a.ViewerToken, "viewers"},
+		{"admin.consumer_token_file", a.ConsumerTokenFile, &a.ConsumerToken, "consumers"}} {
+		*one.token = Secret(r.LongSecret(one.key, folder, one.file))
+		switch {
+		case one.file == "":
+		case a.TokenFile == "":
+			r.Fail(one.key, "belongs to token_file, without which no token is asked for; write that too, or drop this")
+		case *one.token != "" && *one.token == a.Token:
+			r.Fail(one.key, "holds the same as token_file: %s could change everything; write another value into it", one.may)
+		case one.token == &a.ConsumerToken && a.ConsumerToken != "" && a.ConsumerToken == a.ViewerToken:
+			r.Fail(one.key, "holds the same as viewer_token_file; write another value into it")
+		}
 	}
 }

@@ -21,7 +21,7 @@ func (c *Config) readSecrets(r *report.Report, folder string) {
 	c.Stock.Layout.readScript(r, folder)
 	c.Stock.Script.read(r, folder)
 	c.Admin.Token = Secret(r.LongSecret("admin.token_file", folder, c.Admin.TokenFile))
-	c.Admin.readViewer(r, folder)
+	c.Admin.readLesser(r, folder)
 	c.Settle.read(r, folder)
 }
 
@@ -48,6 +48,7 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("settle.jobs.key_file", c.Settle.Jobs.KeyFile)
 	add("admin.token_file", c.Admin.TokenFile)
 	add("admin.viewer_token_file", c.Admin.ViewerTokenFile)
+	add("admin.consumer_token_file", c.Admin.ConsumerTokenFile)
 	if c.Auth.JWTAlgorithm == "HS256" { // other algorithms have a public key here
 		add("auth.jwt_key_file", c.Auth.JWTKeyFile)
 	}

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// The user of an order who proves it sees the shop's answer and may cancel, without the address that it was told; others
-// may not.
+// The user of an order who proves it sees the shop's answer and may cancel, without the address that it was told.
+// Others may not.
 func TestDelivery_ProvenUserNeedsNoProofOfTheOrder(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openLameShop(t)

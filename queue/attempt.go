@@ -135,7 +135,7 @@ func notNow(now time.Time, o *protocol.Leased, retryAfter time.Duration) result 
 
 // again lets an order wait again, unless it had enough attempts.
 func (d *Deliverer) again(o *protocol.Leased, move protocol.Move) result {
-	if o.Attempt >= int64(d.o.Attempts) {
+	if o.Attempt >= int64(d.live().Attempts) {
 		return result{kind: attemptAgain, move: protocol.MoveLater, time: protocol.Never,
 			why: "it had as many attempts as queue.attempts allows"}
 	}
@@ -157,19 +157,25 @@ var keptOfAnswer = [...]string{"Content-Type", "Content-Language", "Content-Enco
 
 // answerOf is what is kept of an answer.
 func answerOf(resp *fasthttp.Response) string {
-	a := message.Answer{Status: resp.StatusCode()}
+	a := KeptAnswer(resp.StatusCode(), func(name string) string { return string(resp.Header.Peek(name)) }, resp.Body())
+	return a.Text()
+}
+
+// KeptAnswer is what is kept of an answer.
+func KeptAnswer(status int, field func(name string) string, body []byte) message.Answer {
+	a := message.Answer{Status: status}
 	for _, name := range keptOfAnswer {
-		if v := resp.Header.Peek(name); len(v) > 0 {
-			a.Fields = append(a.Fields, message.Field{Name: name, Value: string(v)})
+		if v := field(name); v != "" {
+			a.Fields = append(a.Fields, message.Field{Name: name, Value: v})
 		}
 	}
-	if body := resp.Body(); len(body) <= maxAnswerBody {
+	if len(body) <= maxAnswerBody {
 		a.Body = string(body)
 	} else {
 		a.TooLong = true
 	}
-	if text := a.Text(); len(text) <= protocol.MaxAnswer {
-		return text
+	if len(a.Text()) > protocol.MaxAnswer {
+		return message.Answer{Status: status, TooLong: true}
 	}
-	return (&message.Answer{Status: a.Status, TooLong: true}).Text()
+	return a
 }

@@ -16,7 +16,8 @@ import (
 
 // Deliverer takes orders that wait, of all SKUs, and sends them. Every instance has one. It is safe for concurrent use.
 type Deliverer struct {
-	o    Options
+	o    Options // but for its Settings, which are those of the start
+	now  atomic.Pointer[Settings]
 	ctx  context.Context // of what is sent and asked; ends when Close gives up
 	stop context.CancelFunc
 	wake chan struct{} // holds one
@@ -27,8 +28,8 @@ type Deliverer struct {
 	lines lines
 	looks looks
 
-	prefix string // of this instance's tokens
-	tokens int64  // that were made; of the loop alone
+	prefix string       // of this instance's tokens
+	tokens atomic.Int64 // that were made
 	asks   atomic.Int64
 
 	mu       sync.Mutex
@@ -56,11 +57,22 @@ func New(o Options) *Deliverer {
 	}
 	d := &Deliverer{o: o, wake: make(chan struct{}, 1), halt: make(chan struct{}), prefix: rand.Text(),
 		pace: newPace(o.MaxInFlight, time.Now())}
+	d.now.Store(&o.Settings)
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.lines.all = make(map[string]*line)
 	d.looks.open(d)
 	d.work.Go(d.run)
 	return d
+}
+
+// live are the settings in force.
+func (d *Deliverer) live() *Settings { return d.now.Load() }
+
+// Use changes the settings. What is under way goes on.
+func (d *Deliverer) Use(s Settings) {
+	d.now.Store(&s)
+	d.pace.use(s.MaxInFlight, time.Now())
+	d.rouse()
 }
 
 // Close takes no more orders, and waits for those that were sent until ctx ends. What is not answered by then is asked
@@ -154,12 +166,15 @@ func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (
 	room := limit - d.inFlight
 	d.mu.Unlock()
 	pause := d.pace.takePause()
+	if d.o.Pulls {
+		waiting = 0
+	}
 	want := d.newTokens(int(min(int64(max(room, 0)), waiting, maxTake)))
 	if len(free) == 0 && len(want) == 0 && pause == 0 {
 		return nil, nil
 	}
 	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: free, Unused: unused, Want: want, Limit: limit,
-		Rate: d.o.Rate, For: (d.o.Timeout + d.o.Grace).Milliseconds(), Pause: pause.Milliseconds()})
+		Rate: d.live().Rate, For: (d.o.Timeout + d.o.Grace).Milliseconds(), Pause: pause.Milliseconds()})
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +187,7 @@ func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (
 // newTokens are names for n places.
 func (d *Deliverer) newTokens(n int) (tokens []string) {
 	for range n {
-		d.tokens++
-		tokens = append(tokens, d.prefix+strconv.FormatInt(d.tokens, 36))
+		tokens = append(tokens, d.prefix+strconv.FormatInt(d.tokens.Add(1), 36))
 	}
 	return tokens
 }
@@ -209,13 +223,13 @@ func (d *Deliverer) giveBack() {
 func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, tokens []string) []string {
 	for i, l := range active {
 		n := 0
-		if l.depth.Waiting > 0 {
+		if l.depth.Waiting > 0 && !d.o.Pulls {
 			n = min((len(tokens)+len(active)-i-1)/(len(active)-i), protocol.MaxItems)
 		}
 		if n == 0 && now.Sub(l.looked) < lookEvery {
 			continue
 		}
-		taken, err := d.take(ctx, now, l, n)
+		taken, err := d.take(ctx, now, l, n, d.o.Timeout)
 		if err != nil {
 			d.fault(err)
 			continue
@@ -224,28 +238,32 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, to
 			d.send(l.sku, o, tokens[0])
 			tokens = tokens[1:]
 		}
-		for _, o := range taken.Ask {
-			d.resolveLater(l.sku, o)
-		}
-		for _, o := range taken.Expired {
-			d.work.Go(func() { d.expired(l.sku, o) })
-		}
 	}
 	return tokens
 }
 
-func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int) (protocol.Taken, error) {
-	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n, Limit: d.o.MaxInFlight,
-		Timeout: d.o.Timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(), Ask: int(max(maxAsks-d.asks.Load(), 0)),
-		AskFor: askFor.Milliseconds()})
-	if err == nil {
-		d.lines.learn(now, l, taken.Depth)
+// take takes n orders of a SKU for attempts of a timeout, and sees to those that must be asked about or are expired.
+func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
+	protocol.Taken, error,
+) {
+	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n,
+		Limit: d.live().MaxInFlight, Timeout: timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
+		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
+	if err != nil {
+		return taken, err
 	}
-	return taken, err
+	d.lines.learn(now, l, taken.Depth)
+	for _, o := range taken.Ask {
+		d.resolveLater(l.sku, o)
+	}
+	for _, o := range taken.Expired {
+		d.work.Go(func() { d.expired(l.sku, o) })
+	}
+	return taken, nil
 }
 
-// send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it that
-// has heard nothing itself; else at the end of its lease.
+// send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it
+// that has heard nothing itself; else at the end of its lease.
 func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
 	d.mu.Lock()
 	d.inFlight++
@@ -285,7 +303,7 @@ func (d *Deliverer) extend(o *protocol.Leased, token string) bool {
 		return false
 	}
 	n, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{token}, Want: []string{token},
-		Limit: d.o.MaxInFlight, For: lasts.Milliseconds()})
+		Limit: d.live().MaxInFlight, For: lasts.Milliseconds()})
 	return err == nil && n == 1
 }
 

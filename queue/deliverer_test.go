@@ -62,7 +62,7 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = memstore.New()
 	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
 		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -320,4 +320,23 @@ func TestDeliverer_PutOffOrderDoesNotStarve(t *testing.T) {
 			t.Errorf("%+v, sent %s", got, b.attempts())
 		}
 	})
+}
+
+// More clients than one call of the store tells of may ask about one SKU at once.
+func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
+	b := &bench{}
+	open(t, b, func(o *Options) { o.MaxInFlight = 1; o.Pulls = true })
+	const n = 3*protocol.MaxItems + 7
+	for i := range n {
+		b.order(t, "1", fmt.Sprint(i))
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if _, tooMany, err := b.Look(t.Context(), "1", fmt.Sprint(i)); tooMany || err != nil {
+				t.Errorf("%d: too many %v, %v", i, tooMany, err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -35,20 +35,27 @@ type Options struct {
 	Source  ledger.OrderStatusSource // nil = the upstream cannot be asked
 
 	// Fenced: the upstream makes no order after its Sluice-Deadline. Cancels: one that it was asked for and does not know
-	// it never makes. ByKey: it makes one order of all attempts with an Idempotency-Key.
-	Fenced, Cancels, ByKey bool
+	// it never makes.
+	Fenced, Cancels bool
 
-	MaxInFlight int           // orders in the upstream at once, over all instances and SKUs
-	Rate        float64       // orders a second that begin, likewise; 0 = no limit
-	Attempts    int           // after so many an order waits for a person
-	Timeout     time.Duration // of a first attempt
-	Grace       time.Duration // by how much the upstream's clock may be late
-	Keep        time.Duration // how long a release is remembered
+	Settings               // until Use changes them
+	Pulls    bool          // consumers take orders by Pull; nothing is sent
+	Timeout  time.Duration // of a first attempt; where consumers take orders, the longest lease
+	Grace    time.Duration // by how much the upstream's clock may be late
+	Keep     time.Duration // how long a release is remembered
 
 	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
 	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
 
 	Log *slog.Logger // nil = slog.Default()
+}
+
+// Settings are what changes while orders are delivered.
+type Settings struct {
+	MaxInFlight int     // orders in the upstream at once, over all instances and SKUs
+	Rate        float64 // orders a second that begin, likewise; 0 = no limit
+	Attempts    int     // after so many an order waits for a person
+	ByKey       bool    // the upstream makes one order of all attempts with an Idempotency-Key
 }
 
 const (

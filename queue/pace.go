@@ -39,6 +39,17 @@ func (p *pace) now(now time.Time) int {
 	return int(p.limit)
 }
 
+// use changes the highest limit. A higher one is reached by and by, since the upstream may be busy.
+func (p *pace) use(most int, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limit >= p.most {
+		p.limit = float64(most) // it was not slowed down
+	}
+	p.most, p.grown = float64(most), now
+	p.limit = min(p.limit, p.most)
+}
+
 // busy notes that the upstream rejects an order for now, and perhaps for how long. The first one may be rejected for its
 // client's sake: the others slow down when a second one is rejected, too.
 func (p *pace) busy(now time.Time, serial string, retryAfter time.Duration) {

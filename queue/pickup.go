@@ -74,7 +74,7 @@ func (x *looks) find(ctx context.Context, sku, serial string) (p protocol.Place,
 	}
 	at := slices.Index(l.serials, serial)
 	if at < 0 {
-		if x.serials >= maxLooks || len(l.serials) >= protocol.MaxItems {
+		if x.serials >= maxLooks {
 			x.mu.Unlock()
 			return p, false, nil
 		}
@@ -85,6 +85,9 @@ func (x *looks) find(ctx context.Context, sku, serial string) (p protocol.Place,
 	if x.waiting[sku] == nil {
 		x.waiting[sku] = l
 		go x.call(sku, l) // it ends with its call, which is bounded
+	}
+	if len(l.serials) == protocol.MaxItems {
+		delete(x.waiting, sku) // the next one begins another call
 	}
 	x.mu.Unlock()
 	select {
@@ -101,7 +104,9 @@ func (x *looks) find(ctx context.Context, sku, serial string) (p protocol.Place,
 func (x *looks) call(sku string, l *look) {
 	time.Sleep(lookPause)
 	x.mu.Lock()
-	delete(x.waiting, sku)
+	if x.waiting[sku] == l {
+		delete(x.waiting, sku)
+	}
 	x.serials -= len(l.serials)
 	x.mu.Unlock()
 	ctx, cancel := context.WithTimeout(x.d.ctx, callLimit)

@@ -46,11 +46,11 @@ func (d *Deliverer) resolve(sku string, o *protocol.Leased) result {
 		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
 	case nowhere:
 		return d.again(o, protocol.MoveNowhere)
-	case d.o.ByKey && !over:
+	case d.live().ByKey && !over:
 		return d.again(o, protocol.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
-	case d.o.ByKey && d.o.Source == nil:
+	case d.live().ByKey && d.o.Source == nil:
 		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
 	case d.o.Source == nil:
 		return stuck("the upstream cannot be asked about it: there is no status_url")

@@ -174,10 +174,11 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.Prepare(c)
 	use()
-	for _, open := range []func() error{g.openQueue, g.openRooms} {
-		if err := open(); err != nil {
-			return err
-		}
+	if err := g.openQueue(c); err != nil {
+		return err
+	}
+	if err := g.openRooms(); err != nil {
+		return err
 	}
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
@@ -202,15 +203,17 @@ func (g *Gateway) openProxy(Options) (err error) {
 	return nil
 }
 
-// openQueue starts the delivery of orders that wait.
-func (g *Gateway) openQueue() (err error) {
-	if g.Orders == nil {
+// openQueue starts the delivery of orders that wait as soon as a route of c has them wait. It goes on when no route
+// does so any more: what waits is delivered.
+func (g *Gateway) openQueue(c *config.Config) (err error) {
+	if g.Orders == nil || g.queue != nil || !c.Queues() {
 		return nil
 	}
-	o := g.Orders
+	o, began := g.Orders, *g.Config
+	began.Queue, began.Routes = c.Queue, c.Routes
 	var rules proxy.Options
 	settle(&rules, &g.Config.Stock.Reserve)
-	g.queue, err = queueing.Open(g.Config, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
+	g.queue, err = queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
 		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
 		Keep: stores.KeepReleased, Log: g.log})
 	if g.queue != nil {
@@ -264,7 +267,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 		o.Orders = g.Orders
 	}
 	if g.queue != nil {
-		o.Queue, o.MaxWaitingBody = g.queue, int64(g.Config.Queue.MaxBody)
+		o.Queue, o.MaxWaitingBody = g.queue, int64(c.Queue.MaxBody)
 	}
 	if g.script != nil {
 		o.Orders = g.script

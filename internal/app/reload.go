@@ -20,6 +20,7 @@ var live = []string{
 	"upstream.targets", "upstream.policy", "upstream.max_conns", "upstream.max_pending", "upstream.queue_timeout",
 	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
 	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
+	"queue.max_in_flight", "queue.rate", "queue.max_body", "queue.deliver_within", "queue.attempts", "queue.redeliver",
 	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
 	"access_log", "cache",
 }
@@ -86,8 +87,8 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
 		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
 	}
-	if g.queue == nil && next.Queues() {
-		return nil, next.Errorf("route", "delivery \"queue\" needs a queue, which only a restart can open")
+	if err := g.openQueue(next); err != nil {
+		return nil, err
 	}
 	ask, use := g.limits.Prepare(next)
 	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
@@ -110,6 +111,7 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 		return nil, err
 	}
 	use()
+	g.queue.Use(&next.Queue)
 	if err := g.rooms.Use(next); err != nil { // keys that were read are good
 		return nil, err
 	}

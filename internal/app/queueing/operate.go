@@ -1,10 +1,14 @@
 package queueing
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"sluice/admin"
 	"sluice/queue"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Admin is the queue for the control API; nil = there is none.
@@ -25,11 +29,12 @@ func (o operated) State(limit int) admin.QueueState {
 		if oldest == 0 {
 			return 0
 		}
-		return max(now.UnixMilli()-(oldest-o.within.Milliseconds()), 0)
+		return max(now.UnixMilli()-(oldest-time.Duration(o.within.Load()).Milliseconds()), 0)
 	}
+	pace := o.settings.Load()
 	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased, Unknown: unknown(s.Asking, s.Stuck),
-		Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: o.settings.MaxInFlight,
-		Rate: int(o.settings.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
+		Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
+		Rate: int(pace.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
 	for _, one := range s.SKUs[:min(len(s.SKUs), limit)] {
 		state.SKUs = append(state.SKUs, ofSKU(&one, age(one.Oldest)))
 	}
@@ -43,3 +48,78 @@ func ofSKU(s *queue.SKUStatus, age int64) admin.QueueOfSKU {
 
 // unknown is how many are asked about; stuck ones were counted at another time.
 func unknown(asking, stuck int64) int64 { return max(asking-stuck, 0) }
+
+func (o operated) Take(ctx context.Context, sku string, n int, lease time.Duration) ([]admin.QueuedOrder, error) {
+	if !o.pulls {
+		return nil, fmt.Errorf("take: %w: orders are sent to the upstream here; queue.pull = \"30s\" has consumers take them",
+			admin.ErrConflict)
+	}
+	pulled, err := o.deliverer.Pull(ctx, queue.PullCall{SKU: sku, Orders: n, Lease: lease})
+	var orders []admin.QueuedOrder
+	for i := range pulled {
+		p := &pulled[i]
+		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Receipt: p.Receipt, Attempt: p.Attempt, Quantity: p.Quantity,
+			User: p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
+			Headers: make(map[string]string), Body: []byte(p.Message.Body)}
+		for _, f := range p.Message.Fields {
+			between := ", " // RFC 9110, section 5.3
+			if strings.EqualFold(f.Name, "Cookie") {
+				between = "; "
+			}
+			if before := one.Headers[f.Name]; before != "" {
+				f.Value = before + between + f.Value
+			}
+			one.Headers[f.Name] = f.Value
+		}
+		orders = append(orders, one)
+	}
+	return orders, err
+}
+
+var moves = map[string]protocol.Move{"confirmed": protocol.MoveConfirm, "released": protocol.MoveRelease,
+	"again": protocol.MoveNotNow}
+
+func (o operated) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
+	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Receipt: s.Receipt, Move: moves[s.Outcome]}
+	var err error
+	if s.After != "" {
+		c.After, err = time.ParseDuration(s.After)
+	}
+	if c.Move == "" || err != nil || c.After < 0 || c.After > maxAfter {
+		return "", fmt.Errorf(`%w: outcome is "confirmed", "released" or "again"; after is "0s" to "10m"`, admin.ErrInvalid)
+	}
+	if s.Answer != nil {
+		if s.Answer.Status < 200 || s.Answer.Status > 599 {
+			return "", fmt.Errorf("%w: the status of an answer is 200 to 599", admin.ErrInvalid)
+		}
+		c.Answer = queue.KeptAnswer(s.Answer.Status, func(name string) string { return field(s.Answer.Headers, name) },
+			s.Answer.Body)
+	}
+	done, err := o.deliverer.Settle(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	switch done {
+	case protocol.Changed:
+		return "changed", nil
+	case protocol.Already:
+		return "already", nil
+	case protocol.TooLate:
+		return "too_late", nil
+	case protocol.WasSold, protocol.WasReleased:
+		return "contradicts", nil
+	}
+	return "unknown", nil
+}
+
+const maxAfter = 10 * time.Minute
+
+// field is the value of a header field, whose name may have any case. A line end is none.
+func field(all map[string]string, name string) string {
+	for k, v := range all {
+		if strings.EqualFold(k, name) && !strings.ContainsAny(v, "\r\n\x00") {
+			return v
+		}
+	}
+	return ""
+}

@@ -40,16 +40,17 @@ type Parts struct {
 // Queue is the queue of a gate. It implements proxy.Queue.
 type Queue struct {
 	Parts
-	within    time.Duration
-	settings  queue.Options
+	within    atomic.Int64  // ns
+	longest   time.Duration // that an order may wait, within its reservation
+	settings  atomic.Pointer[queue.Settings]
 	deliverer *queue.Deliverer
 	closing   sync.Once
+	pulls     bool // consumers take orders
 	waiters   atomic.Int64
 }
 
 const (
 	maxWaiters = 10_000 // clients that wait for another state
-	lookAgain  = 250 * time.Millisecond
 	lookLimit  = 2 * time.Second
 )
 
@@ -65,11 +66,10 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	}
 	o := queue.Options{
 		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
-		Fenced:      c.Stock.Reserve.OnNotFound == "release_after_deadline",
-		Cancels:     c.Stock.Reserve.OnNotFound == "cancel_then_release",
-		ByKey:       c.Queue.Redeliver == "by_key",
-		MaxInFlight: c.Queue.MaxInFlight, Rate: float64(c.Queue.Rate), Attempts: c.Queue.Attempts,
-		Timeout: c.Upstream.Timeout, Grace: c.Queue.Grace, Keep: parts.Keep, Log: parts.Log,
+		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
+		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
+		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
+		Keep: parts.Keep, Log: parts.Log,
 	}
 	if parts.Status != nil {
 		o.Source = parts.Status
@@ -81,10 +81,31 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		}
 		o.Signer = signer
 	}
-	q := &Queue{Parts: parts, within: c.Queue.DeliverWithin}
+	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt()}
+	q.set(&c.Queue)
 	o.Settled, o.Settle = q.settled, q.settle
-	q.settings, q.deliverer = o, queue.New(o)
+	q.pulls, q.deliverer = o.Pulls, queue.New(o)
 	return q, nil
+}
+
+func settings(c *config.Queue) queue.Settings {
+	return queue.Settings{MaxInFlight: c.MaxInFlight, Rate: float64(c.Rate), Attempts: c.Attempts,
+		ByKey: c.Redeliver == "by_key"}
+}
+
+func (q *Queue) set(c *config.Queue) {
+	now := settings(c)
+	q.settings.Store(&now)
+	q.within.Store(int64(min(c.DeliverWithin, q.longest)))
+}
+
+// Use has the pace of c from now on. Orders that wait already keep their time.
+func (q *Queue) Use(c *config.Queue) {
+	if q == nil {
+		return
+	}
+	q.set(c)
+	q.deliverer.Use(*q.settings.Load())
 }
 
 // settled tells the reserver what the store has.
@@ -116,7 +137,7 @@ func (q *Queue) Close(limit time.Duration) {
 
 // Accept implements proxy.Queue.
 func (q *Queue) Accept(m *message.Request) string {
-	return protocol.NewRequest(time.Now().Add(q.within).UnixMilli(), m.Text())
+	return protocol.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
 }
 
 // Accepted implements proxy.Queue.
@@ -146,7 +167,7 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	}
 	until := time.Now().Add(wait)
 	for time.Now().Before(until) && !gone() && !q.Draining() {
-		time.Sleep(lookAgain)
+		time.Sleep(lookAgain(&first))
 		o, reason := q.look(sku, serial)
 		if reason != reject.Admitted || o.State != first.State {
 			return o, reason
@@ -155,6 +176,24 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	}
 	return first, reject.Admitted
 }
+
+// lookAgain is when the state of an order is worth another look: at once while the upstream has it, and later the longer
+// it is going to wait.
+func lookAgain(o *orderview.Order) time.Duration {
+	switch {
+	case o.State == string(protocol.Delivering):
+		return lookSoon
+	case o.State != string(protocol.Queued) || o.ETA == 0:
+		return lookUsual
+	}
+	return min(max(o.ETA/4, lookSoon), lookLate)
+}
+
+const (
+	lookSoon  = 40 * time.Millisecond
+	lookUsual = 250 * time.Millisecond
+	lookLate  = time.Second
+)
 
 func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
@@ -166,7 +205,8 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	case err != nil:
 		return orderview.Order{}, reject.StockError
 	}
-	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA, Answer: s.Answer}
+	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA,
+		Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
 	}

@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// scaled is a number of a test's short form, or what the environment says.
+func scaled(variable string, short int) int {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(variable), strconv.Itoa(short)))
+	if err != nil || n < 1 {
+		panic(variable + " is no number")
+	}
+	return n
+}
+
+// many sends n orders by so many connections, and calls each with what was answered.
+func (g *running) many(t *testing.T, n, connections int, body string, each func(i int, resp *http.Response)) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}}
+	defer client.CloseIdleConnections()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() {
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
+				req, err := http.NewRequest("POST", "http://"+g.front+orderPath, strings.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("Cookie", fmt.Sprint("uid=", i))
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				each(i, resp)
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// follow waits for the answer to an order, as a client does that parks its question.
+func (g *running) follow(client *http.Client, where string) (body string, err error) {
+	for {
+		req, err := http.NewRequest("GET", "http://"+g.front+where, nil)
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Prefer", "wait=20")
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if s := string(text); err != nil || strings.Contains(s, `"state":"confirmed"`) {
+			return s, err
+		} else if resp.StatusCode == http.StatusTooManyRequests {
+			time.Sleep(pause)
+		} else if !strings.Contains(s, `"again_ms"`) {
+			return s, fmt.Errorf("it ended as %s", s)
+		}
+	}
+}
+
+// ended is when the shop has made each order, by serial.
+type ended struct{ sync.Map }
+
+// A shop that makes 20 orders a second sells all to a crowd: 100 shoppers for each unit. Each buyer gets the shop's
+// answer. SLUICE_SHOPPERS=100000 is the long form.
+func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
+	shoppers := scaled("SLUICE_SHOPPERS", 2000)
+	units := shoppers / 100
+	r, shop := redistest.Start(t), openLameShop(t)
+	var made ended
+	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		time.Sleep(200 * time.Millisecond)
+		made.Store(r.Header.Get("Idempotency-Key"), time.Now())
+		return true
+	}
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`)
+	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 4", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(units))
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: units}}
+	defer client.CloseIdleConnections()
+	var mu sync.Mutex
+	var buyers sync.WaitGroup
+	var delays []time.Duration
+	answers, reasons := 0, map[string]int{}
+	var last, lastReserved time.Time
+	before, begun := r.Commands(), time.Now()
+	g.many(t, shoppers, 64, "", func(i int, resp *http.Response) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = time.Now()
+		if resp.StatusCode != http.StatusAccepted {
+			reasons[resp.Header.Get("X-Sluice-Reason")]++
+			return
+		}
+		lastReserved = last
+		where := resp.Header.Get("Location")
+		buyers.Go(func() {
+			body, err := g.follow(client, where)
+			now := time.Now()
+			mu.Lock()
+			defer mu.Unlock()
+			serial, _, _ := strings.Cut(strings.TrimPrefix(where, "/.sluice/orders/"), "?")
+			if at, ok := made.Load(serial); ok {
+				delays = append(delays, now.Sub(at.(time.Time)))
+			}
+			if err == nil && strings.Contains(body, fmt.Sprintf("order %s of uid=%d", serial, i)) {
+				answers++
+			}
+		})
+	})
+	crowd := r.Commands() - before
+	buyers.Wait()
+	slices.Sort(delays)
+	t.Logf("%d shoppers, %d units: all were told after %v, the last reservation after %v; all made after %v", shoppers,
+		units, last.Sub(begun), lastReserved.Sub(begun), time.Since(begun))
+	t.Logf("reasons %v; from the shop's answer to the client's: median %v, longest %v; %d Redis commands while the crowd "+
+		"came, %d in all", reasons, delays[len(delays)/2], delays[len(delays)-1], crowd, r.Commands()-before)
+	if a := ledgerOf(t, r, "1001"); a.sold != units || shop.orders() != units || answers != units {
+		t.Errorf("%+v, %d orders, %d buyers have their answer: want %d", a, shop.orders(), answers, units)
+	}
+	if told := reasons["undecided"] + reasons["sold_out"]; told != shoppers-units {
+		t.Errorf("%d of %d heard that no unit is left: %v", told, shoppers-units, reasons)
+	}
+	late := g.call(t, "POST", orderPath, "", "Cookie", "uid=late")
+	if late.header.Get("X-Sluice-Reason") != "sold_out" {
+		t.Errorf("when all are sold: %+v", late)
+	}
+}
+
+// A waiting order takes at most 1.2 KiB and its body in Redis. SLUICE_WAITING=20000 is the long form.
+func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
+	n := scaled("SLUICE_WAITING", 2000)
+	r, shop := redistest.Start(t), openLameShop(t)
+	release := make(chan struct{})
+	defer close(release)
+	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		return true
+	}
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "20s"`)
+	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 1", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
+	const body = 600
+	before := r.Number("memory", "used_memory:")
+	g.many(t, n, 16, strings.Repeat("x", body), func(_ int, resp *http.Response) {
+		if resp.StatusCode != http.StatusAccepted {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	})
+	each := float64(r.Number("memory", "used_memory:")-before) / float64(n)
+	t.Logf("%d orders with bodies of %d bytes: %.0f bytes each in Redis", n, body, each)
+	if each > 1.2*1024+body {
+		t.Errorf("%.0f bytes each", each)
+	}
+}
+
+// CPU time of the gate and of Redis for an order that waits, beside one that does not. SLUICE_COSTS=20000 is the long
+// form.
+func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
+	n := scaled("SLUICE_COSTS", 300)
+	type cost struct{ gate, redis float64 } // µs an order
+	var costs [2]cost
+	for i, routes := range []string{reserveRoutes, waitingRoutes} {
+		r, shop := redistest.Start(t), openLameShop(t)
+		g := gate(t, redisAt(r), boundless,
+			strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`), routes)
+		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
+		cpu, redis := g.cpu(t), redisCPU(t, r)
+		g.many(t, n, 32, "body", func(int, *http.Response) {})
+		soon(t, "all are made", func() bool { return ledgerOf(t, r, "1001").sold >= n*95/100 })
+		costs[i] = cost{(g.cpu(t) - cpu) * 1e6 / float64(n), (redisCPU(t, r) - redis) * 1e6 / float64(n)}
+	}
+	t.Logf("%d orders: gate %.0f µs direct, %.0f queued (%.2f x); Redis %.0f µs direct, %.0f queued (%.2f x)", n,
+		costs[0].gate, costs[1].gate, costs[1].gate/costs[0].gate, costs[0].redis, costs[1].redis,
+		costs[1].redis/costs[0].redis)
+}
+
+// cpu is the CPU time of a gate in seconds: 1/100 s is a tick.
+func (g *running) cpu(t *testing.T) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.process.Process.Pid))
+	if err != nil {
+		t.Skip(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	var sum float64
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseFloat(f, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n / 100
+	}
+	return sum
+}
+
+func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {
+	t.Helper()
+	text, err := r.Client.Info(t.Context(), "cpu").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_sys" || name == "used_cpu_user" {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	return sum
+}
+
+// Clients that wait for another state cost memory alone, and hear of it soon. SLUICE_PARKED=10000 is the long form.
+func TestDelivery_ParkedClientsHearTheNews(t *testing.T) {
+	n := scaled("SLUICE_PARKED", 100)
+	r, shop := redistest.Start(t), openLameShop(t)
+	release := make(chan struct{})
+	opened := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(opened)
+	var made atomic.Pointer[time.Time]
+	shop.answer = func(http.ResponseWriter, *http.Request) bool {
+		<-release
+		now := time.Now()
+		made.CompareAndSwap(nil, &now)
+		return true
+	}
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "60s"`)
+	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 1", "limits.connection.max_connections = 12000",
+		waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "2")
+	first := g.call(t, "POST", orderPath, "", "Cookie", "uid=first")
+	second := g.call(t, "POST", orderPath, "", "Cookie", "uid=second")
+	soon(t, "the first is handed over", func() bool {
+		return g.call(t, "GET", first.header.Get("Location"), "").State == "delivering"
+	})
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n + 1}}
+	defer client.CloseIdleConnections()
+	before := float64(g.resident()) / 1024
+	var parked atomic.Int64
+	var all sync.WaitGroup
+	for range n {
+		parked.Add(1)
+		all.Go(func() {
+			defer parked.Add(-1)
+			if _, err := g.follow(client, second.header.Get("Location")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var heard time.Duration
+	all.Go(func() {
+		if _, err := g.follow(client, first.header.Get("Location")); err != nil {
+			t.Error(err)
+		}
+		heard = time.Since(*made.Load())
+	})
+	soon(t, "all are connected", func() bool { return g.metric("sluice_connections") >= float64(n) })
+	time.Sleep(time.Second)
+	full := float64(g.resident()) / 1024
+	opened()
+	all.Wait()
+	t.Logf("%d parked clients: %.1f MiB before, %.1f with them; the first buyer heard %v after the shop", n, before, full,
+		heard)
+}

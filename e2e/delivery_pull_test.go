@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/admin"
+	"sluice/internal/redistest"
+)
+
+// pulling is a gate whose orders consumers take, with tokens: of operators, viewers and consumers.
+func pulling(t *testing.T, r *redistest.Server, more ...string) (g *running, consumer string) {
+	t.Helper()
+	dir := t.TempDir()
+	token := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.Repeat(name[:1], 32)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	settings := `stock.reserve.max_per_user = 1
+queue.pull = "2s"
+queue.grace = "200ms"
+queue.max_in_flight = 10
+admin.token_file = "` + token("operators") + `"
+admin.viewer_token_file = "` + token("viewers") + `"
+admin.consumer_token_file = "` + token("consumers") + `"
+`
+	g = gate(t, append(append([]string{redisAt(r), boundless, settings}, more...), waitingRoutes)...)
+	return g, strings.Repeat("c", 32)
+}
+
+// post asks the control API as a consumer.
+func post(t *testing.T, g *running, token, path string, in, out any) (status int) {
+	t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest("POST", "http://"+g.admin+"/api/v1/queue/"+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := g.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode == 200 && json.Unmarshal(text, out) != nil {
+		t.Fatalf("%s: %s", path, text)
+	}
+	return resp.StatusCode
+}
+
+type takenOrders struct{ Orders []admin.QueuedOrder }
+
+func takeOf(n int) any { return map[string]any{"n": n, "lease": "2s"} }
+
+func settleOne(o *admin.QueuedOrder, outcome string, answer *admin.QueueAnswer) any {
+	return map[string]any{"orders": []admin.QueueOutcome{{SKU: o.SKU, Serial: o.Serial, Receipt: o.Receipt, Outcome: outcome,
+		Answer: answer}}}
+}
+
+type settledOrders struct {
+	Orders []struct{ Serial, Done, Error string }
+}
+
+func TestPull_HandsOutOrdersWithinTheLimitAndTakesTheirOutcomes(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	g, token := pulling(t, r, "queue.redeliver = \"by_key\"", `upstream.targets = ["http://127.0.0.1:9"]`)
+	ok(t, "stock", "set", "--config", g.file, "1001", "20")
+	var where string
+	for i := range 12 {
+		w := g.call(t, "POST", orderPath, fmt.Sprint("body ", i), "Cookie", fmt.Sprint("uid=", i), "Idempotency-Key",
+			fmt.Sprint("key-", i))
+		if w.status != 202 {
+			t.Fatalf("%+v", w)
+		}
+		if i == 0 {
+			where = w.header.Get("Location")
+		}
+	}
+	var all takenOrders
+	if got := post(t, g, token, "take", takeOf(50), &all); got != 200 || len(all.Orders) != 10 {
+		t.Fatalf("status %d, %d orders: want 10, the limit", got, len(all.Orders))
+	}
+	first, second, third := &all.Orders[0], &all.Orders[1], &all.Orders[2]
+	if first.Serial != "key-0" || string(first.Body) != "body 0" || first.User != "0" || first.Method != "POST" ||
+		first.Target != orderPath || first.Headers["Cookie"] != "uid=0" || first.Attempt != 1 {
+		t.Errorf("%+v", first)
+	}
+	var none takenOrders
+	if post(t, g, token, "take", takeOf(50), &none); len(none.Orders) != 0 {
+		t.Errorf("%d orders beyond the limit", len(none.Orders))
+	}
+	var said settledOrders
+	settle := func(o *admin.QueuedOrder, outcome string, answer *admin.QueueAnswer) string {
+		if post(t, g, token, "settle", settleOne(o, outcome, answer), &said); len(said.Orders) != 1 {
+			t.Fatalf("%+v", said)
+		}
+		return said.Orders[0].Done
+	}
+	if got := settle(first, "confirmed", &admin.QueueAnswer{Status: 201, Body: []byte("yours")}); got != "changed" {
+		t.Error(got)
+	}
+	if got := settle(first, "confirmed", nil); got != "already" {
+		t.Error(got)
+	}
+	if got := settle(second, "released", nil); got != "changed" {
+		t.Error(got)
+	}
+	if got := settle(third, "again", nil); got != "changed" {
+		t.Error(got)
+	}
+	if w := g.call(t, "GET", where, ""); w.State != "confirmed" || w.Answer == nil || w.Answer.Body != "yours" {
+		t.Errorf("the client sees %+v", w)
+	}
+	seen, again := map[string]int64{}, ""
+	soon(t, "the rest is handed out, and again what was not settled in time", func() bool {
+		var more takenOrders
+		post(t, g, token, "take", takeOf(50), &more)
+		for i := range more.Orders {
+			o := &more.Orders[i]
+			seen[o.Serial] = max(seen[o.Serial], o.Attempt)
+			if done := settle(o, "confirmed", nil); done != "changed" {
+				again += o.Serial + " " + done + "; "
+			}
+		}
+		return ledgerOf(t, r, "1001") == account{total: 20, sold: 11}
+	})
+	if seen["key-2"] != 1 || seen["key-3"] != 2 || seen["key-11"] != 1 || seen["key-0"] != 0 || again != "" {
+		t.Errorf("attempts %v; %s", seen, again)
+	}
+}
+
+func TestPull_TokenOfConsumersDoesNothingElse(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	g, token := pulling(t, r, `upstream.targets = ["http://127.0.0.1:9"]`)
+	var out any
+	for who, c := range map[string]struct {
+		token string
+		want  int
+	}{"a consumer": {token, 200}, "an operator": {strings.Repeat("o", 32), 200}, "a viewer": {strings.Repeat("v", 32),
+		403}, "another": {strings.Repeat("x", 32), 401}} {
+		if got := post(t, g, c.token, "take", takeOf(1), &out); got != c.want {
+			t.Errorf("%s gets %d", who, got)
+		}
+	}
+	if got := post(t, g, token, "take", map[string]any{"n": 101, "lease": "2s"}, &out); got != 400 {
+		t.Errorf("too many: %d", got)
+	}
+	for _, path := range []string{"../stock/1001", "../drain", "../reload"} {
+		if got := post(t, g, token, path, map[string]any{"set": 5}, &out); got != 403 {
+			t.Errorf("a consumer asks %s: %d", path, got)
+		}
+	}
+}
+
+// The consumers of examples/pull take what waits, and settle it.
+func TestPull_ExampleConsumersWork(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{
+		"node": {"node", "../examples/pull/consumer.mjs"},
+		"go":   {"go", "run", "../examples/pull/consumer.go"},
+		"php":  {"php", "../examples/pull/consumer.php"},
+		"java": {"java", "../examples/pull/Consumer.java"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(command[0]); err != nil {
+				t.Skip(command[0] + " is not installed")
+			}
+			t.Parallel()
+			r := redistest.Start(t)
+			g, token := pulling(t, r, `upstream.targets = ["http://127.0.0.1:9"]`)
+			ok(t, "stock", "set", "--config", g.file, "1001", "5")
+			where := ""
+			for i := range 5 {
+				w := g.call(t, "POST", orderPath, `{"n":1}`, "Cookie", fmt.Sprint("uid=", i))
+				where = w.header.Get("Location")
+			}
+			c := exec.Command(command[0], command[1:]...)
+			c.Env = append(os.Environ(), "SLUICE_URL=http://"+g.admin, "SLUICE_TOKEN="+token, "SLUICE_ONCE=1")
+			if text, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if got := ledgerOf(t, r, "1001"); got != (account{total: 5, sold: 5}) {
+				t.Errorf("%+v", got)
+			}
+			if w := g.call(t, "GET", where, ""); w.Answer == nil || w.Answer.Status != 201 ||
+				!strings.Contains(w.Answer.Body, w.Serial) {
+				t.Errorf("the client sees %+v", w)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/queue/message"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Pulled is one order that was handed out to a consumer, which makes it until the deadline.
+type Pulled struct {
+	SKU string
+	protocol.Leased
+	Message message.Request
+	Receipt string // names this attempt and its place, for Settle
+}
+
+// PullCall is one call of Pull.
+type PullCall struct {
+	SKU    string // "" = of any
+	Orders int    // at most MaxPull
+	Lease  time.Duration
+}
+
+// MaxPull is how many orders one call hands out.
+const MaxPull = 100
+
+// Pull hands out orders that wait, within the same limits as Send is called: their places are free when they are
+// settled, or at the end of the lease. The store is told before: no order is handed out twice at a time.
+func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err error) {
+	select {
+	case <-d.halt:
+		return nil, errors.New("this instance drains: ask another")
+	default:
+	}
+	now, lease := time.Now(), min(c.Lease, d.o.Timeout)
+	active := d.lines.active()
+	if c.SKU != "" {
+		if err := protocol.CheckSKU(c.SKU); err != nil {
+			return nil, err
+		}
+		active = []*line{{sku: c.SKU}}
+	}
+	tokens := d.newTokens(min(c.Orders, MaxPull))
+	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
+		For: (4*lease + d.o.Grace).Milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	tokens = tokens[:granted]
+	for i := 0; i < len(active) && len(tokens) > 0; i++ {
+		taken, fault := d.take(ctx, now, active[i], min(len(tokens), protocol.MaxItems), lease)
+		if err = fault; err != nil {
+			break
+		}
+		for _, o := range taken.Orders {
+			if p, ok := d.pulled(active[i].sku, o, tokens[0]); ok {
+				orders = append(orders, p)
+				tokens = tokens[1:]
+			}
+		}
+	}
+	d.release(true, tokens...)
+	d.rouse() // the loop gives back what is free
+	if len(orders) > 0 {
+		return orders, nil // what was handed out must be told, whatever came after
+	}
+	return nil, err
+}
+
+func (d *Deliverer) pulled(sku string, o protocol.Leased, token string) (Pulled, bool) {
+	m, err := message.DecodeRequest(o.Request)
+	if err != nil {
+		d.work.Go(func() { d.decide(sku, &o, stuck("its request is lost")) })
+		return Pulled{}, false
+	}
+	return Pulled{SKU: sku, Leased: o, Message: m, Receipt: strconv.FormatInt(o.Lease, 10) + "." + token}, true
+}
+
+// SettleCall says what became of an order that was handed out.
+type SettleCall struct {
+	SKU, Serial, Receipt string
+	Move                 protocol.Move  // MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
+	After                time.Duration  // of MoveNotNow: not before, and at least a second
+	Answer               message.Answer // for the client; its Status is 0 where there is none
+}
+
+// Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time, any
+// other word only while this attempt is the last one. It may be repeated after an error.
+func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, error) {
+	number, token, ok := strings.Cut(c.Receipt, ".")
+	lease, err := protocol.Digits(number)
+	if !ok || err != nil || len(token) > maxToken {
+		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
+	}
+	now := time.Now()
+	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Now: now.UnixMilli(),
+		Keep: now.Add(d.o.Keep).UnixMilli(), Time: now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli(),
+		AnswerMS: AnswerFor.Milliseconds()}
+	switch {
+	case c.Move == protocol.MoveNotNow:
+		decision.From = now.Add(max(c.After, firstNotNow)).UnixMilli()
+	case c.Answer.Status > 0:
+		decision.Answer = c.Answer.Text()
+	}
+	done, h, err := d.o.Store.Decide(ctx, c.SKU, decision)
+	if err != nil {
+		return 0, err
+	}
+	kind, op := attemptAgain, protocol.Release
+	switch c.Move {
+	case protocol.MoveConfirm:
+		kind, op = attemptConfirmed, protocol.Confirm
+	case protocol.MoveRelease:
+		kind = attemptReleased
+	}
+	switch {
+	case done == protocol.WasReleased && c.Move == protocol.MoveConfirm:
+		d.o.Settle(c.SKU, c.Serial, protocol.Confirm) // which counts the contradiction, and says it
+	case done == protocol.Changed && c.Move != protocol.MoveNotNow:
+		d.o.Settled(c.SKU, c.Serial, op, h)
+		fallthrough
+	case done == protocol.Changed:
+		d.counts[kind].Add(1)
+	}
+	d.release(false, token)
+	d.rouse()
+	return done, nil
+}
+
+const maxToken = 64 // bytes
