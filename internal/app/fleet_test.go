@@ -17,7 +17,8 @@ import (
 // joined is a gate in the fleet of a Redis.
 func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
 	t.Helper()
-	text := steered + "[stock]\nsource = \"redis\"\n[stock.redis]\naddresses = [\"" + server.Addr + "\"]\ntimeout = \"2s\"\n" +
+	text := steered + "[stock]\nsource = \"redis\"\n" +
+		"[stock.redis]\naddresses = [\"" + server.Addr + "\"]\ntimeout = \"2s\"\n" +
 		more
 	c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
 	if err != nil {
