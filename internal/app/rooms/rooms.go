@@ -73,9 +73,9 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 	}
 	f := &follower{Options: o, name: m.Sale, hold: c.Stock.Reserve.ReservationTTL}
 	made := roomgate.Options{
-		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound), BeaconKey: beaconKey(m),
-			Opens: m.Opens,
-			Pass:  m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
+		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound),
+			BeaconKey: beaconKey(m), Opens: m.Opens,
+			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: o.Audit, MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
