@@ -10,17 +10,18 @@ import (
 // books are a ledger and its orders in the database, compared once.
 type books struct {
 	records  map[string]Record // of the ledger
-	sold     []Record          // of the database: the ledger has lost that they are sold
+	sold     []Record          // of the database: the ledger does not know them, or as reserved
+	adopted  []Record          // of the database: the ledger has lost that they are sold, and has them as given back
 	refunded []Record          // of the database: the ledger has lost that they are refunded
 	held     []Record          // of the database: the ledger has lost that they are reserved
 }
 
 // lost are all orders that the ledger must be told, sold ones first.
-func (b books) lost() []Record { return slices.Concat(b.sold, b.held, b.refunded) }
+func (b books) lost() []Record { return slices.Concat(b.sold, b.adopted, b.held, b.refunded) }
 
 // reconcile makes ledger and database agree where entries do not follow the cursor. What the database knows newer is
-// told to the ledger, which is frozen first: an operator opens it. Else the ledger is what the database becomes. While
-// it is frozen, the instances tell first what they know.
+// told to the ledger, which is frozen first. It opens by itself when the instances have told too. Else the ledger is
+// what the database becomes. While it is frozen, the instances tell first what they know.
 // intact says that the stream has the entry of the cursor: Redis has lost nothing that is settled.
 func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact bool) (bool, error) {
 	b, err := s.compare(ctx, p, l, intact)
@@ -31,7 +32,7 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 		return true, s.tell(ctx, p, l, b)
 	case l.State == frozen && p.cursor != nil && l.Born == p.cursor.Born:
 		p.compared = l.Position
-		return false, nil
+		return false, s.told(ctx, p)
 	}
 	return s.rebuild(ctx, p, l, b.records)
 }
@@ -62,6 +63,8 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 		r, ok := b.records[row.Serial]
 		switch {
 		case !isLost(row, r, ok, wentBack):
+		case row.Status == 'C' && ok && r.Status != 'H':
+			b.adopted = append(b.adopted, row)
 		case row.Status == 'C':
 			b.sold = append(b.sold, row)
 		case row.Status == 'H':
@@ -91,7 +94,8 @@ func isLost(row, r Record, ok, wentBack bool) bool {
 }
 
 // tell freezes the ledger, so that no unit is sold again, and tells it what it has lost. Sold orders come first: a unit
-// that a refund has returned may have been sold again.
+// that a refund has returned may have been sold again. An instance may tell the same orders meanwhile: what it knows to
+// be given back stays so.
 func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) error {
 	lost, at := b.lost(), l.Position
 	if p.cursor != nil {
@@ -100,14 +104,15 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	if s.o.Ledger == nil {
 		return fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
 	}
-	s.log.Error("settle: Redis has lost orders; the SKU is frozen, and the orders are put back",
-		"sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "reserved", len(b.held),
-		"next", "sluice stock thaw "+p.sku)
+	sold := len(b.sold) + len(b.adopted)
+	s.log.Error("settle: Redis has lost orders; the SKU is closed until they are put back, and every instance has told "+
+		"what it knows", "sku", p.sku, "sold", sold, "refunded", len(b.refunded), "reserved", len(b.held),
+		"if_it_stays_closed", "sluice stock thaw "+p.sku)
 	if l.State != frozen {
-		if err := s.o.Ledger.Freeze(ctx, p.sku); err != nil {
-			return fmt.Errorf("freeze %q: %w", p.sku, err)
-		}
 		s.counts.frozen.Add(1)
+	}
+	if err := s.o.Ledger.JoinRecovery(ctx, p.sku, l); err != nil {
+		return fmt.Errorf("freeze %q: %w", p.sku, err)
 	}
 	serials := make([]string, len(lost))
 	for i, r := range lost {
@@ -116,17 +121,17 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	err := s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: at, Kind: "lost",
 		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
-			"were put back; open the SKU with sluice stock thaw: %s", len(b.sold), len(b.refunded), len(b.held),
-			strings.Join(serials, " "))),
+			"were put back; the SKU opens when every instance has told what it knows; if it stays frozen, sluice stock thaw: %s",
+			sold, len(b.refunded), len(b.held), strings.Join(serials, " "))),
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.o.Ledger.Adopt(ctx, p.sku, b.sold); err != nil {
-		return fmt.Errorf("adopt orders of %q: %w", p.sku, err)
+	if err := s.o.Ledger.PutBack(ctx, p.sku, slices.Concat(b.sold, b.held)); err != nil {
+		return err
 	}
-	if err := s.o.Ledger.Hold(ctx, p.sku, b.held); err != nil {
-		return fmt.Errorf("reserve orders of %q again: %w", p.sku, err)
+	if err := s.o.Ledger.Adopt(ctx, p.sku, b.adopted); err != nil {
+		return fmt.Errorf("adopt orders of %q: %w", p.sku, err)
 	}
 	for _, r := range b.refunded {
 		if _, err := s.o.Ledger.Refund(ctx, p.sku, r.Serial); err != nil {
@@ -135,4 +140,16 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	s.counts.lostOrders.Add(int64(len(lost)))
 	return nil
+}
+
+// told says that a frozen ledger has all orders that are settled: it was compared as it stands.
+func (s *Settler) told(ctx context.Context, p *skuCursor) error {
+	if s.o.Ledger == nil || s.o.Target != OrdersTarget {
+		return nil
+	}
+	opened, err := s.o.Ledger.Told(ctx, p.sku)
+	if opened {
+		s.log.Info("settle: the ledger has its orders again: the SKU goes on", "sku", p.sku)
+	}
+	return err
 }

@@ -63,7 +63,7 @@ func (s *Settler) recover(ctx context.Context, p *skuCursor) (bool, error) {
 	case l.Epoch == 0:
 		return false, nil // a SKU without a ledger
 	case l.State == frozen && l.Position == p.compared:
-		return false, nil // rebuild when it is open again
+		return false, s.told(ctx, p) // rebuild when it is open again
 	}
 	return s.reconcile(ctx, p, l, false)
 }

@@ -19,12 +19,15 @@ const (
 type ChangeableLedger interface {
 	// Acknowledge lets the stream of a SKU forget its entries up to an id.
 	Acknowledge(ctx context.Context, sku, id string) error
-	// Freeze closes the SKU until an operator opens it.
-	Freeze(ctx context.Context, sku string) error
+	// JoinRecovery closes the SKU, whose ledger stands as l, until Told, and until every instance has told what it knows.
+	JoinRecovery(ctx context.Context, sku string, l Ledger) error
+	// Told says that the ledger has all orders that are settled. It is called until the SKU is open.
+	Told(ctx context.Context, sku string) (opened bool, err error)
 	// Adopt books orders that exist as sold.
 	Adopt(ctx context.Context, sku string, orders []Record) error
-	// Hold reserves orders again that the ledger does not know. The resolver decides them.
-	Hold(ctx context.Context, sku string, orders []Record) error
+	// PutBack writes orders again, as sold or reserved, that the ledger does not know, or as reserved alone. The resolver
+	// decides the reserved ones.
+	PutBack(ctx context.Context, sku string, orders []Record) error
 	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
 	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
 	// End ends the sale of a SKU.

@@ -123,10 +123,16 @@ func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
 	return err
 }
 
-// Freeze implements settle.ChangeableLedger.
-func (s *Settlement) Freeze(ctx context.Context, sku string) error {
-	_, err := s.ledger.SetState(ctx, sku, protocol.Frozen)
-	return err
+// JoinRecovery implements settle.ChangeableLedger.
+func (s *Settlement) JoinRecovery(ctx context.Context, sku string, l settle.Ledger) error {
+	return s.ledger.JoinRecovery(ctx, sku,
+		protocol.StockVersion{Epoch: l.Epoch, Ver: l.Ver, State: protocol.State(l.State)})
+}
+
+// Told implements settle.ChangeableLedger.
+func (s *Settlement) Told(ctx context.Context, sku string) (opened bool, err error) {
+	done, err := s.ledger.ToldSettled(ctx, sku)
+	return done.Opened, err
 }
 
 // End implements settle.ChangeableLedger.
@@ -146,16 +152,20 @@ func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, e
 	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
 }
 
-// Hold implements settle.ChangeableLedger. The resolver asks about them at once.
-func (s *Settlement) Hold(ctx context.Context, sku string, orders []settle.Record) error {
+// PutBack implements settle.ChangeableLedger. The resolver asks about reserved orders at once.
+func (s *Settlement) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for some := range slices.Chunk(orders, adoptAtOnce) {
-		items := make([]protocol.Item, len(some))
-		for i, r := range some {
-			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
-		}
-		now := time.Now().UnixMilli()
-		if err := s.ledger.Hold(ctx, sku, now, now, items); err != nil {
-			return err
+		for _, status := range []byte{protocol.StatusSold, protocol.StatusHeld} {
+			items := make([]protocol.Item, 0, len(some))
+			for _, r := range some {
+				if r.Status == status {
+					items = append(items, protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
+				}
+			}
+			now := time.Now().UnixMilli()
+			if err := s.ledger.PutBack(ctx, sku, status, now, now, items); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

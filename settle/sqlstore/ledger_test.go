@@ -43,6 +43,7 @@ func (l *testLedger) forget() {
 	l.store = must(redisstore.New(redisstore.Options{
 		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	}))(l.t)
+	l.store.Settle = 10 * time.Millisecond // no instance sells here
 }
 
 func (l *testLedger) set(sku string, total int64) {
@@ -105,10 +106,16 @@ func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
 	return err
 }
 
-// Freeze implements settle.ChangeableLedger.
-func (l *testLedger) Freeze(ctx context.Context, sku string) error {
-	_, err := l.store.SetState(ctx, sku, protocol.Frozen)
-	return err
+// JoinRecovery implements settle.ChangeableLedger.
+func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
+	return l.store.JoinRecovery(ctx, sku,
+		protocol.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: protocol.State(at.State)})
+}
+
+// Told implements settle.ChangeableLedger.
+func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err error) {
+	done, err := l.store.ToldSettled(ctx, sku)
+	return done.Opened, err
 }
 
 // End implements settle.ChangeableLedger.
@@ -132,12 +139,12 @@ func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, erro
 	return err == nil && done[0] != protocol.NotFound, err
 }
 
-// Hold implements settle.ChangeableLedger.
-func (l *testLedger) Hold(ctx context.Context, sku string, orders []settle.Record) error {
+// PutBack implements settle.ChangeableLedger.
+func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {
 		now := time.Now().UnixMilli()
 		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
-		if err := l.store.Hold(ctx, sku, now, now, items); err != nil {
+		if err := l.store.PutBack(ctx, sku, r.Status, now, now, items); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (s *site) is(sku, serial string, status byte) {
 	}
 }
 
-// recovers settles after a loss, which freezes the SKU, and opens it.
+// recovers settles after a loss, which freezes the SKU. It opens by itself when the settler has told what it knows.
 func (s *site) recovers(sku string, orders int64) {
 	s.Helper()
 	s.drain(sku)
@@ -40,7 +40,11 @@ func (s *site) recovers(sku string, orders int64) {
 	if len(s.conflicts(sku, "lost")) != 1 {
 		s.Errorf("conflicts %q: want one", s.conflicts(sku, "lost"))
 	}
-	s.ledger.open(sku)
+	for deadline := time.Now().Add(time.Minute); s.ledger.state(sku) != "on"; s.drain(sku) {
+		if time.Now().After(deadline) {
+			s.Fatalf("the SKU is still %s", s.ledger.state(sku))
+		}
+	}
 	s.drain(sku)
 }
 

@@ -26,6 +26,7 @@ type scriptCall struct {
 	aside bool     // it only reads, and leaves no mark
 	blind bool     // it does not look at the numbers: its reply does not tell whether there is a ledger
 	more  []string // keys beside those of each call
+	as    *settler // it is made for the settlers; nil = for this instance
 
 	// As it sets out:
 	keys  [numKeys]string
@@ -76,7 +77,9 @@ func (r *Store) prepare(q *scriptCall) {
 		q.keys = fiveKeys(q.sku)
 	}
 	q.seq, q.trace = r.calls.Add(1), r.Seen.Find(q.sku)
-	q.claim = q.trace.Claim()
+	if q.claim = q.trace.Claim(); q.as != nil {
+		q.claim = failover.Claim(*q.as)
+	}
 }
 
 // decodeReply reads the reply to a call. What is another call's is an error.
@@ -113,8 +116,11 @@ const markArgs = 8
 // appendMark adds the last arguments of a call's script: its mark, and the channel of its news.
 func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	who, c := &r.instance, &q.claim
-	if q.aside {
+	switch {
+	case q.aside:
 		who = nil // which is sent as ""
+	case q.as != nil:
+		who = &settlerName
 	}
 	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, server, &c.Lost, &r.news)
 }

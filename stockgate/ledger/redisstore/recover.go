@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
@@ -20,22 +21,23 @@ func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.R
 	return resultOf(reply)
 }
 
-// Hold puts back reservations that a database knows and the ledger has lost. One that the ledger knows, in whichever
-// state, stays as it is. The resolver looks at them from due on, Unix ms. At most protocol.MaxItems in a call.
-func (r *Store) Hold(ctx context.Context, sku string, now, due int64, items []protocol.Item) error {
+// PutBack writes orders again that a database knows, as reserved or sold, and the ledger has lost. One that the ledger
+// knows stays as it is, but that a reserved one becomes sold. The resolver looks at reserved ones from due on, Unix ms.
+// At most protocol.MaxItems in a call.
+func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due int64, items []protocol.Item) error {
 	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
 		return err
 	}
 	stock, _, err := r.Look(ctx, sku)
 	if err != nil {
-		return fmt.Errorf("hold orders of %q again: %w", sku, err)
+		return fmt.Errorf("put orders of %q back: %w", sku, err)
 	}
 	args := []any{now, due, 0, 0, len(items)} // phase 0: no one waits for a visitor
 	for _, of := range []func(protocol.Item) any{
 		func(it protocol.Item) any { return it.Serial },
 		func(it protocol.Item) any { return it.User },
 		func(it protocol.Item) any { return it.Quantity },
-		func(protocol.Item) any { return string(protocol.StatusHeld) },
+		func(protocol.Item) any { return string(status) },
 		func(protocol.Item) any { return due },
 		func(protocol.Item) any { return stock.Epoch },
 		func(protocol.Item) any { return 0 },
@@ -46,9 +48,53 @@ func (r *Store) Hold(ctx context.Context, sku string, now, due int64, items []pr
 		}
 	}
 	if _, err := r.recover(ctx, sku, args); err != nil {
-		return fmt.Errorf("hold orders of %q again: %w", sku, err)
+		return fmt.Errorf("put orders of %q back: %w", sku, err)
 	}
 	return nil
+}
+
+// settlerName is the name by which all settlers together are an instance; it is that of mark.lua.
+var settlerName = "settle"
+
+// settler is what a call that is made for the settlers claims to have seen.
+type settler failover.Claim
+
+// lostSettled is why a ledger froze in which a settler found that settled orders are gone.
+const lostSettled = "settled"
+
+// JoinRecovery freezes a ledger that stands at a version and has lost what was settled, unless it is frozen, and has it
+// wait until ToldSettled.
+func (r *Store) JoinRecovery(ctx context.Context, sku string, at protocol.StockVersion) error {
+	as := settler{Epoch: at.Epoch, Ver: at.Ver, Lost: lostSettled}
+	if at.State == protocol.Frozen {
+		as = settler{Epoch: at.Epoch - 1} // it was open then
+	}
+	_, err := r.recoverAs(ctx, sku, &as, 0)
+	return err
+}
+
+// ToldSettled says that a frozen ledger has everything that was settled. It is to be called until the SKU is open: the
+// last one who has told opens it.
+func (r *Store) ToldSettled(ctx context.Context, sku string) (failover.Result, error) {
+	return r.recoverAs(ctx, sku, &settler{}, 2)
+}
+
+func (r *Store) recoverAs(ctx context.Context, sku string, as *settler, phase int) (s failover.Result, err error) {
+	if err := protocol.CheckSKU(sku); err != nil {
+		return s, err
+	}
+	reply, err := r.call(ctx, &scriptCall{script: "recover", sku: sku, as: as,
+		args: []any{r.events, time.Now().UnixMilli(), 0, phase, r.Settle.Milliseconds(), 0}})
+	if err == nil && reply == nil {
+		err = protocol.ErrUnknownSKU
+	}
+	if err == nil {
+		s, err = resultOf(reply)
+	}
+	if err != nil {
+		return s, fmt.Errorf("recover %q: %w", sku, err)
+	}
+	return s, nil
 }
 
 // resultOf reads the reply of recover.lua.
