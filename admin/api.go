@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -23,8 +24,11 @@ type API struct {
 	Sales   Sales                                // nil = none are known
 	Rooms   Rooms                                // nil = there are none
 	Queue   Queue                                // nil = no order waits
-	Token   string                               // of operators; "" = none is asked for
-	Log     *slog.Logger
+
+	Settlements func(context.Context) ([]Settlement, error) // nil = nothing is settled
+
+	Token string // of operators; "" = none is asked for
+	Log   *slog.Logger
 
 	ViewerToken   string         // of those who may look; "" = there are none
 	ConsumerToken string         // of those who take orders that wait; likewise

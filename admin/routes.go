@@ -30,6 +30,7 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/queue", a.queueState},
 		{"POST", "/api/v1/queue/take", consumers.handler(a.takeQueued)},
 		{"POST", "/api/v1/queue/settle", consumers.handler(a.settleQueued)},
+		{"GET", "/api/v1/settlement", a.listSettlements},
 		{"GET", "/api/v1/limits", a.gated(a.limits)},
 		{"GET", "/api/v1/targets", a.gated(a.targets)},
 		{"GET", "/api/v1/limits/{name}/key", a.gated(line.handler(a.limitKey))},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Outcome is what came of settling one reservation.
@@ -185,4 +186,47 @@ func nameable(user string) bool {
 		}
 	}
 	return len(user) <= maxUser
+}
+
+// Settlement is what a settler has told last of one home. The gate never opens its database.
+type Settlement struct {
+	Home          string               `json:"home"`
+	At            int64                `json:"at"`     // Unix ms, of the settler's clock
+	AgeMS         int64                `json:"age_ms"` // by this instance's clock
+	Up            bool                 `json:"up"`     // the database answers
+	Database      string               `json:"database"`
+	LagSeconds    float64              `json:"lag_seconds"`    // of the last transaction
+	Behind        int64                `json:"behind"`         // changes that wait
+	BehindSeconds float64              `json:"behind_seconds"` // since when changes have waited without end
+	Conflicts     []SettlementConflict `json:"conflicts"`      // the oldest ones that are not solved
+	More          int64                `json:"more"`           // conflicts beyond these
+}
+
+// SettlementConflict is what an operator must look at.
+type SettlementConflict struct {
+	ID     int64  `json:"id"`
+	Kind   string `json:"kind"`
+	SKU    string `json:"sku"`
+	Detail string `json:"detail"` // printable ASCII
+	Next   string `json:"next"`   // the command that ends it; "" = the detail says what to do
+}
+
+// listSettlements lists the homes by name.
+func (a *API) listSettlements(w http.ResponseWriter, r *http.Request) {
+	all := []Settlement{}
+	if a.Settlements != nil {
+		told, err := a.Settlements(r.Context())
+		if err != nil {
+			a.fault(w, err)
+			return
+		}
+		for _, one := range told {
+			one.AgeMS = max(time.Now().UnixMilli()-one.At, 0)
+			all = append(all, one)
+		}
+	}
+	answer(w, struct {
+		Configured  bool         `json:"configured"`
+		Settlements []Settlement `json:"settlements"`
+	}{a.Settlements != nil, all})
 }

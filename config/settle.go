@@ -28,7 +28,11 @@ type Settle struct {
 
 	Webhook SettleWebhook `toml:"webhook"`
 	Jobs    SettleJobs    `toml:"jobs"`
-	Homes   []SettleHome  `toml:"home"`
+
+	RerouteAfter time.Duration `toml:"reroute_after"` // 0 to 24h; 0 = SKUs wait for their database
+	RerouteTo    string        `toml:"reroute_to"`    // a home
+
+	Homes []SettleHome `toml:"home"`
 }
 
 // SettleStock is the shop's own stock table.
@@ -57,7 +61,7 @@ type SettleWebhook struct {
 func defaultSettle() Settle {
 	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
 		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
-		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second}}
+		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second, Listen: "127.0.0.1:8093"}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -209,6 +213,10 @@ func (s *Settle) checkHomes(r *report.Report) {
 		}
 	}
 	r.Unique(names, func(i int) string { return position.Element("settle.home", max(i-1, 0)) + ".name" })
+	report.Between(r, "settle.reroute_after", s.RerouteAfter, 0, 24*time.Hour)
+	if s.RerouteAfter > 0 && (len(s.Homes) == 0 || !slices.Contains(names, s.RerouteTo)) {
+		r.Fail("settle.reroute_to", "%q is not another home; write one of %s", s.RerouteTo, strings.Join(names, ", "))
+	}
 }
 
 // HomeNames are the names of all homes; MainHome comes first.
@@ -257,6 +265,7 @@ type SettleJobs struct {
 	Key     Secret        // what KeyFile holds
 	Workers int           `toml:"workers" unit:"jobs"` // 1 to 1000
 	Timeout time.Duration `toml:"timeout"`             // 100ms to 10m
+	Listen  string        `toml:"listen"`              // host:port of health and metrics of sluice settle work; "" = none
 }
 
 // JobKinds are the changes of an order that a job can follow.
@@ -266,6 +275,9 @@ func (s *Settle) checkJobs(r *report.Report) {
 	j := &s.Jobs
 	report.Between(r, "settle.jobs.workers", j.Workers, 1, 1000)
 	report.Between(r, "settle.jobs.timeout", j.Timeout, 100*time.Millisecond, 10*time.Minute)
+	if j.Listen != "" {
+		r.Listen("settle.jobs.listen", j.Listen)
+	}
 	for _, kind := range j.Kinds {
 		if !slices.Contains(JobKinds, kind) {
 			r.Fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(JobKinds, ", "))

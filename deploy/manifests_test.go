@@ -83,7 +83,7 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 		t,
 		helm,
 		append(template, "--set", "settle.enabled=true,settle.database=postgres://u@db/shop,"+
-			"settle.passwordSecret=d,redisPassword.secret=r")...)
+			"settle.passwordSecret=d,redisPassword.secret=r,settle.work=true")...)
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, settles)
 	}
@@ -93,6 +93,7 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 		settles,
 		`args: ["settle", "migrate",`,
 		`args: ["settle", "run",`,
+		`args: ["settle", "work",`,
 		"SETTLE_DATABASE, value: \"postgres://u@db/shop\"",
 	)
 	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")

@@ -80,18 +80,22 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	if err := os.WriteFile(key, []byte("the key of the webhook"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settles := settler(t, "sqlite:settle.db", redisAt(other), "settle.webhook.url = "+strconv.Quote(hook.URL),
+	settled := settler(t, "sqlite:settle.db", redisAt(other), "settle.webhook.url = "+strconv.Quote(hook.URL),
 		"settle.webhook.key_file = "+strconv.Quote(key))
 	soon(t, "an order is settled and sent", func() bool {
-		text := settles.scrape()
+		text := settled.scrape()
 		return !strings.Contains(text, "sluice_settler_orders_total{target=\"orders\"} 0\n") &&
 			strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"2xx\"}")
 	})
 
+	works := settles(t, "work", "settle.jobs.listen", "postgres://u@127.0.0.1:1/shop", redisAt(other),
+		"settle.jobs.kinds = [\"order.confirmed\"]", "settle.jobs.url = "+strconv.Quote(hook.URL),
+		"settle.jobs.key_file = "+strconv.Quote(key))
+
 	rooms, _ := roomGates(t, 1, time.Now().Add(time.Hour))
 
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, waits, scripted, settles, rooms[0]} {
+	for _, g := range []*running{checks, reserves, waits, scripted, settled, works, rooms[0]} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

@@ -78,3 +78,25 @@ func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
 		t.Errorf("report: %s", out)
 	}
 }
+
+// A database is away for longer than settle.reroute_after: its SKUs are settled in another home.
+func TestHomes_SKUsOfADatabaseThatIsAwayAreRerouted(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	g := reserves(t, redis, 0, shop.setting(), keepsChanges)
+	ok(t, "stock", "set", "--admin", g.admin, "2001", "5")
+	b := &buyer{user: "ann", sku: "2001"}
+	defer b.leave()
+	if status, reason := b.buy(g.front); status != 200 {
+		t.Fatalf("%d %s", status, reason)
+	}
+	s := settler(t, "sqlite:"+filepath.Join(t.TempDir(), "main.db"), redisAt(redis),
+		"settle.reroute_after = \"1s\"\nsettle.reroute_to = \"main\"",
+		"[[settle.home]]\nname = \"east\"\ndatabase = \"postgres://u@127.0.0.1:1/shop\"\nskus = [\"2*\"]")
+	soon(t, "the SKU is settled in the other home", func() bool {
+		return strings.Contains(run(t, "", "settle", "verify", "2001", "--config", s.file).out, "equal; 1 records")
+	})
+	if home := fields(redis.Client, "2001")["home"]; home != "1 main" {
+		t.Errorf("the mark of the home is %q: want that of the first move, to main", home)
+	}
+}

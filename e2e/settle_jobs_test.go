@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,25 +38,24 @@ func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := reserves(t, redis, 5, shop.setting(), keepsChanges)
-	s := settler(t, postgres.URL, redisAt(redis), "settle.jobs.kinds = [\"order.confirmed\"]",
-		"settle.jobs.url = \""+receiver.URL+"\"", "settle.jobs.key_file = \""+key+"\"")
+	jobSettings := []string{"settle.jobs.kinds = [\"order.confirmed\"]",
+		"settle.jobs.url = \"" + receiver.URL + "\"", "settle.jobs.key_file = \"" + key + "\""}
+	s := settler(t, postgres.URL, append(jobSettings, redisAt(redis))...)
 	wants(t, ok(t, "settle", "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
 	wants(t, ok(t, "settle", "migrate", "--config", s.file), "applied 00001_settlement.sql", "applied river 002")
-	work := exec.Command(binary, "settle", "work", "--config", s.file)
-	work.Env, work.Stderr = surroundings(), new(journal)
-	if err := work.Start(); err != nil {
-		t.Fatal(err)
-	}
+	work := settles(t, "work", "settle.jobs.listen", postgres.URL, append(jobSettings, redisAt(redis))...)
 	b := &buyer{user: "ann", sku: "1001"}
 	defer b.leave()
 	if status, reason := b.buy(g.front); status != http.StatusOK {
 		t.Errorf("%d %s", status, reason)
 	}
 	soon(t, "the webhook has the job", func() bool { return jobs() != "" })
-	_ = work.Process.Signal(os.Interrupt)
-	if err := work.Wait(); err != nil {
-		t.Errorf("settle work: %v\n%s", err, work.Stderr)
-	}
+	soon(t, "the worker tells how many jobs it has sent, and that the database answers", func() bool {
+		_, text := work.peek("/readyz")
+		return strings.HasPrefix(text, "ready") && strings.Contains(work.scrape(),
+			"\nsluice_settler_job_requests_total{code=\"2xx\"} 1\n") &&
+			strings.Contains(work.scrape(), "\nsluice_settler_jobs{state=\"available\"} 0\n")
+	})
 	if jobs() != "order.confirmed 1001 ann" {
 		t.Errorf("the webhook has got %q", jobs())
 	}

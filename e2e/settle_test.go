@@ -18,18 +18,25 @@ const keepsChanges = "stock.reserve.stream_keep_unread = true"
 // settler runs sluice settle run until the test ends. Its ops are the listener for health and metrics.
 func settler(t *testing.T, database string, settings ...string) *running {
 	t.Helper()
+	return settles(t, "run", "settle.listen", database, settings...)
+}
+
+// settles runs a command of sluice settle until the test ends, with health and metrics at a key.
+func settles(t *testing.T, command, listen, database string, settings ...string) *running {
+	t.Helper()
 	path := file(
 		t,
 		fmt.Sprintf(
-			"upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = %q\nsettle.listen = \"127.0.0.1:0\"\n%s\n%s\n%s",
+			"upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = %q\n%s = \"127.0.0.1:0\"\n%s\n%s\n%s",
 			database,
+			listen,
 			keepsChanges,
 			strings.Join(settings, "\n"),
 			reserveRoutes,
 		),
 	)
 	g := &running{t: t, file: path, ended: make(chan struct{}), client: &http.Client{Timeout: long}}
-	g.process = exec.Command(binary, "settle", "run", "--config", path)
+	g.process = exec.Command(binary, "settle", command, "--config", path)
 	g.process.Env, g.process.Stderr = surroundings(), &g.log
 	if err := g.process.Start(); err != nil {
 		t.Fatal(err)
@@ -39,9 +46,9 @@ func settler(t *testing.T, database string, settings ...string) *running {
 		close(g.ended)
 	}()
 	t.Cleanup(g.cleanUp)
-	soon(t, "the settler serves its metrics", func() bool {
+	soon(t, "settle "+command+" serves its metrics", func() bool {
 		for _, line := range g.log.lines() {
-			if line.Msg+line.Key == "listening for operatorssettle.listen" {
+			if line.Msg+line.Key == "listening for operators"+listen {
 				g.ops = line.Address
 			}
 		}
@@ -111,6 +118,11 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 		return status == http.StatusOK && strings.HasPrefix(text, "degraded; database: ") &&
 			strings.Contains(s.scrape(), "\nsluice_settler_database_up 0\n") &&
 			!strings.Contains(s.scrape(), "sluice_settler_behind_seconds{target=\"orders\"} 0\n")
+	})
+	soon(t, "the gate's dashboard knows that the database is away", func() bool {
+		_, text := g.control(t, "/api/v1/settlement")
+		return strings.Contains(text, `"configured":true`) && strings.Contains(text, `"home":"main"`) &&
+			strings.Contains(text, `"up":false`)
 	})
 	if status, text := s.peek("/livez"); status != http.StatusOK {
 		t.Errorf("a dead database would restart the settler: %d %s", status, text)

@@ -14,6 +14,7 @@ type counts struct {
 	unlisted    atomic.Int64 // SKUs beyond those that are settled
 	behind      atomic.Int64 // changes that wait
 	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
+	lastLag     atomic.Int64 // ns, of the last transaction
 	lag         prometheus.Histogram
 }
 
@@ -32,6 +33,9 @@ func newLag(target string) prometheus.Histogram {
 type Stats struct {
 	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders, Givebacks int64
 	Behind                                                            int64 // changes that wait now
+
+	BehindFor time.Duration // since when changes have waited without end
+	Lag       time.Duration // of the oldest change of the last transaction
 }
 
 // Stats may be called at any time.
@@ -40,8 +44,17 @@ func (s *Settler) Stats() Stats {
 	return Stats{
 		Orders: c.orders.Load(), Entries: c.entries.Load(), Batches: c.batches.Load(), Rebuilds: c.rebuilds.Load(),
 		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(),
-		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(),
+		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(), BehindFor: s.behindFor(),
+		Lag: time.Duration(c.lastLag.Load()),
 	}
+}
+
+func (s *Settler) behindFor() time.Duration {
+	since := s.counts.behindSince.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(s.now().Sub(time.Unix(0, since)), 0)
 }
 
 // Describe implements prometheus.Collector.
@@ -54,10 +67,7 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, target), kind, v)
 	}
 	count := func(n int64, name, help string) { number(prometheus.CounterValue, float64(n), name, help) }
-	done, waiting := s.Stats(), 0.0
-	if since := s.counts.behindSince.Load(); since != 0 {
-		waiting = max(s.now().Sub(time.Unix(0, since)).Seconds(), 0)
-	}
+	done := s.Stats()
 	count(done.Entries, "sluice_settler_entries_total", "Changes of ledgers that were settled.")
 	count(done.Orders, "sluice_settler_orders_total", "Rows of orders that were written.")
 	count(done.Batches, "sluice_settler_transactions_total", "Transactions that were committed.")
@@ -69,7 +79,7 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
 	number(prometheus.GaugeValue, float64(s.counts.unlisted.Load()), "sluice_settler_unsettled_skus",
 		"SKUs beyond the first 100,000 by name: they are not settled.")
-	number(prometheus.GaugeValue, waiting, "sluice_settler_behind_seconds",
+	number(prometheus.GaugeValue, done.BehindFor.Seconds(), "sluice_settler_behind_seconds",
 		"Since when changes of a SKU have waited, of the SKU that has waited longest; also of SKUs that are not settled.")
 	s.counts.lag.Collect(ch)
 }

@@ -20,6 +20,8 @@ type skuCursor struct {
 	loaded       bool
 	wait         time.Duration
 	due          time.Time
+	rests        time.Time // no turn before, whatever has changed
+	more         bool      // the last turn has left entries that it has seen
 	postponed    time.Time // until when the target wants no further try
 	acknowledged time.Time
 	trimmed      Position // of the cursor when the stream was trimmed last
@@ -78,6 +80,7 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 		changed, err := s.recover(ctx, p)
 		return worked || changed, err
 	}
+	p.more = true
 	return worked, s.acknowledge(ctx, p)
 }
 
@@ -111,7 +114,9 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 	s.count(b, o)
 	s.counts.entries.Add(int64(used))
 	if at := entries[0].At; at > 0 {
-		s.counts.lag.Observe(max(s.now().Sub(time.UnixMilli(at)).Seconds(), 0))
+		lag := max(s.now().Sub(time.UnixMilli(at)), 0)
+		s.counts.lag.Observe(lag.Seconds())
+		s.counts.lastLag.Store(int64(lag))
 	}
 	return nil
 }

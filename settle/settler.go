@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	minPoll     = 10 * time.Millisecond // of a SKU that has just changed
+	minPoll     = 20 * time.Millisecond // between two turns of a SKU: a transaction for each change would cost too much
 	maxPoll     = 5 * time.Second       // of a SKU that has not changed for long, or whose last turn failed
 	listEvery   = time.Second           // how often new SKUs are looked for
 	maxMessages = 1024                  // notifications that wait
@@ -119,7 +119,10 @@ func (s *Settler) Run(ctx context.Context) {
 		case sku := <-woken:
 			for more := true; more; {
 				if p := places[sku]; p != nil {
-					p.due = p.postponed
+					p.due = p.rests
+					if p.postponed.After(p.due) {
+						p.due = p.postponed
+					}
 				}
 				select {
 				case sku = <-woken:
@@ -238,7 +241,10 @@ func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error)
 		p.wait = minPoll
 	}
 	now := s.now()
-	p.due, p.postponed = now.Add(p.wait), time.Time{}
+	p.due, p.rests, p.postponed = now.Add(p.wait), now.Add(minPoll), time.Time{}
+	if p.more {
+		p.due, p.more = now, false
+	}
 	if later := (*PostponedError)(nil); errors.As(err, &later) {
 		p.postponed = now.Add(later.Wait)
 		p.due = p.postponed

@@ -16,6 +16,7 @@ import { startPreflight } from "./preflight.js";
 import { startReport } from "./report.js";
 import { all as sales, lookAtSales, next, startSales } from "./sales.js";
 import { forget, hasToken, hears, open as openSession, operator, remember } from "./session.js";
+import { startSettlement } from "./settlement.js";
 import { startShelf } from "./shelf.js";
 import { leave, look as lookAtStatus, startStrip } from "./strip.js";
 import { startTheme } from "./theme.js";
@@ -91,7 +92,7 @@ async function start() {
   await speak();
   $("language").value = language;
   $("language").addEventListener("change", () => speak($("language").value, true));
-  for (const part of [startStrip, startSales, startLive, startPanels, startFleet, startShelf, startLimits, startOrders, startAudit, startPreflight, startReport]) part();
+  for (const part of [startStrip, startSales, startLive, startPanels, startFleet, startShelf, startLimits, startOrders, startSettlement, startAudit, startPreflight, startReport]) part();
   document.querySelectorAll(".scroll").forEach(scrollable);
   addEventListener("hashchange", show);
   on("shut", () => shut(say("wrong_token")));

@@ -58,7 +58,7 @@ func newSettleWork(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return settler.Work(ctx, c, app.NewLog(c.Log, os.Stderr))
+			return settler.Work(ctx, c, version, app.NewLog(c.Log, os.Stderr))
 		},
 	}
 }

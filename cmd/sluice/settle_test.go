@@ -380,3 +380,21 @@ func TestRecreate_AsksEveryHome(t *testing.T) {
 		t.Errorf("recreate: %v", err)
 	}
 }
+
+// A SKU without a ledger may have been moved: a home that is not the one of the file may know it.
+func TestStockSet_AsksEveryHome(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := "\n[[settle.home]]\nname = \"east\"\ndatabase = \"postgres://u@127.0.0.1:1/shop\"\nskus = [\"2*\"]\n"
+	if err := os.WriteFile(file, append(text, more...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = command(t, "stock", "set", "1001", "10", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), "the settlement's database east cannot tell") {
+		t.Errorf("stock set: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,8 +80,12 @@ func TestDashboard_InABrowser(t *testing.T) {
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
 			`upstream.response_header_timeout = "1s"`, `upstream.timeout = "2s"`,
 			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
+			"settle.database = \"sqlite:settle.db\"\nstock.reserve.stream_keep_unread = true",
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
 			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
+		redis.Client.HSet(t.Context(), "sluice:settlement", "main", fmt.Sprintf(`{"home": "main", "at": %d, "up": true,
+			"lag_seconds": 0.02, "behind": 7, "conflicts": [{"id": 3, "kind": "lost", "sku": "broken", "detail": %q}]}`,
+			now.UnixMilli(), oddSKU))
 		for _, sku := range []string{"broken", "rush", "stuck", oddSKU} {
 			sluice(t, "stock", "set", "--config", g.file, sku, "5")
 		}

@@ -36,6 +36,9 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	if kept := g.ledgers(); kept != nil {
 		api.Ledgers, api.LayoutFirst, api.Scripted = kept, !c.UsesLedger(), g.Orders == nil
 	}
+	if g.Orders != nil && c.Settle.Database != "" {
+		api.Settlements = stores.Settlements(g.Orders.Store)
+	}
 	if g.schedule != nil {
 		api.Sales = g.sales()
 	}

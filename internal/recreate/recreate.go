@@ -209,7 +209,17 @@ func KnownToSettlement(ctx context.Context, to adminclient.Client, c *config.Con
 	if !errors.Is(err, adminclient.ErrNotFound) {
 		return nil // it has a ledger, or the change says what is wrong
 	}
-	store, err := settler.OpenStore(c.AtHome(c.Settle.HomeOf(sku)))
+	for _, home := range c.Settle.HomeNames() { // it may have been moved
+		if err := knownAt(ctx, c.AtHome(home), home, sku); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownAt is an error if the database of a home knows a SKU, or cannot tell.
+func knownAt(ctx context.Context, c *config.Config, home, sku string) error {
+	store, err := settler.OpenStore(c)
 	if err != nil {
 		return err
 	}
@@ -217,12 +227,12 @@ func KnownToSettlement(ctx context.Context, to adminclient.Client, c *config.Con
 	if err := store.CheckSchema(ctx); errors.Is(err, sqlstore.ErrSchema) {
 		return nil // it has never settled anything
 	} else if err != nil {
-		return fmt.Errorf("%s has no ledger, and the settlement's database cannot tell whether it had one; start the "+
-			"database, or pass --admin: the gateway does not ask it: %w", sku, err)
+		return fmt.Errorf("%s has no ledger, and the settlement's database %s cannot tell whether it had one; start the "+
+			"database, or pass --admin: the gateway does not ask it: %w", sku, home, err)
 	}
 	_, ok, err := store.Cursor(ctx, sku)
 	if err == nil && ok {
-		err = fmt.Errorf("%s was sold before, says the settlement's database: %w", sku, protocol.LostLedger(sku))
+		err = fmt.Errorf("%s was sold before, says the settlement's database %s: %w", sku, home, protocol.LostLedger(sku))
 	}
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,6 +142,34 @@ func (s *Server) Restart() {
 	if err := s.run(); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// Written is how many bytes the last file of the append-only log has.
+func (s *Server) Written() int64 {
+	s.t.Helper()
+	about, err := os.Stat(s.log())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return about.Size()
+}
+
+// Cut takes from a killed server what it has written after the first bytes of that file.
+func (s *Server) Cut(bytes int64) {
+	s.t.Helper()
+	if err := os.Truncate(s.log(), bytes); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// log is the last file of the append-only log.
+func (s *Server) log() string {
+	s.t.Helper()
+	all, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(all) == 0 {
+		s.t.Fatalf("no append-only log, %v", err)
+	}
+	return slices.Max(all)
 }
 
 // Pause lets the server hang: connections open, but nothing is answered.

@@ -74,43 +74,6 @@ func Statements(c *config.Config) (string, error) {
 	return text + more, err
 }
 
-// Work works the jobs of every home by the configured webhook until ctx ends.
-func Work(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	j := c.Settle.Jobs
-	switch {
-	case len(j.Kinds) == 0:
-		return c.Errorf("settle.jobs.kinds", `is []: name what jobs follow, like ["order.confirmed"], on PostgreSQL`)
-	case j.URL == "":
-		return c.Errorf("settle.jobs.url", `is "": name what gets the jobs, or work them by River in a program of your own`)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error)
-	names := c.Settle.HomeNames()
-	for _, name := range names {
-		go func() { ended <- workHome(ctx, c.AtHome(name), log) }()
-	}
-	var faults []error
-	for range names {
-		if err := <-ended; err != nil {
-			faults = append(faults, err)
-			cancel()
-		}
-	}
-	return errors.Join(faults...)
-}
-
-func workHome(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
-	if err != nil {
-		return c.Errorf("settle.database", "%v", err)
-	}
-	defer pool.Close()
-	j := c.Settle.Jobs
-	return jobs.Work(ctx, pool, jobs.Options{Queue: j.Queue, Workers: j.Workers, URL: j.URL, Key: []byte(j.Key),
-		Timeout: j.Timeout, Log: log})
-}
-
 // checkJobs reports an error where the tables of the jobs are not those of this version.
 func checkJobs(ctx context.Context, c *config.Config) error {
 	if len(c.Settle.Jobs.Kinds) == 0 {

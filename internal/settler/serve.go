@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,13 +51,18 @@ func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger
 		checks = append(checks, check)
 	}
 	if c.Settle.Listen != "" {
-		if err := serve(ctx, &running, c.Settle.Listen, admin.Ops(checks, metrics), log); err != nil {
+		if err := serve(ctx, &running, "settle.listen", c.Settle.Listen, admin.Ops(checks, metrics), log); err != nil {
 			return err
 		}
 	}
 	var settling sync.WaitGroup
 	for i, s := range homes {
 		settling.Go(func() { s.run(ctx, workers[i], c.AtHome(s.home.Name), version, log) })
+	}
+	if c.Settle.RerouteAfter > 0 {
+		r := rerouter{homes: homes, workers: workers, after: c.Settle.RerouteAfter, log: log}
+		r.to = slices.IndexFunc(homes, func(s *Settlement) bool { return s.home.Name == c.Settle.RerouteTo })
+		settling.Go(func() { every(ctx, watchEvery, r.run) })
 	}
 	settling.Wait()
 	return nil
@@ -91,6 +97,7 @@ func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, versio
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { w.watch.Run(ctx) })
+	running.Go(func() { every(ctx, watchEvery, func(ctx context.Context) { s.publish(ctx, w) }) })
 	if err := s.waitForSchema(ctx, c, log); err != nil {
 		return // stopped while it waited
 	}
@@ -104,17 +111,18 @@ func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, versio
 		"rebuilds", done.Rebuilds)
 }
 
-// serve answers at address until ctx ends.
-func serve(ctx context.Context, running *sync.WaitGroup, address string, handler http.Handler, log *slog.Logger) error {
+// serve answers at the address of a key until ctx ends.
+func serve(ctx context.Context, running *sync.WaitGroup, key, address string, handler http.Handler,
+	log *slog.Logger) error {
 	l, err := listener.Open(address, false)
 	if err != nil {
-		return fmt.Errorf("settle.listen: %w", err)
+		return fmt.Errorf("%s: %w", key, err)
 	}
-	log.Info("listening for operators", "key", "settle.listen", "address", l.Addr().String())
+	log.Info("listening for operators", "key", key, "address", l.Addr().String())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	running.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("settle: health and metrics are not served", "error", err)
+			log.Error("settle: health and metrics are not served", "key", key, "error", err)
 		}
 	})
 	running.Go(func() {

@@ -23,6 +23,8 @@ type Watch struct {
 	waiting sqlstore.Waiting
 	err     error
 	asked   bool
+
+	awaySince time.Time // zero = it answers
 }
 
 // NewWatch returns a Watch that has not asked yet. maxSKUs bounds the labels of its metrics.
@@ -31,11 +33,16 @@ func NewWatch(store *sqlstore.Store, maxSKUs int) *Watch {
 }
 
 // Run asks the database again and again until ctx ends.
-func (w *Watch) Run(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+func (w *Watch) Run(ctx context.Context) { every(ctx, watchEvery, w.ask) }
+
+// every calls f at once and again and again until ctx ends, each time for no longer than the time between two calls.
+func every(ctx context.Context, between time.Duration, f func(context.Context)) {
+	tick := time.NewTicker(between)
 	defer tick.Stop()
 	for {
-		w.ask(ctx)
+		within, cancel := context.WithTimeout(ctx, between)
+		f(within)
+		cancel()
 		select {
 		case <-ctx.Done():
 			return
@@ -45,14 +52,26 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 func (w *Watch) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, watchEvery)
-	defer cancel()
 	waiting, err := w.store.Waiting(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err, w.asked = err, true; err == nil {
-		w.waiting = waiting
+	w.err, w.asked = err, true
+	switch {
+	case err == nil:
+		w.waiting, w.awaySince = waiting, time.Time{}
+	case w.awaySince.IsZero():
+		w.awaySince = time.Now()
 	}
+}
+
+// away is for how long the database has not answered; 0 = it answers, or was not asked yet.
+func (w *Watch) away() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.awaySince.IsZero() {
+		return 0
+	}
+	return time.Since(w.awaySince)
 }
 
 func (w *Watch) last() (waiting sqlstore.Waiting, up bool, err error) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -44,6 +45,37 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) (applied []string, err err
 		applied = append(applied, fmt.Sprintf("river %03d %s", v.Version, v.Name))
 	}
 	return applied, nil
+}
+
+// States are the states of jobs that Waiting counts, each with 0.
+func States() map[string]int64 {
+	return map[string]int64{"available": 0, "discarded": 0, "retryable": 0, "running": 0, "scheduled": 0}
+}
+
+// Waiting is how many jobs of a queue are in each state but completed and cancelled, and for how long the oldest one
+// that may be worked has waited; 0 = there is none.
+func Waiting(ctx context.Context, pool *pgxpool.Pool, queue string) (states map[string]int64, oldest time.Duration,
+	err error) {
+	states = States()
+	rows, err := pool.Query(ctx, "SELECT state::text, count(*), "+
+		"COALESCE(extract(epoch FROM now() - min(scheduled_at)), 0)::float8 FROM river_job WHERE queue = $1 "+
+		"AND state IN ('available', 'discarded', 'retryable', 'running', 'scheduled') GROUP BY state", queue)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count jobs: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var state string
+		var n int64
+		var age float64
+		if err := rows.Scan(&state, &n, &age); err != nil {
+			return nil, 0, fmt.Errorf("count jobs: %w", err)
+		}
+		if states[state] = n; state == "available" {
+			oldest = max(time.Duration(age*float64(time.Second)), 0)
+		}
+	}
+	return states, oldest, rows.Err()
 }
 
 // Check reports an error where River's tables are not those of this version.

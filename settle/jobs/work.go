@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
@@ -30,6 +31,8 @@ type Options struct {
 	Key     []byte        // signs each request
 	Timeout time.Duration // of a request
 	Log     *slog.Logger
+
+	Requests *prometheus.CounterVec // of the webhook, by the class of the response; nil = they are not counted
 }
 
 // request is the body that the webhook gets for a job.
@@ -43,7 +46,8 @@ type request struct {
 // poster works a job by one signed request.
 type poster struct {
 	river.WorkerDefaults[Args]
-	webhook *webhook.Poster
+	webhook  *webhook.Poster
+	requests *prometheus.CounterVec
 }
 
 // Work implements river.Worker. Every response but a 2xx is tried again. For a day a Retry-After is heeded, and no try.
@@ -52,7 +56,10 @@ func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
 	if err != nil {
 		return err
 	}
-	_, after, err := p.webhook.Post(ctx, text)
+	class, after, err := p.webhook.Post(ctx, text)
+	if p.requests != nil {
+		p.requests.WithLabelValues(class).Inc()
+	}
 	if err != nil && after > 0 && time.Since(job.CreatedAt) < maxSnoozing {
 		return river.JobSnooze(after)
 	}
@@ -93,8 +100,9 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 
 func newClient(pool *pgxpool.Pool, o Options) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
+	work := &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout), requests: o.Requests}
 	for _, word := range words {
-		river.AddWorkerArgs(workers, Args{Status: word}, &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout)})
+		river.AddWorkerArgs(workers, Args{Status: word}, work)
 	}
 	whole := o.Timeout + timeoutMargin
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{

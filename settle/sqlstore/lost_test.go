@@ -40,6 +40,7 @@ func (s *site) recovers(sku string, orders int64) {
 	if len(s.conflicts(sku, "lost")) != 1 {
 		s.Errorf("conflicts %q: want one", s.conflicts(sku, "lost"))
 	}
+	s.ledger.store.Settle = 0
 	for deadline := time.Now().Add(time.Minute); s.ledger.state(sku) != "on"; s.drain(sku) {
 		if time.Now().After(deadline) {
 			s.Fatalf("the SKU is still %s", s.ledger.state(sku))

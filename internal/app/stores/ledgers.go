@@ -2,8 +2,11 @@ package stores
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sluice/admin"
@@ -107,4 +110,24 @@ func (r rejected) Unwrap() error      { return r.error }
 
 func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)
+}
+
+// Settlements reads what settlers have told of each home, by name; nil = the store keeps nothing of it.
+func Settlements(store protocol.Store) func(context.Context) ([]admin.Settlement, error) {
+	told, ok := store.(interface {
+		Settlements(ctx context.Context) (map[string]string, error)
+	})
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context) (all []admin.Settlement, err error) {
+		homes, err := told.Settlements(ctx)
+		for _, name := range slices.Sorted(maps.Keys(homes)) {
+			var one admin.Settlement
+			if json.Unmarshal([]byte(homes[name]), &one) == nil { // another version may have written it
+				all = append(all, one)
+			}
+		}
+		return all, err
+	}
 }

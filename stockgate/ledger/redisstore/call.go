@@ -120,7 +120,8 @@ func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	case q.aside:
 		who = nil // which is sent as ""
 	case q.as != nil:
-		who = &settlerName
+		name := settlerName
+		who = &name
 	}
 	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, server, &c.Lost, &r.news)
 }

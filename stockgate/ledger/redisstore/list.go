@@ -231,3 +231,27 @@ func (r *Store) page(ctx context.Context, sku string, cursor uint64) (pairs []st
 	}, fault)
 	return pairs, next, err
 }
+
+// settlementKey is the key of what settlers have told last: a hash, with a field for each home.
+const settlementKey = "sluice:settlement"
+
+// NoteSettlement keeps how the settlement of a home stands, as JSON, for the dashboards of gates.
+func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {
+	key := r.prefix + settlementKey
+	return r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		return c.HSet(ctx, key, home, text).Err()
+	}, fault)
+}
+
+// Settlements returns what settlers have told last, by home.
+func (r *Store) Settlements(ctx context.Context) (all map[string]string, err error) {
+	key := r.prefix + settlementKey
+	err = r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		all, err = c.HGetAll(ctx, key).Result()
+		return err
+	}, fault)
+	if err != nil {
+		return nil, fmt.Errorf("read what settlers have told: %w", err)
+	}
+	return all, nil
+}

@@ -54,7 +54,7 @@ func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due i
 }
 
 // settlerName is the name by which all settlers together are an instance; it is that of mark.lua.
-var settlerName = "settle"
+const settlerName = "settle"
 
 // settler is what a call that is made for the settlers claims to have seen.
 type settler failover.Claim

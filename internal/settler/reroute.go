@@ -1,0 +1,60 @@
+package settler
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"sluice/settle"
+)
+
+// rerouter moves the SKUs of homes whose databases are away to another home. Every settler may do so: a move compares
+// the mark in Redis, so that a SKU has one home.
+type rerouter struct {
+	homes   Homes
+	workers []worker
+	to      int // of homes
+	after   time.Duration
+	log     *slog.Logger
+}
+
+func (r *rerouter) run(ctx context.Context) {
+	if _, up, _ := r.workers[r.to].watch.last(); !up {
+		return
+	}
+	for i, s := range r.homes {
+		if away := r.workers[i].watch.away(); i != r.to && away >= r.after {
+			if err := r.reroute(ctx, s, away); err != nil && ctx.Err() == nil {
+				r.log.Error("settle: SKUs wait for a database that is away, and cannot be moved; they are tried again",
+					"home", s.home.Name, "reroute_to", r.homes[r.to].home.Name, "error", err)
+			}
+		}
+	}
+}
+
+// reroute moves every SKU of a home that has a ledger. Its settlers mark the rows that are left behind when the
+// database is back.
+func (r *rerouter) reroute(ctx context.Context, s *Settlement, away time.Duration) error {
+	skus, _, err := s.Stream.SKUs(ctx)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(skus, ledgersAtOnce) {
+		ledgers, err := s.Stream.Ledgers(ctx, some)
+		if err != nil {
+			return err
+		}
+		for i, sku := range some {
+			if ledgers[i].Epoch == 0 || !s.Has(sku, ledgers[i]) {
+				continue
+			}
+			if _, err := settle.Move(ctx, s.Stream, r.workers[r.to].orders, nil, sku); err != nil {
+				return err
+			}
+			r.log.Warn("settle: the SKU is settled in another home: its database is away", "sku", sku,
+				"home", s.home.Name, "moved_to", r.homes[r.to].home.Name, "away", away.Round(time.Second).String())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package settler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/settle/jobs"
+)
+
+// Work works the jobs of every home by the configured webhook until ctx ends, and serves health and metrics.
+func Work(ctx context.Context, c *config.Config, version string, log *slog.Logger) error {
+	j := c.Settle.Jobs
+	switch {
+	case len(j.Kinds) == 0:
+		return c.Errorf("settle.jobs.kinds", `is []: name what jobs follow, like ["order.confirmed"], on PostgreSQL`)
+	case j.URL == "":
+		return c.Errorf("settle.jobs.url", `is "": name what gets the jobs, or work them by River in a program of your own`)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_settler_job_requests_total",
+		Help: "Requests to the webhook of jobs: 2xx, 3xx, 4xx, 5xx, or error without a response."}, []string{"code"})
+	requests.WithLabelValues("2xx") // which is 0, and there
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), buildInfo(version), requests,
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var checks []admin.Check
+	var watches []*jobWatch
+	defer func() {
+		for _, w := range watches {
+			w.pool.Close()
+		}
+	}()
+	for _, name := range c.Settle.HomeNames() {
+		at := c.AtHome(name)
+		pool, err := jobs.Open(at.Settle.URL, string(at.Settle.Password))
+		if err != nil {
+			return c.Errorf("settle.database", "%v", err)
+		}
+		w, registry := &jobWatch{pool: pool, queue: j.Queue, states: jobs.States()}, prometheus.Registerer(metrics)
+		check := admin.Check{Name: "database", Probe: w.probe}
+		if len(c.Settle.Homes) > 0 {
+			check.Name += " " + name
+			registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": name}, metrics)
+		}
+		registry.MustRegister(w)
+		watches, checks = append(watches, w), append(checks, check)
+		beside.Go(func() { w.run(ctx) })
+	}
+	if j.Listen != "" {
+		if err := serve(ctx, &beside, "settle.jobs.listen", j.Listen, admin.Ops(checks, metrics), log); err != nil {
+			return err
+		}
+	}
+	ended := make(chan error)
+	for _, w := range watches {
+		go func() {
+			ended <- jobs.Work(ctx, w.pool, jobs.Options{Queue: j.Queue, Workers: j.Workers, URL: j.URL, Key: []byte(j.Key),
+				Timeout: j.Timeout, Log: log, Requests: requests})
+		}()
+	}
+	var faults []error
+	for range watches {
+		if err := <-ended; err != nil {
+			faults = append(faults, err)
+			cancel()
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// jobWatch knows how many jobs of a database wait. It is safe for concurrent use.
+type jobWatch struct {
+	pool  *pgxpool.Pool
+	queue string
+
+	mu     sync.Mutex
+	states map[string]int64
+	oldest time.Duration
+	asked  bool
+	err    error
+}
+
+func (w *jobWatch) run(ctx context.Context) {
+	every(ctx, watchEvery, func(ctx context.Context) {
+		states, oldest, err := jobs.Waiting(ctx, w.pool, w.queue)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.asked, w.err = true, err; err == nil {
+			w.states, w.oldest = states, oldest
+		}
+	})
+}
+
+func (w *jobWatch) probe() (string, admin.Health) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return w.err.Error() + "; jobs wait", admin.Degraded
+	case !w.asked:
+		return "it was not asked yet", admin.Degraded
+	}
+	return "it answers", admin.Healthy
+}
+
+// Describe implements prometheus.Collector.
+func (w *jobWatch) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(w, ch) }
+
+// Collect implements prometheus.Collector. While the database is away its numbers are those that it gave last.
+func (w *jobWatch) Collect(ch chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	gauge := func(v float64, name, help string, labels []string, values ...string) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, v, values...)
+	}
+	up := 0.0
+	if w.asked && w.err == nil {
+		up = 1
+	}
+	gauge(up, "sluice_settler_database_up", "Whether the database answered when it was asked last: 1, or 0.", nil)
+	gauge(w.oldest.Seconds(), "sluice_settler_jobs_oldest_seconds",
+		"For how long the oldest job that may be worked has waited; 0: there is none.", nil)
+	for state, n := range w.states {
+		gauge(float64(n), "sluice_settler_jobs", "Jobs in the database, by River's state.", []string{"state"}, state)
+	}
+}
