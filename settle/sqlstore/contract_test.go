@@ -59,7 +59,9 @@ func must[T any](v T, err error) func(testing.TB) T {
 
 func (s *site) drain(sku string) {
 	s.Helper()
-	if err := s.settler.Drain(s.Context(), sku); err != nil {
+	ctx, cancel := context.WithTimeout(s.Context(), 40*time.Second) // a cursor that is stuck fails the test
+	defer cancel()
+	if err := s.settler.Drain(ctx, sku); err != nil {
 		s.Fatal(err)
 	}
 }
