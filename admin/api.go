@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"sluice/admin/throttle"
+	"sluice/admin/web"
 	"sluice/proxy/metrics"
 )
 
@@ -30,13 +32,13 @@ type API struct {
 	Token string // of operators; "" = none is asked for
 	Log   *slog.Logger
 
-	ViewerToken   string         // of those who may look; "" = there are none
-	ConsumerToken string         // of those who take orders that wait; likewise
-	Door          *LoginThrottle // nil = one of this handler's own
-	AuditLog      *AuditLog      // likewise
+	ViewerToken   string          // of those who may look; "" = there are none
+	ConsumerToken string          // of those who take orders that wait; likewise
+	Door          *throttle.Login // nil = one of this handler's own
+	AuditLog      *AuditLog       // likewise
 
-	Dashboard *Dashboard // nil = none is served
-	Preflight *Preflight // nil = nothing can be checked from here
+	Dashboard *web.Dashboard // nil = none is served
+	Preflight *Preflight     // nil = nothing can be checked from here
 
 	Scripted    bool // Ledgers are orders that a script took the units of: they know no total
 	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
@@ -45,7 +47,7 @@ type API struct {
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	if a.Door == nil {
-		a.Door = NewLoginThrottle()
+		a.Door = throttle.NewLogin()
 	}
 	if a.AuditLog == nil {
 		a.AuditLog = NewAuditLog(a.Log)
@@ -57,7 +59,7 @@ func (a *API) Handler() http.Handler {
 	mux.HandleFunc("/", a.elsewhere(mux))
 	origins := http.NewCrossOriginProtection()
 	origins.SetDenyHandler(http.HandlerFunc(denyOrigin))
-	return a.Dashboard.before(a.Token != "", sameOrigin(a.authorized(origins.Handler(mux))))
+	return a.Dashboard.Before(a.Token != "", sameOrigin(a.authorized(origins.Handler(mux))))
 }
 
 // fault answers an error with the status that it means: of the store itself, if nothing else.

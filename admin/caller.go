@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/admin/throttle"
 )
 
 // What a caller may do. A viewer looks; a consumer takes and settles orders that wait; an operator does everything.
@@ -129,7 +131,7 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(stri
 	if role = rightly(given); role != "" {
 		return role
 	}
-	wait, telling := a.Door.rejected(clientOf(r.RemoteAddr), time.Now())
+	wait, telling := a.Door.Rejected(throttle.ClientOf(r.RemoteAddr), time.Now())
 	if telling {
 		a.AuditLog.Rejected(r.RemoteAddr)
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/admin/throttle"
 )
 
 func bearing(token string) func(*http.Request) {
@@ -44,7 +44,7 @@ func TestAViewerLooksAndChangesNothing(t *testing.T) {
 func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		door := NewLoginThrottle()
+		door := throttle.NewLogin()
 		h := (&API{Store: &shelf{}, Token: "boss", Door: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 		from := func(address, token string) (code int, took time.Duration, after string) {
 			start := time.Now()
@@ -59,8 +59,8 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 			for a := range addresses {
 				address := fmt.Sprintf("192.0.2.%d:1", a)
 				want, pause := 401, time.Duration(0)
-				if i >= wrongOfOne {
-					want, pause = 429, wrongPause
+				if i >= throttle.PerClient {
+					want, pause = 429, throttle.Pause
 				}
 				code, took, after := from(address, fmt.Sprintf("guess-%d", i))
 				if code != want || took != pause || (after != "") != (want == 429) {
@@ -72,13 +72,13 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 				}
 			}
 		}
-		if n := door.total.Load(); n != addresses*guesses {
+		if n := door.Total(); n != addresses*guesses {
 			t.Errorf("%d wrong tokens are counted, want %d", n, addresses*guesses)
 		}
 		if strings.Contains(log.String(), "guess") || strings.Contains(log.String(), "boss") {
 			t.Error("a token is in the log")
 		}
-		if lines := strings.Count(log.String(), "token.reject"); lines != wrongOfAll {
+		if lines := strings.Count(log.String(), "token.reject"); lines != throttle.OnRecord {
 			t.Errorf("%d lines of the log", lines)
 		}
 		audit := ask(h, "GET", "/api/v1/audit", "", bearing("boss"))
@@ -90,36 +90,6 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 			t.Errorf("a minute later: %d after %v", code, took)
 		}
 	})
-}
-
-// Answers that wait hold connections: few do at a time.
-func TestWrongTokens_FewWaitAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, client, start := NewLoginThrottle(), netip.MustParseAddr("192.0.2.1"), time.Now()
-		for range wrongOfOne {
-			if wait, _ := d.rejected(client, start); wait != 0 {
-				t.Fatal("slowed too early")
-			}
-		}
-		var waiting sync.WaitGroup
-		for range mostPaused {
-			waiting.Go(func() { d.rejected(client, start) })
-		}
-		synctest.Wait()
-		if wait, _ := d.rejected(client, start); wait == 0 || !time.Now().Equal(start) {
-			t.Errorf("one more waits: %v, told %v", time.Since(start), wait)
-		}
-		waiting.Wait()
-		if time.Since(start) != wrongPause {
-			t.Errorf("they waited %v", time.Since(start))
-		}
-	})
-}
-
-func TestWrongTokens_OfAnIPv6ClientAreThoseOfItsNetwork(t *testing.T) {
-	if got := clientOf("[2001:db8::1:2:3:4]:5"); got != netip.MustParseAddr("2001:db8::") {
-		t.Errorf("an IPv6 client is %v, not its /64", got)
-	}
 }
 
 // Who guesses does not wipe out what was done.

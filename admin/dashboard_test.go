@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/admin/web"
 	"sluice/proxy/reject"
 )
 
@@ -25,12 +26,12 @@ import (
 func pageFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(web.Files(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := web.ReadFile(name)
-		files[strings.TrimPrefix(name, "web/")] = string(text)
+		text, err := fs.ReadFile(web.Files(), name)
+		files[name] = string(text)
 		return err
 	})
 	if err != nil {
@@ -40,7 +41,7 @@ func pageFiles(t *testing.T) map[string]string {
 }
 
 func withPage(token string) http.Handler {
-	return (&API{Dashboard: NewDashboard(), Token: token, Log: slog.New(slog.DiscardHandler)}).Handler()
+	return (&API{Dashboard: web.New(), Token: token, Log: slog.New(slog.DiscardHandler)}).Handler()
 }
 
 // The files hold no secret and are given to everybody; what they show is not.
@@ -114,11 +115,7 @@ func TestThePageIsSentOnceAndPacked(t *testing.T) {
 		func(r *http.Request) { r.Header.Set("If-None-Match", tag) }); other.Code != 200 {
 		t.Errorf("another file with that ETag: %d", other.Code)
 	}
-	sum := 0
-	for _, a := range NewDashboard().files {
-		sum += len(a.packed)
-	}
-	if most := 96 << 10; sum > most {
+	if sum, most := web.New().PackedSize(), 96<<10; sum > most {
 		t.Errorf("the page has %d bytes packed, more than %d", sum, most)
 	}
 }

@@ -72,8 +72,8 @@ type takenOrders struct{ Orders []admin.QueuedOrder }
 func takeOf(n int) any { return map[string]any{"n": n, "lease": "2s"} }
 
 func settleOne(o *admin.QueuedOrder, outcome string, answer *admin.QueueAnswer) any {
-	return map[string]any{"orders": []admin.QueueOutcome{{SKU: o.SKU, Serial: o.Serial, Receipt: o.Receipt, Outcome: outcome,
-		Answer: answer}}}
+	one := admin.QueueOutcome{SKU: o.SKU, Serial: o.Serial, Receipt: o.Receipt, Outcome: outcome, Answer: answer}
+	return map[string]any{"orders": []admin.QueueOutcome{one}}
 }
 
 type settledOrders struct {

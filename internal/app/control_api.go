@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/admin/web"
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
@@ -95,7 +96,7 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 		return nil, err
 	}
 	if g.Config.Admin.Listen != "" {
-		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), admin.NewDashboard()
+		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), web.New()
 	}
 	g.control.use(g.api(g.Config, log))
 	return servers, open("admin.listen", g.Config.Admin.Listen, &g.control)

@@ -16,6 +16,8 @@ import (
 
 	"sluice/accesslog"
 	"sluice/admin"
+	"sluice/admin/throttle"
+	"sluice/admin/web"
 	"sluice/cache"
 	"sluice/config"
 	"sluice/internal/app/limits"
@@ -62,10 +64,10 @@ type Gateway struct {
 	control    controls
 	controller *controller
 	fleet      *fleet
-	door       *admin.LoginThrottle
+	door       *throttle.Login
 	trail      *admin.AuditLog
-	watch      *admin.History   // nil without a control API
-	page       *admin.Dashboard // likewise
+	watch      *admin.History // nil without a control API
+	page       *web.Dashboard // likewise
 	begun      time.Time
 	checked    *admin.Preflight
 	probes     []admin.Check // of readiness
@@ -97,7 +99,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
-		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log),
+		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
 		restartPending: restartPendingGauge()}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {

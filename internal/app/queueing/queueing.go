@@ -177,8 +177,8 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	return first, reject.Admitted
 }
 
-// lookAgain is when the state of an order is worth another look: at once while the upstream has it, and later the longer
-// it is going to wait.
+// lookAgain is when the state of an order is worth another look: at once while the upstream has it, and later the
+// longer it is going to wait.
 func lookAgain(o *orderview.Order) time.Duration {
 	switch {
 	case o.State == string(protocol.Delivering):

@@ -1,4 +1,6 @@
-package admin
+// Package web is the page for operators, the dashboard: files that hold no secret, and ask the control API for what they
+// show.
+package web
 
 import (
 	"bytes"
@@ -14,8 +16,8 @@ import (
 	"strings"
 )
 
-//go:embed web
-var web embed.FS
+//go:embed *.html *.js *.json *.css *.svg vendor
+var embedded embed.FS
 
 // Dashboard is the page for the operator on duty: the files of admin/web, as they are served. They hold no secret, and
 // are given to every client; what they show comes from the API, which asks for a token. It is safe for concurrent use.
@@ -34,15 +36,28 @@ const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 	"data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
-// NewDashboard packs the files.
-func NewDashboard() *Dashboard {
+// Files are the page's own.
+func Files() fs.FS { return embedded }
+
+// PackedSize is how many bytes the whole page has as it is sent, packed.
+func (d *Dashboard) PackedSize() (sum int) {
+	for name, a := range d.files {
+		if name != "/" { // index.html once more
+			sum += len(a.packed)
+		}
+	}
+	return sum
+}
+
+// New packs the files.
+func New() *Dashboard {
 	d := &Dashboard{files: map[string]asset{}}
-	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(Files(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := web.ReadFile(name)
-		d.files[strings.TrimPrefix(name, "web")] = pack(name, text)
+		text, err := embedded.ReadFile(name)
+		d.files["/"+name] = pack(name, text)
 		return err
 	})
 	if err != nil {
@@ -80,9 +95,9 @@ func pack(name string, text []byte) asset {
 	return a
 }
 
-// before answers for the page's files, and leaves everything else to next. A nil Dashboard has no files. The page
+// Before answers for the page's files, and leaves everything else to next. A nil Dashboard has no files. The page
 // learns from /access.json whether it has to ask for a token.
-func (d *Dashboard) before(token bool, next http.Handler) http.Handler {
+func (d *Dashboard) Before(token bool, next http.Handler) http.Handler {
 	if d == nil {
 		return next
 	}
