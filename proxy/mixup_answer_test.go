@@ -48,7 +48,10 @@ func isEnd(err error) bool {
 // receive reads the response to q.
 func (q *mixupRequest) receive(in *bufio.Reader, f *mixupFigures) (ended bool, err error) {
 	resp, err := http.ReadResponse(in, &http.Request{Method: q.method})
-	for err == nil && resp.StatusCode == 100 {
+	for err == nil && resp.StatusCode < 200 && resp.StatusCode != 101 {
+		if resp.StatusCode == 103 && (q.shape == nil || q.shape.name != "interim") {
+			return false, errors.New("the interim response is another's")
+		}
 		resp, err = http.ReadResponse(in, &http.Request{Method: q.method})
 	}
 	if err != nil {

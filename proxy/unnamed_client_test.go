@@ -42,12 +42,3 @@ func TestMethodNotAllowed_SaysWhatIs(t *testing.T) {
 		t.Errorf("%d, Allow %q", resp.StatusCode, allow)
 	}
 }
-
-func mustNew(t *testing.T) *Proxy {
-	t.Helper()
-	p, err := New(options(&recorder{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
