@@ -22,7 +22,7 @@ ARG VERSION
 ARG TARGETOS
 ARG TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice
+    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

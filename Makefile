@@ -22,7 +22,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
 
 # Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
 FAST = $$($(GO) list ./... | grep -v /e2e)

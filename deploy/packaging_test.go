@@ -26,7 +26,7 @@ func build(t *testing.T, root string) (path string) {
 func link(t *testing.T, root, further string) (path, said string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "sluice")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", "-ldflags",
 		strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", path, "./cmd/sluice")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	text, err := cmd.CombinedOutput()

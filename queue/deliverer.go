@@ -247,8 +247,8 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 	protocol.Taken, error,
 ) {
 	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n,
-		Limit: d.live().MaxInFlight, Timeout: timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
-		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
+		Limit: d.live().MaxInFlight, Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(),
+		Grace: d.o.Grace.Milliseconds(), Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {
 		return taken, err
 	}

@@ -30,6 +30,9 @@ type PullCall struct {
 // MaxPull is how many orders one call hands out.
 const MaxPull = 100
 
+// pullLimit is how long the store may take for all of one call.
+const pullLimit = 5 * time.Second
+
 // Pull hands out orders that wait, within the same limits as Send is called: their places are free when they are
 // settled, or at the end of the lease. The store is told before: no order is handed out twice at a time.
 func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err error) {
@@ -46,6 +49,9 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 		}
 		active = []*line{{sku: c.SKU}}
 	}
+	// From here on a consumer that has gone must not leave places and orders taken half.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullLimit)
+	defer cancel()
 	tokens := d.newTokens(min(c.Orders, MaxPull))
 	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
 		For: (4*lease + d.o.Grace).Milliseconds()})
@@ -79,8 +85,16 @@ func (d *Deliverer) pulled(sku string, o protocol.Leased, token string) (Pulled,
 		d.work.Go(func() { d.decide(sku, &o, stuck("its request is lost")) })
 		return Pulled{}, false
 	}
-	return Pulled{SKU: sku, Leased: o, Message: m, Receipt: strconv.FormatInt(o.Lease, 10) + "." + token}, true
+	receipt := strconv.FormatInt(o.Lease, 10) + "." + token
+	if o.Open {
+		receipt += openMark
+	}
+	return Pulled{SKU: sku, Leased: o, Message: m, Receipt: receipt}, true
 }
+
+// openMark ends the receipt of an order that an earlier attempt may have made: the consumer's "released" speaks of its
+// own attempt, and does not end such an order.
+const openMark = ".open"
 
 // SettleCall says what became of an order that was handed out.
 type SettleCall struct {
@@ -94,6 +108,7 @@ type SettleCall struct {
 // other word only while this attempt is the last one. It may be repeated after an error.
 func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, error) {
 	number, token, ok := strings.Cut(c.Receipt, ".")
+	token, open := strings.CutSuffix(token, openMark)
 	lease, err := protocol.Digits(number)
 	if !ok || err != nil || len(token) > maxToken {
 		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
@@ -103,6 +118,8 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 		Keep: now.Add(d.o.Keep).UnixMilli(), Time: now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli(),
 		AnswerMS: AnswerFor.Milliseconds()}
 	switch {
+	case open && c.Move == protocol.MoveRelease:
+		decision.Move, decision.Time = protocol.MoveLater, now.UnixMilli() // whether it exists is asked, or it is handed out again
 	case c.Move == protocol.MoveNotNow:
 		decision.From = now.Add(max(c.After, firstNotNow)).UnixMilli()
 	case c.Answer.Status > 0:
@@ -122,6 +139,8 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	switch {
 	case done == protocol.WasReleased && c.Move == protocol.MoveConfirm:
 		d.o.Settle(c.SKU, c.Serial, protocol.Confirm) // which counts the contradiction, and says it
+	case done == protocol.Changed && decision.Move == protocol.MoveLater:
+		d.counts[attemptUnknown].Add(1)
 	case done == protocol.Changed && c.Move != protocol.MoveNotNow:
 		d.o.Settled(c.SKU, c.Serial, op, h)
 		fallthrough

@@ -96,8 +96,8 @@ func (l *Lottery) CheckBeacon() error {
 	return key.Verify(l.BeaconRound, l.Beacon)
 }
 
-// CheckBeacon checks that text is the signature of the room's round by its beacon.
-func (r *Rules) CheckBeacon(text string) error {
-	l := Lottery{BeaconKey: r.BeaconKey, BeaconRound: r.BeaconRound, Beacon: text}
+// CheckBeacon checks that text is the signature of a round by the room's beacon.
+func (r *Rules) CheckBeacon(round int64, text string) error {
+	l := Lottery{BeaconKey: r.BeaconKey, BeaconRound: round, Beacon: text}
 	return l.CheckBeacon()
 }

@@ -13,7 +13,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 /**
- * Tells orders that the gate signed from others: "ok" or "bad" for each line of its input. A line holds signature,
+ * Tells orders that the gateway signed from others: "ok" or "bad" for each line of its input. A line holds signature,
  * method, target, serial, SKU, quantity and deadline, with tabs between them; what follows is ignored. Java 11.
  */
 public final class Verify {

@@ -1,4 +1,4 @@
-// Tells orders that the gate signed from others: "ok" or "bad" for each line of its input. A line holds signature,
+// Tells orders that the gateway signed from others: "ok" or "bad" for each line of its input. A line holds signature,
 // method, target, serial, SKU, quantity and deadline, with tabs between them; what follows is ignored. Node 18.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createInterface } from 'node:readline';

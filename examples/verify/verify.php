@@ -1,5 +1,5 @@
 <?php
-// Tells orders that the gate signed from others: "ok" or "bad" for each line of its input. A line holds signature,
+// Tells orders that the gateway signed from others: "ok" or "bad" for each line of its input. A line holds signature,
 // method, target, serial, SKU, quantity and deadline, with tabs between them; what follows is ignored. PHP 7.4.
 declare(strict_types=1);
 

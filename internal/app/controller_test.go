@@ -331,7 +331,7 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 50, "for": "10m"}`, 200)
 	ask("POST /api/v1/overrides", "", `{"key": "limits.window.max", "value": 5, "for": "10m"}`, 400)
 	for _, path := range []string{"status", "sales", "rooms", "limits", "targets", "config", "overrides", "history",
-		"audit", "openapi.yaml", "stock", "reservations", "top-keys"} {
+		"audit", "openapi.yaml", "stock", "reservations", "top-keys", "queue", "settlement"} {
 		ask("GET /api/v1/"+path, "", "", 200)
 	}
 	ask("POST /api/v1/sales/{name}", "/api/v1/sales/night", `{"state": "paused"}`, 200)
@@ -352,6 +352,8 @@ func TestALiveGateAnswersAsDescribed(t *testing.T) {
 		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
 	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1002/recreate", `{"total": 5}`, 200)
 	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1001/recreate", `{"total": 5, "none": true}`, 409)
+	ask("POST /api/v1/queue/take", "", `{"n": 1, "lease": "1s"}`, 404) // no route has orders that wait
+	ask("POST /api/v1/queue/settle", "", `{"orders": []}`, 404)
 	ask("GET /api/v1/preflight", "", "", 200)
 	ask("GET /api/v1/report", "", "", 200)
 	ask("GET /api/v1/report", "/api/v1/report?sale=night", "", 200)

@@ -207,10 +207,11 @@ const (
 )
 
 // Suspend has the request wait: the handler returns without an answer, and is called again with the same request after
-// resume, which any goroutine may call, once. resume is nil where a request cannot wait: it has waited before, its body
-// was not read, or another one came behind it.
+// resume, which any goroutine may call, once. resume is nil where a request cannot wait: it has waited before, it has a
+// body, or another one came behind it.
 func (c *Conn) Suspend() (resume func()) {
-	if c.resumed || !c.reader.bodyRead() || c.reader.kept != nil {
+	h := &c.reader.head
+	if c.resumed || h.Chunked || h.ContentLength > 0 || c.reader.kept != nil {
 		return nil
 	}
 	c.suspension = &suspension{conn: c, parser: c.reader.parser}

@@ -40,7 +40,7 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 		s.deaf.Store(true)
 		wants(t, "handed out", buy("sent"), Unsure)
 		taken, err := s.Take(t.Context(), ledgertest.SKU, protocol.TakeCall{Now: time.Now().UnixMilli(), Orders: 9, Limit: 9,
-			Timeout: 1000, Ask: 1, AskFor: 1})
+			Timeout: 1000, Slowest: 1000, Ask: 1, AskFor: 1})
 		ledgertest.Check(t, err)
 		if len(taken.Orders) != 1 || taken.Orders[0].Request != "request of sent" {
 			t.Fatalf("taken: %+v", taken.Orders)

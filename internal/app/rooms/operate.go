@@ -108,7 +108,7 @@ func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) e
 			s.Lottery.BeaconRound, round)
 	default:
 		rules := one.Rules()
-		if err := rules.CheckBeacon(beacon); err != nil {
+		if err := rules.CheckBeacon(s.Lottery.BeaconRound, beacon); err != nil {
 			return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
 		}
 	}

@@ -108,7 +108,7 @@ func (b *memoryStock) at(where protocol.Where) (serials []string) {
 	slices.SortFunc(serials, func(x, y string) int {
 		p, q := b.queue.orders[x], b.queue.orders[y]
 		if where == protocol.Queued {
-			return cmp.Compare(p.number, q.number)
+			return cmp.Or(cmp.Compare(p.number, q.number), cmp.Compare(x, y)) // as Redis orders a sorted set
 		}
 		return cmp.Or(cmp.Compare(p.due, q.due), cmp.Compare(x, y))
 	})

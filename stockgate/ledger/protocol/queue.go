@@ -78,6 +78,7 @@ type TakeCall struct {
 	Orders  int   // to be handed out, at most MaxItems; 0 = none
 	Limit   int   // of orders of this SKU that are handed out at once
 	Timeout int64 // of a first attempt; it doubles twice, and never ends after the reservation
+	Slowest int64 // Timeout of the longest first attempt that any caller asks for; attempts that a ledger lost may have it
 	Grace   int64 // by how much the upstream's clock may be late
 	Ask     int   // orders to ask about, at most MaxItems
 	AskFor  int64 // for so long no other instance is told to ask about them
@@ -87,14 +88,14 @@ func (c *TakeCall) Check(sku string) error {
 	switch {
 	case c.Orders < 0 || c.Orders > MaxItems || c.Ask < 0 || c.Ask > MaxItems || c.Limit < 0:
 		return fmt.Errorf("take: 0 to %d orders are possible", MaxItems)
-	case c.Timeout < 1 || c.Grace < 0 || c.AskFor < 1:
+	case c.Timeout < 1 || c.Slowest < c.Timeout || c.Grace < 0 || c.AskFor < 1:
 		return errors.New("take: a time is not positive")
 	}
 	return errors.Join(CheckSKU(sku), CheckNumber("time", c.Now))
 }
 
-// Longest is how long an attempt may take, from the longest timeout to the end of the grace.
-func (c *TakeCall) Longest() int64 { return c.Timeout*maxDoubled + c.Grace }
+// Longest is how long an attempt of any caller may take, from the longest timeout to the end of the grace.
+func (c *TakeCall) Longest() int64 { return c.Slowest*maxDoubled + c.Grace }
 
 // Doubled is the timeout of an attempt, which counts from 1.
 func (c *TakeCall) Doubled(attempt int64) int64 {

@@ -12,7 +12,7 @@ import (
 )
 
 // The tests of a queue: attempts time out after 100 ms, and the grace is 10.
-var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Grace: 10, Ask: 100, AskFor: 50}
+var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100, AskFor: 50}
 
 // eachQueue runs a test on both stores.
 func eachQueue(t *testing.T, law func(t *testing.T, s protocol.Store, q protocol.Queue)) {
@@ -317,4 +317,15 @@ func TestQueue_NamesStuckOrdersAndSKUs(t *testing.T) {
 		ledgertest.Want(t, "after the first", names("1001"), "1002")
 		ledgertest.Want(t, "after the last", names("1002"), "")
 	})
+}
+
+// A caller with a short timeout does not shorten how long an attempt is waited for that the ledger has lost.
+func TestTakeCall_LongestIsThatOfTheSlowestCaller(t *testing.T) {
+	c := protocol.TakeCall{Orders: 1, Limit: 1, Timeout: 1000, Slowest: 30_000, Grace: 5000, Ask: 1, AskFor: 1}
+	ledgertest.Check(t, c.Check("1001"))
+	ledgertest.Want(t, "longest", c.Longest(), int64(4*30_000+5000))
+	c.Slowest = 999
+	if c.Check("1001") == nil {
+		t.Error("a slowest attempt that is faster than this one is accepted")
+	}
 }
