@@ -111,7 +111,7 @@ function preview(ledger, left, units) {
   return { text: say("restock_preview", { ...values, total: whole(ledger.total), total_after: whole(ledger.total + units) }), ok: true };
 }
 
-function turn(sku, to, from) {
+export function turn(sku, to, from) {
   confirm({
     title: say(`turn_${to}_title`, { sku }), text: say(from === "frozen" ? "turn_frozen_text" : `turn_${to}_text`), button: say({ on: "open", paused: "pause", ended: "end" }[to]), danger: to === "ended", typed: to === "ended" ? sku : undefined,
     act: async () => {
