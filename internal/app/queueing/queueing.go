@@ -169,10 +169,13 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (
 	for time.Now().Before(until) && !gone() && !q.Draining() {
 		time.Sleep(lookAgain(&first))
 		o, reason := q.look(sku, serial)
-		if reason != reject.Admitted || o.State != first.State {
+		switch {
+		case reason != reject.Admitted: // what was seen last is told, if that does not end meanwhile
+		case o.State != first.State:
 			return o, reason
+		default:
+			first = o
 		}
-		first = o
 	}
 	return first, reject.Admitted
 }
