@@ -44,6 +44,7 @@ type keeper struct {
 	oldest atomic.Int64 // Unix ms since when the oldest is; 0 = none
 	late   bool         // the log says that one is
 	told   bool         // the log says that what takes units has changed
+	ready  bool         // the last write of orders succeeded; of send alone
 }
 
 const (
@@ -164,8 +165,17 @@ func orderOf(in records.Owed) (*order, string, error) {
 	return o, p.By, nil
 }
 
-// keepTaken keeps the orders of a batch whose units were taken. One that cannot be kept is not admitted: its units stay
-// taken, since it may have been kept.
+// writable reports whether orders can be kept now. Units are taken only then: else each try would take further ones.
+func (k *keeper) writable(ctx context.Context) (err error) {
+	if !k.ready {
+		err = k.store.Probe(ctx)
+		k.ready = err == nil
+	}
+	return err
+}
+
+// keepTaken keeps the orders of a batch whose units were taken. One that cannot be kept is not admitted. Its units are
+// given back where it is certain that it was not kept, and else stay taken.
 func (r *Reserver) keepTaken(batch []*pending) {
 	bySKU, deadline := map[string][]*pending{}, time.Now().Add(r.o.Hold).UnixMilli()
 	for _, p := range batch {
@@ -190,11 +200,12 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 	}
 	codes, err := k.store.Write(k.r.ctx, sku, deadline, orders)
 	k.orders.Track(sku)
+	k.ready = k.ready && err == nil
 	for i, p := range some {
 		switch {
 		case err != nil:
 			p.kept, p.err = reject.StockError, err
-			k.r.counts.countUnits(&p.order, unitsUnanswered)
+			k.putBack(p, !answered(err) && !unsent(err))
 		case codes[i] != protocol.Held:
 			p.kept = k.answer(p, codes[i])
 		}
@@ -204,12 +215,7 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 // answer is what an order hears whose serial is known. The units that were taken for it now are given back, unless they
 // may be those of the order before.
 func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
-	again := code == protocol.ReplayHeld || code == protocol.ReplaySold
-	if s := k.r.script; s.repeatable && (again || !s.preset) {
-		k.r.counts.countUnits(&p.order, unitsUnanswered)
-	} else {
-		p.owes = true
-	}
+	k.putBack(p, k.r.script.repeatable && (code == protocol.ReplayHeld || code == protocol.ReplaySold))
 	switch code {
 	case protocol.ReplayHeld:
 		return reject.InProgress
@@ -219,6 +225,16 @@ func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
 		return reject.KeyReused
 	}
 	return reject.Released
+}
+
+// putBack has the units given back that were taken for an order which is not kept, unless they may be those of one that
+// is: a script of the shop's own that is repeatable says "taken" to both.
+func (k *keeper) putBack(p *pending, unsure bool) {
+	if s := k.r.script; unsure || s.repeatable && !s.preset {
+		k.r.counts.countUnits(&p.order, unitsUnanswered)
+		return
+	}
+	p.owes = true
 }
 
 // settle tells the records what became of an order.

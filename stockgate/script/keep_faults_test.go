@@ -1,12 +1,15 @@
 package script
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -21,6 +24,62 @@ func owed(t *testing.T, d *Reserver) (n int, tried bool) {
 		tried = tried && o.Tries > 0 && !o.Begun
 	}
 	return len(all), tried
+}
+
+// The user of Redis may touch the shop's keys alone.
+func TestKeep_NoUnitIsTakenWhileOrdersCannotBeKept(t *testing.T) {
+	for _, rule := range [][]any{{"resetkeys", "~seckill:*"}, {"-sadd"}} {
+		s, r := counterShop(), redistest.Start(t)
+		s.stock(t, r.Client, 20)
+		d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
+		if reason, _ := take(d, s.sku, "0", "first", 1); reason != reject.Admitted {
+			t.Fatalf("the first heard %s", reason)
+		}
+		acl := func(rule ...any) {
+			check(t, r.Client.Do(background, append([]any{"ACL", "SETUSER", "default"}, rule...)...).Err())
+		}
+		acl(rule...)
+		for i := range 30 {
+			if reason, _ := take(d, s.sku, "7", fmt.Sprint("key", i), 1); reason != reject.StockError {
+				t.Errorf("%v: heard %s", rule, reason)
+			}
+		}
+		testkit.Eventually(t, "what was taken is back", func() bool { return s.left(t, r.Client) == 19 })
+		if n := d.counts.ended(taken); n != 2 {
+			t.Errorf("%v: %d orders took units", rule, n)
+		}
+		acl("~*", "+@all")
+		reason, serial := take(d, s.sku, "8", "last", 1)
+		if reason != reject.Admitted || kept(d, s.sku, serial) != "held" {
+			t.Errorf("%v: the last heard %s", rule, reason)
+		}
+		for i := range 30 {
+			if state := kept(d, s.sku, fmt.Sprint("key", i)); state != "none" {
+				t.Errorf("%v: key %d is %s", rule, i, state)
+			}
+		}
+		if n, err := r.Client.HLen(background, "sluice:{script}:r").Result(); n != 2 || err != nil {
+			t.Errorf("%v: %d records, %v", rule, n, err)
+		}
+	}
+}
+
+// The reply to a write is lost: the order may be kept, so its unit stays taken until it is decided.
+func TestKeep_OrderOfALostReplyIsDecidedByTheShop(t *testing.T) {
+	s, r, status := counterShop(), redistest.Start(t), &shopStatus{}
+	s.stock(t, r.Client, 5)
+	status.Store(int32(ledger.OrderNotFound))
+	w := between(t, r.Addr)
+	d := reserver(t, w.addr, s.def, keeping(50*time.Millisecond, status))
+	store, _ := d.Records()
+	check(t, store.Probe(background))
+	_, err := store.Write(background, s.sku, time.Now().Add(time.Hour).UnixMilli(), nil) // Redis knows it from now on
+	check(t, err)
+	w.lose(s.sku)
+	if reason, _ := take(d, s.sku, "7", "mine", 1); reason != reject.StockError {
+		t.Errorf("heard %s", reason)
+	}
+	testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
 }
 
 // Sale 2 sells from other keys: what is owed of sale 1 waits until its keys are back.

@@ -243,11 +243,17 @@ func (r *Reserver) mayAsk(now int64) bool {
 	return r.asked <= maxAsked
 }
 
-// takeUnits runs the script for orders, if their keys lie together.
+// takeUnits runs the script for orders, if their keys lie together and they can be kept.
 func (r *Reserver) takeUnits(orders []*order) {
-	if err := r.Fit(r.ctx); err != nil {
+	err, why := r.Fit(r.ctx), notSent
+	if err == nil && r.keeper != nil {
+		if err = r.keeper.writable(r.ctx); answered(err) {
+			why = failed
+		}
+	}
+	if err != nil {
 		for _, o := range orders {
-			o.outcome, o.err = notSent, err
+			o.outcome, o.err = why, err
 		}
 		return
 	}

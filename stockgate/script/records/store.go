@@ -47,7 +47,7 @@ func New(link *redisconn.Client, prefix string) *Store {
 	for _, name := range []string{"r", "d", "x", "owed", "tries", "sums", "skus"} {
 		s.keys = append(s.keys, prefix+"sluice:{script}:"+name)
 	}
-	for _, name := range []string{"write", "finish", "sweep", "claim"} {
+	for _, name := range []string{"write", "finish", "sweep", "claim", "probe"} {
 		text := read("shared") + read(name)
 		sum := sha1.Sum([]byte(text))
 		s.text[name] = script{text, hex.EncodeToString(sum[:])}
@@ -119,7 +119,8 @@ type Order struct {
 }
 
 // Write keeps orders of one SKU until deadline (Unix ms), and returns for each the code of the ledger: Held = it is
-// kept now, or what an earlier order of this serial came to. After an error it is not known which of them are kept.
+// kept now, or what an earlier order of this serial came to. After an error reply none of them is kept, after
+// any other one it is not known which are.
 func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []Order) ([]protocol.Code, error) {
 	args := []any{deadline, sku, len(orders)}
 	for _, o := range orders {
@@ -145,6 +146,12 @@ func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []
 		codes[i] = protocol.Replay(found, protocol.Item{User: orders[i].User, Quantity: orders[i].Quantity})
 	}
 	return codes, nil
+}
+
+// Probe finds out whether Write would succeed now: it writes what Write does, and takes it away again.
+func (s *Store) Probe(ctx context.Context) error {
+	_, err := s.run(ctx, "probe")
+	return err
 }
 
 // Finish implements protocol.Store. What was taken and is released or refunded is owed from then on.
