@@ -44,6 +44,7 @@ type keeper struct {
 	oldest atomic.Int64 // Unix ms since when the oldest is; 0 = none
 	late   bool         // the log says that one is
 	told   bool         // the log says that what takes units has changed
+	unsaid []unsaid     // of run alone
 	ready  bool         // the last write of orders succeeded; of send alone
 }
 
@@ -92,6 +93,10 @@ func (k *keeper) close(ctx context.Context) {
 	k.orders.Close(ctx)
 	k.stop()
 	k.work.Wait()
+	k.repeat(ctx)
+	for _, u := range k.unsaid {
+		k.warnUnsaid(u)
+	}
 	if k.r.o.Keep.Owner != nil {
 		k.r.o.Keep.Owner()
 	}

@@ -1,9 +1,14 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -129,6 +134,43 @@ func TestKeep_UnitsThatOtherArgumentsTookHaveAnotherFingerprint(t *testing.T) {
 		change(&def)
 		if now := compiled(t, def).fingerprint(o); (now == by) != (name == "same") {
 			t.Errorf("%s: %s, before %s", name, now, by)
+		}
+	}
+}
+
+// Redis does the give-back, and rejects the note of it for a while.
+func TestKeep_ResultThatCannotBeWrittenIsWrittenLater(t *testing.T) {
+	s, r := counterShop(), redistest.Start(t)
+	s.stock(t, r.Client, 5)
+	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
+	_, serial := take(d, s.sku, "7", "mine", 1)
+	check(t, r.Client.Do(background, "ACL", "SETUSER", "default", "-zrem").Err())
+	d.Settle([]byte(s.sku), serial, metrics.OrderRejected)
+	testkit.Eventually(t, "the unit is back", func() bool { return s.left(t, r.Client) == 5 })
+	if n, _ := owed(t, d); n != 1 {
+		t.Fatalf("%d are owed", n)
+	}
+	name := s.sku + " " + serial // a minute later it is due again, as one that was begun
+	check(t, r.Client.ZAdd(background, "sluice:{script}:owed", redis.Z{Score: 1, Member: name}).Err())
+	check(t, r.Client.Do(background, "ACL", "SETUSER", "default", "+zrem").Err())
+	testkit.Eventually(t, "nothing is owed", func() bool {
+		n, _ := owed(t, d)
+		return n == 0
+	})
+	if left, lost := s.left(t, r.Client), d.counts.sum(unitsLost); left != 5 || lost != 0 {
+		t.Errorf("%d left, %d lost", left, lost)
+	}
+}
+
+// What may be back is not told as missing.
+func TestKeep_LogOfUnitsThatMayBeBackSaysToCompareFirst(t *testing.T) {
+	s, r := counterShop(), redistest.Start(t)
+	var text bytes.Buffer
+	d := reserver(t, r.Addr, s.def, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&text, nil)) })
+	d.countLost(&order{sku: s.sku, serial: "mine", quantity: 1, err: errLostGiveBack})
+	for _, want := range []string{"is not known", "compare the shop's stock with its orders", "serial=mine", "units=1"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in %s", want, text.String())
 		}
 	}
 }

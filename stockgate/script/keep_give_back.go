@@ -9,7 +9,7 @@ import (
 
 // giveBackDue gives back what is due.
 func (k *keeper) giveBackDue(ctx context.Context) {
-	for n := maxBatch; n == maxBatch && ctx.Err() == nil; {
+	for n := maxBatch; n == maxBatch && ctx.Err() == nil && k.repeat(ctx); {
 		due, err := k.store.Claim(ctx, maxBatch)
 		if err != nil {
 			return // others say what Redis is; what was handed out is due again
@@ -83,9 +83,42 @@ func (k *keeper) lose(ctx context.Context, d records.Owed, o *order) {
 	k.end(ctx, d, k.store.Done)
 }
 
-// end says what came of an order. Where Redis does not hear it, the order is handed out again as one that was begun.
+// unsaid is what came of an order that could not be written.
+type unsaid struct {
+	records.Owed
+	say func(context.Context, records.Owed) error
+	err error
+}
+
+// maxUnsaid bounds them.
+const maxUnsaid = 10_000
+
+// end writes what came of an order, now or when Redis is there again. Where this instance ends before, the order is
+// handed out again as one that was begun.
 func (k *keeper) end(ctx context.Context, d records.Owed, say func(context.Context, records.Owed) error) {
-	if err := say(context.WithoutCancel(ctx), d); err != nil {
-		k.r.o.Log.Warn("what came of giving units back could not be written", "sku", d.SKU, "serial", d.Serial, "err", err)
+	err := say(context.WithoutCancel(ctx), d)
+	switch u := (unsaid{d, say, err}); {
+	case err == nil:
+	case len(k.unsaid) < maxUnsaid:
+		k.unsaid = append(k.unsaid, u)
+	default:
+		k.warnUnsaid(u)
 	}
+}
+
+// repeat writes what could not be written, and reports whether nothing is left.
+func (k *keeper) repeat(ctx context.Context) bool {
+	for len(k.unsaid) > 0 {
+		u := &k.unsaid[0]
+		if u.err = u.say(ctx, u.Owed); u.err != nil {
+			return false
+		}
+		k.unsaid = k.unsaid[1:]
+	}
+	return true
+}
+
+func (k *keeper) warnUnsaid(u unsaid) {
+	k.r.o.Log.Warn("an order will be counted as lost: what came of giving its units back could not be written",
+		"sku", u.SKU, "serial", u.Serial, "err", u.err)
 }

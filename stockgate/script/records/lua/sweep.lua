@@ -18,6 +18,7 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, AR
 		sum(sku, state, -quantity)
 		redis.call('HDEL', R, name)
 		redis.call('HDEL', D, name)
+		redis.call('HDEL', T, name)
 		redis.call('ZREM', X, name)
 	end
 end
