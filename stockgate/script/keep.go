@@ -66,6 +66,7 @@ func (r *Reserver) keepOrders() error {
 	if err != nil {
 		return err
 	}
+	k.store.Track(func(sku string) { k.orders.Track(sku) })
 	var ctx context.Context
 	ctx, k.stop = context.WithCancel(context.Background())
 	k.work.Go(func() { k.run(ctx, giveBackInterval, func() { k.giveBackDue(ctx) }) })

@@ -16,6 +16,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/script/records"
 )
 
 // owed is how many orders are to be given back, and whether each of them was tried.
@@ -172,5 +173,37 @@ func TestKeep_LogOfUnitsThatMayBeBackSaysToCompareFirst(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in %s", want, text.String())
 		}
+	}
+}
+
+func TestKeep_OverdueOrdersOfOtherSKUsKeepNoneFromBeingFound(t *testing.T) {
+	s, r := counterShop(), redistest.Start(t)
+	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
+	d.keeper.orders.Close(background)
+	store, now := records.New(d.way.Client, ""), time.Now().UnixMilli()
+	tracked := map[string]int{}
+	store.Track(func(sku string) { tracked[sku]++ })
+	var many []records.Order
+	for i := range 256 {
+		many = append(many, records.Order{Serial: fmt.Sprint("s", i), Quantity: 1, Payload: "{}"})
+	}
+	_, err := store.Write(background, "other", now-2000, many)
+	check(t, err)
+	_, err = store.Write(background, "1001", now-1000, []records.Order{{Serial: "mine", Quantity: 1, Payload: "{}"}})
+	check(t, err)
+	sweep := func(sku string, limit int) int {
+		found, err := store.Sweep(background, sku, now, now+60_000, limit)
+		check(t, err)
+		return len(found)
+	}
+	if n := sweep("1001", 256) + sweep("1001", 256); n != 1 || len(tracked) != 1 || tracked["other"] != 2 {
+		t.Errorf("found %d, tracked %v", n, tracked)
+	}
+	if a, b, c := sweep("other", 200), sweep("other", 200), sweep("other", 200); a != 200 || b != 56 || c != 0 {
+		t.Errorf("found %d, %d and %d of the other SKU", a, b, c)
+	}
+	now += 60_000 // the leases are over: all are due again
+	if n, again := sweep("other", 300), sweep("1001", 300); n != 256 || again != 1 {
+		t.Errorf("found %d and %d when they were due again", n, again)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,13 +38,17 @@ type Store struct {
 	link *redisconn.Client
 	keys []string
 	text map[string]script
+
+	mu     sync.Mutex
+	track  func(sku string)
+	others map[string][]leased // by SKU: overdue orders that a sweep of other SKUs has leased
 }
 
 type script struct{ text, sha string }
 
 // New returns the records under a prefix. The link stays the caller's.
 func New(link *redisconn.Client, prefix string) *Store {
-	s := &Store{link: link, text: map[string]script{}}
+	s := &Store{link: link, text: map[string]script{}, track: func(string) {}, others: map[string][]leased{}}
 	for _, name := range []string{"r", "d", "x", "owed", "tries", "sums", "skus"} {
 		s.keys = append(s.keys, prefix+"sluice:{script}:"+name)
 	}
@@ -174,37 +179,6 @@ func (s *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 		}
 	}
 	return protocol.StockVersion{}, err
-}
-
-// Sweep implements protocol.Store.
-func (s *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]protocol.Record, error) {
-	found := s.sweep(ctx, []string{sku}, now, lease, limit)
-	return found[0].Holds, found[0].Err
-}
-
-// SweepAll implements protocol.Store.
-func (s *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
-	return s.sweep(ctx, skus, now, lease, protocol.MaxItems)
-}
-
-func (s *Store) sweep(ctx context.Context, skus []string, now, lease int64, limit int) []protocol.Swept {
-	found, place := make([]protocol.Swept, len(skus)), map[string]int{}
-	args := []any{now, lease, limit}
-	for i, sku := range skus {
-		args, place[sku] = append(args, sku), i
-	}
-	reply, err := s.run(ctx, "sweep", args...)
-	for i := 0; i+2 < len(reply) && err == nil; i += 3 {
-		var r protocol.Record
-		if r, err = protocol.DecodeRecord(fmt.Sprint(reply[i+1]), fmt.Sprint(reply[i+2])); err == nil {
-			at := place[fmt.Sprint(reply[i])]
-			found[at].Holds = append(found[at].Holds, r)
-		}
-	}
-	for i := range found {
-		found[i].Err = err
-	}
-	return found
 }
 
 // FindAll implements protocol.Store.
