@@ -211,9 +211,27 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 		switch {
 		case err != nil:
 			p.kept, p.err = reject.StockError, err
-			k.putBack(p, !answered(err) && !unsent(err))
+			// The client may try again, and a repeatable script of the shop's own then says "taken" of the same units.
+			k.putBack(p, !answered(err) && !unsent(err) || k.r.script.repeatable && !k.r.script.preset)
 		case codes[i] != protocol.Held:
 			p.kept = k.answer(p, codes[i])
+		}
+	}
+}
+
+// answerKnown answers the orders of a batch whose serials have a record, before a script runs: a repeatable one of the
+// shop's own says "taken" of units of before, too, and takes anew those that were given back.
+func (k *keeper) answerKnown(batch []*pending) {
+	names := make([]protocol.OrderName, len(batch))
+	for i, p := range batch {
+		names[i] = protocol.OrderName{SKU: p.sku, Serial: p.serial}
+	}
+	for i, found := range k.store.FindAll(k.r.ctx, names) {
+		switch p := batch[i]; {
+		case found.Err != nil:
+			p.kept, p.err = reject.StockError, found.Err
+		case found.OK:
+			p.kept = answerOf(protocol.Replay(found.Record, protocol.Item{User: p.user, Quantity: p.quantity}))
 		}
 	}
 }
@@ -221,7 +239,14 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 // answer is what an order hears whose serial is known. The units that were taken for it now are given back, unless they
 // may be those of the order before.
 func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
-	k.putBack(p, k.r.script.repeatable && (code == protocol.ReplayHeld || code == protocol.ReplaySold))
+	s := k.r.script
+	mine := code == protocol.Released || code == protocol.OtherOrder && s.preset
+	k.putBack(p, s.repeatable && !mine)
+	return answerOf(code)
+}
+
+// answerOf is what an order hears whose serial is known.
+func answerOf(code protocol.Code) reject.Reason {
 	switch code {
 	case protocol.ReplayHeld:
 		return reject.InProgress
@@ -234,9 +259,9 @@ func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
 }
 
 // putBack has the units given back that were taken for an order which is not kept, unless they may be those of one that
-// is: a script of the shop's own that is repeatable says "taken" to both.
+// is.
 func (k *keeper) putBack(p *pending, unsure bool) {
-	if s := k.r.script; unsure || s.repeatable && !s.preset {
+	if unsure {
 		k.r.counts.countUnits(&p.order, unitsUnanswered)
 		return
 	}
