@@ -114,9 +114,10 @@ func (r *Reserver) givenBack(orders []*order) (again []*order) {
 	return again
 }
 
-// countLost notes units that are neither sold nor for sale.
+// countLost notes units that may be neither sold nor for sale.
 func (r *Reserver) countLost(o *order) {
 	r.counts.countUnits(o, unitsLost)
-	r.o.Log.Error("units could not be given back: add them by hand, unless the upstream has such an order",
-		"script", r.script.name, "sku", o.sku, "units", o.quantity, "serial", o.serial, "err", o.err)
+	r.o.Log.Error("units may be neither sold nor for sale: whether they were given back is not known",
+		"next", "compare the shop's stock with its orders, and add units only where the stock is too low", "script",
+		r.script.name, "sku", o.sku, "units", o.quantity, "serial", o.serial, "err", o.err)
 }

@@ -3,6 +3,8 @@ package script
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +43,9 @@ type keeper struct {
 	owed   atomic.Int64 // orders whose units are to be given back
 	oldest atomic.Int64 // Unix ms since when the oldest is; 0 = none
 	late   bool         // the log says that one is
+	told   bool         // the log says that what takes units has changed
+	unsaid []unsaid     // of run alone
+	ready  bool         // the last write of orders succeeded; of send alone
 }
 
 const (
@@ -61,6 +66,7 @@ func (r *Reserver) keepOrders() error {
 	if err != nil {
 		return err
 	}
+	k.store.Track(func(sku string) { k.orders.Track(sku) })
 	var ctx context.Context
 	ctx, k.stop = context.WithCancel(context.Background())
 	k.work.Go(func() { k.run(ctx, giveBackInterval, func() { k.giveBackDue(ctx) }) })
@@ -88,6 +94,10 @@ func (k *keeper) close(ctx context.Context) {
 	k.orders.Close(ctx)
 	k.stop()
 	k.work.Wait()
+	k.repeat(ctx)
+	for _, u := range k.unsaid {
+		k.warnUnsaid(u)
+	}
 	if k.r.o.Keep.Owner != nil {
 		k.r.o.Keep.Owner()
 	}
@@ -108,6 +118,7 @@ type payload struct {
 	Token    string
 	At       int64
 	Extra    []extra `json:",omitempty"`
+	By       string  // the fingerprint of what took the units
 }
 
 // extra is a value behind the code of a reply: Text where it is no number.
@@ -116,9 +127,19 @@ type extra struct {
 	Text   []byte `json:",omitempty"`
 }
 
-// payload writes o.
-func (o *order) payload() string {
-	p := payload{Quantity: o.quantity, User: []byte(o.user), Token: o.token, At: o.at}
+// fingerprint is that of what gives the units of o back: the script, its keys and arguments. It tells apart the keys of
+// two sales.
+func (s *Script) fingerprint(o *order) string {
+	bare := *o
+	bare.extra = nil
+	c := s.call(*s.givingBack, &bare)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %q", c.sha, c.keys, c.args))
+	return hex.EncodeToString(sum[:16])
+}
+
+// payload writes o, whose units s took.
+func (s *Script) payload(o *order) string {
+	p := payload{Quantity: o.quantity, User: []byte(o.user), Token: o.token, At: o.at, By: s.fingerprint(o)}
 	for _, v := range o.extra {
 		if n, ok := v.(int64); ok {
 			p.Extra = append(p.Extra, extra{Number: n})
@@ -133,11 +154,11 @@ func (o *order) payload() string {
 	return string(text)
 }
 
-// orderOf reads an order whose units are to be given back.
-func orderOf(in records.Owed) (*order, error) {
+// orderOf reads an order whose units are to be given back, and the fingerprint of what took them.
+func orderOf(in records.Owed) (*order, string, error) {
 	var p payload
 	if err := json.Unmarshal([]byte(in.Payload), &p); err != nil {
-		return nil, fmt.Errorf("read what is owed of %q: %w", in.Serial, err)
+		return nil, "", fmt.Errorf("read what is owed of %q: %w", in.Serial, err)
 	}
 	o := &order{sku: in.SKU, serial: in.Serial, user: string(p.User), token: p.Token, at: p.At, quantity: p.Quantity}
 	for _, v := range p.Extra {
@@ -147,11 +168,20 @@ func orderOf(in records.Owed) (*order, error) {
 			o.extra = append(o.extra, v.Number)
 		}
 	}
-	return o, nil
+	return o, p.By, nil
 }
 
-// keepTaken keeps the orders of a batch whose units were taken. One that cannot be kept is not admitted: its units stay
-// taken, since it may have been kept.
+// writable reports whether orders can be kept now. Units are taken only then: else each try would take further ones.
+func (k *keeper) writable(ctx context.Context) (err error) {
+	if !k.ready {
+		err = k.store.Probe(ctx)
+		k.ready = err == nil
+	}
+	return err
+}
+
+// keepTaken keeps the orders of a batch whose units were taken. One that cannot be kept is not admitted. Its units are
+// given back where it is certain that it was not kept, and else stay taken.
 func (r *Reserver) keepTaken(batch []*pending) {
 	bySKU, deadline := map[string][]*pending{}, time.Now().Add(r.o.Hold).UnixMilli()
 	for _, p := range batch {
@@ -171,17 +201,37 @@ func (r *Reserver) keepTaken(batch []*pending) {
 func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 	orders := make([]records.Order, len(some))
 	for i, p := range some {
-		orders[i] = records.Order{Serial: p.serial, User: p.user, Quantity: p.quantity, Payload: p.payload()}
+		orders[i] = records.Order{Serial: p.serial, User: p.user, Quantity: p.quantity,
+			Payload: k.r.script.payload(&p.order)}
 	}
 	codes, err := k.store.Write(k.r.ctx, sku, deadline, orders)
 	k.orders.Track(sku)
+	k.ready = k.ready && err == nil
 	for i, p := range some {
 		switch {
 		case err != nil:
 			p.kept, p.err = reject.StockError, err
-			k.r.counts.countUnits(&p.order, unitsUnanswered)
+			// The client may try again, and a repeatable script of the shop's own then says "taken" of the same units.
+			k.putBack(p, !answered(err) && !unsent(err) || k.r.script.repeatable && !k.r.script.preset)
 		case codes[i] != protocol.Held:
 			p.kept = k.answer(p, codes[i])
+		}
+	}
+}
+
+// answerKnown answers the orders of a batch whose serials have a record, before a script runs: a repeatable one of the
+// shop's own says "taken" of units of before, too, and takes anew those that were given back.
+func (k *keeper) answerKnown(batch []*pending) {
+	names := make([]protocol.OrderName, len(batch))
+	for i, p := range batch {
+		names[i] = protocol.OrderName{SKU: p.sku, Serial: p.serial}
+	}
+	for i, found := range k.store.FindAll(k.r.ctx, names) {
+		switch p := batch[i]; {
+		case found.Err != nil:
+			p.kept, p.err = reject.StockError, found.Err
+		case found.OK:
+			p.kept = answerOf(protocol.Replay(found.Record, protocol.Item{User: p.user, Quantity: p.quantity}))
 		}
 	}
 }
@@ -189,12 +239,14 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 // answer is what an order hears whose serial is known. The units that were taken for it now are given back, unless they
 // may be those of the order before.
 func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
-	again := code == protocol.ReplayHeld || code == protocol.ReplaySold
-	if s := k.r.script; s.repeatable && (again || !s.preset) {
-		k.r.counts.countUnits(&p.order, unitsUnanswered)
-	} else {
-		p.owes = true
-	}
+	s := k.r.script
+	mine := code == protocol.Released || code == protocol.OtherOrder && s.preset
+	k.putBack(p, s.repeatable && !mine)
+	return answerOf(code)
+}
+
+// answerOf is what an order hears whose serial is known.
+func answerOf(code protocol.Code) reject.Reason {
 	switch code {
 	case protocol.ReplayHeld:
 		return reject.InProgress
@@ -204,6 +256,16 @@ func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
 		return reject.KeyReused
 	}
 	return reject.Released
+}
+
+// putBack has the units given back that were taken for an order which is not kept, unless they may be those of one that
+// is.
+func (k *keeper) putBack(p *pending, unsure bool) {
+	if unsure {
+		k.r.counts.countUnits(&p.order, unitsUnanswered)
+		return
+	}
+	p.owes = true
 }
 
 // settle tells the records what became of an order.
@@ -233,73 +295,6 @@ func (k *keeper) state(sku, serial string) (proxy.OrderState, reject.Reason) {
 	names := map[byte]string{protocol.StatusHeld: "held", protocol.StatusSold: "confirmed",
 		protocol.StatusReleased: "released"}
 	return proxy.OrderState{SKU: of, State: names[rec.Status], Deadline: rec.Deadline}, reject.Admitted
-}
-
-// giveBackDue gives back what is due.
-func (k *keeper) giveBackDue(ctx context.Context) {
-	for n := maxBatch; n == maxBatch && ctx.Err() == nil; {
-		due, err := k.store.Claim(ctx, maxBatch)
-		if err != nil {
-			return // others say what Redis is; what was handed out is due again
-		}
-		n = len(due)
-		k.giveBack(ctx, due)
-	}
-}
-
-// giveBack runs the script for orders that were handed out. One whose giving back has begun before is lost: a second
-// run could give back a unit that is sold, of a later order of this user for instance.
-func (k *keeper) giveBack(ctx context.Context, due []records.Owed) {
-	var orders []*order
-	var of []records.Owed
-	for _, d := range due {
-		o, err := orderOf(d)
-		switch {
-		case err != nil:
-			o = &order{sku: d.SKU, serial: d.Serial, err: err}
-			k.lose(ctx, d, o)
-		case d.Begun:
-			o.err = errLostGiveBack
-			k.lose(ctx, d, o)
-		default:
-			orders, of = append(orders, o), append(of, d)
-		}
-	}
-	if len(orders) == 0 {
-		return
-	}
-	k.r.script.giveBack(ctx, k.r.way, orders)
-	for i, o := range orders {
-		switch {
-		case o.outcome == taken:
-			k.r.counts.countUnits(o, unitsGivenBack)
-			k.r.soldOut.Open(k.r.o.Now(), o.sku)
-			k.end(ctx, of[i], k.store.Done)
-		case o.outcome == soldOut:
-			k.r.counts.countUnits(o, unitsNotGivenBack)
-			k.end(ctx, of[i], k.store.Done)
-		case o.outcome == notSent, o.outcome == busy, k.r.script.preset && o.outcome == failed:
-			k.end(ctx, of[i], k.store.Again)
-		default:
-			k.lose(ctx, of[i], o)
-		}
-	}
-}
-
-// errLostGiveBack is the cause when an instance has died while it gave units back.
-var errLostGiveBack = errors.New("an instance ended while it gave them back")
-
-// lose ends an order whose units may have been given back or not.
-func (k *keeper) lose(ctx context.Context, d records.Owed, o *order) {
-	k.r.countLost(o)
-	k.end(ctx, d, k.store.Done)
-}
-
-// end says what came of an order. Where Redis does not hear it, the order is handed out again as one that was begun.
-func (k *keeper) end(ctx context.Context, d records.Owed, say func(context.Context, records.Owed) error) {
-	if err := say(context.WithoutCancel(ctx), d); err != nil {
-		k.r.o.Log.Warn("what came of giving units back could not be written", "sku", d.SKU, "serial", d.Serial, "err", err)
-	}
 }
 
 // look finds out which SKUs have orders, and what is owed.

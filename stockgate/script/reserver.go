@@ -82,7 +82,7 @@ type pending struct {
 	order
 	since    int64         // ns
 	deadline int64         // Unix ms, of an order that was admitted
-	kept     reject.Reason // why an order whose units were taken is not admitted all the same
+	kept     reject.Reason // why an order is not admitted though its units were, or may have been, taken
 	owes     bool          // those units are given back
 	out      chan reject.Reason
 }
@@ -185,9 +185,14 @@ func (r *Reserver) join(p *pending) reject.Reason {
 // send brings batches to Redis, one after the other, until the queue is empty.
 func (r *Reserver) send() {
 	for batch := r.next(); batch != nil; batch = r.next() {
-		orders := make([]*order, len(batch))
-		for i, p := range batch {
-			orders[i] = &p.order
+		if r.keeper != nil && r.script.repeatable && !r.script.preset {
+			r.keeper.answerKnown(batch)
+		}
+		var orders []*order
+		for _, p := range batch {
+			if p.kept == reject.Admitted {
+				orders = append(orders, &p.order)
+			}
 		}
 		began := r.o.Now()
 		r.takeUnits(orders)
@@ -243,11 +248,20 @@ func (r *Reserver) mayAsk(now int64) bool {
 	return r.asked <= maxAsked
 }
 
-// takeUnits runs the script for orders, if their keys lie together.
+// takeUnits runs the script for orders, if their keys lie together and they can be kept.
 func (r *Reserver) takeUnits(orders []*order) {
-	if err := r.Fit(r.ctx); err != nil {
+	if len(orders) == 0 {
+		return
+	}
+	err, why := r.Fit(r.ctx), notSent
+	if err == nil && r.keeper != nil {
+		if err = r.keeper.writable(r.ctx); answered(err) {
+			why = failed
+		}
+	}
+	if err != nil {
 		for _, o := range orders {
-			o.outcome, o.err = notSent, err
+			o.outcome, o.err = why, err
 		}
 		return
 	}

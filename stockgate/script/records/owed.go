@@ -67,14 +67,14 @@ func (s *Store) Done(ctx context.Context, o Owed) error {
 	})
 }
 
-// Again has an order that was certainly not given back be tried once more, later each time.
+// Again has an order that was certainly not given back be tried once more, later each time, unless it was ended.
 func (s *Store) Again(ctx context.Context, o Owed) error {
 	wait := min(firstWait<<min(o.Tries, 20), longestWait)
 	return s.do(ctx, func(ctx context.Context, c *redis.Client) error {
 		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			p.HSet(ctx, s.keys[triesKey], name(o.SKU, o.Serial),
 				fmt.Sprintf("%d|%d|0", o.Tries+1, o.Since.UnixMilli()))
-			p.ZAdd(ctx, s.keys[owedKey], redis.Z{Score: float64(time.Now().Add(wait).UnixMilli()),
+			p.ZAddXX(ctx, s.keys[owedKey], redis.Z{Score: float64(time.Now().Add(wait).UnixMilli()),
 				Member: name(o.SKU, o.Serial)})
 			return nil
 		})

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,17 +38,21 @@ type Store struct {
 	link *redisconn.Client
 	keys []string
 	text map[string]script
+
+	mu     sync.Mutex
+	track  func(sku string)
+	others map[string][]leased // by SKU: overdue orders that a sweep of other SKUs has leased
 }
 
 type script struct{ text, sha string }
 
 // New returns the records under a prefix. The link stays the caller's.
 func New(link *redisconn.Client, prefix string) *Store {
-	s := &Store{link: link, text: map[string]script{}}
+	s := &Store{link: link, text: map[string]script{}, track: func(string) {}, others: map[string][]leased{}}
 	for _, name := range []string{"r", "d", "x", "owed", "tries", "sums", "skus"} {
 		s.keys = append(s.keys, prefix+"sluice:{script}:"+name)
 	}
-	for _, name := range []string{"write", "finish", "sweep", "claim"} {
+	for _, name := range []string{"write", "finish", "sweep", "claim", "probe"} {
 		text := read("shared") + read(name)
 		sum := sha1.Sum([]byte(text))
 		s.text[name] = script{text, hex.EncodeToString(sum[:])}
@@ -119,7 +124,8 @@ type Order struct {
 }
 
 // Write keeps orders of one SKU until deadline (Unix ms), and returns for each the code of the ledger: Held = it is
-// kept now, or what an earlier order of this serial came to. After an error it is not known which of them are kept.
+// kept now, or what an earlier order of this serial came to. After an error reply none of them is kept, after
+// any other one it is not known which are.
 func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []Order) ([]protocol.Code, error) {
 	args := []any{deadline, sku, len(orders)}
 	for _, o := range orders {
@@ -147,6 +153,12 @@ func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []
 	return codes, nil
 }
 
+// Probe finds out whether Write would succeed now: it writes what Write does, and takes it away again.
+func (s *Store) Probe(ctx context.Context) error {
+	_, err := s.run(ctx, "probe")
+	return err
+}
+
 // Finish implements protocol.Store. What was taken and is released or refunded is owed from then on.
 func (s *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
 	done []protocol.Done) (protocol.StockVersion, error) {
@@ -167,37 +179,6 @@ func (s *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 		}
 	}
 	return protocol.StockVersion{}, err
-}
-
-// Sweep implements protocol.Store.
-func (s *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]protocol.Record, error) {
-	found := s.sweep(ctx, []string{sku}, now, lease, limit)
-	return found[0].Holds, found[0].Err
-}
-
-// SweepAll implements protocol.Store.
-func (s *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
-	return s.sweep(ctx, skus, now, lease, protocol.MaxItems)
-}
-
-func (s *Store) sweep(ctx context.Context, skus []string, now, lease int64, limit int) []protocol.Swept {
-	found, place := make([]protocol.Swept, len(skus)), map[string]int{}
-	args := []any{now, lease, limit}
-	for i, sku := range skus {
-		args, place[sku] = append(args, sku), i
-	}
-	reply, err := s.run(ctx, "sweep", args...)
-	for i := 0; i+2 < len(reply) && err == nil; i += 3 {
-		var r protocol.Record
-		if r, err = protocol.DecodeRecord(fmt.Sprint(reply[i+1]), fmt.Sprint(reply[i+2])); err == nil {
-			at := place[fmt.Sprint(reply[i])]
-			found[at].Holds = append(found[at].Holds, r)
-		}
-	}
-	for i := range found {
-		found[i].Err = err
-	}
-	return found
 }
 
 // FindAll implements protocol.Store.
