@@ -30,7 +30,7 @@ func (r *Redis) each(ctx context.Context, op operation, commands int, skus []str
 	}
 	counted := func(err error) error { return lost(op, err) }
 	if op == read {
-		if from := r.replicas.pick(); from != nil {
+		if from := r.replicas.pick(ctx); from != nil {
 			errs := from.link.Each(ctx, keys, asked, counted)
 			if errs == nil || !from.gone(errs[0]) {
 				return errs

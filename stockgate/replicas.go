@@ -203,9 +203,15 @@ func (o *replica) fresh(bound time.Duration) bool {
 	return current != 0 && time.Since(o.began)-time.Duration(current) <= bound
 }
 
+// FromMaster is a context in which stock is read from the master. An operator who has just changed a stock must not read
+// the old number at a replica, and change it once more.
+func FromMaster(ctx context.Context) context.Context { return context.WithValue(ctx, fromMaster{}, true) }
+
+type fromMaster struct{}
+
 // pick is the replica that is read next, in turn; nil = the master is read.
-func (p *replicas) pick() *replica {
-	if p == nil {
+func (p *replicas) pick(ctx context.Context) *replica {
+	if p == nil || ctx.Value(fromMaster{}) != nil {
 		return nil
 	}
 	first := int(p.turn.Add(1))
@@ -230,7 +236,7 @@ func (o *replica) gone(err error) bool {
 
 // callReading makes one round trip that reads, to a replica where there is one to be read, or else to the master.
 func (r *Redis) callReading(ctx context.Context, key string, ask func(context.Context, *redis.Client) error) error {
-	if from := r.replicas.pick(); from != nil {
+	if from := r.replicas.pick(ctx); from != nil {
 		err := r.call(ctx, from.link.To(key), read, 1, ask)
 		if !from.gone(err) {
 			return err

@@ -58,6 +58,14 @@ func TestReplicas_AreReadAndNotWritten(t *testing.T) {
 	if replica.Calls("get")+replica.Calls("mget") < 20 || replica.Calls("eval")+replica.Calls("incrby") != 0 {
 		t.Error("the replica was not read, or asked to write")
 	}
+	var out [1]layout.Reading
+	asked := replica.Calls("get") + replica.Calls("mget")
+	if err := r.Read(FromMaster(t.Context()), []string{"1001"}, out[:]); err != nil || out[0].Left != 7 {
+		t.Errorf("for an operator: %+v, %v", out[0], err)
+	}
+	if n := replica.Calls("get") + replica.Calls("mget"); n != asked {
+		t.Error("an operator reads from a replica")
+	}
 }
 
 // A replica whose link is cut knows less and less, also while nothing says so.

@@ -29,7 +29,7 @@ func NewStore(source Source) Store { return Store{source} }
 
 func (s Store) Read(ctx context.Context, sku string) (admin.Stock, error) {
 	var out [1]layout.Reading
-	if err := s.source.Read(ctx, []string{sku}, out[:]); err != nil {
+	if err := s.source.Read(stockgate.FromMaster(ctx), []string{sku}, out[:]); err != nil {
 		return admin.Stock{}, err
 	}
 	return stockFrom(sku, out[0])
@@ -76,7 +76,7 @@ func CheckSKU(sku string) error {
 }
 
 func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
-	all, err := s.source.List(ctx, limit)
+	all, err := s.source.List(stockgate.FromMaster(ctx), limit)
 	if err != nil {
 		return nil, err
 	}
