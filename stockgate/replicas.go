@@ -203,9 +203,11 @@ func (o *replica) fresh(bound time.Duration) bool {
 	return current != 0 && time.Since(o.began)-time.Duration(current) <= bound
 }
 
-// FromMaster is a context in which stock is read from the master. An operator who has just changed a stock must not read
-// the old number at a replica, and change it once more.
-func FromMaster(ctx context.Context) context.Context { return context.WithValue(ctx, fromMaster{}, true) }
+// FromMaster is a context in which stock is read from the master. An operator who has just changed a stock must not
+// read the old number at a replica, and change it once more.
+func FromMaster(ctx context.Context) context.Context {
+	return context.WithValue(ctx, fromMaster{}, true)
+}
 
 type fromMaster struct{}
 

@@ -28,9 +28,10 @@ type fleet struct {
 	lastAt  time.Time
 	closing sync.WaitGroup // exchanges of former names
 
-	mu     sync.Mutex
-	joined bool               // this gateway runs; a load test tells no fleet of itself
-	x      *exchange.Exchange // nil = none
+	mu      sync.Mutex
+	summing sync.Mutex         // of last and lastAt
+	joined  bool               // this gateway runs; a load test tells no fleet of itself
+	x       *exchange.Exchange // nil = none
 }
 
 func newFleet(g *Gateway) *fleet {
@@ -131,6 +132,8 @@ func (f *fleet) summary() string {
 		Restart: len(s.RestartPending)}
 	one.Overrides, one.Unfit = f.g.controller.standing()
 	now, at := f.g.proxy.Counters().Traffic(), time.Now()
+	f.summing.Lock()
+	defer f.summing.Unlock()
 	if seconds := at.Sub(f.lastAt).Seconds(); !f.lastAt.IsZero() && seconds > 0 {
 		most, rejected := int64(0), int64(0)
 		for reason := range now.Rejected {
@@ -235,7 +238,7 @@ func (f *fleet) ask(ctx context.Context, t task) (states []admin.KeyState, missi
 func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
 	x := h.g.fleet.exchange()
 	if x == nil {
-		return admin.Fleet{}, errAlone
+		return admin.Fleet{Instances: []admin.Instance{}, Differ: []string{}}, nil // it is alone
 	}
 	told, err := x.Instances(ctx)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 // The tests of a queue: attempts time out after 100 ms, and the grace is 10.
-var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100, AskFor: 50}
+var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100,
+	AskFor: 50}
 
 // eachQueue runs a test on both stores.
 func eachQueue(t *testing.T, law func(t *testing.T, s protocol.Store, q protocol.Queue)) {
