@@ -7,7 +7,9 @@
 // from memory only as long as the reading is Options.Memory old, and otherwise from a reading that began after the
 // order came.
 //
-// It keeps no record of orders: the stock ledger does.
+// With Options.Keep it promises, too, that an order is admitted only if it has a record, which is written after its
+// units were taken; that a script runs only while records can be written; and that units are given back only by the
+// script, the keys and the arguments that they were taken for. Without Keep it keeps no record of orders.
 package script
 
 import (
