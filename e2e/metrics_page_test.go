@@ -73,7 +73,8 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	soon(t, "the audit has counted the stock",
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
 	waits := gate(t, shop.setting(), `stock.source = "memory"`, waitingRoutes)
-	scripted := scripted(t, redistest.Start(t), shop, hashScript)
+	scripted := scripted(t, redistest.Start(t), shop, lockScript,
+		"stock.reserve.status_url = \""+shop.url+"/by-serial/{serial}\"")
 
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(hook.Close)
