@@ -86,8 +86,8 @@ func printFleet(cmd *cobra.Command, at *target) error {
 		return err
 	}
 	if len(all.Instances) == 0 {
-		return errors.New("fleet: this instance shares nothing with others: stock.source is not \"redis\", and no limit has the " +
-			"scope \"fleet\"; ask for it alone: sluice status")
+		return errors.New("fleet: this instance shares nothing with others: stock.source is not \"redis\", and no limit " +
+			"has the scope \"fleet\"; ask for it alone: sluice status")
 	}
 	text, good := statusview.Fleet(&all)
 	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {

@@ -33,7 +33,7 @@ var lua embed.FS
 // KeepConfirmed is how long a confirmed order is kept: until then it can be refunded.
 const KeepConfirmed = 30 * 24 * time.Hour
 
-// Store is the records in one Redis. It is safe for concurrent use. It has more than 25 methods, since it is a whole
+// Store is the records in one Redis. It is safe for concurrent use. It has so many methods because it is a whole
 // protocol.Store: the ledger's settler, resolver and control API ask all of them.
 type Store struct {
 	link *redisconn.Client
