@@ -125,13 +125,13 @@ func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
 
 // JoinRecovery implements settle.ChangeableLedger.
 func (s *Settlement) JoinRecovery(ctx context.Context, sku string, l settle.Ledger) error {
-	return s.ledger.JoinRecovery(ctx, sku,
+	return s.ledger.JoinRecovery(ctx, s.home.Name, sku,
 		protocol.StockVersion{Epoch: l.Epoch, Ver: l.Ver, State: protocol.State(l.State)})
 }
 
 // Told implements settle.ChangeableLedger.
 func (s *Settlement) Told(ctx context.Context, sku string) (opened bool, err error) {
-	done, err := s.ledger.ToldSettled(ctx, sku)
+	done, err := s.ledger.ToldSettled(ctx, s.home.Name, sku)
 	return done.Opened, err
 }
 

@@ -76,7 +76,7 @@ func newHomes(t *testing.T, one, two string) *homes {
 func (h *homes) settler(home string, db settle.Database) *settle.Settler {
 	h.Helper()
 	return must(settle.New(h.stream, db, settle.Options{
-		Batch: 7, Ledger: h.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: h.stores[home],
+		Batch: 7, Ledger: h.ledger.of(home), Log: slog.New(slog.DiscardHandler), Givebacks: h.stores[home],
 		Home: settle.Home{Name: home, All: []string{"one", "two"}, Of: func(string) string { return "one" }},
 	}))(h.T)
 }
@@ -306,5 +306,32 @@ func TestMove_SettlersFinishIt(t *testing.T) {
 	h.balances(sku, "two", 15)
 	if age := must(h.stores["one"].OldestGiveback(t.Context()))(t); age == 0 {
 		t.Error("the give-back is done in a home that has not the SKU")
+	}
+}
+
+// A home dies after it has found that Redis lost its orders, and before it has put them back. Nobody else knows them:
+// settlers of the home that the SKU is moved to do not open it.
+func TestMove_HomeThatDiedBeforeItToldKeepsTheSKUClosed(t *testing.T) {
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "closed"
+	h.ledger.store.Settle = 0 // open as soon as everybody has told
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 10)
+	h.run(sku, "one")
+	before := must(h.stream.Ledgers(t.Context(), []string{sku}))(t)[0]
+	if err := h.ledger.of("one").JoinRecovery(t.Context(), sku, before); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, err := settle.Move(t.Context(), h.stream, h.settler("two", h.stores["two"]), nil, sku)
+		if err != nil && !strings.Contains(err.Error(), "it is frozen") {
+			t.Fatal(err)
+		}
+		if opened, err := h.ledger.of("two").Told(t.Context(), sku); opened || err != nil {
+			t.Fatalf("opened: %v, %v", opened, err)
+		}
+	}
+	if opened, err := h.ledger.of("one").Told(t.Context(), sku); !opened || err != nil {
+		t.Errorf("the home that was waited for has told, and it is %s: %v", h.ledger.state(sku), err)
 	}
 }

@@ -25,6 +25,7 @@ type testLedger struct {
 	t      testing.TB
 	server *redistest.Server
 	store  *redisstore.Store
+	home   string // the settlers that call it are of this home
 }
 
 func openLedger(t testing.TB, server *redistest.Server) *testLedger {
@@ -44,6 +45,13 @@ func (l *testLedger) forget() {
 		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	}))(l.t)
 	l.store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it
+}
+
+// of is the ledger as settlers of a home call it.
+func (l *testLedger) of(home string) *testLedger {
+	c := *l
+	c.home = home
+	return &c
 }
 
 func (l *testLedger) set(sku string, total int64) {
@@ -108,13 +116,13 @@ func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
 
 // JoinRecovery implements settle.ChangeableLedger.
 func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
-	return l.store.JoinRecovery(ctx, sku,
+	return l.store.JoinRecovery(ctx, l.home, sku,
 		protocol.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: protocol.State(at.State)})
 }
 
 // Told implements settle.ChangeableLedger.
 func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err error) {
-	done, err := l.store.ToldSettled(ctx, sku)
+	done, err := l.store.ToldSettled(ctx, l.home, sku)
 	return done.Opened, err
 }
 

@@ -78,7 +78,7 @@ func (r *Store) prepare(q *scriptCall) {
 	}
 	q.seq, q.trace = r.calls.Add(1), r.Seen.Find(q.sku)
 	if q.claim = q.trace.Claim(); q.as != nil {
-		q.claim = failover.Claim(*q.as)
+		q.claim = q.as.Claim
 	}
 }
 
@@ -120,8 +120,7 @@ func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	case q.aside:
 		who = nil // which is sent as ""
 	case q.as != nil:
-		name := settlerName
-		who = &name
+		who = &q.as.name
 	}
 	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, server, &c.Lost, &r.news)
 }

@@ -53,30 +53,33 @@ func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due i
 	return nil
 }
 
-// settlerName is the name by which all settlers together are an instance; it is that of mark.lua.
-const settlerName = "settle"
+// settler is what a call that is made for the settlers of a home claims to have seen.
+type settler struct {
+	name string // of the instance that they are together; mark.lua knows its beginning
+	failover.Claim
+}
 
-// settler is what a call that is made for the settlers claims to have seen.
-type settler failover.Claim
+// settlerOf is the settlers of a home, as an instance.
+func settlerOf(home string, c failover.Claim) *settler { return &settler{name: "settle:" + home, Claim: c} }
 
 // lostSettled is why a ledger froze in which a settler found that settled orders are gone.
 const lostSettled = "settled"
 
-// JoinRecovery freezes a ledger that stands at a version and has lost what was settled, unless it is frozen, and has it
-// wait until ToldSettled.
-func (r *Store) JoinRecovery(ctx context.Context, sku string, at protocol.StockVersion) error {
-	as := settler{Epoch: at.Epoch, Ver: at.Ver, Lost: lostSettled}
+// JoinRecovery freezes a ledger that stands at a version and has lost what was settled in a home, unless it is frozen,
+// and has it wait until ToldSettled of the same home: another database does not know what this one knows.
+func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at protocol.StockVersion) error {
+	claim := failover.Claim{Epoch: at.Epoch, Ver: at.Ver, Lost: lostSettled}
 	if at.State == protocol.Frozen {
-		as = settler{Epoch: at.Epoch - 1} // it was open then
+		claim = failover.Claim{Epoch: at.Epoch - 1} // it was open then
 	}
-	_, err := r.recoverAs(ctx, sku, &as, 0)
+	_, err := r.recoverAs(ctx, sku, settlerOf(home, claim), 0)
 	return err
 }
 
-// ToldSettled says that a frozen ledger has everything that was settled. It is to be called until the SKU is open: the
-// last one who has told opens it.
-func (r *Store) ToldSettled(ctx context.Context, sku string) (failover.Result, error) {
-	return r.recoverAs(ctx, sku, &settler{}, 2)
+// ToldSettled says that a frozen ledger has everything that was settled in a home. It is to be called until the SKU is
+// open: the last one who has told opens it.
+func (r *Store) ToldSettled(ctx context.Context, home, sku string) (failover.Result, error) {
+	return r.recoverAs(ctx, sku, settlerOf(home, failover.Claim{}), 2)
 }
 
 func (r *Store) recoverAs(ctx context.Context, sku string, as *settler, phase int) (s failover.Result, err error) {

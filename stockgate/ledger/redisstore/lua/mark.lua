@@ -20,8 +20,9 @@
 -- whose orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in
 -- knowledge of that, by recreate.lua, or since then, born is 0: it takes orders of any epoch.
 
--- The settlers are one instance, named SETTLER, whose journal is the database. It leaves no mark, so that a database
--- that is away holds up no SKU: it is on the roll only where it has found that settled orders are gone.
+-- The settlers of a home are one instance, named SETTLER and the home, whose journal is the database. It leaves no
+-- mark, so that a database that is away holds up no SKU: it is on the roll only where it has found that settled orders
+-- are gone.
 
 -- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
@@ -29,7 +30,7 @@ local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about fifteen are no marks
 
-local SETTLER = 'settle'
+local SETTLER = 'settle:'
 local NOT_ASKED = '3' -- the phase of who was on an earlier roll alone
 
 local met -- the stock that was read or made
@@ -177,7 +178,7 @@ local function meet(stock, mark)
 	local now, reached, here = clock(), stamp(mark)
 	local why = seen(stock, reached)
 	stock.here = here
-	if WHO ~= SETTLER then
+	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
 	end
 	if why and stock.state == 'frozen' and stock.epoch < tonumber(EPOCH) then
