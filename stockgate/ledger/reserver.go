@@ -44,8 +44,8 @@ const (
 	refreshInterval = int64(2 * time.Millisecond)
 
 	lookupSize     = 256 // orders in one call
-	userLookups    = 32  // of them, those of users without a key: a crowd that hears "sold out" does not wait
-	lookupInterval = int64(100 * time.Millisecond)
+	startedAtOnce  = 32  // of them, those of users without a key
+	lookupInterval = int64(20 * time.Millisecond)
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 

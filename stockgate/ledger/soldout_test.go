@@ -244,11 +244,35 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 				time.Sleep(90 * time.Millisecond)
 			}
 		}
-		// Two instances, 10 look-ups at once and 10 a second each, and a refresh a second.
+		// Two instances, 50 look-ups at once and 50 a second each, and a refresh a second.
 		took := int(time.Since(began)/time.Second) + 1
-		if n := s.asked() - before; n > 2*(10+11*took) || unverified.Load() == 0 {
+		if n := s.asked() - before; n > 2*(50+51*took) || unverified.Load() == 0 {
 			t.Errorf("%d calls, %d orders were not looked up", n, unverified.Load())
 		}
+	})
+}
+
+// Where no call may begin, a crowd of users does not wait for one. Who names an order does.
+func TestReserver_UserWithoutKeyDoesNotWaitForALookUp(t *testing.T) {
+	at(t, func(t *testing.T) {
+		_, s := soldOut(t, testOptions())
+		other := opened(t, testOptions(), s, nil)
+		wants(t, "loser", other.buyUnnamed(), protocol.SoldOut)
+		for r := other; r.lookups.rate.take(int64(time.Since(r.lookups.start))); {
+		}
+		for what, c := range map[string]struct {
+			order Order
+			waits bool
+		}{
+			"user": {attempt("loser", ""), false},
+			"key":  {attempt("winner", "won"), true},
+		} {
+			out, closed := other.Cached(other.o.Now(), c.order)
+			if out.LookUp != c.waits || closed == c.waits || out.Unverified == c.waits {
+				t.Errorf("%s: %+v, %v", what, out, closed)
+			}
+		}
+		wants(t, "winner elsewhere", other.buy("winner", "won"), protocol.ReplaySold)
 	})
 }
 

@@ -60,7 +60,9 @@ type settler struct {
 }
 
 // settlerOf is the settlers of a home, as an instance.
-func settlerOf(home string, c failover.Claim) *settler { return &settler{name: "settle:" + home, Claim: c} }
+func settlerOf(home string, c failover.Claim) *settler {
+	return &settler{name: "settle:" + home, Claim: c}
+}
 
 // lostSettled is why a ledger froze in which a settler found that settled orders are gone.
 const lostSettled = "settled"
