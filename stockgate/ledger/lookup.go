@@ -81,17 +81,14 @@ func (x *lookups) add(l *lookup) bool {
 	return true
 }
 
-// run makes calls until nothing waits.
+// run makes calls until nothing waits. It is begun when something does.
 func (x *lookups) run() {
-	for {
+	for more := true; more; more = x.more() {
 		for !x.rate.take(int64(time.Since(x.start))) {
 			time.Sleep(time.Duration(x.rate.interval / 4))
 		}
 		runtime.Gosched() // the goroutines that are about to ask come along
 		batch := x.take()
-		if batch == nil {
-			return
-		}
 		var names []protocol.OrderName
 		for _, l := range batch {
 			names = append(names, l.names...)
@@ -108,9 +105,17 @@ func (x *lookups) take() []*lookup {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	batch := x.waiting
-	x.waiting, x.running = nil, len(batch) > 0
+	x.waiting = nil
 	x.waits.Store(0)
 	return batch
+}
+
+// more reports whether something waits for another call. If not, the next one begins a run.
+func (x *lookups) more() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.running = len(x.waiting) > 0
+	return x.running
 }
 
 // lookUp makes one call.
