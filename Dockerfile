@@ -22,7 +22,8 @@ ARG VERSION
 ARG TARGETOS
 ARG TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice
+    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice && \
+    mkdir /spool
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
@@ -31,6 +32,8 @@ ENV ZONEINFO=/zoneinfo.zip
 # Used unless another one is mounted; it reads UPSTREAM, REDIS_ADDR and SLUICE_MODE.
 COPY deploy/config.toml /etc/sluice/config.toml
 COPY --from=build /sluice /sluice
+# upstream.spool_dir: slow clients' responses past the memory. Mount a volume here where the root is read-only.
+COPY --from=build --chown=65532:65532 /spool /tmp
 USER 65532:65532
 # 8080 shoppers, 8091 health and metrics: ops.listen is ":8091" in this configuration, and on loopback by default.
 # The admin listener is on loopback unless a token file is set.

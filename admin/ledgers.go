@@ -44,6 +44,10 @@ type Ledgers interface {
 	// SKUs names at most limit SKUs that have a ledger.
 	SKUs(ctx context.Context, limit int) ([]string, error)
 
+	// List reads at most limit ledgers, and first those that are lost: they have the state "lost", and Why says the way
+	// out.
+	List(ctx context.Context, limit int) ([]Stock, error)
+
 	// SetTotal makes the ledger, which is then on sale, or changes its total. limit is what one person may have: 0 =
 	// no limit, below 0 = what it was, or what is configured.
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
@@ -80,21 +84,10 @@ func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, err)
 		return
 	}
-	skus, err := a.Ledgers.SKUs(r.Context(), limit)
+	all, err := a.Ledgers.List(r.Context(), limit)
 	if err != nil {
 		a.fault(w, err)
 		return
-	}
-	all := make([]Stock, 0, len(skus))
-	for _, sku := range skus {
-		s, err := a.Ledgers.Stock(r.Context(), sku)
-		switch {
-		case err == nil:
-			all = append(all, s)
-		case !errors.Is(err, ErrNoSKU): // one that is gone meanwhile is no fault
-			a.fault(w, err)
-			return
-		}
 	}
 	answerStocks(w, all)
 }

@@ -52,7 +52,7 @@ function update(c, sku, told, stock) {
   const standing = state === "on" && soldOut ? "sold_out" : state;
   if (c.standing && c.standing !== standing) tell("news", say("news_sku", { sku, state: say(`stands_${standing}`) }));
   c.standing = standing;
-  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", doubted: "warn" }[standing] || "quiet";
+  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", doubted: "warn" }[standing] || "quiet";
   setText(c.state.lastChild, say(`stands_${standing}`));
   setText(c.big, whole(ledger ? ledger.free : stock?.left ?? 0));
   setText(c.left, ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));
@@ -75,6 +75,7 @@ const path = (sku) => `stock/${part(sku)}`;
 
 // actions are the buttons of a card: the usual ones, and those that end something behind one more press.
 function actions(sku, stock, state, soldOut) {
+  if (state === "lost") return [el("code", {}, stock.ledger.why)];
   const named = (word) => ({ label: `${say(word)}: SKU ${sku}` });
   const all = [action(say("restock"), () => restock(sku, stock), named("restock"))];
   if (!stock.ledger) return all;

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"unicode"
 
 	"sluice/internal/buildinfo"
 	"sluice/internal/loadtest/sandbox"
@@ -41,14 +43,25 @@ func exitCode(err error) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "sluice: %v\nsluice: see %s --help\n", usage, usage.command)
+		fmt.Fprintf(os.Stderr, "sluice: %s\nsluice: see %s --help\n", harmless(usage.Error()), usage.command)
 		return exitUsage
 	case errors.Is(err, errFailedOnline), errors.Is(err, errNotFound), errors.Is(err, sandbox.ErrRedisAway):
 		return exitOnline
 	case errors.Is(err, errRejected):
 		return exitReject
 	case !errors.Is(err, errReported):
-		fmt.Fprintln(os.Stderr, "sluice:", err)
+		fmt.Fprintln(os.Stderr, "sluice:", harmless(err.Error()))
 	}
 	return exitFailed
+}
+
+// harmless replaces what could disturb a terminal, or change the direction of its text: clients choose SKUs, users and
+// serials.
+func harmless(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
+			return c
+		}
+		return unicode.ReplacementChar
+	}, text)
 }

@@ -49,7 +49,7 @@ func TestBothWaysToALedgerSayTheSame(t *testing.T) {
 					t.Errorf("%s %s: %v, want %s and no status", method, path, err, want)
 				}
 			}
-			rejects("GET", "/stock/1001", nil, "sluice stock set 1001 UNITS makes one")
+			rejects("GET", "/stock/1001", nil, "if it is new: sluice stock set 1001 UNITS")
 			stock(map[string]int{"set": 5}, "1001\t5\tfree of 5: 0 held, 0 sold; 1 a person")
 			stock(map[string]int{"set": 7, "limit": 0}, "1001\t7\tfree of 7: 0 held, 0 sold")
 			stock(map[string]string{"state": "paused"}, "1001\t7\tfree of 7: 0 held, 0 sold  (paused)")

@@ -36,6 +36,10 @@ func (o *Report) checkReserve(c *config.Config) {
 		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
 		`the shop without a reservation; sell with mode = "enforce"`)
+	if c.Stock.Source == "redis" && c.Server.StateDir == "" {
+		o.Info("reserve", "server.state_dir is empty: when this gateway and Redis are killed within a minute, its SKUs wait "+
+			"for an operator; with a folder on a local disk they open by themselves")
+	}
 	o.checkQueue(c)
 	for i, r := range c.Routes {
 		at := c.At(fmt.Sprintf("route[%d].user", i+1))

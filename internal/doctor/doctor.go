@@ -58,6 +58,7 @@ var checks = []check{
 	{run: (*Report).checkSecrets},
 	{run: (*Report).checkAddresses},
 	{applies: keepsStockInMemory, run: (*Report).checkMemory},
+	{online: trySpool},
 	{online: tryTargets},
 	{online: tryStock},
 }

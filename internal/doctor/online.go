@@ -13,7 +13,9 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/upstream/spool"
 	"sluice/stockgate/redisconn"
 )
 
@@ -88,6 +90,19 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
+// trySpool writes to the folder of the spool, as a gate does.
+func trySpool(_ context.Context, o *Report, c *config.Config) error {
+	if c.Upstream.SpoolSize == 0 {
+		return nil
+	}
+	s := spool.New(spool.Options{File: int64(c.Upstream.SpoolSize), Dir: c.Upstream.SpoolDir})
+	if err := s.Check(); err != nil {
+		o.Warn("spool", "%v; slow clients would hold connections to the upstream; name a folder that can be written in "+
+			`upstream.spool_dir, or write spool_size = "0B"`, err)
+	}
+	return nil
+}
+
 // evictionRemedy says how an unfit Redis is made fit.
 func evictionRemedy(err error) string {
 	if errors.Is(err, redisstore.ErrUnfit) {
@@ -101,9 +116,14 @@ func evictionRemedy(err error) string {
 func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l stores.Ledgers) {
 	const shown = 20
 	skus, err := l.SKUs(ctx, shown)
-	switch {
+	lost, err2 := l.Lost(ctx, shown)
+	for _, sku := range lost {
+		o.TryLedger(ctx, c, l, sku)
+	}
+	switch err := errors.Join(err, err2); {
 	case err != nil:
 		o.Fail("ledger", "%v", err)
+	case len(skus) == 0 && len(lost) > 0: // said
 	case len(skus) == 0:
 		o.Fail("ledger", "no SKU has one: every order would be rejected as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
 	default:
@@ -125,7 +145,8 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledge
 	s, err := l.Stock(ctx, sku)
 	switch {
 	case errors.Is(err, admin.ErrNoSKU):
-		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s", sku, o.setCommand(c, sku))
+		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
+			sku, o.setCommand(c, sku), protocol.Recreate(sku))
 	case err != nil:
 		o.Fail("ledger", "%s: %v", sku, err)
 	case s.Ledger.State == "frozen":

@@ -54,7 +54,7 @@ func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	}
 	contains(t, text, "ok   redis",
 		"FAIL ledger    1001 has none: its orders would be rejected as unknown_sku; make it: sluice stock set 1001 500 "+
-			"--limit 2 --config 'shop one.toml'\n",
+			"--limit 2 --config 'shop one.toml'; if it was ever sold: sluice stock recreate 1001 --total N --adopt",
 		"make it: sluice stock set 1002 UNITS --limit 2", "stock set 1003 UNITS")
 
 	c.Routes = append(c.Routes, config.Route{Name: "other", Match: "POST /other/{sku}", Gate: "check", SKU: "$path_sku",

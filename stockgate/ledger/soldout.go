@@ -148,8 +148,8 @@ func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units 
 //
 // An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
 // past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win. An order with a key asks to
-// hear of the one that it names, so it waits for the next call. A user without a key is, in a crowd, most likely one who
-// has no order: it is looked up where a call can begin at once.
+// hear of the one that it names, so it waits for the next call. A user without a key is, in a crowd, most likely one
+// who has no order: it is looked up where a call can begin at once.
 func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {

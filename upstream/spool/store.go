@@ -44,7 +44,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	file   *os.File // nil = none is open
-	failed bool     // it cannot be used, and the log says so
+	fault  error    // why it cannot be used, as the log says; nil = it can
 	free   []int64  // blocks of the file, before next, that hold nothing
 	next   int64    // the first block that was never used since the file was empty
 	used   int64    // blocks in use
@@ -122,7 +122,7 @@ func (s *Store) open() error {
 func (s *Store) block() (at int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used >= s.options.File/fileBlock || s.failed {
+	if s.used >= s.options.File/fileBlock || s.fault != nil {
 		return 0, false
 	}
 	if err := s.open(); err != nil {
@@ -145,7 +145,7 @@ func (s *Store) release(blocks []int64) {
 	s.used -= int64(len(blocks))
 	s.free = append(s.free, blocks...)
 	if s.used == 0 && s.next > 0 {
-		s.free, s.next, s.failed = nil, 0, false // a disk that was full may have room again
+		s.free, s.next, s.fault = nil, 0, nil // a disk that was full may have room again
 		if s.file != nil {
 			_ = s.file.Truncate(0)
 		}
@@ -154,11 +154,18 @@ func (s *Store) release(blocks []int64) {
 
 // fail says once that the file cannot be used; bodies have memory alone from then on. mu is held.
 func (s *Store) fail(err error) {
-	if !s.failed {
+	if s.fault == nil {
 		s.options.Log.Error("the spool file cannot be used; slow clients hold connections to the upstream",
 			"dir", s.options.Dir, "err", err)
 	}
-	s.failed = true
+	s.fault = err
+}
+
+// Fault is why the file cannot be used; nil = it can, as far as is known.
+func (s *Store) Fault() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fault
 }
 
 func (s *Store) write(p []byte, at int64) error {

@@ -6,6 +6,7 @@ package orders
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/failpoint"
@@ -45,6 +47,7 @@ type Ledger struct {
 	done     chan struct{} // opening has ended
 
 	watching sync.WaitGroup
+	lost     atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
 }
 
 const (
@@ -235,6 +238,22 @@ func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
 			d.Preload(sku)
 		}
 	}
+	o.noteLost(ctx)
+}
+
+// noteLost keeps the first SKU that Redis lists without a ledger, for readyz.
+func (o *Ledger) noteLost(ctx context.Context) {
+	store, ok := o.Store.(protocol.Recreator)
+	if !ok {
+		return
+	}
+	lost, err := store.LostSKUs(ctx, 1)
+	switch {
+	case err == nil && len(lost) > 0:
+		o.lost.Store(&lost[0])
+	case err == nil:
+		o.lost.Store(nil)
+	}
 }
 
 // Close settles what is pending and closes the reserver.
@@ -255,12 +274,16 @@ func (o *Ledger) Close() {
 	}
 }
 
-// Opened reports whether orders can be taken, for readyz.
-func (o *Ledger) Opened() (string, bool) {
+// Check tells whether orders can be taken, for readyz.
+func (o *Ledger) Check() (string, admin.Health) {
 	if o.Reserver() == nil {
-		return "the ledger could not be opened yet", false
+		return "the ledger could not be opened yet", admin.Unready
 	}
-	return "open", true
+	if sku := o.lost.Load(); sku != nil {
+		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
+			"shows all such SKUs", *sku, protocol.Recreate(*sku)), admin.Degraded
+	}
+	return "open", admin.Healthy
 }
 
 // Describe implements prometheus.Collector.

@@ -153,9 +153,9 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 	o.missed[sku] = lost
 	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !o.reported[sku] {
 		o.reported[sku] = true
-		next := "sluice stock set " + sku + " UNITS"
-		if lost {
-			next = "sluice stock recreate " + sku + " --total N --adopt FILE|settle|none"
+		next := protocol.Recreate(sku)
+		if !lost {
+			next = "if it was ever sold: " + next + "; if it is new: sluice stock set " + sku + " UNITS"
 		}
 		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold "+
 			"from may have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)

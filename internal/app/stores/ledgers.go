@@ -45,7 +45,8 @@ func inNumbers(sku string, s protocol.Stock) admin.Stock {
 func unledgered(sku string, err error) error {
 	switch {
 	case errors.Is(err, protocol.ErrUnknownSKU):
-		return fmt.Errorf("%q: %w: it has no ledger; sluice stock set %s UNITS makes one", sku, admin.ErrNoSKU, sku)
+		return fmt.Errorf("%q: %w: it has no ledger, and nothing here remembers one; if it was ever sold: %s; if it is new: "+
+			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, protocol.Recreate(sku), sku)
 	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
 		return rejected{err}
 	}
@@ -110,6 +111,43 @@ func (r rejected) Unwrap() error      { return r.error }
 
 func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)
+}
+
+// List reads at most limit ledgers, after those that are lost.
+func (l Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
+	lost, err := l.Lost(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]admin.Stock, 0, len(lost))
+	for _, sku := range lost {
+		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: protocol.Recreate(sku)}})
+	}
+	if limit -= len(lost); limit == 0 {
+		return all, nil
+	}
+	skus, err := l.store.SKUs(ctx, limit)
+	for _, sku := range skus {
+		s, err := l.Stock(ctx, sku)
+		switch {
+		case err == nil:
+			all = append(all, s)
+		case !errors.Is(err, admin.ErrNoSKU) && !errors.Is(err, protocol.ErrLost): // gone meanwhile: the next list has it
+			return nil, err
+		}
+	}
+	return all, err
+}
+
+// lostState is what admin calls a SKU that Redis lists, and that has no ledger.
+const lostState = "lost"
+
+// Lost reads the names of at most limit SKUs that Redis lists, and that have no ledger.
+func (l Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {
+	if store, ok := l.store.(protocol.Recreator); ok {
+		return store.LostSKUs(ctx, limit)
+	}
+	return nil, nil
 }
 
 // Settlements reads what settlers have told of each home, by name; nil = the store keeps nothing of it.

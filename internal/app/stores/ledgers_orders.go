@@ -1,7 +1,9 @@
 package stores
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,10 +29,22 @@ func (l Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Res
 		return admin.Reservation{}, false, err
 	}
 	r, ok, err := l.store.Find(ctx, sku, serial)
+	if err == nil && !ok {
+		err = l.notLost(ctx, sku)
+	}
 	if err != nil || !ok {
 		return admin.Reservation{}, false, err
 	}
 	return reservation(sku, r), true, nil
+}
+
+// notLost is an error, with the way out, if a SKU has no ledger any more: what it does not know may be an order.
+func (l Ledgers) notLost(ctx context.Context, sku string) error {
+	_, err := l.Stock(ctx, sku)
+	if errors.Is(err, admin.ErrNoSKU) {
+		return nil
+	}
+	return err
 }
 
 // speakable rejects what no order could have as its serial.
@@ -84,6 +98,10 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 	var done [1]protocol.Done
 	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(l.keep).UnixMilli(), did, []protocol.Item{item},
 		done[:])
+	if err == nil && done[0] == protocol.NoLedger {
+		_, err := l.Stock(ctx, r.SKU)
+		return admin.Outcome{}, cmp.Or(err, unledgered(r.SKU, protocol.ErrUnknownSKU))
+	}
 	if err != nil {
 		return admin.Outcome{}, fmt.Errorf("%w; it is unknown whether it was done: say it again, it is done once", err)
 	}
@@ -136,8 +154,6 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 		return admin.Outcome{}, nil
 	case protocol.WasSold:
 		return reject("it is confirmed; refund it if its units are to be sold again")
-	case protocol.NoLedger:
-		return admin.Outcome{}, unledgered(r.SKU, protocol.ErrUnknownSKU)
 	case protocol.WasReleased:
 		if op == protocol.Refund {
 			return reject("it was released before, so that its units are free already; nothing is left to do")

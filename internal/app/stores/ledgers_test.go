@@ -37,7 +37,8 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 func TestOperatorSetsLedgers(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 2)
-		k.Says(404, apitest.Words("no such SKU", "sluice stock set 1001 UNITS makes one"), "GET", "/stock/1001", "")
+		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recreate 1001",
+			"if it is new: sluice stock set 1001 UNITS"), "GET", "/stock/1001", "")
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/stock/1001", `{"add": 5}`)
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/stock/1001", `{"state": "paused"}`)
 		k.Says(200, apitest.Words(`"left":10`, `"on_sale":true`, `"total":10`, `"limit":2`, `"state":"on"`), "POST",

@@ -20,6 +20,9 @@ func DescribeStock(s admin.Stock) string {
 		}
 		return text
 	}
+	if l.State == lostState {
+		return fmt.Sprintf("%s\t-\tits ledger is gone: %s", PrintableName(s.SKU), l.Why)
+	}
 	text += fmt.Sprintf("\tfree of %d: %d held, %d sold", l.Total, l.Held, l.Sold)
 	if l.Limit > 0 {
 		text += fmt.Sprintf("; %d a person", l.Limit)

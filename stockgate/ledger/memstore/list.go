@@ -21,6 +21,9 @@ func (m *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return all[:min(limit, len(all))], nil
 }
 
+// LostSKUs implements protocol.Recreator: memory loses no ledger.
+func (m *Store) LostSKUs(context.Context, int) ([]string, error) { return nil, nil }
+
 // Records implements Store.
 func (m *Store) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {

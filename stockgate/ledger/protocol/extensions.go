@@ -23,6 +23,9 @@ type Recreator interface {
 	// Recreate makes a ledger that is gone, whole or in part, once more. It is frozen until the orders of before are
 	// adopted and SetState opens it. none says that there are no orders. A whole ledger is ErrExists.
 	Recreate(ctx context.Context, sku string, total, limit int64, none bool) (Stock, error)
+
+	// LostSKUs returns at most limit SKUs that the store lists, and whose ledger is gone or was never made.
+	LostSKUs(ctx context.Context, limit int) ([]string, error)
 }
 
 // ErrBacklog is the cause when more changes wait for their consumer than they may.

@@ -137,6 +137,16 @@ const registerRetry = 100 * time.Millisecond
 // SKUs implements Store. Names whose ledger is gone, or was never made, are passed over and kept: to drop one could
 // hide a ledger that is being made.
 func (r *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
+	return r.listSKUs(ctx, limit, true)
+}
+
+// LostSKUs returns at most limit names whose ledger is gone, or was never made.
+func (r *Store) LostSKUs(ctx context.Context, limit int) ([]string, error) {
+	return r.listSKUs(ctx, limit, false)
+}
+
+// listSKUs returns the names that have a ledger, or those that have none.
+func (r *Store) listSKUs(ctx context.Context, limit int, has bool) ([]string, error) {
 	if err := protocol.CheckList(limit); err != nil {
 		return nil, fmt.Errorf("list skus: %w", err)
 	}
@@ -150,7 +160,7 @@ func (r *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
 			return all, nil
 		}
 		after = "(" + names[len(names)-1]
-		if all, err = r.withLedger(ctx, all, names); err != nil {
+		if all, err = r.appendIf(ctx, all, names, has); err != nil {
 			return nil, fmt.Errorf("list skus: %w", err)
 		}
 	}
@@ -169,8 +179,8 @@ func (r *Store) listNames(ctx context.Context, after string, count int64) (names
 	return names, err
 }
 
-// withLedger appends to all those of names that have a ledger.
-func (r *Store) withLedger(ctx context.Context, all, names []string) ([]string, error) {
+// appendIf appends to all those of names that have a ledger, or those that have none.
+func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]string, error) {
 	found, at := make([]int64, len(names)), make([]string, len(names))
 	for i, name := range names {
 		at[i] = keys(name)[0]
@@ -191,7 +201,7 @@ func (r *Store) withLedger(ctx context.Context, all, names []string) ([]string, 
 		return nil, err
 	}
 	for i, name := range names {
-		if found[i] > 0 {
+		if (found[i] > 0) == has {
 			all = append(all, name)
 		}
 	}
