@@ -19,6 +19,7 @@ type check struct {
 
 	// mayBlock says that it may wait for something. What it reads from its own client does not count.
 	mayBlock bool
+	only     orders                              // 0 = both
 	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 	due      func(r *Request) bool               // nil = for each request of the route
 	run      func(p *Proxy, r *Request) rejection
@@ -33,6 +34,15 @@ type Limiters struct {
 	Concurrency ConcurrencyLimiter
 	Priority    limitkey.Priority // in the queue of Concurrency
 }
+
+// orders are those that a check is for: those that are forwarded at once, or those that wait until they are delivered.
+// The queue keeps to what the upstream has at once, and is never longer than the stock.
+type orders byte
+
+const (
+	direct orders = iota + 1
+	waiting
+)
 
 // reasons is a list of reasons, as a row of the table shows it.
 func reasons(list ...reject.Reason) []reject.Reason { return list }
@@ -74,40 +84,41 @@ var (
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
-	pageCache = check{name: "page cache", config: "route.cache", mayBlock: true,
+	pageCache = check{name: "page cache", only: direct, config: "route.cache", mayBlock: true,
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
 		run:     (*Proxy).checkCache}
-	inFlightFull = check{name: "in flight, before waiting", config: "limits.in_flight",
+	inFlightFull = check{name: "in flight, before waiting", only: direct, config: "limits.in_flight",
 		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).checkInFlightFull}
-	inFlight = check{name: "in flight", config: "limits.in_flight", reasons: reasons(reject.InFlight),
+	inFlight = check{name: "in flight", only: direct, config: "limits.in_flight", reasons: reasons(reject.InFlight),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).acquireInFlight}
-	windowFull = check{name: "window, before waiting", config: "limits.window", reasons: reasons(reject.Window),
-		run: (*Proxy).checkWindowFull}
-	queueFull = check{name: "concurrency, before waiting", config: "limits.concurrency",
+	windowFull = check{name: "window, before waiting", only: direct, config: "limits.window",
+		reasons: reasons(reject.Window), run: (*Proxy).checkWindowFull}
+	queueFull = check{name: "concurrency, before waiting", only: direct, config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency), run: (*Proxy).checkQueueFull}
-	body = check{name: "body", config: "server.max_body_size, server.body_memory",
+	body = check{name: "body", only: direct, config: "server.max_body_size, server.body_memory",
 		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed), run: (*Proxy).checkBody}
-	window = check{name: "window", config: "limits.window", reasons: reasons(reject.Window, reject.ClientGone),
-		mayBlock: true, run: (*Proxy).acquireWindow}
-	slot = check{name: "concurrency", config: "limits.concurrency", mayBlock: true,
+	window = check{name: "window", only: direct, config: "limits.window",
+		reasons: reasons(reject.Window, reject.ClientGone), mayBlock: true, run: (*Proxy).acquireWindow}
+	slot = check{name: "concurrency", only: direct, config: "limits.concurrency", mayBlock: true,
 		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone), run: (*Proxy).acquireSlot}
 	scheduleAgain = check{name: "schedule, after waiting", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
-	connection = check{name: "connection to the upstream", config: "upstream.queue_timeout", mayBlock: true,
+	connection = check{name: "connection to the upstream", only: direct, config: "upstream.queue_timeout", mayBlock: true,
 		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), run: (*Proxy).acquireConnection}
 	stock = check{name: "stock", config: "stock", mayBlock: true,
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
 		run: (*Proxy).checkStock}
-	waitingBody = check{name: "body of an order that waits", config: "queue.max_body", reasons: body.reasons,
-		run: (*Proxy).checkWaitingBody}
-	reserveToWait = check{name: "reservation, until it is delivered", config: "stock.reserve", mayBlock: true,
-		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown),
-		run:     (*Proxy).reserveToWait}
-	reserve = check{name: "reservation", config: "stock.reserve", mayBlock: true,
+	waitingBody = check{name: "body of an order that waits", only: waiting, config: "queue.max_body",
+		reasons: body.reasons, run: (*Proxy).checkWaitingBody}
+	reserveToWait = check{name: "reservation, until it is delivered", only: waiting, config: "stock.reserve",
+		mayBlock: true,
+		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown),
+		run:      (*Proxy).reserveToWait}
+	reserve = check{name: "reservation", only: direct, config: "stock.reserve", mayBlock: true,
 		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
 )
 
@@ -119,26 +130,15 @@ var tables = [route.NumGates][]check{
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,
 		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain, stock},
 	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
-		keyedRates, pageCache, earlierOrderInStore, inFlightFull, windowFull, queueFull, body, inFlight, window, slot,
-		connection, scheduleAgain, reserve},
-}
-
-// queueTable are the checks of a route whose orders wait. No limit of what the upstream has at once is among them: the
-// queue keeps to that, and is never longer than the stock.
-func queueTable() []check {
-	return []check{denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
-		keyedRates, earlierOrderInStore, waitingBody, scheduleAgain, reserveToWait}
+		keyedRates, pageCache, earlierOrderInStore, inFlightFull, windowFull, queueFull, body, waitingBody, inFlight, window,
+		slot, connection, scheduleAgain, reserve, reserveToWait},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.
 func (p *Proxy) compileChecks() {
 	for i := range p.routes {
 		p.routes[i].readBody = p.routes[i].needsBody()
-		rows := tables[p.routes[i].Gate]
-		if p.routes[i].Queue {
-			rows = queueTable()
-		}
-		p.routes[i].checks = p.rowsThatApply(rows, &p.routes[i])
+		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
 	p.preflight = p.rowsThatApply([]check{denyList}, &p.unmatched)
@@ -146,7 +146,9 @@ func (p *Proxy) compileChecks() {
 }
 
 func (p *Proxy) rowsThatApply(rows []check, rt *boundRoute) []check {
-	return slices.DeleteFunc(slices.Clone(rows), func(c check) bool { return c.applies != nil && !c.applies(p, rt) })
+	return slices.DeleteFunc(slices.Clone(rows), func(c check) bool {
+		return c.only == direct && rt.Queue || c.only == waiting && !rt.Queue || c.applies != nil && !c.applies(p, rt)
+	})
 }
 
 // CheckRow is one check of a route, as operators see it.
