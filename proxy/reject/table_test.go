@@ -135,3 +135,16 @@ func TestDetail_TextNamesCauseAndOperand(t *testing.T) {
 		labels[cause.String()] = true
 	}
 }
+
+// Each cause that a client may read has a row that says what to change.
+func TestCauses_AreAllOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cause := NoCause + 1; cause < NumCauses; cause++ {
+		if !strings.Contains(string(page), "`"+cause.String()+"`") {
+			t.Errorf("docs/http.md has no row for the cause %v", cause)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func TestSaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 		wants(t, "a winner of the other instance", d.buy("bob", ""), protocol.ReplayHeld)
 		before := s.asked()
 		for range 100 {
-			time.Sleep(time.Duration(lookupInterval)) // nobody waits for a look-up
+			time.Sleep(time.Duration(lookupInterval))
 			for _, user := range []string{"late", ""} {
 				if out := d.buy(user, ""); out.Code != protocol.NotOnSale || out.State != protocol.Over || out.Opens != 0 {
 					t.Fatal(out)

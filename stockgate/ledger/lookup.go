@@ -38,13 +38,8 @@ type lookup struct {
 	done  chan struct{}
 }
 
-// hasRoom reports whether a serial would be looked up, now or in the next call. It writes nothing.
-func (x *lookups) hasRoom() bool { return x.waits.Load() < int64(x.size) }
-
-// idle reports whether a call that looks a serial up could begin now. It writes nothing.
-func (x *lookups) idle() bool {
-	return x.waits.Load() < startedAtOnce && x.rate.hasToken(int64(time.Since(x.start)))
-}
+// hasRoom reports whether a serial would be looked up now, where at most so many wait. It writes nothing.
+func (x *lookups) hasRoom(most int64) bool { return x.waits.Load() < most }
 
 // find looks names up, of which there is at least one and no more than size. It waits for its turn and for the call.
 func (x *lookups) find(names []protocol.OrderName) ([]protocol.Found, error) {

@@ -17,6 +17,15 @@ func (o *Order) mayRepeat(state protocol.State) bool {
 	return len(o.Key) > 0 || len(o.User) > 0 && state != protocol.Waiting
 }
 
+// mostLookups is how many orders may wait for a look-up before this one. A key asks to hear of the order that it names;
+// a user is, in a crowd, most likely one who has none.
+func (o *Order) mostLookups() int64 {
+	if len(o.Key) > 0 {
+		return lookupSize
+	}
+	return userLookups
+}
+
 // What the reserver itself says of an order, beside the codes of the protocol.
 const (
 	// Overloaded: the order was not tried, since too many orders wait or it waited for too long. It is certain that

@@ -43,9 +43,9 @@ const (
 	refreshDepth    = 100
 	refreshInterval = int64(2 * time.Millisecond)
 
-	lookupSize     = 256 // orders in one call
-	startedAtOnce  = 32  // of them, those of users without a key
-	lookupInterval = int64(20 * time.Millisecond)
+	lookupSize     = 64                          // orders in one call
+	userLookups    = 16                          // of them, those of users without a key
+	lookupInterval = int64(5 * time.Millisecond) // for which an order waits at most until its call begins
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 

@@ -147,9 +147,7 @@ func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units 
 // so; else to Reserve, since units may be free or the answer is old.
 //
 // An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
-// past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win. An order with a key asks to
-// hear of the one that it names, so it waits for the next call. A user without a key is, in a crowd, most likely one
-// who has no order: it is looked up where a call can begin at once.
+// past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
 func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
@@ -165,7 +163,7 @@ func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	switch {
 	case s.unusable(), !o.mayRepeat(out.State):
 		return out, true
-	case len(o.Key) > 0 && r.lookups.hasRoom(), len(o.Key) == 0 && r.lookups.idle():
+	case r.lookups.hasRoom(o.mostLookups()):
 		return Outcome{LookUp: true}, false
 	}
 	return r.unverified(now, q, &o, out), true
