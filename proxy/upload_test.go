@@ -1,14 +1,20 @@
 package proxy
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/upstream"
+	"sluice/upstream/spool"
 )
 
 // A body that breaks on its way through is the client's fault, and told so; the upstream's outcome says nothing of it.
@@ -46,5 +52,44 @@ func TestUpload_BrokenBodyIsTheClientsFault(t *testing.T) {
 		if n := counted(t, s.Collector())["sluice_malformed_requests_total "+tt.rule]; n != 1 {
 			t.Errorf("%.60q: counted %v times as %s, want once", tt.framing, n, tt.rule)
 		}
+	}
+}
+
+// A client that uploads slowly takes no connection to the upstream before its body is here.
+func TestUpload_SlowBodyIsReadBeforeItIsSent(t *testing.T) {
+	const size = 64 << 10
+	sent := make(chan bool, 1)
+	to := upstreamFunc(func(o *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+		sent <- o.BodyReady
+		if n, err := io.Copy(io.Discard, o.HTTP.BodyStream()); n != size || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		resp.SetStatusCode(200)
+		return upstream.Answered
+	})
+	o := options(to)
+	o.Spool = spool.New(spool.Options{Memory: 1 << 20})
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, addr := serveWith(t, p, ServerOptions{ReadTimeout: time.Minute, IdleTimeout: time.Minute})
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	half := strings.Repeat("x", size/2)
+	fmt.Fprintf(c, "POST /upload HTTP/1.1\r\nHost: s\r\nContent-Length: %d\r\n\r\n%s", size, half)
+	testkit.Eventually(t, "half of it is read", func() bool { memory, _ := o.Spool.Used(); return memory >= size/4 })
+	if len(sent) > 0 {
+		t.Fatal("it was sent before it was here")
+	}
+	fmt.Fprint(c, half)
+	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
+		t.Errorf("%v, %v", resp, err)
+	}
+	if ready := <-sent; !ready {
+		t.Error("the upstream waits for the client")
 	}
 }

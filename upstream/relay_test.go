@@ -195,3 +195,51 @@ func TestRelay_ResponseThatBreaksOffIsNotWhole(t *testing.T) {
 	}
 	resp.CloseBodyStream()
 }
+
+// Uploads that wait for their clients have a share of the connections, too. Pages never lose theirs.
+func TestSend_SlowUploadsAreCapped(t *testing.T) {
+	server, _ := largePages(t)
+	o := options(server.url())
+	o.MaxConns = 8 // three of which may be held
+	p := newPool(t, o)
+	var slow []*io.PipeWriter
+	ended := make(chan Outcome)
+	upload := func() *io.PipeWriter {
+		body, client := io.Pipe()
+		go func() {
+			ended <- p.Send(newRequest("POST", "/up").withStream(body, 2), new(fasthttp.Response))
+		}()
+		return client
+	}
+	for range 3 {
+		client := upload()
+		slow = append(slow, client)
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := upload()
+	if outcome := <-ended; outcome != Busy {
+		t.Errorf("one more upload: %v", outcome)
+	}
+	client.Close()
+	for range 10 {
+		if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Answered {
+			t.Errorf("a page beside them: %v", outcome)
+		}
+	}
+	ready := newRequest("POST", "/up").withStream(strings.NewReader("xx"), 2)
+	ready.BodyReady = true
+	if outcome := p.Send(ready, new(fasthttp.Response)); outcome != Answered {
+		t.Errorf("an upload that is here: %v", outcome)
+	}
+	for _, client := range slow {
+		if _, err := client.Write([]byte("y")); err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+		if outcome := <-ended; outcome != Answered {
+			t.Errorf("a slow upload: %v", outcome)
+		}
+	}
+}
