@@ -44,8 +44,8 @@ func (f *field) latency(ctx context.Context, r results, round int) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		r.add(cell{"latency", k.name, f.connections[0]}, got)
-		fmt.Fprintf(os.Stderr, "  latency      %4d  %-8s p50 %6.3f ms  p99 %6.3f ms  cpu %6.2f µs\n",
-			f.connections[0], k.name, got[median], got[slow], got[gateCPU])
+		fmt.Fprintf(os.Stderr, "  latency      %4d  %-8s p50 %6.3f ms  p99 %6.3f ms  p99.9 %6.3f ms  cpu %6.2f µs\n",
+			f.connections[0], k.name, got[median], got[slow], got[slowest], got[gateCPU])
 	}
 	return nil
 }
@@ -78,6 +78,7 @@ func (f *field) pace(ctx context.Context, k kind, connections int) (sample, erro
 		requests: float64(f.rate),
 		median:   float64(took.ValueAtQuantile(50)) / 1e6,
 		slow:     float64(took.ValueAtQuantile(99)) / 1e6,
+		slowest:  float64(took.ValueAtQuantile(99.9)) / 1e6,
 		gateCPU:  float64((after - before).Microseconds()) / float64(took.TotalCount()),
 	}, nil
 }

@@ -132,6 +132,12 @@ func (f *field) contenders(some []string, lua bool) []kind {
 	for _, k := range gateKinds() {
 		_, err := exec.LookPath(k.needs)
 		missing := k.needs != "" && err != nil || k.name == "nginx" && lua && len(f.modules) == 0
+		if k.name == another { // where Sluice takes part
+			if f.old != "" && slices.Contains(some, "sluice") && slices.Contains(f.gates, "sluice") {
+				able = append(able, k)
+			}
+			continue
+		}
 		if slices.Contains(some, k.name) && slices.Contains(f.gates, k.name) && !missing {
 			able = append(able, k)
 		}
@@ -178,8 +184,8 @@ func (f *field) stocked(ctx context.Context, k kind, s scenario) (*gate, error) 
 		return nil, err
 	}
 	g, err := f.open(ctx, k, s.oneAPerson)
-	if err == nil && k.name == "sluice" && s.redis {
-		if err = f.ledgers(ctx, g.file, s.units); err != nil {
+	if err == nil && (k.name == "sluice" || k.name == another) && s.redis {
+		if err = f.ledgers(ctx, g.binary, g.file, s.units); err != nil {
 			g.stop()
 		}
 	}

@@ -125,7 +125,7 @@ func (f *field) furnish(ctx context.Context, l load) error {
 	}
 	file := filepath.Join(f.dir, filepath.Base(fleetFile))
 	for sku, n := range map[string]int{"gone": 0, "open": units} {
-		if err := f.ledger(ctx, file, sku, n); err != nil {
+		if err := ledger(ctx, f.binary, file, sku, n); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,9 @@ type settings struct {
 	Tells                string // as the kind does
 }
 
+// another is the name of a build of Sluice that is measured beside this one.
+const another = "old"
+
 // gateKinds are all of them, the peers first.
 func gateKinds() []kind {
 	front := func(s settings) string { return "http://" + s.Front + readyPath }
@@ -76,6 +79,11 @@ func gateKinds() []kind {
 			command: func(f *field, dir string, _ settings) []string {
 				return []string{f.binary, "run", "--config", filepath.Join(dir, "sluice.toml")}
 			}},
+		{name: another, title: "Sluice, another build",
+			ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
+			command: func(f *field, dir string, _ settings) []string {
+				return []string{f.old, "run", "--config", filepath.Join(dir, another+".toml")}
+			}},
 		{name: "bare", title: "fasthttp, answers at once", ready: front, command: self("bare")},
 		{name: "naive", title: "fasthttp, naive forwarder", ready: front, command: self("naive")},
 	}
@@ -84,11 +92,12 @@ func gateKinds() []kind {
 // gate is one that runs.
 type gate struct {
 	*child
-	kind  string
-	front string        // host:port
-	admin string        // host:port; "" = none
-	file  string        // its configuration
-	took  time.Duration // from the start of the process to the first answer
+	kind   string
+	front  string        // host:port
+	admin  string        // host:port; "" = none
+	file   string        // its configuration
+	binary string        // of Sluice
+	took   time.Duration // from the start of the process to the first answer
 }
 
 // open starts a gate of a kind in front of the shop.
@@ -100,6 +109,11 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 	s.Tells = k.tells
 	for _, file := range k.files {
 		if err := render(f.dir, file, s); err != nil {
+			return nil, err
+		}
+	}
+	if k.name == another {
+		if err := f.renderOld(s); err != nil {
 			return nil, err
 		}
 	}
@@ -116,6 +130,9 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 	g := &gate{child: c, kind: k.name, front: s.Front, took: took}
 	if len(k.files) > 0 {
 		g.file = filepath.Join(f.dir, filepath.Base(k.files[0]))
+	}
+	if g.binary = f.binary; k.name == another {
+		g.file, g.binary = filepath.Join(f.dir, another+".toml"), f.old
 	}
 	return g, nil
 }
@@ -144,7 +161,24 @@ func render(dir, name string, s settings) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New(name).Parse(string(text))
+	return fill(filepath.Join(dir, filepath.Base(name)), text, s)
+}
+
+// renderOld writes the configuration of the other build.
+func (f *field) renderOld(s settings) error {
+	text, err := configurations.ReadFile("sluice/sluice.toml")
+	if f.oldConfig != "" {
+		text, err = os.ReadFile(f.oldConfig)
+	}
+	if err != nil {
+		return err
+	}
+	return fill(filepath.Join(f.dir, another+".toml"), text, s)
+}
+
+// fill executes a template, and writes the result.
+func fill(path string, text []byte, s settings) error {
+	t, err := template.New(path).Parse(string(text))
 	if err != nil {
 		return err
 	}
@@ -152,7 +186,7 @@ func render(dir, name string, s settings) error {
 	if err := t.Execute(&out, s); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, filepath.Base(name)), out.Bytes(), 0o600)
+	return os.WriteFile(path, out.Bytes(), 0o600)
 }
 
 // luaModules are the files that make nginx speak Lua; none where they are not installed.

@@ -24,6 +24,8 @@ type plan struct {
 	idle        int      // connections that wait
 	million     int      // requests of the sale whose Redis calls are counted
 	binary      string   // a built sluice; "" = build one
+	old         string   // another build of sluice, which takes part as well; "" = none
+	oldConfig   string   // its configuration, a template as sluice/sluice.toml; "" = that one
 	rounded     string   // the file that keeps rounds; "" = none
 	out         string   // the folder for RESULTS.md and its plots; "" = none
 	targets     string   // the file; "" = nothing is judged
@@ -54,6 +56,8 @@ func readPlan(args []string) (plan, error) {
 	flags.IntVar(&p.idle, "idle", 10_000, "connections that wait while memory is read")
 	flags.IntVar(&p.million, "million", 1_000_000, "requests of the sale whose Redis calls are counted")
 	flags.StringVar(&p.binary, "binary", "", "a built sluice, rather than one built now")
+	flags.StringVar(&p.old, "old", "", "another build of sluice, to be measured beside this one")
+	flags.StringVar(&p.oldConfig, "old-config", "", "template of its configuration, where keys had other names")
 	flags.StringVar(&p.out, "out", "", "folder for RESULTS.md and its plots")
 	flags.StringVar(&p.targets, "targets", "", "file of what must be reached; exit code 1 when it is not")
 	if err := flags.Parse(args); err != nil {

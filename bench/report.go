@@ -118,13 +118,13 @@ func scenarioTable(r results) table {
 // extraTable is one line for each number, since they have little in common.
 func extraTable(r results) table {
 	var t table
-	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms",
+	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms",
 		"binary MB", "Redis calls")
 	for _, name := range extraNames() {
 		for _, c := range cellsOf(r, name) {
 			m := func(m measure) string { return number(middle(r.values(c, m))) }
-			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)), m(gateCPU),
-				m(memory), m(each),
+			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)),
+				spread(r.values(c, slowest)), m(gateCPU), m(memory), m(each),
 				m(startup), m(size), m(calls))
 		}
 	}

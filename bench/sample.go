@@ -20,6 +20,7 @@ const (
 	requests measure = "rate"      // a second
 	median   measure = "p50"       // ms
 	slow     measure = "p99"       // ms
+	slowest  measure = "p999"      // ms; of the constant rate alone
 	gateCPU  measure = "cpu"       // µs of the gate's processes a request
 	redisCPU measure = "redis_cpu" // µs of Redis a request
 	calls    measure = "calls"     // of Redis a request; in all, of the million

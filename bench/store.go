@@ -55,9 +55,9 @@ func (s *store) stock(ctx context.Context, units int) error {
 }
 
 // ledgers puts up the same for a Sluice that is configured by file; it may not run yet.
-func (f *field) ledgers(ctx context.Context, file string, units int) error {
+func (f *field) ledgers(ctx context.Context, binary, file string, units int) error {
 	for sku, n := range map[string]int{"open": plenty, "gone": 0, "sale": units} {
-		if err := f.ledger(ctx, file, sku, n); err != nil {
+		if err := ledger(ctx, binary, file, sku, n); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,8 @@ func (f *field) ledgers(ctx context.Context, file string, units int) error {
 }
 
 // ledger lets sluice make one.
-func (f *field) ledger(ctx context.Context, file, sku string, units int) error {
-	text, err := exec.CommandContext(ctx, f.binary, "stock", "set", "--config", file, "--kind", "ledger", sku,
+func ledger(ctx context.Context, binary, file, sku string, units int) error {
+	text, err := exec.CommandContext(ctx, binary, "stock", "set", "--config", file, "--kind", "ledger", sku,
 		strconv.Itoa(units)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("set the stock of %s: %w: %s", sku, err, strings.TrimSpace(string(text)))

@@ -68,7 +68,7 @@ func (t target) check() error {
 	switch {
 	case !slices.Contains(known, t.Scenario) || t.Of != "" && !slices.Contains(known, t.Of):
 		return errors.New("no scenario is called so")
-	case !slices.Contains([]measure{requests, median, slow, gateCPU, redisCPU, calls, memory, each, startup, size},
+	case !slices.Contains([]measure{requests, median, slow, slowest, gateCPU, redisCPU, calls, memory, each, startup, size},
 		t.Measure):
 		return fmt.Errorf("nothing measures %q", t.Measure)
 	case (t.AtMost == 0) == (t.AtLeast == 0):
