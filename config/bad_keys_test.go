@@ -171,7 +171,7 @@ level = 1`,
 starts = 2026-11-11T00:00:00
 ends = "tomorrow"`,
 		`:2: sale[1].starts: needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00
-:3: sale[1].ends: wants a date like 2026-11-11T00:00:00+08:00, not a string`},
+:3: sale[1].ends: wants a time, not the string "tomorrow"; write it without quotes, like 2026-11-11T00:00:00+08:00`},
 	{`[stock.reserve]
 confirm_json = { path = "code", values = [1.5] }`,
 		`:2: stock.reserve.confirm_json.values[1]: wants a string, a whole number or a boolean, not a number with a point`},

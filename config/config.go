@@ -176,8 +176,22 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 		} else if syntax.Position.Col > 0 {
 			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
 		}
+		if dateLine.MatchString(lineOf(string(text), p.Line)) {
+			p.Message += "; write a time like 2026-11-11T00:00:00+08:00, with the offset and not the name of its zone"
+		}
 	}
 	return nil, &report.Error{Problems: []report.Problem{p}}
+}
+
+// dateLine is a line whose value begins as a date does.
+var dateLine = regexp.MustCompile(`=\s*\d{4}-\d\d-\d\d[Tt ]`)
+
+// lineOf is a line of text; the first one has the number 1.
+func lineOf(text string, n int) string {
+	if lines := strings.Split(text, "\n"); n >= 1 && n <= len(lines) {
+		return lines[n-1]
+	}
+	return ""
 }
 
 // cutTableName counts the lines that a table's name took which is not closed, by the parser's message; 0 = the message is

@@ -141,6 +141,10 @@ func (d *decoder) instant(v any, into reflect.Value, key string) {
 	t, ok := v.(time.Time)
 	switch {
 	case !ok:
+		if text, isText := v.(string); isText {
+			d.Fail(key, "wants a time, not the string %q; write it without quotes, like 2026-11-11T00:00:00+08:00", text)
+			return
+		}
 		d.mismatch(v, into, key)
 	case strings.HasSuffix(t.Location().String(), "-local"):
 		d.Fail(key, "needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -140,8 +141,15 @@ func checkDatabase(r *report.Report, key, database string) {
 		}
 	case "postgres", "postgresql", "mysql":
 		u, err := url.Parse(database)
-		if err != nil || u.Host == "" || len(u.Path) < 2 {
-			r.Fail(key, "cannot be read; write it like %q", scheme+"://user@host/name")
+		var broken *url.Error
+		switch {
+		case errors.As(err, &broken):
+			r.Fail(key, "cannot be read: %v; write it like %q, with the user and @ before the host", broken.Err,
+				scheme+"://host:port/name")
+			return
+		case u.Host == "" || len(u.Path) < 2:
+			r.Fail(key, "lacks its host or the name of the database; write it like %q, with the user and @ before the host",
+				scheme+"://host:port/name")
 			return
 		}
 		if _, has := u.User.Password(); has {

@@ -38,6 +38,11 @@ func TestLost_EveryCommandNamesTheWayBack(t *testing.T) {
 	if err == nil || !strings.Contains(string(text), way) {
 		t.Errorf("check --online: %v\n%s", err, text)
 	}
+	g.terminate()
+	g = g.again(t)
+	if status, reason := (&buyer{user: "2"}).buy(g.front); status != 503 || reason != "stock_error" {
+		t.Errorf("an order after a restart: %d %s", status, reason)
+	}
 	soon(t, "readiness says so", func() bool { return strings.Contains(g.readiness(), "WARN ledger: \"1001\"") })
 	wants(t, g.readiness(), way)
 }

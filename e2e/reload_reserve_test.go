@@ -94,6 +94,7 @@ func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 	}()
 	<-arrived
 	g.rewrite(g.change(`gate = "reserve"`, `gate = "check"`), true)
+	wants(t, g.log.String(), "routes sell from another stock now")
 	if now := standing(t, r, "k-1"); !strings.HasPrefix(now, "H") {
 		t.Errorf("under way: %s", now)
 	}

@@ -95,7 +95,7 @@ async function start() {
   for (const part of [startStrip, startSales, startLive, startPanels, startFleet, startShelf, startLimits, startOrders, startSettlement, startAudit, startPreflight, startReport]) part();
   document.querySelectorAll(".scroll").forEach(scrollable);
   addEventListener("hashchange", show);
-  on("shut", () => shut(say("wrong_token")));
+  on("shut", () => { if ($("login").hidden) shut(hasToken() ? say("wrong_token") : ""); });
   $("logout").addEventListener("click", () => shut(""));
   $("login-form").addEventListener("submit", (event) => {
     event.preventDefault();

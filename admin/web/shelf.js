@@ -54,9 +54,9 @@ function update(c, sku, told, stock) {
   c.standing = standing;
   c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", doubted: "warn" }[standing] || "quiet";
   setText(c.state.lastChild, say(`stands_${standing}`));
-  setText(c.big, whole(ledger ? ledger.free : stock?.left ?? 0));
-  setText(c.left, ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));
-  c.whole.hidden = c.figures.hidden = c.eta.hidden = !ledger;
+  setText(c.big, state === "lost" ? "–" : whole(ledger ? ledger.free : stock?.left ?? 0));
+  setText(c.left, state === "lost" ? "" : ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));
+  c.whole.hidden = c.figures.hidden = c.eta.hidden = !ledger || state === "lost";
   for (const name of ["total", "held", "sold", "free"]) {
     setText(c.names[name], say(name));
     setText(c.numbers[name], ledger ? whole(ledger[name]) : "–");

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/internal/adminclient"
 )
 
 func newReload() *cobra.Command {
@@ -57,10 +63,18 @@ func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 // newDrain drains one instance: a hook that ends a container must not end the fleet.
 func newDrain() *cobra.Command {
 	var at target
-	var fleet bool
+	var fleet, noWait bool
 	cmd := &cobra.Command{
 		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: noArgs,
+		Long: "Make a running gateway finish what is in flight, then stop. The command waits until it\n" +
+			"has stopped: its addresses are free then. With --fleet it does not wait.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var before admin.Status
+			if !fleet && !noWait {
+				if err := at.callAPI(cmd, "GET", "/status", nil, &before); err != nil {
+					return err
+				}
+			}
 			var in any
 			if fleet {
 				in = map[string]string{"scope": admin.ScopeFleet}
@@ -75,10 +89,38 @@ func newDrain() *cobra.Command {
 				fmt.Fprintf(out, "no answer from %s: drain them by themselves\n", strings.Join(done.Missing, ", "))
 				return errReported
 			}
+			if !before.Started.IsZero() {
+				return at.awaitEnd(cmd, &before)
+			}
 			return nil
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
 	cmd.Flags().BoolVar(&fleet, "fleet", false, "drain all instances that run now; each ends")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it has stopped")
 	return cmd
+}
+
+// drainPoll is how often a gateway that drains is asked whether it has stopped.
+const drainPoll = 100 * time.Millisecond
+
+// awaitEnd waits until the gateway that said before has stopped: nobody answers at its address, or another one does.
+func (t *target) awaitEnd(cmd *cobra.Command, before *admin.Status) error {
+	for {
+		var now admin.Status
+		err := t.callAPI(cmd, "GET", "/status", nil, &now)
+		switch {
+		case errors.Is(err, adminclient.ErrNobody), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			return nil
+		case err == nil && !now.Started.Equal(before.Started):
+			return nil
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			return err
+		}
+		select {
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
+		case <-time.After(drainPoll):
+		}
+	}
 }

@@ -135,7 +135,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 		return done, err
 	}
 	waits := waiting(h.g.Config, next)
-	diff := config.Changes(h.filed, next)
+	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
 	h.filed, h.running, h.overrides, h.unfit, h.waits = next, effective, kept, ofFleet, waits
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	h.g.restartPending.Set(float64(len(waits)))
@@ -149,6 +149,10 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	done.Config, done.Restart, done.Changed = next.Version(), waits, inForce(diff)
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
 		"overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
+	if len(sellElsewhere) > 0 {
+		h.log.Warn("routes sell from another stock now: their gate changed between check and reserve; set that stock, and "+
+			"change all instances", "routes", sellElsewhere)
+	}
 	if len(waits) > 0 {
 		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits, "why", whyRestart(waits))
 	}

@@ -61,6 +61,22 @@ func whyRestart(keys []string) string {
 	return strings.Join(all, "; ")
 }
 
+// otherStock are the routes whose gate changes from check to reserve, or back: they sell from another stock from then
+// on.
+func otherStock(now, next *config.Config) (routes []string) {
+	for _, r := range next.Routes {
+		before := slices.IndexFunc(now.Routes, func(b config.Route) bool { return b.Name == r.Name })
+		if before < 0 {
+			continue
+		}
+		if gates := []string{now.Routes[before].Gate, r.Gate}; gates[0] != gates[1] &&
+			slices.Contains(gates, "check") && slices.Contains(gates, "reserve") {
+			routes = append(routes, r.Name)
+		}
+	}
+	return routes
+}
+
 // waiting lists the keys of next that differ from those that the gate has started with, and change only with a restart.
 func waiting(began, next *config.Config) (keys []string) {
 	for _, key := range config.Diff(began, next) {

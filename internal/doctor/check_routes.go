@@ -85,6 +85,9 @@ func (o *Report) listSales(c *config.Config) {
 			"pass": "early requests go on to the shop"}[s.BeforeStart]
 		o.Info("sale", "%-18s SKUs: %d, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
 			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
+		if over := time.Since(s.Ends); over > 0 {
+			o.Warn("sale", "%s ended %s ago: its orders are rejected as ended", s.Name, over.Round(time.Second))
+		}
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {
 		o.Warn("sale", "sales are kept by this machine's own clock, and a pause is known to one instance alone: "+

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/admin"
 	"sluice/config"
@@ -15,8 +16,8 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
-	"sluice/upstream/spool"
 	"sluice/stockgate/redisconn"
+	"sluice/upstream/spool"
 )
 
 // tryStock tries the Redis of c, and the stock of what is on sale.
@@ -144,6 +145,8 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledge
 	}
 	s, err := l.Stock(ctx, sku)
 	switch {
+	case errors.Is(err, admin.ErrNoSKU) && madeByASale(c, sku):
+		o.OK("ledger", "%s has none yet: its sale makes it before the start, once sluice run is started", sku)
 	case errors.Is(err, admin.ErrNoSKU):
 		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
 			sku, o.setCommand(c, sku), protocol.Recreate(sku))
@@ -157,6 +160,14 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledge
 	default:
 		o.OK("ledger", "%s", sentence(s))
 	}
+}
+
+// madeByASale reports whether a sale that has not begun writes the stock of a SKU.
+func madeByASale(c *config.Config, sku string) bool {
+	return slices.ContainsFunc(c.Sales, func(s config.Sale) bool {
+		_, stocked := s.Stock[sku]
+		return stocked && time.Now().Before(s.Starts)
+	})
 }
 
 // sentence is the stock in one sentence.

@@ -45,9 +45,8 @@ func listenTCP(address string, takeOver bool) (net.Listener, error) {
 		alone, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf(
-				"%w; find what listens there with: ss -ltnp; to replace a running gateway, start with --take-over",
-				err,
-			)
+				"%w; find what listens there with: ss -ltnp; a gateway that drains holds it until it has stopped, for which "+
+					"sluice drain waits; to replace a running gateway with the same gates, start with --take-over", err)
 		}
 		if err != nil {
 			return nil, permitted(address, err)

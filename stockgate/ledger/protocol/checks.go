@@ -181,7 +181,8 @@ func CheckState(state State) error {
 
 // TotalTooSmall is the error when a total would be less than what is taken already.
 func TotalTooSmall(total, held, sold int64) error {
-	return fmt.Errorf("a total of %d is less than %d held + %d sold", total, held, sold)
+	return fmt.Errorf("a total of %d is less than %d held + %d sold; the total counts those, too: to sell more, say "+
+		"sluice stock add SKU UNITS", total, held, sold)
 }
 
 // Marks is the number of instances that can be told from each other by the deadlines of their reservations.

@@ -28,11 +28,21 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
 	}
-	if lost, ok := r.seenGone(sku); ok && reply == nil {
-		for i := range items {
-			codes[i] = protocol.NotOnSale
+	if reply == nil {
+		lost, gone := r.seenGone(sku)
+		if !gone { // another instance, or this one before it was started again, may have known it
+			known, err := r.registered(ctx, sku)
+			if err != nil {
+				return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+			}
+			lost, gone = protocol.StockVersion{State: protocol.Lost}, known
 		}
-		return lost, nil
+		if gone {
+			for i := range items {
+				codes[i] = protocol.NotOnSale
+			}
+			return lost, nil
+		}
 	}
 	hint, err := decodeAnswers(reply, codes[:len(items)], protocol.UnknownSKU)
 	if err == nil {

@@ -128,7 +128,7 @@ func TestLostNumbersAreNotSeededAgain(t *testing.T) {
 		t,
 		"reserve by who never saw it",
 		ledgertest.Take(t, connect(t, server, texts()), "new", "zoe"),
-		protocol.UnknownSKU,
+		protocol.NotOnSale,
 	)
 	if _, err := r.SetTotal(t.Context(), "1001", 5, 2); err == nil {
 		t.Fatal("a ledger was made over reservations that nobody counts")
