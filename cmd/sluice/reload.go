@@ -104,13 +104,13 @@ func newDrain() *cobra.Command {
 // drainPoll is how often a gateway that drains is asked whether it has stopped.
 const drainPoll = 100 * time.Millisecond
 
-// awaitEnd waits until the gateway that said before has stopped: nobody answers at its address, or another one does.
+// awaitEnd waits until the gateway that said before has stopped: its address does not answer, or another gateway does.
 func (t *target) awaitEnd(cmd *cobra.Command, before *admin.Status) error {
 	for {
 		var now admin.Status
 		err := t.callAPI(cmd, "GET", "/status", nil, &now)
 		switch {
-		case errors.Is(err, adminclient.ErrNobody), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		case errors.Is(err, adminclient.ErrNoAnswer), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 			return nil
 		case err == nil && !now.Started.Equal(before.Started):
 			return nil

@@ -207,7 +207,8 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 			fmt.Fprintln(os.Stderr, "there are more: raise --limit")
 		}
 	case len(all.Reservations) == 0 && state == "unknown":
-		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand; orders that are not overdue yet: --state held")
+		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand; orders that are not overdue "+
+			"yet: --state held")
 	case len(all.Reservations) == 0 && state == "stuck":
 		fmt.Fprintln(os.Stderr, "no order of the queue is stuck")
 	case len(all.Reservations) == 0:

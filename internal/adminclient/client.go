@@ -27,8 +27,8 @@ type Client struct {
 	HTTP        *http.Client
 }
 
-// ErrNobody says that nothing listens at the address of a gateway.
-var ErrNobody = errors.New("no gateway answers")
+// ErrNoAnswer says that nothing listens at the address of a gateway.
+var ErrNoAnswer = errors.New("no gateway answers")
 
 // maxResponse bounds what is read of one answer, in bytes.
 const maxResponse = 64 << 20
@@ -58,7 +58,7 @@ func (c Client) Call(ctx context.Context, method, path string, in, out any, head
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
-			return fmt.Errorf("%w at %s: %w; start it, or name it with --admin or --config", ErrNobody, c.Base, dial)
+			return fmt.Errorf("%w at %s: %w; start it, or name it with --admin or --config", ErrNoAnswer, c.Base, dial)
 		}
 		return err
 	}

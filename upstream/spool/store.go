@@ -42,12 +42,12 @@ type Store struct {
 	blocks  sync.Pool    // of *[memoryBlock]byte
 	pieces  sync.Pool    // of *[fileBlock]byte, through which the file is written
 
-	mu     sync.Mutex
-	file   *os.File // nil = none is open
-	fault  error    // why it cannot be used, as the log says; nil = it can
-	free   []int64  // blocks of the file, before next, that hold nothing
-	next   int64    // the first block that was never used since the file was empty
-	used   int64    // blocks in use
+	mu    sync.Mutex
+	file  *os.File // nil = none is open
+	fault error    // why it cannot be used, as the log says; nil = it can
+	free  []int64  // blocks of the file, before next, that hold nothing
+	next  int64    // the first block that was never used since the file was empty
+	used  int64    // blocks in use
 }
 
 // New makes a Store. It opens no file before one is needed.
