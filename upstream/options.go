@@ -87,6 +87,9 @@ func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 	return s, err
 }
 
+// MaxWhole is how many bytes of a response are read whole for a Request that wants so; more is Broken.
+const MaxWhole = 1 << 20
+
 const (
 	defaultMaxAnswer = 8 << 20  // bytes
 	defaultMemory    = 64 << 20 // bytes

@@ -22,7 +22,7 @@ type Request struct {
 	Stream    bool   // a response without a length may be handed on as it comes; else it is read whole
 	Store     bool   // what fits into memory is read whole, as for an Order
 	BodyReady bool   // the body stream does not wait for the client
-	Whole     bool   // read whole in any case, up to Options.MaxAnswer
+	Whole     bool   // read whole in any case, up to MaxWhole and Options.MaxAnswer
 	ClientKey uint64 // hash of the client, for policy client_hash
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
 

@@ -30,7 +30,11 @@ func (e *exchange) receive(req *Request, resp *fasthttp.Response, t *target, ear
 	if !req.Whole && b.streams() && (req.Stream || b.framing == counted) { // HTTP/1.0 clients understand a length too
 		return e.startStream(req, resp, t, b, reusable)
 	}
-	if err := e.readBody(&b, resp, early); err != nil {
+	most := e.maxBody
+	if req.Whole {
+		most = min(most, MaxWhole)
+	}
+	if err := e.readBody(&b, resp, most, early); err != nil {
 		return outcomeOf(err), mustClose
 	}
 	if !reusable || c.in.buffered() > 0 {
@@ -59,8 +63,9 @@ func (e *exchange) parseHeader(h *fasthttp.ResponseHeader) error {
 	return nil
 }
 
-// readBody reads a body whole into resp. Only one that did not come with its head needs the longer deadline.
-func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error {
+// readBody reads a body whole into resp; one of more than most bytes is an error. Only one that did not come with its
+// head needs the longer deadline.
+func (e *exchange) readBody(b *body, resp *fasthttp.Response, most int, early bool) error {
 	if b.framing == bodiless {
 		return nil
 	}
@@ -73,7 +78,7 @@ func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error 
 			return err
 		}
 	}
-	whole, err := b.appendTo(resp.SwapBody(nil)[:0], e.maxBody)
+	whole, err := b.appendTo(resp.SwapBody(nil)[:0], most)
 	resp.SwapBody(whole)
 	if err == nil && resp.Header.ContentLength() != len(whole) {
 		resp.Header.SetContentLength(len(whole))

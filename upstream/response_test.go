@@ -299,3 +299,20 @@ func TestTransport_BodilessResponseKeepsItsLength(t *testing.T) {
 		checkConns(t, p, 0, 1)
 	}
 }
+
+// The responses to many orders at once have a bound.
+func TestTransport_ResponseToAnOrderOverOneMiBIsBroken(t *testing.T) {
+	page := ok(strings.Repeat("x", MaxWhole+1))
+	for _, whole := range []bool{true, false} {
+		p := answering(t, page, true)
+		req := newOrder("POST", "/order")
+		req.Whole = whole
+		want := Answered
+		if whole {
+			want = Broken
+		}
+		if outcome := p.Send(req, new(fasthttp.Response)); outcome != want {
+			t.Errorf("whole %v: %v, want %v", whole, outcome, want)
+		}
+	}
+}
