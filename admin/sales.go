@@ -106,6 +106,8 @@ type Room struct {
 
 	Commit      string `json:"commit,omitempty"`       // of the draw's seed
 	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for
+	BeaconAt    int64  `json:"beacon_at_ms,omitempty"` // when this round is published; Unix ms
+	Redrawn     int64  `json:"redrawn,omitempty"`      // draws that had begun when their start was moved
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon" "shop"
 	Seed        string `json:"seed,omitempty"`         // from the draw on
 	Beacon      string `json:"beacon,omitempty"`       // likewise
@@ -118,7 +120,7 @@ type RoomChange struct {
 	State   *string  `json:"state,omitempty"`
 	Rate    *float64 `json:"rate,omitempty"`
 	Message *string  `json:"message,omitempty"`
-	Beacon  *string  `json:"beacon,omitempty"` // in hexadecimal digits; "" = the committed seed decides alone
+	Beacon  *string  `json:"beacon,omitempty"` // the signature of the round, in hexadecimal digits
 	Round   int64    `json:"round,omitempty"`  // of the beacon
 }
 

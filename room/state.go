@@ -39,6 +39,7 @@ type State struct {
 	Draw    bool    // who comes before the start is drawn; later ones are called in their order behind them
 	Lottery Lottery
 
+	Told  Sale   // what the instance that has read this had told
 	Moves int64  // how often the room has moved; the next move is made on this one
 	Steps []Step // what was called when, the oldest first; the oldest of more than MaxSteps are dropped
 	Count int64  // steps that there ever were

@@ -67,8 +67,10 @@ type Room struct {
 	uses   []string
 
 	// Of the goroutine alone.
-	last roomstore.Reading
-	away bool
+	last  roomstore.Reading
+	away  bool
+	drawn room.Lottery // that was checked last
+	final *room.Final  // what it came to; nil = it is wrong
 
 	counts
 	stop context.CancelFunc
@@ -228,6 +230,7 @@ func (r *Room) tick(ctx context.Context) {
 		r.publish(v.state, v.word, v.sale)
 		return
 	}
+	r.checkDraw(&read.State.Lottery)
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
 		if r.o.Audit != nil {
@@ -309,19 +312,12 @@ func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 	v.passes = strconv.AppendInt(append(append(v.passes, r.name...), '\n'), s.Opened, 10)
 	age := int64(0)
 	if before != nil && before.state == s {
-		v.final = before.final
 		if age = r.o.Now() - s.At; age < staleAfter.Milliseconds() {
 			age = 0
 		}
 	}
-	if v.final == nil && s.Lottery.Drawn() {
-		if before != nil && before.final != nil && before.state.Lottery == s.Lottery {
-			v.final = before.final
-		} else if final, err := s.Lottery.Final(); err == nil {
-			v.final = &final
-		} else {
-			r.o.Log.Error("room: the draw cannot be verified; no people are called by it", "room", r.o.Rules.Name, "err", err)
-		}
+	if s.Lottery.Drawn() {
+		v.final = r.final
 	}
 	doc := r.o.Rules.Document(s, sale, room.Stock{Few: r.o.Few}, age)
 	at := doc.ServerTime

@@ -71,10 +71,10 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 	if err != nil {
 		return nil, c.Errorf("room", "bypass: %v", err)
 	}
+	key, rounds := beaconOf(m)
 	f := &follower{Options: o, name: m.Sale, hold: c.Stock.Reserve.ReservationTTL}
 	made := roomgate.Options{
-		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound),
-			BeaconKey: beaconKey(m), Opens: m.Opens,
+		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: o.Audit, MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
