@@ -36,14 +36,16 @@ func TestDemo_RoomCallsByADrawForFreeUnits(t *testing.T) {
 		"of 95\n", "40 of 40\n", "  oversold"+strings.Repeat(" ", 43)+"0\n",
 		"calls while nothing was free"+strings.Repeat(" ", 23)+"0\n",
 		"joining first was no advantage.\nThe published record of the draw proves 190 places.\n")
-	if s := run(t, "", "demo", "--room", "--gate=check"); s.code == 0 || !strings.Contains(s.complaint, "--room is a sale") {
+	s := run(t, "", "demo", "--room", "--gate=check")
+	if s.code == 0 || !strings.Contains(s.complaint, "--room is a sale") {
 		t.Errorf("with the shop taking units: %s", s.complaint)
 	}
 }
 
 func TestDemo_RoomSaysThatItNeedsRedis(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if s := run(t, "", "demo", "--room"); s.code == 0 || !strings.Contains(s.complaint, "there is no redis-server in PATH") {
+	s := run(t, "", "demo", "--room")
+	if s.code == 0 || !strings.Contains(s.complaint, "there is no redis-server in PATH") {
 		t.Errorf("%d %s", s.code, s.complaint)
 	}
 }

@@ -113,6 +113,14 @@ const tenUnits = "stock = { 1001 = 10 }"
 // roomGates are gates before one sale with a room, and the file of its keys.
 func roomGates(t *testing.T, n int, begins time.Time, settings ...string) (gates []*running, keys string) {
 	t.Helper()
+	return roomGatesWith(t, n, begins, "", settings...)
+}
+
+// roomGatesWith are roomGates with more in their configuration than the room's settings.
+func roomGatesWith(t *testing.T, n int, begins time.Time, more string, settings ...string) (
+	gates []*running, keys string,
+) {
+	t.Helper()
 	r, shop := redistest.Start(t), book(t, nil)
 	keys = filepath.Join(t.TempDir(), "room.key")
 	if err := os.WriteFile(keys, []byte(oldRoomKey+"\n"), 0o600); err != nil {
@@ -122,7 +130,7 @@ func roomGates(t *testing.T, n int, begins time.Time, settings ...string) (gates
 	room := "[[room]]\nname = \"rush\"\nsale = \"rush\"\nopens = \"1h\"\nclaim_within = \"60s\"\npoll_ceiling = \"2s\"\n" +
 		strings.Join(settings, "\n") + "\n"
 	for range n {
-		gates = append(gates, gate(t, redisAt(r), boundless, shop.setting(), "auth.room_key_file = \""+keys+"\"",
+		gates = append(gates, gate(t, more, redisAt(r), boundless, shop.setting(), "auth.room_key_file = \""+keys+"\"",
 			room, saleOf(begins, tenUnits), routes))
 	}
 	return gates, keys

@@ -111,7 +111,7 @@ func (l *Lottery) Check() (f Final, err error) {
 	return f, nil
 }
 
-// checkRound checks that nobody knew the beacon before the start (Unix ms): its round was published later. When that was
+// checkRound checks that the beacon was not known before the start (Unix ms): its round was published later. When that was
 // is known of quicknet; of another beacon the record says it.
 func (l *Lottery) checkRound(starts int64) error {
 	due := l.BeaconAt

@@ -127,7 +127,8 @@ func newRoomBeacon(at *target) *cobra.Command {
 			"it; the gate checks it by the key that was published with the round, and asks no server.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if value == "" || round == 0 {
-				return misuse(cmd, errors.New("--round and --signature: both are needed; \"sluice room report\" tells the round"))
+				return misuse(cmd,
+					errors.New("--round and --signature: both are needed; \"sluice room report\" tells the round"))
 			}
 			return changeRoom(cmd, at, args[0], map[string]any{"beacon": value, "round": round})
 		},

@@ -51,7 +51,7 @@ type sight struct {
 }
 
 // see compares a document with the one before. Between two that follow each other, and both say that nothing is free,
-// nobody may have been called. It does not judge where the gateway has read a state between them that was not seen.
+// no people may have been called. It does not judge where the gateway has read a state between them that was not seen.
 func (r *roomSight) see(next sight) {
 	before := r.last
 	r.last = next

@@ -34,7 +34,7 @@ func ownBeacon(t *testing.T) (key string, sign func(round int64) string) {
 }
 
 // What stands in Redis as the draw is checked before people are called by it and before it is published.
-func TestDraw_WrongBeaconInRedisCallsNobodyAndIsNotPublished(t *testing.T) {
+func TestDraw_WrongBeaconInRedisIsNotPublishedAndMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	key, sign := ownBeacon(t)

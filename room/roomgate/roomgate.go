@@ -19,6 +19,7 @@ import (
 	"sluice/internal/octets"
 	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
@@ -44,6 +45,7 @@ type Options struct {
 	Sale      func() room.Sale          // what the schedule says; nil = the room is always on
 	Stock     func() *roomstore.Stock   // what this instance knows of the units; nil = the room follows no stock
 	Bypass    *roomview.Bypass          // who needs no pass
+	Pages     reject.RoomPages          // nil = the built-in ones
 	Audit     func(room, commit string) // a draw has been committed to; nil = it is not recorded
 	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
 	Now       func() int64              // Unix ms of the clock that all instances share
@@ -57,6 +59,7 @@ type Room struct {
 	name   []byte
 	view   atomic.Pointer[view]
 	secret atomic.Pointer[secrets]
+	pages  atomic.Pointer[reject.RoomPages]
 	parking
 	joins  batcher[string, number]
 	claims batcher[roomstore.Claim, int64]
@@ -115,6 +118,13 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if err := r.Use(keys); err != nil {
 		return nil, err
 	}
+	if o.Pages == nil {
+		var err error
+		if o.Pages, err = builtInPages(); err != nil {
+			return nil, err
+		}
+	}
+	r.UsePages(o.Pages)
 	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{}) // until Redis has answered
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop

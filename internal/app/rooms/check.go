@@ -67,9 +67,9 @@ func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, for
 	}
 	sale := &c.Sales[i]
 	if round, due := rounds.After(sale.Starts.UnixMilli()); due >= sale.Ends.UnixMilli() {
+		published := time.UnixMilli(due).In(sale.Starts.Location()).Format(time.RFC3339)
 		fail(at+".beacon", "round %d, the first one after the start of sale %q, is published at %s, and the sale ends "+
-			"before; let it end later, or write another beacon", round, sale.Name, time.UnixMilli(due).In(sale.Starts.Location()).
-			Format(time.RFC3339))
+			"before; let it end later, or write another beacon", round, sale.Name, published)
 	}
 }
 

@@ -52,7 +52,8 @@ func TestCheck_FindsWhatDoesNotFit(t *testing.T) {
 		{`ends = 2026-11-11T02:00:00`, "ends = 2026-11-11T00:00:03", ""},
 		{"ends = 2026-11-11T02:00:00+08:00\n[[room]]",
 			"ends = 2026-11-11T00:00:02+08:00\n[[room]]\norder = \"draw\"\nbeacon = true",
-			"room[1].beacon: round 33841013, the first one after the start of sale \"rush\", is published at 2026-11-11T00:00:03+08:00"},
+			"room[1].beacon: round 33841013, the first one after the start of sale \"rush\", is " +
+				"published at 2026-11-11T00:00:03+08:00"},
 		{`sale = "rush"`, ``, "room[1].per_second: is 0, and without a sale"},
 		{`sale = "rush"`, "order = \"draw\"\nper_second = 5",
 			"room[1].order: \"draw\" is among those who came before a start"},

@@ -66,7 +66,9 @@ func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demo
 }
 
 // openGateBy opens a gate by the text of a configuration like demoConfig.
-func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory app.MemoryStock) (*demoGate, string, error) {
+func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory app.MemoryStock) (
+	*demoGate, string, error,
+) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
