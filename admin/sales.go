@@ -138,9 +138,7 @@ func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) {
 	if a.Rooms != nil {
 		all = append(all, a.Rooms.All()...)
 	}
-	answer(w, struct {
-		Rooms []Room `json:"rooms"`
-	}{all})
+	answer(w, map[string][]Room{"rooms": all})
 }
 
 const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, {"rate": N}, {"message": "…"} or ` +

@@ -122,9 +122,9 @@ func newRoomBeacon(at *target) *cobra.Command {
 	var value string
 	cmd := &cobra.Command{
 		Use: "beacon <name>", Short: "Make the draw of a room, with the public randomness that it waits for.", Args: exactly,
-		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round: it is\n" +
-			"the first one after the start. --signature is that of the round in hexadecimal digits, as the beacon publishes\n" +
-			"it; the gate checks it by the key that was published with the round, and asks no server.",
+		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round: it\n" +
+			"is the first one after the start. --signature is that of the round in hexadecimal digits, as the beacon\n" +
+			"publishes it; the gate checks it by the key that was published with the round, and asks no server.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if value == "" || round == 0 {
 				return misuse(cmd,

@@ -105,6 +105,8 @@ type roomVisit struct {
 	seen   roomSight
 }
 
+var errNoPlace = errors.New("no place in the room is told")
+
 // place is what a person reads of the own place.
 type place struct {
 	Phase, State, Ticket, Pass string
@@ -121,7 +123,7 @@ func (v *roomVisit) ask(ctx context.Context, i int, method, action string, field
 	}
 	defer resp.Body.Close()
 	if err = json.NewDecoder(resp.Body).Decode(&p); err != nil || p.State == "" {
-		return p, fmt.Errorf("%s %s: status %d: %w", method, action, resp.StatusCode, errors.Join(err, errors.New("no place")))
+		return p, fmt.Errorf("%s %s: status %d: %w", method, action, resp.StatusCode, errors.Join(err, errNoPlace))
 	}
 	return p, nil
 }

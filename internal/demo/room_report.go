@@ -88,7 +88,8 @@ func (v *roomVisit) watch(ctx context.Context, begin time.Time, shop *Shop, out 
 
 // report counts what became of all.
 func (v *roomVisit) report(ctx context.Context, shop *Shop, took time.Duration) RoomReport {
-	r := RoomReport{Took: took, Interrupted: ctx.Err() != nil, Unjust: v.seen.unjust, Shop: shop.Books(), Ledger: v.Ledger()}
+	r := RoomReport{Took: took, Interrupted: ctx.Err() != nil, Unjust: v.seen.unjust, Shop: shop.Books(),
+		Ledger: v.Ledger()}
 	for i := range v.people {
 		r.add(i, len(v.people), &v.people[i])
 	}

@@ -15,8 +15,9 @@ func roomPages(t *testing.T, files map[string]string) RoomPages {
 	return p
 }
 
-const ownRoom = `<h1 class="$state">$title</h1><!-- if called -->Now!<!-- end --><!-- if not refresh -->still<!-- end -->` +
-	`<!-- if refresh -->$refresh<!-- end --><form action="$action"><button>$button</button></form><a href="$back">x</a>$message`
+const ownRoom = `<h1 class="$state">$title</h1><!-- if called -->Now!<!-- end -->` +
+	`<!-- if not refresh -->still<!-- end --><!-- if refresh -->$refresh<!-- end -->` +
+	`<form action="$action"><button>$button</button></form><a href="$back">x</a>$message`
 
 func TestRoomPage_IsTheOneOfItsLanguageAndEscapesValues(t *testing.T) {
 	p := roomPages(t, map[string]string{"waiting_room.html": ownRoom, "waiting_room.en.html": "EN " + ownRoom,
@@ -31,7 +32,8 @@ func TestRoomPage_IsTheOneOfItsLanguageAndEscapesValues(t *testing.T) {
 		}
 	}
 	ja := p.In([]byte("ja"))
-	if ja.Lang() != "ja" || ja.Text("room_called") != "あなたの番です" || ja.Text("room_over") != roomTexts["room_over"][english] {
+	if ja.Lang() != "ja" || ja.Text("room_called") != "あなたの番です" ||
+		ja.Text("room_over") != roomTexts["room_over"][english] {
 		t.Errorf("%s: %q %q", ja.Lang(), ja.Text("room_called"), ja.Text("room_over"))
 	}
 }
@@ -43,7 +45,8 @@ func TestRoomPage_MustWorkWithoutAScript(t *testing.T) {
 		ownRoom + "\n$wait_ms":                      "pages/waiting_room.html:2: $wait_ms is not known",
 		ownRoom + "<!-- if waits -->x<!-- end -->":  `condition "waits" is not known`,
 	} {
-		o := Options{Languages: []string{"en"}, Pages: PageFiles{Dir: "pages", Files: map[string]string{"waiting_room.html": text}}}
+		files := map[string]string{"waiting_room.html": text}
+		o := Options{Languages: []string{"en"}, Pages: PageFiles{Dir: "pages", Files: files}}
 		for name, err := range map[string]error{"rooms": second(NewRoomPages(o)), "all": second(New(o))} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", name, err, want)
@@ -65,8 +68,8 @@ func TestRoomPage_BuiltInIsComplete(t *testing.T) {
 		for _, state := range roomStates {
 			values["state"] = state
 			got := string(page.Render(values))
-			for _, name := range []string{"title", "ahead_text", "eta_text", "chance_text", "note", "message", "action", "button",
-				"refresh", "verify", "verify_label", "lang"} {
+			for _, name := range []string{"title", "ahead_text", "eta_text", "chance_text", "note", "message", "action",
+				"button", "refresh", "verify", "verify_label", "lang"} {
 				if !strings.Contains(got, "["+name+"]") {
 					t.Errorf("%s, %s: no %s in\n%s", accept, state, name, got)
 				}

@@ -79,7 +79,8 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
-		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
+		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
+		Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
