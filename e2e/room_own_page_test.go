@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/redistest"
 )
 
 // A shop's own page of the room is shown, a reload reads it again, and a page that would not work is rejected.
@@ -23,7 +25,8 @@ func TestRoom_OwnPageIsShownAndReadAgain(t *testing.T) {
 	const page = `<h1>$title</h1><!-- if refresh --><meta http-equiv="refresh" content="$refresh"><!-- end -->` +
 		`<form method="post" action="$action"><button>$button</button></form><a href="$back">$back_label</a>`
 	write("waiting_room.html", "Ours: "+page)
-	gates, _ := roomGatesWith(t, 1, time.Now().Add(30*time.Minute), "responses.template_dir = \""+folder+"\"")
+	gates, _ := roomGatesOn(t, redistest.Start(t), 1, time.Now().Add(30*time.Minute),
+		"responses.template_dir = \""+folder+"\"")
 	g := gates[0]
 	soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "pre_queue" })
 	at := "http://" + g.front + "/.sluice/room/rush/me?back=/item"

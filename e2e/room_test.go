@@ -113,15 +113,15 @@ const tenUnits = "stock = { 1001 = 10 }"
 // roomGates are gates before one sale with a room, and the file of its keys.
 func roomGates(t *testing.T, n int, begins time.Time, settings ...string) (gates []*running, keys string) {
 	t.Helper()
-	return roomGatesWith(t, n, begins, "", settings...)
+	return roomGatesOn(t, redistest.Start(t), n, begins, "", settings...)
 }
 
-// roomGatesWith are roomGates with more in their configuration than the room's settings.
-func roomGatesWith(t *testing.T, n int, begins time.Time, more string, settings ...string) (
+// roomGatesOn are roomGates on a Redis, with more in their configuration than the room's settings.
+func roomGatesOn(t *testing.T, r *redistest.Server, n int, begins time.Time, more string, settings ...string) (
 	gates []*running, keys string,
 ) {
 	t.Helper()
-	r, shop := redistest.Start(t), book(t, nil)
+	shop := book(t, nil)
 	keys = filepath.Join(t.TempDir(), "room.key")
 	if err := os.WriteFile(keys, []byte(oldRoomKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
