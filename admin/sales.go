@@ -112,7 +112,7 @@ type Room struct {
 	Seed        string `json:"seed,omitempty"`         // from the draw on
 	Beacon      string `json:"beacon,omitempty"`       // likewise
 	Threshold   int64  `json:"threshold,omitempty"`    // scores below it are called
-	Early       int64  `json:"early,omitempty"`        // that take part in the draw
+	Early       int64  `json:"early,omitempty"`        // people who take part in the draw, about
 }
 
 // RoomChange is what an operator wants of a room: one of its fields.

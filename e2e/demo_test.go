@@ -33,7 +33,7 @@ func TestDemo_RoomCallsByADrawForFreeUnits(t *testing.T) {
 	t.Parallel()
 	out := ok(t, "demo", "--room", "--shoppers=200", "--units=40", "--patience=60s")
 	wants(t, out, " people, who join within 4s", "joined before the start"+strings.Repeat(" ", 26)+"190\n",
-		"of 95\n", "40 of 40\n", "  oversold"+strings.Repeat(" ", 43)+"0\n",
+		"of 95\n", "40 of 40\n", "  oversold"+strings.Repeat(" ", 41)+"0\n",
 		"calls while nothing was free"+strings.Repeat(" ", 23)+"0\n",
 		"joining first was no advantage.\nThe published record of the draw proves 190 places.\n")
 	s := run(t, "", "demo", "--room", "--gate=check")

@@ -65,7 +65,7 @@ func (r *Rules) advance(s *State, m *Move) {
 			m.Threshold = ScoreEnd
 			calls -= left
 		} else {
-			step := int64(float64(calls) / float64(s.Early) * float64(ScoreEnd))
+			step := int64(float64(calls) / float64(s.InDraw()) * float64(ScoreEnd))
 			m.Threshold = min(s.Threshold+max(step, 1), ScoreEnd)
 			calls = 0
 		}

@@ -14,7 +14,7 @@ type Document struct {
 	OpensAt    int64    `json:"opens_at_ms,omitempty"`  // of closed
 	StartsAt   int64    `json:"starts_at_ms,omitempty"` // of closed and pre_queue
 	Issued     int64    `json:"issued"`
-	Early      int64    `json:"early,omitempty"` // that take part in the draw
+	Early      int64    `json:"early,omitempty"` // people who take part in the draw, about
 	Serving    int64    `json:"serving"`
 	Threshold  int64    `json:"threshold"`
 	PerSecond  float64  `json:"per_second,omitempty"` // measured; absent = not known
@@ -59,7 +59,7 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 		drawn := s.Lottery
 		d.Order, d.Draw = Draw, &drawn
 		if drawn.Drawn() {
-			d.Early = s.Early
+			d.Early = s.InDraw()
 		}
 	}
 	if s.Stocked && s.Known && told.Few >= 0 {
@@ -100,7 +100,7 @@ func (r *Rules) Record(s *State) Record {
 	if s.Draw {
 		rec.Order = Draw
 		if s.Lottery.Drawn() {
-			rec.Early = s.Early
+			rec.Early = s.InDraw()
 		}
 	}
 	return rec

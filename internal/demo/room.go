@@ -115,8 +115,17 @@ type place struct {
 	Poll                       int64 `json:"poll_ms"`
 }
 
-// ask asks as person i at an address of the room.
+// ask asks as person i at an address of the room, again where the gateway has no time: the machine may be busy.
 func (v *roomVisit) ask(ctx context.Context, i int, method, action string, fields ...string) (p place, err error) {
+	for range 20 {
+		if p, err = v.askOnce(ctx, i, method, action, fields...); err == nil || sleep(ctx, quickest) != nil {
+			break
+		}
+	}
+	return p, err
+}
+
+func (v *roomVisit) askOnce(ctx context.Context, i int, method, action string, fields ...string) (p place, err error) {
 	resp, err := v.send(ctx, i, method, "/.sluice/room/"+v.Room+action, fields...)
 	if err != nil {
 		return p, err

@@ -1,6 +1,7 @@
 package roomstore
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,5 +120,80 @@ func TestDraw_ReloadChangesNoOrder(t *testing.T) {
 	if l := got.Lottery; !got.Draw || l.Commit != was.Lottery.Commit || got.Starts != later.Starts ||
 		l.BeaconAt <= later.Starts || l.BeaconAt > later.Starts+1000 {
 		t.Errorf("%+v, was %+v", got, was.Lottery)
+	}
+}
+
+// A user who joins ten times has ten numbers and one score. The threshold rises by people, or a tenth of those who are
+// wanted would be called.
+func TestDraw_PeopleCountAndNotTheirNumbers(t *testing.T) {
+	for name, join := range map[string]bool{"the tick sees the start first": false, "a late one does": true} {
+		t.Run(name, func(t *testing.T) {
+			r, rules := redistest.Start(t), room.Rules{Draw: true, Overshoot: 1, ClaimWithin: time.Minute}
+			s := open(t, r)
+			sale := in(time.Hour)
+			if ok, err := s.Create(t.Context(), &rules, sale, Reading{}); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			state := s.read(t, rules, sale, nil, nil).State
+			var users []string
+			for i := range 1000 {
+				users = append(users, fmt.Sprint("u", i))
+			}
+			if _, err := s.Join(t.Context(), 10*len(users), users...); err != nil {
+				t.Fatal(err)
+			}
+			began := in(-time.Second)
+			if join {
+				if err := r.Client.HSet(t.Context(), s.keys.room, "starts", began.Starts).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Join(t.Context(), 1, "late"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			state = s.read(t, rules, began, &Stock{Known: true, Epoch: 1, Version: 1, Free: 100}, state).State
+			state.Phase = room.Open
+			if state.Early != 10_000 || state.EarlyPeople < 950 || state.EarlyPeople > 1050 {
+				t.Fatalf("%d numbers of %d people", state.Early, state.EarlyPeople)
+			}
+			final, err := state.Lottery.Final()
+			if err != nil {
+				t.Fatal(err)
+			}
+			called, threshold := 0, rules.Move(state, 1<<40).Threshold
+			for _, u := range users {
+				if final.Score([]byte(u)) < threshold {
+					called++
+				}
+			}
+			if called < 60 || called > 140 { // 100, by chance: four standard deviations
+				t.Errorf("%d people are called for 100 units", called)
+			}
+		})
+	}
+}
+
+// Redis has lost who had joined before: then numbers count, or far too many would be called.
+func TestDraw_NumbersCountWhereRedisHasLostThePeople(t *testing.T) {
+	r, rules, sale := redistest.Start(t), room.Rules{Draw: true}, in(time.Hour)
+	s := open(t, r)
+	if ok, err := s.Create(t.Context(), &rules, sale, Reading{}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, err := s.Join(t.Context(), 1000, "u"); err != nil {
+		t.Fatal(err)
+	}
+	known := s.read(t, rules, sale, nil, nil)
+	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := s.Create(t.Context(), &rules, sale, known); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, err := s.Join(t.Context(), 1, "v"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.read(t, rules, in(-time.Second), nil, known.State).State; got.InDraw() != 1001 {
+		t.Errorf("%d people are drawn", got.InDraw())
 	}
 }

@@ -64,8 +64,8 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	}
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
 	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
-		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round, due,
-		rules.Beacon.Period, rules.BeaconKey)
+		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
+		due, rules.Beacon.Period, rules.BeaconKey)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -128,8 +128,9 @@ func readFields(fields []string) fullReading {
 	r := fullReading{Reading: Reading{State: &room.State{}}}
 	s := r.State
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
-		"early": &s.Early, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
-		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
+		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called,
+		"claimed": &s.Claimed,
+		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
 		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
 	words := map[string]*string{"word": &r.Word, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
@@ -230,7 +231,7 @@ func (r *Reading) fields(sale room.Sale) []any {
 		value int64
 	}{{"opened", s.Opened}, {"issued", s.Issued}, {"serving", s.Serving}, {"threshold", s.Threshold},
 		{"called", s.Called}, {"claimed", s.Claimed}, {"used", s.Used}, {"expired", s.Expired},
-		{"steps", int64(len(s.Steps))}, {"redrawn", s.Lottery.Redrawn}} {
+		{"steps", int64(len(s.Steps))}, {"redrawn", s.Lottery.Redrawn}, {"early_people", s.EarlyPeople}} {
 		fields = append(fields, f.name, f.value)
 	}
 	for class, n := range s.Waits {
@@ -242,6 +243,7 @@ func (r *Reading) fields(sale room.Sale) []any {
 		fields = append(fields, "round", s.Lottery.BeaconRound, "due", s.Lottery.BeaconAt, "key", s.Lottery.BeaconKey,
 			"period", r.period)
 	}
+	fields = append(fields, "lost", 1) // the count of people is of those who join from now on
 	if s.Early > 0 || s.Lottery.DrawnBy != "" {
 		fields = append(fields, "early", s.Early)
 	}

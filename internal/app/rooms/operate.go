@@ -54,7 +54,7 @@ func (o operated) All() (all []admin.Room) {
 			shown.Order, shown.Commit, shown.Redrawn = room.Draw, s.Lottery.Commit, s.Lottery.Redrawn
 			shown.BeaconRound, shown.BeaconAt = s.Lottery.BeaconRound, s.Lottery.BeaconAt
 			shown.DrawnBy, shown.Threshold = s.Lottery.DrawnBy, s.Threshold
-			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.Early
+			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.InDraw()
 		}
 		all = append(all, shown)
 	}

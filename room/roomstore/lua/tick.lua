@@ -63,7 +63,7 @@ if told and (now < starts or moved or get('issued') == 0 and not begun) then
       'seed', ARGV[12], 'commit', ARGV[13])
     redis.call('HINCRBY', KEYS[1], 'moves', 1)
     redis.call('HINCRBY', KEYS[1], 'redrawn', 1)
-    redis.call('HDEL', KEYS[1], 'early', 'drawn_by', 'beacon')
+    redis.call('HDEL', KEYS[1], 'early', 'early_people', 'drawn_by', 'beacon')
   end
   if news == 'started' and (now < starts or get('issued') == 0) then
     redis.call('HDEL', KEYS[1], 'round', 'due', 'period', 'key')
@@ -85,7 +85,10 @@ if told and (now < starts or moved or get('issued') == 0 and not begun) then
   end
 end
 if now >= starts and has('seed') then
-  if not has('early') then set('early', get('issued')) end
+  if not has('early') then
+    set('early', get('issued'))
+    if not has('lost') then set('early_people', redis.call('PFCOUNT', KEYS[5])) end
+  end
   if get('round') == 0 and not has('drawn_by') then redis.call('HSET', KEYS[1], 'drawn_by', 'shop') end
 end
 
