@@ -200,7 +200,7 @@ func printVerdict(w io.Writer, user string, r *room.Record, v room.Verdict) {
 		fmt.Fprintln(w, "beacon     none: the shop has drawn, and the commitment alone stands")
 	}
 	if r.Draw.Redrawn > 0 {
-		fmt.Fprintf(w, "redrawn    %d times the start was moved after a draw had begun: the seed is another one since\n",
+		fmt.Fprintf(w, "redrawn    draws that had begun when the start was moved: %d; the seed is another one since\n",
 			r.Draw.Redrawn)
 	}
 	fmt.Fprintf(w, "score      of %s: %d of %d\nplace      about %d of %d who joined before the start\n", user, v.Score,
