@@ -111,6 +111,7 @@ func TestRoom_PostponedDrawHasOneNewSeedWhileInstancesReload(t *testing.T) {
 	soon(t, "people are called", func() bool { d, _ := gates[1].room(t); return d.Threshold > 0 })
 	record := "http://" + gates[1].front + "/.sluice/room/rush/draw"
 	for _, p := range append(people, late) {
-		wants(t, ok(t, "room", "verify", "--user", p.user, "--record", record), "when the start was moved: 1;", "after the start at")
+		wants(t, ok(t, "room", "verify", "--user", p.user, "--record", record), "when the start was moved: 1;",
+			"after the start at")
 	}
 }

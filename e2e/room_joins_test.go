@@ -35,7 +35,8 @@ func TestRoom_JoinsCostRedisNoMemoryAndFewCalls(t *testing.T) {
 	took := time.Since(began).Seconds()
 	calls := float64(scriptCalls(t, r)-before) / took / instances
 	last := roomMemory(t, r)
-	t.Logf("%d joins of %d users at %d instances: %.0f joins/s, %.0f script calls/s an instance, room %d and then %d bytes",
+	t.Logf("%d joins of %d users at %d instances: %.0f joins/s, %.0f script calls/s an instance, "+
+		"room %d and then %d bytes",
 		joins, load.users, instances, float64(joins-joins/10)/took, calls, first, last)
 	if calls > 200 {
 		t.Errorf("%.0f calls a second of each instance", calls)
