@@ -106,11 +106,13 @@ type Room struct {
 
 	Commit      string `json:"commit,omitempty"`       // of the draw's seed
 	BeaconRound int64  `json:"beacon_round,omitempty"` // that the draw waits for
+	BeaconAt    int64  `json:"beacon_at_ms,omitempty"` // when this round is published; Unix ms
+	Redrawn     int64  `json:"redrawn,omitempty"`      // draws that had begun when their start was moved
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon" "shop"
 	Seed        string `json:"seed,omitempty"`         // from the draw on
 	Beacon      string `json:"beacon,omitempty"`       // likewise
 	Threshold   int64  `json:"threshold,omitempty"`    // scores below it are called
-	Early       int64  `json:"early,omitempty"`        // that take part in the draw
+	Early       int64  `json:"early,omitempty"`        // people who take part in the draw, about
 }
 
 // RoomChange is what an operator wants of a room: one of its fields.
@@ -118,7 +120,7 @@ type RoomChange struct {
 	State   *string  `json:"state,omitempty"`
 	Rate    *float64 `json:"rate,omitempty"`
 	Message *string  `json:"message,omitempty"`
-	Beacon  *string  `json:"beacon,omitempty"` // in hexadecimal digits; "" = the committed seed decides alone
+	Beacon  *string  `json:"beacon,omitempty"` // the signature of the round, in hexadecimal digits
 	Round   int64    `json:"round,omitempty"`  // of the beacon
 }
 
@@ -136,9 +138,7 @@ func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) {
 	if a.Rooms != nil {
 		all = append(all, a.Rooms.All()...)
 	}
-	answer(w, struct {
-		Rooms []Room `json:"rooms"`
-	}{all})
+	answer(w, map[string][]Room{"rooms": all})
 }
 
 const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, {"rate": N}, {"message": "…"} or ` +

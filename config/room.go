@@ -11,20 +11,22 @@ import (
 
 // Room is a waiting room before routes.
 type Room struct {
-	Name        string        `toml:"name"`                             // unique: letters, digits and . _ -
-	Sale        string        `toml:"sale"`                             // name of a [[sale]], whose hours and stock the room follows; "" = none
-	Opens       time.Duration `toml:"opens"`                            // so long before the start people are taken in
-	Order       string        `toml:"order"`                            // "fifo" or "draw"
-	BeaconRound int           `toml:"beacon_round" unit:"round"`        // that the draw waits for; 0 = none
-	BeaconKey   string        `toml:"beacon_key"`                       // in hexadecimal digits; "" = that of drand's quicknet
-	Bypass      []string      `toml:"bypass"`                           // CIDRs, and conditions on what is proven
-	Pass        time.Duration `toml:"pass"`                             // 10 s to 24 h
-	ClaimWithin time.Duration `toml:"claim_within"`                     // 5 s to 1 h
-	Overshoot   float64       `toml:"overshoot" unit:"passes per unit"` // 1 to 10
-	PerSecond   int           `toml:"per_second" unit:"people"`         // 0 = no bound
-	PollFloor   time.Duration `toml:"poll_floor"`                       // 1 s to 1 min
-	PollCeiling time.Duration `toml:"poll_ceiling"`                     // 1 s to 10 min
-	MaxParked   int           `toml:"max_parked" unit:"requests"`       // 0 = none
+	Name          string        `toml:"name"`                               // unique: letters, digits and . _ -
+	Sale          string        `toml:"sale"`                               // name of a [[sale]], whose hours and stock the room follows; "" = none
+	Opens         time.Duration `toml:"opens"`                              // so long before the start people are taken in
+	Order         string        `toml:"order"`                              // "fifo" or "draw"
+	Beacon        bool          `toml:"beacon"`                             // the draw waits for public randomness
+	BeaconKey     string        `toml:"beacon_key"`                         // in hexadecimal digits; "" = drand's quicknet
+	BeaconGenesis int           `toml:"beacon_genesis" unit:"Unix seconds"` // of its round 1; 0 = that of quicknet
+	BeaconPeriod  time.Duration `toml:"beacon_period"`                      // between its rounds; 0 = that of quicknet
+	Bypass        []string      `toml:"bypass"`                             // CIDRs, and conditions on what is proven
+	Pass          time.Duration `toml:"pass"`                               // 10 s to 24 h
+	ClaimWithin   time.Duration `toml:"claim_within"`                       // 5 s to 1 h
+	Overshoot     float64       `toml:"overshoot" unit:"passes per unit"`   // 1 to 10
+	PerSecond     int           `toml:"per_second" unit:"people"`           // 0 = no bound
+	PollFloor     time.Duration `toml:"poll_floor"`                         // 1 s to 1 min
+	PollCeiling   time.Duration `toml:"poll_ceiling"`                       // 1 s to 10 min
+	MaxParked     int           `toml:"max_parked" unit:"requests"`         // 0 = none
 }
 
 func (m *Room) preset() {
@@ -50,10 +52,7 @@ func (m *Room) check(r *report.Report, at string) {
 	}
 	report.Between(r, at+".opens", m.Opens, 0, 7*24*time.Hour)
 	r.OneOf(at+".order", m.Order, "fifo", "draw")
-	report.Between(r, at+".beacon_round", m.BeaconRound, 0, most)
-	if m.BeaconRound > 0 && m.Order != "draw" {
-		r.Fail(at+".beacon_round", "only a draw has one; write order = \"draw\", or drop it")
-	}
+	m.checkBeacon(r, at)
 	report.Between(r, at+".pass", m.Pass, 10*time.Second, 24*time.Hour)
 	report.Between(r, at+".claim_within", m.ClaimWithin, 5*time.Second, time.Hour)
 	report.Between(r, at+".overshoot", m.Overshoot, 1, 10)
@@ -64,6 +63,21 @@ func (m *Room) check(r *report.Report, at string) {
 		r.Fail(at+".poll_floor", "%v exceeds poll_ceiling (%v); lower it, or raise the other", m.PollFloor, m.PollCeiling)
 	}
 	report.Between(r, at+".max_parked", m.MaxParked, 0, 1_000_000)
+}
+
+// checkBeacon leaves it to the gateway whether the key is one.
+func (m *Room) checkBeacon(r *report.Report, at string) {
+	report.Between(r, at+".beacon_genesis", m.BeaconGenesis, 0, 1<<33)
+	report.Between(r, at+".beacon_period", m.BeaconPeriod, 0, time.Hour)
+	switch own := m.BeaconKey != ""; {
+	case m.Beacon && m.Order != "draw":
+		r.Fail(at+".beacon", "only a draw has one; write order = \"draw\", or drop it")
+	case !own && (m.BeaconGenesis > 0 || m.BeaconPeriod > 0):
+		r.Fail(at+".beacon_key", "is missing: genesis and period are those of the beacon of this key; write it, or drop both")
+	case own && (m.BeaconGenesis == 0 || m.BeaconPeriod < time.Second):
+		r.Fail(at+".beacon_key", "of another beacon than quicknet the gate must know when its rounds are published; write "+
+			"beacon_genesis and beacon_period, of 1s or more")
+	}
 }
 
 // maxRoomKeys is how many keys tickets are checked with, at most: the first one signs.

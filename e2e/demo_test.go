@@ -27,3 +27,25 @@ func TestDemo_SellsByCheckWhereAsked(t *testing.T) {
 		}
 	}
 }
+
+// A crowd waits in a room, is drawn, called for free units, and hears the end. The places are verified from the record.
+func TestDemo_RoomCallsByADrawForFreeUnits(t *testing.T) {
+	t.Parallel()
+	out := ok(t, "demo", "--room", "--shoppers=200", "--units=40", "--patience=60s")
+	wants(t, out, " people, who join within 4s", "joined before the start"+strings.Repeat(" ", 26)+"190\n",
+		"of 95\n", "40 of 40\n", "  oversold"+strings.Repeat(" ", 41)+"0\n",
+		"calls while nothing was free"+strings.Repeat(" ", 23)+"0\n",
+		"joining first was no advantage.\nThe published record of the draw proves 190 places.\n")
+	s := run(t, "", "demo", "--room", "--gate=check")
+	if s.code == 0 || !strings.Contains(s.complaint, "--room is a sale") {
+		t.Errorf("with the shop taking units: %s", s.complaint)
+	}
+}
+
+func TestDemo_RoomSaysThatItNeedsRedis(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := run(t, "", "demo", "--room")
+	if s.code == 0 || !strings.Contains(s.complaint, "there is no redis-server in PATH") {
+		t.Errorf("%d %s", s.code, s.complaint)
+	}
+}

@@ -95,6 +95,9 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 		"settle.jobs.key_file = "+strconv.Quote(key))
 
 	rooms, _ := roomGates(t, 1, time.Now().Add(time.Hour))
+	soon(t, "the room knows its units", func() bool {
+		return rooms[0].metric("sluice_room_units", "room", "rush", "state", "free") == 10
+	})
 
 	all = map[string]string{}
 	for _, g := range []*running{checks, reserves, waits, scripted, settled, works, rooms[0]} {

@@ -35,10 +35,14 @@ func (r *Rules) wanted(s *State) int64 {
 		return 0
 	}
 	came := s.ShareThatComes(r)
-	before := s.stepAt(s.At - r.ClaimWithin.Milliseconds())
-	pending := max(s.Called-before.Called-(s.Claimed-before.Claimed), 0)
-	want := math.Ceil(float64(s.Free)*r.Overshoot/s.ShareThatOrders()) - float64(s.Inside) - float64(pending)*came
+	want := math.Ceil(float64(s.Free)*r.Overshoot/s.ShareThatOrders()) - float64(s.Inside) - float64(s.Pending(r))*came
 	return int64(math.Ceil(min(want/came, 1<<40)))
+}
+
+// Pending is how many people were called lately, and may still claim a pass.
+func (s *State) Pending(r *Rules) int64 {
+	before := s.stepAt(s.At - r.ClaimWithin.Milliseconds())
+	return max(s.Called-before.Called-(s.Claimed-before.Claimed), 0)
 }
 
 // ShareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
@@ -61,7 +65,7 @@ func (r *Rules) advance(s *State, m *Move) {
 			m.Threshold = ScoreEnd
 			calls -= left
 		} else {
-			step := int64(float64(calls) / float64(s.Early) * float64(ScoreEnd))
+			step := int64(float64(calls) / float64(s.InDraw()) * float64(ScoreEnd))
 			m.Threshold = min(s.Threshold+max(step, 1), ScoreEnd)
 			calls = 0
 		}

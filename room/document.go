@@ -2,7 +2,6 @@ package room
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 )
 
@@ -15,7 +14,7 @@ type Document struct {
 	OpensAt    int64    `json:"opens_at_ms,omitempty"`  // of closed
 	StartsAt   int64    `json:"starts_at_ms,omitempty"` // of closed and pre_queue
 	Issued     int64    `json:"issued"`
-	Early      int64    `json:"early,omitempty"` // that take part in the draw
+	Early      int64    `json:"early,omitempty"` // people who take part in the draw, about
 	Serving    int64    `json:"serving"`
 	Threshold  int64    `json:"threshold"`
 	PerSecond  float64  `json:"per_second,omitempty"` // measured; absent = not known
@@ -57,10 +56,10 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 		d.PerSecond, _ = strconv.ParseFloat(strconv.FormatFloat(s.PerSecond(), 'f', 1, 64), 64)
 	}
 	if s.Draw {
-		drawn := r.published(s)
+		drawn := s.Lottery
 		d.Order, d.Draw = Draw, &drawn
 		if drawn.Drawn() {
-			d.Early = s.Early
+			d.Early = s.InDraw()
 		}
 	}
 	if s.Stocked && s.Known && told.Few >= 0 {
@@ -82,33 +81,26 @@ func left(free, few int64) string {
 // Record is what is published of a draw and of how far the room has moved since: who has it can compute whether and
 // when a user was called.
 type Record struct {
-	Room    string  `json:"room"`
-	Order   string  `json:"order"`
-	Early   int64   `json:"early"`
-	Draw    Lottery `json:"draw"`
-	Steps   []Step  `json:"steps"`
-	Dropped int64   `json:"dropped,omitempty"` // steps that are too old to be kept
-}
-
-// published is the draw of s with the key of the beacon that it waits for.
-func (r *Rules) published(s *State) Lottery {
-	drawn := s.Lottery
-	if drawn.BeaconRound > 0 {
-		drawn.BeaconKey = r.BeaconKey
-	}
-	return drawn
+	Room     string  `json:"room"`
+	Order    string  `json:"order"`
+	StartsAt int64   `json:"starts_at_ms"` // who joined before is in the draw; Unix ms
+	Early    int64   `json:"early"`
+	Draw     Lottery `json:"draw"`
+	Steps    []Step  `json:"steps"`
+	Dropped  int64   `json:"dropped,omitempty"` // steps that are too old to be kept
 }
 
 // Record is that of s.
 func (r *Rules) Record(s *State) Record {
-	rec := Record{Room: r.Name, Order: FIFO, Draw: r.published(s), Steps: s.Steps, Dropped: s.Count - int64(len(s.Steps))}
+	rec := Record{Room: r.Name, Order: FIFO, StartsAt: s.Starts, Draw: s.Lottery, Steps: s.Steps,
+		Dropped: s.Count - int64(len(s.Steps))}
 	if rec.Steps == nil {
 		rec.Steps = []Step{}
 	}
 	if s.Draw {
 		rec.Order = Draw
 		if s.Lottery.Drawn() {
-			rec.Early = s.Early
+			rec.Early = s.InDraw()
 		}
 	}
 	return rec
@@ -122,7 +114,7 @@ type Verdict struct {
 }
 
 // Verify computes from a record alone where a user stood in the draw. It finds a seed that is not the committed one, a
-// beacon that is not the signature of its round, and a threshold that has fallen.
+// beacon that is not the signature of its round or was known before the start, and a threshold that has fallen.
 func (rec *Record) Verify(user string) (v Verdict, err error) {
 	if rec.Order != Draw {
 		return v, errNoDraw
@@ -130,14 +122,12 @@ func (rec *Record) Verify(user string) (v Verdict, err error) {
 	if !rec.Draw.Drawn() {
 		return v, errNotDrawn
 	}
-	final, err := rec.Draw.Final()
+	final, err := rec.Draw.Check()
+	if err == nil && rec.Draw.DrawnBy == ByBeacon {
+		err = rec.Draw.checkRound(rec.StartsAt)
+	}
 	if err != nil {
 		return v, err
-	}
-	if rec.Draw.DrawnBy == ByBeacon {
-		if err := rec.Draw.CheckBeacon(); err != nil {
-			return v, fmt.Errorf("beacon of round %d: %w", rec.Draw.BeaconRound, err)
-		}
 	}
 	for i := 1; i < len(rec.Steps); i++ {
 		a, b := &rec.Steps[i-1], &rec.Steps[i]

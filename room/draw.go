@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"sluice/room/beacon"
 )
@@ -49,11 +50,13 @@ func Commit(seed []byte) string {
 // Lottery is what is published of a draw. With it, and the user's name, a score can be computed again.
 type Lottery struct {
 	Commit      string `json:"commit"`                 // SHA-256 of the seed, before the start
-	BeaconRound int64  `json:"beacon_round,omitempty"` // named before the start; 0 = there is none
+	BeaconRound int64  `json:"beacon_round,omitempty"` // the first one after the start; 0 = there is no beacon
+	BeaconAt    int64  `json:"beacon_at_ms,omitempty"` // when this round is published; Unix ms
 	BeaconKey   string `json:"beacon_key,omitempty"`   // of the beacon, in hexadecimal digits
 	Beacon      string `json:"beacon,omitempty"`       // the signature of the round by this key, in hexadecimal digits
 	Seed        string `json:"seed,omitempty"`         // in hexadecimal digits; from the draw on
 	DrawnBy     string `json:"drawn_by,omitempty"`     // "beacon", or "shop": the commitment alone stands
+	Redrawn     int64  `json:"redrawn,omitempty"`      // draws of this room that had begun when their start was moved
 }
 
 // Who draws.
@@ -87,17 +90,39 @@ func (l *Lottery) Final() (f Final, err error) {
 	return NewFinal(seed, nil), nil
 }
 
-// CheckBeacon checks that the beacon is the signature of the round by the key.
-func (l *Lottery) CheckBeacon() error {
+// CheckBeacon checks that signature, in hexadecimal digits, is that of the round by the key.
+func (l *Lottery) CheckBeacon(signature string) error {
 	key, err := beacon.ParseKey(l.BeaconKey)
 	if err != nil {
 		return err
 	}
-	return key.Verify(l.BeaconRound, l.Beacon)
+	return key.Verify(l.BeaconRound, signature)
 }
 
-// CheckBeacon checks that text is the signature of a round by the room's beacon.
-func (r *Rules) CheckBeacon(round int64, text string) error {
-	l := Lottery{BeaconKey: r.BeaconKey, BeaconRound: round, Beacon: text}
-	return l.CheckBeacon()
+// Check computes what decides the draw, and checks all that is published of it: the seed is the committed one, and the
+// beacon is the signature of its round.
+func (l *Lottery) Check() (f Final, err error) {
+	if f, err = l.Final(); err != nil || l.DrawnBy != ByBeacon {
+		return f, err
+	}
+	if err := l.CheckBeacon(l.Beacon); err != nil {
+		return f, fmt.Errorf("beacon of round %d: %w", l.BeaconRound, err)
+	}
+	return f, nil
 }
+
+// checkRound checks that the beacon was not known before the start (Unix ms): its round was published later. When that was
+// is known of quicknet; of another beacon the record says it.
+func (l *Lottery) checkRound(starts int64) error {
+	due := l.BeaconAt
+	if l.BeaconKey == beacon.Quicknet {
+		due = beacon.QuicknetSchedule().Due(l.BeaconRound)
+	}
+	if due <= starts {
+		return fmt.Errorf("beacon of round %d: it was published at %s, before the start at %s: it was known while people "+
+			"could still join the draw", l.BeaconRound, clock(due), clock(starts))
+	}
+	return nil
+}
+
+func clock(unixMS int64) string { return time.UnixMilli(unixMS).UTC().Format(time.RFC3339) }

@@ -98,6 +98,7 @@ func TestVerify_FindsWhatWasChanged(t *testing.T) {
 		"public key": func(r *Record) { r.Draw.BeaconKey = "00" },
 		"who has":    func(r *Record) { r.Draw.DrawnBy = ByShop },
 		"may only":   func(r *Record) { r.Steps[1].Threshold = 1 },
+		"published":  func(r *Record) { r.StartsAt = 1692803367_000 + 999*3000 }, // at the very start it was known
 		"no draw":    func(r *Record) { r.Order = FIFO },
 		"not been":   func(r *Record) { r.Draw.Seed = "" },
 		"SHA-256 is": func(r *Record) { r.Draw.Commit = Commit([]byte("other")) },

@@ -3,7 +3,6 @@ package room
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 var (
@@ -13,5 +12,5 @@ var (
 
 func errFallen(at int64) error {
 	return fmt.Errorf("the threshold or the number has fallen at %s: it may only rise",
-		time.UnixMilli(at).UTC().Format(time.RFC3339))
+		clock(at))
 }

@@ -11,6 +11,8 @@ package room
 
 import (
 	"time"
+
+	"sluice/room/beacon"
 )
 
 // Phase says what a room does.
@@ -37,10 +39,10 @@ const (
 
 // Rules are what one room is configured to do.
 type Rules struct {
-	Name        string        // 1 to 64 letters, digits and . _ -
-	Draw        bool          // what State.Draw becomes
-	BeaconRound int64         // of public randomness that a draw waits for; 0 = the committed seed alone decides
-	BeaconKey   string        // of the beacon, in hexadecimal digits; see package beacon
+	Name        string // 1 to 64 letters, digits and . _ -
+	Draw        bool   // what State.Draw becomes
+	BeaconKey   string // in hexadecimal digits; "" = no beacon: the committed seed alone decides
+	Beacon      beacon.Schedule
 	Opens       time.Duration // so long before the start people are taken in
 	Pass        time.Duration // a pass is good for so long, at most twice
 	ClaimWithin time.Duration // who is called and has not come by then is passed over

@@ -15,10 +15,11 @@ type State struct {
 	Starts int64 // Unix ms; 0 = there is no start
 	Ends   int64 // Unix ms; 0 = never
 
-	Issued    int64 // numbers that were given out
-	Early     int64 // numbers that take part in the draw; known from the draw on
-	Serving   int64 // numbers up to this one are called
-	Threshold int64 // scores below this one are called
+	Issued      int64 // numbers that were given out
+	Early       int64 // numbers that take part in the draw; known from the start on
+	EarlyPeople int64 // people who do, about: a user has one score, and perhaps several numbers; 0 = as many as Early
+	Serving     int64 // numbers up to this one are called
+	Threshold   int64 // scores below this one are called
 
 	Called  int64 // people who were called
 	Claimed int64 // passes that were claimed; a pass that is claimed twice counts once
@@ -39,6 +40,7 @@ type State struct {
 	Draw    bool    // who comes before the start is drawn; later ones are called in their order behind them
 	Lottery Lottery
 
+	Told  Sale   // what the instance that has read this had told
 	Moves int64  // how often the room has moved; the next move is made on this one
 	Steps []Step // what was called when, the oldest first; the oldest of more than MaxSteps are dropped
 	Count int64  // steps that there ever were
@@ -97,7 +99,15 @@ func (s *State) Waiting() int64 {
 // is 0 at the last score alone, so that the last one is called.
 func (s *State) undrawn(score int64) int64 {
 	rest := float64(ScoreEnd-max(s.Threshold, score)) / float64(ScoreEnd)
-	return int64(math.Ceil(rest * float64(s.Early)))
+	return int64(math.Ceil(rest * float64(s.InDraw())))
+}
+
+// InDraw is about how many people take part in the draw.
+func (s *State) InDraw() int64 {
+	if s.EarlyPeople > 0 {
+		return min(s.EarlyPeople, s.Early)
+	}
+	return s.Early
 }
 
 // String is the step as Redis has it: its numbers in their order.

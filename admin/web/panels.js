@@ -98,7 +98,7 @@ function roomPanel(room) {
       [say("free"), room.free < 0 ? "–" : whole(room.free)], [say("room_parked"), whole(room.parked)],
       [say("room_rate"), room.rate ? rate(room.rate) : say("as_configured")],
     ],
-    notes: [room.message ? `${say("room_message")}: ${room.message}` : "", room.phase === "drawing" ? say("room_needs_beacon") : "", room.age_ms > 3000 ? say("room_stale", { t: span(room.age_ms) }) : ""],
+    notes: [room.message ? `${say("room_message")}: ${room.message}` : "", room.phase === "drawing" ? say("room_needs_beacon", { round: room.beacon_round, room: room.name }) : "", room.age_ms > 3000 ? say("room_stale", { t: span(room.age_ms) }) : ""],
     actions: [...to.map((state) => [`room_${state}`, () => turn(now(), state), state === "off"]),
       ["room_rate_edit", () => edit(now(), "rate", "number")], ["room_message_edit", () => edit(now(), "message", "text")]],
   };

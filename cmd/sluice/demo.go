@@ -40,6 +40,8 @@ func newDemo() *cobra.Command {
 	f.BoolVar(&o.WithoutGate, "without-gate", false,
 		"then the same crowd at a naive shop without Sluice, and both side by side")
 	f.BoolVar(&o.Keep, "keep", false, "a sale to watch and to operate on the dashboard, until Ctrl-C")
+	f.BoolVar(&o.Room, "room", false,
+		"with a waiting room before the sale: a draw, and calls for free units; needs redis-server")
 	f.DurationVar(&o.OpensIn, "opens-in", 15*time.Second, "with --keep: when the sale opens")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "`address` of the gateway; port 0 = any free port")
 	f.StringVar(&o.Dashboard, "dashboard", "127.0.0.1:0", "`address` of the dashboard; port 0 = any free port")

@@ -120,16 +120,15 @@ func changeRoom(cmd *cobra.Command, at *target, name string, in map[string]any) 
 func newRoomBeacon(at *target) *cobra.Command {
 	var round int64
 	var value string
-	var none bool
 	cmd := &cobra.Command{
 		Use: "beacon <name>", Short: "Make the draw of a room, with the public randomness that it waits for.", Args: exactly,
-		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round.\n" +
-			"--signature is that of the round in hexadecimal digits, as the beacon publishes it; the gate checks it by\n" +
-			"beacon_key, and asks no server.\n" +
-			"--none draws by the committed seed alone: the room then says that the shop has drawn.",
+		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round: it\n" +
+			"is the first one after the start. --signature is that of the round in hexadecimal digits, as the beacon\n" +
+			"publishes it; the gate checks it by the key that was published with the round, and asks no server.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if none == (value != "") {
-				return misuse(cmd, errors.New("--signature=HEX with --round, or --none: name one of them"))
+			if value == "" || round == 0 {
+				return misuse(cmd,
+					errors.New("--round and --signature: both are needed; \"sluice room report\" tells the round"))
 			}
 			return changeRoom(cmd, at, args[0], map[string]any{"beacon": value, "round": round})
 		},
@@ -137,7 +136,6 @@ func newRoomBeacon(at *target) *cobra.Command {
 	}
 	cmd.Flags().Int64Var(&round, "round", 0, "`round` of the beacon")
 	cmd.Flags().StringVar(&value, "signature", "", "what it published, in `hexadecimal` digits")
-	cmd.Flags().BoolVar(&none, "none", false, "draw without a beacon")
 	return cmd
 }
 
@@ -196,9 +194,14 @@ func readRecord(from string) ([]byte, error) {
 func printVerdict(w io.Writer, user string, r *room.Record, v room.Verdict) {
 	fmt.Fprintf(w, "seed       its SHA-256 is the commitment %s\n", r.Draw.Commit)
 	if r.Draw.DrawnBy == room.ByBeacon {
-		fmt.Fprintf(w, "beacon     round %d, signed by the key %s\n", r.Draw.BeaconRound, r.Draw.BeaconKey)
+		fmt.Fprintf(w, "beacon     round %d, signed by the key %s,\n           published at %s, after the start at %s\n",
+			r.Draw.BeaconRound, r.Draw.BeaconKey, clock(r.Draw.BeaconAt), clock(r.StartsAt))
 	} else {
 		fmt.Fprintln(w, "beacon     none: the shop has drawn, and the commitment alone stands")
+	}
+	if r.Draw.Redrawn > 0 {
+		fmt.Fprintf(w, "redrawn    draws that had begun when the start was moved: %d; the seed is another one since\n",
+			r.Draw.Redrawn)
 	}
 	fmt.Fprintf(w, "score      of %s: %d of %d\nplace      about %d of %d who joined before the start\n", user, v.Score,
 		room.ScoreEnd, v.Place, r.Early)
@@ -206,6 +209,7 @@ func printVerdict(w io.Writer, user string, r *room.Record, v room.Verdict) {
 		fmt.Fprintln(w, "called     not yet: no published threshold is above the score")
 		return
 	}
-	fmt.Fprintf(w, "called     at %s, if the user joined before the start\n",
-		time.UnixMilli(v.CalledAt).UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "called     at %s, if the user joined before the start\n", clock(v.CalledAt))
 }
+
+func clock(unixMS int64) string { return time.UnixMilli(unixMS).UTC().Format(time.RFC3339) }

@@ -50,6 +50,10 @@ func reportRoom(w io.Writer, r *admin.Room) {
 	fmt.Fprintf(w, "order      a draw among %d; SHA-256 of the seed: %s\n", r.Early, r.Commit)
 	if r.DrawnBy == "" {
 		fmt.Fprintln(w, "draw       not made yet")
+		if r.BeaconRound > 0 {
+			fmt.Fprintf(w, "beacon     round %d, published at %s: sluice room beacon %s --round %d --signature HEX\n",
+				r.BeaconRound, clock(r.BeaconAt), r.Name, r.BeaconRound)
+		}
 		return
 	}
 	fmt.Fprintf(w, "seed       %s\n", r.Seed)

@@ -1,3 +1,15 @@
+import { readFileSync } from "node:fs";
+
+const axeSource = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+// axe gives what axe-core finds serious or critical.
+export async function axe(page) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.filter(one => one.impact === "serious" || one.impact === "critical")
+    .map(one => `${one.id}: ${one.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(" ; ")}`);
+}
+
 // inspect runs in the page and gives what is wrong with what it shows, for eyes or fingers (WCAG 2.2, AA). Targets are
 // at least so many px wide and high.
 export function inspect(target) {

@@ -1,6 +1,6 @@
 // What an operator does at the dashboard, by the names that docs/dashboard.md promises to tests.
-import { mkdirSync, readFileSync } from "node:fs";
-import { inspect } from "./eyes.mjs";
+import { mkdirSync } from "node:fs";
+import { axe, inspect } from "./eyes.mjs";
 import { is, wrong } from "./stage.mjs";
 
 export const view = async ({ page }, name) => {
@@ -40,16 +40,7 @@ export const number = async ({ page }, sku, what) => Number((await page.locator(
 export const above = ({ page }, sku, what, than) => page.waitForFunction(([sku, what, than]) =>
   Number(document.querySelector(`#sku-${sku} .numbers .${what} dd`)?.textContent.replace(/\D/g, "")) > than, [sku, what, than], { timeout: 60_000 });
 
-const axeSource = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const sizes = [{ width: 390, height: 844, target: 44 }, { width: 1440, height: 900, target: 24 }];
-
-// axe gives what axe-core finds serious or critical.
-async function axe(page) {
-  await page.evaluate(axeSource);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return violations.filter(one => one.impact === "serious" || one.impact === "critical")
-    .map(one => `${one.id}: ${one.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(" ; ")}`);
-}
 
 // looks judges every view on a narrow and a wide screen, in light and dark, in both languages, and leaves the page as it was.
 // SLUICE_LOOKS names a folder for a picture of each.

@@ -26,6 +26,7 @@ import (
 	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
@@ -233,6 +234,9 @@ func (g *Gateway) openRooms() (err error) {
 		}}
 	if g.Orders != nil {
 		o.Ledger = g.Orders.Reserver
+	}
+	if o.Pages, err = reject.NewRoomPages(responses(&g.Config.Responses)); err != nil {
+		return err
 	}
 	if g.rooms, err = rooms.Open(g.Config, o); err == nil && g.rooms != nil {
 		g.Metrics.MustRegister(g.rooms.Collector())

@@ -8,6 +8,7 @@ import (
 	"sluice/internal/app/limits"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 // live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
@@ -128,7 +129,11 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	}
 	use()
 	g.queue.Use(&next.Queue)
-	if err := g.rooms.Use(next); err != nil { // keys that were read are good
+	pages, err := reject.NewRoomPages(responses(&next.Responses))
+	if err == nil {
+		err = g.rooms.Use(next, pages)
+	}
+	if err != nil { // pages and keys that were read are good
 		return nil, err
 	}
 	g.schedule.Use(stores.SalesOf(next))

@@ -14,7 +14,10 @@ const (
 	exchangeMemory = 96 << 10 // a connection to the shop: its buffers, a piece of an upload, an answer of up to 64 KiB
 	windowMemory   = 64       // one SKU in the windows
 	windowSKUs     = 100_000
-	claimMemory    = 512 // one verified token
+	claimMemory    = 512      // one verified token
+	roomMemory     = 18 << 20 // a waiting room: 2^20 users that join, its steps and its record
+	parkedMemory   = 5 << 10  // a request that waits for news of a room, beside its connection
+	joinMemory     = 256      // a request that waits for a number or a pass, likewise
 )
 
 // memoryPart is a part of the memory that the configuration allows, in bytes.
@@ -42,12 +45,24 @@ func memoryParts(c *config.Config) []memoryPart {
 		{"answers", int64(c.Upstream.ResponseMemory) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
 		{"tables", tables},
 	}
+	if len(c.Rooms) > 0 {
+		parts = append(parts, memoryPart{"rooms", roomBytes(c)})
+	}
 	for _, r := range c.Routes {
 		if r.Cache > 0 {
 			return append(parts, memoryPart{"pages", int64(c.Cache.Size)})
 		}
 	}
 	return parts
+}
+
+// roomBytes are those of all waiting rooms. A connection has one request that waits.
+func roomBytes(c *config.Config) int64 {
+	parked, connections := 0, int64(c.Limits.Connection.MaxConnections)
+	for i := range c.Rooms {
+		parked += c.Rooms[i].MaxParked
+	}
+	return roomMemory*int64(len(c.Rooms)) + parkedMemory*min(int64(parked), connections) + joinMemory*connections
 }
 
 // rateBytes are the tables of a keyed rate: its own, and one for each override that counts.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sluice/config"
+	"sluice/internal/testkit"
 )
 
 func TestCheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
@@ -17,6 +18,23 @@ func TestCheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 		}
 		if got := examined(c); strings.Contains(got, "config.toml:7: a client can write "+user) != warns {
 			t.Errorf("%s: %q", user, got)
+		}
+	}
+}
+
+func TestCheck_MemoryHasTheWaitingRooms(t *testing.T) {
+	for want, parked := range map[string][]int{
+		" + tables 40) + 48;":             nil,
+		" + tables 40 + rooms 81) + 48;":  {10_240}, // 18 + 50 + 50,000 × 256 B
+		" + tables 40 + rooms 149) + 48;": {10_240, 10_240},
+		" + tables 40 + rooms 275) + 48;": {1_000_000}, // one for each connection at most
+	} {
+		c := testkit.LimitConfig(t, "")
+		for _, n := range parked {
+			c.Rooms = append(c.Rooms, config.Room{Name: "rush", MaxParked: n})
+		}
+		if said := examined(c); !strings.Contains(said, want) {
+			t.Errorf("%v\nwant %q in:\n%s", parked, want, said)
 		}
 	}
 }

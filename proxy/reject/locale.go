@@ -73,7 +73,8 @@ var messages = [numMessages]struct {
 	joinRoom:       {"join_room", [...]string{"Join the waiting room", "加入排队"}},
 }
 
-// textKeys are the keys that the file of a language may have: the messages, and the reasons for their titles.
+// textKeys are the keys that the file of a language may have: the messages, the reasons for their titles, and the texts
+// of a waiting room.
 func textKeys() (keys []string) {
 	for _, m := range messages {
 		keys = append(keys, m.key)
@@ -81,6 +82,12 @@ func textKeys() (keys []string) {
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		keys = append(keys, reason.String())
 	}
+	for key := range roomTexts {
+		if key != messages[joinRoom].key {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
 	return keys
 }
 

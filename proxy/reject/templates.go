@@ -69,11 +69,16 @@ func newTemplates(in PageFiles) (*templates, error) {
 
 func (t *templates) addPage(at, name, text string) (err error) {
 	class, tag, hasTag := strings.Cut(name, ".")
-	if class != anyClass && !slices.Contains(classNames[:], class) {
-		return fmt.Errorf("%s: is no page; name it page.html, or after a class: %s", at, strings.Join(classNames[:], ", "))
+	if class != anyClass && class != roomPage && !slices.Contains(classNames[:], class) {
+		return fmt.Errorf("%s: is no page; name it page.html, or after a class: %s; or waiting_room.html", at,
+			strings.Join(classNames[:], ", "))
 	}
 	if hasTag && !languageTag.MatchString(tag) {
 		return fmt.Errorf("%s: %q is no language; write a tag such as en or zh-CN", at, tag)
+	}
+	if class == roomPage {
+		t.pages[name], err = parseRoomPage(at, text)
+		return err
 	}
 	t.pages[name], err = parse(at, text, pageTerms)
 	return err

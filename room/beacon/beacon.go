@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cloudflare/circl/sign/bls"
 )
@@ -19,9 +20,38 @@ const (
 		"8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb" +
 		"5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
 
+	// quicknetGenesis is when round 1 of quicknet was published, in Unix seconds.
+	quicknetGenesis = 1692803367
+
+	// quicknetPeriod is the time between two rounds of quicknet.
+	quicknetPeriod = 3 * time.Second
+
 	keySize       = 96 // bytes: a compressed point of G2
 	signatureSize = 48 // likewise of G1
 )
+
+// Schedule says when the rounds of a beacon are published.
+type Schedule struct {
+	Genesis int64 // Unix ms of round 1
+	Period  int64 // ms from one round to the next; above 0
+}
+
+// QuicknetSchedule is that of quicknet.
+func QuicknetSchedule() Schedule {
+	return Schedule{Genesis: quicknetGenesis * 1000, Period: quicknetPeriod.Milliseconds()}
+}
+
+// After is the first round that is published after at, and when that is; both times are Unix ms.
+func (s Schedule) After(at int64) (round, due int64) {
+	if at < s.Genesis {
+		return 1, s.Genesis
+	}
+	n := (at-s.Genesis)/s.Period + 1
+	return n + 1, s.Genesis + n*s.Period
+}
+
+// Due is when a round is published, in Unix ms.
+func (s Schedule) Due(round int64) int64 { return s.Genesis + (round-1)*s.Period }
 
 // Key checks the rounds of one beacon. It is safe for concurrent use.
 type Key struct{ public bls.PublicKey[bls.KeyG2SigG1] }

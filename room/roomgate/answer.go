@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"sluice/internal/octets"
@@ -50,28 +49,6 @@ func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
 	}
 	r.polls.Add(1)
 	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
-}
-
-// recordCache is the record as it was written last. It may be large.
-type recordCache struct {
-	mu    sync.Mutex
-	state *room.State
-	at    time.Time
-	text  []byte
-	tag   string
-}
-
-// answerDraw answers with the record of the draw, which is written once a second at most.
-func (r *Room) answerDraw() roomview.Answer {
-	c, s := &r.record, r.view.Load().state
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != s && time.Since(c.at) > time.Second {
-		record := r.o.Rules.Record(s)
-		c.state, c.at, c.text = s, time.Now(), room.AppendJSON(nil, &record)
-		c.tag = `"` + hexadecimal(uint64(s.Moves)) + "-" + hexadecimal(uint64(len(c.text))) + "-" + s.Lottery.DrawnBy + `"`
-	}
-	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
 }
 
 // me is what a client reads of its own place.

@@ -21,8 +21,14 @@ var (
 	phaseDesc = prometheus.NewDesc("sluice_room_phase", "The phase of each waiting room: 1 for its phase, 0 for the others.",
 		[]string{"room", "phase"}, nil)
 	peopleDesc = prometheus.NewDesc("sluice_room_people",
-		"People of a waiting room, as all instances count them: numbers issued, people who joined, people called, passes claimed, used, "+
-			"expired, and inside, of which an order is expected.", []string{"room", "state"}, nil)
+		"People of a waiting room, as all instances count them: numbers issued, people who joined, who wait, who were called "+
+			"and may still claim (pending), people called, passes claimed, used, expired, and inside, of which an order is "+
+			"expected.", []string{"room", "state"}, nil)
+	unitsDesc = prometheus.NewDesc("sluice_room_units",
+		"Units of a waiting room's sale, free and reserved (held). Missing while the stock is not known.",
+		[]string{"room", "state"}, nil)
+	mostDesc = prometheus.NewDesc("sluice_room_parked_limit", "Requests of this instance that may wait for news: max_parked.",
+		[]string{"room"}, nil)
 	parkedDesc = prometheus.NewDesc("sluice_room_parked", "Requests of this instance that wait for news of a waiting room.",
 		[]string{"room"}, nil)
 	answersDesc = prometheus.NewDesc("sluice_room_answers_total",
@@ -37,7 +43,7 @@ var phases = [...]room.Phase{room.Closed, room.PreQueue, room.Drawing, room.Open
 
 // Describe implements prometheus.Collector.
 func (all Rooms) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{phaseDesc, peopleDesc, parkedDesc, answersDesc, staleDesc} {
+	for _, d := range []*prometheus.Desc{phaseDesc, peopleDesc, unitsDesc, parkedDesc, mostDesc, answersDesc, staleDesc} {
 		ch <- d
 	}
 }
@@ -61,10 +67,16 @@ func (r *Room) collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(phaseDesc, is, string(p))
 	}
-	for state, n := range map[string]int64{"issued": s.Issued, "people": s.People, "called": s.Called, "claimed": s.Claimed, "used": s.Used,
-		"expired": s.Expired, "inside": s.Inside} {
+	for state, n := range map[string]int64{"issued": s.Issued, "people": s.People, "waiting": s.Waiting(),
+		"pending": s.Pending(&r.o.Rules), "called": s.Called, "claimed": s.Claimed, "used": s.Used, "expired": s.Expired,
+		"inside": s.Inside} {
 		gauge(peopleDesc, float64(n), state)
 	}
+	if s.Known {
+		gauge(unitsDesc, float64(s.Free), "free")
+		gauge(unitsDesc, float64(s.Held), "held")
+	}
+	gauge(mostDesc, float64(r.most))
 	gauge(parkedDesc, float64(r.count()))
 	gauge(staleDesc, float64(max(r.o.Now()-s.At, 0))/1000)
 	for kind, n := range map[string]*atomic.Uint64{"join": &r.joined, "pass": &r.passed, "poll": &r.polls,

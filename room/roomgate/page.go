@@ -1,13 +1,12 @@
 package roomgate
 
 import (
-	_ "embed" // for the page
-	"fmt"
-	"html"
+	_ "embed" // for the page that verifies
 	"strconv"
 	"strings"
 	"time"
 
+	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
 )
@@ -17,126 +16,84 @@ const (
 	overRefresh = 30 * time.Second // at the end: units may come back
 )
 
-//go:embed page.html
-var pageHTML string
-
 // verifyHTML recomputes a place from the record of the draw, in the browser.
 //
 //go:embed verify.html
 var verifyHTML string
 
-// texts are those of one language. A % stands for a value.
-type texts struct {
-	lang                                              string
-	join, wait, called, missed, passed, over, off     string // titles
-	joinButton, passButton, back, next                string
-	ahead, eta, early, drawing, hold, none, lastUnits string // lines
-	soon, verify                                      string
-}
+// UsePages takes other pages from now on.
+func (r *Room) UsePages(p reject.RoomPages) { r.pages.Store(&p) }
 
-var languages = [...]texts{
-	{lang: "zh-CN", join: "请排队等候", wait: "您正在排队", called: "轮到您了", missed: "您错过了叫号", passed: "您可以下单了",
-		over: "商品已售罄或活动已结束", off: "无需排队", joinButton: "加入排队", passButton: "领取通行证", back: "返回商品页面",
-		ahead: "前面大约还有 %s 人", next: "下一位就是您", eta: "预计等待约 %d 秒", early: "活动尚未开始；开始后按规则叫号", drawing: "正在等待抽签",
-		hold: "叫号已暂停", none: "按目前库存，您可能买不到了", lastUnits: "剩余库存已全部被预占，可能会有释放", soon: "页面会自动刷新", verify: "核对抽签"},
-	{lang: "en", join: "Please wait in line", wait: "You are waiting", called: "It is your turn",
-		missed: "You were called and did not come in time", passed: "You can order now",
-		over: "Everything is sold, or the sale is over", off: "There is no waiting now", joinButton: "Join the waiting room",
-		passButton: "Take my pass", back: "Back to the item", ahead: "About %s people are before you",
-		next: "You are next", eta: "About %d seconds to wait",
-		early:   "The sale has not begun; people are called after its start",
-		drawing: "The draw has not been made yet", hold: "No people are called for the moment",
-		none:      "By the units that are left you will probably not get one",
-		lastUnits: "All units are reserved; some may come back", soon: "This page refreshes automatically",
-		verify: "Check the draw"},
-}
-
-// language is the one that Accept-Language names first, Chinese where it names none of them.
-func language(accept []byte) *texts {
-	text := strings.ToLower(string(accept))
-	zh, en := strings.Index(text, "zh"), strings.Index(text, "en")
-	if en >= 0 && (zh < 0 || en < zh) {
-		return &languages[1]
-	}
-	return &languages[0]
+// builtInPages are those of a room without pages of its own.
+func builtInPages() (reject.RoomPages, error) {
+	return reject.NewRoomPages(reject.Options{Languages: []string{"zh-CN", "en"}})
 }
 
 // page is what a browser shows. It needs no script: it reloads while the client waits.
 func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
-	t := language(q.Language)
-	title, button, action := t.join, t.joinButton, "join"
-	waits, refresh := false, time.Duration(0)
-	switch {
-	case m.Phase == room.Off:
-		title, action = t.off, ""
-	case m.State == hasPassed:
-		title, action = t.passed, ""
-	case m.Phase == room.Over:
-		title, action, refresh = t.over, "", overRefresh
-	case m.State == room.IsCalled && m.Phase.Passes():
-		title, button, action = t.called, t.passButton, "pass"
-	case m.State == room.IsMissed:
-		title = t.missed
-	case m.State == room.IsWaiting, m.State == room.IsCalled:
-		title, action, waits = t.wait, "", true
+	p := r.pages.Load().In(q.Language)
+	state, action, button := shown(m)
+	values := map[string]string{"lang": p.Lang(), "title": p.Text("room_" + state), "room": m.Room, "state": state,
+		"phase": string(m.Phase), "back": back, "back_label": p.Text("room_back"), "message": m.Message,
+		"refresh_text": p.Text("room_refresh"), "verify_label": p.Text("room_verify")}
+	if action != "" {
+		values["action"] = "/.sluice/room/" + m.Room + "/" + action + "?back=" + queryOf(back)
+		values["button"] = p.Text(button)
 	}
-	if waits {
-		refresh = max(time.Duration(m.Poll)*time.Millisecond, time.Second)
-	}
-	reload := ""
-	if refresh > 0 {
-		reload = `<meta http-equiv="refresh" content="` + strconv.Itoa(int(refresh/time.Second)) + "\">\n"
-	}
-	return []byte(strings.NewReplacer("{lang}", t.lang, "{title}", title, "{refresh}", reload,
-		"{lines}", t.lines(m, waits), "{action}", form(r.o.Rules.Name, action, button, t.back, back)).Replace(pageHTML))
-}
-
-// form is the button of an action, or the link back where there is none to do.
-func form(name, action, button, backLabel, back string) string {
-	link := `<a href="` + html.EscapeString(back) + `">` + backLabel + "</a>\n"
-	if action == "" {
-		return link
-	}
-	return fmt.Sprintf("<form method=\"post\" action=\"/.sluice/room/%s/%s?back=%s\"><button>%s</button></form>\n", name,
-		action, html.EscapeString(queryOf(back)), button)
-}
-
-// lines are what is known, and no number that is not.
-func (t *texts) lines(m *me, waits bool) string {
-	var lines []string
-	if waits && m.Ahead != nil && *m.Ahead == 0 {
-		lines = append(lines, t.next)
-	} else if waits && m.Ahead != nil {
-		lines = append(lines, fmt.Sprintf(t.ahead, strconv.FormatInt(*m.Ahead, 10)))
-	}
-	if waits && m.ETA != nil {
-		lines = append(lines, fmt.Sprintf(t.eta, (*m.ETA+999)/1000))
+	switch state {
+	case "waiting":
+		pause := max(time.Duration(m.Poll)*time.Millisecond, time.Second)
+		values["refresh"] = strconv.Itoa(int(pause / time.Second))
+		tellPlace(p, m, values)
+	case "over":
+		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
 	}
 	if m.Chance == room.NoChance {
-		lines = append(lines, t.none)
+		values["chance_text"] = p.Text("room_chance")
 	}
-	switch m.Phase {
-	case room.PreQueue, room.Closed:
-		lines = append(lines, t.early)
-	case room.Drawing:
-		lines = append(lines, t.drawing)
-	case room.Hold:
-		lines = append(lines, t.hold)
-	case room.LastChance:
-		lines = append(lines, t.lastUnits)
-	}
-	if m.Message != "" {
-		lines = append(lines, html.EscapeString(m.Message))
-	}
-	if waits {
-		lines = append(lines, t.soon)
+	notes := map[room.Phase]string{room.Closed: "room_early", room.PreQueue: "room_early", room.Drawing: "room_drawing",
+		room.Hold: "room_hold", room.LastChance: "room_last"}
+	if note := notes[m.Phase]; note != "" {
+		values["note"] = p.Text(note)
 	}
 	if m.Score != nil {
-		lines = append(lines, fmt.Sprintf(`<small><a href="/.sluice/room/%s/verify">%s</a></small>`, m.Room, t.verify))
+		values["verify"] = "/.sluice/room/" + m.Room + "/verify"
 	}
-	var out strings.Builder
-	for _, line := range lines {
-		out.WriteString("<p>" + line + "</p>\n")
+	return p.Render(values)
+}
+
+// shown is which of the states of the page m is, and what its button does and says; "" = there is none.
+func shown(m *me) (state, action, button string) {
+	switch {
+	case m.Phase == room.Off:
+		return "off", "", ""
+	case m.State == hasPassed:
+		return "passed", "", ""
+	case m.Phase == room.Over:
+		return "over", "", ""
+	case m.State == room.IsCalled && m.Phase.Passes():
+		return "called", "pass", "room_take_pass"
+	case m.State == room.IsWaiting, m.State == room.IsCalled:
+		return "waiting", "", ""
+	case m.State == room.IsMissed:
+		return "missed", "join", "join_room"
 	}
-	return out.String()
+	return "join", "join", "join_room"
+}
+
+// tellPlace tells what is known, and no number that is not.
+func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
+	with := func(key string, n int64) (number, text string) {
+		number = strconv.FormatInt(n, 10)
+		return number, strings.Replace(p.Text(key), "{n}", number, 1)
+	}
+	if m.Ahead != nil {
+		values["ahead"], values["ahead_text"] = with("room_ahead", *m.Ahead)
+		if *m.Ahead == 0 {
+			values["ahead_text"] = p.Text("room_next")
+		}
+	}
+	if m.ETA != nil {
+		values["eta"], values["eta_text"] = with("room_eta", (*m.ETA+999)/1000)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/octets"
 	"sluice/limiter"
 	"sluice/proxy/auth"
+	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
@@ -44,6 +45,7 @@ type Options struct {
 	Sale      func() room.Sale          // what the schedule says; nil = the room is always on
 	Stock     func() *roomstore.Stock   // what this instance knows of the units; nil = the room follows no stock
 	Bypass    *roomview.Bypass          // who needs no pass
+	Pages     reject.RoomPages          // nil = the built-in ones
 	Audit     func(room, commit string) // a draw has been committed to; nil = it is not recorded
 	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
 	Now       func() int64              // Unix ms of the clock that all instances share
@@ -57,6 +59,7 @@ type Room struct {
 	name   []byte
 	view   atomic.Pointer[view]
 	secret atomic.Pointer[secrets]
+	pages  atomic.Pointer[reject.RoomPages]
 	parking
 	joins  batcher[string, number]
 	claims batcher[roomstore.Claim, int64]
@@ -67,8 +70,10 @@ type Room struct {
 	uses   []string
 
 	// Of the goroutine alone.
-	last roomstore.Reading
-	away bool
+	last  roomstore.Reading
+	away  bool
+	drawn room.Lottery // that was checked last
+	final *room.Final  // what it came to; nil = it is wrong
 
 	counts
 	stop context.CancelFunc
@@ -113,6 +118,13 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if err := r.Use(keys); err != nil {
 		return nil, err
 	}
+	if o.Pages == nil {
+		var err error
+		if o.Pages, err = builtInPages(); err != nil {
+			return nil, err
+		}
+	}
+	r.UsePages(o.Pages)
 	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{}) // until Redis has answered
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -228,6 +240,7 @@ func (r *Room) tick(ctx context.Context) {
 		r.publish(v.state, v.word, v.sale)
 		return
 	}
+	r.checkDraw(&read.State.Lottery)
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
 		if r.o.Audit != nil {
@@ -309,19 +322,12 @@ func (r *Room) publish(s *room.State, word string, sale room.Sale) {
 	v.passes = strconv.AppendInt(append(append(v.passes, r.name...), '\n'), s.Opened, 10)
 	age := int64(0)
 	if before != nil && before.state == s {
-		v.final = before.final
 		if age = r.o.Now() - s.At; age < staleAfter.Milliseconds() {
 			age = 0
 		}
 	}
-	if v.final == nil && s.Lottery.Drawn() {
-		if before != nil && before.final != nil && before.state.Lottery == s.Lottery {
-			v.final = before.final
-		} else if final, err := s.Lottery.Final(); err == nil {
-			v.final = &final
-		} else {
-			r.o.Log.Error("room: the draw cannot be verified; no people are called by it", "room", r.o.Rules.Name, "err", err)
-		}
+	if s.Lottery.Drawn() {
+		v.final = r.final
 	}
 	doc := r.o.Rules.Document(s, sale, room.Stock{Few: r.o.Few}, age)
 	at := doc.ServerTime

@@ -173,17 +173,14 @@ func (s *Store) Set(ctx context.Context, field, value string) error {
 var (
 	ErrDrawn    = errors.New("the draw was made before")
 	ErrTooEarly = errors.New("the sale has not begun: the draw is made after the start")
+	ErrRound    = errors.New("the draw waits for another round of the beacon now: the start was moved")
 )
 
-// Draw makes the draw with a beacon in hexadecimal digits, or by the committed seed alone where beacon is empty.
-func (s *Store) Draw(ctx context.Context, beacon string) error {
-	by := room.ByBeacon
-	if beacon == "" {
-		by = room.ByShop
-	}
-	reply, err := s.run(ctx, s.draw, []string{s.keys.room}, by, beacon)
+// Draw makes the draw of l with signature, in hexadecimal digits, which the caller has checked against its round and key.
+func (s *Store) Draw(ctx context.Context, l *room.Lottery, signature string) error {
+	reply, err := s.run(ctx, s.draw, []string{s.keys.room}, signature, l.BeaconRound, l.BeaconKey)
 	if err == nil {
-		err = map[int64]error{0: ErrNoRoom, -1: ErrDrawn, -2: ErrTooEarly}[whole(reply)]
+		err = map[int64]error{0: ErrNoRoom, -1: ErrDrawn, -2: ErrTooEarly, -3: ErrRound}[whole(reply)]
 	}
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)

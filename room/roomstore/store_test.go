@@ -237,7 +237,7 @@ func TestStore_NewerStockWins(t *testing.T) {
 func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(false))
-	rules, beacon := room.Rules{Draw: true, BeaconRound: 77}, strings.Repeat("ab", 48)
+	rules, beacon := beaconRules(), strings.Repeat("ab", 48)
 	if _, err := s.Join(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
@@ -245,16 +245,21 @@ func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 	if got.State.Lottery.Commit == "" || got.State.Lottery.Seed != "" || got.State.Early != 0 {
 		t.Errorf("before: %+v", got.State.Lottery)
 	}
-	if err := s.Draw(t.Context(), beacon); !errors.Is(err, ErrTooEarly) {
+	l := got.State.Lottery
+	if err := s.Draw(t.Context(), &l, beacon); !errors.Is(err, ErrTooEarly) {
 		t.Errorf("before the start: %v", err)
 	}
 	if got = s.read(t, rules, around(true), nil, nil); got.State.Lottery.Drawn() || got.State.Early != 5 {
 		t.Errorf("at the start: %+v", got.State)
 	}
-	if err := s.Draw(t.Context(), beacon); err != nil {
+	if err := s.Draw(t.Context(), &l, beacon); !errors.Is(err, ErrRound) {
+		t.Errorf("by the round of the start before: %v", err)
+	}
+	l = got.State.Lottery
+	if err := s.Draw(t.Context(), &l, beacon); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Draw(t.Context(), ""); !errors.Is(err, ErrDrawn) {
+	if err := s.Draw(t.Context(), &l, beacon); !errors.Is(err, ErrDrawn) {
 		t.Errorf("twice: %v", err)
 	}
 	got = s.read(t, rules, around(true), nil, nil)
@@ -266,7 +271,7 @@ func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
 	r := redistest.Start(t)
 	s := open(t, r)
-	fifo, draw := room.Rules{}, room.Rules{Draw: true, BeaconRound: 7}
+	fifo, draw := room.Rules{}, beaconRules()
 	if ok, err := s.Create(t.Context(), &fifo, around(false), Reading{}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -276,14 +281,14 @@ func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.read(t, draw, before, nil, nil) // an instance that has started with another order
-	if first.State.Draw || !got.State.Draw || got.State.Lottery.Commit == "" || got.State.Lottery.BeaconRound != 7 {
+	if first.State.Draw || !got.State.Draw || got.State.Lottery.Commit == "" || got.State.Lottery.BeaconRound == 0 {
 		t.Errorf("%+v, then %+v", first.State, got.State)
 	}
 	if old := s.read(t, fifo, before, nil, first.State); old.State.Lottery != got.State.Lottery || !old.State.Draw {
 		t.Errorf("an instance that has the order before: %+v, want %+v", old.State, got.State)
 	}
 	if late := s.read(t, fifo, around(true), nil, nil); !late.State.Draw || late.State.Early != 5 ||
-		late.State.Lottery != got.State.Lottery {
+		late.State.Lottery.Commit != got.State.Lottery.Commit {
 		t.Errorf("one that has started after the start: %+v", late.State)
 	}
 }

@@ -29,6 +29,7 @@ type Reading struct {
 	Seed    string  // in hexadecimal digits; a secret until the draw
 	Credit  float64 // calls that the rate allows beside those since MovedAt
 	MovedAt int64   // Unix ms; 0 = never
+	period  int64   // ms from one round of the beacon to the next
 }
 
 // stockLasts is how long the stock is known after an instance has told it, in ms.
@@ -39,15 +40,18 @@ const stockLasts = 5000
 func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, stock *Stock, last *room.State) (
 	Reading, error,
 ) {
-	round, known, seen := int64(-1), 0, int64(0)
-	seed := newSeed(rules)
-	if seed != nil {
-		round = rules.BeaconRound
+	known, seen, seed, order := 0, int64(0), newSeed(), room.FIFO
+	if rules.Draw {
+		order = room.Draw
 	}
-	news := 0
-	if last == nil || last.Starts != sale.Starts {
-		news = 1
+	news := ""
+	switch {
+	case last == nil:
+		news = "started"
+	case last.Told.Starts != sale.Starts || last.Told.Ends != sale.Ends:
+		news = "moved"
 	}
+	round, due := firstRound(rules, sale)
 	told := stock
 	if told == nil {
 		told = new(Stock)
@@ -59,8 +63,9 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 		seen = last.Count
 	}
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
-	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, round, known, told.Epoch, told.Version, told.Free, told.Held, told.Hold.Milliseconds(), seen,
-		news, hex.EncodeToString(seed), room.Commit(seed), told.SKUs)
+	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
+		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
+		due, rules.Beacon.Period, rules.BeaconKey)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -76,7 +81,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	r := readFields(fields)
 	r.State.Inside, r.State.At, r.State.Count = whole(parts[1]), whole(parts[2]), whole(parts[3])
 	r.State.People = whole(parts[5])
-	r.State.Stocked = stock != nil
+	r.State.Told, r.State.Stocked = sale, stock != nil
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
 	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
 		return Reading{}, err
@@ -97,11 +102,16 @@ func texts(v any) (list []string, ok bool) {
 	return list, ok
 }
 
-// newSeed is one for a new draw; nil = the room is none.
-func newSeed(rules *room.Rules) []byte {
-	if !rules.Draw {
-		return nil
+// firstRound is the first round of the room's beacon after the start, and when it is published; 0 = it has no beacon.
+func firstRound(rules *room.Rules, sale room.Sale) (round, due int64) {
+	if rules.BeaconKey == "" {
+		return 0, 0
 	}
+	return rules.Beacon.After(sale.Starts)
+}
+
+// newSeed is one for a new draw.
+func newSeed() []byte {
 	seed := make([]byte, room.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	return seed
@@ -118,11 +128,13 @@ func readFields(fields []string) fullReading {
 	r := fullReading{Reading: Reading{State: &room.State{}}}
 	s := r.State
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
-		"early": &s.Early, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
-		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
-		"round": &s.Lottery.BeaconRound, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
+		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called,
+		"claimed": &s.Claimed,
+		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
+		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
+		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
 	words := map[string]*string{"word": &r.Word, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
-		"beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
+		"key": &s.Lottery.BeaconKey, "beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]
 		switch {
@@ -186,8 +198,12 @@ func readStep(line string) (step room.Step, err error) {
 // a new room by rules. It reports whether the room was made.
 func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, known Reading) (made bool, err error) {
 	fields := known.fields(sale)
-	if seed := newSeed(rules); known.State == nil && seed != nil {
-		fields = append(fields, "seed", hex.EncodeToString(seed), "commit", room.Commit(seed), "round", rules.BeaconRound)
+	if known.State == nil && rules.Draw {
+		seed := newSeed()
+		fields = append(fields, "seed", hex.EncodeToString(seed), "commit", room.Commit(seed))
+		if round, due := firstRound(rules, sale); round > 0 {
+			fields = append(fields, "round", round, "due", due, "key", rules.BeaconKey, "period", rules.Beacon.Period)
+		}
 	}
 	args := append([]any{sale.Starts, len(fields) / 2}, fields...)
 	if known.State != nil {
@@ -215,7 +231,7 @@ func (r *Reading) fields(sale room.Sale) []any {
 		value int64
 	}{{"opened", s.Opened}, {"issued", s.Issued}, {"serving", s.Serving}, {"threshold", s.Threshold},
 		{"called", s.Called}, {"claimed", s.Claimed}, {"used", s.Used}, {"expired", s.Expired},
-		{"steps", int64(len(s.Steps))}} {
+		{"steps", int64(len(s.Steps))}, {"redrawn", s.Lottery.Redrawn}, {"early_people", s.EarlyPeople}} {
 		fields = append(fields, f.name, f.value)
 	}
 	for class, n := range s.Waits {
@@ -223,9 +239,11 @@ func (r *Reading) fields(sale room.Sale) []any {
 			fields = append(fields, "w"+strconv.Itoa(class), n)
 		}
 	}
-	if s.Draw {
-		fields = append(fields, "round", s.Lottery.BeaconRound)
+	if s.Lottery.BeaconRound > 0 {
+		fields = append(fields, "round", s.Lottery.BeaconRound, "due", s.Lottery.BeaconAt, "key", s.Lottery.BeaconKey,
+			"period", r.period)
 	}
+	fields = append(fields, "lost", 1) // the count of people is of those who join from now on
 	if s.Early > 0 || s.Lottery.DrawnBy != "" {
 		fields = append(fields, "early", s.Early)
 	}

@@ -1,9 +1,9 @@
 package rooms
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"sluice/config"
 	"sluice/proxy/reject"
@@ -41,16 +41,43 @@ func Check(c *config.Config) (errs []error) {
 	return errs
 }
 
-// beaconKey is that of m's beacon.
-func beaconKey(m *config.Room) string { return cmp.Or(m.BeaconKey, beacon.Quicknet) }
+// beaconOf is the key of m's beacon, and when its rounds are published; "" = it has none.
+func beaconOf(m *config.Room) (key string, rounds beacon.Schedule) {
+	switch {
+	case !m.Beacon:
+		return "", rounds
+	case m.BeaconKey == "":
+		return beacon.Quicknet, beacon.QuicknetSchedule()
+	}
+	return m.BeaconKey, beacon.Schedule{Genesis: int64(m.BeaconGenesis) * 1000, Period: m.BeaconPeriod.Milliseconds()}
+}
+
+// checkBeacon is the rule that the draw's round is published while its sale lasts. It is after the start by itself.
+func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
+	if m.BeaconKey != "" {
+		if _, err := beacon.ParseKey(m.BeaconKey); err != nil {
+			fail(at+".beacon_key", "%v", err)
+			return
+		}
+	}
+	key, rounds := beaconOf(m)
+	i := slices.IndexFunc(c.Sales, func(s config.Sale) bool { return s.Name == m.Sale })
+	if key == "" || i < 0 {
+		return
+	}
+	sale := &c.Sales[i]
+	if round, due := rounds.After(sale.Starts.UnixMilli()); due >= sale.Ends.UnixMilli() {
+		published := time.UnixMilli(due).In(sale.Starts.Location()).Format(time.RFC3339)
+		fail(at+".beacon", "round %d, the first one after the start of sale %q, is published at %s, and the sale ends "+
+			"before; let it end later, or write another beacon", round, sale.Name, published)
+	}
+}
 
 func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
 	if _, err := roomview.NewBypass(m.Bypass); err != nil {
 		fail(at+".bypass", "%v", err)
 	}
-	if _, err := beacon.ParseKey(beaconKey(m)); err != nil {
-		fail(at+".beacon_key", "%v", err)
-	}
+	checkBeacon(c, m, at, fail)
 	uses := func(t config.Route) bool { return t.Room == m.Name }
 	if !slices.ContainsFunc(c.Routes, uses) {
 		fail(at+".name", "no route has room = %q, so no order needs its pass; write it into a [[route]], or drop the room",

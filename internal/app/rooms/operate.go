@@ -51,9 +51,10 @@ func (o operated) All() (all []admin.Room) {
 			shown.State = "open"
 		}
 		if s.Draw {
-			shown.Order, shown.Commit, shown.BeaconRound = room.Draw, s.Lottery.Commit, s.Lottery.BeaconRound
+			shown.Order, shown.Commit, shown.Redrawn = room.Draw, s.Lottery.Commit, s.Lottery.Redrawn
+			shown.BeaconRound, shown.BeaconAt = s.Lottery.BeaconRound, s.Lottery.BeaconAt
 			shown.DrawnBy, shown.Threshold = s.Lottery.DrawnBy, s.Threshold
-			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.Early
+			shown.Seed, shown.Beacon, shown.Early = s.Lottery.Seed, s.Lottery.Beacon, s.InDraw()
 		}
 		all = append(all, shown)
 	}
@@ -96,24 +97,26 @@ func change(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error 
 	return draw(ctx, one, *c.Beacon, c.Round)
 }
 
-// draw makes the draw. A beacon is of the round that was named before the start.
-func draw(ctx context.Context, one *roomgate.Room, beacon string, round int64) error {
+// draw makes the draw by the signature of the round that was published before the start, which is checked by the key
+// that was published with it.
+func draw(ctx context.Context, one *roomgate.Room, signature string, round int64) error {
 	s, _, _, _ := one.Status()
+	l := &s.Lottery
 	switch {
 	case !s.Draw:
 		return fmt.Errorf("%w: room %q calls people in the order in which they came", admin.ErrConflict, one.Rules().Name)
-	case beacon == "":
-	case round != s.Lottery.BeaconRound:
+	case l.BeaconRound == 0:
+		return fmt.Errorf("%w: the draw of room %q waits for no beacon: the committed seed alone decides", admin.ErrConflict,
+			one.Rules().Name)
+	case round != l.BeaconRound:
 		return fmt.Errorf("%w: the draw waits for round %d, which was published, not for %d", admin.ErrConflict,
-			s.Lottery.BeaconRound, round)
-	default:
-		rules := one.Rules()
-		if err := rules.CheckBeacon(s.Lottery.BeaconRound, beacon); err != nil {
-			return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
-		}
+			l.BeaconRound, round)
 	}
-	err := one.Store().Draw(ctx, beacon)
-	if errors.Is(err, roomstore.ErrDrawn) || errors.Is(err, roomstore.ErrTooEarly) {
+	if err := l.CheckBeacon(signature); err != nil {
+		return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
+	}
+	err := one.Store().Draw(ctx, l, signature)
+	if errors.Is(err, roomstore.ErrDrawn) || errors.Is(err, roomstore.ErrTooEarly) || errors.Is(err, roomstore.ErrRound) {
 		return fmt.Errorf("%w: %w", admin.ErrConflict, err)
 	}
 	return err

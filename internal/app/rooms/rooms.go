@@ -12,6 +12,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/octets"
+	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomgate"
@@ -29,6 +30,7 @@ type Options struct {
 	Now      func() int64              // monotonic ns
 	Few      int64                     // so many units or less are few; below 0 = nothing is said
 	Audit    func(room, commit string) // a draw has been committed to
+	Pages    reject.RoomPages
 	Log      *slog.Logger
 }
 
@@ -71,13 +73,14 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 	if err != nil {
 		return nil, c.Errorf("room", "bypass: %v", err)
 	}
+	key, rounds := beaconOf(m)
 	f := &follower{Options: o, name: m.Sale, hold: c.Stock.Reserve.ReservationTTL}
 	made := roomgate.Options{
-		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconRound: int64(m.BeaconRound),
-			BeaconKey: beaconKey(m), Opens: m.Opens,
+		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
-		Bypass: bypass, Audit: o.Audit, MaxParked: m.MaxParked, Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
+		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
+		Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
@@ -108,12 +111,13 @@ func (r *Rooms) Collector() roomgate.Rooms {
 	return r.all
 }
 
-// Use takes the keys of another configuration. All else of a room changes with a restart.
-func (r *Rooms) Use(c *config.Config) error {
+// Use takes the keys of another configuration, and its pages. All else of a room changes with a restart.
+func (r *Rooms) Use(c *config.Config, pages reject.RoomPages) error {
 	if r == nil {
 		return nil
 	}
 	for _, one := range r.all {
+		one.UsePages(pages)
 		if err := one.Use(c.Auth.RoomKeyList()); err != nil {
 			return c.Errorf("auth.room_key_file", "%v", err)
 		}

@@ -62,18 +62,25 @@ type demoGate struct {
 // openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has
 // another user on the machine.
 func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demoGate, string, error) {
+	return d.openGateBy(demoConfig+more, shop, units.gate(), units.MemoryStock)
+}
+
+// openGateBy opens a gate by the text of a configuration like demoConfig.
+func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory app.MemoryStock) (
+	*demoGate, string, error,
+) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ln, err := net.Listen("tcp", d.Listen)
 	if err != nil {
 		return nil, "", fmt.Errorf("--listen: %w", err)
 	}
-	c, err := config.Parse("demo", fmt.Appendf(nil, demoConfig+more, ln.Addr(), shop.Addr(), units.gate(), d.Dashboard, "",
-		shop.Addr()), config.NoEnvironment)
+	c, err := config.Parse("demo", fmt.Appendf(nil, text, ln.Addr(), shop.Addr(), gate, d.Dashboard, "", shop.Addr()),
+		config.NoEnvironment)
 	if err != nil {
 		return nil, "", err
 	}
 	c.Admin.Token = config.Secret(rand.Text())
-	g, err := app.New(c, app.Options{Version: d.Version, Memory: units.MemoryStock}, log)
+	g, err := app.New(c, app.Options{Version: d.Version, Memory: memory}, log)
 	if err != nil {
 		return nil, "", err
 	}

@@ -20,6 +20,7 @@ type Options struct {
 	Gate        string        // "reserve" or "check": who takes the units
 	WithoutGate bool          // then the same crowd at the bare shop
 	Keep        bool          // until the context ends
+	Room        bool          // with a waiting room before it
 	OpensIn     time.Duration // with Keep: when the sale opens
 	Listen      string        // address of the gateway
 	Dashboard   string        // address of the dashboard; "" = none
@@ -38,6 +39,9 @@ func (d *Options) Check() error {
 		return fmt.Errorf("--units %d: it must not be negative", d.Units)
 	case d.Keep && d.WithoutGate:
 		return errors.New("--keep is a sale with the gateway: it does not go with --without-gate")
+	case d.Room && (d.Keep || d.WithoutGate || d.Gate == "check"):
+		return errors.New("--room is a sale of its own, whose units the gateway takes: it does not go with --keep, " +
+			"--without-gate and --gate=check")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
 	case d.Patience <= 0 || d.Patience > maxPatience:
@@ -50,8 +54,11 @@ const demoSKU = "1001"
 
 // Run holds the sale and prints what happens, until it is over or ctx ends.
 func (d *Options) Run(ctx context.Context) error {
-	if d.Keep {
+	switch {
+	case d.Keep:
 		return d.kept(ctx)
+	case d.Room:
+		return d.inRoom(ctx)
 	}
 	gated, err := d.sale(ctx, true)
 	if err != nil {

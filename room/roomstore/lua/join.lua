@@ -10,6 +10,7 @@ local function has(field) return redis.call('HEXISTS', KEYS[1], field) == 1 end
 local before = now < tonumber(redis.call('HGET', KEYS[1], 'starts') or '0')
 if not before and has('seed') and not has('early') then -- who comes from now on is behind the draw
   redis.call('HSET', KEYS[1], 'early', redis.call('HGET', KEYS[1], 'issued') or '0')
+  if not has('lost') then redis.call('HSET', KEYS[1], 'early_people', redis.call('PFCOUNT', KEYS[2])) end
 end
 local last = redis.call('HINCRBY', KEYS[1], 'issued', ARGV[1])
 if #ARGV > 1 then redis.call('PFADD', KEYS[2], unpack(ARGV, 2)) end

@@ -1,8 +1,10 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
 -- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people
--- ARGV: starts, ends (Unix ms, 0 = none), round of the beacon (-1 = no draw), 1 where the stock is known, its epoch,
--- its version, free, held, for how many ms a unit is reserved at most, steps that the caller has, 1 where the caller
--- has started or heard of another start, a seed and its commitment for a new draw, a fingerprint of the stock's SKUs
+-- ARGV: starts, ends (Unix ms, 0 = none), news: "started" where the caller has not read the room before, "moved" where
+-- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
+-- a unit is reserved at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
+-- fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is published, ms from one round to the
+-- next, the key of the beacon
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people.
 
@@ -12,16 +14,21 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function get(field) return tonumber(redis.call('HGET', KEYS[1], field) or '0') end
 local function set(field, value) redis.call('HSET', KEYS[1], field, string.format('%.0f', value)) end
 local function has(field) return redis.call('HEXISTS', KEYS[1], field) == 1 end
-local starts, ends, round = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local starts, ends, news = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 
 -- The room of a sale that is over is not that of the next one: the caller makes it anew.
 local over = get('ends')
 if over > 0 and now >= over and starts >= over then return false end
--- An instance that has not heard of the next sale yet must not bring the one before back.
-if ends == 0 or now < ends then
-  if get('starts') ~= starts then set('starts', starts) end
+-- Only news are written: an instance that has not heard of other hours yet, or of the next sale, must not bring those
+-- before back. A draw that has begun keeps its start, unless that is moved into the future.
+local begun, moved = has('early') or has('drawn_by'), false
+if news ~= '' and (ends == 0 or now < ends) then
+  moved = get('starts') ~= starts and (not begun or now < starts)
+  if moved then set('starts', starts) end
   if get('ends') ~= ends then set('ends', ends) end
 end
+local told = news ~= '' and get('starts') == starts
+starts = get('starts')
 
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
 if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
@@ -47,23 +54,41 @@ if ARGV[4] == '1' then
   if now - get('stock_at') > 500 then set('stock_at', now) end
 end
 
--- Order, seed and round stand from the start on. Before it, who has started or heard of another start decides. A draw
--- that was made or begun is not that of a later start: all are drawn anew, by a seed that was not published.
-if now < starts and ARGV[11] == '1' then
-  local begun, draws = has('early') or has('drawn_by'), has('seed')
+-- Order, seed and beacon stand from the start on. Before it, an instance that has started decides. A draw that has begun
+-- is not that of a later start: all are drawn anew, by a seed that was not published.
+if told and (now < starts or moved or get('issued') == 0 and not begun) then
   if begun then
     redis.call('DEL', KEYS[2])
-    redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0)
+    redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0,
+      'seed', ARGV[12], 'commit', ARGV[13])
     redis.call('HINCRBY', KEYS[1], 'moves', 1)
+    redis.call('HINCRBY', KEYS[1], 'redrawn', 1)
+    redis.call('HDEL', KEYS[1], 'early', 'early_people', 'drawn_by', 'beacon')
   end
-  if begun or draws ~= (round >= 0) then
-    redis.call('HDEL', KEYS[1], 'early', 'drawn_by', 'beacon', 'seed', 'commit')
-    if round >= 0 then redis.call('HSET', KEYS[1], 'seed', ARGV[12], 'commit', ARGV[13]) end
+  if news == 'started' and (now < starts or get('issued') == 0) then
+    redis.call('HDEL', KEYS[1], 'round', 'due', 'period', 'key')
+    if ARGV[11] == 'fifo' then
+      redis.call('HDEL', KEYS[1], 'seed', 'commit')
+    else
+      if not has('seed') then redis.call('HSET', KEYS[1], 'seed', ARGV[12], 'commit', ARGV[13]) end
+      if ARGV[15] ~= '0' then
+        redis.call('HSET', KEYS[1], 'round', ARGV[15], 'due', ARGV[16], 'period', ARGV[17], 'key', ARGV[18])
+      end
+    end
   end
-  if round >= 0 then set('round', round) else redis.call('HDEL', KEYS[1], 'round') end
+  -- The round is the first one after the start and after now: its randomness is not known yet.
+  if has('round') then
+    local more = math.floor((math.max(starts, now) - get('due')) / get('period')) + 1
+    more = math.max(more, 1 - get('round'))
+    set('due', get('due') + more * get('period'))
+    set('round', get('round') + more)
+  end
 end
 if now >= starts and has('seed') then
-  if not has('early') then set('early', get('issued')) end
+  if not has('early') then
+    set('early', get('issued'))
+    if not has('lost') then set('early_people', redis.call('PFCOUNT', KEYS[5])) end
+  end
   if get('round') == 0 and not has('drawn_by') then redis.call('HSET', KEYS[1], 'drawn_by', 'shop') end
 end
 

@@ -1,0 +1,73 @@
+// A waiting room as people see it on a phone: docs/waiting-room.md. One has no script, the other reads Chinese.
+import { axe, inspect } from "./eyes.mjs";
+import { is, note, play, wrong } from "./stage.mjs";
+
+const phone = { width: 390, height: 844 };
+const words = {
+  en: { join: "Please wait in line", wait: "You are waiting", called: "It is your turn", passed: "You can order now",
+    over: "Everything is sold, or the sale is over", early: "The sale has not begun" },
+  "zh-CN": { join: "请排队等候", wait: "您正在排队", called: "轮到您了", passed: "您可以下单了", over: "商品已售罄或活动已结束",
+    early: "活动尚未开始" },
+};
+
+await play(async (visitor, stage) => {
+  const person = async (name, locale, more = {}) =>
+    Object.assign(await visitor(name, { locale, viewport: phone, cookies: { uid: name }, expects: [/409.*order/], ...more }),
+      { says: words[locale] });
+  const ann = await person("ann", "en", { javaScriptEnabled: false }), ben = await person("ben", "zh-CN");
+  const told = await stage();
+  let least = Infinity, seen = 0;
+  const heading = (v, text) => v.page.getByRole("heading", { level: 1, name: text });
+  // sees waits for a page with this title, and judges it.
+  async function sees(v, what) {
+    await heading(v, v.says[what]).waitFor();
+    for (const colorScheme of ["light", "dark"]) {
+      await v.page.emulateMedia({ colorScheme });
+      let found;
+      for (let left = 5; !found && left > 0; left--) { // the page may reload meanwhile
+        found = await v.page.evaluate(inspect, 44).catch(() => null);
+      }
+      for (const fault of found.faults) wrong(`${v.name}, ${what}, ${colorScheme}: ${fault}`);
+      is(`${v.name}, ${what}: its language is ${found.lang}`, found.lang === (v === ann ? "en" : "zh-CN"));
+      is(`${v.name}, ${what}, ${colorScheme}: the background's luminance is ${found.background}`,
+        found.background > 0.5 === (colorScheme === "light"));
+      least = Math.min(least, found.least);
+    }
+    if (v !== ann) for (const fault of await axe(v.page).catch(e => /context|navigat/.test(e) ? [] : [e])) wrong(`${v.name}, ${what}: ${fault}`);
+    seen++;
+  }
+  async function press(v) {
+    await v.page.keyboard.press("Tab");
+    const focus = await v.page.evaluate(() => [document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]);
+    is(`${v.name}: the focus is on ${focus}`, focus[0] === "BUTTON" && focus[1] === "solid");
+    await v.page.keyboard.press("Enter");
+  }
+
+  // Before the start: the link of the product page, the button, and a page that reloads by itself.
+  for (const v of [ann, ben]) {
+    await v.page.goto(`${told.gate}/.sluice/room/rush/me?back=/item/1001`);
+    await sees(v, "join");
+    await press(v);
+    await sees(v, "wait");
+    await v.page.getByText(v.says.early).waitFor();
+  }
+  is(`they have joined ${told.starts - Date.now()} ms before the start`, Date.now() < told.starts);
+  // The draw: the first one of the two who is called buys, and hears so without having touched anything.
+  const called = v => heading(v, v.says.called).waitFor({ timeout: 90_000 }).then(() => v, () => new Promise(() => {}));
+  const first = await Promise.race([ann, ben].map(called));
+  const other = first === ann ? ben : ann;
+  note(`${first.name} is called ${Date.now() - told.starts} ms after the start`);
+  await sees(first, "called");
+  await press(first);
+  await sees(first, "passed");
+  await first.page.locator("a[href='/item/1001']").click();
+  await first.page.waitForURL(`${told.gate}/item/1001`);
+  const bought = first.page.waitForResponse(r => r.request().method() === "POST");
+  await first.page.getByRole("button", { name: "Buy" }).click();
+  is("the order with the pass is placed", (await bought).status() === 200);
+  // The other one reads that all is sold: from the page that reloads, or where both were called from the button.
+  if (await heading(other, other.says.called).isVisible()) await press(other);
+  await sees(other, "over");
+  is(`${other.name} has nothing to press`, await other.page.getByRole("button").count() === 0);
+  note(`${seen} pages, each in light and dark; the least contrast is ${least.toFixed(2)}`);
+});

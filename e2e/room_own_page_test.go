@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// A shop's own page of the room is shown, a reload reads it again, and a page that would not work is rejected.
+func TestRoom_OwnPageIsShownAndReadAgain(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const page = `<h1>$title</h1><!-- if refresh --><meta http-equiv="refresh" content="$refresh"><!-- end -->` +
+		`<form method="post" action="$action"><button>$button</button></form><a href="$back">$back_label</a>`
+	write("waiting_room.html", "Ours: "+page)
+	gates, _ := roomGatesOn(t, redistest.Start(t), 1, time.Now().Add(30*time.Minute),
+		"responses.template_dir = \""+folder+"\"")
+	g := gates[0]
+	soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "pre_queue" })
+	at := "http://" + g.front + "/.sluice/room/rush/me?back=/item"
+	look := func() string {
+		t.Helper()
+		req := mustAsk(t, at)
+		req.Header.Set("Cookie", "uid=7")
+		req.Header.Set("Accept", "text/html")
+		req.Header.Set("Accept-Language", "en")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	wants(t, look(), "Ours: <h1>Please wait in line</h1>", `action="/.sluice/room/rush/join?back=/item"`)
+	write("waiting_room.en.html", "New: "+page)
+	write("en.toml", "room_join = \"Welcome\"\n")
+	g.rereads(t)
+	wants(t, look(), "New: <h1>Welcome</h1>")
+	write("waiting_room.en.html", strings.ReplaceAll(page, "$action", "/join"))
+	const complaint = "waiting_room.en.html: $action is missing"
+	if s := run(t, "", "check", g.file); s.code == 0 || !strings.Contains(s.complaint, complaint) {
+		t.Errorf("check: %d %s", s.code, s.complaint)
+	}
+	wants(t, look(), "New: <h1>Welcome</h1>")
+}

@@ -1,0 +1,172 @@
+package demosale
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/internal/app"
+	"sluice/internal/app/stores"
+	"sluice/internal/demo"
+	"sluice/room"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// roomConfig is a sale with a waiting room before it. One who is called is called for one free unit: with a higher
+// overshoot, some of the called would find nothing left.
+const roomConfig = `
+[auth]
+room_key_file = %q
+[stock.redis]
+addresses = [%q]
+[[sale]]
+name = "demo"
+skus = [%q]
+starts = %s
+ends = %s
+stock = { %s = %d }
+[[room]]
+name = "demo"
+sale = "demo"
+order = "draw"
+opens = "1h"
+overshoot = 1.0
+claim_within = "5s"
+max_parked = %d
+per_second = 50
+`
+
+// roomOpens is how long people join before the start.
+const roomOpens = 4 * time.Second
+
+// inRoom is a sale with a waiting room, which instances share through Redis: a redis-server runs while it lasts.
+func (d *Options) inRoom(ctx context.Context) (err error) {
+	folder, err := os.MkdirTemp("", "sluice-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	redis, stop, err := startRedis(ctx, folder)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	shop, err := demo.OpenShop(demo.ShopOptions{SKU: demoSKU, Units: d.Units, Reserved: true})
+	if err != nil {
+		return err
+	}
+	defer shop.Close()
+	starts := time.Now().Add(roomOpens)
+	text, err := d.roomText(folder, redis, starts)
+	if err != nil {
+		return err
+	}
+	g, front, err := d.openGateBy(text, shop, "reserve", app.MemoryStock{})
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	books, err := stores.OpenLedger(g.Config, true, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer books.Close()
+	d.introduce(shop, g, demoStock{MemoryStock: app.MemoryStock{Ledger: memstore.New()}}, front)
+	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
+		front, d.Shoppers, roomOpens)
+	crowd := demo.RoomCrowd{Front: front, Room: "demo", SKU: demoSKU, People: d.Shoppers, Starts: starts,
+		Patience: d.Patience, Verify: verifyPlace, Ledger: func() demo.Ledger { return readLedger(ctx, books) }}
+	r, err := crowd.Run(ctx, shop, os.Stdout)
+	if err != nil {
+		return err
+	}
+	fmt.Println()
+	return errors.Join(r.Write(os.Stdout), r.Err())
+}
+
+// roomText is the text of the configuration, whose keys are in folder.
+func (d *Options) roomText(folder, redis string, starts time.Time) (string, error) {
+	key := filepath.Join(folder, "room.key")
+	if err := os.WriteFile(key, []byte(rand.Text()), 0o600); err != nil {
+		return "", err
+	}
+	text := strings.NewReplacer(`source = "memory"`, `source = "redis"`,
+		`user = "$cookie_uid"`, "user = \"$cookie_uid\"\nroom = \"demo\"").Replace(demoConfig)
+	return text + fmt.Sprintf(roomConfig, key, redis, demoSKU, starts.Format(time.RFC3339Nano),
+		starts.Add(time.Hour).Format(time.RFC3339Nano), demoSKU, d.Units, d.Shoppers), nil
+}
+
+// verifyPlace computes from the published record alone when a user was called.
+func verifyPlace(record []byte, user string) (calledAt int64, err error) {
+	var rec room.Record
+	if err := json.Unmarshal(record, &rec); err != nil {
+		return 0, err
+	}
+	v, err := rec.Verify(user)
+	return v.CalledAt, err
+}
+
+// readLedger is what Redis has of the units; a Redis that is away has none of them.
+func readLedger(ctx context.Context, books *redisstore.Store) demo.Ledger {
+	s, _, err := books.Look(ctx, demoSKU)
+	if err != nil {
+		return demo.Ledger{}
+	}
+	return demo.Ledger{Total: s.Total, Free: s.Free, Held: s.Held, Sold: s.Sold}
+}
+
+// startRedis runs a redis-server that keeps nothing, until stop is called.
+func startRedis(ctx context.Context, folder string) (addr string, stop func(), err error) {
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", nil, errors.New("--room: instances share a waiting room through Redis, and there is no redis-server in " +
+			"PATH; install it")
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr = free.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	free.Close()
+	cmd := exec.CommandContext(ctx, binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--dir", folder, "--maxmemory-policy", "noeviction")
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("--room: %w", err)
+	}
+	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	for range 100 { // 5 s
+		if answersPing(addr) {
+			return addr, stop, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	return "", nil, fmt.Errorf("--room: redis-server at %s does not answer", addr)
+}
+
+func answersPing(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	reply := make([]byte, len("+PONG"))
+	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	_, err = io.ReadFull(c, reply)
+	return err == nil && string(reply) == "+PONG"
+}
