@@ -92,7 +92,7 @@ func TestMistakes_InTheFile(t *testing.T) {
 			[]string{"needs a date, a time and an offset; write it like "}},
 		"sale in quotes": {shopSetting + routes + "[[sale]]\nname = \"n\"\nskus = [\"1\"]\n" +
 			"starts = \"2026-11-11T20:00:00\"\nends = \"2026-11-11T21:00:00\"\n",
-			[]string{"wants a date like 2026-11-11T00:00:00+08:00, not a string"}},
+			[]string{"write it without quotes, like 2026-11-11T00:00:00+08:00"}},
 		"open admin": {"admin.listen = \"0.0.0.0:8090\"\n" + shopSetting + routes,
 			[]string{`%:1: admin.listen: "0.0.0.0:8090" can be reached from other machines; ` +
 				"write token_file, or listen on 127.0.0.1"}},

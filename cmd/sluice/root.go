@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"sluice/config"
@@ -58,7 +57,7 @@ func newRoot() *cobra.Command {
 	add(groupReservation, newReservation())
 	add(groupStock, newSettlement())
 	add(groupOps, newStatus(), newWhy(), newOverride(), newLimit(), newReload(), newDrain(), newHealthcheck())
-	root.AddCommand(newVersion(), newMan())
+	root.AddCommand(newVersion())
 	return root
 }
 
@@ -68,21 +67,6 @@ func newVersion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "sluice", version)
 			return err
-		},
-	}
-}
-
-// newMan writes the manual pages, one for each command. Packages call it when they are built.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use: "man <folder>", Short: "Write manual pages into a folder.", Hidden: true, Args: exactly,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice " + version}, args[0])
 		},
 	}
 }

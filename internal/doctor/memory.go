@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"sluice/config"
+	"sluice/upstream"
 )
 
 // What is not a key, in bytes. docs/limits.md has the formula.
@@ -44,6 +45,10 @@ func memoryParts(c *config.Config) []memoryPart {
 		{"bodies", int64(c.Server.BodyMemory)},
 		{"answers", int64(c.Upstream.ResponseMemory) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
 		{"tables", tables},
+	}
+	if c.HasGate("reserve") {
+		most := min(c.Limits.Concurrency.MaxInFlight, c.Upstream.MaxConns*len(c.Upstream.Targets))
+		parts = append(parts, memoryPart{"orders", upstream.MaxWhole * int64(most)})
 	}
 	if len(c.Rooms) > 0 {
 		parts = append(parts, memoryPart{"rooms", roomBytes(c)})
