@@ -143,7 +143,7 @@ func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
 func (p *pendingOrder) outcomeAfter(first *pendingOrder, out Outcome) Outcome {
 	switch out.Code {
 	case protocol.Held, protocol.ReplayHeld, protocol.ReplaySold:
-		if p.user != first.user || p.quantity != first.quantity {
+		if p.user != first.user || p.quantity != first.quantity || p.cart != first.cart {
 			return Outcome{Code: protocol.OtherOrder, Serial: out.Serial}
 		}
 		if out.Code == protocol.Held {

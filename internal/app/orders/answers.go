@@ -37,7 +37,7 @@ func (o *Ledger) decided(d *ledger.Reserver, now int64, in proxy.Order) (proxy.R
 
 // orderOf is an order of one SKU as the ledger wants it.
 func orderOf(in proxy.Order) ledger.Order {
-	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Request: in.Request}
+	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Cart: in.Cart, Request: in.Request}
 }
 
 // LookUp implements proxy.Orders.

@@ -45,7 +45,8 @@ func (b *memoryStock) inspect() protocol.Page {
 		Ver:   text(b.Ver),
 	}
 	for serial, r := range b.records {
-		p.Records = append(p.Records, serial, fmt.Sprintf("%c|%d|%d|%s", r.Status, r.Quantity, r.Deadline, r.User))
+		units := protocol.UnitsText(r.Quantity, r.Cart)
+		p.Records = append(p.Records, serial, fmt.Sprintf("%c|%s|%d|%s", r.Status, units, r.Deadline, r.User))
 	}
 	for user, n := range b.units {
 		p.Users = append(p.Users, user, text(n))

@@ -103,7 +103,7 @@ func TestWhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 		tells(t, a)
 		tells(t, b)
 	}
-	for serial, status := range map[string]string{"a": "X", "a2": "C", "b": "X", "b2": "C", "shop": "C"} {
+	for serial, status := range map[string]string{"a": "R", "a2": "C", "b": "X", "b2": "C", "shop": "C"} {
 		ledgertest.Want(t, serial, statusOf(t, a, serial), status)
 	}
 	s := ledgertest.StockOf(t, a)
