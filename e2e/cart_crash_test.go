@@ -16,8 +16,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// Two gates sell carts of 20 SKUs while they and Redis are killed at random. Of ten carts one has a key that another cart
-// used a moment ago. SLUICE_CARTS=10000 is the long form.
+// Two gates sell carts of 20 SKUs while they and Redis are killed at random. Of ten carts one has a key that another
+// cart used a moment ago. SLUICE_CARTS=10000 is the long form.
 func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
 	orders := 400
 	if n, err := strconv.Atoi(os.Getenv("SLUICE_CARTS")); err == nil {

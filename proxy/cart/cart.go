@@ -113,12 +113,14 @@ func Digest(lines []Line) string {
 	return base32.StdEncoding.EncodeToString(sum[:10])
 }
 
-// states are those of a line. Each outweighs what follows it in the state of the cart: a line that is held is undecided;
-// the upstream has every cart of which a line is confirmed; where no line is, the cart came to nothing.
+// states are those of a line. Each outweighs what follows it in the state of the cart: while a line is held the cart is
+// undecided; the upstream has every cart of which a line is confirmed; where no line is, the cart came to nothing.
 var states = []string{"held", "confirmed", "refunded", "released", "none"}
 
 // Outweighs reports whether the state of a line says more of its cart than the state of another one.
-func Outweighs(state, other string) bool { return slices.Index(states, state) < slices.Index(states, other) }
+func Outweighs(state, other string) bool {
+	return slices.Index(states, state) < slices.Index(states, other)
+}
 
 // Units are those of all lines.
 func Units(lines []Line) (n int64) {

@@ -17,6 +17,7 @@ import (
 //  2. An order is forwarded after all lines are reserved, and confirmed after it was forwarded. So where a line is
 //     found overdue the upstream is asked for the serial, and its one answer is right for each line by itself.
 //  3. An attempt releases what it has reserved and nothing else.
+//  4. An attempt that finds its own cart in a later line releases nothing: the lock was lost.
 
 // line is the part of an order that is about one SKU.
 func line(in proxy.Order, i int) proxy.Order {
@@ -70,9 +71,9 @@ func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in proxy.Order) (t p
 // reserveCart takes the units of all lines, or of none. It gives up when half of the time is over for which the first
 // line is reserved: its resolver may ask for the order then.
 //
-// A later line that has this very cart already tells that the ledger of the first one has lost its reservation, and with
-// it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or released,
-// and the upstream's answer decides each line.
+// A later line that has this very cart already tells that the ledger of the first one has lost its reservation, and
+// with it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or
+// released, and the upstream's answer decides each line.
 func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservation {
 	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
 	one := line(in, 0)

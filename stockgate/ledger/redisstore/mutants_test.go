@@ -44,7 +44,7 @@ func mutants() map[string]mutant {
 		"another user's order is a replay": {"reserve", "who ~= user or had", "had"},
 		"another cart is a replay":         {"reserve", "had ~= wanted and", "units ~= units_of(R, wanted) and"},
 		"an adopted order is no cart's":    {"reserve", " and had ~= match(wanted, '^%d+') .. '/?'", ""},
-		"adopt for the carts of before":    {"finish", "user, text = ARGV[5 + n + i], ARGV[5 + 2 * n + i]", "user = ARGV[5 + n + i]"},
+		"adopt by the cart of before":      {"finish", "user, text = ARGV", "local _; user, _ = ARGV"},
 		"a released serial is taken again": {
 			"reserve",
 			"	if record then\n",
