@@ -39,6 +39,7 @@ type cartShop struct {
 	mu     sync.Mutex
 	orders map[string]string // Sluice-Sku by serial
 	denied map[string]bool
+	units  map[string]int // of confirmed orders, by user
 	twice  int
 	status int // of the answer to an order
 	url    string
@@ -46,7 +47,7 @@ type cartShop struct {
 
 func openCartShop(t *testing.T, mishap func() bool) *cartShop {
 	t.Helper()
-	s := &cartShop{orders: map[string]string{}, denied: map[string]bool{}, status: 200}
+	s := &cartShop{orders: map[string]string{}, denied: map[string]bool{}, units: map[string]int{}, status: 200}
 	doors := http.NewServeMux()
 	doors.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		status := s.take(r)
@@ -87,6 +88,9 @@ func (s *cartShop) take(r *http.Request) int {
 		s.twice++
 	}
 	s.orders[serial] = lines
+	user, _ := r.Cookie("uid")
+	n, _ := strconv.Atoi(r.Header.Get("Sluice-Quantity"))
+	s.units[user.Value] += n
 	return 200
 }
 

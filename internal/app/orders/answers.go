@@ -60,6 +60,16 @@ func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
+	if quotas := o.quotas.Load(); quotas != nil && len(in.User) > 0 {
+		if bounds := quotas.of(in, o.clocks.Wall()); len(bounds) > 0 {
+			return o.reserveWithin(d, quotas, bounds, in)
+		}
+	}
+	return o.take(d, now, in)
+}
+
+// take takes the units of an order, of all its lines or of none.
+func (o *Ledger) take(d *ledger.Reserver, now int64, in proxy.Order) proxy.Reservation {
 	if len(in.More) > 0 {
 		return o.reserveCart(d, in)
 	}

@@ -23,6 +23,19 @@ func (m *Store) Inspect(ctx context.Context, sku string, _ protocol.Part, _ stri
 	return b.inspect(), nil
 }
 
+// UnitsOf implements protocol.Counter.
+func (m *Store) UnitsOf(_ context.Context, skus []string, user string) []protocol.Owned {
+	owned := make([]protocol.Owned, len(skus))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, sku := range skus {
+		if b := m.stocks[sku]; b != nil {
+			owned[i].Units, owned[i].State = b.units[user], b.State
+		}
+	}
+	return owned
+}
+
 // InspectAll shows all of each.
 func (m *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
 	found := make([]protocol.Inspection, len(skus))
