@@ -155,7 +155,8 @@ func TestQuota_NothingIsLeftOfAnOrderThatWasNotCounted(t *testing.T) {
 		t.Errorf("while it may yet be an order: %q", reason)
 	}
 	soon(t, "what was not counted is released", func() bool { return unitsOf(t, r.Client, "a", "b", "c")["u"] == 1 })
-	if status, reason, _ := orderCart(g.client, g.front, "u", "four", []cartLine{{"c", 1}}); status != 200 || reason != "" {
+	status, reason, _ := orderCart(g.client, g.front, "u", "four", []cartLine{{"c", 1}})
+	if status != 200 || reason != "" {
 		t.Errorf("the unit counts for ever: %d %q", status, reason)
 	}
 	if shop.units["u"] != 2 {

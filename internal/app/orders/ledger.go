@@ -85,7 +85,7 @@ func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clo
 		o.Store, o.counts = o.redis, o.redis
 	}
 	o.Store = failpoint.Store(o.Store)
-	o.quotas.Store(newQuotas(c))
+	o.quotas.Store(newQuotas(c, o.counts))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	go o.run(ctx)

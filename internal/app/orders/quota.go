@@ -14,8 +14,8 @@ import (
 )
 
 // A sale with max_per_user bounds the units of one user in all its ledgers together. No record is kept of that: each
-// ledger counts the units of its users, whoever reserves, confirms, releases or refunds them. So nothing can disagree
-// with the ledgers, and nothing is left behind where a gate dies; docs/sales.md has the table.
+// ledger counts the units of its users, by whichever way these are reserved, confirmed, released or refunded. So
+// nothing can disagree with the ledgers, and nothing is left behind where a gate dies; docs/sales.md has the table.
 //
 //  1. An order reserves its units before it is counted, and is forwarded after it was counted. Of several orders of one
 //     user the last one that reserved finds the units of all others that may be forwarded, on whichever servers they
@@ -27,9 +27,11 @@ import (
 
 // quotas are the sales that bound what one user may have.
 type quotas struct {
-	sales []config.Sale
-	turns [1024]chan struct{} // of users: one order of each is counted at a time
-	seed  maphash.Seed
+	sales   []config.Sale
+	ledgers protocol.Counter
+	timeout time.Duration
+	turns   [1024]chan struct{} // of users: one order of each is counted at a time
+	seed    maphash.Seed
 }
 
 // quota is a sale that bounds an order.
@@ -40,8 +42,9 @@ type quota struct {
 }
 
 // newQuotas returns nil where no sale bounds anything.
-func newQuotas(c *config.Config) *quotas {
-	q := &quotas{seed: maphash.MakeSeed()}
+func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
+	r := &c.Stock.Redis
+	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout + r.Timeout, seed: maphash.MakeSeed()}
 	for _, s := range c.Sales {
 		if s.MaxPerUser > 0 {
 			q.sales = append(q.sales, s)
@@ -108,8 +111,8 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []quota, in
 		return proxy.Reservation{Reason: reject.Concurrency}
 	}
 	defer end()
-	switch reason := o.count(bounds, in.User, true); {
-	case reason == reject.Duplicate && o.mayRepeat(d, in): // the ledger answers by its record, and reserves nothing
+	switch reason := q.count(bounds, in.User, true); {
+	case reason == reject.Duplicate && hasOrder(d, in): // the ledger answers by its record, and reserves nothing
 	case reason != reject.Admitted:
 		return proxy.Reservation{Reason: reason}
 	}
@@ -117,7 +120,7 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []quota, in
 	if t.Reason != reject.Admitted {
 		return t
 	}
-	reason := o.count(bounds, in.User, false)
+	reason := q.count(bounds, in.User, false)
 	if reason == reject.Duplicate || reason == reject.Admitted && time.Since(began) > limit {
 		reason = reject.Concurrency // another order of this user was reserved meanwhile
 	}
@@ -130,8 +133,8 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []quota, in
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }
 
-// mayRepeat reports whether the ledger has an order of this key.
-func (o *Ledger) mayRepeat(d *ledger.Reserver, in proxy.Order) bool {
+// hasOrder reports whether the ledger has an order of this key.
+func hasOrder(d *ledger.Reserver, in proxy.Order) bool {
 	if len(in.Key) == 0 {
 		return false
 	}
@@ -141,11 +144,10 @@ func (o *Ledger) mayRepeat(d *ledger.Reserver, in proxy.Order) bool {
 
 // count is Duplicate where user has more than bounds allow, with what the order asks for if that comes on top, and
 // StockError where a ledger does not tell.
-func (o *Ledger) count(bounds []quota, user []byte, onTop bool) reject.Reason {
-	r := o.config.Stock.Redis
+func (q *quotas) count(bounds []quota, user []byte, onTop bool) reject.Reason {
 	for _, b := range bounds {
-		ctx, cancel := context.WithTimeout(context.Background(), r.ConnectTimeout+r.Timeout)
-		owned := o.counts.UnitsOf(ctx, b.skus, string(user))
+		ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+		owned := q.ledgers.UnitsOf(ctx, b.skus, string(user))
 		cancel()
 		has := int64(0)
 		if onTop {
