@@ -33,7 +33,8 @@ func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
 	for i := range gates {
 		var addresses string
 		addresses, fronts[i] = fixed(t)
-		gates[i] = gate(t, addresses, redisAt(r), boundless, shop.settings(), cartRoutes)
+		folder := fmt.Sprintf("server.state_dir = %q", t.TempDir())
+		gates[i] = gate(t, addresses, folder, redisAt(r), boundless, shop.settings(), cartRoutes)
 	}
 	units := max(5, orders/20)
 	setUnits(t, gates[0].file, units, skus...)
