@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"sluice/config"
@@ -27,18 +28,34 @@ import (
 
 // quotas are the sales that bound what one user may have.
 type quotas struct {
-	sales   []config.Sale
+	sales   []*quota
 	ledgers protocol.Counter
 	timeout time.Duration
 	turns   [1024]chan struct{} // of users: one order of each is counted at a time
 	seed    maphash.Seed
 }
 
-// quota is a sale that bounds an order.
+// quota is a sale that bounds what one user may have. One call counts for many users: those who come while another
+// call is under way.
 type quota struct {
-	skus  []string
-	limit int64
-	units int64 // that the order asks for
+	sale    config.Sale
+	mu      sync.Mutex // guards waiting
+	waiting []*counted
+	calling sync.Mutex // is held while a call is under way, and guards done and what is found
+}
+
+// counted is a user whose units are counted.
+type counted struct {
+	user   string
+	done   bool
+	units  int64
+	reason reject.Reason // StockError: a ledger does not tell
+}
+
+// bound is a sale that bounds an order, and the units that the order asks for.
+type bound struct {
+	*quota
+	units int64
 }
 
 // newQuotas returns nil where no sale bounds anything.
@@ -47,7 +64,7 @@ func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
 	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout + r.Timeout, seed: maphash.MakeSeed()}
 	for _, s := range c.Sales {
 		if s.MaxPerUser > 0 {
-			q.sales = append(q.sales, s)
+			q.sales = append(q.sales, &quota{sale: s})
 		}
 	}
 	if len(q.sales) == 0 {
@@ -60,25 +77,25 @@ func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
 }
 
 // of are the quotas of an order: of each SKU that of the sale that is on, or is the next.
-func (q *quotas) of(in proxy.Order, now time.Time) (all []quota) {
-	for i := range q.sales {
-		s, units := &q.sales[i], int64(0)
+func (q *quotas) of(in proxy.Order, now time.Time) (all []bound) {
+	for _, s := range q.sales {
+		units := int64(0)
 		for k := range len(in.More) + 1 {
 			if one := line(in, k); q.saleOf(string(one.SKU), now) == s {
 				units += one.Quantity
 			}
 		}
 		if units > 0 {
-			all = append(all, quota{skus: s.SKUs, limit: int64(s.MaxPerUser), units: units})
+			all = append(all, bound{s, units})
 		}
 	}
 	return all
 }
 
-func (q *quotas) saleOf(sku string, now time.Time) (next *config.Sale) {
-	for i := range q.sales {
-		s := &q.sales[i]
-		if now.Before(s.Ends) && slices.Contains(s.SKUs, sku) && (next == nil || s.Starts.Before(next.Starts)) {
+func (q *quotas) saleOf(sku string, now time.Time) (next *quota) {
+	for _, s := range q.sales {
+		if now.Before(s.sale.Ends) && slices.Contains(s.sale.SKUs, sku) &&
+			(next == nil || s.sale.Starts.Before(next.sale.Starts)) {
 			next = s
 		}
 	}
@@ -104,7 +121,7 @@ func (q *quotas) wait(user []byte) (end func(), ok bool) {
 }
 
 // reserveWithin reserves an order of which some sales bound what its user may have.
-func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []quota, in proxy.Order) proxy.Reservation {
+func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in proxy.Order) proxy.Reservation {
 	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
 	end, ok := q.wait(in.User)
 	if !ok {
@@ -144,28 +161,59 @@ func hasOrder(d *ledger.Reserver, in proxy.Order) bool {
 
 // count is Duplicate where user has more than bounds allow, with what the order asks for if that comes on top, and
 // StockError where a ledger does not tell.
-func (q *quotas) count(bounds []quota, user []byte, onTop bool) reject.Reason {
+func (q *quotas) count(bounds []bound, user []byte, onTop bool) reject.Reason {
 	for _, b := range bounds {
-		ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
-		owned := q.ledgers.UnitsOf(ctx, b.skus, string(user))
-		cancel()
-		has := int64(0)
+		c := &counted{user: string(user)}
+		if b.count(c, q.ledgers, q.timeout); c.reason != reject.Admitted {
+			return c.reason
+		}
 		if onTop {
-			has = b.units
+			c.units += b.units
 		}
-		for _, one := range owned {
-			switch one.State {
-			case protocol.Frozen, protocol.Doubted, protocol.Lost:
-				return reject.StockError
-			}
-			if one.Err != nil {
-				return reject.StockError
-			}
-			has += one.Units
-		}
-		if has > b.limit {
+		if c.units > int64(b.sale.MaxPerUser) {
 			return reject.Duplicate
 		}
 	}
 	return reject.Admitted
+}
+
+// count counts the units of c by a call that begins after this one.
+func (s *quota) count(c *counted, ledgers protocol.Counter, timeout time.Duration) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, c)
+	s.mu.Unlock()
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	for !c.done {
+		s.mu.Lock()
+		n := min(len(s.waiting), protocol.MaxItems)
+		some := s.waiting[:n:n]
+		s.waiting = s.waiting[n:]
+		s.mu.Unlock()
+		s.call(some, ledgers, timeout)
+	}
+}
+
+// call counts for some users.
+func (s *quota) call(some []*counted, ledgers protocol.Counter, timeout time.Duration) {
+	users := make([]string, len(some))
+	for i, c := range some {
+		users[i], c.done = c.user, true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	for _, owned := range ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
+		known := owned.Err == nil
+		switch owned.State {
+		case protocol.Frozen, protocol.Doubted, protocol.Lost:
+			known = false
+		}
+		for i, c := range some {
+			if !known {
+				c.reason = reject.StockError
+			} else if owned.Units != nil {
+				c.units += owned.Units[i]
+			}
+		}
+	}
 }

@@ -24,13 +24,18 @@ func (m *Store) Inspect(ctx context.Context, sku string, _ protocol.Part, _ stri
 }
 
 // UnitsOf implements protocol.Counter.
-func (m *Store) UnitsOf(_ context.Context, skus []string, user string) []protocol.Owned {
+func (m *Store) UnitsOf(_ context.Context, skus, users []string) []protocol.Owned {
 	owned := make([]protocol.Owned, len(skus))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, sku := range skus {
-		if b := m.stocks[sku]; b != nil {
-			owned[i].Units, owned[i].State = b.units[user], b.State
+		b := m.stocks[sku]
+		if b == nil {
+			continue
+		}
+		owned[i].State = b.State
+		for _, user := range users {
+			owned[i].Units = append(owned[i].Units, b.units[user])
 		}
 	}
 	return owned

@@ -14,14 +14,15 @@ type Notifier interface {
 
 // Counter is a store that counts what users have.
 type Counter interface {
-	// UnitsOf tells by position how many units a user holds or has bought of several SKUs, at most MaxTogether.
-	UnitsOf(ctx context.Context, skus []string, user string) []Owned
+	// UnitsOf tells by position how many units users hold or have bought of several SKUs, at most MaxItems of
+	// MaxTogether.
+	UnitsOf(ctx context.Context, skus, users []string) []Owned
 }
 
-// Owned is what a ledger says of a user.
+// Owned is what a ledger says of users.
 type Owned struct {
-	Units int64
-	State State // of the SKU; "" = it has no ledger. The units of one that is frozen, doubted or lost may be more
+	Units []int64 // by position; nil = it has no ledger
+	State State   // of the SKU. The units of one that is frozen, doubted or lost may be more
 	Err   error
 }
 

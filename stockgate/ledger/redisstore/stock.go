@@ -46,35 +46,33 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 }
 
 // UnitsOf implements protocol.Counter, in one round trip to each server.
-func (r *Store) UnitsOf(ctx context.Context, skus []string, user string) []protocol.Owned {
+func (r *Store) UnitsOf(ctx context.Context, skus, users []string) []protocol.Owned {
+	args := []any{len(users)}
+	for _, user := range users {
+		args = append(args, user)
+	}
 	all := r.callMany(ctx, skus, func(sku string) scriptCall {
-		return scriptCall{script: "units", sku: sku, args: []any{user}, aside: true, err: protocol.CheckSKU(sku)}
+		return scriptCall{script: "units", sku: sku, args: args, aside: true, err: protocol.CheckSKU(sku)}
 	})
 	owned := make([]protocol.Owned, len(all))
 	for i := range all {
 		q, own := &all[i], &owned[i]
 		if own.Err = q.err; own.Err == nil && q.answer != nil {
-			own.Units, own.State, own.Err = ownedOf(q.answer)
+			own.Units, own.State, own.Err = ownedOf(q.answer, len(users))
 		} else if lost, gone := r.seenGone(q.sku); own.Err == nil && gone {
 			own.State = lost.State
 		}
 		if own.Err != nil {
-			own.Err = fmt.Errorf("count units of a user of %q: %w", q.sku, own.Err)
+			own.Err = fmt.Errorf("count units of users of %q: %w", q.sku, own.Err)
 		}
 	}
 	return owned
 }
 
-// ownedOf reads what units.lua says: a hint and a number.
-func ownedOf(reply []any) (int64, protocol.State, error) {
-	if len(reply) != versionSize+1 {
-		return 0, "", fmt.Errorf("%d values came back for a user's units", len(reply))
-	}
-	units, ok := reply[versionSize].(int64)
-	version, err := versionOf(reply)
-	if err == nil && !ok {
-		err = fmt.Errorf("the units %v are not a number", reply[versionSize])
-	}
+// ownedOf reads what units.lua says: a hint and numbers.
+func ownedOf(reply []any, users int) ([]int64, protocol.State, error) {
+	units := make([]int64, users)
+	version, err := decodeAnswers(reply, units, 0)
 	return units, version.State, err
 }
 

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"testing"
 
 	"sluice/stockgate/ledger/ledgertest"
@@ -9,8 +10,9 @@ import (
 
 func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
-		counts := func(user string) []protocol.Owned {
-			return s.(protocol.Counter).UnitsOf(t.Context(), []string{"1001", "none", "1002"}, user)
+		counts := func() []protocol.Owned {
+			skus, users := []string{"1001", "none", "1002"}, []string{"ann", "eve", "bob"}
+			return s.(protocol.Counter).UnitsOf(t.Context(), skus, users)
 		}
 		for _, sku := range []string{"1001", "1002"} {
 			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 20, 0))
@@ -27,10 +29,10 @@ func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
 		}
 		wants := func(units int64) {
 			t.Helper()
-			owned := counts("ann")
-			ledgertest.Want(t, "units", owned[0], protocol.Owned{Units: units, State: protocol.On})
-			ledgertest.Want(t, "without a ledger", owned[1], protocol.Owned{})
-			ledgertest.Want(t, "of another SKU", owned[2], protocol.Owned{State: protocol.On})
+			owned := counts()
+			ledgertest.Want(t, "units", fmt.Sprint(owned[0]), fmt.Sprintf("{[%d 0 8] on <nil>}", units))
+			ledgertest.Want(t, "without a ledger", fmt.Sprint(owned[1]), "{[]  <nil>}")
+			ledgertest.Want(t, "of another SKU", fmt.Sprint(owned[2]), "{[0 0 0] on <nil>}")
 		}
 		wants(7)
 		finish(protocol.Confirm, items[0], items[2])
@@ -40,7 +42,7 @@ func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
 		finish(protocol.Refund, items[2])
 		wants(1)
 		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1002", protocol.Frozen))
-		ledgertest.Want(t, "frozen", counts("ann")[2].State, protocol.Frozen)
+		ledgertest.Want(t, "frozen", counts()[2].State, protocol.Frozen)
 	})
 }
 
@@ -56,7 +58,7 @@ func TestUnitsOf_LedgerThatMayHaveLostSomethingIsUnknown(t *testing.T) {
 	takes(t, a, "tail")
 	x.turn(p.replica.Addr)
 	ledgertest.Until(t, "it is asked", func() bool {
-		owned := b.UnitsOf(t.Context(), []string{"1001"}, "tail")[0]
+		owned := b.UnitsOf(t.Context(), []string{"1001"}, []string{"tail"})[0]
 		if owned.Err == nil && owned.State == protocol.On {
 			t.Fatalf("it tells %+v", owned)
 		}
