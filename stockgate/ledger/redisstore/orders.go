@@ -139,7 +139,9 @@ func (q *scriptCall) itemized(args []any) []any {
 }
 
 // decodeAnswers reads a hint and one answer for each item; without a reply all of them are missing.
-func decodeAnswers[A protocol.Code | protocol.Done | int64](reply []any, out []A, missing A) (protocol.StockVersion, error) {
+func decodeAnswers[A protocol.Code | protocol.Done | int64](
+	reply []any, out []A, missing A,
+) (protocol.StockVersion, error) {
 	if reply == nil {
 		for i := range out {
 			out[i] = missing

@@ -10,7 +10,8 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// BenchmarkUnitsOf prints what it costs Redis in CPU time to count the units of a user in so many ledgers, in calls for 32 users.
+// BenchmarkUnitsOf prints what it costs Redis in CPU time to count the units of a user in so many ledgers, in calls for
+// 32 users.
 func BenchmarkUnitsOf(b *testing.B) {
 	for _, n := range []int{3, 16, 64} {
 		b.Run(fmt.Sprint(n, "-skus"), func(b *testing.B) {
