@@ -47,6 +47,12 @@ func TestQuota_UserHasNoMoreOfAllSKUsTogether(t *testing.T) {
 		r := redistest.Start(t)
 		crowdOfQuota(t, redisAt(r), r.Client)
 	})
+	t.Run("sentinel", func(t *testing.T) {
+		w := redistest.Sentinel(t)
+		at := "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) +
+			"\nstock.redis.master_name = " + strconv.Quote(w.Name)
+		crowdOfQuota(t, at, w.Master().Client)
+	})
 	t.Run("cluster", func(t *testing.T) {
 		nodes := redistest.Cluster(t, 3)
 		crowdOfQuota(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(nodes.Addrs()...), nodes.Client())
