@@ -77,7 +77,7 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 		return nil, fmt.Errorf("%s of %d SKUs: %w: confirm, release and refund take at most %d", op, len(skus), ErrInvalid,
 			maxLines)
 	}
-	against := map[string][]string{"confirm": {"released", "refunded"}, "release": {"confirmed"}}
+	against := map[string][]string{"confirm": {"released", "refunded"}, "release": {"confirmed"}, "refund": {"released"}}
 	for _, sku := range skus {
 		if err := checkSKU(sku); err != nil {
 			return nil, err

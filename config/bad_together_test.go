@@ -83,6 +83,15 @@ gate = "check"
 sku = "$json_a.*.sku"
 quantity = "$json_a.*.qty"`,
 		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: that is for gate "reserve" alone; write the SKU of one array element, like "$json_items.0.sku_id", or gate = "reserve"`},
+	{`stock.reserve.status_url = "http://shop/orders/{serial}"
+stock.reserve.on_not_found = "cancel_then_release"
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$json_a.*.sku"
+quantity = "$json_a.*.qty"`,
+		`:7: route[1].sku: "$json_a.*.sku" takes orders over several SKUs, but stock.reserve.status_url does not say which one it asks about: a client's key that names two carts could confirm units of an order that the shop does not have; write {sku} into it, like "http://shop/orders/{serial}?sku={sku}"`},
 	{`mode = "observe"
 [[route]]
 name = "a"

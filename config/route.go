@@ -121,4 +121,8 @@ func (c *Config) checkCart(r *report.Report, t *Route, at string) {
 	fail(t.Delivery == "queue", "an order that waits is of one", "delivery = \"direct\"")
 	fail(t.OrderToken, "an order token is for one", "drop order_token")
 	fail(t.Room != "", "a pass of a waiting room is for one", "drop room")
+	if u := c.Stock.Reserve.StatusURL; u != "" && !strings.Contains(u, "{sku}") {
+		r.Fail(at+".sku", "%q takes orders over several SKUs, but stock.reserve.status_url does not say which one it asks about: a client's key that names two carts could confirm units of an order that the shop does not have; write {sku} into it, like \"http://shop/orders/{serial}?sku={sku}\"",
+			t.SKU)
+	}
 }

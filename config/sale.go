@@ -14,9 +14,10 @@ type Sale struct {
 	Name        string         `toml:"name"` // unique
 	SKUs        []string       `toml:"skus"` // at least one
 	Starts      time.Time      `toml:"starts"`
-	Ends        time.Time      `toml:"ends"`         // after Starts
-	BeforeStart string         `toml:"before_start"` // "reject" or "pass"
-	Stock       map[string]int `toml:"stock"`        // units by SKU, written before the start where none is yet
+	Ends        time.Time      `toml:"ends"`                      // after Starts
+	BeforeStart string         `toml:"before_start"`              // "reject" or "pass"
+	Stock       map[string]int `toml:"stock"`                     // units by SKU, written before the start where none is yet
+	MaxPerUser  int            `toml:"max_per_user" unit:"units"` // of all SKUs together, that a user may have; 0 = no limit
 }
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
@@ -69,9 +70,25 @@ func (c *Config) checkSaleGates(r *report.Report) {
 		if len(s.Stock) > 0 && !ledger && !keys {
 			r.Fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
 		}
+		s.checkMaxPerUser(r, at, ledger, c.Queues())
 		if keys && c.Stock.Layout.Type == "list" && (!ledger || c.Stock.Reserve.WriteBack) {
 			s.checkLists(r, at)
 		}
+	}
+}
+
+// mostCounted is how many SKUs a sale may have whose units are counted together: each order asks about all of them.
+const mostCounted = 64
+
+func (s *Sale) checkMaxPerUser(r *report.Report, at string, ledger, queue bool) {
+	switch at += ".max_per_user"; {
+	case s.MaxPerUser <= 0:
+	case !ledger:
+		r.Fail(at, "counts what ledgers have of a user, but no route keeps a ledger; write gate = \"reserve\" into the [[route]] of orders, without [stock.script]")
+	case queue:
+		r.Fail(at, "is counted when units are reserved, but an order with delivery = \"queue\" may be on its way to the shop by then; write delivery = \"direct\", or drop max_per_user")
+	case len(s.SKUs) > mostCounted:
+		r.Fail(at, "counts %d SKUs for each order; at most %d are possible: make two sales, or drop max_per_user", len(s.SKUs), mostCounted)
 	}
 }
 
@@ -100,6 +117,7 @@ func (s *Sale) check(r *report.Report, at string) {
 	r.Unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
 	s.checkTimes(r, at)
 	r.OneOf(at+".before_start", s.BeforeStart, "reject", "pass")
+	report.Between(r, at+".max_per_user", s.MaxPerUser, 0, most)
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
 		key := position.Join(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -81,6 +82,27 @@ func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 		_, err := Parse("c", []byte(strings.Replace(twoSales, tt.old, tt.year+tt.old[4:], 1)), nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("year %s: %v", tt.year, err)
+		}
+	}
+}
+
+func TestUnitsOfAUserAreCountedWhereLedgersAre(t *testing.T) {
+	limited := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nmax_per_user = 2", 1)
+	if _, err := Parse("c", []byte(limited), nil); err != nil {
+		t.Error(err)
+	}
+	many := strings.Repeat(`, "s"`, 64)
+	for i := range 64 {
+		many = strings.Replace(many, `"s"`, fmt.Sprintf(`"s%d"`, i), 1)
+	}
+	for text, want := range map[string]string{
+		strings.Replace(limited, "max_per_user = 2", "max_per_user = -1", 1):                                             "c:16: sale[2].max_per_user: -1 must be from",
+		strings.Replace(strings.Replace(limited, `gate = "reserve"`, `gate = "limit"`, 1), "stock = { 1 = 5 }\n", "", 1): "c:15: sale[2].max_per_user: counts what ledgers have",
+		strings.Replace(limited, `sku = "$path_sku"`, "sku = \"$path_sku\"\ndelivery = \"queue\"", 1):                    "c:17: sale[2].max_per_user: is counted when units are reserved",
+		strings.Replace(limited, `["3", "2"]`, `["3"`+many+"]", 1):                                                       "c:16: sale[2].max_per_user: counts 65 SKUs",
+	} {
+		if _, err := Parse("c", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,12 +33,13 @@ match = "/"
 gate = "pass"
 `
 
-// cartShop books each order that reaches it, and tells the truth when it is asked. A serial that it does not know then
-// is none of its orders ever after.
+// cartShop books each order that reaches it, and tells the truth when it is asked for a line of one. A serial that it
+// does not know then is none of its orders ever after.
 type cartShop struct {
 	mu     sync.Mutex
 	orders map[string]string // Sluice-Sku by serial
 	denied map[string]bool
+	units  map[string]int // of confirmed orders, by user
 	twice  int
 	status int // of the answer to an order
 	url    string
@@ -49,7 +47,7 @@ type cartShop struct {
 
 func openCartShop(t *testing.T, mishap func() bool) *cartShop {
 	t.Helper()
-	s := &cartShop{orders: map[string]string{}, denied: map[string]bool{}, status: 200}
+	s := &cartShop{orders: map[string]string{}, denied: map[string]bool{}, units: map[string]int{}, status: 200}
 	doors := http.NewServeMux()
 	doors.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		status := s.take(r)
@@ -62,8 +60,9 @@ func openCartShop(t *testing.T, mishap func() bool) *cartShop {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		serial := r.PathValue("serial")
-		if _, known := s.orders[serial]; !known {
-			s.denied[serial] = true
+		lines, known := s.orders[serial]
+		if want, _ := url.ParseQuery(lines); !want.Has(r.URL.Query().Get("sku")) {
+			s.denied[serial] = s.denied[serial] || !known
 			http.NotFound(w, r)
 		}
 	})
@@ -82,17 +81,23 @@ func (s *cartShop) take(r *http.Request) int {
 	if s.denied[serial] || s.status != 200 {
 		return max(s.status, http.StatusConflict)
 	}
-	if _, known := s.orders[serial]; known {
+	lines := r.Header.Get("Sluice-Sku")
+	if has, known := s.orders[serial]; known && has != lines {
+		return http.StatusConflict
+	} else if known {
 		s.twice++
 	}
-	s.orders[serial] = r.Header.Get("Sluice-Sku")
+	s.orders[serial] = lines
+	user, _ := r.Cookie("uid")
+	n, _ := strconv.Atoi(r.Header.Get("Sluice-Quantity"))
+	s.units[user.Value] += n
 	return 200
 }
 
 // settings are those of a gate before the shop.
 func (s *cartShop) settings() string {
 	return "upstream.targets = " + quoted(s.url) + "\nstock.reserve.status_url = " +
-		strconv.Quote(s.url+"/by-serial/{serial}") + "\nstock.reserve.on_not_found = \"cancel_then_release\"\n" +
+		strconv.Quote(s.url+"/by-serial/{serial}?sku={sku}") + "\nstock.reserve.on_not_found = \"cancel_then_release\"\n" +
 		"stock.reserve.max_per_user = 0\nstock.reserve.reservation_ttl = \"2s\"\n"
 }
 
@@ -136,7 +141,8 @@ func cartRecords(t *testing.T, r *redistest.Server, skus []string) map[string]ma
 			if all[serial] == nil {
 				all[serial] = map[string]string{}
 			}
-			all[serial][sku] = record[:1] + strings.Split(record, "|")[1]
+			quantity, _, _ := strings.Cut(strings.Split(record, "|")[1], "/")
+			all[serial][sku] = record[:1] + quantity
 		}
 	}
 	return all
@@ -170,6 +176,10 @@ func TestCart_AllLinesAreReservedOrNone(t *testing.T) {
 		{"1", "one", []cartLine{{"d", 1}, {"a", 1}, {"b&c", 1}, {"a", 1}}, 200, "", ""},
 		{"1", "one", []cartLine{{"a", 2}, {"b&c", 1}, {"d", 1}}, 200, "confirmed", "a"},
 		{"1", "one", []cartLine{{"a", 1}, {"d", 1}}, 422, "key_reused", "a"},
+		{"1", "one", []cartLine{{"a", 2}, {"b&c", 1}}, 422, "key_reused", "a"},
+		{"1", "one", []cartLine{{"a", 2}, {"b&c", 1}, {"d", 2}}, 422, "key_reused", "a"},
+		{"1", "one", []cartLine{{"a", 2}}, 422, "key_reused", "a"},
+		{"1", "one", []cartLine{{"d", 1}}, 422, "key_reused", "d"},
 		{"2", "two", []cartLine{{"a", 1}, {"d", 5}}, 409, "sold_out", "d"},
 		{"2", "", []cartLine{{"a", 1}, {"d", 5}}, 409, "sold_out", "d"},
 		{"2", "three", []cartLine{{"a", 1}, {"nothing", 1}}, 404, "unknown_sku", "nothing"},
@@ -244,124 +254,6 @@ func get(t *testing.T, g *running, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// Two gates sell carts of 20 SKUs while they and Redis are killed at random. SLUICE_CARTS=10000 is the long form.
-func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
-	orders := 400
-	if n, err := strconv.Atoi(os.Getenv("SLUICE_CARTS")); err == nil {
-		orders = n
-	}
-	r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	shop := openCartShop(t, func() bool { return rand.IntN(20) == 0 })
-	var skus []string
-	for i := range 20 {
-		skus = append(skus, fmt.Sprintf("s%02d", i))
-	}
-	gates, fronts := make([]*running, 2), make([]string, 2)
-	for i := range gates {
-		var addresses string
-		addresses, fronts[i] = fixed(t)
-		gates[i] = gate(t, addresses, redisAt(r), boundless, shop.settings(), cartRoutes)
-	}
-	units := max(5, orders/20)
-	setUnits(t, gates[0].file, units, skus...)
-	killed := sellCarts(t, orders, skus, fronts, gates, r)
-	thaw(t, gates[0], r, skus)
-	soonWithin(t, 3*time.Minute, "nothing is held", func() bool {
-		thaw(t, gates[0], r, skus)
-		return !slices.ContainsFunc(skus, func(sku string) bool { return ledgerOf(t, r, sku).held > 0 })
-	})
-	shop.mu.Lock()
-	defer shop.mu.Unlock()
-	for _, sku := range skus {
-		if a := ledgerOf(t, r, sku); a.sold > a.total {
-			t.Errorf("%s is oversold: %+v", sku, a)
-		}
-	}
-	half := 0
-	for serial, lines := range cartRecords(t, r, skus) {
-		text, made := shop.orders[serial]
-		want, _ := url.ParseQuery(text)
-		for sku, state := range lines {
-			if made && state != "C"+want.Get(sku) || !made && state[0] != 'X' {
-				half++
-				t.Errorf("serial %s of %s: %s, and the shop has %q", serial, sku, state, text)
-			}
-		}
-		if made && len(lines) != len(want) {
-			half++
-			t.Errorf("serial %s has %d lines of %q", serial, len(lines), text)
-		}
-	}
-	if shop.twice > 0 || half > 0 || len(shop.orders) == 0 {
-		t.Errorf("%d orders, %d came twice, %d half taken", len(shop.orders), shop.twice, half)
-	}
-	t.Logf("%d carts asked for, %d orders made, %d gates and Redis killed", orders, len(shop.orders), killed)
-}
-
-// sellCarts asks for so many carts, and kills gates and Redis meanwhile.
-func sellCarts(t *testing.T, orders int, skus, fronts []string, gates []*running, r *redistest.Server) (killed int) {
-	t.Helper()
-	next, over := make(chan int), make(chan struct{})
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			client := &http.Client{Timeout: 3 * time.Second}
-			defer client.CloseIdleConnections()
-			for n := range next {
-				var lines []cartLine
-				for range 1 + rand.IntN(5) {
-					lines = append(lines, cartLine{skus[rand.IntN(len(skus))], 1 + rand.IntN(2)})
-				}
-				user, key := fmt.Sprint("u", n%200), ""
-				if n%2 == 0 {
-					key = fmt.Sprint("k", n)
-				}
-				for range 4 {
-					if status, _, _ := orderCart(client, fronts[rand.IntN(2)], user, key, lines); status == 200 || status == 409 {
-						break
-					}
-					time.Sleep(50 * time.Millisecond)
-				}
-			}
-		})
-	}
-	go func() {
-		defer close(over)
-		for n := range orders {
-			next <- n
-			time.Sleep(4 * time.Millisecond)
-		}
-		close(next)
-		all.Wait()
-	}()
-	for {
-		select {
-		case <-over:
-			return killed
-		case <-time.After(time.Duration(200+rand.IntN(600)) * time.Millisecond):
-		}
-		if killed++; rand.IntN(4) == 0 {
-			r.Kill()
-			r.Restart()
-			thaw(t, gates[0], r, skus)
-			continue
-		}
-		i := rand.IntN(2)
-		gates[i].die()
-		gates[i] = gates[i].again(t)
-	}
-}
-
-// thaw opens ledgers that wait for an instance which has died: Redis writes every change to disk, and has lost nothing.
-func thaw(t *testing.T, g *running, r *redistest.Server, skus []string) {
-	t.Helper()
-	for _, sku := range skus {
-		if state := r.Client.HGet(context.Background(), "sluice:{"+sku+"}:s", "state").Val(); state == "frozen" {
-			run(t, "", "stock", "resume", "--config", g.file, "--reconciled", sku)
-		}
-	}
 }
 
 // soonWithin is soon with a bound of its own.

@@ -118,8 +118,9 @@ var (
 		mayBlock: true,
 		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown),
 		run:      (*Proxy).reserveToWait}
-	reserve = check{name: "reservation", only: direct, config: "stock.reserve", mayBlock: true,
-		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
+	reserve = check{name: "reservation", only: direct, config: "stock.reserve, sale.max_per_user",
+		mayBlock: true,
+		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
 )
 
 // tables are the checks of each gate, in their order.

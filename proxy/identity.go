@@ -46,6 +46,7 @@ func (p *Proxy) findSKU(r *Request) rejection {
 			return rejected(fault)
 		}
 		r.buyer.sku, r.buyer.quantity, r.buyer.lines = lines[0].SKU, lines[0].Quantity, lines
+		r.buyer.cart = cart.Digest(lines)
 		return rejection{}
 	}
 	sku, fault := v.Value(&r.source)

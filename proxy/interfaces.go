@@ -112,6 +112,7 @@ type Order struct {
 	Key      []byte      // the client's Idempotency-Key; empty = it sent none
 	Quantity int64       // 1 or more
 	More     []cart.Line // of an order over several SKUs: those after SKU; each is settled by itself
+	Cart     string      // then the digest of all lines
 	Request  string      // waits with the order until it is delivered; "" = the caller forwards it
 }
 

@@ -76,6 +76,7 @@ type buyer struct {
 	key       []byte // the client's Idempotency-Key
 	quantity  int64
 	lines     []cart.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
+	cart      string      // the digest of lines
 }
 
 // attempt is the one time that the request goes to the upstream.

@@ -24,7 +24,8 @@ const idempotencyKey = "Idempotency-Key"
 func (r *Request) order() Order {
 	b := &r.buyer
 	if len(b.lines) > 0 {
-		return Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:]}
+		return Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
+			Cart: b.cart}
 	}
 	return Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
 }
@@ -161,8 +162,9 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 	state, reason := p.Orders.State(r.now, sku, []byte(serial))
 	for i := 1; i < len(query["sku"]) && reason == reject.Admitted; i++ { // the lines of one order
 		var line OrderState
-		if line, reason = p.Orders.State(r.now, []byte(query["sku"][i]), []byte(serial)); line.State != state.State {
-			state.State = "held" // some are decided, and the others are about to be
+		line, reason = p.Orders.State(r.now, []byte(query["sku"][i]), []byte(serial))
+		if cart.Outweighs(line.State, state.State) {
+			state.State, state.Deadline = line.State, line.Deadline
 		}
 	}
 	if reason != reject.Admitted {

@@ -94,13 +94,15 @@ func (e *Entry) decode(words []string) error {
 	return errors.Join(errs...)
 }
 
-// parseRecord reads status|quantity|time|user; the user may hold any byte.
+// parseRecord reads status|quantity|time|user; the user may hold any byte. The quantity of a line of a cart is
+// units/cart.
 func parseRecord(serial, text string) (Record, error) {
 	words := strings.SplitN(text, "|", 4)
 	if len(words) != 4 || len(words[0]) != 1 || !strings.Contains("HCXR", words[0]) {
 		return Record{}, fmt.Errorf("the record of %.130q cannot be read: %.80q", serial, text)
 	}
-	quantity, err := strconv.ParseInt(words[1], 10, 64)
+	units, _, _ := strings.Cut(words[1], "/")
+	quantity, err := strconv.ParseInt(units, 10, 64)
 	if err != nil || quantity < 0 {
 		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, words[1])
 	}

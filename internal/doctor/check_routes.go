@@ -83,6 +83,9 @@ func (o *Report) listSales(c *config.Config) {
 		s := &c.Sales[i]
 		early := map[string]string{"reject": "early requests are rejected",
 			"pass": "early requests go on to the shop"}[s.BeforeStart]
+		if s.MaxPerUser > 0 {
+			early += fmt.Sprintf("; a user has at most %d units of all SKUs together", s.MaxPerUser)
+		}
 		o.Info("sale", "%-18s SKUs: %d, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
 			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
 		if over := time.Since(s.Ends); over > 0 {

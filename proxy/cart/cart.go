@@ -6,6 +6,8 @@ package cart
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
 	"net/url"
 	"slices"
 	"strconv"
@@ -100,6 +102,24 @@ func AppendText(dst []byte, lines []Line) []byte {
 		dst = strconv.AppendInt(dst, l.Quantity, 10)
 	}
 	return dst
+}
+
+// Digest tells this cart from every other one, in 16 letters and digits; "" of one line.
+func Digest(lines []Line) string {
+	if len(lines) < 2 {
+		return ""
+	}
+	sum := sha256.Sum256(AppendText(nil, lines))
+	return base32.StdEncoding.EncodeToString(sum[:10])
+}
+
+// states are those of a line. Each outweighs what follows it in the state of the cart: while a line is held the cart is
+// undecided; the upstream has every cart of which a line is confirmed; where no line is, the cart came to nothing.
+var states = []string{"held", "confirmed", "refunded", "released", "none"}
+
+// Outweighs reports whether the state of a line says more of its cart than the state of another one.
+func Outweighs(state, other string) bool {
+	return slices.Index(states, state) < slices.Index(states, other)
 }
 
 // Units are those of all lines.

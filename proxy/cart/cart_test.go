@@ -39,6 +39,27 @@ func TestCart_LinesAreSortedAndSummed(t *testing.T) {
 	}
 }
 
+func TestCart_DigestIsOneCarts(t *testing.T) {
+	line := func(sku string, n int64) Line { return Line{SKU: []byte(sku), Quantity: n} }
+	seen := map[string]bool{}
+	for _, c := range [][]Line{
+		{line("a", 1), line("b", 1)},
+		{line("a", 1), line("b", 2)},
+		{line("a", 1), line("c", 1)},
+		{line("a", 1), line("b", 1), line("c", 1)},
+		{line("a", 1), line("b=1&c", 1)},
+	} {
+		d := Digest(c)
+		if len(d) != 16 || strings.ContainsAny(d, "|/?") || seen[d] || d != Digest(c) {
+			t.Errorf("%s: %q", AppendText(nil, c), d)
+		}
+		seen[d] = true
+	}
+	if d := Digest([]Line{line("a", 1)}); d != "" {
+		t.Errorf("an order of one SKU: %q", d)
+	}
+}
+
 func TestCart_OrderThatCannotBeReadIsRejected(t *testing.T) {
 	line := `{"sku_id":"a","qty":1}`
 	many := strings.Repeat(line+",", 16) + line

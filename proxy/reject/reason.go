@@ -141,7 +141,7 @@ var table = [NumReasons]rejection{
 	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the concurrency limit and its queue are full; or `stock.max_in_flight_per_unit` is reached; `reserve`: too many " +
 			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
-			"or key has won it"},
+			"or key has won it, or two orders of one user were reserved at once under a `[[sale]] max_per_user`"},
 	QueueTimeout: {"queue_timeout", Busy, 0, 0, "The shop is very busy", "排队超时",
 		"no slot within `limits.concurrency.queue_timeout`"},
 	ClientGone: {"client_gone", Busy, 0, closes, "The client closed the connection", "客户端已断开连接",
@@ -152,13 +152,14 @@ var table = [NumReasons]rejection{
 		"this very order, by its `Idempotency-Key`, was placed before; it is not sent again, and its outcome " +
 			"is repeated"},
 	Duplicate: {"duplicate", DuplicateClass, 0, ordered, "You have already bought this item", "您已购买过该商品",
-		"`reserve`: the user has as many units as `stock.reserve.max_per_user` allows; `check`: the user is in " +
+		"`reserve`: the user has as many units as `stock.reserve.max_per_user` allows, or the `max_per_user` of a " +
+			"`[[sale]]` for all its SKUs; `check`: the user is in " +
 			"the upstream's set of buyers (`stock.layout.users_key`)"},
 	InProgress: {"in_progress", DuplicateClass, 0, ordered, "Your order is being processed", "您的订单正在处理中",
 		"`reserve`: the same order is under way, or its outcome is not known yet; `Link: <…>; rel=\"status\"` " +
 			"names where to ask"},
 	KeyReused: {"key_reused", DuplicateClass, 422, earlier, "This order key was used for another order", "该订单编号已用于其他订单",
-		"`reserve`: the `Idempotency-Key` was used for another user or quantity"},
+		"`reserve`: the `Idempotency-Key` was used for another user, quantity or cart"},
 	Released: {"released", DuplicateClass, 0, hasOrder, "This order was cancelled", "该订单已取消",
 		"`reserve`: the order by this `Idempotency-Key` was released before, by the upstream's response or since " +
 			"it never arrived (`no_upstream`); order again with another key"},

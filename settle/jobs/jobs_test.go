@@ -1,13 +1,11 @@
 package jobs_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,14 +20,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"sluice/internal/dbtest"
-	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/jobs"
-	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
-	"sluice/stockgate/redisconn"
 )
 
 // The environment of a test binary that is a settler or a worker, until it is killed.
@@ -43,215 +36,6 @@ var (
 	all = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
 	key = []byte("0123456789abcdef")
 )
-
-func TestMain(m *testing.M) {
-	switch os.Getenv(childOf) {
-	case "settler":
-		runSettler()
-	case "worker":
-		runWorker()
-	default:
-		redistest.Main(m)
-	}
-}
-
-// untilTheParentEnds ends with the test.
-func untilTheParentEnds() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	fmt.Println("ready")
-	return ctx
-}
-
-func stderr() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-func redisOptions(address string) redisconn.Options {
-	return redisconn.Options{
-		Addresses: []string{address}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	}
-}
-
-func runSettler() {
-	r, err := redisconn.New(redisOptions(os.Getenv(childTo)))
-	if err != nil {
-		panic(err)
-	}
-	store, err := openStore(os.Getenv(childDatabase))
-	if err != nil {
-		panic(err)
-	}
-	s, err := settle.New(settle.Stream{Redis: r}, store, settle.Options{Batch: 10, Log: stderr()})
-	if err != nil {
-		panic(err)
-	}
-	s.Run(untilTheParentEnds())
-}
-
-func runWorker() {
-	pool, err := jobs.Open(os.Getenv(childDatabase), "")
-	if err != nil {
-		panic(err)
-	}
-	if err := jobs.Work(untilTheParentEnds(), pool, work(os.Getenv(childTo), stderr())); err != nil {
-		panic(err)
-	}
-}
-
-func work(url string, log *slog.Logger) jobs.Options {
-	return jobs.Options{Queue: "sluice", Workers: 4, URL: url, Key: key, Timeout: time.Minute, Log: log}
-}
-
-func openStore(url string) (*sqlstore.Store, error) {
-	inserted, err := jobs.New(all, "sluice", slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return sqlstore.Open(sqlstore.Options{URL: url, Jobs: inserted})
-}
-
-func startChild(t *testing.T, what, database, to string) *exec.Cmd {
-	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childOf+"="+what, childDatabase+"="+database, childTo+"="+to)
-	c.Stderr = os.Stderr
-	in, err1 := c.StdinPipe()
-	out, err2 := c.StdoutPipe()
-	if err1 != nil || err2 != nil || c.Start() != nil {
-		t.Fatalf("the %s does not start: %v, %v", what, err1, err2)
-	}
-	t.Cleanup(func() { in.Close(); kill(c) })
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the %s did not start: %q, %v", what, line, err)
-	}
-	return c
-}
-
-func kill(c *exec.Cmd) {
-	_ = c.Process.Kill()
-	_ = c.Wait()
-}
-
-// site is a Redis with ledgers and a PostgreSQL with the tables of orders and jobs.
-type site struct {
-	*testing.T
-	redis  *redistest.Server
-	url    string
-	pool   *pgxpool.Pool
-	store  *sqlstore.Store
-	ledger *redisstore.Store
-	stream settle.Stream
-}
-
-func newSite(t *testing.T) *site {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it needs a PostgreSQL; the fast tests have none")
-	}
-	s := &site{T: t, redis: redistest.Start(t), url: dbtest.Postgres(t).URL}
-	var err1, err2, err3, err4 error
-	s.pool, err1 = jobs.Open(s.url, "")
-	s.store, err2 = openStore(s.url)
-	s.ledger, err3 = redisstore.New(redisstore.Options{Options: redisOptions(s.redis.Addr), Events: 1_000_000,
-		Acknowledged: true, Visitor: true})
-	s.stream.Redis, err4 = redisconn.New(redisOptions(s.redis.Addr))
-	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { s.pool.Close(); s.store.Close(); s.ledger.Close(); s.stream.Redis.Close() })
-	if _, err := s.store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := jobs.Check(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice settle migrate") {
-		t.Fatalf("without tables of jobs: %v", err)
-	}
-	for _, want := range []bool{true, false} {
-		if applied, err := jobs.Migrate(t.Context(), s.pool); err != nil || (len(applied) > 0) != want {
-			t.Fatalf("migrate: %q, %v", applied, err)
-		}
-	}
-	if err := jobs.Check(t.Context(), s.pool); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// exec runs a statement.
-func (s *site) exec(query string) {
-	s.Helper()
-	if _, err := s.pool.Exec(s.Context(), query); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// count is the number that a query returns.
-func (s *site) count(query string, args ...any) (n int) {
-	s.Helper()
-	if err := s.pool.QueryRow(s.Context(), query, args...).Scan(&n); err != nil {
-		s.Fatal(err)
-	}
-	return n
-}
-
-// drain settles one SKU.
-func (s *site) drain(sku string) *settle.Settler {
-	s.Helper()
-	worker, err := settle.New(s.stream, s.store, settle.Options{Batch: 10, Log: slog.New(slog.DiscardHandler)})
-	if err == nil {
-		err = worker.Drain(s.Context(), sku)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	return worker
-}
-
-// sell sells ten orders in each round: 8 are confirmed, one is released, one refunded.
-func (s *site) sell(sku string, orders int) error {
-	ctx := context.Background()
-	now := time.Now().UnixMilli()
-	keep := now + time.Hour.Milliseconds()
-	for first := 0; first < orders; first += 10 {
-		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
-		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprintf("u\x00%d", first+i),
-				Quantity: 1}
-		}
-		if _, err := s.ledger.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
-			return err
-		}
-		for _, step := range []struct {
-			op    protocol.Op
-			items []protocol.Item
-		}{{protocol.Confirm, items[:9]}, {protocol.Release, items[9:]}, {protocol.Refund, items[8:9]}} {
-			if _, err := s.ledger.Finish(ctx, sku, now, keep, step.op, step.items, done); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// wantsJobs fails the test unless every order has one job for each of its changes.
-func (s *site) wantsJobs(sku string, orders int) {
-	s.Helper()
-	for kind, want := range map[string]int{"order.reserved": orders, "order.confirmed": orders * 9 / 10,
-		"order.released": orders / 10, "order.refunded": orders / 10} {
-		of := "FROM river_job WHERE args->>'sku' = $1 AND kind = $2"
-		jobs, different := s.count("SELECT count(*) "+of, sku, kind),
-			s.count("SELECT count(DISTINCT args->>'serial') "+of, sku, kind)
-		if jobs != want || different != want {
-			s.Errorf("%s: %d jobs %s of %d orders: want one of each of %d", sku, jobs, kind, different, want)
-		}
-	}
-}
 
 func TestJobs_OneForEachSettledChange(t *testing.T) {
 	s := newSite(t)
@@ -366,19 +150,6 @@ func (r *receiver) requests() []map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]map[string]any(nil), r.got...)
-}
-
-func (s *site) soon(what string, is func() bool) {
-	s.Helper()
-	for begin := time.Now(); !is(); <-time.After(20 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			s.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
-func (s *site) completed() int {
-	return s.count("SELECT count(*) FROM river_job WHERE state = 'completed'")
 }
 
 // A worker dies over a job: the job is rescued by another one. A job that the webhook rejects is tried again.

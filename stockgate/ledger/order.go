@@ -8,6 +8,7 @@ type Order struct {
 	User     []byte // empty = no user is identified
 	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the reserver derives one
 	Quantity int64  // 1 to MaxQuantity
+	Cart     string // as in protocol.Item
 	Request  string // waits with the order until it is delivered, see protocol.Item; "" = the caller forwards it
 }
 

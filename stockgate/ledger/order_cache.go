@@ -16,6 +16,7 @@ type knownOrder struct {
 	serial     string
 	user       string
 	quantity   int64
+	cart       string
 	derived    bool  // the serial is the reserver's own, of a user and a generation
 	generation int   // of a derived serial
 	bought     int64 // units that the user bought in the generations before
@@ -26,7 +27,7 @@ type knownOrder struct {
 // replay is the answer to o, whose serial or user k is known by.
 func (k *knownOrder) replay(o *Order) Outcome {
 	switch {
-	case len(o.Key) > 0 && (k.user != string(o.User) || k.quantity != o.Quantity):
+	case len(o.Key) > 0 && (k.user != string(o.User) || k.quantity != o.Quantity || k.cart != o.Cart):
 		return Outcome{Code: protocol.OtherOrder, Serial: k.serial}
 	case k.sold.Load():
 		return Outcome{Code: protocol.ReplaySold, Serial: k.serial}

@@ -149,9 +149,9 @@ type orderAttempt func(r *Reserver, now int64, o Order, k *knownOrder) Outcome
 
 // pending is the order of k.
 func (o *Order) pending(now int64, k *knownOrder) *pendingOrder {
-	k.user, k.quantity = string(o.User), o.Quantity
+	k.user, k.quantity, k.cart = string(o.User), o.Quantity, o.Cart
 	p := &pendingOrder{knownOrder: k, since: now, out: make(chan Outcome, 1)}
-	p.item = protocol.Item{Serial: k.serial, User: k.user, Quantity: k.quantity}
+	p.item = protocol.Item{Serial: k.serial, User: k.user, Quantity: k.quantity, Cart: k.cart}
 	return p
 }
 

@@ -145,7 +145,8 @@ func (r *Reserver) tryGenerations(o Order, try orderAttempt, generation int, bou
 	return last, false // a user who has bought nothing must not hear that it was too much
 }
 
-// sameGeneration is the answer to an order whose derived serial the ledger has for another quantity, and that quantity.
+// sameGeneration is the answer to an order whose derived serial the ledger has for another quantity or cart, and the
+// quantity that it has.
 func (r *Reserver) sameGeneration(o Order, serial string) (Outcome, int64) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {

@@ -141,13 +141,18 @@ func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
 
 // outcomeAfter is the answer to an order when another one of its serial was answered with out.
 func (p *pendingOrder) outcomeAfter(first *pendingOrder, out Outcome) Outcome {
+	same := p.user == first.user && p.quantity == first.quantity && p.cart == first.cart
 	switch out.Code {
 	case protocol.Held, protocol.ReplayHeld, protocol.ReplaySold:
-		if p.user != first.user || p.quantity != first.quantity {
+		if !same {
 			return Outcome{Code: protocol.OtherOrder, Serial: out.Serial}
 		}
 		if out.Code == protocol.Held {
 			return Outcome{Code: protocol.ReplayHeld, Serial: out.Serial}
+		}
+	case protocol.OtherOrder:
+		if !same { // it may be p's
+			return Outcome{Code: Overloaded}
 		}
 	}
 	return out

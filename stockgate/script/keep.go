@@ -293,7 +293,7 @@ func (k *keeper) state(sku, serial string) (proxy.OrderState, reject.Reason) {
 		return proxy.OrderState{State: "none"}, reject.Admitted
 	}
 	names := map[byte]string{protocol.StatusHeld: "held", protocol.StatusSold: "confirmed",
-		protocol.StatusReleased: "released"}
+		protocol.StatusReleased: "released", protocol.StatusRefunded: "refunded"}
 	return proxy.OrderState{SKU: of, State: names[rec.Status], Deadline: rec.Deadline}, reject.Admitted
 }
 

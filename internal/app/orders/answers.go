@@ -37,7 +37,7 @@ func (o *Ledger) decided(d *ledger.Reserver, now int64, in proxy.Order) (proxy.R
 
 // orderOf is an order of one SKU as the ledger wants it.
 func orderOf(in proxy.Order) ledger.Order {
-	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Request: in.Request}
+	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Cart: in.Cart, Request: in.Request}
 }
 
 // LookUp implements proxy.Orders.
@@ -60,6 +60,16 @@ func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
+	if quotas := o.quotas.Load(); quotas != nil && len(in.User) > 0 {
+		if bounds := quotas.of(in, o.clocks.Wall()); len(bounds) > 0 {
+			return o.reserveWithin(d, quotas, bounds, in)
+		}
+	}
+	return o.take(d, now, in)
+}
+
+// take takes the units of an order, of all its lines or of none.
+func (o *Ledger) take(d *ledger.Reserver, now int64, in proxy.Order) proxy.Reservation {
 	if len(in.More) > 0 {
 		return o.reserveCart(d, in)
 	}

@@ -17,6 +17,7 @@ import (
 //  2. An order is forwarded after all lines are reserved, and confirmed after it was forwarded. So where a line is
 //     found overdue the upstream is asked for the serial, and its one answer is right for each line by itself.
 //  3. An attempt releases what it has reserved and nothing else.
+//  4. An attempt that finds its own cart in a later line releases nothing: the lock was lost.
 
 // line is the part of an order that is about one SKU.
 func line(in proxy.Order, i int) proxy.Order {
@@ -69,6 +70,10 @@ func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in proxy.Order) (t p
 
 // reserveCart takes the units of all lines, or of none. It gives up when half of the time is over for which the first
 // line is reserved: its resolver may ask for the order then.
+//
+// A later line that has this very cart already tells that the ledger of the first one has lost its reservation, and
+// with it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or
+// released, and the upstream's answer decides each line.
 func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservation {
 	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
 	one := line(in, 0)
@@ -77,23 +82,36 @@ func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservati
 		return first
 	}
 	in.Key = []byte(first.Serial)
+	taken, lost := []string{string(one.SKU)}, false
 	for i := range in.More {
 		one = line(in, i+1)
 		next := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), orderOf(one)))
-		taken := i + 1 // lines that are reserved
-		switch late := time.Since(began) > limit; {
-		case next.Reason == reject.Admitted && !late:
+		switch next.Reason {
+		case reject.Admitted:
+			if taken = append(taken, string(one.SKU)); time.Since(began) <= limit {
+				continue
+			}
+			next.Reason = reject.Concurrency
+		case reject.InProgress, reject.Confirmed:
+			lost = true
 			continue
-		case next.Reason == reject.Admitted:
-			taken, next.Reason = i+2, reject.Concurrency
-		case next.Reason == reject.InProgress, next.Reason == reject.Confirmed, next.Reason == reject.Released:
+		case reject.Released:
 			next.Reason = reject.KeyReused // another order of this SKU has this serial
 		}
-		for k := range taken {
-			d.Settle(string(line(in, k).SKU), protocol.Item{Serial: first.Serial}, protocol.Release)
+		if !lost {
+			for _, sku := range taken {
+				d.Settle(sku, protocol.Item{Serial: first.Serial}, protocol.Release)
+			}
+			next.Serial = ""
+			return about(one, in, next)
 		}
-		next.Serial = ""
-		return about(one, in, next)
+		break
+	}
+	if lost {
+		for _, sku := range taken {
+			d.Unknown(sku, first.Serial)
+		}
+		first.Reason = reject.InProgress
 	}
 	return first
 }

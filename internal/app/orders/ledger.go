@@ -35,9 +35,11 @@ type Clocks struct {
 type Ledger struct {
 	config *config.Config
 	Store  protocol.Store
-	redis  *redisstore.Store // nil = the ledger is in memory
-	status *ledger.StatusURL // nil = the upstream cannot be asked
-	mirror ledger.Mirror     // nil = none
+	counts protocol.Counter
+	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
+	redis  *redisstore.Store      // nil = the ledger is in memory
+	status *ledger.StatusURL      // nil = the upstream cannot be asked
+	mirror ledger.Mirror          // nil = none
 	clocks Clocks
 	log    *slog.Logger
 
@@ -74,15 +76,16 @@ func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clo
 		if memory == nil {
 			memory = memstore.New()
 		}
-		o.Store = memory
+		o.Store, o.counts = memory, memory
 	} else {
 		var err error
 		if o.redis, err = stores.OpenLedger(c, false, log); err != nil {
 			return nil, err
 		}
-		o.Store = o.redis
+		o.Store, o.counts = o.redis, o.redis
 	}
 	o.Store = failpoint.Store(o.Store)
+	o.quotas.Store(newQuotas(c, o.counts))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	go o.run(ctx)

@@ -66,7 +66,7 @@ func (j *OperationLog) Reserved(
 	c.Deadline = deadline
 	for i, it := range items {
 		if codes[i] == protocol.Held || codes[i] == protocol.ReplayHeld && j.find(sku, it.Serial) == nil {
-			c.Items = append(c.Items, item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity})
+			c.Items = append(c.Items, itemOf(it))
 		}
 	}
 	if len(c.Items) == 0 {
@@ -82,7 +82,7 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 	c := newChange(changeIntends, sku, Answer{Epoch: epoch})
 	c.Op = op
 	for _, it := range items {
-		c.Items = append(c.Items, item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity})
+		c.Items = append(c.Items, itemOf(it))
 	}
 	_ = j.record(&c) // an order that is in the journal as held is not lost
 }
@@ -138,8 +138,12 @@ func (j *OperationLog) replay(c *change) (placed int) {
 	return len(c.Items)
 }
 
+func itemOf(it protocol.Item) item {
+	return item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity, Cart: it.Cart}
+}
+
 func (i *item) order() protocol.Item {
-	return protocol.Item{Serial: string(i.Serial), User: string(i.User), Quantity: i.Quantity}
+	return protocol.Item{Serial: string(i.Serial), User: string(i.User), Quantity: i.Quantity, Cart: i.Cart}
 }
 
 // intends notes what is to be done to one order.

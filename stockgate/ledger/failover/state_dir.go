@@ -79,6 +79,7 @@ type item struct {
 	Serial   []byte `json:"s"`
 	User     []byte `json:"u,omitempty"`
 	Quantity int64  `json:"q,omitempty"`
+	Cart     string `json:"c,omitempty"`
 	Answer   int8   `json:"a,omitempty"`
 }
 

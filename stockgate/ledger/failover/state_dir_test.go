@@ -39,7 +39,7 @@ func live(t *testing.T, dir, name string, most int) *life {
 func (l *life) hold(serial string, seq int64) error {
 	l.seen.Add("1001").Learn(seq, 7, seq, true)
 	return l.log.Reserved("1001", Answer{Call: seq, Epoch: 7, Ver: seq}, 99,
-		[]protocol.Item{{Serial: serial, User: "a\xffnn", Quantity: 2}}, []protocol.Code{protocol.Held})
+		[]protocol.Item{{Serial: serial, User: "a\xffnn", Quantity: 2, Cart: "c1"}}, []protocol.Code{protocol.Held})
 }
 
 func segmentsOf(t *testing.T, dir string) []string {
@@ -63,6 +63,7 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	ledgertest.Want(t, "name", b.j.Name, "first")
 	ledgertest.Want(t, "notes", fmt.Sprint(notes(b.log)), "map[s1:C s\xff2:H]")
 	ledgertest.Want(t, "user", b.log.find("1001", "s\xff2").item.User, "a\xffnn")
+	ledgertest.Want(t, "cart", b.log.find("1001", "s\xff2").item.Cart, "c1")
 	ledgertest.Want(t, "unknown", b.log.find("1001", "s\xff2").unknown, true)
 	now := b.seen.Find("1001").Claim()
 	ledgertest.Want(t, "version", now.Ver, claim.Ver+1)

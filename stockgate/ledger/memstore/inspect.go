@@ -23,6 +23,24 @@ func (m *Store) Inspect(ctx context.Context, sku string, _ protocol.Part, _ stri
 	return b.inspect(), nil
 }
 
+// UnitsOf implements protocol.Counter.
+func (m *Store) UnitsOf(_ context.Context, skus, users []string) []protocol.Owned {
+	owned := make([]protocol.Owned, len(skus))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, sku := range skus {
+		b := m.stocks[sku]
+		if b == nil {
+			continue
+		}
+		owned[i].State = b.State
+		for _, user := range users {
+			owned[i].Units = append(owned[i].Units, b.units[user])
+		}
+	}
+	return owned
+}
+
 // InspectAll shows all of each.
 func (m *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
 	found := make([]protocol.Inspection, len(skus))
@@ -45,7 +63,8 @@ func (b *memoryStock) inspect() protocol.Page {
 		Ver:   text(b.Ver),
 	}
 	for serial, r := range b.records {
-		p.Records = append(p.Records, serial, fmt.Sprintf("%c|%d|%d|%s", r.Status, r.Quantity, r.Deadline, r.User))
+		units := protocol.UnitsText(r.Quantity, r.Cart)
+		p.Records = append(p.Records, serial, fmt.Sprintf("%c|%s|%d|%s", r.Status, units, r.Deadline, r.User))
 	}
 	for user, n := range b.units {
 		p.Users = append(p.Users, user, text(n))

@@ -30,7 +30,7 @@ func (m *Store) Records(ctx context.Context, sku string, see func(protocol.Recor
 		return fmt.Errorf("list records of %q: %w", sku, err)
 	}
 	for _, r := range m.copied(sku) {
-		if !see(protocol.Outside(r)) {
+		if !see(r) {
 			return nil
 		}
 	}

@@ -316,7 +316,7 @@ func (m *Store) Places(ctx context.Context, sku string, serials []string) (place
 }
 
 func (b *memoryStock) place(serial string) protocol.Place {
-	p := protocol.Place{Record: protocol.Outside(b.records[serial])}
+	p := protocol.Place{Record: b.records[serial]}
 	p.Serial = serial
 	q := b.queue.orders[serial]
 	if q == nil || p.Status != protocol.StatusHeld {

@@ -66,6 +66,7 @@ func (b *memoryStock) reserve(i protocol.Item, now, deadline int64) protocol.Cod
 		Serial:   i.Serial,
 		User:     i.User,
 		Quantity: i.Quantity,
+		Cart:     i.Cart,
 		Status:   protocol.StatusHeld,
 		Deadline: deadline,
 	}
@@ -86,7 +87,7 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	b.subtract(r)
 	r.Serial = i.Serial
 	if op == protocol.Adopt && r.Status != protocol.StatusHeld {
-		r.User, r.Quantity = i.User, i.Quantity
+		r.User, r.Quantity, r.Cart = i.User, i.Quantity, protocol.AnyCart
 	}
 	r.Status, r.Deadline = to, keep
 	if to == protocol.StatusSold {

@@ -116,7 +116,7 @@ func (m *Store) Find(ctx context.Context, sku, serial string) (r protocol.Record
 	if b := m.stocks[sku]; b != nil {
 		r, ok = b.records[serial]
 	}
-	return protocol.Outside(r), ok, nil
+	return r, ok, nil
 }
 
 // Look implements Store.

@@ -12,6 +12,20 @@ type Notifier interface {
 	Listen(ctx context.Context, onNotify func(sku string, h StockVersion), onGap func())
 }
 
+// Counter is a store that counts what users have.
+type Counter interface {
+	// UnitsOf tells by position how many units users hold or have bought of several SKUs, at most MaxItems of
+	// MaxTogether.
+	UnitsOf(ctx context.Context, skus, users []string) []Owned
+}
+
+// Owned is what a ledger says of users.
+type Owned struct {
+	Units []int64 // by position; nil = it has no ledger
+	State State   // of the SKU. The units of one that is frozen, doubted or lost may be more
+	Err   error
+}
+
 // Backlogged is a store whose changes wait for a consumer to acknowledge them.
 type Backlogged interface {
 	// Backlog tells by position of which SKUs too many changes wait, or could not be counted; nil = of none.

@@ -7,22 +7,29 @@ import (
 )
 
 // DecodeRecord reads a record as it lies in Redis: state|quantity|time|user, the user last since it may hold any byte.
-// R, refunded, is X to everybody else: only whether a further refund was done already hangs on it.
+// quantity is as UnitsText has it.
 func DecodeRecord(serial, text string) (Record, error) {
 	parts := strings.SplitN(text, "|", 4)
 	if len(parts) != 4 || len(parts[0]) != 1 || !strings.Contains("HCXR", parts[0]) {
 		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
 	}
-	quantity, err1 := Digits(parts[1])
+	units, cart, _ := strings.Cut(parts[1], "/")
+	quantity, err1 := Digits(units)
 	deadline, err2 := Digits(parts[2])
 	if err1 != nil || err2 != nil {
 		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
 	}
-	status := parts[0][0]
-	if status == StatusRefunded {
-		status = StatusReleased
+	return Record{Serial: serial, User: parts[3], Quantity: quantity, Cart: cart, Status: parts[0][0], Deadline: deadline},
+		nil
+}
+
+// UnitsText is a quantity as records and calls have it: 2, and 2/k3j5 of a line of the cart k3j5.
+func UnitsText(quantity int64, cart string) string {
+	text := strconv.FormatInt(quantity, 10)
+	if cart != "" {
+		text += "/" + cart
 	}
-	return Record{Serial: serial, User: parts[3], Quantity: quantity, Status: status, Deadline: deadline}, nil
+	return text
 }
 
 // Digits reads 1 to 15 decimal digits and nothing else.

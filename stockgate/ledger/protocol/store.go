@@ -18,7 +18,7 @@ const (
 	SoldOut    Code = 0  // too few units are free
 	NotOnSale  Code = -1 // the SKU's state is not "on", or it is not yet or no longer within its hours
 	UserLimit  Code = -2 // the user holds or has bought as many as one may
-	OtherOrder Code = -3 // this serial was used for another user or quantity
+	OtherOrder Code = -3 // this serial was used for another user, quantity or cart
 	Released   Code = -4 // this serial was released before, or its release came first
 	StaleEpoch Code = -5 // the ledger's epoch is another: learn it, then decide again once
 	UnknownSKU Code = -6 // there is no ledger for this SKU
@@ -29,6 +29,10 @@ type Item struct {
 	Serial   string // 1 to 128 bytes, visible ASCII where clients choose it
 	User     string // "" = no user is identified: no limit for each user; any bytes
 	Quantity int64  // 1 to 1,000,000,000
+
+	// Cart is the digest of all lines of an order over several SKUs, of which this is one; "" = the order has no other
+	// line. It holds no | and no /.
+	Cart string
 
 	// Request of Reserve is what a Queue keeps until the order is delivered, as NewRequest writes it; "" = the order does
 	// not wait.
@@ -90,10 +94,15 @@ const (
 type Record struct {
 	Serial   string
 	User     string
-	Quantity int64 // 0 of a tombstone whose release came first
-	Status   byte  // 'H' held, 'C' confirmed, 'X' released
-	Deadline int64 // Unix ms: until when it is held before the resolver looks; of 'X' when it may be forgotten; of 'C' 0
+	Quantity int64  // 0 of a tombstone whose release came first
+	Cart     string // as in Item; AnyCart where it is not known
+	Status   byte   // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
+	Deadline int64  // Unix ms: until when it is held before the resolver looks; of 'X', 'R' when it may be forgotten
 }
+
+// AnyCart is the cart of an order that was told from outside, with no word about its other lines: adopted, or put back
+// from a database. It agrees with every cart.
+const AnyCart = "?"
 
 // Stock is a SKU's ledger in numbers. Free is total − held − sold, derived and never stored.
 type Stock struct {

@@ -6,7 +6,7 @@ const (
 	StatusHeld     = byte('H')
 	StatusSold     = byte('C')
 	StatusReleased = byte('X')
-	StatusRefunded = byte('R') // told from released only so that a second refund hears "already"
+	StatusRefunded = byte('R')
 )
 
 // Next is what op makes of a record: its next state, or the answer when nothing changes (to is none then). The same
@@ -41,18 +41,10 @@ func Replay(r Record, i Item) Code {
 	switch {
 	case r.Status == StatusReleased || r.Status == StatusRefunded:
 		return Released
-	case r.User != i.User || r.Quantity != i.Quantity:
+	case r.User != i.User || r.Quantity != i.Quantity || r.Cart != i.Cart && r.Cart != AnyCart:
 		return OtherOrder
 	case r.Status == StatusSold:
 		return ReplaySold
 	}
 	return ReplayHeld
-}
-
-// Outside is a record as callers see it.
-func Outside(r Record) Record {
-	if r.Status == StatusRefunded {
-		r.Status = StatusReleased
-	}
-	return r
 }

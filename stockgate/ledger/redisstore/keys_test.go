@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // witness reads the keys of one SKU after each step, past the store, and replays its stream.
@@ -91,7 +92,8 @@ func (s sight) expect(p *play) error {
 	}
 	for _, o := range p.model.orders {
 		letter := map[string]string{"held": "H", "sold": "C", "released": "X", "refunded": "R"}[o.status]
-		records[o.serial] = fmt.Sprintf("%s|%d|%d|%s", letter, o.quantity, o.deadline, o.user)
+		quantity := protocol.UnitsText(o.quantity, o.cart)
+		records[o.serial] = fmt.Sprintf("%s|%s|%d|%s", letter, quantity, o.deadline, o.user)
 		if n := p.model.unitsOf(o.user); n > 0 {
 			units[o.user] = strconv.FormatInt(n, 10)
 		}

@@ -62,7 +62,7 @@ func TestRecordsAreAllShown(t *testing.T) {
 			items, codes, done := make([]protocol.Item, 200), make([]protocol.Code, 200), make([]protocol.Done, 200)
 			for i := range items {
 				items[i] = protocol.Item{Serial: fmt.Sprint(batch, "-", i), User: "ann", Quantity: 1}
-				wanted[items[i].Serial] = map[int]byte{0: 'C', 1: 'X', 2: 'H'}[batch%3]
+				wanted[items[i].Serial] = map[int]byte{0: 'C', 1: 'R', 2: 'H'}[batch%3]
 			}
 			_, err := s.Reserve(t.Context(), "1001", 0, 1, 9, items, codes)
 			ledgertest.Check(t, err)

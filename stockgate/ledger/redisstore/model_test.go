@@ -34,6 +34,7 @@ type modelledAddition struct {
 type modelled struct {
 	serial, user string
 	quantity     int64
+	cart         string
 	status       string
 	deadline     int64
 	due          int64 // when a sweep looks at it
@@ -97,7 +98,7 @@ func (m *model) reserve(epoch, now, deadline int64, items []protocol.Item) (code
 		code := m.reserveOne(epoch, now, i)
 		if code == protocol.Held {
 			won = true
-			m.orders = append(m.orders, modelled{i.Serial, i.User, i.Quantity, "held", deadline, deadline})
+			m.orders = append(m.orders, modelled{i.Serial, i.User, i.Quantity, i.Cart, "held", deadline, deadline})
 		}
 		codes = append(codes, code)
 	}
@@ -115,7 +116,7 @@ func (m *model) reserveOne(epoch, now int64, i protocol.Item) protocol.Code {
 		return protocol.StaleEpoch
 	}
 	if o := m.find(i.Serial); o != nil {
-		same := o.user == i.User && o.quantity == i.Quantity
+		same := o.user == i.User && o.quantity == i.Quantity && (o.cart == i.Cart || o.cart == protocol.AnyCart)
 		switch {
 		case o.status == "released" || o.status == "refunded":
 			return protocol.Released
@@ -177,7 +178,7 @@ func (m *model) finishOne(op protocol.Op, keep int64, i protocol.Item) protocol.
 		return protocol.Already
 	}
 	if o.status != "held" {
-		o.user, o.quantity = i.User, i.Quantity
+		o.user, o.quantity, o.cart = i.User, i.Quantity, protocol.AnyCart
 	}
 	o.status, o.deadline = "sold", 0
 	if m.free() < 0 {
@@ -240,8 +241,9 @@ func (m *model) sweep(now, lease int64, limit int) (holds []protocol.Record) {
 }
 
 func (o *modelled) record() protocol.Record {
-	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'X'}[o.status]
-	return protocol.Record{Serial: o.serial, User: o.user, Quantity: o.quantity, Status: status, Deadline: o.deadline}
+	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'R'}[o.status]
+	return protocol.Record{Serial: o.serial, User: o.user, Quantity: o.quantity, Cart: o.cart, Status: status,
+		Deadline: o.deadline}
 }
 
 // setTotal reports false where a store must answer with an error. epoch is what a new ledger begins with.

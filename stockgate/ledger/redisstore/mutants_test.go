@@ -40,8 +40,11 @@ func mutants() map[string]mutant {
 		"one unit too many":                {"reserve", "elseif quantity > free then", "elseif quantity > free + 1 then"},
 		"the last unit is never sold":      {"reserve", "elseif quantity > free then", "elseif quantity >= free then"},
 		"sold although paused":             {"reserve", "elseif not on_sale then", "elseif stock.state == 'ended' then"},
-		"any content is a replay":          {"reserve", "if who ~= user or q ~= quantity then", "if false then"},
-		"another user's order is a replay": {"reserve", "who ~= user or q ~= quantity", "q ~= quantity"},
+		"any content is a replay":          {"reserve", "if who ~= user or had", "if false and had"},
+		"another user's order is a replay": {"reserve", "who ~= user or had", "had"},
+		"another cart is a replay":         {"reserve", "had ~= wanted and", "units ~= units_of(R, wanted) and"},
+		"an adopted order is no cart's":    {"reserve", " and had ~= match(wanted, '^%d+') .. '/?'", ""},
+		"adopt by the cart of before":      {"finish", "user, text = ARGV", "local _; user, _ = ARGV"},
 		"a released serial is taken again": {
 			"reserve",
 			"	if record then\n",

@@ -67,6 +67,12 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 	if err := errors.Join(protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep)); err != nil {
 		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
 	}
+	if op == protocol.Adopt {
+		items = slices.Clone(items)
+		for i := range items {
+			items[i].Cart = protocol.AnyCart
+		}
+	}
 	r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, op, items)
 	q := batchOf("finish", sku, now, keep, items)
 	q.op, q.whole = string(op), op == protocol.Adopt
@@ -118,6 +124,10 @@ func (q *scriptCall) itemized(args []any) []any {
 		args = append(args, &q.items[i].User)
 	}
 	for i := range q.items {
+		if cart := q.items[i].Cart; cart != "" {
+			args = append(args, protocol.UnitsText(q.items[i].Quantity, cart))
+			continue
+		}
 		args = append(args, &q.items[i].Quantity)
 	}
 	for i := range q.items {
@@ -129,7 +139,9 @@ func (q *scriptCall) itemized(args []any) []any {
 }
 
 // decodeAnswers reads a hint and one answer for each item; without a reply all of them are missing.
-func decodeAnswers[A protocol.Code | protocol.Done](reply []any, out []A, missing A) (protocol.StockVersion, error) {
+func decodeAnswers[A protocol.Code | protocol.Done | int64](
+	reply []any, out []A, missing A,
+) (protocol.StockVersion, error) {
 	if reply == nil {
 		for i := range out {
 			out[i] = missing

@@ -36,7 +36,7 @@ func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due i
 	for _, of := range []func(protocol.Item) any{
 		func(it protocol.Item) any { return it.Serial },
 		func(it protocol.Item) any { return it.User },
-		func(it protocol.Item) any { return it.Quantity },
+		func(it protocol.Item) any { return protocol.UnitsText(it.Quantity, protocol.AnyCart) },
 		func(protocol.Item) any { return string(status) },
 		func(protocol.Item) any { return due },
 		func(protocol.Item) any { return stock.Epoch },

@@ -103,13 +103,33 @@ func TestWhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 		tells(t, a)
 		tells(t, b)
 	}
-	for serial, status := range map[string]string{"a": "X", "a2": "C", "b": "X", "b2": "C", "shop": "C"} {
+	for serial, status := range map[string]string{"a": "R", "a2": "C", "b": "X", "b2": "C", "shop": "C"} {
 		ledgertest.Want(t, serial, statusOf(t, a, serial), status)
 	}
 	s := ledgertest.StockOf(t, a)
 	ledgertest.Want(t, "state", s.State, protocol.On)
 	ledgertest.Want(t, "held", s.Held, 0)
 	ledgertest.Want(t, "sold", s.Sold, 3)
+}
+
+// A key that a client uses for another cart must not hear of the cart whose line was lost.
+func TestLineOfTheTailHasItsCartAgain(t *testing.T) {
+	line := func(r *Store, cart string) protocol.Code {
+		codes := make([]protocol.Code, 1)
+		items := []protocol.Item{{Serial: "line", Quantity: 2, Cart: cart}}
+		_, err := r.Reserve(t.Context(), "1001", 0, 1, 9_000, items, codes)
+		ledgertest.Check(t, err)
+		return codes[0]
+	}
+	a, b, _, _ := fallen(t, func(a, _ *Store) { ledgertest.Want(t, "in the tail", line(a, "c1"), protocol.Held) })
+	takes(t, b, "new")
+	for range 3 {
+		tells(t, a)
+		tells(t, b)
+	}
+	ledgertest.Want(t, "the same cart", line(b, "c1"), protocol.ReplayHeld)
+	ledgertest.Want(t, "another cart", line(b, "c2"), protocol.OtherOrder)
+	ledgertest.Want(t, "an order of one SKU", line(b, ""), protocol.OtherOrder)
 }
 
 // An order that the shop confirms while its hold is lost must not be held for ever.

@@ -13,7 +13,8 @@ func TestRecordIsReadWhateverItsUserIs(t *testing.T) {
 		"H|2|1000|ann":         {Serial: "s", User: "ann", Quantity: 2, Status: 'H', Deadline: 1000},
 		"C|1|0|":               {Serial: "s", User: "", Quantity: 1, Status: 'C', Deadline: 0},
 		"X|0|7|":               {Serial: "s", User: "", Quantity: 0, Status: 'X', Deadline: 7},
-		"R|1|7|a|b|\x00\n|":    {Serial: "s", User: "a|b|\x00\n|", Quantity: 1, Status: 'X', Deadline: 7},
+		"R|1|7|a|b|\x00\n|":    {Serial: "s", User: "a|b|\x00\n|", Quantity: 1, Status: 'R', Deadline: 7},
+		"H|2/c1|7|":            {Serial: "s", User: "", Quantity: 2, Cart: "c1", Status: 'H', Deadline: 7},
 		"H|999999999999999|1|": {Serial: "s", User: "", Quantity: 999999999999999, Status: 'H', Deadline: 1},
 	} {
 		got, err := protocol.DecodeRecord("s", text)
@@ -37,7 +38,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := fmt.Sprintf("%c|%d|%d|%s", r.Status, r.Quantity, r.Deadline, r.User)
+		again := fmt.Sprintf("%c|%s|%d|%s", r.Status, protocol.UnitsText(r.Quantity, r.Cart), r.Deadline, r.User)
 		if back, err := protocol.DecodeRecord("s", again); err != nil || back != r {
 			t.Fatalf("%q is read as %+v, and that as %+v, %v", text, r, back, err)
 		}

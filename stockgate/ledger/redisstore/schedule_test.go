@@ -39,7 +39,7 @@ func usual() []protocol.Item {
 			Quantity: 1,
 		}, {Serial: "b|1|2|x", User: "ann", Quantity: 1}, {Serial: "op", User: "", Quantity: 1},
 		{Serial: "r:a", User: "b|o\x00b", Quantity: 2}, {Serial: "\xff\n|", User: "ann", Quantity: 3},
-		{Serial: "f", User: "b|o\x00b", Quantity: 1}, {Serial: "g", User: "", Quantity: 2},
+		{Serial: "f", User: "b|o\x00b", Quantity: 1, Cart: "c1"}, {Serial: "g", User: "", Quantity: 2},
 	}
 }
 
@@ -50,6 +50,8 @@ func anItem(t *rapid.T) protocol.Item {
 		i.User = rapid.SampledFrom([]string{"", "ann", "b|o\x00b", "eve"}).Draw(t, "user")
 	case 1:
 		i.Quantity = rapid.Int64Range(1, 3).Draw(t, "quantity")
+	case 2:
+		i.Cart = rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(t, "cart")
 	}
 	return i
 }

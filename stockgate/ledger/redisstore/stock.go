@@ -45,6 +45,37 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 	return swept
 }
 
+// UnitsOf implements protocol.Counter, in one round trip to each server.
+func (r *Store) UnitsOf(ctx context.Context, skus, users []string) []protocol.Owned {
+	args := []any{len(users)}
+	for _, user := range users {
+		args = append(args, user)
+	}
+	all := r.callMany(ctx, skus, func(sku string) scriptCall {
+		return scriptCall{script: "units", sku: sku, args: args, aside: true, err: protocol.CheckSKU(sku)}
+	})
+	owned := make([]protocol.Owned, len(all))
+	for i := range all {
+		q, own := &all[i], &owned[i]
+		if own.Err = q.err; own.Err == nil && q.answer != nil {
+			own.Units, own.State, own.Err = ownedOf(q.answer, len(users))
+		} else if lost, gone := r.seenGone(q.sku); own.Err == nil && gone {
+			own.State = lost.State
+		}
+		if own.Err != nil {
+			own.Err = fmt.Errorf("count units of users of %q: %w", q.sku, own.Err)
+		}
+	}
+	return owned
+}
+
+// ownedOf reads what units.lua says: a hint and numbers.
+func ownedOf(reply []any, users int) ([]int64, protocol.State, error) {
+	units := make([]int64, users)
+	version, err := decodeAnswers(reply, units, 0)
+	return units, version.State, err
+}
+
 // sweptOf reads what sweep.lua says: whether more is due, then serial, record, ... of the holds.
 func sweptOf(sku string, reply []any) (s protocol.Swept) {
 	if len(reply) == 0 {

@@ -16,8 +16,8 @@ if not stock then
 end
 local record = redis.call('HGET', R, serial)
 local e = entry(serial, redis.call('HGET', A, serial) or '')
-local state, quantity, user
-if record then state, quantity, user = decode(serial, record) end
+local state, quantity, user, _, text
+if record then state, quantity, user, _, text = decode(serial, record) end
 
 -- waits reports an order that was not handed out since it was reserved, or since its last attempt came to nothing, as
 -- far as the ledger has lost nothing.
@@ -39,11 +39,11 @@ local function settle(to, op)
 	if to == 'C' then
 		stock.sold = stock.sold + quantity
 		c.undue[1] = serial
-		put(c, serial, encode('C', digits(quantity), '0', user))
+		put(c, serial, encode('C', text, '0', user))
 	else
 		c.units[user] = number(U, redis.call('HGET', U, user) or '0', 'units of ', user) - quantity
 		push(c.due, keep, serial)
-		put(c, serial, encode('X', digits(quantity), keep, user))
+		put(c, serial, encode('X', text, keep, user))
 	end
 	commit(stock, op, c)
 	drop({serial})

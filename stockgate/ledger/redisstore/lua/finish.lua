@@ -33,11 +33,12 @@ end
 -- As in reserve.lua, what each order needs is written out.
 for i = 1, n do
 	local serial = ARGV[5 + i]
-	local record, from, quantity, user = fresh[serial] or records[i], 'none', 0, ''
-	if record then from, quantity, user = decode(serial, record) end
+	local record, from, quantity, user, _, text = fresh[serial] or records[i], 'none', 0, '', '', '0'
+	if record then from, quantity, user, _, text = decode(serial, record) end
 	local to, time, answer = turn[from], keep, CHANGED
 	if op == 'adopt' and from ~= 'H' then
-		user, quantity = ARGV[5 + n + i], tonumber(ARGV[5 + 2 * n + i])
+		user, text = ARGV[5 + n + i], ARGV[5 + 2 * n + i]
+		quantity = units_of('ARGV', text, serial)
 	end
 	if to == 'C' then
 		if from == 'H' then stock.held = stock.held - quantity else units[user] = has(user) + quantity end
@@ -53,7 +54,7 @@ for i = 1, n do
 		to, answer = nil, to
 	end
 	if to then
-		record = to .. '|' .. (texts[quantity] or digits(quantity)) .. '|' .. time .. '|' .. user -- as encode has it
+		record = to .. '|' .. text .. '|' .. time .. '|' .. user -- as encode has it
 		fresh[serial], taken[place + 1], taken[place + 2] = record, serial, record
 		fields[f + 1], fields[f + 2] = 'r:' .. serial, record
 		place, f = place + 2, f + 2

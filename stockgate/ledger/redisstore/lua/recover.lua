@@ -51,19 +51,20 @@ local function count(state, quantity, user)
 end
 
 local function restore(i, record)
-	local serial, user, quantity, said, time = arg(0, i), arg(1, i), tonumber(arg(2, i)), arg(3, i), arg(4, i)
+	local serial, user, text, said, time = arg(0, i), arg(1, i), arg(2, i), arg(3, i), arg(4, i)
 	if tonumber(arg(5, i)) < first then return 0 end
 	local from, bare = 'none', said ~= string.upper(said)
 	if record then
-		local q, who
-		from, q, who = decode(serial, record)
-		if from == 'H' or from == 'C' or bare then user, quantity = who, q end
+		local state, _, who, _, had = decode(serial, record)
+		from = state
+		if from == 'H' or from == 'C' or bare then user, text = who, had end
 	elseif bare then
 		return 0
 	end
 	local to = becomes[string.upper(said)][from]
 	if not to or from .. to == 'CR' and stock.state ~= 'frozen' or
 		turns[from .. to] and not newer(tonumber(arg(6, i)), tonumber(arg(7, i))) then return 0 end
+	local quantity = units_of('ARGV', text, serial)
 	count(from, -quantity, user)
 	count(to, quantity, user)
 	if to == 'C' then
@@ -73,7 +74,7 @@ local function restore(i, record)
 		if to ~= 'H' then time = keep end
 		push(c.due, time, serial)
 	end
-	put(c, serial, encode(to, digits(quantity), time, user))
+	put(c, serial, encode(to, text, time, user))
 	return 1
 end
 

@@ -1,5 +1,5 @@
 -- reserve takes units for n orders, one after another. A loser writes nothing but its mark.
--- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities; where some orders wait until they
+-- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities as records have them; where some orders wait until they
 --   are delivered, then n requests as until|data, '' = this one does not wait: queue.lua has the keys
 -- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
@@ -26,10 +26,10 @@ if on_sale and free > 0 then
 end
 local c = change(ARGV[2])
 
-local function replay(serial, record, user, quantity)
-	local state, q, who = decode(serial, record)
+local function replay(serial, record, user, wanted)
+	local state, units, who, _, had = decode(serial, record)
 	if state == 'X' or state == 'R' then return RELEASED end
-	if who ~= user or q ~= quantity then return OTHER_ORDER end
+	if who ~= user or had ~= wanted and had ~= match(wanted, '^%d+') .. '/?' then return OTHER_ORDER end
 	if state == 'C' then return REPLAY_SOLD end
 	return REPLAY_HELD
 end
@@ -43,10 +43,10 @@ local queued = #ARGV > requests + 8
 
 for i = 1, n do
 	local serial, user, wanted = ARGV[5 + i], ARGV[5 + n + i], ARGV[5 + 2 * n + i]
-	local quantity, record, code = numbers[wanted] or number('ARGV', wanted, 'quantity'), fresh[serial] or records[i], serial
+	local quantity, record, code = numbers[wanted] or units_of('ARGV', wanted, serial), fresh[serial] or records[i], serial
 	local had = units[user] or has[i] and number(U, has[i], 'units of ', user) or 0
 	if record then
-		code = replay(serial, record, user, quantity)
+		code = replay(serial, record, user, wanted)
 	elseif not on_sale then
 		code = NOT_ON_SALE
 	elseif quantity > free then

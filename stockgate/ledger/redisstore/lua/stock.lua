@@ -83,18 +83,26 @@ local function whole(stock, done)
 end
 
 -- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
--- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time.
+-- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time. The quantity of a line of
+-- a cart is units/cart; ? is the cart of an order that was told without its other lines.
 local function encode(state, quantity, time, user)
 	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
 end
 
 local match = string.match
+
+-- units_of are the units of a quantity.
+local function units_of(key, quantity, serial)
+	return numbers[quantity] or number(key, match(quantity, '^(%d+)/[^|/]+$') or quantity, 'the quantity of ', serial)
+end
+
+-- decode returns a record's quantity as a number, and last as it is written.
 local function decode(serial, record)
-	local state, quantity, time, user = match(record, '^([HCXR])|(%d+)|(%d+)|(.*)$')
+	local state, quantity, time, user = match(record, '^([HCXR])|([^|]+)|(%d+)|(.*)$')
 	if not state then
 		fault(R, 'the record of ' .. serial .. ' cannot be read')
 	end
-	return state, numbers[quantity] or number(R, quantity, 'the quantity of ', serial), user, time
+	return state, units_of(R, quantity, serial), user, time, quantity
 end
 
 -- change collects what one call writes; now may be missing.

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// patient are the settings of a gate that releases only what the shop does not know after the deadline.
+func (s *cartShop) patient() string {
+	return strings.ReplaceAll(s.settings(), "cancel_then_release", "release_after_deadline")
+}
+
+// The second cart has no line of the first one in it, and the shop has an order of its key. So the key alone would
+// confirm what the first cart took.
+func TestCart_KeyOfTwoCartsConfirmsNoLineWithoutAnOrder(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	g := gate(t, redisAt(r), boundless, shop.patient(), cartRoutes)
+	setUnits(t, g.file, 5, "a", "b", "c", "d")
+	shop.status = http.StatusInternalServerError
+	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}})
+	shop.status = 200
+	if status, _, _ := orderCart(g.client, g.front, "1", "k", []cartLine{{"c", 1}, {"d", 1}}); status != 200 {
+		t.Fatalf("the second cart: %d", status)
+	}
+	soon(t, "the first cart came to nothing, the second one is sold", func() bool {
+		return ledgerOf(t, r, "a") == account{5, 0, 0} && ledgerOf(t, r, "b") == account{5, 0, 0} &&
+			ledgerOf(t, r, "c") == account{5, 0, 1} && ledgerOf(t, r, "d") == account{5, 0, 1}
+	})
+}
+
+func TestCart_KeyIsOneCartsForEveryGate(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	first := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	setUnits(t, first.file, 5, "a", "b", "c")
+	cart := []cartLine{{"a", 1}, {"b", 1}}
+	orderCart(first.client, first.front, "1", "k", cart)
+	soon(t, "all lines are sold", func() bool { return ledgerOf(t, r, "b").sold == 1 })
+	other := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	for _, c := range []struct {
+		lines  []cartLine
+		reason string
+	}{
+		{[]cartLine{{"a", 1}, {"c", 1}}, "key_reused"},
+		{[]cartLine{{"a", 1}}, "key_reused"},
+		{[]cartLine{{"b", 1}, {"c", 1}}, "key_reused"},
+		{cart, "confirmed"},
+	} {
+		if _, reason, _ := orderCart(other.client, other.front, "1", "k", c.lines); reason != c.reason {
+			t.Errorf("%v: %s, want %s", c.lines, reason, c.reason)
+		}
+	}
+}
+
+func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	setUnits(t, g.file, 5, "a", "b")
+	setUnits(t, g.file, 1, "c")
+	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}, {"c", 2}})
+	soon(t, "a cart of which some lines were never reserved is released", func() bool {
+		return strings.Contains(get(t, g, "/.sluice/orders/k?sku=a&sku=b&sku=c"), `"state":"released"`)
+	})
+	if text := get(t, g, "/.sluice/orders/unheard?sku=a&sku=b"); !strings.Contains(text, `"none"`) {
+		t.Errorf("of a cart that was never asked for: %s", text)
+	}
+	shop.status = http.StatusInternalServerError
+	orderCart(g.client, g.front, "1", "open", []cartLine{{"a", 1}, {"b", 1}})
+	one, _ := g.client.Post("http://"+g.admin+"/api/v1/reservations/open/confirm?sku=a", "application/json", nil)
+	one.Body.Close()
+	text := get(t, g, "/.sluice/orders/open?sku=a&sku=b")
+	wrong := !strings.Contains(text, `"held"`) || strings.Contains(text, "1970")
+	if ledgerOf(t, r, "b").held == 1 && wrong {
+		t.Errorf("one line is confirmed, the other held: %s", text)
+	}
+}
+
+func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
+	r, shop := redistest.Start(t), openCartShop(t, nil)
+	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
+	setUnits(t, g.file, 5, "a", "b")
+	post := func(path, body string) (int, string) {
+		t.Helper()
+		url := "http://" + g.admin + "/api/v1/reservations/k/" + path
+		resp, err := g.client.Post(url, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(text)
+	}
+	shop.status = http.StatusConflict
+	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}})
+	soon(t, "the cart is released", func() bool { return ledgerOf(t, r, "b").held+ledgerOf(t, r, "a").held == 0 })
+	if status, text := post("adopt", `{"sku": "a", "user": "1", "quantity": 1}`); status != 200 {
+		t.Fatalf("adopt: %d %s", status, text)
+	}
+	if status, text := post("refund?sku=a&sku=b", ""); status != 409 || !strings.Contains(text, `\"b\"`) {
+		t.Errorf("the refund: %d %s", status, text)
+	}
+	if a := ledgerOf(t, r, "a"); a.sold != 1 {
+		t.Errorf("a line was refunded: %+v", a)
+	}
+	post("adopt", `{"sku": "b", "user": "1", "quantity": 1}`)
+	post("refund?sku=a", "")
+	if status, text := post("refund?sku=a&sku=b", ""); status != 200 {
+		t.Errorf("the refund that broke off: %d %s", status, text)
+	}
+	if a, b := ledgerOf(t, r, "a"), ledgerOf(t, r, "b"); a.sold+b.sold != 0 {
+		t.Errorf("lines are left: %+v %+v", a, b)
+	}
+}
+
+// forgetSince returns what puts the ledger of a SKU back to where it is now: a Redis that was killed before its disk
+// had the rest.
+func forgetSince(t *testing.T, r *redistest.Server, sku string) (forget func()) {
+	t.Helper()
+	ctx, then := context.Background(), map[string]string{}
+	keys := func() []string { return r.Client.Keys(ctx, "sluice:{"+sku+"}:*").Val() }
+	for _, key := range keys() {
+		then[key] = r.Client.Dump(ctx, key).Val()
+	}
+	return func() {
+		t.Helper()
+		r.Client.Del(ctx, keys()...)
+		for key, value := range then {
+			if err := r.Client.Restore(ctx, key, 0, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The gate and the newest part of the first ledger are gone together, so that no one knows of the lock. The client
+// tries again before anything is found out.
+func TestCart_LostLockNeverLeavesHalfACart(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		booked bool
+		want   int
+	}{{"the shop has the order", true, 1}, {"the shop has no order", false, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := redistest.Start(t)
+			shop := openCartShop(t, func() bool { return true })
+			if !c.booked {
+				shop.status = http.StatusInternalServerError
+			}
+			first := gate(t, redisAt(r), boundless, shop.patient(), cartRoutes)
+			setUnits(t, first.file, 5, "a", "b", "c")
+			cart := []cartLine{{"a", 1}, {"b", 1}, {"c", 1}}
+			forgetA, forgetC := forgetSince(t, r, "a"), forgetSince(t, r, "c")
+			orderCart(first.client, first.front, "1", "k", cart)
+			first.die()
+			forgetA()
+			forgetC()
+			second := gate(t, redisAt(r), boundless, shop.patient(), cartRoutes)
+			if _, reason, _ := orderCart(second.client, second.front, "1", "k", cart); reason != "in_progress" {
+				t.Errorf("the second attempt hears %q", reason)
+			}
+			want := account{5, 0, c.want}
+			soon(t, "all lines are decided alike", func() bool {
+				return ledgerOf(t, r, "a") == want && ledgerOf(t, r, "b") == want && ledgerOf(t, r, "c") == want
+			})
+			if len(shop.orders) != c.want || shop.twice > 0 {
+				t.Errorf("the shop has %v, %d came twice", shop.orders, shop.twice)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package orders
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/config"
+	"sluice/proxy"
+	"sluice/proxy/cart"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Many users are counted in one call, each by itself, and what was reserved before is in it.
+func TestQuota_EachIsCountedByItself(t *testing.T) {
+	s := memstore.New()
+	skus := []string{"a", "b"}
+	for _, sku := range skus {
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 10_000, 0))
+	}
+	c := &config.Config{Sales: []config.Sale{{SKUs: append(skus, "none"), MaxPerUser: 3, Ends: time.Unix(9, 0)}}}
+	c.Stock.Redis.Timeout = time.Minute
+	q := newQuotas(c, s)
+	ledgertest.Storm(600, 600, func(i int) {
+		user := fmt.Sprint("u", i)
+		codes := make([]protocol.Code, 1)
+		for k := range 1 + i%4 {
+			it := protocol.Item{Serial: fmt.Sprint(user, "-", k), User: user, Quantity: 1}
+			_, err := s.Reserve(t.Context(), skus[k%2], 0, 1, 9, []protocol.Item{it}, codes)
+			if err != nil || codes[0] != protocol.Held {
+				t.Errorf("reserve: %v %v", codes, err)
+			}
+		}
+		bounds := q.of(proxy.Order{SKU: []byte("a"), Quantity: 1}, time.Unix(1, 0))
+		has := q.count(bounds, []byte(user), false)
+		more := q.count(bounds, []byte(user), true)
+		if (has == reject.Duplicate) != (i%4 == 3) || (more == reject.Duplicate) != (i%4 >= 2) {
+			t.Errorf("a user with %d units: %v, %v", 1+i%4, has, more)
+		}
+	})
+}
+
+func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
+	sale := func(name string, limit int, from, to int64, skus ...string) config.Sale {
+		return config.Sale{Name: name, SKUs: skus, MaxPerUser: limit, Starts: time.Unix(from, 0), Ends: time.Unix(to, 0)}
+	}
+	c := &config.Config{Sales: []config.Sale{
+		sale("late", 2, 20, 30, "a"), sale("early", 1, 10, 20, "a", "b"), sale("free", 0, 10, 20, "c"),
+	}}
+	q := newQuotas(c, memstore.New())
+	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []cart.Line{{SKU: []byte("b"), Quantity: 3},
+		{SKU: []byte("c"), Quantity: 4}}}
+	for at, want := range map[int64]string{1: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
+		got := ""
+		for _, b := range q.of(order, time.Unix(at, 0)) {
+			got += fmt.Sprint(b.sale.Name, " ", b.units)
+		}
+		if got != want {
+			t.Errorf("at %d: %q, want %q", at, got, want)
+		}
+	}
+	if newQuotas(&config.Config{Sales: c.Sales[2:]}, nil) != nil {
+		t.Error("a sale without a limit counts")
+	}
+}

@@ -1,0 +1,101 @@
+package sqlstore_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sluice/internal/dbtest"
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/redisconn"
+)
+
+// site is a Redis with ledgers, a database, and a settler between them.
+type site struct {
+	*testing.T
+	redis   *redistest.Server
+	ledger  *testLedger
+	stream  settle.Stream
+	url     string
+	store   *sqlstore.Store
+	settler *settle.Settler
+}
+
+func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.Stock) *site {
+	t.Helper()
+	l := must(redisconn.New(redisOptions(server)))(t)
+	t.Cleanup(func() { l.Close() })
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Redis: l}, url: url}
+	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
+	t.Cleanup(func() { s.store.Close() })
+	_ = must(s.store.Migrate(t.Context()))(t)
+	s.settler = must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store,
+		Paid: settle.Paid{Every: time.Hour, Count: func(ctx context.Context, sku string) (int64, error) {
+			return s.store.CountPaid(ctx, "SELECT SUM(units) FROM paid WHERE sku = :sku", sku)
+		}},
+	}))(t)
+	return s
+}
+
+// must fails the test for an error, and else returns the value.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func (s *site) drain(sku string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 40*time.Second) // a cursor that is stuck fails the test
+	defer cancel()
+	if err := s.settler.Drain(ctx, sku); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// equal wants every record to be the same in Redis and in the database, and the books to balance.
+func (s *site) equal(sku string) settle.Comparison {
+	s.Helper()
+	c, ok, err := settle.Verify(s.Context(), s.stream, s.store, sku)
+	if err != nil || !ok {
+		s.Fatalf("verify %q: %v, %v", sku, ok, err)
+	}
+	if !c.Equal() {
+		s.Errorf("ledger and database differ: %+v", c)
+	}
+	return c
+}
+
+func (s *site) conflicts(sku, kind string) (found []string) {
+	s.Helper()
+	for _, c := range must(s.store.Conflicts(s.Context(), 1000))(s.T) {
+		if c.SKU == sku && c.Kind == kind {
+			found = append(found, c.Detail)
+		}
+	}
+	return found
+}
+
+func (s *site) left(sku string) int64 {
+	s.Helper()
+	return must(s.store.Left(s.Context(), sku))(s.T)
+}
+
+// everyDatabase gives f a fresh database of each kind, one server after another. The fast tests use SQLite alone.
+func everyDatabase(t *testing.T, f func(t *testing.T, url string)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db")) })
+	if testing.Short() {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) { f(t, dbtest.Postgres(t).URL) })
+	t.Run("mariadb", func(t *testing.T) { f(t, dbtest.MariaDB(t).URL) })
+}

@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// Whether the store, a batch or the cache of orders answers, the first cart has the key.
+func TestReserver_KeyIsOneCarts(t *testing.T) {
+	leakless(t)
+	s := memstore.New()
+	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 1_000, 0))
+	r := opened(t, testOptions(), s, nil)
+	for key := range 20 {
+		buy := func(cart string) protocol.Code {
+			o := attempt("u", fmt.Sprint("k", key))
+			o.Cart = cart
+			return r.Reserve(r.o.Now(), o).Code
+		}
+		var heard [2]struct{ held, replayed, other, again atomic.Int64 }
+		ledgertest.Storm(64, 64, func(i int) {
+			switch h := &heard[i%2]; buy(fmt.Sprint("c", i%2)) {
+			case protocol.Held:
+				h.held.Add(1)
+			case protocol.ReplayHeld:
+				h.replayed.Add(1)
+			case protocol.OtherOrder:
+				h.other.Add(1)
+			case Overloaded:
+				h.again.Add(1)
+			}
+		})
+		first, second := &heard[0], &heard[1]
+		if second.held.Load() > 0 {
+			first, second = second, first
+		}
+		ledgertest.Want(t, "reserved once", first.held.Load()+second.held.Load(), 1)
+		ledgertest.Want(t, "the same cart", first.replayed.Load()+first.again.Load(), 31)
+		ledgertest.Want(t, "the other cart", second.other.Load(), 32)
+	}
+}
