@@ -153,7 +153,8 @@ func TestMan_WritesAPageForEachCommand(t *testing.T) {
 	}
 	root := newRoot()
 	root.DisableAutoGenTag = true
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice"}, folder); err != nil {
+	header := doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice"}
+	if err := doc.GenManTree(root, &header, folder); err != nil {
 		t.Fatal(err)
 	}
 	for _, cmd := range everyCommand(newRoot()) {
