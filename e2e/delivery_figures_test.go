@@ -183,21 +183,26 @@ func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
 // form.
 func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 	n := scaled("SLUICE_COSTS", 300)
-	type cost struct{ gate, redis float64 } // µs an order
+	type cost struct{ gate, redis, calls float64 } // µs an order; calls of scripts
 	var costs [2]cost
 	for i, routes := range []string{reserveRoutes, waitingRoutes} {
 		r, shop := redistest.Start(t), openLameShop(t)
 		g := gate(t, redisAt(r), boundless,
 			strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`), routes)
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
-		cpu, redis := g.cpu(t), redisCPU(t, r)
+		cpu, redis, calls := g.cpu(t), redisCPU(t, r), r.Calls("evalsha")
 		g.many(t, n, 32, "body", func(int, *http.Response) {})
 		soon(t, "all are made", func() bool { return ledgerOf(t, r, "1001").sold >= n*95/100 })
-		costs[i] = cost{(g.cpu(t) - cpu) * 1e6 / float64(n), (redisCPU(t, r) - redis) * 1e6 / float64(n)}
+		costs[i] = cost{(g.cpu(t) - cpu) * 1e6 / float64(n), (redisCPU(t, r) - redis) * 1e6 / float64(n),
+			float64(r.Calls("evalsha")-calls) / float64(n)}
 	}
-	t.Logf("%d orders: gate %.0f µs direct, %.0f queued (%.2f x); Redis %.0f µs direct, %.0f queued (%.2f x)", n,
-		costs[0].gate, costs[1].gate, costs[1].gate/costs[0].gate, costs[0].redis, costs[1].redis,
-		costs[1].redis/costs[0].redis)
+	direct, queued := costs[0], costs[1]
+	t.Logf("%d orders: gate %.0f µs direct, %.0f queued (%.2f x); Redis %.0f µs direct, %.0f queued (%.2f x); calls %.2f "+
+		"direct, %.2f queued", n, direct.gate, queued.gate, queued.gate/direct.gate, direct.redis, queued.redis,
+		queued.redis/direct.redis, direct.calls, queued.calls)
+	if queued.calls > 1.5 { // each order alone would have four
+		t.Errorf("%.2f script calls for each order that waits", queued.calls)
+	}
 }
 
 // cpu is the CPU time of a gate in seconds: 1/100 s is a tick.

@@ -49,21 +49,46 @@ func (d *Deliverer) tell(sku string, o *protocol.Leased, r result) (done protoco
 				return done, h, err
 			}
 		}
-		now := time.Now()
 		at := r.time
-		if at == 0 { // of an order that waits again: see MoveAgain
-			at = now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli()
+		if at == 0 {
+			at = d.askedAgain(time.Now())
 		}
-		ctx, cancel := context.WithTimeout(d.ctx, callLimit)
-		done, h, err = d.o.Store.Decide(ctx, sku, protocol.Decision{Serial: o.Serial, Move: r.move, Lease: o.Lease,
-			Now: now.UnixMilli(), Keep: now.Add(d.o.Keep).UnixMilli(), Time: at, Answer: r.answer,
-			AnswerMS: AnswerFor.Milliseconds(), From: r.from})
-		cancel()
+		var came decided
+		came, err = d.decisions.do(context.Background(), sku, protocol.Decision{Serial: o.Serial, Move: r.move, Lease: o.Lease,
+			Time: at, Answer: r.answer, From: r.from})
 		if err == nil {
-			return done, h, nil
+			return came.done, came.version, nil
 		}
 	}
 	return done, h, err
+}
+
+// askedAgain is when an order is asked about that waits again, where the ledger has lost changes: see MoveAgain.
+func (d *Deliverer) askedAgain(now time.Time) int64 {
+	return now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli()
+}
+
+// decided is what a decision came to.
+type decided struct {
+	done    protocol.Done
+	version protocol.StockVersion
+}
+
+// tellAll tells the store of decisions about orders of a SKU.
+func (d *Deliverer) tellAll(sku string, all []protocol.Decision) ([]decided, error) {
+	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
+	defer cancel()
+	now := time.Now()
+	done, version, err := d.o.Store.Decide(ctx, sku, protocol.DecideCall{Now: now.UnixMilli(),
+		Keep: now.Add(d.o.Keep).UnixMilli(), AnswerFor: AnswerFor.Milliseconds(), Decisions: all})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]decided, len(done))
+	for i := range done {
+		out[i] = decided{done[i], version}
+	}
+	return out, nil
 }
 
 // expired releases an order that has waited for too long, and was not handed out.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,18 +23,25 @@ type Deliverer struct {
 	halt chan struct{} // closed when Close begins
 	work sync.WaitGroup
 
-	pace  *pace
-	lines lines
-	looks looks
+	pace      *pace
+	lines     lines
+	looks     batches[string, protocol.Place]
+	looking   atomic.Int64 // orders that clients look for now
+	decisions batches[protocol.Decision, decided]
 
 	prefix string       // of this instance's tokens
 	tokens atomic.Int64 // that were made
 	asks   atomic.Int64
 
+	// The loop's own.
+	paused  time.Time     // until then the upstream wants no orders
+	dry     time.Time     // until then no place is asked for, since all were taken
+	dryWait time.Duration // how long that was
+
 	mu       sync.Mutex
-	inFlight int
-	free     []string // tokens to be given back
-	unused   int      // of them, those by which nothing was sent
+	inFlight int // in the upstream
+	answered int // the upstream has answered, and the store is being told
+	free     []place
 
 	counts [numAttemptKinds]atomic.Uint64
 	expire atomic.Uint64
@@ -43,11 +49,12 @@ type Deliverer struct {
 }
 
 const (
-	idleWait  = 250 * time.Millisecond // while nothing waits
-	fullWait  = 20 * time.Millisecond  // while others have all places
-	faultWait = 500 * time.Millisecond // after an error of the store
-	callLimit = 2 * time.Second        // of one call of the store
-	maxTake   = 128                    // orders in one turn
+	idleWait   = 250 * time.Millisecond // while nothing waits
+	fullWait   = 20 * time.Millisecond  // while others have all places; it doubles
+	longestDry = 160 * time.Millisecond
+	faultWait  = 500 * time.Millisecond // after an error of the store
+	callLimit  = 2 * time.Second        // of one call of the store
+	maxTake    = 128                    // orders in one turn
 )
 
 // New starts a deliverer. The caller must Close it.
@@ -55,12 +62,12 @@ func New(o Options) *Deliverer {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d := &Deliverer{o: o, wake: make(chan struct{}, 1), halt: make(chan struct{}), prefix: rand.Text(),
+	d := &Deliverer{o: o, wake: make(chan struct{}, 1), halt: make(chan struct{}), prefix: rand.Text()[:12],
 		pace: newPace(o.MaxInFlight, time.Now())}
 	d.now.Store(&o.Settings)
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.lines.all = make(map[string]*line)
-	d.looks.open(d)
+	d.looks.call, d.decisions.call = d.find, d.tellAll
 	d.work.Go(d.run)
 	return d
 }
@@ -110,8 +117,14 @@ func (d *Deliverer) rouse() {
 }
 
 func (d *Deliverer) run() {
+	var g gathering
 	for {
-		timer := time.NewTimer(d.turn())
+		wait, sent, left := d.turn()
+		g.count(time.Now(), sent)
+		if pause := g.pause(time.Now()); pause > 0 && !d.gather(pause, left) {
+			return
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-d.halt:
 			timer.Stop()
@@ -123,32 +136,56 @@ func (d *Deliverer) run() {
 	}
 }
 
-// turn takes places and orders once, and says how long the next turn may wait.
-func (d *Deliverer) turn() time.Duration {
+// gather waits for a while; where orders were left without a place, until half of the places are free, if that comes
+// first. It reports false when Close has begun.
+func (d *Deliverer) gather(pause time.Duration, left bool) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-d.halt:
+			return false
+		case <-timer.C:
+			return true
+		case <-d.wake:
+		}
+		d.mu.Lock()
+		inFlight := d.inFlight
+		d.mu.Unlock()
+		if left && 2*inFlight <= d.pace.now(time.Now()) {
+			return true
+		}
+	}
+}
+
+// turn takes places and orders once, and says how long the next turn may wait, how many orders were sent, and whether
+// some were left without a place.
+func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
 	now := time.Now()
 	if err := d.scan(ctx, now); err != nil {
-		return d.fault(err)
+		return d.fault(err), 0, false
 	}
 	active := d.lines.active()
 	waiting := int64(0)
 	for _, l := range active {
 		waiting += l.depth.Waiting
 	}
-	tokens, err := d.acquire(ctx, now, waiting)
+	places, err := d.acquire(ctx, now, waiting)
 	if err != nil {
-		return d.fault(err)
+		return d.fault(err), 0, false
 	}
-	left := d.share(ctx, now, active, tokens)
-	d.release(true, left...)
+	unused := d.share(ctx, now, active, places)
+	d.release(unused...)
+	sent, left = len(places)-len(unused), waiting > int64(len(places))
 	switch {
 	case len(active) == 0:
-		return idleWait
-	case waiting > 0 && len(tokens) > 0 && len(left) == 0:
-		return 0
+		return idleWait, sent, left
+	case waiting > 0 && len(places) > 0 && len(unused) == 0:
+		return 0, sent, left
 	}
-	return fullWait
+	return fullWait, sent, left
 }
 
 func (d *Deliverer) fault(err error) time.Duration {
@@ -158,75 +195,18 @@ func (d *Deliverer) fault(err error) time.Duration {
 	return faultWait
 }
 
-// acquire gives back the places that are free, and takes others: for as many orders as wait, within the limit.
-func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) ([]string, error) {
-	limit := d.pace.now(now)
-	d.mu.Lock()
-	free, unused := d.free[:min(len(d.free), protocol.MaxTokens)], d.unused
-	room := limit - d.inFlight
-	d.mu.Unlock()
-	pause := d.pace.takePause()
-	if d.o.Pulls {
-		waiting = 0
-	}
-	want := d.newTokens(int(min(int64(max(room, 0)), waiting, maxTake)))
-	if len(free) == 0 && len(want) == 0 && pause == 0 {
-		return nil, nil
-	}
-	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: free, Unused: unused, Want: want, Limit: limit,
-		Rate: d.live().Rate, For: (d.o.Timeout + d.o.Grace).Milliseconds(), Pause: pause.Milliseconds()})
-	if err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.free, d.unused = append([]string(nil), d.free[len(free):]...), d.unused-unused
-	return want[:granted], nil
-}
-
-// newTokens are names for n places.
-func (d *Deliverer) newTokens(n int) (tokens []string) {
-	for range n {
-		tokens = append(tokens, d.prefix+strconv.FormatInt(d.tokens.Add(1), 36))
-	}
-	return tokens
-}
-
-// release has places given back in the next turn. Past MaxTokens they end by themselves.
-func (d *Deliverer) release(unused bool, tokens ...string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, t := range tokens {
-		if len(d.free) < 4*protocol.MaxTokens {
-			d.free = append(d.free, t)
-			if unused {
-				d.unused++
-			}
-		}
-	}
-}
-
-// giveBack gives back what is free when nothing is sent any more.
-func (d *Deliverer) giveBack() {
-	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-	defer cancel()
-	d.mu.Lock()
-	free := d.free[:min(len(d.free), protocol.MaxTokens)]
-	d.mu.Unlock()
-	if len(free) > 0 {
-		_, _ = d.o.Store.Slots(ctx, protocol.SlotCall{Free: free, For: 1}) // or they end by themselves
-	}
-}
-
 // share takes orders of each SKU in turn, the same number of each while all have enough, and sends them. It returns the
-// tokens that are left.
-func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, tokens []string) []string {
+// places that are left.
+func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, places []place) []place {
+	for i := range places {
+		places[i].unused = true
+	}
 	for i, l := range active {
 		n := 0
 		if l.depth.Waiting > 0 && !d.o.Pulls {
-			n = min((len(tokens)+len(active)-i-1)/(len(active)-i), protocol.MaxItems)
+			n = min((len(places)+len(active)-i-1)/(len(active)-i), protocol.MaxItems)
 		}
-		if n == 0 && now.Sub(l.looked) < lookEvery {
+		if n == 0 && now.Sub(l.looked) < max(lookEvery, time.Duration(len(active))*lookEach) {
 			continue
 		}
 		taken, err := d.take(ctx, now, l, n, d.o.Timeout)
@@ -235,19 +215,21 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, to
 			continue
 		}
 		for _, o := range taken.Orders {
-			d.send(l.sku, o, tokens[0])
-			tokens = tokens[1:]
+			d.send(l.sku, o, places[0])
+			places = places[1:]
 		}
 	}
-	return tokens
+	return places
 }
 
 // take takes n orders of a SKU for attempts of a timeout, and sees to those that must be asked about or are expired.
 func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
 	protocol.Taken, error,
 ) {
-	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n,
-		Limit: d.live().MaxInFlight, Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(),
+	d.mu.Lock()
+	limit := d.live().MaxInFlight + d.answered // those are not in the upstream any more
+	d.mu.Unlock()
+	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n, Limit: limit, Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(),
 		Grace: d.o.Grace.Milliseconds(), Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {
 		return taken, err
@@ -264,16 +246,22 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 
 // send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it
 // that has heard nothing itself; else at the end of its lease.
-func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
+func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 	d.mu.Lock()
 	d.inFlight++
 	d.mu.Unlock()
 	d.work.Go(func() {
 		r := result{kind: attemptUnsent, move: protocol.MoveUnsent}
-		if d.extend(&o, token) {
+		if d.extend(&o, p) {
 			r = d.attempt(sku, &o)
 		}
 		d.counts[r.kind].Add(1)
+		free := r.kind != attemptUnknown || r.ended
+		if free {
+			p.unused = r.kind == attemptUnsent
+			d.release(p)
+		}
+		d.leave(free)
 		if r.kind == attemptUnknown && !d.o.Cancels && d.ask(sku, o.Serial) == ledger.OrderExists {
 			r.move = protocol.MoveConfirm // its answer alone was lost
 		}
@@ -281,30 +269,32 @@ func (d *Deliverer) send(sku string, o protocol.Leased, token string) {
 			r.move, r.time = protocol.MoveLater, o.Deadline+d.o.Grace.Milliseconds()
 		}
 		d.decide(sku, &o, r)
-		if r.kind != attemptUnknown || r.ended {
-			d.release(r.kind == attemptUnsent, token)
+		d.told(free)
+		if r.kind == attemptUnsent || r.kind == attemptAgain { // it waits again
+			d.rouse()
 		}
-		d.mu.Lock()
-		d.inFlight--
-		d.mu.Unlock()
-		d.rouse()
 	})
 }
 
-// extend keeps the place of an attempt that may take longer than a first one, or reports that it is lost.
-func (d *Deliverer) extend(o *protocol.Leased, token string) bool {
-	if o.Attempt <= 1 {
-		return true
+// leave notes that an attempt is over, and whether the upstream is done with it.
+func (d *Deliverer) leave(done bool) {
+	d.mu.Lock()
+	d.inFlight--
+	if done {
+		d.answered++
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
-	defer cancel()
-	lasts := time.Until(time.UnixMilli(o.Deadline)) + d.o.Grace + time.Second
-	if lasts <= 0 {
-		return false
+	d.mu.Unlock()
+	d.rouse()
+}
+
+// told notes that the store was told of an attempt.
+func (d *Deliverer) told(done bool) {
+	if !done {
+		return
 	}
-	n, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{token}, Want: []string{token},
-		Limit: d.live().MaxInFlight, For: lasts.Milliseconds()})
-	return err == nil && n == 1
+	d.mu.Lock()
+	d.answered--
+	d.mu.Unlock()
 }
 
 // resolveLater decides about an order whose last attempt has an unknown outcome.

@@ -31,6 +31,7 @@ type lines struct {
 
 const (
 	lookEvery    = 200 * time.Millisecond // a SKU is asked for orders whose lease has ended
+	lookEach     = 2 * time.Millisecond   // of many SKUs so long after each other
 	scanEvery    = time.Second            // SKUs are searched for orders that others have accepted
 	maxActive    = 4096
 	measureEvery = time.Second

@@ -71,7 +71,9 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 			}
 		}
 	}
-	d.release(true, tokens...)
+	for _, t := range tokens {
+		d.release(place{token: t, unused: true})
+	}
 	d.rouse() // the loop gives back what is free
 	if len(orders) > 0 {
 		return orders, nil // what was handed out must be told, whatever came after
@@ -114,9 +116,7 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
 	}
 	now := time.Now()
-	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Now: now.UnixMilli(),
-		Keep: now.Add(d.o.Keep).UnixMilli(), Time: now.Add(4*d.o.Timeout + d.o.Grace).UnixMilli(),
-		AnswerMS: AnswerFor.Milliseconds()}
+	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.askedAgain(now)}
 	switch {
 	case open && c.Move == protocol.MoveRelease:
 		decision.Move, decision.Time = protocol.MoveLater, now.UnixMilli() // whether it exists is asked, or it is handed out again
@@ -125,10 +125,11 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	case c.Answer.Status > 0:
 		decision.Answer = c.Answer.Text()
 	}
-	done, h, err := d.o.Store.Decide(ctx, c.SKU, decision)
+	came, err := d.decisions.do(ctx, c.SKU, decision)
 	if err != nil {
 		return 0, err
 	}
+	done := came.done
 	kind, op := attemptAgain, protocol.Release
 	switch c.Move {
 	case protocol.MoveConfirm:
@@ -142,12 +143,12 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	case done == protocol.Changed && decision.Move == protocol.MoveLater:
 		d.counts[attemptUnknown].Add(1)
 	case done == protocol.Changed && c.Move != protocol.MoveNotNow:
-		d.o.Settled(c.SKU, c.Serial, op, h)
+		d.o.Settled(c.SKU, c.Serial, op, came.version)
 		fallthrough
 	case done == protocol.Changed:
 		d.counts[kind].Add(1)
 	}
-	d.release(false, token)
+	d.release(place{token: token})
 	d.rouse()
 	return done, nil
 }

@@ -150,14 +150,15 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	now := time.Now()
-	done, hint, err := store.Decide(ctx, u.queue.sku, protocol.Decision{Serial: u.serial, Move: protocol.MoveCancel,
-		Now: now.UnixMilli(), Keep: now.Add(r.o.Keep).UnixMilli()})
+	done, hint, err := store.Decide(ctx, u.queue.sku, protocol.DecideCall{Now: now.UnixMilli(),
+		Keep:      now.Add(r.o.Keep).UnixMilli(),
+		Decisions: []protocol.Decision{{Serial: u.serial, Move: protocol.MoveCancel}}})
 	switch {
 	case err != nil:
 		return askFailed
-	case done == protocol.NotQueued:
+	case done[0] == protocol.NotQueued:
 		return r.settleResolved(u, protocol.Release, foundOrphan)
-	case done != protocol.Changed:
+	case done[0] != protocol.Changed:
 		return gone
 	}
 	u.queue.events.countSettled(protocol.Release)

@@ -125,12 +125,12 @@ func (l Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcom
 		return admin.Outcome{}, err
 	}
 	now := time.Now().UnixMilli()
-	done, _, err := queue.Decide(ctx, r.SKU, protocol.Decision{Serial: r.Serial, Move: protocol.MoveRequeue, Now: now,
-		Keep: now, Time: found.Deadline})
+	done, _, err := queue.Decide(ctx, r.SKU, protocol.DecideCall{Now: now, Keep: now,
+		Decisions: []protocol.Decision{{Serial: r.Serial, Move: protocol.MoveRequeue, Time: found.Deadline}}})
 	switch {
 	case err != nil:
 		return admin.Outcome{}, err
-	case done == protocol.Changed:
+	case done[0] == protocol.Changed:
 		return admin.Outcome{Changed: true, State: "held"}, nil
 	}
 	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has "+

@@ -189,36 +189,50 @@ func (b *memoryStock) takeUnknown(c *protocol.TakeCall, t *protocol.Taken) {
 }
 
 // Decide implements protocol.Queue.
-func (m *Store) Decide(ctx context.Context, sku string, d protocol.Decision) (
-	protocol.Done, protocol.StockVersion, error,
+func (m *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
+	done []protocol.Done, h protocol.StockVersion, err error,
 ) {
-	if err := errors.Join(ctx.Err(), d.Check(sku)); err != nil {
-		return 0, protocol.StockVersion{}, fmt.Errorf("%s %q of %q: %w", d.Move, d.Serial, sku, err)
+	if err := errors.Join(ctx.Err(), c.Check(sku)); err != nil {
+		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := m.stocks[sku]
+	b, confirmed, released := m.stocks[sku], false, false
 	if b == nil {
-		return protocol.NoLedger, protocol.StockVersion{}, nil
+		return slices.Repeat([]protocol.Done{protocol.NoLedger}, len(c.Decisions)), h, nil
 	}
-	done, settled := b.decide(&d)
-	if _, kept := b.answer(d.Serial); d.Answer != "" && (settled ||
-		done == protocol.Already && d.Move == protocol.MoveConfirm && !kept) {
-		if b.queue.answers == nil {
-			b.queue.answers = make(map[string]answer)
+	for i := range c.Decisions {
+		d := &c.Decisions[i]
+		did, settled := b.decide(&c, d)
+		if settled || did == protocol.Already && d.Move == protocol.MoveConfirm {
+			b.keepAnswer(d, c.AnswerFor)
 		}
-		b.queue.answers[d.Serial] = answer{d.Answer, time.Now().Add(time.Duration(d.AnswerMS) * time.Millisecond)}
+		done = append(done, did)
+		confirmed = confirmed || settled && d.Move == protocol.MoveConfirm
+		released = released || settled && d.Move != protocol.MoveConfirm
 	}
-	return done, b.commit(settled), nil
+	b.commit(confirmed)
+	return done, b.commit(released), nil
+}
+
+// keepAnswer keeps the answer to an order; the first one stands.
+func (b *memoryStock) keepAnswer(d *protocol.Decision, answerFor int64) {
+	if b.answer(d.Serial) != "" || d.Answer == "" {
+		return
+	}
+	if b.queue.answers == nil {
+		b.queue.answers = make(map[string]answer)
+	}
+	b.queue.answers[d.Serial] = answer{d.Answer, time.Now().Add(time.Duration(answerFor) * time.Millisecond)}
 }
 
 // decide is Decide; settled reports whether it has decided the reservation.
-func (b *memoryStock) decide(d *protocol.Decision) (done protocol.Done, settled bool) {
+func (b *memoryStock) decide(c *protocol.DecideCall, d *protocol.Decision) (done protocol.Done, settled bool) {
 	r, ok := b.records[d.Serial]
 	q := b.queue.orders[d.Serial]
 	settle := func(op protocol.Op) (protocol.Done, bool) {
 		delete(b.queue.orders, d.Serial)
-		return b.finish(op, protocol.Item{Serial: d.Serial}, d.Keep), true
+		return b.finish(op, protocol.Item{Serial: d.Serial}, c.Keep), true
 	}
 	ends := d.Move == protocol.MoveRelease || d.Move == protocol.MoveCancel
 	switch {
@@ -240,7 +254,7 @@ func (b *memoryStock) decide(d *protocol.Decision) (done protocol.Done, settled 
 		b.State != protocol.Frozen:
 		return settle(protocol.Release)
 	case d.Move == protocol.MoveRequeue:
-		return b.requeue(q, d), false
+		return b.requeue(q, c.Now, d.Time), false
 	case d.Move == protocol.MoveCancel, q.where == protocol.Queued, q.lease != d.Lease:
 		return protocol.TooLate, false
 	case d.Move == protocol.MoveRelease:
@@ -277,24 +291,23 @@ func (b *memoryStock) wait(q *queued, d *protocol.Decision) {
 }
 
 // requeue is a person's word that no attempt made the order.
-func (b *memoryStock) requeue(q *queued, d *protocol.Decision) protocol.Done {
-	if q.where != protocol.Asking || q.due != protocol.Never || d.Time <= d.Now {
+func (b *memoryStock) requeue(q *queued, now, until int64) protocol.Done {
+	if q.where != protocol.Asking || q.due != protocol.Never || until <= now {
 		return protocol.TooLate
 	}
-	q.attempt, q.deadline, q.until, q.open = 0, 0, d.Time, false
+	q.attempt, q.deadline, q.until, q.open = 0, 0, until, false
 	q.where, q.epoch = protocol.Queued, b.Epoch
 	return protocol.Changed
 }
 
 // answer is what is kept of a serial. What is too old is forgotten.
-func (b *memoryStock) answer(serial string) (string, bool) {
+func (b *memoryStock) answer(serial string) string {
 	for s, a := range b.queue.answers {
 		if time.Now().After(a.until) {
 			delete(b.queue.answers, s)
 		}
 	}
-	a, ok := b.queue.answers[serial]
-	return a.text, ok
+	return b.queue.answers[serial].text
 }
 
 // Places implements protocol.Queue.
@@ -319,6 +332,9 @@ func (b *memoryStock) place(serial string) protocol.Place {
 	p := protocol.Place{Record: b.records[serial]}
 	p.Serial = serial
 	q := b.queue.orders[serial]
+	if p.Status != protocol.StatusHeld && p.Status != protocol.StatusNone {
+		p.Answer = b.answer(serial)
+	}
 	if q == nil || p.Status != protocol.StatusHeld {
 		return p
 	}
@@ -329,21 +345,6 @@ func (b *memoryStock) place(serial string) protocol.Place {
 		p.Where = protocol.ForAPerson
 	}
 	return p
-}
-
-// Answer implements protocol.Queue.
-func (m *Store) Answer(ctx context.Context, sku, serial string) (string, error) {
-	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
-		return "", fmt.Errorf("read the answer to %q: %w", serial, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.stocks[sku]
-	if b == nil {
-		return "", nil
-	}
-	text, _ := b.answer(serial)
-	return text, nil
 }
 
 // Depths implements protocol.Queue.

@@ -21,14 +21,12 @@ type Queue interface {
 	// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
 	Take(ctx context.Context, sku string, c TakeCall) (Taken, error)
 
-	// Decide says what is to become of an order. It may be repeated after an error.
-	Decide(ctx context.Context, sku string, d Decision) (Done, StockVersion, error)
+	// Decide says what is to become of orders, one after another; what came of each is by position. All that it confirms
+	// raise the version by one, and so do all that it releases. It may be repeated after an error.
+	Decide(ctx context.Context, sku string, c DecideCall) ([]Done, StockVersion, error)
 
 	// Places tells where orders are, by position; at most MaxItems.
 	Places(ctx context.Context, sku string, serials []string) ([]Place, error)
-
-	// Answer is what Decide has kept of a serial; "" when there is nothing, or no longer.
-	Answer(ctx context.Context, sku, serial string) (string, error)
 
 	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
 	Depths(ctx context.Context, skus []string) ([]Depth, error)
@@ -141,20 +139,36 @@ const (
 	MoveRequeue Move = "requeue" // of one that waits for a person: it waits again, until Time
 )
 
-// Decision is one call of Decide.
-type Decision struct {
-	Serial   string
-	Move     Move
-	Lease    int64
-	Now      int64  // Unix ms
-	Keep     int64  // Unix ms until which a release is remembered
-	Time     int64  // Unix ms: see Move; where it waits again and the ledger has lost changes, when to ask
-	Answer   string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
-	AnswerMS int64  // for so many ms
-	From     int64  // Unix ms: of MoveNotNow
+// DecideCall is one call of Decide.
+type DecideCall struct {
+	Now       int64 // Unix ms
+	Keep      int64 // Unix ms until which a release is remembered
+	AnswerFor int64 // ms for which answers are kept
+	Decisions []Decision
 }
 
-func (d *Decision) Check(sku string) error {
+// Decision is what is to become of one order.
+type Decision struct {
+	Serial string
+	Move   Move
+	Lease  int64
+	Time   int64  // Unix ms: see Move; where it waits again and the ledger has lost changes, when to ask
+	Answer string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
+	From   int64  // Unix ms: of MoveNotNow
+}
+
+func (c *DecideCall) Check(sku string) error {
+	if len(c.Decisions) < 1 || len(c.Decisions) > MaxItems {
+		return fmt.Errorf("%d decisions: 1 to %d are possible", len(c.Decisions), MaxItems)
+	}
+	errs := []error{CheckSKU(sku), CheckTimes(c.Now, c.Keep), CheckNumber("time", c.AnswerFor)}
+	for i := range c.Decisions {
+		errs = append(errs, c.Decisions[i].check())
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Decision) check() error {
 	switch d.Move {
 	case MoveConfirm, MoveRelease, MoveAgain, MoveUnsent, MoveNotNow, MoveNowhere, MoveRepeat, MoveLater, MoveCancel,
 		MoveRequeue:
@@ -164,8 +178,7 @@ func (d *Decision) Check(sku string) error {
 	if len(d.Answer) > MaxAnswer {
 		return fmt.Errorf("an answer of %d bytes: at most %d are kept", len(d.Answer), MaxAnswer)
 	}
-	return errors.Join(CheckSKU(sku), CheckSerial(d.Serial), CheckTimes(d.Now, d.Keep),
-		CheckTimes(d.Time, d.AnswerMS), CheckNumber("time", d.From))
+	return errors.Join(CheckSerial(d.Serial), CheckNumber("time", d.Time), CheckNumber("time", d.From))
 }
 
 // What a move came to, beside what is said of an Op.
@@ -177,8 +190,9 @@ const (
 // Place is where an order is.
 type Place struct {
 	Record       // its Status is StatusNone for an unknown serial
-	Where  Where // of one that is held
-	Ahead  int64 // orders before it, where it waits
+	Where  Where  // of one that is held
+	Ahead  int64  // orders before it, where it waits
+	Answer string // what Decide has kept of one that is decided; "" = nothing, or no longer
 }
 
 // Where is on which step of its way a held order is.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -100,25 +102,39 @@ func takenOf(reply []any) (t protocol.Taken, err error) {
 }
 
 // leasedSize is how many values an order has in a list of take.lua.
-const leasedSize = 8
+const leasedSize = 4
 
 func leasedOf(v []any) (l protocol.Leased, err error) {
 	serial, ok1 := v[0].(string)
 	record, ok2 := v[1].(string)
-	attempt, ok3 := v[2].(int64)
-	text, ok4 := v[3].(string)
-	until, ok5 := v[4].(int64)
-	lease, ok6 := v[5].(int64)
-	open, ok7 := v[6].(int64)
-	request, ok8 := v[7].(string)
-	deadline, err := strconv.ParseInt(text, 10, 64)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || !ok8 || err != nil {
+	entry, ok3 := v[2].(string)
+	request, ok4 := v[3].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return l, fmt.Errorf("the order %.100q cannot be read", v)
 	}
-	l = protocol.Leased{Attempt: attempt, Lease: lease, Deadline: deadline, Until: until, Open: open == 1,
-		Request: request}
+	if l, err = entryOf(entry); err != nil {
+		return l, fmt.Errorf("order %q: %w", serial, err)
+	}
+	l.Request = request
 	l.Record, err = protocol.DecodeRecord(serial, record)
 	return l, err
+}
+
+// entryOf reads what queue.lua writes of an order: attempt|deadline|number|epoch|until|lease|open.
+func entryOf(text string) (l protocol.Leased, err error) {
+	var n [7]int64
+	rest := text
+	for i := range n {
+		var digits string
+		digits, rest, _ = strings.Cut(rest, "|")
+		if n[i], err = protocol.Digits(digits); err != nil {
+			return l, fmt.Errorf("the entry %.100q cannot be read", text)
+		}
+	}
+	if rest != "" {
+		return l, fmt.Errorf("the entry %.100q cannot be read", text)
+	}
+	return protocol.Leased{Attempt: n[0], Deadline: n[1], Until: n[4], Lease: n[5], Open: n[6] == 1}, nil
 }
 
 // integers reads n numbers.
@@ -135,43 +151,75 @@ func integers(reply []any, n int) (all []int64, ok bool) {
 
 // Decide implements protocol.Queue. What it settles is noted like what Finish settles; a release, which may be
 // rejected, only once it is known to be done.
-func (r *Store) Decide(ctx context.Context, sku string, d protocol.Decision) (
-	done protocol.Done, h protocol.StockVersion, err error,
+func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
+	done []protocol.Done, h protocol.StockVersion, err error,
 ) {
-	if err := d.Check(sku); err != nil {
-		return 0, h, fmt.Errorf("%s %q of %q: %w", d.Move, d.Serial, sku, err)
+	if err := c.Check(sku); err != nil {
+		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
 	}
-	items := []protocol.Item{{Serial: d.Serial}}
-	if d.Move == protocol.MoveConfirm {
-		r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, protocol.Confirm, items)
+	serials := make([]string, len(c.Decisions))
+	args := append(make([]any, 0, 5+6*len(serials)), r.events, c.Now, c.Keep, max(c.AnswerFor, 1), len(serials))
+	for i := range c.Decisions {
+		d := &c.Decisions[i]
+		serials[i] = d.Serial
+		args = append(args, &d.Serial, string(d.Move), &d.Lease, &d.Time, &d.Answer, &d.From)
 	}
-	q := &scriptCall{script: "decide", sku: sku, more: append(queueKeys(sku), answerKey(sku, d.Serial)), args: []any{
-		r.events, d.Now, d.Keep, d.Serial, string(d.Move), d.Lease, d.Time, d.Answer, max(d.AnswerMS, 1), d.From}}
+	if confirmed, _ := of(c.Decisions, nil, protocol.MoveConfirm); len(confirmed) > 0 {
+		r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, protocol.Confirm, confirmed)
+	}
+	q := &scriptCall{script: "decide", sku: sku, more: answerKeys(sku, serials), args: args}
 	reply, err := r.call(ctx, q)
-	if err == nil && reply == nil {
-		return protocol.NoLedger, h, nil
-	}
-	answers := make([]protocol.Done, 1)
+	done = make([]protocol.Done, len(serials))
 	if err == nil {
-		h, err = decodeAnswers(reply, answers, protocol.NoLedger)
+		h, err = decodeAnswers(reply, done, protocol.NoLedger)
 	}
 	if err != nil {
-		return 0, h, fmt.Errorf("%s %q of %q: %w", d.Move, d.Serial, sku, err)
+		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
 	}
-	r.noteDecision(sku, failover.Answer{Call: q.seq, Epoch: h.Epoch, Ver: h.Ver}, d.Move, items, answers)
-	return answers[0], h, nil
+	if reply != nil {
+		r.noteDecisions(sku, failover.Answer{Call: q.seq, Epoch: h.Epoch, Ver: h.Ver}, c.Decisions, done)
+	}
+	return done, h, nil
 }
 
-func (r *Store) noteDecision(sku string, a failover.Answer, move protocol.Move, items []protocol.Item,
-	done []protocol.Done) {
-	switch move {
-	case protocol.MoveConfirm:
-		r.Log.Corrects(sku, a, protocol.Confirm, items, done)
-	case protocol.MoveRelease, protocol.MoveCancel:
-		if done[0] == protocol.Changed {
-			r.Log.Intends(sku, a.Epoch, protocol.Release, items)
-			r.Log.Corrects(sku, a, protocol.Release, items, done)
+// answerKeys are the keys of a queue, and where the answers to orders are kept.
+func answerKeys(sku string, serials []string) []string {
+	keys := append(make([]string, 0, 5+len(serials)), queueKeys(sku)...)
+	for _, serial := range serials {
+		keys = append(keys, answerKey(sku, serial))
+	}
+	return keys
+}
+
+// of are the orders with one of some moves, and what came of them; done nil = that is not known.
+func of(all []protocol.Decision, done []protocol.Done, moves ...protocol.Move) (items []protocol.Item,
+	came []protocol.Done) {
+	for i := range all {
+		if slices.Contains(moves, all[i].Move) {
+			items = append(items, protocol.Item{Serial: all[i].Serial})
+			if done != nil {
+				came = append(came, done[i])
+			}
 		}
+	}
+	return items, came
+}
+
+func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Decision, done []protocol.Done) {
+	if items, came := of(all, done, protocol.MoveConfirm); len(items) > 0 {
+		r.Log.Corrects(sku, a, protocol.Confirm, items, came)
+	}
+	items, came := of(all, done, protocol.MoveRelease, protocol.MoveCancel)
+	var released []protocol.Item
+	for i := range items {
+		if came[i] == protocol.Changed {
+			released = append(released, items[i])
+		}
+	}
+	if len(released) > 0 {
+		changed := slices.Repeat([]protocol.Done{protocol.Changed}, len(released))
+		r.Log.Intends(sku, a.Epoch, protocol.Release, released)
+		r.Log.Corrects(sku, a, protocol.Release, released, changed)
 	}
 }
 
@@ -187,7 +235,7 @@ func (r *Store) Places(ctx context.Context, sku string, serials []string) (place
 			args = append(args, &serials[i])
 		}
 		reply, err = r.call(ctx, &scriptCall{script: "places", sku: sku, args: args, aside: true, blind: true,
-			more: queueKeys(sku)})
+			more: answerKeys(sku, serials)})
 	}
 	if err == nil && len(reply) != placeSize*len(serials) {
 		err = fmt.Errorf("%d values came back for %d serials", len(reply), len(serials))
@@ -204,39 +252,23 @@ func (r *Store) Places(ctx context.Context, sku string, serials []string) (place
 }
 
 // placeSize is how many values places.lua has for each order.
-const placeSize = 3
+const placeSize = 4
 
 func placeOf(serial string, v []any) (p protocol.Place, err error) {
 	record, ok1 := v[0].(string)
 	where, ok2 := v[1].(string)
 	ahead, ok3 := v[2].(int64)
-	if !ok1 || !ok2 || !ok3 {
+	answer, ok4 := v[3].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return p, fmt.Errorf("the place %v cannot be read", v[:placeSize])
 	}
 	if record == "" {
 		p.Serial = serial
 		return p, nil
 	}
-	p.Where, p.Ahead = protocol.Where(where), ahead
+	p.Where, p.Ahead, p.Answer = protocol.Where(where), ahead, answer
 	p.Record, err = protocol.DecodeRecord(serial, record)
 	return p, err
-}
-
-// Answer implements protocol.Queue.
-func (r *Store) Answer(ctx context.Context, sku, serial string) (text string, err error) {
-	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err == nil {
-		err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			text, err = c.Get(ctx, answerKey(sku, serial)).Result()
-			if errors.Is(err, redis.Nil) {
-				return nil
-			}
-			return err
-		}, fault)
-	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read the answer to %q: %w", serial, err)
-	}
-	return text, nil
 }
 
 // Depths implements protocol.Queue.

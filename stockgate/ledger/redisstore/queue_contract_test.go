@@ -49,8 +49,14 @@ func serialsOf(orders []protocol.Leased) string {
 
 func decide(t testing.TB, q protocol.Queue, move protocol.Move, serial string, lease, time int64) protocol.Done {
 	t.Helper()
-	done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: serial, Move: move, Lease: lease, Now: 2,
-		Keep: 2_000_000, Time: time, Answer: "answer to " + serial, AnswerMS: 60_000})
+	return decideAll(t, q, protocol.Decision{Serial: serial, Move: move, Lease: lease, Time: time,
+		Answer: "answer to " + serial})[0]
+}
+
+func decideAll(t testing.TB, q protocol.Queue, all ...protocol.Decision) []protocol.Done {
+	t.Helper()
+	done, _, err := q.Decide(t.Context(), "1001", protocol.DecideCall{Now: 2, Keep: 2_000_000, AnswerFor: 60_000,
+		Decisions: all})
 	ledgertest.Check(t, err)
 	return done
 }
@@ -96,8 +102,35 @@ func TestDecide_SettlesTheReservationAndKeepsTheAnswer(t *testing.T) {
 		ledgertest.Want(t, "held", stock.Held, 1)
 		ledgertest.Want(t, "a", placeAt(t, q, "a").Status, protocol.StatusSold)
 		ledgertest.Want(t, "b", placeAt(t, q, "b").Status, protocol.StatusReleased)
-		ledgertest.Want(t, "the answer", ledgertest.Must[string](t)(q.Answer(t.Context(), "1001", "a")), "answer to a")
-		ledgertest.Want(t, "no answer", ledgertest.Must[string](t)(q.Answer(t.Context(), "1001", "c")), "")
+		ledgertest.Want(t, "the answer", placeAt(t, q, "a").Answer, "answer to a")
+		ledgertest.Want(t, "no answer", placeAt(t, q, "c").Answer, "")
+		ledgertest.Want(t, "the user may buy again", ledgertest.Take(t, s, "b2", "user of b"), protocol.Held)
+	})
+}
+
+func TestDecide_DecidesAboutManyInOrder(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a", "b", "c", "d", "e")
+		takeAt(t, q, 1, 4, 100)
+		before := ledgertest.StockOf(t, s)
+		one := func(serial string, move protocol.Move) protocol.Decision {
+			return protocol.Decision{Serial: serial, Move: move, Lease: 1, Answer: string(move) + " " + serial}
+		}
+		done := decideAll(t, q, one("a", protocol.MoveConfirm), one("b", protocol.MoveRelease), one("c", protocol.MoveConfirm),
+			one("d", protocol.MoveAgain), one("a", protocol.MoveRelease), one("a", protocol.MoveConfirm),
+			one("b", protocol.MoveConfirm), one("d", protocol.MoveRelease), one("e", protocol.MoveCancel),
+			one("z", protocol.MoveConfirm))
+		ledgertest.Want(t, "what came of them", fmt.Sprint(done), fmt.Sprint([]protocol.Done{protocol.Changed, protocol.Changed,
+			protocol.Changed, protocol.Changed, protocol.WasSold, protocol.Already, protocol.WasReleased, protocol.TooLate,
+			protocol.Changed, protocol.NotFound}))
+		after := ledgertest.StockOf(t, s)
+		ledgertest.Want(t, "sold", after.Sold, 2)
+		ledgertest.Want(t, "held", after.Held, 1)
+		ledgertest.Want(t, "free again", after.Free, before.Free+2)
+		ledgertest.Want(t, "versions", after.Ver, before.Ver+2)
+		ledgertest.Want(t, "the first answer stands", placeAt(t, q, "a").Answer, "confirm a")
+		ledgertest.Want(t, "the answer to what is released", placeAt(t, q, "b").Answer, "release b")
+		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, q, 2, 9, 100).Orders), "d")
 		ledgertest.Want(t, "the user may buy again", ledgertest.Take(t, s, "b2", "user of b"), protocol.Held)
 	})
 }
@@ -284,10 +317,8 @@ func TestTake_PutOffOrdersTakeEverySecondPlace(t *testing.T) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 20, 0))
 		queueUp(t, s, "a", "b", "c")
 		for _, o := range takeAt(t, q, 1, 3, 100).Orders {
-			done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: o.Serial, Move: protocol.MoveNotNow,
-				Lease: o.Lease, Now: 2, Keep: 2_000_000, From: 50})
-			ledgertest.Check(t, err)
-			ledgertest.Want(t, "put off", done, protocol.Changed)
+			done := decideAll(t, q, protocol.Decision{Serial: o.Serial, Move: protocol.MoveNotNow, Lease: o.Lease, From: 50})
+			ledgertest.Want(t, "put off", done[0], protocol.Changed)
 		}
 		queueUp(t, s, "d", "e", "f", "g", "h")
 		ledgertest.Want(t, "not due", serialsOf(takeAt(t, q, 49, 1, 100).Orders), "d")

@@ -54,10 +54,8 @@ func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
 	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
 		queueUp(t, s, "a", "b")
 		first := takeAt(t, q, 1, 1, 100).Orders[0]
-		done, _, err := q.Decide(t.Context(), "1001", protocol.Decision{Serial: "a", Move: protocol.MoveNotNow, Now: 2,
-			Lease: first.Lease, From: 1_000})
-		ledgertest.Check(t, err)
-		ledgertest.Want(t, "not now", done, protocol.Changed)
+		done := decideAll(t, q, protocol.Decision{Serial: "a", Move: protocol.MoveNotNow, Lease: first.Lease, From: 1_000})
+		ledgertest.Want(t, "not now", done[0], protocol.Changed)
 		ledgertest.Want(t, "ahead", placeAt(t, q, "a").Ahead, 1)
 		ledgertest.Want(t, "before its time", serialsOf(takeAt(t, q, 999, 9, 100).Orders), "b")
 		got := takeAt(t, q, 1_000, 9, 100)
@@ -77,12 +75,12 @@ func TestCancelInDoubt_IsTooLate(t *testing.T) {
 	ledgertest.Want(t, "handed out", serialsOf(takeAt(t, b, 1, 1, 100).Orders), "sent")
 	kept.restore(t, server)
 	restart(t, server)
-	var done protocol.Done
+	var done []protocol.Done
 	ledgertest.Until(t, "an answer", func() (ok bool) {
 		var err error
-		done, _, err = a.Decide(t.Context(), "1001", protocol.Decision{Serial: "sent", Move: protocol.MoveCancel, Now: 2,
-			Keep: 2_000_000})
+		done, _, err = a.Decide(t.Context(), "1001", protocol.DecideCall{Now: 2, Keep: 2_000_000,
+			Decisions: []protocol.Decision{{Serial: "sent", Move: protocol.MoveCancel}}})
 		return err == nil
 	})
-	ledgertest.Want(t, "cancel", done, protocol.TooLate)
+	ledgertest.Want(t, "cancel", done[0], protocol.TooLate)
 }

@@ -23,17 +23,21 @@ local LATER = 10000000000000
 -- entry reads what A says of an order; nil when it is in no queue.
 local function entry(serial, text)
 	local attempt, deadline, place, epoch, till, lease, open = match(text or '',
-		 '^(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([01])$')
+		'^(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([01])$')
 	if not attempt then return nil end
-	return {serial = serial, attempt = tonumber(attempt), deadline = deadline, place = place,
-		epoch = tonumber(epoch), till = tonumber(till), lease = tonumber(lease), open = open == '1'}
+	return {serial = serial, text = text, attempt = tonumber(attempt), deadline = deadline, place = place,
+		epoch = tonumber(epoch), till = till, lease = tonumber(lease), open = open == '1'}
 end
 
-local function keep_entry(e, stock)
+-- entry_text is e as A has it from now on, in this epoch.
+local function entry_text(e, stock)
 	e.epoch = stock.epoch
-	redis.call('HSET', A, e.serial, digits(e.attempt) .. '|' .. e.deadline .. '|' .. e.place .. '|' ..
-		digits(e.epoch) .. '|' .. digits(e.till) .. '|' .. digits(e.lease) .. '|' .. (e.open and '1' or '0'))
+	e.text = digits(e.attempt) .. '|' .. e.deadline .. '|' .. e.place .. '|' .. digits(e.epoch) .. '|' .. e.till .. '|' ..
+		digits(e.lease) .. '|' .. (e.open and '1' or '0')
+	return e.text
 end
+
+local function keep_entry(e, stock) redis.call('HSET', A, e.serial, entry_text(e, stock)) end
 
 -- drop forgets orders that are decided.
 local function drop(serials)

@@ -70,13 +70,17 @@ end
 local function queue()
 	local W, O, A = KEYS[6], KEYS[8], KEYS[9]
 	local last = number(S, redis.call('HGET', S, 'numbered') or '0', 'numbered')
+	local data, entries, places, epoch = {}, {}, {}, digits(stock.epoch)
 	for k, i in ipairs(waiting) do
-		local till, data = match(ARGV[requests + i], '^(%d+)|(.*)$')
+		local till, request = match(ARGV[requests + i], '^(%d+)|(.*)$')
 		local serial, at = ARGV[5 + i], digits(last + k)
-		redis.call('HSET', O, serial, data)
-		redis.call('HSET', A, serial, '0|0|' .. at .. '|' .. digits(stock.epoch) .. '|' .. till .. '|0|0')
-		redis.call('ZADD', W, at, serial)
+		push(data, serial, request)
+		push(entries, serial, '0|0|' .. at .. '|' .. epoch .. '|' .. till .. '|0|0')
+		push(places, at, serial)
 	end
+	redis.call('HSET', O, unpack(data))
+	redis.call('HSET', A, unpack(entries))
+	redis.call('ZADD', W, unpack(places))
 	redis.call('HSET', S, 'numbered', digits(last + #waiting))
 end
 

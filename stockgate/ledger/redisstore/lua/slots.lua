@@ -27,5 +27,7 @@ if rate > 0 then
 	granted = math.max(math.min(granted, math.floor((now - following) / each)), 0)
 	redis.call('HSET', S, 'next', string.format('%.3f', following + granted * each))
 end
-for i = first, first + granted - 1 do redis.call('ZADD', L, string.format('%.0f', now + lasts), ARGV[i]) end
+local places, till = {}, string.format('%.0f', now + lasts)
+for i = 0, granted - 1 do places[2 * i + 1], places[2 * i + 2] = till, ARGV[first + i] end
+if granted > 0 then redis.call('ZADD', L, unpack(places)) end
 return {granted}

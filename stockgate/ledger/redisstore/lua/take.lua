@@ -4,14 +4,14 @@
 --   asked about, for how long no other instance asks (all times in ms), then the longest attempt with its grace
 -- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out ever;
 -- until when the oldest that still waits may begin (0 = none waits);
--- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, attempt, deadline,
--- until, lease, whether an attempt may have made it (1), request, ...
+-- then a list each of orders, of those to ask about, and of those whose time is over: serial, record, what A says of it,
+-- request, ...
 
 local now, want, limit = number('ARGV', ARGV[2], 'now'), tonumber(ARGV[3]), tonumber(ARGV[4])
 local timeout, grace, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local ask_for, longest = tonumber(ARGV[8]), tonumber(ARGV[9])
-local LEASED = 8 -- values of an order in a list
-local LOOK = 16 -- orders that are looked at beyond those that are wanted
+local LEASED = 4 -- values of an order in a list
+local LOOK = 16 -- orders that are looked at, at least: those whose time is over may be among them
 
 local stock = load()
 if not stock then
@@ -21,9 +21,8 @@ local orders, asks, expired, gone = {}, {}, {}, {}
 local taken, oldest = number(S, redis.call('HGET', S, 'taken') or '0', 'taken'), 0
 
 local function add(list, e, request)
-	for _, v in ipairs({e.serial, e.record, e.attempt, e.deadline, e.till, e.lease, e.open and 1 or 0, request or ''}) do
-		list[#list + 1] = v
-	end
+	local k = #list
+	list[k + 1], list[k + 2], list[k + 3], list[k + 4] = e.serial, e.record, e.text, request or ''
 end
 
 -- read finds the entries of serials, without those that are decided.
@@ -32,9 +31,8 @@ local function read(serials)
 	if #serials == 0 then return list end
 	local records, texts_of = redis.call('HMGET', R, unpack(serials)), redis.call('HMGET', A, unpack(serials))
 	for i, serial in ipairs(serials) do
-		local e, state, q, user, time = entry(serial, texts_of[i] or ''), nil, nil, nil, nil
-		if records[i] then state, q, user, time = decode(serial, records[i]) end
-		if state == 'H' and e then
+		local e, time = entry(serial, texts_of[i] or ''), match(records[i] or '', '^H|[^|]+|(%d+)|')
+		if e and time then
 			e.record, e.reserved = records[i], tonumber(time)
 			list[#list + 1] = e
 		else
@@ -54,21 +52,29 @@ local function suspect(e)
 	redis.call('ZADD', K, digits(now + longest), e.serial)
 end
 
--- lease begins an attempt. It ends before the reservation does.
-local function lease(e)
-	local last = math.min(now + timeout * math.min(2 ^ math.min(e.attempt, 8), 4), e.reserved)
-	e.attempt, e.lease, e.deadline = e.attempt + 1, e.lease + 1, digits(last)
-	keep_entry(e, stock)
-	redis.call('ZREM', W, e.serial)
-	redis.call('ZADD', L, digits(last + grace), e.serial)
-	add(orders, e, redis.call('HGET', O, e.serial))
+-- lease begins attempts. Each ends before the reservation does.
+local function lease(list)
+	local serials, fields, ends = {}, {}, {}
+	for i, e in ipairs(list) do
+		local last = math.min(now + timeout * math.min(2 ^ math.min(e.attempt, 8), 4), e.reserved)
+		e.attempt, e.lease, e.deadline = e.attempt + 1, e.lease + 1, digits(last)
+		serials[i] = e.serial
+		push(fields, e.serial, entry_text(e, stock))
+		push(ends, digits(last + grace), e.serial)
+	end
+	if #list == 0 then return end
+	redis.call('HSET', A, unpack(fields))
+	redis.call('ZREM', W, unpack(serials))
+	redis.call('ZADD', L, unpack(ends))
+	local requests = redis.call('HMGET', O, unpack(serials))
+	for i, e in ipairs(list) do add(orders, e, requests[i]) end
 end
 
 -- ready finds those orders between two places that may be handed out now.
 local function ready(from, to, most)
 	local list = {}
 	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', W, from, to, 'LIMIT', 0, most))) do
-		local over = e.till <= now or e.reserved <= now
+		local over = tonumber(e.till) <= now or e.reserved <= now
 		if e.epoch ~= stock.epoch then
 			suspect(e)
 		elseif over and e.open then
@@ -85,19 +91,22 @@ end
 
 local function take_waiting()
 	local room = math.max(math.min(want, limit - redis.call('ZCARD', L)), 0)
-	local first, i = ready('-inf', '(' .. digits(LATER), room + LOOK), 1
-	local late, j = ready(digits(LATER), digits(LATER + now), room + LOOK), 1
+	local most, chosen = math.max(room + 1, LOOK), {}
+	local first, i = ready('-inf', '(' .. digits(LATER), most), 1
+	local late, j = ready(digits(LATER), digits(LATER + now), most), 1
 	for k = 1, room do
 		if late[j] and ((taken + k) % 2 == 0 or not first[i]) then
-			lease(late[j])
+			chosen[k] = late[j]
 			j = j + 1
 		elseif first[i] then
-			lease(first[i])
+			chosen[k] = first[i]
 			i = i + 1
 		end
 	end
+	lease(chosen)
 	for _, e in ipairs({first[i] or late[j], late[j]}) do
-		if oldest == 0 or e.till < oldest then oldest = e.till end
+		local till = tonumber(e.till)
+		if oldest == 0 or till < oldest then oldest = till end
 	end
 end
 

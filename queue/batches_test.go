@@ -1,0 +1,161 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+// counted is a store that counts calls, each of which takes a while.
+type counted struct {
+	protocol.Queue
+	takes, decides, slots, depths atomic.Int64
+}
+
+const callTakes = time.Millisecond
+
+func (c *counted) Take(ctx context.Context, sku string, call protocol.TakeCall) (protocol.Taken, error) {
+	c.takes.Add(1)
+	time.Sleep(callTakes)
+	return c.Queue.Take(ctx, sku, call)
+}
+
+func (c *counted) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
+	protocol.StockVersion, error) {
+	c.decides.Add(1)
+	time.Sleep(callTakes)
+	return c.Queue.Decide(ctx, sku, call)
+}
+
+func (c *counted) Slots(ctx context.Context, call protocol.SlotCall) (int, error) {
+	c.slots.Add(1)
+	time.Sleep(callTakes)
+	return c.Queue.Slots(ctx, call)
+}
+
+// counting opens a deliverer over a store that counts.
+func counting(t *testing.T, b *bench, change func(*Options)) *counted {
+	c := &counted{}
+	open(t, b, func(o *Options) {
+		c.Queue = o.Store
+		o.Store = c
+		if change != nil {
+			change(o)
+		}
+	})
+	return c
+}
+
+func TestDeliverer_OrdersShareTheirCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{}
+		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) {
+			time.Sleep(2 * time.Millisecond)
+			return 201, upstream.Answered
+		}
+		c := counting(t, b, func(o *Options) { o.MaxInFlight = 32 })
+		const orders = 1000
+		for i := range orders { // 4,000 a second
+			b.order(t, "1", fmt.Sprint(i))
+			time.Sleep(250 * time.Microsecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if stock, _, _ := b.store.Look(t.Context(), "1"); stock.Sold != orders {
+			t.Fatalf("%+v", stock)
+		}
+		takes, decides, slots := c.takes.Load(), c.decides.Load(), c.slots.Load()
+		t.Logf("%d orders: %d calls that take, %d that decide, %d about places", orders, takes, decides, slots)
+		if takes > orders/10 || decides > orders/10 || slots > orders/40 {
+			t.Errorf("%d orders: %d calls that take, %d that decide, %d about places", orders, takes, decides, slots)
+		}
+	})
+}
+
+// Few orders wait for no others, and places that nobody uses are given back.
+func TestDeliverer_FewOrdersDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{}
+		c := counting(t, b, nil)
+		for i := range 10 {
+			began := time.Now()
+			b.order(t, "1", fmt.Sprint(i))
+			for sold := int64(0); sold <= int64(i); time.Sleep(callTakes / 4) {
+				stock, _, _ := b.store.Look(t.Context(), "1")
+				sold = stock.Sold
+			}
+			if took := time.Since(began); took > 4*callTakes {
+				t.Errorf("order %d took %v", i, took)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n, err := b.store.Slots(t.Context(), protocol.SlotCall{Want: []string{"a", "b", "c", "d"}, Limit: 4, For: 1000}); n != 4 || err != nil {
+			t.Errorf("%d of 4 places are free, %v; %d calls", n, err, c.slots.Load())
+		}
+	})
+}
+
+// While others have all places, or the rate is used up, accepted orders do not make it ask each time.
+func TestDeliverer_AsksSeldomWhileAllPlacesAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{}
+		c := counting(t, b, nil)
+		all := []string{"a", "b", "c", "d"}
+		if n, err := b.store.Slots(t.Context(), protocol.SlotCall{Want: all, Limit: 4, For: 2000}); n != 4 || err != nil {
+			t.Fatal(n, err)
+		}
+		for i := range 1000 {
+			b.order(t, "1", fmt.Sprint(i))
+			time.Sleep(time.Millisecond)
+		}
+		if n := c.slots.Load(); n > 15 {
+			t.Errorf("asked for places %d times in a second", n)
+		}
+		time.Sleep(2 * time.Second)
+		if stock, _, _ := b.store.Look(t.Context(), "1"); stock.Sold < 500 {
+			t.Errorf("when places are free: %+v", stock)
+		}
+	})
+}
+
+// A batch that fails fails for all of it, and what came later is asked anew.
+func TestBatches_OneCallAtATimeAndTheRestTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls [][]int
+		b := batches[int, int]{call: func(_ string, in []int) (out []int, err error) {
+			calls = append(calls, in)
+			time.Sleep(time.Millisecond)
+			for _, n := range in {
+				if n < 0 {
+					return nil, errors.New("away")
+				}
+				out = append(out, 2*n)
+			}
+			return out, nil
+		}}
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() {
+				out, err := b.do(t.Context(), "1", i-1)
+				if (err != nil) != (i == 0) || err == nil && out != 2*(i-1) {
+					t.Errorf("%d: %d, %v", i-1, out, err)
+				}
+			})
+			if i == 0 {
+				synctest.Wait()
+			}
+		}
+		all.Wait()
+		if len(calls) != 3 || len(calls[0]) != 1 || len(calls[1]) != protocol.MaxItems {
+			t.Errorf("%d calls", len(calls))
+		}
+	})
+}
