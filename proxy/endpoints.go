@@ -69,7 +69,7 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 		p.reject(r)
 		return
 	}
-	if e.mayBlock {
+	if e.mayBlock && !r.conn.Resumed() {
 		r.conn.StepAside()
 	}
 	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {

@@ -27,9 +27,10 @@ type Queue interface {
 	// be told now: no client has it.
 	Proof(sku, serial string) string
 
-	// Look tells where an order is: Admitted, or why that cannot be told. It waits up to wait until the state is another,
-	// while there is room for those who wait and the client has not gone.
-	Look(sku, serial string, wait time.Duration, gone func() bool) (orderview.Order, reject.Reason)
+	// Look tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
+	// until the state is another, while there is room for those who wait: then nothing else counts.
+	Look(sku, serial string, wait time.Duration, client orderview.Client) (_ orderview.Order, suspended bool,
+		_ reject.Reason)
 
 	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.
 	Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason)
@@ -163,8 +164,11 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 		return p.cancelQueued(r, sku, serial)
 	}
 	wait := octets.PreferredWait(head.Peek("Prefer"), maxWait)
-	o, reason := p.Queue.Look(sku, serial, wait, r.conn.Gone)
-	if reason != reject.Admitted {
+	if cancels {
+		wait = 0
+	}
+	o, suspended, reason := p.Queue.Look(sku, serial, wait, r.conn)
+	if r.suspended = suspended; suspended || reason != reject.Admitted {
 		return rejection{Reason: reason}
 	}
 	r.proven = r.proven || r.isOwner(o.User)

@@ -28,8 +28,10 @@ func (d *Deliverer) decide(sku string, o *protocol.Leased, r result) {
 			"serial", o.Serial, "move", string(r.move), "err", err)
 	case done == protocol.Changed && r.move == protocol.MoveConfirm:
 		d.o.Settled(sku, o.Serial, protocol.Confirm, h)
+		d.news(sku, o, protocol.StatusSold, r.answer)
 	case done == protocol.Changed && r.move == protocol.MoveRelease:
 		d.o.Settled(sku, o.Serial, protocol.Release, h)
+		d.news(sku, o, protocol.StatusReleased, r.answer)
 	case done == protocol.Changed && r.time == protocol.Never:
 		d.alarms.Add(1)
 		d.o.Log.Error("an order is stuck: its unit stays held until a person decides; see what the upstream has, then "+
@@ -97,5 +99,6 @@ func (d *Deliverer) expired(sku string, o protocol.Leased) {
 	if err == nil && done == protocol.Changed {
 		d.expire.Add(1)
 		d.o.Settled(sku, o.Serial, protocol.Release, h)
+		d.news(sku, &o, protocol.StatusReleased, (&message.Answer{State: message.Expired}).Text())
 	}
 }

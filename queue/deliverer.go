@@ -40,6 +40,7 @@ type Deliverer struct {
 
 	mu       sync.Mutex
 	inFlight int // in the upstream
+	sending  map[orderName]bool
 	answered int // the upstream has answered, and the store is being told
 	free     []place
 
@@ -47,6 +48,8 @@ type Deliverer struct {
 	expire atomic.Uint64
 	alarms atomic.Uint64 // orders that became stuck
 }
+
+type orderName struct{ sku, serial string }
 
 const (
 	idleWait   = 250 * time.Millisecond // while nothing waits
@@ -66,7 +69,7 @@ func New(o Options) *Deliverer {
 		pace: newPace(o.MaxInFlight, time.Now())}
 	d.now.Store(&o.Settings)
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.lines.all = make(map[string]*line)
+	d.lines.all, d.sending = make(map[string]*line), make(map[orderName]bool)
 	d.looks.call, d.decisions.call = d.find, d.tellAll
 	d.work.Go(d.run)
 	return d
@@ -249,8 +252,11 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 	d.mu.Lock()
 	d.inFlight++
+	name := orderName{sku, o.Serial}
+	d.sending[name] = true
 	d.mu.Unlock()
 	d.work.Go(func() {
+		d.news(sku, &o, protocol.StatusHeld, "")
 		r := result{kind: attemptUnsent, move: protocol.MoveUnsent}
 		if d.extend(&o, p) {
 			r = d.attempt(sku, &o)
@@ -269,7 +275,7 @@ func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 			r.move, r.time = protocol.MoveLater, o.Deadline+d.o.Grace.Milliseconds()
 		}
 		d.decide(sku, &o, r)
-		d.told(free)
+		d.told(name, free)
 		if r.kind == attemptUnsent || r.kind == attemptAgain { // it waits again
 			d.rouse()
 		}
@@ -288,13 +294,13 @@ func (d *Deliverer) leave(done bool) {
 }
 
 // told notes that the store was told of an attempt.
-func (d *Deliverer) told(done bool) {
-	if !done {
-		return
-	}
+func (d *Deliverer) told(name orderName, done bool) {
 	d.mu.Lock()
-	d.answered--
-	d.mu.Unlock()
+	defer d.mu.Unlock()
+	delete(d.sending, name)
+	if done {
+		d.answered--
+	}
 }
 
 // resolveLater decides about an order whose last attempt has an unknown outcome.

@@ -25,7 +25,7 @@ import (
 	"sluice/upstream"
 )
 
-// Options say how orders are delivered. None may be missing but Signer, Source, Rate and Log.
+// Options say how orders are delivered. None may be missing but Signer, Source, Rate, News and Log.
 type Options struct {
 	Store protocol.Queue
 
@@ -46,6 +46,8 @@ type Options struct {
 
 	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
 	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
+
+	News func(sku string, p protocol.Place) // this instance has handed an order out, or settled it; nil = no one listens
 
 	Log *slog.Logger // nil = slog.Default()
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sluice/queue/message"
@@ -30,14 +31,58 @@ func (d *Deliverer) Look(ctx context.Context, sku, serial string) (s State, tooM
 	if d.looking.Add(1) > maxLooks {
 		return State{}, true, nil
 	}
-	if s.Place, err = d.looks.do(ctx, sku, serial); err != nil {
+	place, err := d.looks.do(ctx, sku, serial)
+	if err != nil {
 		return State{}, false, err
 	}
+	return d.StateOf(sku, place), false, nil
+}
+
+// LookAll finds orders of a SKU, by position.
+func (d *Deliverer) LookAll(sku string, serials []string) (states []State, err error) {
+	for some := range slices.Chunk(serials, protocol.MaxItems) {
+		places, err := d.find(sku, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range places {
+			states = append(states, d.StateOf(sku, p))
+		}
+	}
+	return states, nil
+}
+
+// StateOf is what is known of an order at a place.
+func (d *Deliverer) StateOf(sku string, p protocol.Place) State {
+	s := State{Place: p}
 	if s.Where == protocol.Queued {
 		s.ETA = d.lines.eta(sku, s.Ahead)
 	}
-	s.Answer, _ = message.DecodeAnswer(s.Place.Answer) // what cannot be read is no answer
-	return s, false, nil
+	s.Answer, _ = message.DecodeAnswer(p.Answer) // what cannot be read is no answer
+	return s
+}
+
+// Delivers reports whether this instance is delivering an order: what becomes of it is going to be news.
+func (d *Deliverer) Delivers(sku, serial string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sending[orderName{sku, serial}]
+}
+
+// news tells of an order that was handed out here.
+func (d *Deliverer) news(sku string, o *protocol.Leased, status byte, answer string) {
+	if d.o.News == nil {
+		return
+	}
+	p := protocol.Place{Record: o.Record, Answer: answer}
+	if p.Status = status; status == protocol.StatusHeld {
+		p.Where = protocol.Delivering
+	} else { // before the news: see Delivers
+		d.mu.Lock()
+		delete(d.sending, orderName{sku, o.Serial})
+		d.mu.Unlock()
+	}
+	d.o.News(sku, p)
 }
 
 // find asks the store where orders of a SKU are.

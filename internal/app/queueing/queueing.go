@@ -45,14 +45,13 @@ type Queue struct {
 	settings  atomic.Pointer[queue.Settings]
 	deliverer *queue.Deliverer
 	closing   sync.Once
+	closed    chan struct{}
+	attending sync.WaitGroup
 	pulls     bool // consumers take orders
-	waiters   atomic.Int64
+	parking   parking
 }
 
-const (
-	maxWaiters = 10_000 // clients that wait for another state
-	lookLimit  = 2 * time.Second
-)
+const lookLimit = 2 * time.Second
 
 // Open starts the delivery of the orders that c has wait; nil when no route of c lets orders wait.
 func Open(c *config.Config, parts Parts) (*Queue, error) {
@@ -81,10 +80,13 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		}
 		o.Signer = signer
 	}
-	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt()}
+	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt(), closed: make(chan struct{})}
+	q.parking = parking{orders: map[orderName]*parked{}, answers: map[orderview.Client]answer{},
+		filled: make(chan struct{}, 1)}
 	q.set(&c.Queue)
-	o.Settled, o.Settle = q.settled, q.settle
+	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
 	q.pulls, q.deliverer = o.Pulls, queue.New(o)
+	q.attending.Go(q.attend)
 	return q, nil
 }
 
@@ -132,6 +134,8 @@ func (q *Queue) Close(limit time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		q.deliverer.Close(ctx)
+		close(q.closed)
+		q.attending.Wait()
 	})
 }
 
@@ -156,47 +160,28 @@ func (q *Queue) Proof(sku, serial string) string {
 }
 
 // Look implements proxy.Queue.
-func (q *Queue) Look(sku, serial string, wait time.Duration, gone func() bool) (orderview.Order, reject.Reason) {
-	first, reason := q.look(sku, serial)
-	if reason != reject.Admitted || wait <= 0 || !first.Pending() {
-		return first, reason
-	}
-	defer q.waiters.Add(-1)
-	if q.waiters.Add(1) > maxWaiters {
-		return first, reason
-	}
-	until := time.Now().Add(wait)
-	for time.Now().Before(until) && !gone() && !q.Draining() {
-		time.Sleep(lookAgain(&first))
-		o, reason := q.look(sku, serial)
-		switch {
-		case reason != reject.Admitted: // what was seen last is told, if that does not end meanwhile
-		case o.State != first.State:
-			return o, reason
-		default:
-			first = o
+func (q *Queue) Look(sku, serial string, wait time.Duration, client orderview.Client) (
+	o orderview.Order, suspended bool, reason reject.Reason,
+) {
+	if client.Resumed() {
+		if o, ok := q.parking.answer(client); ok {
+			return o, false, reject.Admitted
 		}
 	}
-	return first, reject.Admitted
-}
-
-// lookAgain is when the state of an order is worth another look: at once while the upstream has it, and later the
-// longer it is going to wait.
-func lookAgain(o *orderview.Order) time.Duration {
-	switch {
-	case o.State == string(protocol.Delivering):
-		return lookSoon
-	case o.State != string(protocol.Queued) || o.ETA == 0:
-		return lookUsual
+	client.StepAside()
+	o, reason = q.look(sku, serial)
+	if reason != reject.Admitted || wait <= 0 || !o.Pending() || q.Draining() {
+		return o, false, reason
 	}
-	return min(max(o.ETA/4, lookSoon), lookLate)
+	now := time.Now()
+	if !q.parking.park(&o, client, now.Add(q.lookAgain(&o)), now.Add(wait)) {
+		return o, false, reject.Admitted
+	}
+	if o.State == string(protocol.Delivering) && !q.deliverer.Delivers(sku, serial) { // its news may have come before
+		q.parking.later(orderName{sku, serial}, now.Add(lookSoon))
+	}
+	return o, true, reject.Admitted
 }
-
-const (
-	lookSoon  = 40 * time.Millisecond
-	lookUsual = 250 * time.Millisecond
-	lookLate  = time.Second
-)
 
 func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
@@ -208,12 +193,16 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	case err != nil:
 		return orderview.Order{}, reject.StockError
 	}
-	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(&s), Ahead: s.Ahead, ETA: s.ETA,
+	return orderOf(sku, serial, &s), reject.Admitted
+}
+
+func orderOf(sku, serial string, s *queue.State) orderview.Order {
+	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(s), Ahead: s.Ahead, ETA: s.ETA,
 		Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
 	}
-	return o, reject.Admitted
+	return o
 }
 
 // stateOf names a state as clients read it.
