@@ -213,7 +213,7 @@ func (q *Queue) news(sku string, place protocol.Place) {
 }
 
 // lookAgain is when the state of an order is worth another look: soon while the upstream has it, and later the longer it
-// is going to wait. What this instance does with it is news by itself.
+// is going to wait, or the more clients wait. What this instance does with it is news by itself.
 func (q *Queue) lookAgain(o *orderview.Order) time.Duration {
 	switch {
 	case o.State == string(protocol.Delivering) && q.deliverer.Delivers(o.SKU, o.Serial):
@@ -221,10 +221,13 @@ func (q *Queue) lookAgain(o *orderview.Order) time.Duration {
 	case o.State == string(protocol.Delivering):
 		return lookSoon
 	case o.State != string(protocol.Queued) || o.ETA == 0:
-		return lookUsual
+		return max(lookUsual, q.parking.turn())
 	}
-	return min(max(o.ETA/4, lookSoon), lookLate)
+	return max(min(max(o.ETA/4, lookSoon), lookLate), q.parking.turn())
 }
+
+// turn is how long it takes until all clients had their turn, at 2,000 looks a second.
+func (p *parking) turn() time.Duration { return time.Duration(p.count()) * time.Second / 2000 }
 
 const (
 	lookSoon  = 40 * time.Millisecond
