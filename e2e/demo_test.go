@@ -49,3 +49,33 @@ func TestDemo_RoomSaysThatItNeedsRedis(t *testing.T) {
 		t.Errorf("%d %s", s.code, s.complaint)
 	}
 }
+
+// Orders wait for a shop of 20 orders a second; beside it is the same sale without a queue.
+func TestDemo_QueueHasAnAnswerForEachBuyer(t *testing.T) {
+	t.Parallel()
+	out := ok(t, "demo", "--queue", "--shoppers=120", "--units=20", "--patience=40s")
+	wants(t, out, "reserve, delivery queue", "  reserve\n", " queue, ", "no queue, ", "bought, and have the answer",
+		"  accepted to wait", "0, 0              0, 0\n", "The ledger balances: ")
+	for _, line := range strings.Split(out, "\n") {
+		switch fields := strings.Fields(line); {
+		case strings.Contains(line, "bought, and have"), strings.Contains(line, "orders in the shop"):
+			if !strings.Contains(line, " 20") {
+				t.Errorf("not all were sold: %s", line)
+			}
+		case strings.Contains(line, "accepted to wait") && (fields[3] < "20" || fields[4] != "0"):
+			t.Errorf("accepted: %s", line)
+		}
+	}
+	if strings.Contains(out, "BROKEN") {
+		t.Errorf("something is broken:\n%s", out)
+	}
+}
+
+func TestDemo_QueueIsASaleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, with := range []string{"--keep", "--without-gate", "--gate=check"} {
+		if s := run(t, "", "demo", "--queue", with); s.code != 2 || !strings.Contains(s.complaint, "--queue") {
+			t.Errorf("%s: exit code %d, %s", with, s.code, s.complaint)
+		}
+	}
+}

@@ -39,6 +39,8 @@ func newDemo() *cobra.Command {
 		"reserve", "check")
 	f.BoolVar(&o.WithoutGate, "without-gate", false,
 		"then the same crowd at a naive shop without Sluice, and both side by side")
+	f.BoolVar(&o.Queue, "queue", false,
+		"orders wait for a shop of 20 orders a second; then the same crowd without a queue, and both side by side")
 	f.BoolVar(&o.Keep, "keep", false, "a sale to watch and to operate on the dashboard, until Ctrl-C")
 	f.BoolVar(&o.Room, "room", false,
 		"with a waiting room before the sale: a draw, and calls for free units; needs redis-server")

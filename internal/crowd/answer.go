@@ -33,7 +33,7 @@ type answer struct {
 	code   int           // of the shop, where it answered 409
 	wait   time.Duration // Retry-After; 0 = none
 	link   string        // where the gateway tells what became of the order
-	state  string        // of an order that was looked up
+	state  string        // of an order that was looked up, or that the gateway has accepted
 }
 
 // ReasonHeader is where the gateway gives its reasons.
@@ -57,7 +57,7 @@ func readAnswer(resp *fasthttp.Response) answer {
 	if ok && strings.HasPrefix(link, "</") && !strings.ContainsAny(link, " \r\n") && len(link) < 1024 {
 		a.link = link[1:]
 	}
-	if a.reason == "" && (a.status == 200 || a.status == 409) && len(resp.Body()) < 1024 {
+	if a.reason == "" && (a.status == 200 || a.status == 202 || a.status == 409) && len(resp.Body()) < 32<<10 {
 		var said struct {
 			Code  int
 			State string
@@ -99,6 +99,23 @@ func (a answer) tellsNothing() bool {
 		return r.OutcomeUnknown() || r == reject.InProgress || r == reject.Internal
 	})
 }
+
+// accepted tells whether the gateway has the order wait, and is going to deliver it.
+func (a answer) accepted() bool {
+	return a.reason == "" && a.status == fasthttp.StatusAccepted && strings.HasPrefix(a.link, orderPath)
+}
+
+// hasNoOrder tells whether an order that was looked up has ended without one.
+func (a answer) hasNoOrder() bool {
+	switch a.state {
+	case "released", "refunded", "expired", "cancelled":
+		return true
+	}
+	return false
+}
+
+// orderPath is where the gateway tells of orders.
+const orderPath = "/.sluice/orders/"
 
 // asksToReturn tells whether the shopper was told to order again later.
 func (a answer) asksToReturn() bool {

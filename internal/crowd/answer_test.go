@@ -31,6 +31,8 @@ func kindOf(a answer) string {
 	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}}
 	n.add(a)
 	switch {
+	case n.Accepted == 1 && n.Admitted+int64(len(n.Rejected)+len(n.Unknown)) == 0:
+		return "accepted"
 	case n.Admitted == 1 && len(n.Rejected)+len(n.Unknown) == 0:
 		return "admitted"
 	case n.Admitted == 0 && n.Rejected[a.reason] == 1 && len(n.Unknown) == 0:
@@ -51,6 +53,10 @@ func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
 		final bool
 	}{
 		{answerOf("200 OK", "", `{"code":0}`), "admitted", Bought, true},
+		{answerOf("202 Accepted", "", `{"code":0}`), "admitted", Bought, true}, // of a shop that queues by itself
+		{answerOf("202 Accepted", "Link: </orders/7>; rel=\"status\"\r\n", `{"code":0}`), "admitted", Bought, true},
+		{answerOf("202 Accepted", "Retry-After: 5\r\nLink: </.sluice/orders/a?sku=1>; rel=\"status\"\r\n",
+			`{"serial":"a","state":"queued"}`), "accepted", 0, false},
 		{answerOf("409 Conflict", "", `{"code":40901}`), "admitted", SoldOut, true},
 		{answerOf("409 Conflict", "", `{"code":40902}`), "admitted", HadOne, true},
 		{answerOf("409 Conflict", "", `<html>`), "admitted", TurnedAway, true},

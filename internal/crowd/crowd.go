@@ -36,14 +36,17 @@ type Plan struct {
 
 // Counts are what the crowd did and heard so far.
 type Counts struct {
-	Requests   int64 // orders, of which each ends in one of the next five
+	Requests   int64 // orders, of which each ends in one of the next six
 	Admitted   int64 // answered by the shop
+	Accepted   int64 // answered by the gateway: the order waits until it is delivered
 	Rejected   map[string]int64
 	Unknown    map[string]int64 // rejections by a reason that leaves the outcome unknown
 	Broken     int64            // no connection, or one that broke
 	Unanswered int64            // the context ended first
 
 	Overloaded int64 // of those admitted, with status 500 and above
+	Delivered  int64 // of those accepted, confirmed later
+	Ended      int64 // of those accepted, without an order in the end
 	Lookups    int64 // requests that asked what became of an order
 	Home       [numEndings]int64
 }
@@ -95,7 +98,8 @@ type Crowd struct {
 	Late       *Stopwatch // requests, from when they were due until they were sent
 	Rejections *Stopwatch // answers of the gateway, from when the request was sent
 	Answers    *Stopwatch // answers of the shop, likewise
-	Felt       *Stopwatch // both, from when the shopper wanted it
+	Accepted   *Stopwatch // of orders that wait then, likewise
+	Felt       *Stopwatch // all of these, from when the shopper wanted it
 	Sent       Series
 	Rejected   Series
 
@@ -109,7 +113,7 @@ type Crowd struct {
 	// Of each shopper, who is one visit at a time.
 	tried  []uint16
 	looked []uint8
-	links  sync.Map // shopper -> where the gateway tells of the order
+	links  sync.Map // shopper -> where the gateway tells of the order, and whether it has accepted it
 
 	mu     sync.Mutex
 	counts Counts
@@ -130,7 +134,8 @@ func New(p Plan) (*Crowd, error) {
 		plan: p, form: f, work: make(chan due, 64), empty: make(chan struct{}), out: int64(len(p.Arrivals)),
 		calendar: calendar{pages: make([][]visit, length/page+1)},
 		tried:    make([]uint16, len(p.Arrivals)), looked: make([]uint8, len(p.Arrivals)),
-		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(), Felt: NewStopwatch(),
+		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(),
+		Accepted: NewStopwatch(), Felt: NewStopwatch(),
 		Sent: NewSeries(length), Rejected: NewSeries(length),
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}},
 	}
@@ -250,6 +255,9 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 		return
 	}
 	switch how, final := a.ends(); {
+	case a.accepted():
+		c.links.Store(v.shopper, link{a.link, true})
+		c.lookUpAfter(v.shopper, a.wait)
 	case final:
 		c.goHome(how)
 	case !a.tellsNothing() || !c.plan.LookUp:
@@ -257,7 +265,7 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 	case a.link == "":
 		c.goHome(Unsure)
 	default:
-		c.links.Store(v.shopper, a.link)
+		c.links.Store(v.shopper, link{path: a.link})
 		c.lookUpAfter(v.shopper, time.Second)
 	}
 }
@@ -265,9 +273,12 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 // observe counts and times an answer, of a request that was due, sent and answered at these times.
 func (c *Crowd) observe(a answer, due, sent, at time.Duration) {
 	c.Felt.Observe(at - due)
-	if a.reason == "" {
+	switch {
+	case a.accepted():
+		c.Accepted.Observe(at - sent)
+	case a.reason == "":
 		c.Answers.Observe(at - sent)
-	} else {
+	default:
 		c.Rejected.Count(at)
 		c.Rejections.Observe(at - sent)
 	}
@@ -279,6 +290,10 @@ const maxReasons = 64
 
 // add counts an answer.
 func (n *Counts) add(a answer) {
+	if a.accepted() {
+		n.Accepted++
+		return
+	}
 	if a.reason == "" {
 		n.Admitted++
 		if a.status >= 500 {
@@ -296,26 +311,43 @@ func (n *Counts) add(a answer) {
 	reasons[a.reason]++
 }
 
-// maxLookups is how often a shopper asks what became of an order.
+// link is where the gateway tells of an order.
+type link struct {
+	path     string
+	accepted bool // it waits: it is asked about until it has ended
+}
+
+// maxLookups is how often a shopper asks what became of an order whose outcome is unknown.
 const maxLookups = 6
 
 // lookUp asks what became of an order.
 func (c *Crowd) lookUp(ctx context.Context, l *connection, v due) {
 	c.count(func(n *Counts) { n.Lookups++ })
-	c.looked[v.shopper]++
-	link, _ := c.links.Load(v.shopper)
-	text, _ := link.(string)
-	l.out = c.form.appendStatusRequest(l.out[:0], text, c.address(c.plan.First+int(v.shopper)))
+	c.looked[v.shopper] = min(c.looked[v.shopper]+1, maxLookups)
+	stored, _ := c.links.Load(v.shopper)
+	of, _ := stored.(link)
+	l.out = c.form.appendStatusRequest(l.out[:0], of.path, c.address(c.plan.First+int(v.shopper)))
 	a, ok := l.exchange(ctx)
 	switch {
 	case ok && a.state == "confirmed":
+		c.ended(of, func(n *Counts) { n.Delivered++ })
 		c.goHome(Bought)
-	case ok && (a.state == "released" || a.state == "refunded"):
+	case ok && a.hasNoOrder():
+		c.ended(of, func(n *Counts) { n.Ended++ })
 		c.goHome(TurnedAway)
+	case of.accepted:
+		c.lookUpAfter(v.shopper, max(a.wait, time.Second))
 	case c.looked[v.shopper] >= maxLookups:
 		c.goHome(Unsure)
 	default:
 		c.lookUpAfter(v.shopper, time.Second<<min(c.looked[v.shopper], 3))
+	}
+}
+
+// ended counts an order that was accepted.
+func (c *Crowd) ended(of link, what func(*Counts)) {
+	if of.accepted {
+		c.count(what)
 	}
 }
 

@@ -12,6 +12,7 @@ type Books struct {
 	Oversold int64 // orders beyond Units
 	Twice    int64 // users with more than one order
 	Again    int64 // requests with a serial that had come before; only where the gate sends serials
+	Remade   int64 // of these, whose order was there already: a shop that looks at no serial makes another one
 
 	Received        int64 // requests for an order that came to the shop
 	InFlight        int64 // of these, inside the shop now
@@ -90,6 +91,7 @@ func (b *ledger) read() Books {
 	orders := int64(len(b.buyers))
 	return Books{
 		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers), Again: b.serials.again,
+		Remade:   b.serials.remade,
 		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest,
 	}
 }

@@ -20,6 +20,8 @@ type Crowd struct {
 	Spread   time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
 	Patience time.Duration // when the last of them goes home; 0 = 20 s
 
+	Waits bool // orders wait in the gate until the shop has room
+
 	// Ledger tells what the gate's books say now, where the gate takes the units; nil = it does not. It is asked ten
 	// times a second and more.
 	Ledger func() Ledger
@@ -123,9 +125,9 @@ func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Repor
 		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
 		Bought: n.Home[crowd.Bought], SoldOut: n.Home[crowd.SoldOut], HadOne: n.Home[crowd.HadOne],
 		TurnedAway: n.Home[crowd.TurnedAway], GaveUp: n.Home[crowd.GaveUp],
-		Asked: n.Requests, Admitted: n.Admitted, Overloaded: n.Overloaded, Rejected: n.Rejected,
+		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded, Rejected: n.Rejected,
 		Broken: n.Broken, Unanswered: n.Unanswered,
-		Answer: crowd.Together(people.Answers, people.Rejections).Times(),
+		Answer: crowd.Together(people.Answers, people.Rejections, people.Accepted).Times(),
 	}
 	for _, times := range n.Unknown {
 		r.Unknown += times

@@ -14,6 +14,7 @@ type Report struct {
 	Gated       bool // the crowd came in elsewhere than at the shop itself
 	Interrupted bool // ended early, and told so far
 	Took        time.Duration
+	Waits       bool // orders wait in the gateway until the shop has room
 
 	// People. Shoppers is the sum of the others once everybody has gone home.
 	Shoppers   int64
@@ -28,6 +29,7 @@ type Report struct {
 	Admitted   int64            // answered by the shop
 	Overloaded int64            // of these, with 500 and above
 	Rejected   map[string]int64 // answered by Sluice in its place, by X-Sluice-Reason; "other" for what is none
+	Accepted   int64            // answered by Sluice with 202: the order waits until it is delivered
 	Unknown    int64            // answered by Sluice: the outcome of the order is not known
 	Broken     int64            // no connection, or one that broke
 	Unanswered int64            // no answer before time was up
@@ -56,7 +58,7 @@ func (r Report) trying() int64 {
 
 // underWay is how many presses have neither an answer nor failed yet.
 func (r Report) underWay() int64 {
-	return r.Asked - r.Admitted - r.RejectedInAll() - r.Unknown - r.Broken - r.Unanswered
+	return r.Asked - r.Admitted - r.Accepted - r.RejectedInAll() - r.Unknown - r.Broken - r.Unanswered
 }
 
 // Err names every promise that the sale broke, nil if there is none: a unit sold twice, a shopper who got two, an
@@ -71,13 +73,14 @@ func (r Report) Err() error {
 	}
 	complain(r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", r.Shop.Oversold, r.Shop.Orders, r.Shop.Units)
 	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
-	complain(r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
+	complain(r.Shop.Remade != 0, "made twice: %d orders came to the shop again when it had them", r.Shop.Remade)
+	complain(!r.Waits && r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
 	told := r.Bought + r.HadOne
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
 	broken = append(broken, r.balance()...)
-	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + rejected %d + failed %d", r.Asked, r.Admitted,
-		r.RejectedInAll(), r.Failed())
+	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d",
+		r.Asked, r.Admitted, r.Accepted, r.RejectedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
 	return errors.Join(broken...)
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,6 +27,22 @@ func (r Report) rows() []row {
 	}
 }
 
+// rowsOfQueue are the ten lines where one of the sales has orders wait.
+func (r Report) rowsOfQueue() []row {
+	return []row{
+		{"bought, and have the answer", count(r.Bought + r.HadOne)},
+		{"were told \"sold out\"", count(r.SoldOut)},
+		{"had no answer at the end", count(r.GaveUp)},
+		{"presses of the button", count(r.Asked)},
+		{"  accepted to wait", count(r.Accepted)},
+		{"  rejected by Sluice", count(r.RejectedInAll())},
+		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))},
+		{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.Shop.Oversold), count(r.Shop.Remade))},
+		{"most requests in the shop", count(r.Shop.HighestInFlight)},
+		{"time to an answer, p99", r.answerTime()},
+	}
+}
+
 // answerTime is how long 99 of 100 answers took at most; "–" when nothing was measured.
 func (r Report) answerTime() string {
 	if r.Answer.Count == 0 {
@@ -34,9 +51,14 @@ func (r Report) answerTime() string {
 	return millis(r.Answer.P99)
 }
 
-// title names the sale.
-func (r Report) title() string {
-	if r.Gated {
+// title names the sale; queue tells that one of those beside it has orders wait.
+func (r Report) title(queue bool) string {
+	switch {
+	case r.Waits:
+		return "queue"
+	case queue:
+		return "no queue"
+	case r.Gated:
 		return "with Sluice"
 	}
 	return "without"
@@ -54,15 +76,19 @@ func (r Report) String() string {
 func WriteResults(w io.Writer, all ...Report) error {
 	var b strings.Builder
 	line := func(label string, value func(Report) string) {
-		fmt.Fprintf(&b, "  %-26s  ", label)
+		fmt.Fprintf(&b, "  %-27s ", label)
 		for _, r := range all {
 			fmt.Fprintf(&b, "%18s", value(r))
 		}
 		b.WriteByte('\n')
 	}
-	line(count(all[0].Shoppers)+" shoppers", func(r Report) string { return r.title() + ", " + seconds(r.Took) })
-	for i, one := range all[0].rows() {
-		line(one.label, func(r Report) string { return r.rows()[i].value })
+	queue, rows := slices.ContainsFunc(all, func(r Report) bool { return r.Waits }), Report.rows
+	if queue {
+		rows = Report.rowsOfQueue
+	}
+	line(count(all[0].Shoppers)+" shoppers", func(r Report) string { return r.title(queue) + ", " + seconds(r.Took) })
+	for i, one := range rows(all[0]) {
+		line(one.label, func(r Report) string { return rows(r)[i].value })
 	}
 	for _, r := range all {
 		b.WriteString(r.verdict())

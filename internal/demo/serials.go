@@ -4,6 +4,7 @@ package demo
 type serials struct {
 	came      map[string]bool
 	again     int64
+	remade    int64
 	orders    map[string]string // serial to the order's number
 	cancelled map[string]bool
 }
@@ -27,6 +28,7 @@ func (b *ledger) place(serial, user string) (id string, ok bool) {
 		return "", false
 	}
 	if id, ok := b.serials.orders[serial]; ok {
+		b.serials.remade++
 		return id, true
 	}
 	if b.serials.orders == nil {

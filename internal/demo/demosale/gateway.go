@@ -6,14 +6,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/demo"
 )
 
-// demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms: more than 60/s × 40 ms =
-// 2.4 inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
+// demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms, or 20, each in 200 ms: more
+// than 60/s × 40 ms = 2.4, or 4, inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
 // X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is asked about
 // what is unknown, and has cancelled what it does not know.
 const demoConfig = `
@@ -25,6 +26,7 @@ shutdown_timeout = "5s"
 [upstream]
 targets = ["http://%s"]
 response_header_timeout = "1s"
+timeout = "1s"
 [limits.concurrency]
 max_in_flight = 4
 max_queue = 16
@@ -48,6 +50,9 @@ buffer_size = "0B"
 listen = %q
 [ops]
 listen = %q
+[queue]
+max_in_flight = 4
+grace = "1s"
 [stock.reserve]
 status_url = "http://%s/orders/by-serial/{serial}"
 on_not_found = "cancel_then_release"
@@ -62,7 +67,11 @@ type demoGate struct {
 // openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has
 // another user on the machine.
 func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demoGate, string, error) {
-	return d.openGateBy(demoConfig+more, shop, units.gate(), units.MemoryStock)
+	text := demoConfig
+	if d.Queue {
+		text = strings.Replace(text, `gate = %q`, "gate = %q\ndelivery = \"queue\"", 1)
+	}
+	return d.openGateBy(text+more, shop, units.gate(), units.MemoryStock)
 }
 
 // openGateBy opens a gate by the text of a configuration like demoConfig.

@@ -19,12 +19,23 @@ type Options struct {
 	Patience    time.Duration // after which the last shopper gives up
 	Gate        string        // "reserve" or "check": who takes the units
 	WithoutGate bool          // then the same crowd at the bare shop
+	Queue       bool          // orders wait for a slow shop; then the same crowd without a queue
 	Keep        bool          // until the context ends
 	Room        bool          // with a waiting room before it
 	OpensIn     time.Duration // with Keep: when the sale opens
 	Listen      string        // address of the gateway
 	Dashboard   string        // address of the dashboard; "" = none
 	Version     string        // of the program
+
+	slow bool // the shop is that of a queue, and no order waits
+}
+
+// pace is what the shop can bear: orders a second, and how long one takes.
+func (d *Options) pace() (rate int, service time.Duration) {
+	if d.Queue || d.slow {
+		return 20, 200 * time.Millisecond
+	}
+	return 60, 40 * time.Millisecond
 }
 
 // maxPatience bounds the memory of a crowd, which has a page for each millisecond.
@@ -42,6 +53,9 @@ func (d *Options) Check() error {
 	case d.Room && (d.Keep || d.WithoutGate || d.Gate == "check"):
 		return errors.New("--room is a sale of its own, whose units the gateway takes: it does not go with --keep, " +
 			"--without-gate and --gate=check")
+	case d.Queue && (d.Keep || d.WithoutGate || d.Room || d.Gate == "check"):
+		return errors.New("--queue is a sale of its own, whose gateway reserves: it does not go with --keep, " +
+			"--without-gate, --room and --gate=check")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
 	case d.Patience <= 0 || d.Patience > maxPatience:
@@ -65,6 +79,16 @@ func (d *Options) Run(ctx context.Context) error {
 		return err
 	}
 	results := []demo.Report{gated}
+	if d.Queue && ctx.Err() == nil {
+		fmt.Println("\nthe same crowd and shop, and no order waits")
+		direct := *d
+		direct.Queue, direct.slow = false, true
+		without, err := direct.sale(ctx, true)
+		if err != nil {
+			return err
+		}
+		results = append(results, without)
+	}
 	if d.WithoutGate && ctx.Err() == nil {
 		fmt.Println("\nthe same crowd at a naive shop: it reads the stock when a request arrives, and takes the unit when " +
 			"it is paid")
@@ -94,12 +118,13 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 	if !withGate {
 		options = demo.ShopOptions{SKU: demoSKU, Units: d.Units, Naive: true}
 	}
+	options.Rate, options.Service = d.pace()
 	shop, err := demo.OpenShop(options)
 	if err != nil {
 		return demo.Report{}, err
 	}
 	defer shop.Close()
-	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience}
+	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience, Waits: d.Queue}
 	if withGate {
 		var g *demoGate
 		if g, crowd.Front, err = d.openGate(shop, units, ""); err != nil {
@@ -115,6 +140,11 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 
 // introduce says what is where.
 func (d *Options) introduce(shop *demo.Shop, g *demoGate, units demoStock, front string) {
-	fmt.Printf("shop   http://%s  60 orders/s, 40 ms each, %d units\ngate   http://%s  %s\nwatch  %s\n", shop.Addr(),
-		d.Units, front, units.gate(), g.watchAt())
+	rate, service := d.pace()
+	delivery := ""
+	if d.Queue {
+		delivery = ", delivery queue"
+	}
+	fmt.Printf("shop   http://%s  %d orders/s, %d ms each, %d units\ngate   http://%s  %s%s\nwatch  %s\n", shop.Addr(),
+		rate, service.Milliseconds(), d.Units, front, units.gate(), delivery, g.watchAt())
 }
