@@ -100,6 +100,7 @@ type Crowd struct {
 	Answers    *Stopwatch // answers of the shop, likewise
 	Accepted   *Stopwatch // of orders that wait then, likewise
 	Felt       *Stopwatch // all of these, from when the shopper wanted it
+	Sure       *Stopwatch // from the start until a buyer was told of the order, or that it is accepted
 	Sent       Series
 	Rejected   Series
 
@@ -135,7 +136,7 @@ func New(p Plan) (*Crowd, error) {
 		calendar: calendar{pages: make([][]visit, length/page+1)},
 		tried:    make([]uint16, len(p.Arrivals)), looked: make([]uint8, len(p.Arrivals)),
 		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(),
-		Accepted: NewStopwatch(), Felt: NewStopwatch(),
+		Accepted: NewStopwatch(), Felt: NewStopwatch(), Sure: NewStopwatch(),
 		Sent: NewSeries(length), Rejected: NewSeries(length),
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}},
 	}
@@ -256,9 +257,13 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 	}
 	switch how, final := a.ends(); {
 	case a.accepted():
+		c.Sure.Observe(at)
 		c.links.Store(v.shopper, link{a.link, true})
 		c.lookUpAfter(v.shopper, a.wait)
 	case final:
+		if how == Bought {
+			c.Sure.Observe(at)
+		}
 		c.goHome(how)
 	case !a.tellsNothing() || !c.plan.LookUp:
 		c.orderAgain(v.shopper, a.wait)

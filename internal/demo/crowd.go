@@ -128,6 +128,7 @@ func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Repor
 		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded, Rejected: n.Rejected,
 		Broken: n.Broken, Unanswered: n.Unanswered,
 		Answer: crowd.Together(people.Answers, people.Rejections, people.Accepted).Times(),
+		Sure:   people.Sure.Times(),
 	}
 	for _, times := range n.Unknown {
 		r.Unknown += times

@@ -36,6 +36,8 @@ type Report struct {
 
 	Answer crowd.Times // presses that were answered, from sending to the whole answer; all of it on one machine
 
+	Sure crowd.Times // from the start until a buyer was told of the order, or that it is accepted
+
 	Shop   Books
 	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
 }

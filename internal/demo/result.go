@@ -38,7 +38,7 @@ func (r Report) rowsOfQueue() []row {
 		{"  rejected by Sluice", count(r.RejectedInAll())},
 		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))},
 		{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.Shop.Oversold), count(r.Shop.Remade))},
-		{"most requests in the shop", count(r.Shop.HighestInFlight)},
+		{"half of the buyers sure in", millis(r.Sure.P50)},
 		{"time to an answer, p99", r.answerTime()},
 	}
 }
