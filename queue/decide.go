@@ -81,6 +81,7 @@ func (d *Deliverer) tellAll(sku string, all []protocol.Decision) ([]decided, err
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
 	now := time.Now()
+	d.calls[callDecide].Add(1)
 	done, version, err := d.o.Store.Decide(ctx, sku, protocol.DecideCall{Now: now.UnixMilli(),
 		Keep: now.Add(d.o.Keep).UnixMilli(), AnswerFor: AnswerFor.Milliseconds(), Decisions: all})
 	if err != nil {

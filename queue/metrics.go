@@ -15,13 +15,30 @@ var (
 		"Orders that this instance released since they had waited for queue.deliver_within.", nil, nil)
 	stuckDesc = prometheus.NewDesc("sluice_delivery_stuck_total",
 		"Orders that this instance gave up: a person must decide about each.", nil, nil)
+	callsDesc = prometheus.NewDesc("sluice_delivery_calls_total",
+		"Calls of the store for orders of the queue, by kind; many orders share a call.", []string{"call"}, nil)
 	limitDesc = prometheus.NewDesc("sluice_delivery_limit",
 		"Orders that this instance lets the upstream have at once now, at most queue.max_in_flight.", nil, nil)
 )
 
+// callKind is what is counted of a call of the store.
+type callKind int
+
+const (
+	callSlots  callKind = iota // places in the upstream are taken and given back
+	callTake                   // orders are handed out
+	callDecide                 // orders are decided
+	callPlaces                 // orders are looked up
+	numCallKinds
+)
+
+func (k callKind) String() string {
+	return [numCallKinds]string{"slots", "take", "decide", "places"}[k]
+}
+
 // Describe implements prometheus.Collector.
 func (d *Deliverer) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{ordersDesc, attemptsDesc, expiredDesc, stuckDesc, limitDesc} {
+	for _, desc := range []*prometheus.Desc{ordersDesc, attemptsDesc, expiredDesc, stuckDesc, callsDesc, limitDesc} {
 		ch <- desc
 	}
 }
@@ -39,5 +56,8 @@ func (d *Deliverer) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(expiredDesc, prometheus.CounterValue, float64(d.expire.Load()))
 	ch <- prometheus.MustNewConstMetric(stuckDesc, prometheus.CounterValue, float64(d.alarms.Load()))
+	for kind := range numCallKinds {
+		ch <- prometheus.MustNewConstMetric(callsDesc, prometheus.CounterValue, float64(d.calls[kind].Load()), kind.String())
+	}
 	ch <- prometheus.MustNewConstMetric(limitDesc, prometheus.GaugeValue, float64(d.pace.now(time.Now())))
 }

@@ -89,6 +89,7 @@ func (d *Deliverer) news(sku string, o *protocol.Leased, status byte, answer str
 func (d *Deliverer) find(sku string, serials []string) ([]protocol.Place, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
+	d.calls[callPlaces].Add(1)
 	return d.o.Store.Places(ctx, sku, serials)
 }
 

@@ -49,6 +49,7 @@ func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (
 	if len(call.Free) == 0 && len(call.Want) == 0 && pause == 0 {
 		return granted, nil
 	}
+	d.calls[callSlots].Add(1)
 	n, err := d.o.Store.Slots(ctx, call)
 	if err != nil {
 		d.release(append(granted, back...)...)
@@ -135,6 +136,7 @@ func (d *Deliverer) extend(o *protocol.Leased, p place) bool {
 	if lasts <= 0 {
 		return false
 	}
+	d.calls[callSlots].Add(1)
 	n, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
 		Limit: d.live().MaxInFlight, For: lasts.Milliseconds()})
 	return err == nil && n == 1

@@ -53,6 +53,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullLimit)
 	defer cancel()
 	tokens := d.newTokens(min(c.Orders, MaxPull))
+	d.calls[callSlots].Add(1)
 	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
 		For: (4*lease + d.o.Grace).Milliseconds()})
 	if err != nil {

@@ -27,6 +27,10 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 		h.GaveUp, h.TurnedAway, h.Unsure)
 	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests,
 		r.Looks, r.Crowd.PeakPerS, r.Broken)
+	if q := r.Queue; q != nil {
+		line("queue", "%d accepted (p99 %.1f ms): %d delivered, %d ended without an order, %d still waited", q.Accepted,
+			q.Answer.P99, q.Delivered, q.Ended, q.Waiting)
+	}
 	for _, reason := range slices.SortedFunc(maps.Keys(r.Rejected), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Rejected[b], r.Rejected[a]), cmp.Compare(a, b))
 	}) {

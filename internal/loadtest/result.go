@@ -27,6 +27,7 @@ type Result struct {
 	Looks     int64            `json:"status_requests"`
 	Rejected  map[string]int64 `json:"rejected"`
 	Broken    int64            `json:"broken"`
+	Queue     *Queue           `json:"queue,omitempty"`
 	Buyer     Home             `json:"buyers_home"`
 	Rejection crowd.Times      `json:"rejections"`    // of the gate, from when the request was sent
 	Order     crowd.Times      `json:"shops_answers"` // likewise
@@ -45,6 +46,15 @@ type Result struct {
 	windows   float64 // of those while it was sold, the part that was full
 	series    [4][]int64
 	seriesEvy time.Duration
+}
+
+// Queue are the orders that were accepted, to wait until they are delivered.
+type Queue struct {
+	Accepted  int64       `json:"accepted"`
+	Delivered int64       `json:"delivered"`         // confirmed
+	Ended     int64       `json:"ended_without"`     // without an order
+	Waiting   int64       `json:"still_waiting"`     // when the last buyer went home
+	Answer    crowd.Times `json:"accepted_after_ms"` // from when the request was sent
 }
 
 // Home is how the buyers went home.
@@ -105,6 +115,9 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, crowd.Seconds(first), crowd.Seconds(last)
 	n := c.Counts()
 	r.Requests, r.Looks, r.Broken, r.Rejected = n.Requests, n.Lookups, n.Broken, n.Rejected
+	if n.Accepted > 0 {
+		r.Queue = &Queue{n.Accepted, n.Delivered, n.Ended, n.Accepted - n.Delivered - n.Ended, c.Accepted.Times()}
+	}
 	maps.Copy(r.Rejected, n.Unknown) // other reasons than the rejections
 	r.Buyer = Home{
 		Bought: n.Home[crowd.Bought] + n.Home[crowd.HadOne], SoldOut: n.Home[crowd.SoldOut],

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type ShopOptions struct {
 	Errors   float64       // the part of orders of which it answers 500 and makes none
 
 	Reserved bool                        // the gate takes the units
+	Again    bool                        // an order that it does not know may still come: until its Sluice-Deadline
 	Take     func(context.Context) error // takes one off the stock that the gate reads; nil = it reads none
 	Status   int                         // of an order that was made; 0 = 200
 	Body     string                      // likewise
@@ -115,12 +117,14 @@ func (s *Shop) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// answerStatus says whether there is an order. Where there is none there never will be one.
+// answerStatus says whether there is an order. Where there is none there never will be one, unless it may come again.
 func (s *Shop) answerStatus(ctx *fasthttp.RequestCtx, serial string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serials[serial] {
-		s.serials[serial] = false
+		if !s.o.Again {
+			s.serials[serial] = false
+		}
 		ctx.SetStatusCode(fasthttp.StatusNotFound)
 	}
 }
@@ -150,6 +154,10 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	ctx.SetContentType("application/json")
+	if s.late(ctx) {
+		ctx.Error(`{"code":40903}`, fasthttp.StatusConflict)
+		return
+	}
 	switch s.sell(string(ctx.Request.Header.Peek("Idempotency-Key"))) {
 	case made:
 		ctx.SetStatusCode(s.o.Status)
@@ -164,6 +172,12 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 			ctx.Response.Header.Set("Sluice-Order", "sold-out")
 		}
 	}
+}
+
+// late reports an order that is made no more, since it may come again.
+func (s *Shop) late(ctx *fasthttp.RequestCtx) bool {
+	deadline, err := strconv.ParseInt(string(ctx.Request.Header.Peek("Sluice-Deadline")), 10, 64)
+	return s.o.Again && err == nil && time.Now().UnixMilli() >= deadline
 }
 
 // fails spreads the errors evenly.

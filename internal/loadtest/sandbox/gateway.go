@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,6 +25,8 @@ import (
 	"sluice/internal/crowd"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -294,6 +297,8 @@ func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 	switch name {
 	case "sluice_redis_calls_total":
 		l.Calls["stock "+label] += int64(m.GetCounter().GetValue())
+	case "sluice_delivery_calls_total":
+		l.Calls["queue "+label] += int64(m.GetCounter().GetValue())
 	case "sluice_ledger_call_orders":
 		l.Calls["ledger "+label] += int64(m.GetHistogram().GetSampleCount())
 	case "sluice_windows_total":
@@ -307,6 +312,24 @@ func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 	}
 }
 
+// forgetAnswers takes away the answers that a queue has kept. Those that are left end by themselves.
+func (r *testedGateway) forgetAnswers() {
+	g := r.gate
+	if r.link == nil || g.Orders == nil || r.shadow.route(g.Config).Delivery != "queue" {
+		return
+	}
+	var names []string
+	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
+	defer cancel()
+	_ = g.Orders.Store.Records(ctx, r.shadow.SKU, func(o protocol.Record) bool {
+		names = append(names, redisstore.AnswerKey(r.shadow.SKU, o.Serial))
+		return true
+	})
+	for some := range slices.Chunk(names, 256) {
+		_ = r.on(some[0], func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, some...).Err() })
+	}
+}
+
 // strike ends the gate and takes away what it has left in Redis.
 func (r *testedGateway) strike() error {
 	r.stop()
@@ -315,6 +338,7 @@ func (r *testedGateway) strike() error {
 		if r.gate.Server != nil {
 			r.gate.Drain(r.gate.Config.Server.ShutdownTimeout)
 		}
+		r.forgetAnswers()
 		r.gate.Close()
 	}
 	if r.link == nil {

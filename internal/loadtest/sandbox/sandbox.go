@@ -113,7 +113,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
 	leave(len(c.Rooms) > 0, "waiting rooms")
-	leave(r.Delivery == "queue", "the queue of orders: each is sent at once")
+	leave(r.Delivery == "queue" && c.Queue.Pull > 0, "consumers that take orders: the gateway sends them")
 	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
 	if err := loadTestable(c); err != nil {
 		return nil, err
@@ -145,8 +145,11 @@ func (s *sandbox) isolate(c *config.Config) {
 	c.Upstream.Targets = []string{"http://" + s.Shop}
 	c.Sales, c.Rooms = nil, nil
 	for i := range c.Routes {
-		c.Routes[i].Room, c.Routes[i].Delivery = "", "direct"
+		if c.Routes[i].Room = ""; c.Routes[i].Name != s.Route {
+			c.Routes[i].Delivery = "direct"
+		}
 	}
+	c.Queue.Pull = 0
 	c.Fleet.Name = "loadtest-" + s.ID
 	c.Admin.Listen, c.Ops.Listen = "", ""
 	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0
@@ -178,7 +181,7 @@ func (s *sandbox) apart(c *config.Config) error {
 	}
 	for _, name := range s.keys(c) {
 		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") &&
-			!strings.HasPrefix(name, "sluice:m:{") {
+			!strings.HasPrefix(name, "sluice:m:{") && !strings.HasPrefix(name, "sluice:{"+s.prefix()) {
 			return fmt.Errorf("%s: the load test would touch %q, which is not its own", s.File, name)
 		}
 	}
@@ -243,8 +246,9 @@ func (s *sandbox) route(c *config.Config) *config.Route {
 
 // shop says how the stand-in answers, so that the gate understands it.
 func (s *sandbox) shop(c *config.Config) loadtest.ShopOptions {
-	o := loadtest.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil}
 	v := &c.Stock.Reserve
+	o := loadtest.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil,
+		Again: s.route(c).Delivery == "queue" && v.OnNotFound != "cancel_then_release"}
 	if o.Reserved = s.route(c).Gate == "reserve"; !o.Reserved {
 		return o
 	}
@@ -284,6 +288,9 @@ func (s *sandbox) limits(c *config.Config) loadtest.Limits {
 		if r.MaxInFlight > 0 && r.MaxInFlight < l.InFlight {
 			l.InFlight, l.InFlightKey = r.MaxInFlight, fmt.Sprintf("max_in_flight of route %q", r.Name)
 		}
+	}
+	if r.Delivery == "queue" {
+		l.InFlight, l.InFlightKey, l.Queue = c.Queue.MaxInFlight, "queue.max_in_flight", 0
 	}
 	return l
 }

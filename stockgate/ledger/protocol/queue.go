@@ -189,7 +189,7 @@ const (
 
 // Place is where an order is.
 type Place struct {
-	Record       // its Status is StatusNone for an unknown serial
+	Record        // its Status is StatusNone for an unknown serial
 	Where  Where  // of one that is held
 	Ahead  int64  // orders before it, where it waits
 	Answer string // what Decide has kept of one that is decided; "" = nothing, or no longer

@@ -20,9 +20,6 @@ func queueKeys(sku string) []string {
 	return []string{tag + "w", tag + "l", tag + "o", tag + "a", tag + "k"}
 }
 
-// answerKey is where the upstream's answer to one order is kept. It expires.
-func answerKey(sku, serial string) string { return "sluice:{" + sku + "}:t:" + serial }
-
 // slotsOf stands for a SKU in the keys of slots.lua. No SKU of a shop has blanks.
 const slotsOf = "slots of all queues"
 
@@ -186,7 +183,7 @@ func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 func answerKeys(sku string, serials []string) []string {
 	keys := append(make([]string, 0, 5+len(serials)), queueKeys(sku)...)
 	for _, serial := range serials {
-		keys = append(keys, answerKey(sku, serial))
+		keys = append(keys, AnswerKey(sku, serial))
 	}
 	return keys
 }
