@@ -53,12 +53,13 @@ type Deliverer struct {
 type orderName struct{ sku, serial string }
 
 const (
-	idleWait   = 250 * time.Millisecond // while nothing waits
-	fullWait   = 20 * time.Millisecond  // while others have all places; it doubles
-	longestDry = 160 * time.Millisecond
-	faultWait  = 500 * time.Millisecond // after an error of the store
-	callLimit  = 2 * time.Second        // of one call of the store
-	maxTake    = 128                    // orders in one turn
+	idleWait    = 250 * time.Millisecond  // while nothing waits
+	fullWait    = 20 * time.Millisecond   // while others have all places; it doubles
+	longestIdle = 2500 * time.Microsecond // of places while orders wait
+	longestDry  = 160 * time.Millisecond
+	faultWait   = 500 * time.Millisecond // after an error of the store
+	callLimit   = 2 * time.Second        // of one call of the store
+	maxTake     = 128                    // orders in one turn
 )
 
 // New starts a deliverer. The caller must Close it.
@@ -140,9 +141,12 @@ func (d *Deliverer) run() {
 	}
 }
 
-// gather waits for a while; where orders were left without a place, until half of the places are free, if that comes
-// first. It reports false when Close has begun.
+// gather waits for a while. Where orders were left without a place the upstream shall not wait: it ends after
+// longestIdle, and before that when most places are free. It reports false when Close has begun.
 func (d *Deliverer) gather(pause time.Duration, left bool) bool {
+	if left {
+		pause = min(pause, longestIdle)
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
@@ -156,7 +160,7 @@ func (d *Deliverer) gather(pause time.Duration, left bool) bool {
 		d.mu.Lock()
 		inFlight := d.inFlight
 		d.mu.Unlock()
-		if left && 2*inFlight <= d.pace.now(time.Now()) {
+		if limit := d.pace.now(time.Now()); left && (4*inFlight <= limit || limit < 8 && 2*inFlight <= limit) {
 			return true
 		}
 	}

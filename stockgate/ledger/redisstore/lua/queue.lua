@@ -42,7 +42,9 @@ local function keep_entry(e, stock) redis.call('HSET', A, e.serial, entry_text(e
 -- drop forgets orders that are decided.
 local function drop(serials)
 	if #serials == 0 then return end
-	for _, key in ipairs({W, L, K}) do redis.call('ZREM', key, unpack(serials)) end
+	if redis.call('ZREM', L, unpack(serials)) < #serials then -- most were handed out
+		for _, key in ipairs({W, K}) do redis.call('ZREM', key, unpack(serials)) end
+	end
 	for _, key in ipairs({O, A}) do redis.call('HDEL', key, unpack(serials)) end
 end
 
