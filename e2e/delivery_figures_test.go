@@ -245,8 +245,8 @@ func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {
 	return sum
 }
 
-// Clients that wait for another state, each of its own order, take at most 6 KiB each, and hear of it soon: 10,000 fit in
-// 60 MiB. SLUICE_PARKED=10000 is the long form.
+// Clients that wait for another state, each of its own order, take at most 6 KiB each, and hear of it soon: 10,000 fit
+// in 60 MiB.
 func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 	short := 10_000
 	if testing.Short() {

@@ -47,7 +47,8 @@ queue.grace = "1s"
 	if left := redis.Client.Keys(t.Context(), "*").Val(); int64(len(left)) != before {
 		t.Errorf("it leaves %v", left)
 	}
-	out := ok(t, "loadtest", "--config", path, "--buyers", "50", "--stock", "5", "--over", "100ms", "--shop-latency", "1ms")
+	out := ok(t, "loadtest", "--config", path, "--buyers", "50", "--stock", "5", "--over", "100ms",
+		"--shop-latency", "1ms")
 	wants(t, out, "queue           5 accepted", "5 delivered, 0 ended without an order, 0 still waited")
 }
 

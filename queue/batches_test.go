@@ -97,7 +97,8 @@ func TestDeliverer_FewOrdersDoNotWait(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		if n, err := b.store.Slots(t.Context(), protocol.SlotCall{Want: []string{"a", "b", "c", "d"}, Limit: 4, For: 1000}); n != 4 || err != nil {
+		all := protocol.SlotCall{Want: []string{"a", "b", "c", "d"}, Limit: 4, For: 1000}
+		if n, err := b.store.Slots(t.Context(), all); n != 4 || err != nil {
 			t.Errorf("%d of 4 places are free, %v; %d calls", n, err, c.slots.Load())
 		}
 	})

@@ -56,8 +56,8 @@ func (d *Deliverer) tell(sku string, o *protocol.Leased, r result) (done protoco
 			at = d.askedAgain(time.Now())
 		}
 		var came decided
-		came, err = d.decisions.do(context.Background(), sku, protocol.Decision{Serial: o.Serial, Move: r.move, Lease: o.Lease,
-			Time: at, Answer: r.answer, From: r.from})
+		came, err = d.decisions.do(context.Background(), sku, protocol.Decision{Serial: o.Serial, Move: r.move,
+			Lease: o.Lease, Time: at, Answer: r.answer, From: r.from})
 		if err == nil {
 			return came.done, came.version, nil
 		}
@@ -96,10 +96,11 @@ func (d *Deliverer) tellAll(sku string, all []protocol.Decision) ([]decided, err
 
 // expired releases an order that has waited for too long, and was not handed out.
 func (d *Deliverer) expired(sku string, o protocol.Leased) {
-	done, h, err := d.tell(sku, &o, result{move: protocol.MoveCancel, answer: (&message.Answer{State: message.Expired}).Text()})
+	answer := (&message.Answer{State: message.Expired}).Text()
+	done, h, err := d.tell(sku, &o, result{move: protocol.MoveCancel, answer: answer})
 	if err == nil && done == protocol.Changed {
 		d.expire.Add(1)
 		d.o.Settled(sku, o.Serial, protocol.Release, h)
-		d.news(sku, &o, protocol.StatusReleased, (&message.Answer{State: message.Expired}).Text())
+		d.news(sku, &o, protocol.StatusReleased, answer)
 	}
 }

@@ -238,8 +238,9 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 	limit := d.live().MaxInFlight + d.answered // those are not in the upstream any more
 	d.mu.Unlock()
 	d.calls[callTake].Add(1)
-	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n, Limit: limit, Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(),
-		Grace: d.o.Grace.Milliseconds(), Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
+	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
+		Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
+		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {
 		return taken, err
 	}

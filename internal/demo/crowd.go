@@ -125,8 +125,9 @@ func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Repor
 		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
 		Bought: n.Home[crowd.Bought], SoldOut: n.Home[crowd.SoldOut], HadOne: n.Home[crowd.HadOne],
 		TurnedAway: n.Home[crowd.TurnedAway], GaveUp: n.Home[crowd.GaveUp],
-		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded, Rejected: n.Rejected,
-		Broken: n.Broken, Unanswered: n.Unanswered,
+		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded,
+		Rejected: n.Rejected,
+		Broken:   n.Broken, Unanswered: n.Unanswered,
 		Answer: crowd.Together(people.Answers, people.Rejections, people.Accepted).Times(),
 		Sure:   people.Sure.Times(),
 	}

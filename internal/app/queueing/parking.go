@@ -212,8 +212,8 @@ func (q *Queue) news(sku string, place protocol.Place) {
 	q.parking.found(&o, time.Now().Add(lookLate))
 }
 
-// lookAgain is when the state of an order is worth another look: soon while the upstream has it, and later the longer it
-// is going to wait, or the more clients wait. What this instance does with it is news by itself.
+// lookAgain is when the state of an order is worth another look: soon while the upstream has it, and later the longer
+// it is going to wait, or the more clients wait. What this instance does with it is news by itself.
 func (q *Queue) lookAgain(o *orderview.Order) time.Duration {
 	switch {
 	case o.State == string(protocol.Delivering) && q.deliverer.Delivers(o.SKU, o.Serial):

@@ -27,7 +27,8 @@ func (c *client) Suspend() (resume func()) {
 }
 
 func lot() *parking {
-	return &parking{orders: map[orderName]*parked{}, answers: map[orderview.Client]answer{}, filled: make(chan struct{}, 1)}
+	return &parking{orders: map[orderName]*parked{}, answers: map[orderview.Client]answer{},
+		filled: make(chan struct{}, 1)}
 }
 
 func inState(serial, state string) *orderview.Order {

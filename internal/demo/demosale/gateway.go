@@ -14,9 +14,9 @@ import (
 )
 
 // demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms, or 20, each in 200 ms: more
-// than 60/s × 40 ms = 2.4, or 4, inside the shop at a time (Little's law) would only wait there. The crowd tells its addresses by
-// X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is asked about
-// what is unknown, and has cancelled what it does not know.
+// than 60/s × 40 ms = 2.4, or 4, inside the shop at a time (Little's law) would only wait there. The crowd tells its
+// addresses by X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is
+// asked about what is unknown, and has cancelled what it does not know.
 const demoConfig = `
 [server]
 listen = [%q]

@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkQueueCPU prints what each step of an order costs Redis in CPU time of its whole process, network included,
-// where the steps of 32 orders go together: a direct order is reserved and finished, one that waits is queued, taken and
-// decided, and needs a place.
+// where the steps of 32 orders go together: a direct order is reserved and finished, one that waits is queued, taken
+// and decided, and needs a place.
 func BenchmarkQueueCPU(b *testing.B) {
 	const together, rounds = 32, 200
 	request := protocol.NewRequest(1_000_000, strings.Repeat("x", 300))

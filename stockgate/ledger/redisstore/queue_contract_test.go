@@ -116,12 +116,14 @@ func TestDecide_DecidesAboutManyInOrder(t *testing.T) {
 		one := func(serial string, move protocol.Move) protocol.Decision {
 			return protocol.Decision{Serial: serial, Move: move, Lease: 1, Answer: string(move) + " " + serial}
 		}
-		done := decideAll(t, q, one("a", protocol.MoveConfirm), one("b", protocol.MoveRelease), one("c", protocol.MoveConfirm),
-			one("d", protocol.MoveAgain), one("a", protocol.MoveRelease), one("a", protocol.MoveConfirm),
+		done := decideAll(t, q, one("a", protocol.MoveConfirm), one("b", protocol.MoveRelease),
+			one("c", protocol.MoveConfirm), one("d", protocol.MoveAgain), one("a", protocol.MoveRelease),
+			one("a", protocol.MoveConfirm),
 			one("b", protocol.MoveConfirm), one("d", protocol.MoveRelease), one("e", protocol.MoveCancel),
 			one("z", protocol.MoveConfirm))
-		ledgertest.Want(t, "what came of them", fmt.Sprint(done), fmt.Sprint([]protocol.Done{protocol.Changed, protocol.Changed,
-			protocol.Changed, protocol.Changed, protocol.WasSold, protocol.Already, protocol.WasReleased, protocol.TooLate,
+		ledgertest.Want(t, "what came of them", fmt.Sprint(done), fmt.Sprint([]protocol.Done{protocol.Changed,
+			protocol.Changed, protocol.Changed, protocol.Changed, protocol.WasSold, protocol.Already,
+			protocol.WasReleased, protocol.TooLate,
 			protocol.Changed, protocol.NotFound}))
 		after := ledgertest.StockOf(t, s)
 		ledgertest.Want(t, "sold", after.Sold, 2)
