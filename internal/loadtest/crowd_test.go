@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -209,6 +210,39 @@ func TestASerialIsOneOrder(t *testing.T) {
 		}
 	}
 	if a, _, _ := shop.account(); a.Orders != 1 || a.Again != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Behind a queue with a fence an order that is not there yet may come again, until its deadline.
+func TestShop_OrderMayComeAgainUntilItsDeadline(t *testing.T) {
+	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true, Again: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	shop.begin(time.Now())
+	ask := func(method, path string, deadline time.Time) int {
+		t.Helper()
+		req, err := http.NewRequest(method, "http://"+shop.Addr()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", "a")
+		req.Header.Set("Sluice-Deadline", strconv.FormatInt(deadline.UnixMilli(), 10))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	past, future := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+	if late, unknown, made := ask("POST", "/buy", past), ask("GET", StatusPath+"a", future),
+		ask("POST", "/buy", future); late != 409 || unknown != 404 || made != 200 {
+		t.Errorf("late %d, unknown %d, made %d", late, unknown, made)
+	}
+	if a, _, _ := shop.account(); a.Orders != 1 || a.Again != 0 {
 		t.Errorf("%+v", a)
 	}
 }
