@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -151,12 +152,16 @@ func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all := make([]queueDone, len(said.Orders))
+	var told sync.WaitGroup // together: they share their calls of the store
 	for i, one := range said.Orders {
-		all[i] = queueDone{SKU: one.SKU, Serial: one.Serial}
-		if all[i].Done, err = a.Queue.Settle(r.Context(), one); err != nil {
-			all[i].Done, all[i].Error = "fault", err.Error()
-		}
+		told.Go(func() {
+			done, err := a.Queue.Settle(r.Context(), one)
+			if all[i] = (queueDone{SKU: one.SKU, Serial: one.Serial, Done: done}); err != nil {
+				all[i].Done, all[i].Error = "fault", err.Error()
+			}
+		})
 	}
+	told.Wait()
 	answer(w, struct {
 		Orders []queueDone `json:"orders"`
 	}{all})

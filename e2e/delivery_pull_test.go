@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -208,5 +209,38 @@ func TestPull_ExampleConsumersWork(t *testing.T) {
 				t.Errorf("the client sees %+v", w)
 			}
 		})
+	}
+}
+
+// What one call settles shares its calls of Redis.
+func TestPull_SettlesManyOrdersTogether(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	g, token := pulling(t, r, `upstream.targets = ["http://127.0.0.1:9"]`)
+	const n = 10
+	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
+	g.many(t, n, 4, "", func(int, *http.Response) {})
+	var all takenOrders
+	if post(t, g, token, "take", takeOf(n), &all); len(all.Orders) != n {
+		t.Fatalf("%d orders", len(all.Orders))
+	}
+	var outcomes []admin.QueueOutcome
+	for i := range all.Orders {
+		o := &all.Orders[i]
+		outcomes = append(outcomes, admin.QueueOutcome{SKU: o.SKU, Serial: o.Serial, Receipt: o.Receipt,
+			Outcome: "confirmed"})
+	}
+	var said settledOrders
+	post(t, g, token, "settle", map[string]any{"orders": outcomes}, &said)
+	for i, o := range said.Orders {
+		if o.Done != "changed" || o.Serial != outcomes[i].Serial {
+			t.Errorf("order %d: %+v", i, o)
+		}
+	}
+	if calls := g.metric("sluice_delivery_calls_total", `call="decide"`); len(said.Orders) != n || calls > n/2 {
+		t.Errorf("%d orders settled by %v calls", len(said.Orders), calls)
+	}
+	if a := ledgerOf(t, r, "1001"); a.sold != n {
+		t.Errorf("%+v", a)
 	}
 }
