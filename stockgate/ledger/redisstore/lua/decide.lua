@@ -120,7 +120,8 @@ for i, serial in ipairs(serials) do
 		answers[#answers + 1], done[i] = i, CHANGED
 	else
 		done[i] = decide({i = i, serial = serial, move = move, state = state, quantity = quantity, text = text,
-			user = user, e = entry(serial, entries[i]), lease = tonumber(ARGV[at + 2]), time = ARGV[at + 3], from = tonumber(ARGV[at + 5])})
+			user = user, e = entry(serial, entries[i]), lease = tonumber(ARGV[at + 2]), time = ARGV[at + 3],
+			from = tonumber(ARGV[at + 5])})
 	end
 end
 
