@@ -36,10 +36,13 @@ type controller struct {
 	running   *config.Config   // with the overrides
 	overrides []admin.Override // of the fleet and of this instance, the earliest end first
 	unfit     []admin.Override // of the fleet, that the configuration here has no room for
-	lastID    int64
-	reloaded  admin.Reload
-	waits     []string // keys of filed that wait for a restart
-	fault     string   // of the last reload; "" = it was good
+	unsettled []admin.Override // of SKUs, whose ledgers have still to hear of them
+
+	lastID, lastNumber int64 // of this instance's own
+
+	reloaded admin.Reload
+	waits    []string // keys of filed that wait for a restart
+	fault    string   // of the last reload; "" = it was good
 
 	wake, stop, stopped chan struct{}
 }
@@ -137,6 +140,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	waits := waiting(h.g.Config, next)
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
 	h.filed, h.running, h.overrides, h.unfit, h.waits = next, effective, kept, ofFleet, waits
+	h.awake()           // what has room now may end first
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {

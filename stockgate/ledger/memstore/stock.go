@@ -16,6 +16,7 @@ type memoryStock struct {
 	due     map[string]int64            // by serial, Unix ms: when Sweep looks at a hold or forgets a tombstone
 	added   []addition                  // of the last ids, the newest last
 	before  protocol.StockVersion       // as of the last change
+	over    overruling
 	notify  func(protocol.StockVersion) // takes news
 	queue   queue
 }
