@@ -140,7 +140,6 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	waits := waiting(h.g.Config, next)
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
 	h.filed, h.running, h.overrides, h.unfit, h.waits = next, effective, kept, ofFleet, waits
-	h.awake()           // what has room now may end first
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {

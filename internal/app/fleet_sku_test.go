@@ -292,7 +292,7 @@ func TestFleet_OverrideThatFitsLaterEndsInTime(t *testing.T) {
 	unfit := func() int { _, all := b.controller.standing(); return len(all) }
 	testkit.Eventually(t, "b has no room", func() bool { return unfit() == 1 })
 	time.Sleep(100 * time.Millisecond) // until its timer runs
-	next := a.controller.config() // as if b got the other's file
+	next := a.controller.config()      // as if b got the other's file
 	b.controller.mu.Lock()
 	_, err = b.controller.apply(next, false)
 	b.controller.mu.Unlock()
@@ -331,5 +331,28 @@ func TestFleetPause_OfOneInstanceIsRejected(t *testing.T) {
 		Until: time.Now().Add(time.Hour)})
 	if !errors.Is(err, admin.ErrConflict) || stateOf(t, g) != "on" {
 		t.Errorf("%v, the SKU is %s", err, stateOf(t, g))
+	}
+}
+
+// A sale that is paused meanwhile is not opened by the end of an override.
+func TestFleetPause_EndsInAPausedSale(t *testing.T) {
+	g := joined(t, redistest.Start(t), "")
+	const sku = "1005"
+	if _, err := g.ledgers().SetTotal(t.Context(), sku, 5, 0); err != nil {
+		t.Fatal(err)
+	}
+	o, err := g.controller.Override(t.Context(), admin.Override{SKU: sku, Value: "paused",
+		Until: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.sales().Set(t.Context(), "night", "paused"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err := g.Orders.Store.Look(t.Context(), sku); err != nil || s.State != protocol.Paused {
+		t.Errorf("it is %s, %v; want paused with its sale", s.State, err)
 	}
 }
