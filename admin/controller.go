@@ -297,6 +297,5 @@ func (o *Override) label() string {
 
 func (o *Override) auditEntry(what string, before, after any) AuditEntry {
 	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID + ", " + o.Scope, Before: before,
-		After: after,
-		Until: o.Until}
+		After: after, Until: o.Until}
 }

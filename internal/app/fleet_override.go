@@ -65,7 +65,8 @@ func overrideOf(fleet string, c exchange.Change) (o admin.Override, ok bool) {
 	if json.Unmarshal([]byte(c.Text), &o) != nil || changeOf(&o) != c.Name {
 		return o, false
 	}
-	o.ID, o.Number, o.Fleet, o.Scope, o.Until, o.Fault = idOf(c.Number), c.Number, fleet, admin.ScopeFleet, c.Until.UTC(), ""
+	o.ID, o.Number, o.Fleet, o.Scope = idOf(c.Number), c.Number, fleet, admin.ScopeFleet
+	o.Until, o.Fault = c.Until.UTC(), ""
 	return o, o.SKU != "" || CheckOverridable(o.Key) == nil
 }
 
@@ -120,7 +121,7 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 		ended := !o.Until.After(time.Now())
 		switch {
 		case ended && at < 0:
-			if o.SKU != "" { // whoever was to end it may have died before
+			if o.SKU != "" { // the instances that were to end it may have died before
 				o.Value, o.Until = nil, time.Now().Add(keptForSKU)
 				h.unsettle(o)
 			}

@@ -166,7 +166,8 @@ func TestFleetPause_UndoThatFailsHalfWay(t *testing.T) {
 	l.mend()
 	becomes(t, "paused", 1, b) // and nothing is forgotten
 	l.cut(removeWords)
-	if _, err := a.controller.Undo(t.Context(), o.ID); err == nil || !strings.Contains(err.Error(), "is no longer paused") {
+	_, err = a.controller.Undo(t.Context(), o.ID)
+	if err == nil || !strings.Contains(err.Error(), "is no longer paused") {
 		t.Errorf("%v, want that the SKU is open and the list shows it", err)
 	}
 	l.mend()

@@ -91,7 +91,9 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 
 // Overrule puts a SKU into a state for a while, as protocol.Overruler does. A ledger that sells nothing by itself is
 // admin.ErrConflict.
-func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (before string, inForce bool, err error) {
+func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
+	before string, inForce bool, err error,
+) {
 	store, ok := l.store.(protocol.Overruler)
 	if !ok {
 		return "", false, fmt.Errorf("override %q: %w: a script of the shop decides whether it sells", sku, admin.ErrConflict)

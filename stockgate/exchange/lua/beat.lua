@@ -7,14 +7,18 @@
 
 local clock = redis.call('TIME')
 local now, life = clock[1] * 1000 + math.floor(clock[2] / 1000), tonumber(ARGV[5])
-if ARGV[7] == '1' or redis.call('HLEN', KEYS[1]) > tonumber(ARGV[6]) then
+local listed = redis.call('HLEN', KEYS[1])
+if ARGV[7] == '1' or listed > tonumber(ARGV[6]) then
   local all = redis.call('HGETALL', KEYS[1])
   for i = 1, #all, 2 do
     local at = tonumber(string.match(all[i + 1], '^%d+'))
-    if not at or at <= now - life or at > now + life then redis.call('HDEL', KEYS[1], all[i]) end
+    if not at or at <= now - life or at > now + life then
+      redis.call('HDEL', KEYS[1], all[i])
+      listed = listed - 1
+    end
   end
 end
-if redis.call('HLEN', KEYS[1]) < tonumber(ARGV[6]) or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+if listed < tonumber(ARGV[6]) or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%d', now) .. ' ' .. ARGV[2])
   redis.call('PEXPIRE', KEYS[1], 2 * life)
 end

@@ -26,8 +26,7 @@ func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
 		"overrule", "look", "units", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive",
-		"audit", "recover",
-		preludeQueue, "take", "decide", "places", "slots"} {
+		"audit", "recover", preludeQueue, "take", "decide", "places", "slots"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())
