@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"sluice/admin"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/stockgate/exchange"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -356,4 +358,37 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	if s, _, err := g.Orders.Store.Look(t.Context(), sku); err != nil || s.State != protocol.Paused {
 		t.Errorf("it is %s, %v; want paused with its sale", s.State, err)
 	}
+}
+
+// A Redis that takes over without its last writes has lost what followed from the list, too: it is done once more.
+func TestFleetPause_LedgerThatLostItsTailIsToldAgain(t *testing.T) {
+	server := redistest.Start(t)
+	g := joined(t, server, "")
+	stocked(t, g)
+	o, err := g.controller.pause(t, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, "paused", 1, g)
+	back := func(state string, over any) { // the ledger as it was before
+		t.Helper()
+		if err := server.Client.HSet(t.Context(), ledgerWords, "state", state, "over", over).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(removed bool) {
+		text, _ := json.Marshal(o)
+		g.controller.fleetChanged(o.Fleet, []exchange.Change{{Name: "sku 1001", Number: o.Number, Text: string(text),
+			Until: o.Until, Removed: removed}}, true)
+	}
+	back("on", "0|")
+	told(false)
+	becomes(t, "paused", 1, g)
+	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, "on", 0, g)
+	back("paused", strconv.FormatInt(o.Number, 10)+"|on")
+	told(true)
+	becomes(t, "on", 0, g)
 }
