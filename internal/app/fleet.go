@@ -64,7 +64,7 @@ func (f *fleet) use(c *config.Config) error {
 	name := c.Fleet.Name
 	x, err := exchange.New(exchange.Options{Redis: way, Fleet: name, Instance: stores.InstanceName(f.host),
 		Summary: f.summary, Do: f.do, Log: f.g.log,
-		Changed: func(all []exchange.Change, lost bool) { f.g.controller.fleetChanged(name, all, lost) }})
+		Changed: func(all []exchange.Change, again bool) { f.g.controller.fleetChanged(name, all, again) }})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}

@@ -70,9 +70,9 @@ func overrideOf(fleet string, c exchange.Change) (o admin.Override, ok bool) {
 	return o, o.SKU != "" || CheckOverridable(o.Key) == nil
 }
 
-// fleetChanged takes over what the list of a fleet says now. lost tells that Redis had lost a part of it: ledgers are
-// told all of it once more.
-func (h *controller) fleetChanged(fleet string, changes []exchange.Change, lost bool) {
+// fleetChanged takes over what the list of a fleet says now. again tells that ledgers may have lost what they were
+// told of it: they are told all of it once more.
+func (h *controller) fleetChanged(fleet string, changes []exchange.Change, again bool) {
 	x := h.g.fleet.exchange()
 	if x == nil || x.Fleet() != fleet {
 		return // this instance has left it
@@ -80,7 +80,7 @@ func (h *controller) fleetChanged(fleet string, changes []exchange.Change, lost 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := slices.Concat(h.overrides, h.unfit)
-	next, came := h.listed(fleet, changes, before, lost)
+	next, came := h.listed(fleet, changes, before, again)
 	gone := slices.DeleteFunc(slices.Clone(before), func(b admin.Override) bool {
 		return b.Scope != admin.ScopeFleet || slices.ContainsFunc(next, func(o admin.Override) bool { return o.ID == b.ID })
 	})
@@ -102,13 +102,13 @@ func (h *controller) fleetChanged(fleet string, changes []exchange.Change, lost 
 // listed are the overrides of the fleet that hold on by a list, and those of them that are new. One whose key this
 // instance cannot override is told, and tried again with the next file. What is known here and not in the list holds
 // until its end: it was made a moment ago, or the list of another fleet has it.
-func (h *controller) listed(fleet string, changes []exchange.Change, before []admin.Override, lost bool,
+func (h *controller) listed(fleet string, changes []exchange.Change, before []admin.Override, again bool,
 ) (next, came []admin.Override) {
 	last := map[string]int64{}
 	for _, c := range changes {
 		last[c.Name] = c.Number
 		if c.Removed {
-			if sku, ok := strings.CutPrefix(c.Name, ofSKU); ok && lost {
+			if sku, ok := strings.CutPrefix(c.Name, ofSKU); ok && again {
 				h.unsettle(admin.Override{SKU: sku, Number: c.Number, Until: time.Now().Add(keptForSKU)})
 			}
 			continue
@@ -131,7 +131,7 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 		default:
 			o.Until, o.TOML, o.Fault, o.Former = before[at].Until, before[at].TOML, before[at].Fault, before[at].Former
 		}
-		if o.SKU != "" && !ended && (at < 0 || lost) {
+		if o.SKU != "" && !ended && (at < 0 || again) {
 			h.unsettle(o)
 		}
 		next = append(next, o)

@@ -36,6 +36,7 @@ const (
 	maxKept      = 500 // of the list, with those that have ended
 	maxTasks     = 32  // within taskTime
 	pruneBeats   = 60  // beats from one removal of instances that are gone to the next
+	repeatBeats  = 60  // beats from one repetition of the list to the next
 
 	// MaxText is how many bytes a summary, a change, a task or an answer may have.
 	MaxText = 4 << 10
@@ -80,8 +81,9 @@ type Options struct {
 	Summary func() string // of this instance, JSON; called once a second
 
 	// Changed hears of the list: at first, and whenever it may be another one. Changes are kept in it beyond their end.
-	// lost tells that Redis had lost some of it, which was put back: what else Redis has may be lost as well.
-	Changed func(all []Change, lost bool)
+	// again tells that what follows from the list may have been lost, and is to be done again: Redis had lost some of the
+	// list, or a minute has passed.
+	Changed func(all []Change, again bool)
 
 	Do  func(text string) string // does a task, and answers it
 	Log *slog.Logger             // nil = nothing
@@ -196,6 +198,8 @@ func (e *Exchange) turn(ctx context.Context) {
 	}
 	if first || heard.version != e.known {
 		e.learn(ctx, heard)
+	} else if e.beats%repeatBeats == 0 {
+		e.options.Changed(slices.Clone(e.holds), true)
 	}
 	e.asks = heard.asks
 	for _, task := range heard.tasks {

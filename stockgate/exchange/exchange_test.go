@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ type told struct {
 	*Exchange
 	mu    sync.Mutex
 	holds []Change // those that were not removed
-	lost  int      // how often Redis had lost some
+	again int      // how often what follows from them was to be done again
 	did   []string
 }
 
@@ -48,12 +49,12 @@ func join(t *testing.T, address, name string) *told {
 		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 2 * time.Second,
 			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
 		Fleet: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
-		Changed: func(all []Change, lost bool) {
+		Changed: func(all []Change, again bool) {
 			to.mu.Lock()
 			defer to.mu.Unlock()
 			to.holds = slices.DeleteFunc(all, func(c Change) bool { return c.Removed })
-			if lost {
-				to.lost++
+			if again {
+				to.again++
 			}
 		},
 		Do: func(text string) string {
@@ -159,7 +160,7 @@ func TestExchange_AnEmptiedRedisIsSeen(t *testing.T) {
 			defer a.mu.Unlock()
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return a.lost+b.lost > 0
+			return a.again+b.again > 0
 		})
 		c := join(t, server.Addr, "c")
 		for _, one := range []*told{a, b, c} {
@@ -168,6 +169,29 @@ func TestExchange_AnEmptiedRedisIsSeen(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The list is repeated from time to time: a server that has lost what followed from it may have the list still.
+func TestExchange_RepeatsTheList(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := join(t, server.Addr, "a")
+	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
+	var again atomic.Int32
+	b, err := New(Options{Redis: a.options.Redis, Fleet: "shop", Summary: func() string { return "{}" },
+		Do: func(string) string { return "" },
+		Changed: func(all []Change, repeated bool) {
+			if repeated && len(all) == 1 && all[0].Text == "paused" {
+				again.Add(1)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.beats = repeatBeats - 3
+	b.Start()
+	defer b.Close()
+	testkit.Eventually(t, "it is repeated", func() bool { return again.Load() == 1 })
 }
 
 // An instance that has not heard of a removal does not put the change back.
