@@ -98,6 +98,9 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		return want, err
 	case want.Fault != "" && want.SKU == "":
 		h.unfit = append(h.unfit, want)
+		if next, _, _ := h.laidOver(h.filed, others); at >= 0 && h.enforce(next, &admin.Override{}) != nil {
+			h.log.Error("an override that was replaced is still in force here", "of", want.Key)
+		}
 	default:
 		others = append(others, want)
 	}

@@ -63,7 +63,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 			"its end (sluice override undo %s): %w", want.ID, want.SKU, want.ID, err)
 	case !inForce:
 		_ = h.removeFromFleet(ctx, want) // else it ends in its time, and changes nothing
-		return fmt.Errorf("override %q: %w: its state was changed otherwise meanwhile; nothing is changed", want.SKU,
+		return fmt.Errorf("override %q: %w: its state was changed otherwise meanwhile, and stays so", want.SKU,
 			admin.ErrConflict)
 	}
 	want.Before = before
