@@ -60,7 +60,8 @@ func TestDraw_ChecksTheRoundThatStands(t *testing.T) {
 			return s != nil && s.Draw && s.Lottery.BeaconRound == 1000 && s.Lottery.BeaconKey == beacon.Quicknet
 		}
 	}
-	first := drawing(t, server.Addr, beacon.Quicknet, beacon.Schedule{Genesis: now - 998*hour - hour/2, Period: hour}, sale)
+	rounds := beacon.Schedule{Genesis: now - 998*hour - hour/2, Period: hour} // 1000 is the next one
+	first := drawing(t, server.Addr, beacon.Quicknet, rounds, sale)
 	testkit.Eventually(t, "round 1000 stands", standing(first))
 	private, err := bls.KeyGen[bls.KeyG2SigG1](make([]byte, 32), nil, nil)
 	if err != nil {
