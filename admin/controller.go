@@ -176,10 +176,11 @@ type Override struct {
 	Who    string    `json:"who,omitempty"`
 	Scope  string    `json:"scope"`            // "fleet": on all instances; "instance": on this one
 	TOML   string    `json:"toml"`             // the same for good, to be copied into the file; "" for a SKU
-	Fault  string    `json:"fault,omitempty"`  // why it could not end in time; it is tried again
+	Fault  string    `json:"fault,omitempty"`  // why it could not begin or end in time; it is tried again
 	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
 
-	Claimed bool `json:"-"` // this instance alone ends it, of all of the fleet
+	Number int64  `json:"-"` // by which ledgers and the list of the fleet know it
+	Fleet  string `json:"-"` // whose list has it; "" = none
 }
 
 // ErrNoOverride is returned for an ID that is not in force.
@@ -296,6 +297,5 @@ func (o *Override) label() string {
 
 func (o *Override) auditEntry(what string, before, after any) AuditEntry {
 	return AuditEntry{What: what, Object: o.label(), Detail: "override " + o.ID + ", " + o.Scope, Before: before,
-		After: after,
-		Until: o.Until}
+		After: after, Until: o.Until}
 }

@@ -244,3 +244,43 @@ func TestPull_SettlesManyOrdersTogether(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A consumer's "released" speaks of its own attempt: an order that an earlier attempt may have made stays reserved.
+func TestPull_ReleasedEndsNoOpenOrder(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	g, token := pulling(t, r, "queue.redeliver = \"by_key\"", `upstream.targets = ["http://127.0.0.1:9"]`)
+	ok(t, "stock", "set", "--config", g.file, "1001", "1")
+	w := g.call(t, "POST", orderPath, "body", "Cookie", "uid=1", "Idempotency-Key", "key-open")
+	if w.status != 202 {
+		t.Fatalf("%+v", w)
+	}
+	next := func(attempt int64) *admin.QueuedOrder {
+		t.Helper()
+		var all takenOrders
+		soon(t, "it is handed out", func() bool {
+			return post(t, g, token, "take", takeOf(1), &all) == 200 && len(all.Orders) == 1
+		})
+		if o := &all.Orders[0]; o.Attempt != attempt {
+			t.Fatalf("%+v, want attempt %d", o, attempt)
+		}
+		return &all.Orders[0]
+	}
+	settle := func(o *admin.QueuedOrder, outcome string) {
+		t.Helper()
+		var said settledOrders
+		post(t, g, token, "settle", settleOne(o, outcome, nil), &said)
+		if len(said.Orders) != 1 || said.Orders[0].Done != "changed" {
+			t.Fatalf("%s: %+v", outcome, said)
+		}
+	}
+	next(1) // its consumer says nothing any more, and may have made the order
+	settle(next(2), "released")
+	if got := ledgerOf(t, r, "1001"); got != (account{total: 1, held: 1}) {
+		t.Errorf("after the release: %+v", got)
+	}
+	settle(next(3), "confirmed")
+	if got := ledgerOf(t, r, "1001"); got != (account{total: 1, sold: 1}) {
+		t.Errorf("at the end: %+v", got)
+	}
+}

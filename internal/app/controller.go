@@ -36,10 +36,13 @@ type controller struct {
 	running   *config.Config   // with the overrides
 	overrides []admin.Override // of the fleet and of this instance, the earliest end first
 	unfit     []admin.Override // of the fleet, that the configuration here has no room for
-	lastID    int64
-	reloaded  admin.Reload
-	waits     []string // keys of filed that wait for a restart
-	fault     string   // of the last reload; "" = it was good
+	unsettled []admin.Override // of SKUs, whose ledgers have still to hear of them
+
+	lastID, lastNumber int64 // of this instance's own
+
+	reloaded admin.Reload
+	waits    []string // keys of filed that wait for a restart
+	fault    string   // of the last reload; "" = it was good
 
 	wake, stop, stopped chan struct{}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,10 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/memstore"
+	"sluice/stockgate/ledger/protocol"
 )
 
 const steered = `
@@ -216,24 +219,39 @@ func TestReload_ShowsTheKeysThatWaitForARestart(t *testing.T) {
 
 func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		now := stateBook{mu: new(sync.Mutex), states: map[string]string{"1": "on", "2": "on"}}
+		store := memstore.New()
+		for _, sku := range []string{"1", "2"} {
+			if _, err := store.SetTotal(t.Context(), sku, 5, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state := func(sku string) protocol.State {
+			s, _, err := store.Look(t.Context(), sku)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.State
+		}
+		ledgers := stores.NewLedgers(&config.Config{}, store, func() *ledger.Reserver { return nil })
 		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
 			log:     slog.New(slog.DiscardHandler),
-			ledgers: func() admin.Ledgers { return now },
+			ledgers: func() admin.Ledgers { return ledgers },
 			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go h.expireOverrides()
 		for _, sku := range []string{"1", "2"} {
 			o := admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}
-			if _, err := h.Override(t.Context(), o); err != nil || now.of(sku) != "paused" {
-				t.Fatalf("%v, %s", err, now.of(sku))
+			if _, err := h.Override(t.Context(), o); err != nil || state(sku) != "paused" {
+				t.Fatalf("%v, %s", err, state(sku))
 			}
 		}
 		time.Sleep(5 * time.Minute)
-		_, _ = now.SetState(t.Context(), "2", "ended") // it has no errors
+		if _, err := store.SetState(t.Context(), "2", "ended"); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(5*time.Minute + time.Second)
 		synctest.Wait()
-		if now.of("1") != "on" || now.of("2") != "ended" || len(h.Overrides()) != 0 {
-			t.Errorf("%v, %v", now.states, h.Overrides())
+		if state("1") != "on" || state("2") != "ended" || len(h.Overrides()) != 0 {
+			t.Errorf("%s, %s, %v", state("1"), state("2"), h.Overrides())
 		}
 		h.close()
 	})

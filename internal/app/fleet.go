@@ -61,8 +61,10 @@ func (f *fleet) use(c *config.Config) error {
 	}
 	way := stores.RedisOptions(f.g.Config)
 	way.PoolSize = 2 // one for what operators ask
-	x, err := exchange.New(exchange.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(f.host),
-		Summary: f.summary, Changed: f.g.controller.fleetChanged, Do: f.do, Log: f.g.log})
+	name := c.Fleet.Name
+	x, err := exchange.New(exchange.Options{Redis: way, Fleet: name, Instance: stores.InstanceName(f.host),
+		Summary: f.summary, Do: f.do, Log: f.g.log,
+		Changed: func(all []exchange.Change, again bool) { f.g.controller.fleetChanged(name, all, again) }})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}

@@ -13,10 +13,12 @@ import (
 	"sluice/stockgate/exchange"
 )
 
+const ofSKU = "sku "
+
 // changeOf is the name of an override of the fleet, as a change.
 func changeOf(o *admin.Override) string {
 	if o.SKU != "" {
-		return "sku " + o.SKU
+		return ofSKU + o.SKU
 	}
 	return "key " + o.Key
 }
@@ -24,7 +26,7 @@ func changeOf(o *admin.Override) string {
 // keptForSKU is how long an override of a SKU is kept after its end: an instance must open the SKU again.
 const keptForSKU = time.Hour
 
-// putOverride makes want an override of the fleet, and gives it its ID.
+// putOverride writes want into the list of the fleet, and gives it its ID.
 func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override) error {
 	told := *want
 	told.ID, told.Former, told.TOML = "", "", ""
@@ -32,72 +34,57 @@ func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override
 	if err != nil {
 		return err
 	}
-	keep := time.Duration(0)
+	keep, alone := time.Duration(0), "; to change this instance alone: --instance"
 	if want.SKU != "" {
-		keep = keptForSKU
+		keep, alone = keptForSKU, ""
 	}
 	made, err := x.Put(ctx, changeOf(want), string(text), time.Until(want.Until), keep)
-	if err != nil {
-		return fmt.Errorf("override: nothing is changed: %w; to change this instance alone: --instance", err)
+	switch {
+	case exchange.Unmade(err):
+		return fmt.Errorf("override: nothing is changed: %w%s", err, alone)
+	case err != nil:
+		return fmt.Errorf("override: it may be made, and holds on all instances then: sluice override list tells in a "+
+			"second or two: %w", err)
 	}
-	want.ID = "f" + strconv.FormatInt(made.Number, 36)
+	want.ID, want.Number, want.Fleet = idOf(made.Number), made.Number, x.Fleet()
 	return nil
 }
 
-// removeFromFleet ends o on all instances, where it is one of the fleet. mine tells that no other instance has ended
-// it.
-func (h *controller) removeFromFleet(ctx context.Context, o *admin.Override) (mine bool, err error) {
-	if o.Scope != admin.ScopeFleet {
-		return true, nil
+func idOf(number int64) string { return "f" + strconv.FormatInt(number, 36) }
+
+// removeFromFleet takes o off the list that has it.
+func (h *controller) removeFromFleet(ctx context.Context, o *admin.Override) error {
+	if x := h.g.fleet.exchange(); o.Scope == admin.ScopeFleet && x != nil && x.Fleet() == o.Fleet {
+		return x.Remove(ctx, changeOf(o), o.Number)
 	}
-	x := h.g.fleet.exchange()
-	if x == nil {
-		return false, errAlone
-	}
-	number, err := strconv.ParseInt(strings.TrimPrefix(o.ID, "f"), 36, 64)
-	if err != nil {
-		return false, fmt.Errorf("override %.40q: %w", o.ID, err)
-	}
-	return x.Remove(ctx, changeOf(o), number)
+	return nil // it is this instance's alone, or that of a fleet that this instance has left
 }
 
 // overrideOf is the override of a change; ok is false for one that is not understood, as of a newer version.
-func overrideOf(c exchange.Change) (o admin.Override, ok bool) {
+func overrideOf(fleet string, c exchange.Change) (o admin.Override, ok bool) {
 	if json.Unmarshal([]byte(c.Text), &o) != nil || changeOf(&o) != c.Name {
 		return o, false
 	}
-	o.ID, o.Scope, o.Until, o.Fault = "f"+strconv.FormatInt(c.Number, 36), admin.ScopeFleet, c.Until.UTC(), ""
-	return o, true
+	o.ID, o.Number, o.Fleet, o.Scope = idOf(c.Number), c.Number, fleet, admin.ScopeFleet
+	o.Until, o.Fault = c.Until.UTC(), ""
+	return o, o.SKU != "" || CheckOverridable(o.Key) == nil
 }
 
-// fleetChanged takes over what the fleet's overrides are now. One whose key this instance cannot override is told, and
-// tried again with the next file.
-func (h *controller) fleetChanged(changes []exchange.Change) {
+// fleetChanged takes over what the list of a fleet says now. again tells that ledgers may have lost what they were
+// told of it: they are told all of it once more.
+func (h *controller) fleetChanged(fleet string, changes []exchange.Change, again bool) {
+	x := h.g.fleet.exchange()
+	if x == nil || x.Fleet() != fleet {
+		return // this instance has left it
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := slices.Concat(h.overrides, h.unfit)
-	var next, came []admin.Override
-	for _, c := range changes {
-		o, ok := overrideOf(c)
-		if !ok || o.SKU == "" && (CheckOverridable(o.Key) != nil || !o.Until.After(time.Now())) {
-			continue
-		}
-		at := slices.IndexFunc(before, func(b admin.Override) bool { return b.ID == o.ID })
-		if at < 0 {
-			came = append(came, o)
-		} else {
-			o.Until, o.TOML = before[at].Until, before[at].TOML
-		}
-		next = append(next, o)
-	}
-	for _, b := range before {
-		if b.Claimed { // Redis has it no more, and this instance has still to open the SKU
-			next = append(next, b)
-		}
-	}
+	next, came := h.listed(fleet, changes, before, again)
 	gone := slices.DeleteFunc(slices.Clone(before), func(b admin.Override) bool {
 		return b.Scope != admin.ScopeFleet || slices.ContainsFunc(next, func(o admin.Override) bool { return o.ID == b.ID })
 	})
+	defer h.awake()
 	if len(came)+len(gone) == 0 {
 		return
 	}
@@ -110,7 +97,52 @@ func (h *controller) fleetChanged(changes []exchange.Change) {
 	ofFleet, dropped := unfitOfFleet(unfit)
 	h.running, h.overrides, h.unfit = running, kept, ofFleet
 	h.recordFleet(came, gone, dropped)
-	h.awake()
+}
+
+// listed are the overrides of the fleet that hold on by a list, and those of them that are new. One whose key this
+// instance cannot override is told, and tried again with the next file. What is known here and not in the list holds
+// until its end: it was made a moment ago, or the list of another fleet has it.
+func (h *controller) listed(fleet string, changes []exchange.Change, before []admin.Override, again bool,
+) (next, came []admin.Override) {
+	last := map[string]int64{}
+	for _, c := range changes {
+		last[c.Name] = c.Number
+		if c.Removed {
+			if sku, ok := strings.CutPrefix(c.Name, ofSKU); ok && again {
+				h.unsettle(admin.Override{SKU: sku, Number: c.Number, Until: time.Now().Add(keptForSKU)})
+			}
+			continue
+		}
+		o, ok := overrideOf(fleet, c)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(before, func(b admin.Override) bool { return b.ID == o.ID })
+		ended := !o.Until.After(time.Now())
+		switch {
+		case ended && at < 0:
+			if o.SKU != "" { // the instances that were to end it may have died before
+				o.Value, o.Until = nil, time.Now().Add(keptForSKU)
+				h.unsettle(o)
+			}
+			continue
+		case at < 0:
+			came = append(came, o)
+		default:
+			o.Until, o.TOML, o.Fault, o.Former = before[at].Until, before[at].TOML, before[at].Fault, before[at].Former
+		}
+		if o.SKU != "" && !ended && (at < 0 || again) {
+			h.unsettle(o)
+		}
+		next = append(next, o)
+	}
+	for _, b := range before {
+		known := b.Fleet == fleet && last[changeOf(&b)] >= b.Number
+		if b.Scope == admin.ScopeFleet && !known && (b.SKU != "" || b.Fleet == fleet) {
+			next = append(next, b)
+		}
+	}
+	return next, came
 }
 
 // recordFleet puts on record what came, and what went before its end.

@@ -14,8 +14,8 @@ import (
 	"sluice/stockgate/exchange"
 )
 
-// joined is a gate in the fleet of a Redis.
-func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
+// inFleet is the configuration of a gate in the fleet of a Redis.
+func inFleet(t *testing.T, server *redistest.Server, more string) *config.Config {
 	t.Helper()
 	text := steered + "[stock]\nsource = \"redis\"\n" +
 		"[stock.redis]\naddresses = [\"" + server.Addr + "\"]\ntimeout = \"2s\"\n" +
@@ -24,7 +24,13 @@ func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	return c
+}
+
+// joined is a gate in the fleet of a Redis.
+func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
+	t.Helper()
+	g, err := New(inFleet(t, server, more), Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,23 +93,33 @@ func TestFleet_OwnOverrideIsAboveTheFleets(t *testing.T) {
 	}
 }
 
-// A SKU that this instance has still to open is not forgotten when Redis has forgotten the override.
-func TestFleet_ClaimedSKUIsKeptUntilItIsOpened(t *testing.T) {
+// What is known here and not in the list holds on until its end: an override is made before the list is read that has
+// it. What is not understood, or may not be changed, is passed over.
+func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 	g := joined(t, redistest.Start(t), "")
 	h := g.controller
 	h.mu.Lock()
-	h.overrides = []admin.Override{{ID: "f1", SKU: "1001", Value: "paused", Before: "on", Scope: admin.ScopeFleet,
-		Claimed: true, Until: time.Now().Add(time.Hour)}}
+	h.overrides = []admin.Override{{ID: "f1", Number: 1, Fleet: "shop", SKU: "1001", Value: "paused", Before: "on",
+		Scope: admin.ScopeFleet, Until: time.Now().Add(time.Hour)}}
 	h.mu.Unlock()
-	h.fleetChanged([]exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
-		Text: `{"key": "mode", "value": "observe"}`}})
+	name := g.fleet.exchange().Fleet()
+	if name != "shop" {
+		t.Fatal(name)
+	}
+	h.fleetChanged(name, []exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
+		Text: `{"key": "mode", "value": "observe"}`}}, false)
 	all := h.Overrides()
-	if len(all) != 2 || all[0].SKU+all[1].SKU != "1001" {
+	if len(all) != 2 || all[0].SKU+all[1].SKU != "1001" || g.Status().Mode != "observe" {
 		t.Errorf("%+v", all)
 	}
-	h.fleetChanged([]exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
-		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Text: "no JSON"}})
-	if all := h.Overrides(); len(all) != 1 || g.Status().Mode != "enforce" {
+	h.fleetChanged("other", nil, false) // of a fleet that it has left
+	if len(h.Overrides()) != 2 {
+		t.Errorf("%+v", h.Overrides())
+	}
+	h.fleetChanged(name, []exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
+		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Text: "no JSON"},
+		{Name: "sku 1001", Number: 1, Removed: true}}, false)
+	if all := h.Overrides(); len(all) != 0 || g.Status().Mode != "enforce" {
 		t.Errorf("%+v in mode %s, want what is understood and may be changed", all, g.Status().Mode)
 	}
 }

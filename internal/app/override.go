@@ -46,7 +46,7 @@ func (h *controller) Overrides() []admin.Override {
 	return slices.Clone(h.overrides)
 }
 
-// Override implements admin.Controller. One of the fleet is made in Redis before it is in force here.
+// Override implements admin.Controller. One of the fleet is written into its list before anything else is changed.
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,8 +57,12 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 			want.Scope = admin.ScopeFleet
 		}
 	}
-	if want.Scope == admin.ScopeFleet && x == nil {
+	switch {
+	case want.Scope == admin.ScopeFleet && x == nil:
 		return want, errAlone
+	case want.Scope == admin.ScopeInstance && x != nil && want.SKU != "":
+		return want, fmt.Errorf("override %q: %w: its ledger is that of all instances; leave --instance out", want.SKU,
+			admin.ErrConflict)
 	}
 	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool {
 		return o.Key == want.Key && o.SKU == want.SKU && o.Scope == want.Scope
@@ -74,42 +78,63 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	want.Since, want.Until = time.Now().UTC(), want.Until.UTC()
 	next, err := h.running, error(nil)
 	if want.SKU != "" {
-		err = h.shut(ctx, &want)
+		err = h.mayShut(ctx, &want)
 	} else {
 		next, err = h.overruled(&want, others)
 	}
 	if err == nil {
 		err = h.number(ctx, x, &want)
 	}
-	if err == nil && next != h.running {
-		err = h.enforce(next, &want)
-	}
 	if err != nil {
 		return want, err
 	}
-	h.overrides = append(others, want)
+	if want.SKU != "" {
+		err = h.shut(ctx, &want)
+	} else if next != h.running {
+		err = h.enforce(next, &want)
+	}
+	switch {
+	case err != nil && want.Fault == "":
+		return want, err
+	case want.Fault != "" && want.SKU == "":
+		h.unfit = append(h.unfit, want)
+		if next, _, _ := h.laidOver(h.filed, others); at >= 0 && h.enforce(next, &admin.Override{}) != nil {
+			h.log.Error("an override that was replaced is still in force here", "of", want.Key)
+		}
+	default:
+		others = append(others, want)
+	}
+	h.overrides = others
 	slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 	h.awake()
-	return want, nil
+	return want, err
 }
 
 // number gives want its ID: in Redis, by which all instances learn of it, or here.
 func (h *controller) number(ctx context.Context, x *exchange.Exchange, want *admin.Override) error {
-	if want.Scope != admin.ScopeFleet {
-		h.lastID++
-		want.ID = strconv.FormatInt(h.lastID, 10)
-		return nil
+	if want.Scope == admin.ScopeFleet {
+		return putOverride(ctx, x, want)
 	}
-	return putOverride(ctx, x, want)
+	h.lastID++
+	h.lastNumber = max(time.Now().UnixMilli(), h.lastNumber+1)
+	want.ID, want.Number = strconv.FormatInt(h.lastID, 10), h.lastNumber
+	return nil
 }
 
-// enforce has the gate run next, with want above the others.
+// enforce has the gate run next, with want above the others. One of the fleet that cannot be in force here holds on the
+// other instances.
 func (h *controller) enforce(next *config.Config, want *admin.Override) error {
-	if _, err := h.g.change(h.running, next); err != nil {
-		return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
+	_, err := h.g.change(h.running, next)
+	switch {
+	case err == nil:
+		h.running = next
+		return nil
+	case want.Scope == admin.ScopeFleet:
+		want.Fault = err.Error()
+		return fmt.Errorf("override %s of %q holds on the fleet, but not on this instance: %w: %w", want.ID, want.Key,
+			admin.ErrInvalid, err)
 	}
-	h.running = next
-	return nil
+	return fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
 }
 
 // overruled is the configuration with want above the others.
@@ -140,49 +165,51 @@ func valuesOf(overrides []admin.Override) map[string]any {
 	return values
 }
 
-// shut has the SKU's ledger say what is wanted.
-func (h *controller) shut(ctx context.Context, want *admin.Override) error {
-	l := h.ledgers()
-	if l == nil {
-		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
-			admin.ErrConflict)
-	}
-	s, err := l.Stock(ctx, want.SKU)
-	if err != nil {
-		return err
-	}
-	if want.Before == nil {
-		want.Before = s.Ledger.State
-	}
-	if s.Ledger.State == "frozen" || s.Ledger.State == "doubted" {
-		return fmt.Errorf("override %q: %w: it is %s, and sells nothing", want.SKU, admin.ErrConflict, s.Ledger.State)
-	}
-	if want.Before == "waiting" || want.Before == "over" { // its hours decide again
-		want.Before = "on"
-	}
-	_, err = l.SetState(ctx, want.SKU, fmt.Sprint(want.Value))
-	return err
-}
-
-// Undo implements admin.Controller.
+// Undo implements admin.Controller. A SKU is opened before its override leaves the list of the fleet.
 func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.ID == id })
+	is := func(o admin.Override) bool { return o.ID == id }
+	at := slices.IndexFunc(h.overrides, is)
 	if at < 0 {
-		if at = slices.IndexFunc(h.unfit, func(o admin.Override) bool { return o.ID == id }); at < 0 {
+		if at = slices.IndexFunc(h.unfit, is); at < 0 {
 			return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
 		}
 		o := h.unfit[at]
-		_, err := h.removeFromFleet(ctx, &o)
+		err := h.remove(ctx, &o)
+		if err == nil {
+			h.unfit = slices.DeleteFunc(slices.Clone(h.unfit), is)
+		}
 		return o, err
 	}
 	o := h.overrides[at]
-	mine, err := h.removeFromFleet(ctx, &o)
-	if err != nil {
+	if o.SKU != "" {
+		if err := h.open(ctx, &o); err != nil {
+			return o, err
+		}
+	}
+	if err := h.remove(ctx, &o); err != nil {
 		return o, err
 	}
-	return o, h.end(ctx, at, mine)
+	return o, h.drop(at)
+}
+
+// remove takes o off the list of the fleet, and says what was changed where that fails.
+func (h *controller) remove(ctx context.Context, o *admin.Override) error {
+	err := h.removeFromFleet(ctx, o)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exchange.ErrReplaced):
+		return fmt.Errorf("undo %s: %w: %w; sluice override list shows it in a second", o.ID, admin.ErrNoOverride, err)
+	case o.SKU != "":
+		return fmt.Errorf("undo %s: %q is no longer %v by it, but it may still be listed until %s: undo it again: %w",
+			o.ID, o.SKU, o.Value, o.Until.Format(time.RFC3339), err)
+	case exchange.Unmade(err):
+		return fmt.Errorf("undo %s: nothing is changed: %w", o.ID, err)
+	}
+	return fmt.Errorf("undo %s: it may be undone on all instances: sluice override list tells in a second or two: %w",
+		o.ID, err)
 }
 
 // Leave implements admin.Controller.
@@ -196,127 +223,13 @@ func (h *controller) Leave(sku string) {
 	o := h.overrides[at]
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
-	if _, err := h.removeFromFleet(ctx, &o); err != nil {
-		h.log.Error("an operator has set the state of a SKU, and its override of the fleet stays until its end: undo it",
-			"sku", sku, "override", o.ID, "err", err)
+	if err := h.removeFromFleet(ctx, &o); err != nil && !errors.Is(err, exchange.ErrReplaced) {
+		h.log.Error("an operator has set the state of a SKU; its override may stay in the list until its end, and changes "+
+			"nothing any more", "sku", sku, "override", o.ID, "err", err)
 		return
 	}
 	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
 	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID,
 		Before: o.Value},
 		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)
-}
-
-// end ends the override at a place of the list. mine tells that this instance opens its SKU again, and no other does.
-func (h *controller) end(ctx context.Context, at int, mine bool) error {
-	o, others := h.overrides[at], slices.Delete(slices.Clone(h.overrides), at, at+1)
-	if o.SKU != "" {
-		if mine {
-			if err := h.reopen(ctx, o); err != nil {
-				return err
-			}
-		}
-		h.overrides = others
-		return nil
-	}
-	next, kept, unfit := h.laidOver(h.filed, others)
-	if _, err := h.g.change(h.running, next); err != nil {
-		return fmt.Errorf("end the override of %q: %w", o.Key, err)
-	}
-	ofFleet, unfit := unfitOfFleet(unfit)
-	h.running, h.overrides, h.unfit = next, kept, append(h.unfit, ofFleet...)
-	for _, gone := range unfit { // it stood on the one that has ended
-		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
-	}
-	return nil
-}
-
-// reopen has the SKU's ledger say what it said before, unless an operator has said otherwise meanwhile.
-func (h *controller) reopen(ctx context.Context, o admin.Override) error {
-	l := h.ledgers()
-	if l == nil {
-		return nil
-	}
-	s, err := l.Stock(ctx, o.SKU)
-	switch {
-	case errors.Is(err, admin.ErrNoSKU):
-		return nil
-	case err != nil:
-		return err
-	case s.Ledger.State != o.Value:
-		return nil
-	}
-	_, err = l.SetState(ctx, o.SKU, fmt.Sprint(o.Before))
-	return err
-}
-
-// How long an end may take, and how long until it is tried again where Redis did not answer.
-const (
-	endWithin   = 5 * time.Second
-	endAgain    = 2 * time.Second
-	nothingEnds = time.Hour
-)
-
-// awake has keep look at the list again.
-func (h *controller) awake() {
-	select {
-	case h.wake <- struct{}{}:
-	default: // it is going to look anyway
-	}
-}
-
-// expireOverrides ends each override in its time.
-func (h *controller) expireOverrides() {
-	defer close(h.stopped)
-	for {
-		next := time.NewTimer(h.endDue())
-		select {
-		case <-h.stop:
-			next.Stop()
-			return
-		case <-h.wake:
-		case <-next.C:
-		}
-		next.Stop()
-	}
-}
-
-// endDue ends what is due, and tells how long it is until there is something again.
-func (h *controller) endDue() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for len(h.overrides) > 0 {
-		o := h.overrides[0]
-		if wait := time.Until(o.Until); wait > 0 {
-			return wait
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
-		mine, err := o.Scope != admin.ScopeFleet || o.Claimed, error(nil)
-		if o.SKU != "" && !mine {
-			mine, err = h.removeFromFleet(ctx, &o)
-			h.overrides[0].Claimed = mine
-		}
-		if err == nil {
-			err = h.end(ctx, 0, mine)
-		}
-		cancel()
-		if err != nil {
-			if o.Fault == "" {
-				h.log.Error("an override could not end; trying again", "of", o.Key+o.SKU, "err", err)
-			}
-			h.overrides[0].Fault = err.Error()
-			h.overrides[0].Until = time.Now().UTC().Add(endAgain)
-			slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
-			continue
-		}
-		h.recordExpiry(o, "override.end", "override ended")
-	}
-	return nothingEnds
-}
-
-// recordExpiry puts the end of an override on record: no request stands for it.
-func (h *controller) recordExpiry(o admin.Override, what, message string) {
-	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: what, Object: o.Key + o.SKU, Detail: "override " + o.ID,
-		Before: o.Value, After: o.Before},
-		message, "of", o.Key+o.SKU, "value", o.Before, "before", o.Value)
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -51,6 +53,12 @@ func (o *Report) tryScript(ctx context.Context, c *config.Config) {
 		if err := s.OneSlot(); err != nil {
 			o.Fail("script", "%v", err)
 			return
+		}
+	}
+	if c.Stock.Script.TTL > 0 {
+		if err := redisstore.CheckEviction(ctx, way); err != nil {
+			o.Fail("redis", "%v; orders of stock.script.ttl that it evicts are never given back; %s", err,
+				cmp.Or(evictionRemedy(err), redisconn.Remedy(err)))
 		}
 	}
 	for _, text := range s.Texts() {

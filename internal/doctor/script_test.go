@@ -3,6 +3,7 @@ package doctor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/config"
 	"sluice/internal/redistest"
@@ -46,5 +47,26 @@ func TestCheckOnline_LoadsTheScript(t *testing.T) {
 	contains(t, text, "ok   script", "Redis has loaded take.lua", "ok   layout    10: 3 left")
 	if n := server.Calls("evalsha") + server.Calls("eval"); n != 0 {
 		t.Errorf("%d scripts ran", n)
+	}
+}
+
+// Orders that a script takes units for are kept in Redis, where they must not be evicted.
+func TestCheckOnline_RedisThatEvictsTheOrdersOfAScriptFails(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	c := selling(server.Addr)
+	c.Routes[0].Gate = "reserve"
+	c.Stock.Script = config.Script{Preset: "counter_codes", Keys: []string{c.Stock.Layout.Key}, TTL: time.Minute}
+	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	text, failed := tried(t, c, "10")
+	if !failed {
+		t.Error("nothing failed")
+	}
+	contains(t, text, "FAIL redis", "allkeys-lru", "stock.script.ttl", "CONFIG SET maxmemory-policy noeviction")
+	c.Stock.Script.TTL = 0 // no order is kept
+	if text, failed = tried(t, c, "10"); failed {
+		t.Error(text)
 	}
 }

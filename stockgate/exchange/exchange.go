@@ -3,8 +3,9 @@
 //
 // A change has a name and an end, on Redis' clock, and a number that rises. Each instance learns of it with its next
 // beat; one that starts late learns of all that hold. While Redis is away the changes that are known hold until their
-// ends. When Redis has lost them, those who know them put them back. A task is done once by each instance that runs when
-// it is given, and answered.
+// ends. One that is removed stays in the list, marked as removed, for as long as it would have stayed. So a change that
+// an instance knows, whose time has not passed, and that the list does not have, was lost: it is put back. A task is
+// done once by each instance that runs when it is given, and answered.
 //
 // What is kept is bounded: so many instances, changes, tasks and bytes of each. No request waits for it.
 //
@@ -31,9 +32,11 @@ const (
 	Listed = 10 * time.Second
 
 	maxInstances = 1000
-	maxChanges   = 100
-	maxTasks     = 32 // within taskTime
-	pruneBeats   = 60 // beats from one removal of instances that are gone to the next
+	maxChanges   = 100 // that hold at a time
+	maxKept      = 500 // of the list, with those that have ended
+	maxTasks     = 32  // within taskTime
+	pruneBeats   = 60  // beats from one removal of instances that are gone to the next
+	repeatBeats  = 60  // beats from one repetition of the list to the next
 
 	// MaxText is how many bytes a summary, a change, a task or an answer may have.
 	MaxText = 4 << 10
@@ -43,12 +46,14 @@ const (
 
 // Change is one thing that an operator has changed on all instances.
 type Change struct {
-	Name   string
-	Number int64
-	Text   string
-	Until  time.Time // on the clock of this process
+	Name    string
+	Number  int64
+	Text    string    // "" of one that was removed
+	Until   time.Time // on the clock of this process
+	Removed bool      // before its end
 
-	raw string // as Redis has it
+	gone time.Time // when Redis may forget it
+	raw  string    // as Redis has it
 }
 
 // Task is to be done once.
@@ -73,24 +78,31 @@ type Options struct {
 	Fleet    string // instances that use the same Redis and name are one fleet
 	Instance string // begins the name of this instance, which is unique anyway; may be empty
 
-	Summary func() string            // of this instance, JSON; called once a second
-	Changed func(all []Change)       // the changes that hold now, whenever they may be others; also those that are kept beyond their end
-	Do      func(text string) string // does a task, and answers it
-	Log     *slog.Logger             // nil = nothing
+	Summary func() string // of this instance, JSON; called once a second
+
+	// Changed hears of the list: at first, and whenever it may be another one. Changes are kept in it beyond their end.
+	// again tells that what follows from the list may have been lost, and is to be done again: Redis had lost some of the
+	// list, or a minute has passed.
+	Changed func(all []Change, again bool)
+
+	Do  func(text string) string // does a task, and answers it
+	Log *slog.Logger             // nil = nothing
 }
 
 // Exchange is one instance of a fleet. It is safe for concurrent use.
 type Exchange struct {
-	options            Options
-	id                 string
-	instances, changes string // keys
-	link               *redisconn.Client
-	wake               chan struct{}
+	options                   Options
+	id                        string
+	instances, changes, tasks string // keys
+	link                      *redisconn.Client
+	wake                      chan struct{}
 
 	// of the goroutine alone
-	known   int64 // version of the changes
-	did     int64 // number of the last task
+	known   string // version of the changes
+	asks    string // version of the tasks
+	did     int64  // number of the last task
 	holds   []Change
+	lost    bool // Redis had lost some of them
 	began   bool // a beat was answered
 	away    bool // Redis did not answer the last one
 	beats   int
@@ -115,8 +127,9 @@ func New(o Options) (*Exchange, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
+	keys := "sluice:fleet:{" + o.Fleet + "}:"
 	return &Exchange{options: o, id: id, link: way, wake: make(chan struct{}, 1),
-		instances: "sluice:fleet:{" + o.Fleet + "}:instances", changes: "sluice:fleet:{" + o.Fleet + "}:changes"}, nil
+		instances: keys + "instances", changes: keys + "changes", tasks: keys + "tasks"}, nil
 }
 
 // ID is the name of this instance.
@@ -180,20 +193,15 @@ func (e *Exchange) turn(ctx context.Context) {
 	}
 	first := !e.began
 	e.record(err)
-	if err != nil || heard.version == e.known {
+	if err != nil {
 		return
 	}
-	if heard.version < e.known {
-		if err := e.restore(ctx); err != nil {
-			e.options.Log.Warn("changes of the fleet could not be put back into Redis; trying again", "err", err)
-		} else {
-			e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", len(e.holds))
-			e.awaken()
-		}
-		return
+	if first || heard.version != e.known {
+		e.learn(ctx, heard)
+	} else if e.beats%repeatBeats == 0 {
+		e.options.Changed(slices.Clone(e.holds), true)
 	}
-	e.known, e.holds = heard.version, heard.changes
-	e.options.Changed(slices.Clone(heard.changes))
+	e.asks = heard.asks
 	for _, task := range heard.tasks {
 		if task.Number <= e.did {
 			continue
@@ -206,6 +214,35 @@ func (e *Exchange) turn(ctx context.Context) {
 			e.options.Log.Warn("an answer could not be told to the fleet", "err", err)
 		}
 	}
+}
+
+// learn takes the list over, or puts back first what it lacks: the next beat tells the whole list then.
+func (e *Exchange) learn(ctx context.Context, heard heard) {
+	if lost := lacking(heard.changes, e.holds, time.Now()); len(lost) > 0 {
+		e.lost = true
+		if err := e.restore(ctx, lost); err != nil {
+			e.options.Log.Warn("changes of the fleet could not be put back into Redis; trying again", "err", err)
+			return
+		}
+		e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", len(lost))
+		e.awaken()
+		return
+	}
+	e.known, e.holds = heard.version, heard.changes
+	e.options.Changed(slices.Clone(heard.changes), e.lost)
+	e.lost = false
+}
+
+// lacking are those of known that list does not have, though their time has not passed at now.
+func lacking(list, known []Change, now time.Time) (lost []Change) {
+	for _, k := range known {
+		at := slices.IndexFunc(list, func(c Change) bool { return c.Name == k.Name })
+		if k.gone.After(now) && (at < 0 || list[at].Number < k.Number ||
+			list[at].Number == k.Number && k.Removed && !list[at].Removed) {
+			lost = append(lost, k)
+		}
+	}
+	return lost
 }
 
 // record says when Redis is lost and found.
@@ -222,12 +259,12 @@ func (e *Exchange) record(err error) {
 }
 
 // Put makes a change on all instances, in place of one of the same name. It is kept for a while after its end where an
-// instance has to end it.
+// instance has to end it. After an error for which Unmade is false it may be made.
 func (e *Exchange) Put(ctx context.Context, name, text string, lasts, keep time.Duration) (Change, error) {
 	if len(name)+len(text) > MaxText {
 		return Change{}, fmt.Errorf("change %.80q: %d bytes, more than %d", name, len(name)+len(text), MaxText)
 	}
-	number, err := e.put(ctx, name, text, lasts, keep, maxChanges)
+	number, err := e.put(ctx, e.changes, name, text, lasts, keep)
 	if err != nil {
 		return Change{}, err
 	}
@@ -245,7 +282,7 @@ func (e *Exchange) Ask(ctx context.Context, text string) (answers []Answer, miss
 	if err != nil {
 		return nil, nil, err
 	}
-	number, err := e.put(ctx, "", text, taskTime, 0, maxTasks)
+	number, err := e.put(ctx, e.tasks, "", text, taskTime, 0)
 	if err != nil {
 		return nil, nil, err
 	}

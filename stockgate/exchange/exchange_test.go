@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 type told struct {
 	*Exchange
 	mu    sync.Mutex
-	holds []Change
+	holds []Change // those that were not removed
+	again int      // how often what follows from them was to be done again
 	did   []string
 }
 
@@ -46,10 +49,13 @@ func join(t *testing.T, address, name string) *told {
 		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 2 * time.Second,
 			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
 		Fleet: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
-		Changed: func(all []Change) {
+		Changed: func(all []Change, again bool) {
 			to.mu.Lock()
 			defer to.mu.Unlock()
-			to.holds = all
+			to.holds = slices.DeleteFunc(all, func(c Change) bool { return c.Removed })
+			if again {
+				to.again++
+			}
 		},
 		Do: func(text string) string {
 			to.mu.Lock()
@@ -93,11 +99,13 @@ func TestExchange_AChangeReachesAllAndLateStarters(t *testing.T) {
 		testkit.Eventually(t, "it knows both", func() bool { return slices.Equal(one.names(), want) })
 	}
 	again := must[Change](t)(b.Put(t.Context(), "key mode", "enforce", time.Hour, 0))
-	if removed := must[bool](t)(a.Remove(t.Context(), "key mode", first.Number)); removed {
-		t.Error("a change was removed that another one has taken the place of")
+	if err := a.Remove(t.Context(), "key mode", first.Number); !errors.Is(err, ErrReplaced) {
+		t.Errorf("%v: a change was removed that another one has taken the place of", err)
 	}
-	if removed := must[bool](t)(c.Remove(t.Context(), "key mode", again.Number)); !removed {
-		t.Error("it was not removed")
+	for range 2 {
+		if err := c.Remove(t.Context(), "key mode", again.Number); err != nil {
+			t.Errorf("it was not removed: %v", err)
+		}
 	}
 	for _, one := range []*told{a, b, c} {
 		testkit.Eventually(t, "one is left", func() bool { return slices.Equal(one.names(), want[1:]) })
@@ -121,6 +129,92 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 	testkit.Eventually(t, "a late starter knows it", func() bool { return slices.Equal(c.names(), want) })
 	if !slices.Equal(a.names(), want) || !slices.Equal(b.names(), want) {
 		t.Errorf("%q, %q, want %q", a.names(), b.names(), want)
+	}
+}
+
+// A Redis that was emptied is seen, also where it is asked something, or has another change, before the next beat.
+func TestExchange_AnEmptiedRedisIsSeen(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, meanwhile := range map[string]func(a *told){
+		"a task": func(a *told) {
+			bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
+			defer cancel()
+			_, _, _ = a.Ask(bounded, "show") // what it comes to is no matter
+		},
+		"a change": func(a *told) { must[Change](t)(a.Put(ctx, "key b", "2", time.Hour, 0)) },
+	} {
+		server := redistest.Start(t)
+		a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
+		removed := must[Change](t)(a.Put(ctx, "key removed", "0", time.Hour, 0))
+		must[Change](t)(a.Put(ctx, "key a", "1", time.Hour, 0))
+		testkit.Eventually(t, "all is known", func() bool { return len(a.names()) == 2 && len(b.names()) == 2 })
+		if err := b.Remove(ctx, "key removed", removed.Number); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "one is left", func() bool { return len(a.names()) == 1 && len(b.names()) == 1 })
+		server.Client.FlushAll(ctx)
+		meanwhile(a)
+		testkit.Eventually(t, "the loss is seen", func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return a.again+b.again > 0
+		})
+		c := join(t, server.Addr, "c")
+		for _, one := range []*told{a, b, c} {
+			testkit.Eventually(t, name+": what was known is there", func() bool {
+				return slices.Contains(one.names(), "key a=1") && !slices.Contains(one.names(), "key removed=0")
+			})
+		}
+	}
+}
+
+// The list is repeated from time to time: a server that has lost what followed from it may have the list still.
+func TestExchange_RepeatsTheList(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := join(t, server.Addr, "a")
+	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
+	var again atomic.Int32
+	b, err := New(Options{Redis: a.options.Redis, Fleet: "shop", Summary: func() string { return "{}" },
+		Do: func(string) string { return "" },
+		Changed: func(all []Change, repeated bool) {
+			if repeated && len(all) == 1 && all[0].Text == "paused" {
+				again.Add(1)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.beats = repeatBeats - 3
+	b.Start()
+	defer b.Close()
+	testkit.Eventually(t, "it is repeated", func() bool { return again.Load() == 1 })
+}
+
+// An instance that has not heard of a removal does not put the change back.
+func TestExchange_ARemovalOutlivesThoseWhoMissedIt(t *testing.T) {
+	known := []Change{{Name: "a", Number: 7, gone: time.Unix(100, 0)}}
+	for _, c := range []struct {
+		list []Change
+		at   int64
+		want int
+	}{
+		{nil, 99, 1}, {nil, 100, 0},
+		{[]Change{{Name: "a", Number: 7, Removed: true}}, 99, 0},
+		{[]Change{{Name: "a", Number: 8}}, 99, 0},
+		{[]Change{{Name: "a", Number: 6}}, 99, 1}, // the server that took over is older
+		{[]Change{{Name: "b", Number: 9}}, 99, 1},
+	} {
+		if lost := lacking(c.list, known, time.Unix(c.at, 0)); len(lost) != c.want {
+			t.Errorf("%+v at %d lacks %+v, want %d", c.list, c.at, lost, c.want)
+		}
+	}
+	known[0].Removed = true
+	if lost := lacking([]Change{{Name: "a", Number: 7}}, known, time.Unix(99, 0)); len(lost) != 1 {
+		t.Error("a removal that the list lacks is not put back")
 	}
 }
 
@@ -205,24 +299,26 @@ func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
 func TestExchange_RepliesThatMeanNothingAreErrors(t *testing.T) {
 	now := time.Now()
 	for _, reply := range [][]any{
-		nil, {"1"}, {"x", "1"}, {"1", nil}, {"1", "2", "list"}, {"1", "2", []any{"a"}}, {"1", "2", []any{"a", "b"}},
-		{"1", "2", []any{"a", "1 x 3 text"}},
+		nil, {"1"}, {"x", "1", "1", nil, nil}, {"1", nil, "1", nil, nil}, {"1", "2", "3", "list", nil},
+		{"1", "2", "3", []any{"a"}, nil}, {"1", "2", "3", nil, []any{"a", "b"}},
+		{"1", "2", "3", []any{"a", "1 x 3 on text"}, nil}, {"1", "2", "3", []any{"a", "1 2 3 4 text"}, nil},
 	} {
 		if h, err := read(reply, now); err == nil {
 			t.Errorf("%v was read as %+v", reply, h)
 		}
 	}
-	h, err := read([]any{"1000", "9", []any{"#version", "9", "a", "8 3000 3000 a text", "task 9", "9 2000 2000 show"}}, now)
-	if err != nil || len(h.changes) != 1 || h.changes[0].Text != "a text" || !h.changes[0].Until.Equal(now.Add(2*time.Second)) ||
-		len(h.tasks) != 1 || h.tasks[0].Text != "show" {
+	h, err := read([]any{"1000", "8 x", "9 y", []any{"#version", "8 x", "a", "8 3000 3000 on a text", "b", "7 1 1 off "},
+		[]any{"9", "9 2000 2000 on show", "8", "8 900 900 on late"}}, now)
+	if err != nil || len(h.changes) != 2 || h.changes[1].Text != "a text" || !h.changes[0].Removed ||
+		!h.changes[1].Until.Equal(now.Add(2*time.Second)) || len(h.tasks) != 1 || h.tasks[0].Text != "show" {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add("a", "8 3000 3000 a text", "9", "1000")
+	f.Add("a", "8 3000 3000 on a text", "9", "1000")
 	f.Fuzz(func(t *testing.T, name, raw, version, clock string) {
-		h, err := read([]any{clock, version, []any{name, raw}}, time.Unix(0, 0))
+		h, err := read([]any{clock, version, version, []any{name, raw}, nil}, time.Unix(0, 0))
 		if err == nil && len(h.changes)+len(h.tasks) > 1 {
 			t.Errorf("%+v", h)
 		}

@@ -3,6 +3,7 @@ package exchange
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/redisconn"
 )
 
 var (
@@ -40,10 +43,14 @@ func (e *Exchange) do(ctx context.Context, what string, ask func(context.Context
 	return nil
 }
 
+// Unmade reports whether an error of Put or Remove tells that nothing was changed; false = that is not known.
+func Unmade(err error) bool { return errors.Is(err, ErrFull) || redisconn.Unsent(err) }
+
 // heard is what a beat tells.
 type heard struct {
-	version int64
-	changes []Change // by number
+	version string   // of the changes; "" = there are none
+	asks    string   // version of the tasks
+	changes []Change // by number, where the version is another than what is known
 	tasks   []Task   // likewise
 }
 
@@ -57,8 +64,8 @@ func (e *Exchange) beat(ctx context.Context) (h heard, err error) {
 		summary = "{}"
 	}
 	err = e.do(ctx, "beat in", func(ctx context.Context, c *redis.Client) error {
-		reply, err := c.Eval(ctx, beatScript, []string{e.instances, e.changes}, e.id, summary,
-			strconv.FormatInt(e.known, 10), Listed.Milliseconds(), maxInstances, prune).Slice()
+		reply, err := c.Eval(ctx, beatScript, []string{e.instances, e.changes, e.tasks}, e.id, summary, e.known, e.asks,
+			Listed.Milliseconds(), maxInstances, prune).Slice()
 		if err == nil {
 			h, err = read(reply, time.Now())
 		}
@@ -69,18 +76,37 @@ func (e *Exchange) beat(ctx context.Context) (h heard, err error) {
 
 // read understands the reply of a beat, of about now.
 func read(reply []any, now time.Time) (h heard, err error) {
-	if len(reply) != 2 && len(reply) != 3 {
-		return h, fmt.Errorf("a reply of %d parts, not 2 or 3", len(reply))
+	if len(reply) != 5 {
+		return h, fmt.Errorf("a reply of %d parts, not 5", len(reply))
 	}
-	clock, err1 := number(reply[0])
-	version, err2 := number(reply[1])
-	if err := errors.Join(err1, err2); err != nil || len(reply) == 2 {
-		return heard{version: version}, err
+	clock, err := number(reply[0])
+	version, ok := reply[1].(string)
+	asks, also := reply[2].(string)
+	if err != nil || !ok || !also {
+		return h, fmt.Errorf("no clock or version: %v", reply[:3])
 	}
-	h.version = version
-	all, ok := reply[2].([]any)
+	h.version, h.asks = version, asks
+	h.changes, err = list(reply[3], clock, now)
+	if err != nil {
+		return h, err
+	}
+	tasks, err := list(reply[4], clock, now)
+	for _, t := range tasks {
+		if t.Until.After(now) {
+			h.tasks = append(h.tasks, Task{t.Number, t.Text})
+		}
+	}
+	return h, err
+}
+
+// list reads all changes of a hash, or none.
+func list(v any, clock int64, now time.Time) (changes []Change, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	all, ok := v.([]any)
 	if !ok || len(all)%2 != 0 {
-		return h, errors.New("no list of changes")
+		return nil, errors.New("no list of changes")
 	}
 	for i := 0; i < len(all); i += 2 {
 		name, ok := all[i].(string)
@@ -90,31 +116,30 @@ func read(reply []any, now time.Time) (h heard, err error) {
 		}
 		change, err := parse(name, raw, clock, now)
 		if err != nil {
-			return h, err
+			return nil, err
 		}
-		if !strings.HasPrefix(name, "task ") {
-			h.changes = append(h.changes, change)
-		} else if change.Until.After(now) {
-			h.tasks = append(h.tasks, Task{change.Number, change.Text})
-		}
+		changes = append(changes, change)
 	}
-	slices.SortFunc(h.changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
-	slices.SortFunc(h.tasks, func(x, y Task) int { return cmp.Compare(x.Number, y.Number) })
-	return h, nil
+	slices.SortFunc(changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
+	return changes, nil
 }
 
 // parse reads one change, which Redis had when its clock said so many milliseconds.
 func parse(name, raw string, clock int64, now time.Time) (Change, error) {
-	first, rest, _ := strings.Cut(raw, " ")
-	second, rest, _ := strings.Cut(rest, " ")
-	_, text, _ := strings.Cut(rest, " ")
-	id, err1 := strconv.ParseInt(first, 10, 64)
-	ends, err2 := strconv.ParseInt(second, 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
-		return Change{}, fmt.Errorf("change %.80q: %w", name, err)
+	parts := strings.SplitN(raw, " ", 5)
+	if len(parts) != 5 || parts[3] != "on" && parts[3] != "off" {
+		return Change{}, fmt.Errorf("change %.80q cannot be read", name)
 	}
-	return Change{Name: name, Number: id, Text: text, raw: raw,
-		Until: now.Add(time.Duration(ends-clock) * time.Millisecond)}, nil
+	var n [3]int64
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(parts[i], 10, 64); err != nil {
+			return Change{}, fmt.Errorf("change %.80q: %w", name, err)
+		}
+	}
+	at := func(ms int64) time.Time { return now.Add(time.Duration(ms-clock) * time.Millisecond) }
+	return Change{Name: name, Number: n[0], Text: parts[4], Until: at(n[1]), Removed: parts[3] == "off", gone: at(n[2]),
+		raw: raw}, nil
 }
 
 func number(v any) (int64, error) {
@@ -125,11 +150,15 @@ func number(v any) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-func (e *Exchange) put(ctx context.Context, name, text string, lasts, keep time.Duration, most int,
-) (id int64, err error) {
+// put adds a change to the list at key, or a task without a name.
+func (e *Exchange) put(ctx context.Context, key, name, text string, lasts, keep time.Duration) (id int64, err error) {
+	most, kept := maxChanges, maxKept
+	if name == "" {
+		most, kept = maxTasks, maxTasks
+	}
 	err = e.do(ctx, "change", func(ctx context.Context, c *redis.Client) error {
-		reply, err := c.Eval(ctx, putScript, []string{e.changes}, name, text, lasts.Milliseconds(), most,
-			keep.Milliseconds()).Text()
+		reply, err := c.Eval(ctx, putScript, []string{key}, name, text, lasts.Milliseconds(), keep.Milliseconds(), most,
+			kept, rand.Text()).Text()
 		if err == nil {
 			id, err = strconv.ParseInt(reply, 10, 64)
 		}
@@ -138,26 +167,34 @@ func (e *Exchange) put(ctx context.Context, name, text string, lasts, keep time.
 	return id, err
 }
 
-// Remove ends a change on all instances. It reports whether this call has ended it: no other call does then.
-func (e *Exchange) Remove(ctx context.Context, name string, id int64) (removed bool, err error) {
-	err = e.do(ctx, "change", func(ctx context.Context, c *redis.Client) error {
-		n, err := c.Eval(ctx, removeScript, []string{e.changes}, name, strconv.FormatInt(id, 10)).Int()
-		removed = n == 1
+// ErrReplaced is the cause where another change has taken the place of one.
+var ErrReplaced = errors.New("another one has taken its place")
+
+// Remove ends a change on all instances before its time. It may be repeated. Where another change of the same name
+// holds, it is ErrReplaced.
+func (e *Exchange) Remove(ctx context.Context, name string, id int64) error {
+	found := 0
+	err := e.do(ctx, "change", func(ctx context.Context, c *redis.Client) (err error) {
+		found, err = c.Eval(ctx, removeScript, []string{e.changes}, name, strconv.FormatInt(id, 10), rand.Text()).Int()
 		return err
 	})
-	if removed {
-		e.awaken()
+	switch {
+	case err != nil:
+		return err
+	case found == 2:
+		return ErrReplaced
 	}
-	return removed, err
+	e.awaken()
+	return nil
 }
 
 // restoredFor is how long changes are kept that were put back: longer than the longest one holds.
 const restoredFor = 26 * time.Hour
 
-// restore puts back what this instance knows.
-func (e *Exchange) restore(ctx context.Context) error {
-	args := []any{strconv.FormatInt(e.known, 10), restoredFor.Milliseconds()}
-	for _, c := range e.holds {
+// restore puts changes back that Redis has lost.
+func (e *Exchange) restore(ctx context.Context, lost []Change) error {
+	args := []any{restoredFor.Milliseconds(), rand.Text()}
+	for _, c := range lost {
 		args = append(args, c.Name, c.raw)
 	}
 	return e.do(ctx, "restore", func(ctx context.Context, c *redis.Client) error {

@@ -245,6 +245,22 @@ func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
 	return answerOf(code)
 }
 
+// recall answers an order with a key that gets no units for a reason: by its record, where it has one. What cannot be
+// looked up within the bound of a ledger's look-ups may be asked again.
+func (k *keeper) recall(o *order, reason reject.Reason) proxy.Reservation {
+	found, ok, err := k.orders.Recall(o.sku, o.serial)
+	switch {
+	case err != nil:
+		return proxy.Reservation{Reason: reason, Wait: recallAgain}
+	case !ok:
+		return proxy.Reservation{Reason: reason}
+	}
+	return proxy.Reservation{Reason: answerOf(protocol.Replay(found, protocol.Item{User: o.user, Quantity: o.quantity}))}
+}
+
+// recallAgain is when an order that was not looked up does well to come again.
+const recallAgain = time.Second
+
 // answerOf is what an order hears whose serial is known.
 func answerOf(code protocol.Code) reject.Reason {
 	switch code {

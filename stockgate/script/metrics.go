@@ -110,7 +110,7 @@ func (r *Reserver) collectSKU(ch chan<- prometheus.Metric, sku string, n *skuCou
 	units := prometheus.NewDesc("sluice_script_units_total",
 		"Units by what became of them: given_back, not_given_back (the script found nothing to give back), and what may be "+
 			"neither sold nor for sale: unanswered (Redis' answer to taking was lost), open (the upstream's response "+
-			"tells nothing), lost (they could not be given back).", []string{"script", "sku", "event"}, nil)
+			"tells nothing), lost (whether they were given back is not known).", []string{"script", "sku", "event"}, nil)
 	for e, count := range n.units {
 		ch <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, float64(count), r.script.name, sku,
 			unitEvent(e).String())

@@ -116,16 +116,33 @@ func New(o Options) (*Reserver, error) {
 	return r, nil
 }
 
-// Decided implements proxy.Orders. It writes nothing.
+// Decided implements proxy.Orders. It writes nothing. An order whose key may have a record is looked up.
 func (r *Reserver) Decided(now int64, o proxy.Order) (proxy.Reservation, bool) {
 	reason, at, closed := r.soldOut.Lookup(o.SKU, o.Quantity)
-	return proxy.Reservation{Reason: reason}, closed && now-at <= int64(r.o.Memory)
+	if closed = closed && now-at <= int64(r.o.Memory); closed && r.recalls(o.Key) {
+		return proxy.Reservation{LookUp: true}, false
+	}
+	return proxy.Reservation{Reason: reason}, closed
 }
 
-// LookUp implements proxy.Orders. The scripts answer a repeated order themselves.
-func (r *Reserver) LookUp(int64, proxy.Order) (proxy.Reservation, bool) {
-	return proxy.Reservation{}, false
+// LookUp implements proxy.Orders. It runs no script.
+func (r *Reserver) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
+	reason, at, closed := r.soldOut.Lookup(in.SKU, in.Quantity)
+	if !closed || now-at > int64(r.o.Memory) || !r.recalls(in.Key) {
+		return proxy.Reservation{}, false
+	}
+	o := &order{sku: string(in.SKU), user: string(in.User), serial: string(in.Key), quantity: in.Quantity}
+	r.mu.Lock()
+	underWay := r.underWay[o.handle()] != nil
+	r.mu.Unlock()
+	if underWay {
+		return proxy.Reservation{Reason: reject.InProgress}, true
+	}
+	return r.keeper.recall(o, reason), true
 }
+
+// recalls reports whether an order with such a key may have a record.
+func (r *Reserver) recalls(key []byte) bool { return r.keeper != nil && len(key) > 0 }
 
 // Reserve implements proxy.Orders. It waits for at most MaxWait, and then for the batch in flight and its own.
 func (r *Reserver) Reserve(now int64, in proxy.Order) proxy.Reservation {
@@ -141,13 +158,16 @@ func (r *Reserver) Reserve(now int64, in proxy.Order) proxy.Reservation {
 	if reason == reject.Admitted {
 		reason = r.join(p)
 	}
-	if reason == reject.Admitted {
-		reason = <-p.out
-	}
 	if reason != reject.Admitted {
 		return proxy.Reservation{Reason: reason}
 	}
-	return proxy.Reservation{Serial: p.serial, Deadline: p.deadline}
+	switch reason = <-p.out; {
+	case reason == reject.Admitted:
+		return proxy.Reservation{Serial: p.serial, Deadline: p.deadline}
+	case noUnits(reason) && r.recalls(in.Key):
+		return r.keeper.recall(&p.order, reason)
+	}
+	return proxy.Reservation{Reason: reason}
 }
 
 // unfit rejects orders that the script could never take.

@@ -8,11 +8,13 @@
 // order came.
 //
 // With Options.Keep it promises, too, that an order is admitted only if it has a record, which is written after its
-// units were taken; that a script runs only while records can be written; and that units are given back only by the
-// script, the keys and the arguments that they were taken for. Without Keep it keeps no record of orders.
+// units were taken; that a script runs only while records can be written; that units are given back only by the script,
+// the keys and the arguments that they were taken for; and that an order with a key that has a record is answered by
+// it, also when the units are sold out. Without Keep it keeps no record of orders.
 package script
 
 import (
+	"slices"
 	"strconv"
 
 	"sluice/proxy/reject"
@@ -63,6 +65,11 @@ func (o outcome) reason() reject.Reason {
 		busy: reject.Concurrency, unknownSKU: reject.UnknownSKU, paused: reject.Paused, failed: reject.StockError,
 		notSent: reject.StockError,
 	}[o]
+}
+
+// noUnits reports whether a reason is the word of a script that took nothing: an earlier run may have taken the units.
+func noUnits(reason reject.Reason) bool {
+	return slices.Contains([]reject.Reason{reject.SoldOut, reject.Duplicate, reject.UnknownSKU, reject.Paused}, reason)
 }
 
 // handle names an order among those under way: with its SKU, since clients choose serials.

@@ -89,6 +89,36 @@ func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, 
 	return l.changed(sku, s, err)
 }
 
+// Overrule puts a SKU into a state for a while, as protocol.Overruler does. A ledger that sells nothing by itself is
+// admin.ErrConflict.
+func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
+	before string, inForce bool, err error,
+) {
+	store, ok := l.store.(protocol.Overruler)
+	if !ok {
+		return "", false, fmt.Errorf("override %q: %w: a script of the shop decides whether it sells", sku, admin.ErrConflict)
+	}
+	s, was, inForce, err := store.Overrule(ctx, sku, protocol.State(state), number)
+	now, err := l.changed(sku, s, err)
+	if err == nil && !inForce && (s.State == protocol.Frozen || s.State == protocol.Doubted) {
+		err = fmt.Errorf("override %q: %w: it is %s, and sells nothing", sku, admin.ErrConflict, now.Ledger.State)
+	}
+	return string(was), inForce, err
+}
+
+// Reinstate ends what Overrule has done. Where there is no ledger, there is nothing to be done.
+func (l Ledgers) Reinstate(ctx context.Context, sku string, number int64) error {
+	store, ok := l.store.(protocol.Overruler)
+	if !ok {
+		return nil
+	}
+	s, err := store.Reinstate(ctx, sku, number)
+	if _, err = l.changed(sku, s, err); errors.Is(err, admin.ErrNoSKU) || errors.Is(err, protocol.ErrLost) {
+		return nil
+	}
+	return err
+}
+
 // changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
 func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {

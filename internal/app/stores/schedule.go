@@ -106,8 +106,8 @@ func (s Sales) setLedgerState(ctx context.Context, sku string, to protocol.State
 	if err != nil {
 		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)
 	}
-	if !ok || now.State != protocol.On && now.State != protocol.Paused || now.State == to {
-		return nil
+	if !ok || now.State != protocol.On && now.State != protocol.Paused || now.State == to && to != protocol.Paused {
+		return nil // one that an override pauses is said to be paused all the same: it must not open at its end
 	}
 	_, err = s.Ledgers.SetState(ctx, sku, string(to))
 	return err

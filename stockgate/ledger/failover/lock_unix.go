@@ -27,3 +27,9 @@ func lockFolder(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// unlockFolder ends the lock, also where a child that this process forks just now has the file too: it would hold the
+// lock until it executes its program.
+func unlockFolder(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}

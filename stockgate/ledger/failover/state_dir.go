@@ -112,7 +112,7 @@ func OpenStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err e
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := j.load(seen, log); err != nil {
-		j.lock.Close()
+		_ = unlockFolder(j.lock)
 		return nil, fmt.Errorf("open journal %s: %w", j.dir, err)
 	}
 	return j, nil
@@ -316,7 +316,7 @@ func (j *StateDir) Close(left bool) (err error) {
 	if j.out != nil {
 		j.out.Close()
 	}
-	return errors.Join(err, j.lock.Close())
+	return errors.Join(err, unlockFolder(j.lock))
 }
 
 var (

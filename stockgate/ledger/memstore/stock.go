@@ -11,11 +11,12 @@ import (
 type memoryStock struct {
 	protocol.Stock
 
-	records map[string]protocol.Record  // by serial; a refunded one is refunded here and released outside
-	units   map[string]int64            // by user, held + sold
-	due     map[string]int64            // by serial, Unix ms: when Sweep looks at a hold or forgets a tombstone
-	added   []addition                  // of the last ids, the newest last
-	before  protocol.StockVersion       // as of the last change
+	records map[string]protocol.Record // by serial; a refunded one is refunded here and released outside
+	units   map[string]int64           // by user, held + sold
+	due     map[string]int64           // by serial, Unix ms: when Sweep looks at a hold or forgets a tombstone
+	added   []addition                 // of the last ids, the newest last
+	before  protocol.StockVersion      // as of the last change
+	over    overruling
 	notify  func(protocol.StockVersion) // takes news
 	queue   queue
 }

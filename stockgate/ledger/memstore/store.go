@@ -197,6 +197,9 @@ func (m *Store) SetState(ctx context.Context, sku string, state protocol.State) 
 	}
 	changed := state != b.State || state == protocol.Frozen
 	b.Why = ""
+	if state != protocol.Frozen {
+		b.over.before = ""
+	}
 	if state == protocol.Frozen {
 		b.Epoch++
 		b.Why = "operator"

@@ -69,6 +69,14 @@ func CheckSKU(sku string) error {
 	return nil
 }
 
+// CheckOverruling rejects a number under which no state can be overruled.
+func CheckOverruling(number int64) error {
+	if number < 1 || number > MaxNumber {
+		return fmt.Errorf("number %d: it must be 1 to %d", number, MaxNumber)
+	}
+	return nil
+}
+
 // CheckItems rejects a batch that cannot be meant. answers is how many fit where they go.
 func CheckItems(sku string, items []Item, answers int, adopt bool) error {
 	if err := CheckSKU(sku); err != nil {

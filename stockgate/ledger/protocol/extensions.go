@@ -42,6 +42,20 @@ type Recreator interface {
 	LostSKUs(ctx context.Context, limit int) ([]string, error)
 }
 
+// Overruler is a store in which the state of a SKU can be another one for a while.
+type Overruler interface {
+	// Overrule puts the SKU into a state, Paused or Ended, until Reinstate with the same number, a later Overrule or
+	// SetState. Numbers rise, and have at most 15 digits. Each begins once and ends once: a call that comes again, or
+	// after the end, changes nothing. before is what the SKU will be again. inForce is false where the number has ended,
+	// a later one has come, SetState has said otherwise, or the ledger is frozen or doubted. Without a ledger it is
+	// ErrUnknownSKU.
+	Overrule(ctx context.Context, sku string, state State, number int64) (s Stock, before State, inForce bool, err error)
+
+	// Reinstate ends what Overrule did under a number, or would do later. A ledger that is frozen gets its state back
+	// when it is recovered.
+	Reinstate(ctx context.Context, sku string, number int64) (Stock, error)
+}
+
 // ErrBacklog is the cause when more changes wait for their consumer than they may.
 var ErrBacklog = errors.New("changes wait for their consumer")
 

@@ -237,6 +237,45 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 	return s, nil
 }
 
+// Overrule implements protocol.Overruler.
+func (r *Store) Overrule(ctx context.Context, sku string, state protocol.State, number int64) (
+	s protocol.Stock, before protocol.State, inForce bool, err error,
+) {
+	if state != protocol.Paused && state != protocol.Ended {
+		return s, "", false, fmt.Errorf("overrule %q: it cannot be %q for a while", sku, state)
+	}
+	return r.overrule(ctx, sku, state, number)
+}
+
+// Reinstate implements protocol.Overruler.
+func (r *Store) Reinstate(ctx context.Context, sku string, number int64) (protocol.Stock, error) {
+	s, _, _, err := r.overrule(ctx, sku, "", number)
+	return s, err
+}
+
+func (r *Store) overrule(ctx context.Context, sku string, state protocol.State, number int64) (
+	s protocol.Stock, before protocol.State, inForce bool, err error,
+) {
+	var reply []any
+	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckOverruling(number)); err == nil {
+		reply, err = r.callScript(ctx, "overrule", sku, r.events, number, string(state))
+	}
+	if err == nil && reply == nil {
+		err = r.noLedger(ctx, sku)
+	}
+	var found int64
+	if err == nil && len(reply) == stockSize+1 {
+		before = protocol.State(fmt.Sprint(reply[stockSize]))
+		s, found, err = stockOf(reply[:stockSize])
+	} else if err == nil {
+		err = fmt.Errorf("%d values came back", len(reply))
+	}
+	if err != nil {
+		return protocol.Stock{}, "", false, fmt.Errorf("overrule %q: %w", sku, err)
+	}
+	return s, before, found == done, nil
+}
+
 // SetState implements Store.
 func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
 	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {

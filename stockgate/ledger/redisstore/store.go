@@ -191,8 +191,11 @@ func (r *Store) Close() error {
 
 // Check rejects a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
 // cluster. Where INFO does not tell the policy it rejects too.
-func (r *Store) Check(ctx context.Context) error {
-	ways, err := r.link.Servers(ctx)
+func (r *Store) Check(ctx context.Context) error { return CheckEviction(ctx, r.link) }
+
+// CheckEviction is Check of the servers of a link, for others who keep orders there.
+func CheckEviction(ctx context.Context, link *redisconn.Client) error {
+	ways, err := link.Servers(ctx)
 	if err != nil {
 		return fmt.Errorf("check redis: %w", err)
 	}
@@ -221,7 +224,7 @@ func (r *Store) Topology(ctx context.Context) (string, error) { return r.link.To
 func (r *Store) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
 
 // ErrUnfit is the cause when a Redis must not keep ledgers.
-var ErrUnfit = errors.New("a ledger needs noeviction, or Redis may throw reservations away")
+var ErrUnfit = errors.New("reservations need noeviction, or Redis may throw them away")
 
 // fit judges what INFO memory says.
 func fit(text string) error {

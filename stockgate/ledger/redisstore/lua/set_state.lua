@@ -1,7 +1,7 @@
 -- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is frozen
 -- or doubted vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
 -- and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
--- elsewhere count no more then.
+-- elsewhere count no more then. What an operator says ends what overruled the state (overrule.lua), but freezing does not.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -18,6 +18,8 @@ end
 if stock.froze then
 	return whole(stock, 1)
 end
+local over = redis.call('HGET', S, 'over')
+if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
 if state == 'on' and (stock.state == 'frozen' or stock.state == 'doubted') then
 	trust(stock)
 end

@@ -7,7 +7,7 @@
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes,
 --              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which archive.lua
---              has no order of before; why run doubt was since upto later, a mark
+--              has no order of before; over, which overrule.lua explains; why run doubt was since upto later, a mark
 --              m:<instance> for each, and rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field

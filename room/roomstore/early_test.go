@@ -1,0 +1,30 @@
+package roomstore
+
+import (
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/room"
+)
+
+// People who come after the start and before its first tick are behind the draw. Their tickets say that they are late:
+// if the draw counted them as early, no one would ever call them.
+func TestStore_JoinersBeforeTheFirstTickAreBehindTheDraw(t *testing.T) {
+	r := redistest.Start(t)
+	sale := room.Sale{Starts: time.Now().Add(time.Second).UnixMilli(), Ends: time.Now().Add(time.Hour).UnixMilli()}
+	s := made(t, r, sale)
+	if n, err := s.Join(t.Context(), 5); err != nil || n.First != 1 || !n.Early {
+		t.Fatalf("before the start: %+v, %v", n, err)
+	}
+	time.Sleep(time.Until(time.UnixMilli(sale.Starts + 1)))
+	for i := range int64(3) {
+		if n, err := s.Join(t.Context(), 1); err != nil || n.First != 6+i || n.Early {
+			t.Fatalf("after the start: %+v, %v", n, err)
+		}
+	}
+	got := s.read(t, room.Rules{Draw: true}, sale, nil, nil)
+	if got.State.Early != 5 || got.State.Issued != 8 {
+		t.Errorf("%d of %d are drawn, want 5 of 8", got.State.Early, got.State.Issued)
+	}
+}
