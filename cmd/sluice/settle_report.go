@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"sluice/config"
 	"sluice/internal/settler"
 	settlement "sluice/settle"
+	"sluice/settle/sqlstore"
 )
 
 // settleFinding is a line of the report. Units that were sold too often come first.
@@ -68,6 +71,10 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 	if err != nil {
 		return nil, nil, err
 	}
+	limits, err := limitsOf(ctx, s, books)
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sluice: whether a user has more than allowed was not checked (over_limit):", err)
+	}
 	for _, b := range books {
 		if b.State == settlement.Moved {
 			continue // its orders are in another home
@@ -80,17 +87,13 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			rest = append(rest, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
 				fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
 		}
-		ledgers, err := s.Stream.Ledgers(ctx, []string{b.SKU})
-		if err != nil {
-			return nil, nil, err
-		}
-		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, ledgers[0].Limit)
+		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, limits[b.SKU])
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, who := range over {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
-				fmt.Sprintf("one person may have %d", ledgers[0].Limit)})
+				fmt.Sprintf("one person may have %d", limits[b.SKU])})
 		}
 		if query == "" {
 			continue
@@ -100,7 +103,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			return nil, nil, err
 		}
 		for _, d := range differ {
-			detail := fmt.Sprintf("the shop has %d units, the ledger sold %d", d.Shop, d.Booked)
+			detail := fmt.Sprintf("the shop has %d units, the order took %d of the ledger", d.Shop, d.Booked)
 			if d.Shop > d.Booked {
 				oversold = append(oversold, settleFinding{"oversold", b.SKU, d.Serial, d.Shop - d.Booked, detail})
 			} else {
@@ -113,6 +116,25 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}
 	return oversold, rest, err
+}
+
+// limitsOf are the units that one person may have, by SKU. Redis alone knows them.
+func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Books) (map[string]int64, error) {
+	limits := make(map[string]int64)
+	for some := range slices.Chunk(books, 500) {
+		skus := make([]string, len(some))
+		for i, b := range some {
+			skus[i] = b.SKU
+		}
+		ledgers, err := s.Stream.Ledgers(ctx, skus)
+		if err != nil {
+			return nil, err
+		}
+		for i, sku := range skus {
+			limits[sku] = ledgers[i].Limit
+		}
+	}
+	return limits, nil
 }
 
 func printFindings(out io.Writer, found []settleFinding) {

@@ -43,6 +43,8 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a lost adoption is told":               keepsAdopted,
 			"poison in a rebuild is parked":         parksPoisonInRebuild,
 			"poison is parked alone":                parksPoisonAlone,
+			"the orders of the shop are compared":   comparesShop,
+			"buyers of too many units are found":    findsBuyersOver,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}

@@ -1,8 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sluice/settle"
@@ -12,14 +16,15 @@ import (
 type ShopOrder struct {
 	Serial string
 	Shop   int64 // units; 0 = the shop has no such order
-	Booked int64 // units that were sold for it; 0 = none
+	Booked int64 // units that it has taken of the ledger, sold or reserved; 0 = none
 }
 
 // maxShopOrders bounds what a comparison returns.
 const maxShopOrders = 1000
 
-// CompareShop compares the confirmed orders of a ledger with those of the shop. query returns serial and quantity, and
-// names the SKU as :sku. Orders without units come first: they are oversold.
+// CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
+// SKU as :sku. Orders that took too few units come first: they are oversold. A reserved order has taken its units, and
+// the shop may not have it yet. The shop's orders of earlier ledgers are no difference.
 func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
@@ -27,19 +32,30 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	}
 	var unsold []ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
-		if r.Status != 'C' {
+		if r.Status != 'C' && r.Status != 'H' {
 			return true
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
 			differ = append(differ, ShopOrder{r.Serial, has, r.Quantity})
-		} else if has < r.Quantity {
+		} else if has < r.Quantity && r.Status == 'C' {
 			unsold = append(unsold, ShopOrder{r.Serial, has, r.Quantity})
 		}
 		delete(shop, r.Serial)
 		return true
 	})
-	for serial, has := range shop {
-		differ = append(differ, ShopOrder{serial, has, 0})
+	if err == nil && len(shop) > 0 {
+		err = s.each(ctx, func(rows *sql.Rows) error {
+			var serial string
+			var quantity int64
+			err := rows.Scan(&serial, &quantity)
+			if serial = original(serial); shop[serial] <= quantity {
+				delete(shop, serial)
+			}
+			return err
+		}, "SELECT serial, quantity FROM sluice_order WHERE sku = ? AND born < ? AND status IN ('C', 'H')", stored(sku), born)
+	}
+	for _, serial := range slices.Sorted(maps.Keys(shop)) {
+		differ = append(differ, ShopOrder{serial, shop[serial], 0})
 	}
 	differ = append(differ, unsold...)
 	return differ[:min(len(differ), maxShopOrders)], err
@@ -73,7 +89,8 @@ type Buyer struct {
 	Units int64
 }
 
-// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = no limit.
+// BuyersOver returns the buyers of a ledger with more than limit units, held and sold; those with most come first.
+// limit 0 = no limit.
 func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (over []Buyer, err error) {
 	if limit == 0 {
 		return nil, nil
@@ -86,9 +103,12 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 		return true
 	})
 	for user, n := range units {
-		if n > limit && len(over) < maxShopOrders {
+		if n > limit {
 			over = append(over, Buyer{user, n})
 		}
 	}
-	return over, err
+	slices.SortFunc(over, func(a, b Buyer) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.User, b.User))
+	})
+	return over[:min(len(over), maxShopOrders)], err
 }

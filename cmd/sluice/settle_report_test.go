@@ -1,0 +1,80 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/internal/redistest"
+)
+
+// execSettled changes the database of settleConfig by hand.
+func execSettled(t *testing.T, file string, queries ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(filepath.Dir(file), "settle.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, query := range queries {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+}
+
+// editConfig replaces text of a configuration.
+func editConfig(t *testing.T, file, old, now string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%q is not in the file, %v", old, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settled migrates, and books one order of alice and one reservation of bob.
+func settled(t *testing.T, redis string) (file string) {
+	t.Helper()
+	file = settleConfig(t, redis)
+	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	oneOrder(t, redis, "1001")
+	if err := openDrained(t, file, "1001"); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// The shop has an order that took no unit, and lacks one that was sold. Without Redis the report lacks one rule alone.
+func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	execSettled(t, file, "CREATE TABLE orders (sku text, serial text, quantity integer)",
+		"INSERT INTO orders VALUES ('1001', 'stranger', 3), ('1001', 's2', 1)")
+	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
+	oversold, unsold, over := `oversold: "1001 stranger": 3 units: "the shop has 3 units, the order took 0 of the ledger"`,
+		`unsold: "1001 =1+1": 2 units`, `over_limit: "1001 alice": 2 units`
+	out, err := command(t, "settle", "report", "-c", file)
+	if !errors.Is(err, errReported) || !strings.HasPrefix(out, oversold) || !strings.Contains(out, unsold) ||
+		!strings.Contains(out, over) || strings.Contains(out, "s2") {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	editConfig(t, file, server.Addr, "127.0.0.1:1")
+	root, said := newRoot(), new(strings.Builder)
+	root.SetOut(said)
+	root.SetErr(said)
+	root.SetArgs([]string{"settle", "report", "-c", file})
+	err = root.ExecuteContext(t.Context())
+	out = said.String()
+	if !errors.Is(err, errReported) || !strings.Contains(out, oversold) || !strings.Contains(out, unsold) ||
+		strings.Contains(out, over) || !strings.Contains(out, "was not checked (over_limit)") {
+		t.Errorf("without Redis: %q, %v", out, err)
+	}
+}
