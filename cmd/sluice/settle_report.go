@@ -18,6 +18,9 @@ import (
 	"sluice/settle/sqlstore"
 )
 
+// maxFindings bounds what is shown of one SKU and rule, and of the conflicts of a home.
+const maxFindings = 1000
+
 // settleFinding is a line of the report. Units that were sold too often come first.
 type settleFinding struct {
 	Kind   string `json:"kind"` // "oversold" "over_limit" "stock" "conflict" "unsold"
@@ -91,7 +94,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, who := range over {
+		for _, who := range over[:min(len(over), maxFindings)] {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
 				fmt.Sprintf("one person may have %d", limits[b.SKU])})
 		}
@@ -102,7 +105,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range differ {
+		for _, d := range differ[:min(len(differ), maxFindings)] {
 			detail := fmt.Sprintf("the shop has %d units, the order took %d of the ledger", d.Shop, d.Booked)
 			if d.Shop > d.Booked {
 				oversold = append(oversold, settleFinding{"oversold", b.SKU, d.Serial, d.Shop - d.Booked, detail})
@@ -111,7 +114,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			}
 		}
 	}
-	conflicts, err := s.Store.Conflicts(ctx, 1000)
+	conflicts, err := s.Store.Conflicts(ctx, maxFindings)
 	for _, c := range conflicts {
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}

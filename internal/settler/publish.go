@@ -60,7 +60,7 @@ func wayOut(kind, sku string, id int64, home string) string {
 	case "lost":
 		return fmt.Sprintf("sluice stock thaw %+q", sku)
 	case "missing":
-		return fmt.Sprintf("sluice stock adopt FILE --sku %+q", sku)
+		return fmt.Sprintf("sluice stock adopt %+q --from settle --apply", sku)
 	}
 	return ""
 }

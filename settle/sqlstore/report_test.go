@@ -23,7 +23,8 @@ func comparesShop(s *site) {
 	s.ledger.buy(sku, 5, 1)
 	s.ledger.finish(sku, "refund", sku+"-5")
 	s.drain(sku)
-	s.exec("INSERT INTO shop_orders VALUES ('compared', 'compared-0', 1, 'paid'), ('compared', 'compared-90', 1, 'paid'), " +
+	s.exec("INSERT INTO shop_orders VALUES ('compared', 'compared-0', 1, 'paid'), " +
+		"('compared', 'compared-90', 1, 'paid'), " + // of the earlier sale
 		"('compared', 'compared-1', 3, 'paid'), " + // took 1
 		"('compared', 'held', 1, 'new'), " + // its outcome is not known yet, and it has a unit
 		"('compared', 'compared-2', 1, 'cancelled'), " +
@@ -44,8 +45,8 @@ func comparesShop(s *site) {
 func findsBuyersOver(s *site) {
 	const sku = "limited"
 	s.ledger.set(sku, 50)
-	for serial, user := range map[string]string{"a1": "alice", "a2": "alice", "a3": "alice", "b1": "bob\x00", "b2": "bob\x00",
-		"c1": "carol", "c2": "carol"} {
+	for serial, user := range map[string]string{"a1": "alice", "a2": "alice", "a3": "alice", "b1": "bob\x00",
+		"b2": "bob\x00", "c1": "carol", "c2": "carol"} {
 		s.ledger.reserve(sku, serial, user, 1)
 	}
 	s.ledger.finish(sku, "confirm", "a1")

@@ -19,12 +19,9 @@ type ShopOrder struct {
 	Booked int64 // units that it has taken of the ledger, sold or reserved; 0 = none
 }
 
-// maxShopOrders bounds what a comparison returns.
-const maxShopOrders = 1000
-
 // CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
 // SKU as :sku. Orders that took too few units come first: they are oversold. A reserved order has taken its units, and
-// the shop may not have it yet. The shop's orders of earlier ledgers are no difference.
+// the shop may not have it yet, unless the ledger has lost it. The shop's orders of earlier ledgers are no difference.
 func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
@@ -32,7 +29,7 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	}
 	var unsold []ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
-		if r.Status != 'C' && r.Status != 'H' {
+		if r.Status != 'C' && (r.Status != 'H' || r.Missing) {
 			return true
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
@@ -55,10 +52,11 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 		}, "SELECT serial, quantity FROM sluice_order WHERE sku = ? AND born < ? AND status IN ('C', 'H')", stored(sku), born)
 	}
 	for _, serial := range slices.Sorted(maps.Keys(shop)) {
-		differ = append(differ, ShopOrder{serial, shop[serial], 0})
+		if shop[serial] > 0 {
+			differ = append(differ, ShopOrder{serial, shop[serial], 0})
+		}
 	}
-	differ = append(differ, unsold...)
-	return differ[:min(len(differ), maxShopOrders)], err
+	return append(differ, unsold...), err
 }
 
 func (s *Store) shopOrders(ctx context.Context, query, sku string) (map[string]int64, error) {
@@ -110,5 +108,5 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 	slices.SortFunc(over, func(a, b Buyer) int {
 		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.User, b.User))
 	})
-	return over[:min(len(over), maxShopOrders)], err
+	return over, err
 }
