@@ -73,8 +73,10 @@ func newSettleMigrate(file *string) *cobra.Command {
 				return err
 			}
 			if printOnly {
-				text, err := settler.Statements(c)
-				fmt.Fprint(cmd.OutOrStdout(), text)
+				unreached, err := settler.Statements(cmd.Context(), c, cmd.OutOrStdout())
+				if unreached != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "sluice: this is all of the SQL, for an empty database:", unreached)
+				}
 				return err
 			}
 			applied, err := settler.MigrateAll(cmd.Context(), c)
@@ -87,7 +89,7 @@ func newSettleMigrate(file *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&printOnly, "print", false, "print the SQL, and change nothing")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the SQL that is to be run, and change nothing")
 	return cmd
 }
 
