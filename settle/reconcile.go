@@ -36,6 +36,8 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 	case l.State == frozen && p.cursor != nil && l.Born == p.cursor.Born:
 		p.compared = l.Position
 		return false, s.told(ctx, p)
+	case p.stays:
+		return false, nil
 	}
 	return s.rebuild(ctx, p, l, b.records)
 }

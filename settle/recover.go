@@ -21,8 +21,13 @@ var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled unti
 // entries that were parked. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
 // ledger is told instead: told is true then.
 func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error) {
+	return s.reread(ctx, sku, true)
+}
+
+// reread is Rebuild. Without overwrite the ledger is told what it has lost, and the database stays as it is.
+func (s *Settler) reread(ctx context.Context, sku string, overwrite bool) (told bool, err error) {
 	err = again(ctx, func() error {
-		p := &skuCursor{sku: sku}
+		p := &skuCursor{sku: sku, stays: !overwrite}
 		if err := s.load(ctx, p); err != nil {
 			return err
 		}
@@ -44,7 +49,7 @@ func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error
 			return fmt.Errorf("rebuild %q: it has no ledger", sku)
 		}
 		changed, err := s.reconcile(ctx, p, l, found == upToDate || found == following)
-		if err == nil && !changed {
+		if err == nil && !changed && overwrite {
 			err = fmt.Errorf("rebuild %q: it is frozen: open it with sluice stock thaw %s, then repeat", sku, sku)
 		}
 		told = s.counts.frozen.Load()+s.counts.lostOrders.Load() != frozenBefore

@@ -98,7 +98,7 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
-		Home:   s.home,
+		Home: s.home, Verify: c.Settle.Verify, Books: s.Store,
 		Listen: s.listen,
 	})
 }

@@ -64,11 +64,15 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		if err != nil {
 			return err
 		}
+		unowned, err := s.unowned(ctx, tx, &b)
+		if err != nil {
+			return err
+		}
 		w, err := s.write(ctx, tx, &b, e)
 		if err != nil {
 			return err
 		}
-		o.Units, o.Parked = w.units, int64(len(w.parked))
+		o.Units, o.Parked = w.units-min(unowned, max(w.units, 0)), int64(len(w.parked))
 		if b.Whole {
 			if o.Missing, err = s.markMissing(ctx, tx, &b, w.parked); err != nil {
 				return fmt.Errorf("mark missing orders: %w", err)
@@ -88,6 +92,20 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		return errors.Join(s.report(ctx, tx, conflicts), s.solve(ctx, tx, b.Solved), s.solveEntries(ctx, tx, &b, o.Parked))
 	})
 	return o, err
+}
+
+// unowned are units that were deducted for rows that are not there any more: somebody has deleted them. A ledger that
+// is read whole brings the rows back, and the units are not deducted again.
+func (s *Store) unowned(ctx context.Context, tx *sql.Tx, b *settle.Batch) (units int64, err error) {
+	if !b.Whole || b.From == nil || b.From.Born != b.To.Born {
+		return 0, nil
+	}
+	err = tx.QueryRowContext(ctx, s.sql("SELECT COALESCE(SUM(taken), 0) FROM sluice_order WHERE sku = ? AND born = ?"),
+		stored(b.SKU), b.To.Born).Scan(&units)
+	if err != nil {
+		return 0, fmt.Errorf("add up what orders have taken: %w", err)
+	}
+	return max(b.From.Deducted-units, 0), nil
 }
 
 // solve marks a conflict as solved; 0 = none.
@@ -330,7 +348,7 @@ func (o order) takes(r settle.Record, take bool) int64 {
 	case after < before:
 		return min(o.taken, after)
 	}
-	return o.taken + after - before
+	return min(o.taken+after-before, after) // a row that was edited by hand may have taken units already
 }
 
 // existing reads the rows of records, by serial.
