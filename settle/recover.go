@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // frozen is the state of a ledger whose history may have been lost.
@@ -142,9 +144,42 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 	if o.Missing == 0 {
 		return true, nil
 	}
-	return true, s.db.Report(ctx, Conflict{
-		SKU: p.sku, Position: l.Position, Kind: "missing",
-		Detail: fmt.Sprintf("%d orders are known to the database alone; their units stay deducted; "+
-			"see column missing of sluice_order; adopt them, or refund them at the shop", o.Missing),
+	return true, s.reportMissing(ctx, p.sku, l)
+}
+
+// reportMissing writes the conflict of orders that the database alone knows.
+func (s *Settler) reportMissing(ctx context.Context, sku string, l Ledger) error {
+	var serials []string
+	var units int64
+	err := s.db.Orders(ctx, sku, l.Born, func(r Record) bool {
+		if r.Missing {
+			serials, units = append(serials, r.Serial), units+r.Quantity
+		}
+		return true
 	})
+	if err != nil {
+		return err
+	}
+	return s.db.Report(ctx, Conflict{
+		SKU: sku, Position: l.Position, Kind: "missing",
+		Detail: plain(fmt.Sprintf("%d units of %d orders are known to the database alone; the ledger has %d units sold and %d "+
+			"reserved; what was deducted stays so; adopt the orders, or refund them at the shop: %s", units, len(serials),
+			l.Sold, l.Held, Some(serials))),
+	})
+}
+
+// Some quotes the first serials, and tells how many more there are.
+func Some(serials []string) string {
+	var text strings.Builder
+	for i, serial := range serials {
+		if i == shownOrders {
+			fmt.Fprintf(&text, " and %d more", len(serials)-i)
+			break
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(strconv.QuoteToASCII(serial))
+	}
+	return text.String()
 }

@@ -27,7 +27,7 @@ func newSettlement() *cobra.Command {
 	cmd.AddCommand(
 		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
 		newSettleVerify(&file), newSettleReport(&file),
-		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file), newSettleMove(&file))
+		newSettleRebuild(&file), newSettleRetry(&file), newSettleSolve(&file), newSettleArchive(&file), newSettleMove(&file))
 	return cmd
 }
 
@@ -201,8 +201,8 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	}
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
-		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, printable(c.SKU), c.Position,
-			printable(c.Detail))
+		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n  way out: %s\n", c.ID, c.Kind, printable(c.SKU),
+			c.Position, printable(c.Detail), s.WayOut(c.Conflict))
 	}
 	return err
 }

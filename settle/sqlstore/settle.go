@@ -37,7 +37,7 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, err
 			continue
 		case errors.Is(err, errShort):
 			e.take, wanted = false, o.Units
-			b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, causeOf(&b)))
+			b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, s.has(ctx, b.SKU), causeOf(&b)))
 			continue
 		case !e.take:
 			o.Units, o.Short = wanted, true
@@ -46,11 +46,29 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, err
 	}
 }
 
+// causeOf names the orders of a batch.
 func causeOf(b *settle.Batch) string {
+	cause := "a batch"
 	if b.Solved != 0 {
-		return fmt.Sprintf("the entry of conflict %d", b.Solved)
+		cause = fmt.Sprintf("the entry of conflict %d", b.Solved)
 	}
-	return "a batch"
+	serials := make([]string, len(b.Records))
+	for i, r := range b.Records {
+		serials[i] = r.Serial
+	}
+	return cause + " with the orders " + settle.Some(serials)
+}
+
+// has is what the stock table says, as far as it can be read.
+func (s *Store) has(ctx context.Context, sku string) string {
+	left, err := s.Left(ctx, sku)
+	switch {
+	case err != nil:
+		return "does not take the SKU"
+	case left < 0:
+		return "has no row of the SKU"
+	}
+	return fmt.Sprintf("has %d", left)
 }
 
 // settle is one transaction. The cursor's row is locked first and moved last.
@@ -236,13 +254,14 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	return nil
 }
 
-// short is the conflict of units that could not be deducted. Conflicts at one place differ by their cause.
-func short(b *settle.Batch, units int64, cause string) settle.Conflict {
-	return settle.Conflict{
-		SKU: b.SKU, Position: b.To.Position, Kind: "stock",
-		Detail: fmt.Sprintf("%s: %d units were to be deducted, and the stock table has fewer, or no row of this SKU; the "+
-			"orders are booked, the stock was not changed; correct the stock by hand", cause, units),
+// short is the conflict of units that could not be deducted, or returned. Conflicts at one place differ by their cause.
+func short(b *settle.Batch, units int64, has, cause string) settle.Conflict {
+	detail := fmt.Sprintf("%s: %d units were to be deducted, and the stock table %s", cause, units, has)
+	if units < 0 {
+		detail = fmt.Sprintf("%s: %d units were to be returned, and the stock table %s", cause, -units, has)
 	}
+	return settle.Conflict{SKU: b.SKU, Position: b.To.Position, Kind: "stock",
+		Detail: detail + "; the orders are booked, the stock was not changed; correct the stock by hand"}
 }
 
 // deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such

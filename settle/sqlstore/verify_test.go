@@ -202,6 +202,35 @@ func solvesMissing(s *site) {
 	s.balances(sku, 2, 7)
 }
 
+// solvesStock has orders that the shop's table had too few units for, and an operator who has corrected it.
+func solvesStock(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "few_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	const sku = "few"
+	s.exec("CREATE TABLE few_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	s.exec("INSERT INTO few_stock VALUES ('few', 2)")
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	s.verifies(sku)
+	found := s.conflicts(sku, "stock")
+	if len(found) != 1 || !strings.Contains(found[0], "3 units were to be deducted, and the stock table has 2;") ||
+		!strings.Contains(found[0], `"few-0", "few-1", "few-2"`) {
+		t.Errorf("conflicts %q: want one with both numbers and the orders", found)
+	}
+	s.exec("UPDATE few_stock SET num = 4 WHERE sku_id = 'few'") // a delivery of 5, and 3 are sold
+	for _, c := range must(s.store.Conflicts(t.Context(), 100))(t) {
+		if c.SKU == sku {
+			_ = must(settle.Solve(t.Context(), s.store, c.ID))(t)
+			if _, err := settle.Solve(t.Context(), s.store, c.ID); err == nil {
+				t.Error("a conflict is solved twice")
+			}
+		}
+	}
+	s.balances(sku, 3, 4)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.balances(sku, 2, 5)
+}
+
 func TestVerify_Repairs(t *testing.T) {
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
@@ -215,6 +244,7 @@ func TestVerify_Repairs(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
+		t.Run("a stock that was corrected is deducted", func(t *testing.T) { solvesStock(t, server, url) })
 	})
 }
 
