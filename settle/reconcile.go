@@ -14,7 +14,7 @@ type books struct {
 	adopted  []Record          // of the database: the ledger has lost that they are sold, and has them as given back
 	refunded []Record          // of the database: the ledger has lost that they are refunded
 	held     []Record          // of the database: the ledger has lost that they are reserved
-	unknown  []Record          // of the database: reserved, and the ledger, which has lost nothing else, has forgotten them
+	unknown  []Record          // of the database: reserved, and the ledger, which lost nothing else, does not know them
 }
 
 // lost are all orders that the ledger must be told, sold ones first.
@@ -152,8 +152,8 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 // ask has the ledger hold orders again that the database knows as reserved, and goes on: the resolver asks the shop
 // about them. What is held takes units, and frees none, so that the SKU stays open.
 func (s *Settler) ask(ctx context.Context, p *skuCursor, reserved []Record, intact bool) (bool, error) {
-	s.log.Warn("settle: the ledger does not know reservations of the database; they are held again, and the shop is asked "+
-		"about them at status_url", "sku", p.sku, "reserved", len(reserved))
+	s.log.Warn("settle: the ledger does not know reservations of the database; they are held again, and the shop is "+
+		"asked about them at status_url", "sku", p.sku, "reserved", len(reserved))
 	if err := s.o.Ledger.PutBack(ctx, p.sku, reserved); err != nil {
 		return false, err
 	}

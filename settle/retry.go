@@ -37,8 +37,8 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 
 // Solver is a database in which an operator solves conflicts.
 type Solver interface {
-	// Solve ends a conflict by the word of an operator, who has put right what it is about. After one of kind "stock" every
-	// booked order of the SKU counts as deducted. Its error wraps ErrElsewhere if another settler works on the SKU.
+	// Solve ends a conflict by the word of an operator, who has put right what it is about. After one of kind "stock"
+	// every booked order of the SKU counts as deducted. Its error wraps ErrElsewhere if another settler works on the SKU.
 	Solve(ctx context.Context, id int64) (Conflict, error)
 }
 

@@ -47,8 +47,8 @@ type Options struct {
 	Paid      Paid      // Count nil = SKUs do not end by what is paid
 	Home      Home      // the zero value = all SKUs are settled here
 
-	Verify time.Duration // between two looks at SKUs that move; 0 = SKUs are not verified
-	Books  Books         // needed by Verify
+	Verify  time.Duration // between two looks at SKUs that move; 0 = SKUs are not verified
+	Auditor Auditor       // needed by Verify
 
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))

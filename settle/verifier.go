@@ -14,17 +14,18 @@ const (
 	shownOrders  = 20          // of a conflict
 )
 
-// Books are what verifying needs of a database beside its orders.
-type Books interface {
+// Auditor is what verifying needs of a database beside its orders.
+type Auditor interface {
 	// Explain returns what explains differences of a SKU.
 	Explain(ctx context.Context, sku string) (Explanation, error)
 
-	// OwnStock returns the units left by Sluice's own stock table, and how many there should be: the total without what is
-	// booked. ok is false where the shop has a table of its own, which it changes itself.
+	// OwnStock returns the units left by Sluice's own stock table, and how many there should be: the total without what
+	// is booked; left is below 0 where there is no row. ok is false where the shop has a table of its own, which it
+	// changes itself.
 	OwnStock(ctx context.Context, sku string) (left, want int64, ok bool, err error)
 
-	// Verified writes the conflicts that verifying a ledger has found, instead of those that it has found before. It solves
-	// conflicts of kind "missing" where no order is missing any more.
+	// Verified writes the conflicts that verifying a ledger has found, instead of those that it has found before. It
+	// solves conflicts of kind "missing" where no order is missing any more.
 	Verified(ctx context.Context, sku string, born int64, found []Conflict) error
 }
 
@@ -141,12 +142,12 @@ func (s *Settler) look(sku string) *look {
 }
 
 // VerifySKU compares a SKU at one position, repairs what can never oversell, and writes a conflict of the rest. A
-// difference counts when two calls have seen it: one alone may be a change on its way. again means that the SKU is to be
-// verified again soon. It needs Books, and is not to be called beside itself, nor beside Run with Verify.
+// difference counts when two calls have seen it: one alone may be a change on its way. again means that the SKU is to
+// be verified again soon. It needs an Auditor, and is not to be called beside itself, nor beside Run with Verify.
 func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err error) {
 	k := s.look(sku)
 	k.at = Position{}
-	e, err := s.o.Books.Explain(ctx, sku)
+	e, err := s.o.Auditor.Explain(ctx, sku)
 	if err != nil {
 		return false, err
 	}
@@ -211,13 +212,17 @@ func (s *Settler) conclude(ctx context.Context, c Comparison, e Explanation) err
 	if n := len(c.Differences) + c.More; n > 0 && !e.Parked {
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "difference", Detail: c.detail(n)})
 	}
-	left, want, ok, err := s.o.Books.OwnStock(ctx, c.SKU)
+	left, want, ok, err := s.o.Auditor.OwnStock(ctx, c.SKU)
 	switch {
 	case err != nil:
 		return err
 	case ok && left != want:
+		has := fmt.Sprintf("%d units left", left)
+		if left < 0 {
+			has = "no row"
+		}
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "stock", Detail: fmt.Sprintf(
-			"sluice_stock has %d units left, and %d should be left: the total without what is booked", left, want)})
+			"sluice_stock has %s, and %d should be left: the total without what is booked", has, want)})
 	}
 	for _, f := range found {
 		s.log.Error("settle: conflict", "sku", f.SKU, "kind", f.Kind, "at", c.At.String(), "detail", f.Detail)
@@ -225,7 +230,7 @@ func (s *Settler) conclude(ctx context.Context, c Comparison, e Explanation) err
 	if len(found) == 0 && !e.Open {
 		return nil
 	}
-	return s.o.Books.Verified(ctx, c.SKU, c.born, found)
+	return s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
 }
 
 // detail names the numbers of both sides, and some orders.

@@ -67,8 +67,8 @@ const (
 
 // compareOnce tries to compare once. explained tells which rows are no difference; nil = none. r is the ledger's record
 // of the order, if it has one.
-func compareOnce(ctx context.Context, stream Stream, db Database, sku string, explained func(row, r Record, ok bool) bool) (
-	c Comparison, found sight, err error) {
+func compareOnce(ctx context.Context, stream Stream, db Database, sku string,
+	explained func(row, r Record, ok bool) bool) (c Comparison, found sight, err error) {
 	before, cursor, has, err := positions(ctx, stream, db, sku)
 	switch {
 	case err != nil, !has && before.Epoch == 0:

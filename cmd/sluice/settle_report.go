@@ -40,7 +40,7 @@ func newSettleReport(file *string) *cobra.Command {
 			}
 			oversold, rest := []settleFinding{}, []settleFinding{}
 			err := eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
-				first, then, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
+				first, then, err := settleFindings(cmd, s, c)
 				oversold, rest = append(oversold, first...), append(rest, then...)
 				return err
 			})
@@ -66,9 +66,8 @@ func newSettleReport(file *string) *cobra.Command {
 }
 
 // settleFindings reads the books of all SKUs.
-func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
-	oversold, rest []settleFinding, err error,
-) {
+func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config) (oversold, rest []settleFinding,
+	err error) {
 	ctx := cmd.Context()
 	books, err := s.Store.Books(ctx, "")
 	if err != nil {
@@ -86,10 +85,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			oversold = append(oversold, settleFinding{"oversold", b.SKU, "", b.Booked - b.Total,
 				fmt.Sprintf("%d units are booked of %d", b.Booked, b.Total)})
 		}
-		if b.Deducted != b.Booked {
-			rest = append(rest, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
-				fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
-		}
+		rest = append(rest, stockFindings(b, c.Settle.Stock.Table == "")...)
 		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, limits[b.SKU])
 		if err != nil {
 			return nil, nil, err
@@ -98,10 +94,10 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
 				fmt.Sprintf("one person may have %d", limits[b.SKU])})
 		}
-		if query == "" {
+		if c.Settle.OrdersQuery == "" {
 			continue
 		}
-		differ, err := s.Store.CompareShop(ctx, query, b.SKU, b.Born)
+		differ, err := s.Store.CompareShop(ctx, c.Settle.OrdersQuery, b.SKU, b.Born)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,6 +115,27 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}
 	return oversold, rest, err
+}
+
+// stockFindings compare the stock table with what is booked. The shop changes a table of its own itself: there only
+// what Sluice has deducted is known.
+func stockFindings(b sqlstore.Books, own bool) (found []settleFinding) {
+	if b.Deducted != b.Booked {
+		found = append(found, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
+			fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
+	}
+	switch {
+	case !own || b.Left == b.Expected():
+	case b.Left < 0:
+		found = append(found, settleFinding{"stock", b.SKU, "", -b.Expected(), fmt.Sprintf(
+			"sluice_stock has no row, and %d should be left: %d without the %d that are booked", b.Expected(), b.Total,
+			b.Booked)})
+	default:
+		found = append(found, settleFinding{"stock", b.SKU, "", b.Left - b.Expected(), fmt.Sprintf(
+			"sluice_stock has %d units left, and %d should be left: %d without the %d that are booked", b.Left, b.Expected(),
+			b.Total, b.Booked)})
+	}
+	return found
 }
 
 // limitsOf are the units that one person may have, by SKU. Redis alone knows them.

@@ -78,3 +78,49 @@ func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
 		t.Errorf("without Redis: %q, %v", out, err)
 	}
 }
+
+// Each conflict has its way out, which is a command, and solve is one.
+func TestSettleStatus_ShowsTheWayOut(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	execSettled(t, file, "INSERT INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
+		"VALUES ('orders', '1001', 1, 1, 'giveback', 'late'), ('orders', 'it''s', 1, 1, 'missing', 'two')")
+	out, err := command(t, "settle", "status", "-c", file)
+	for _, want := range []string{"conflict 1: giveback of 1001 at 1-1: late\n  way out: sluice settle solve 1\n",
+		"\n  way out: sluice stock adopt --from settle --apply 'it'\\''s'\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("status: %q, %v; want %q", out, err, want)
+		}
+	}
+	if out, err := command(t, "settle", "solve", "1", "-c", file); err != nil || out != "conflict 1 of 1001 is solved\n" {
+		t.Errorf("solve: %q, %v", out, err)
+	}
+	if _, err := command(t, "settle", "solve", "1", "-c", file); err == nil ||
+		!strings.Contains(err.Error(), "there is no conflict 1") {
+		t.Errorf("solve again: %v", err)
+	}
+	if out, _ := command(t, "settle", "status", "-c", file); strings.Contains(out, "late") {
+		t.Errorf("status: %q", out)
+	}
+}
+
+// Sluice's own table has other units left than the total without what is booked.
+func TestSettleReport_ComparesTheStockThatIsLeft(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	editConfig(t, file, server.Addr, "127.0.0.1:1") // the limit of a user is not checked
+	if out, err := command(t, "settle", "report", "-c", file); err != nil || out != "the books balance\n" {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	execSettled(t, file, "UPDATE sluice_stock SET num = 9")
+	const want = "stock: 1001: 1 units: " +
+		"\"sluice_stock has 9 units left, and 8 should be left: 10 without the 2 that are booked\"\n"
+	if out, err := command(t, "settle", "report", "-c", file); !errors.Is(err, errReported) || out != want {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	execSettled(t, file, "DELETE FROM sluice_stock")
+	if out, err := command(t, "settle", "report", "-c", file); !errors.Is(err, errReported) ||
+		!strings.Contains(out, "stock: 1001: -8 units: \"sluice_stock has no row") {
+		t.Errorf("report: %q, %v", out, err)
+	}
+}

@@ -65,7 +65,8 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Settlement{Store: store, hold: c.Stock.Reserve.ReservationTTL, home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
+	s := &Settlement{Store: store, hold: c.Stock.Reserve.ReservationTTL,
+		home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
 	options.Log = log
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
@@ -98,7 +99,7 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
-		Home: s.home, Verify: c.Settle.Verify, Books: s.Store,
+		Home: s.home, Verify: c.Settle.Verify, Auditor: s.Store,
 		Listen: s.listen,
 	})
 }

@@ -1,11 +1,16 @@
 package settler
 
 import (
+	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
@@ -60,5 +65,28 @@ func TestSettlement_RefundByALedgerThatIsGoneIsNotDone(t *testing.T) {
 	s := Settlement{ledger: openLedger(t, redistest.Start(t))}
 	if ok, err := s.Refund(t.Context(), "gone", "o1"); ok || err != nil {
 		t.Errorf("%v, %v: want false, so that it is tried again", ok, err)
+	}
+}
+
+// onWrite calls itself with what is written.
+type onWrite func(text string)
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
+}
+
+func TestSettlement_LogsInWordsWhenItTriesAgain(t *testing.T) {
+	store, err := sqlstore.Open(sqlstore.Options{URL: "postgres://u@127.0.0.1:1/shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var said string
+	log := slog.New(slog.NewJSONHandler(onWrite(func(text string) { said = text; stop() }), nil))
+	s := Settlement{Store: store}
+	if err := s.waitForSchema(ctx, &config.Config{}, log); err == nil || !strings.Contains(said, `"again_in":"2s"`) {
+		t.Errorf("%v, %s", err, said)
 	}
 }

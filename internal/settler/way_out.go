@@ -34,8 +34,8 @@ func (s *Settlement) option() string {
 // plainBytes need no quotes in a shell.
 const plainBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.,:/@%"
 
-// argument is text as the last argument of a command, in printable ASCII, as sh takes it. What sh cannot pass, a NUL and
-// line feeds at the end, is lost; no request can name a SKU with these.
+// argument is text as the last argument of a command, in printable ASCII, as sh takes it. What sh cannot pass, a NUL
+// and line feeds at the end, is lost; no request can name a SKU with these.
 func argument(text string) string {
 	option := ""
 	if strings.HasPrefix(text, "-") {

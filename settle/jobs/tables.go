@@ -93,8 +93,8 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 // Statements is the SQL by which Migrate would change River's tables, for an operator who runs it by hand; "" = Migrate
-// has nothing to do. pool nil = all of it, for an empty database. Its last statement notes the versions, so that Migrate
-// and Check know them.
+// has nothing to do. pool nil = all of it, for an empty database. Its last statement notes the versions, so that
+// Migrate and Check know them.
 func Statements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	m, err := migrator(pool)
 	if err != nil {

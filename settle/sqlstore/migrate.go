@@ -72,8 +72,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 }
 
 // Statements is the SQL by which Migrate would change the database, for an operator who runs it by hand: it notes the
-// versions, so that Migrate knows them then. "" = Migrate has nothing to do. With empty it is that of a database without
-// any table, and the database is not asked. It changes nothing.
+// versions, so that Migrate knows them then. "" = Migrate has nothing to do. With empty it is that of a database
+// without any table, and the database is not asked. It changes nothing.
 func (s *Store) Statements(ctx context.Context, empty bool) (string, error) {
 	p, err := s.provider()
 	if err != nil {

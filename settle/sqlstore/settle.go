@@ -46,31 +46,6 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, err
 	}
 }
 
-// causeOf names the orders of a batch.
-func causeOf(b *settle.Batch) string {
-	cause := "a batch"
-	if b.Solved != 0 {
-		cause = fmt.Sprintf("the entry of conflict %d", b.Solved)
-	}
-	serials := make([]string, len(b.Records))
-	for i, r := range b.Records {
-		serials[i] = r.Serial
-	}
-	return cause + " with the orders " + settle.Some(serials)
-}
-
-// has is what the stock table says, as far as it can be read.
-func (s *Store) has(ctx context.Context, sku string) string {
-	left, err := s.Left(ctx, sku)
-	switch {
-	case err != nil:
-		return "does not take the SKU"
-	case left < 0:
-		return "has no row of the SKU"
-	}
-	return fmt.Sprintf("has %d", left)
-}
-
 // settle is one transaction. The cursor's row is locked first and moved last.
 func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.Outcome, err error) {
 	err = s.transactionOn(ctx, func(tx *sql.Tx, conn *sql.Conn) error {
@@ -110,20 +85,6 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		return errors.Join(s.report(ctx, tx, conflicts), s.solve(ctx, tx, b.Solved), s.solveEntries(ctx, tx, &b, o.Parked))
 	})
 	return o, err
-}
-
-// unowned are units that were deducted for rows that are not there any more: somebody has deleted them. A ledger that
-// is read whole brings the rows back, and the units are not deducted again.
-func (s *Store) unowned(ctx context.Context, tx *sql.Tx, b *settle.Batch) (units int64, err error) {
-	if !b.Whole || b.From == nil || b.From.Born != b.To.Born {
-		return 0, nil
-	}
-	err = tx.QueryRowContext(ctx, s.sql("SELECT COALESCE(SUM(taken), 0) FROM sluice_order WHERE sku = ? AND born = ?"),
-		stored(b.SKU), b.To.Born).Scan(&units)
-	if err != nil {
-		return 0, fmt.Errorf("add up what orders have taken: %w", err)
-	}
-	return max(b.From.Deducted-units, 0), nil
 }
 
 // solve marks a conflict as solved; 0 = none.
@@ -252,16 +213,6 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	}
 	o.Cursor.Deducted += o.Units
 	return nil
-}
-
-// short is the conflict of units that could not be deducted, or returned. Conflicts at one place differ by their cause.
-func short(b *settle.Batch, units int64, has, cause string) settle.Conflict {
-	detail := fmt.Sprintf("%s: %d units were to be deducted, and the stock table %s", cause, units, has)
-	if units < 0 {
-		detail = fmt.Sprintf("%s: %d units were to be returned, and the stock table %s", cause, -units, has)
-	}
-	return settle.Conflict{SKU: b.SKU, Position: b.To.Position, Kind: "stock",
-		Detail: detail + "; the orders are booked, the stock was not changed; correct the stock by hand"}
 }
 
 // deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such

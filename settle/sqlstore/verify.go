@@ -12,7 +12,7 @@ import (
 // verifiedKinds are the kinds of conflicts that verifying writes.
 var verifiedKinds = []string{"difference", "stock"}
 
-// Explain implements settle.Books.
+// Explain implements settle.Auditor.
 func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, err error) {
 	e.Givebacks = make(map[string]bool)
 	err = s.each(ctx, func(rows *sql.Rows) error {
@@ -39,7 +39,7 @@ func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, 
 	return e, nil
 }
 
-// OwnStock implements settle.Books.
+// OwnStock implements settle.Auditor.
 func (s *Store) OwnStock(ctx context.Context, sku string) (left, want int64, ok bool, err error) {
 	if s.stock.Table != "" {
 		return 0, 0, false, nil
@@ -51,7 +51,7 @@ func (s *Store) OwnStock(ctx context.Context, sku string) (left, want int64, ok 
 	return all[0].Left, all[0].Expected(), true, nil
 }
 
-// Verified implements settle.Books. The conflicts have the version 0, so that each ledger has one of a kind.
+// Verified implements settle.Auditor. The conflicts have the version 0, so that each ledger has one of a kind.
 func (s *Store) Verified(ctx context.Context, sku string, born int64, found []settle.Conflict) error {
 	err := s.transaction(ctx, func(tx *sql.Tx) error {
 		var faults []error

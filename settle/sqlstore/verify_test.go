@@ -156,7 +156,7 @@ func leavesGivebacks(s *site) {
 	s.balances(sku, 1, 8)
 }
 
-// leavesParked has an order that the database does not take: its conflict is there, and the other rows stay as they are.
+// leavesParked has an order that the database does not take: its conflict is there, and other rows stay as they are.
 func leavesParked(s *site) {
 	const sku = "parked-once"
 	s.ledger.set(sku, 9)
@@ -261,7 +261,7 @@ func TestVerify_RunsByItself(t *testing.T) {
 	s.exec("UPDATE sluice_order SET status = 'X' WHERE serial = 'edited-0'")
 	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|1|0|bob")
 	running := must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Books: s.store, Verify: 2 * time.Second,
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 2 * time.Second,
 	}))(t)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(running)

@@ -22,8 +22,8 @@ func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.R
 }
 
 // PutBack writes orders again that a database knows, as reserved or sold, and the ledger has lost. One that the ledger
-// knows stays as it is, but that a reserved one becomes sold. The resolver looks at a reserved one from its due on, Unix
-// ms. At most protocol.MaxItems in a call.
+// knows stays as it is, but that a reserved one becomes sold. The resolver looks at a reserved one from its due on,
+// Unix ms. At most protocol.MaxItems in a call.
 func (r *Store) PutBack(ctx context.Context, sku string, status byte, now int64, due []int64,
 	items []protocol.Item) error {
 	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
