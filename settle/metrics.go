@@ -37,6 +37,7 @@ func newLag(target string) prometheus.Histogram {
 // Stats are the counts of a settler since it was made.
 type Stats struct {
 	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders, Givebacks int64
+	Repairs                                                           int64 // SKUs that differed
 	Behind                                                            int64 // changes that wait now
 
 	BehindFor time.Duration // since when changes have waited without end
@@ -50,7 +51,7 @@ func (s *Settler) Stats() Stats {
 		Orders: c.orders.Load(), Entries: c.entries.Load(), Batches: c.batches.Load(), Rebuilds: c.rebuilds.Load(),
 		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(),
 		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(), BehindFor: s.behindFor(),
-		Lag: time.Duration(c.lastLag.Load()),
+		Lag: time.Duration(c.lastLag.Load()), Repairs: c.repairs.Load(),
 	}
 }
 
