@@ -32,7 +32,7 @@ func TestVerify_FindsNothingWhereNothingIsWrong(t *testing.T) {
 		for _, sku := range skus {
 			s.ledger.set(sku, 1000)
 		}
-		for i, end := 0, time.Now().Add(3 * time.Second); time.Now().Before(end); i++ {
+		for i, end := 0, time.Now().Add(3*time.Second); time.Now().Before(end); i++ {
 			for _, sku := range skus {
 				s.ledger.buy(sku, i, 1)
 				switch serial := fmt.Sprintf("%s-%d", sku, i); i % 4 {

@@ -139,6 +139,27 @@ func reportsUnproven(s *site) {
 	s.balances(sku, 3, 6)
 }
 
+// looksTwice has a difference that is gone when it is looked at again.
+func looksTwice(s *site) {
+	const sku = "twice"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'twice'")
+	if again, err := s.settler.VerifySKU(s.Context(), sku); err != nil || !again {
+		s.Errorf("%v, %v: want another look", again, err)
+	}
+	if c, _, _ := settle.Verify(s.Context(), s.stream, s.store, sku); len(c.Differences) != 1 {
+		s.Errorf("%+v: want the difference, no repair yet", c)
+	}
+	s.exec("UPDATE sluice_order SET status = 'C' WHERE sku = 'twice'")
+	s.verifies(sku)
+	if n := s.settler.Stats().Repairs; n != 0 {
+		s.Errorf("%d repairs: want none", n)
+	}
+	s.balances(sku, 1, 8)
+}
+
 // leavesGivebacks has an order that the database has given back already, and the ledger not yet.
 func leavesGivebacks(s *site) {
 	const sku = "on-its-way"
@@ -235,12 +256,13 @@ func TestVerify_Repairs(t *testing.T) {
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		for name, rule := range map[string]func(*site){
-			"rows that were edited follow the ledger":     repairsRows,
-			"what rows say more the ledger is told":       tellsRows,
-			"units are not returned without a proof":      reportsUnproven,
-			"an order on its way back is no difference":   leavesGivebacks,
-			"a parked order is not parked again":          leavesParked,
-			"a missing order that is known is no more so": solvesMissing,
+			"rows that were edited follow the ledger":    repairsRows,
+			"what rows say more the ledger is told":      tellsRows,
+			"units are not returned without a proof":     reportsUnproven,
+			"an order on its way back is no difference":  leavesGivebacks,
+			"what one look alone has seen is no matter":  looksTwice,
+			"a parked order is not parked again":         leavesParked,
+			"a missing order that was adopted is solved": solvesMissing,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
