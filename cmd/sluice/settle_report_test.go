@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"os"
@@ -122,5 +123,32 @@ func TestSettleReport_ComparesTheStockThatIsLeft(t *testing.T) {
 	if out, err := command(t, "settle", "report", "-c", file); !errors.Is(err, errReported) ||
 		!strings.Contains(out, "stock: 1001: -8 units: \"sluice_stock has no row") {
 		t.Errorf("report: %q, %v", out, err)
+	}
+}
+
+// sluice settle run verifies by itself, by the key of the file.
+func TestSettleRun_RepairsARowThatWasEditedByHand(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	editConfig(t, file, "[settle]", "[settle]\nverify = \"2s\"")
+	execSettled(t, file, "DELETE FROM sluice_order WHERE serial = 's2'", "UPDATE sluice_order SET status = 'X'")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		root := newRoot()
+		root.SetArgs([]string{"settle", "run", "-c", file})
+		ended <- root.ExecuteContext(ctx)
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}()
+	eventually(t, "equal; 2 records, 2 units sold, 2 booked, 2 deducted", "settle", "verify", "1001", "-c", file)
+	server.Client.FlushAll(t.Context())
+	_, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), "sluice stock recreate 1001") {
+		t.Errorf("adopt without a ledger: %v", err)
 	}
 }
