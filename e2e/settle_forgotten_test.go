@@ -10,8 +10,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// The database knows a reservation that the ledger has forgotten, since its end was trimmed before it was settled. It is
-// held again, and the gate asks the shop: an order is sold, and one that the shop does not have is released.
+// The database knows a reservation that the ledger has forgotten, since its end was trimmed before it was settled. It
+// is held again, and the gate asks the shop: an order is sold, and one that the shop does not have is released.
 func TestSettlement_ForgottenReservationIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[int]string{http.StatusOK: "2 units sold", http.StatusNotFound: "1 units sold"} {

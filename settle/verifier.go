@@ -45,11 +45,12 @@ func (e Explanation) explains(row, r Record, ok bool) bool {
 type look struct {
 	at          Position // zero = it is to be verified
 	when        time.Time
-	suspect     bool // the last look has found a difference: a second look must show it too
-	repairs     int  // one after another
-	closed      bool // it was told what it had lost, and opens when every instance has told
-	differences int  // that stay
-	trouble     string
+	suspect     bool   // the last look has found a difference: a second look must show it too
+	repairs     int    // one after another
+	closed      bool   // it was told what it had lost, and opens when every instance has told
+	differences int    // that stay
+	said        string // what was logged last
+	trouble     string // of the last look
 }
 
 // verifyAll verifies SKUs until ctx ends: those that have moved, and now and then the others.
@@ -171,11 +172,11 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 	if k.suspect, k.differences = false, differ; differ == 0 {
 		k.repairs = 0
 	}
-	if err := s.conclude(ctx, c, e); err != nil {
-		return false, err
+	conflicts, err := s.conclude(ctx, k, c, e)
+	if err == nil && conflicts == 0 && !e.Open { // else each pass looks whether it is put right
+		k.at, k.when = c.At, s.now()
 	}
-	k.at, k.when = c.At, s.now()
-	return false, nil
+	return false, err
 }
 
 // tellAgain says that a frozen ledger has all that is settled. It reports whether it is to be said again.
@@ -205,8 +206,8 @@ func (s *Settler) repair(ctx context.Context, k *look, c Comparison, follow bool
 	return nil
 }
 
-// conclude writes what an operator must look at.
-func (s *Settler) conclude(ctx context.Context, c Comparison, e Explanation) error {
+// conclude writes what an operator must look at, and returns how many conflicts there are.
+func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explanation) (int, error) {
 	var found []Conflict
 	at := Position{Epoch: c.born} // one for each ledger and kind: no entry has the version 0
 	if n := len(c.Differences) + c.More; n > 0 && !e.Parked {
@@ -215,7 +216,7 @@ func (s *Settler) conclude(ctx context.Context, c Comparison, e Explanation) err
 	left, want, ok, err := s.o.Auditor.OwnStock(ctx, c.SKU)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case ok && left != want:
 		has := fmt.Sprintf("%d units left", left)
 		if left < 0 {
@@ -224,13 +225,19 @@ func (s *Settler) conclude(ctx context.Context, c Comparison, e Explanation) err
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "stock", Detail: fmt.Sprintf(
 			"sluice_stock has %s, and %d should be left: the total without what is booked", has, want)})
 	}
+	said := ""
 	for _, f := range found {
-		s.log.Error("settle: conflict", "sku", f.SKU, "kind", f.Kind, "at", c.At.String(), "detail", f.Detail)
+		said += f.Kind + f.Detail
 	}
-	if len(found) == 0 && !e.Open {
-		return nil
+	if said != k.said {
+		for _, f := range found {
+			s.log.Error("settle: conflict", "sku", f.SKU, "kind", f.Kind, "at", c.At.String(), "detail", f.Detail)
+		}
 	}
-	return s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
+	if k.said = said; len(found) == 0 && !e.Open {
+		return 0, nil
+	}
+	return len(found), s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
 }
 
 // detail names the numbers of both sides, and some orders.

@@ -314,4 +314,10 @@ func TestVerify_RunsByItself(t *testing.T) {
 	if found := s.conflicts("unproven", "difference"); len(found) != 1 {
 		t.Errorf("conflicts %q: want one", found)
 	}
+	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|2|0|bob")
+	for deadline := time.Now().Add(time.Minute); len(s.conflicts("unproven", "difference")) > 0; {
+		if time.Sleep(20 * time.Millisecond); time.Now().After(deadline) {
+			t.Fatal("the conflict is open, though it was put right and the SKU is at the same position")
+		}
+	}
 }
