@@ -100,7 +100,7 @@ type Conflict struct {
 	ID  int64 // of the database; 0 = it is new
 	SKU string
 	Position
-	Kind   string // "stock" "entry" "missing" "lost" "giveback" "difference"
+	Kind   string // "stock" "entry" "missing" "lost" "giveback" "difference" "extra"
 	Detail string // valid UTF-8
 	Entry  string // of kind "entry": all its fields, each quoted with escapes
 }

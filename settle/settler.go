@@ -50,6 +50,9 @@ type Options struct {
 	Verify  time.Duration // between two looks at SKUs that move; 0 = SKUs are not verified
 	Auditor Auditor       // needed by Verify
 
+	// Shop, if not nil, compares the orders of a ledger with those of the shop, whenever the SKU is verified.
+	Shop func(ctx context.Context, sku string, born int64) ([]ShopOrder, error)
+
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
 }

@@ -29,6 +29,13 @@ type Auditor interface {
 	Verified(ctx context.Context, sku string, born int64, found []Conflict) error
 }
 
+// ShopOrder is an order that only one of two books has, the shop's and the ledger's, or has with another quantity.
+type ShopOrder struct {
+	Serial string
+	Shop   int64 // units; 0 = the shop has no such order
+	Booked int64 // units that it has taken of the ledger, sold or reserved; 0 = none
+}
+
 // Explanation is what a database knows about the differences of a SKU.
 type Explanation struct {
 	Givebacks map[string]bool // orders that are given back, and not done
@@ -45,12 +52,13 @@ func (e Explanation) explains(row, r Record, ok bool) bool {
 type look struct {
 	at          Position // zero = it is to be verified
 	when        time.Time
-	suspect     bool   // the last look has found a difference: a second look must show it too
-	repairs     int    // one after another
-	closed      bool   // it was told what it had lost, and opens when every instance has told
-	differences int    // that stay
-	said        string // what was logged last
-	trouble     string // of the last look
+	suspect     bool            // the last look has found a difference: a second look must show it too
+	repairs     int             // one after another
+	closed      bool            // it was told what it had lost, and opens when every instance has told
+	differences int             // that stay
+	extra       map[string]bool // orders of the shop that took no unit, as the last look has seen them
+	said        string          // what was logged last
+	trouble     string          // of the last look
 }
 
 // verifyAll verifies SKUs until ctx ends: those that have moved, and now and then the others.
@@ -64,12 +72,15 @@ func (s *Settler) verifyAll(ctx context.Context) {
 		if trouble = ""; err != nil {
 			trouble = err.Error()
 		}
+		failed := 0
 		for {
-			due = s.verifySome(ctx, due)
+			var faults int
+			due, faults = s.verifySome(ctx, due)
+			failed += faults
 			wait := end.Sub(s.now())
 			if len(due) > 0 {
 				wait = min(wait, verifyAgain)
-			} else if err == nil {
+			} else if err == nil && failed == 0 {
 				s.counts.verified.Store(s.now().UnixNano())
 			}
 			select {
@@ -81,7 +92,7 @@ func (s *Settler) verifyAll(ctx context.Context) {
 				break
 			}
 		}
-		s.counts.unverified.Store(int64(len(due)))
+		s.counts.unverified.Store(int64(len(due) + failed))
 	}
 }
 
@@ -108,17 +119,19 @@ func (s *Settler) due(ctx context.Context) (due []string, err error) {
 	return due, err
 }
 
-// verifySome verifies SKUs, and returns those that are to be looked at again.
-func (s *Settler) verifySome(ctx context.Context, due []string) (again []string) {
+// verifySome verifies SKUs, and returns those that are to be looked at again soon, and how many were not verified by a
+// fault: these are tried again in the next pass.
+func (s *Settler) verifySome(ctx context.Context, due []string) (again []string, failed int) {
 	for _, sku := range due {
 		k := s.look(sku)
 		more, err := s.VerifySKU(ctx, sku)
-		if more || err != nil {
-			again = append(again, sku)
-		}
 		text := ""
-		if err != nil {
+		switch {
+		case err != nil:
 			text = err.Error()
+			failed++
+		case more:
+			again = append(again, sku)
 		}
 		if text != k.trouble && text != "" && ctx.Err() == nil {
 			s.log.Error("settle: a SKU cannot be verified; it is tried again", "sku", sku, "error", err)
@@ -130,7 +143,7 @@ func (s *Settler) verifySome(ctx context.Context, due []string) (again []string)
 		differences += int64(k.differences)
 	}
 	s.counts.differences.Store(differences)
-	return again
+	return again, failed
 }
 
 func (s *Settler) look(sku string) *look {
@@ -172,8 +185,8 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 	if k.suspect, k.differences = false, differ; differ == 0 {
 		k.repairs = 0
 	}
-	conflicts, err := s.conclude(ctx, k, c, e)
-	if err == nil && conflicts == 0 && !e.Open { // else each pass looks whether it is put right
+	open, err := s.conclude(ctx, k, c, e)
+	if err == nil && !open && !e.Open { // else each pass looks whether it is put right
 		k.at, k.when = c.At, s.now()
 	}
 	return false, err
@@ -206,8 +219,8 @@ func (s *Settler) repair(ctx context.Context, k *look, c Comparison, follow bool
 	return nil
 }
 
-// conclude writes what an operator must look at, and returns how many conflicts there are.
-func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explanation) (int, error) {
+// conclude writes what an operator must look at, and reports whether there is, or may be, anything.
+func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explanation) (open bool, err error) {
 	var found []Conflict
 	at := Position{Epoch: c.born} // one for each ledger and kind: no entry has the version 0
 	if n := len(c.Differences) + c.More; n > 0 && !e.Parked {
@@ -216,7 +229,7 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 	left, want, ok, err := s.o.Auditor.OwnStock(ctx, c.SKU)
 	switch {
 	case err != nil:
-		return 0, err
+		return true, err
 	case ok && left != want:
 		has := fmt.Sprintf("%d units left", left)
 		if left < 0 {
@@ -224,6 +237,13 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 		}
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "stock", Detail: fmt.Sprintf(
 			"sluice_stock has %s, and %d should be left: the total without what is booked", has, want)})
+	}
+	extra, err := s.extra(ctx, k, c)
+	if err != nil {
+		return true, err
+	}
+	if extra != "" {
+		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "extra", Detail: extra})
 	}
 	said := ""
 	for _, f := range found {
@@ -234,10 +254,45 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 			s.log.Error("settle: conflict", "sku", f.SKU, "kind", f.Kind, "at", c.At.String(), "detail", f.Detail)
 		}
 	}
-	if k.said = said; len(found) == 0 && !e.Open {
-		return 0, nil
+	k.said = said
+	if open = len(found)+len(k.extra) > 0; len(found) == 0 && !e.Open {
+		return open, nil
 	}
-	return len(found), s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
+	return open, s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
+}
+
+// extra tells which orders of the shop took no unit of the ledger, or too few; "" = none. An order counts when two
+// looks have seen it: between, it was settled, or the shop has ended it, if it was on its way.
+func (s *Settler) extra(ctx context.Context, k *look, c Comparison) (string, error) {
+	if s.o.Shop == nil {
+		return "", nil
+	}
+	differ, err := s.o.Shop(ctx, c.SKU, c.born)
+	if err != nil {
+		return "", err
+	}
+	seen, n, units := make(map[string]bool), 0, int64(0)
+	var text strings.Builder
+	for _, d := range differ {
+		if d.Shop <= d.Booked {
+			continue
+		}
+		if seen[d.Serial] = true; !k.extra[d.Serial] {
+			continue
+		}
+		if units, n = units+d.Shop-d.Booked, n+1; n <= shownOrders {
+			fmt.Fprintf(&text, "; %q: the shop has %d, the ledger %d", d.Serial, d.Shop, d.Booked)
+		}
+	}
+	if k.extra = seen; n == 0 {
+		return "", nil
+	}
+	if n > shownOrders {
+		fmt.Fprintf(&text, "; and %d more", n-shownOrders)
+	}
+	return plain(fmt.Sprintf("oversold: %d units of %d orders of the shop were taken from no ledger, which has %d units "+
+		"sold and %d reserved of %d; cancel them at the shop, or adopt them%s", units, n, c.Sold, c.ledger.Held,
+		c.ledger.Total, text.String())), nil
 }
 
 // detail names the numbers of both sides, and some orders.

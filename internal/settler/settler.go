@@ -97,9 +97,15 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 		paid.Every = c.Settle.Paid.Every
 		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
 	}
+	var shop func(context.Context, string, int64) ([]settle.ShopOrder, error)
+	if query := c.Settle.OrdersQuery; query != "" {
+		shop = func(ctx context.Context, sku string, born int64) ([]settle.ShopOrder, error) {
+			return s.Store.CompareShop(ctx, query, sku, born)
+		}
+	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
-		Home: s.home, Verify: c.Settle.Verify, Auditor: s.Store,
+		Home: s.home, Verify: c.Settle.Verify, Auditor: s.Store, Shop: shop,
 		Listen: s.listen,
 	})
 }

@@ -13,7 +13,7 @@ func (s *Settlement) WayOut(c settle.Conflict) string {
 	switch c.Kind {
 	case "entry":
 		return fmt.Sprintf("sluice settle retry %d%s", c.ID, s.option())
-	case "missing":
+	case "missing", "extra":
 		return "sluice stock adopt --from settle --apply " + argument(c.SKU)
 	case "difference":
 		return "sluice settle rebuild " + argument(c.SKU)

@@ -30,6 +30,7 @@ func TestWayOut_EveryKindHasOne(t *testing.T) {
 	for kind, want := range map[string]string{
 		"entry": "sluice settle retry 7", "stock": "sluice settle solve 7", "giveback": "sluice settle solve 7",
 		"missing":    "sluice stock adopt --from settle --apply 1001",
+		"extra":      "sluice stock adopt --from settle --apply 1001",
 		"difference": "sluice settle rebuild 1001", "lost": "sluice stock thaw 1001",
 	} {
 		if got := s.WayOut(settle.Conflict{ID: 7, Kind: kind, SKU: "1001"}); got != want {

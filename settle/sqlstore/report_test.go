@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"slices"
 
+	"sluice/settle"
 	"sluice/settle/sqlstore"
 )
 
@@ -32,7 +33,7 @@ func comparesShop(s *site) {
 		"('compared', 'stranger', 2, 'paid'), ('other', 'compared-3', 1, 'paid')")
 	c, _, _ := s.store.Cursor(s.Context(), sku)
 	found := must(s.store.CompareShop(s.Context(), shopOrdersQuery, sku, c.Born))(s.T)
-	want := []sqlstore.ShopOrder{
+	want := []settle.ShopOrder{
 		{Serial: "compared-1", Shop: 3, Booked: 1}, {Serial: "compared-5", Shop: 1}, {Serial: "stranger", Shop: 2},
 		{Serial: "compared-2", Booked: 1}, {Serial: "compared-3", Booked: 1},
 	}

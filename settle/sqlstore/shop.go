@@ -12,30 +12,23 @@ import (
 	"sluice/settle"
 )
 
-// ShopOrder is an order that only one of the two books has, or has with another quantity.
-type ShopOrder struct {
-	Serial string
-	Shop   int64 // units; 0 = the shop has no such order
-	Booked int64 // units that it has taken of the ledger, sold or reserved; 0 = none
-}
-
 // CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
 // SKU as :sku. Orders that took too few units come first: they are oversold. A reserved order has taken its units, and
 // the shop may not have it yet, unless the ledger has lost it. The shop's orders of earlier ledgers are no difference.
-func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
+func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []settle.ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
 		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders_query: %w", sku, err)
 	}
-	var unsold []ShopOrder
+	var unsold []settle.ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
 		if r.Status != 'C' && (r.Status != 'H' || r.Missing) {
 			return true
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
-			differ = append(differ, ShopOrder{r.Serial, has, r.Quantity})
+			differ = append(differ, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		} else if has < r.Quantity && r.Status == 'C' {
-			unsold = append(unsold, ShopOrder{r.Serial, has, r.Quantity})
+			unsold = append(unsold, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		}
 		delete(shop, r.Serial)
 		return true
@@ -53,7 +46,7 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	}
 	for _, serial := range slices.Sorted(maps.Keys(shop)) {
 		if shop[serial] > 0 {
-			differ = append(differ, ShopOrder{serial, shop[serial], 0})
+			differ = append(differ, settle.ShopOrder{Serial: serial, Shop: shop[serial]})
 		}
 	}
 	return append(differ, unsold...), err

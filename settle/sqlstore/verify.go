@@ -10,7 +10,7 @@ import (
 )
 
 // verifiedKinds are the kinds of conflicts that verifying writes.
-var verifiedKinds = []string{"difference", "stock"}
+var verifiedKinds = []string{"difference", "extra", "stock"}
 
 // Explain implements settle.Auditor.
 func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, err error) {

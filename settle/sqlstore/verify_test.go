@@ -195,6 +195,41 @@ func leavesParked(s *site) {
 	s.balances(sku, 2, 7)
 }
 
+// reportsExtra has an order of the shop that took no unit, and one that was on its way when the first look was made.
+func reportsExtra(s *site) {
+	const sku = "extra"
+	s.exec("CREATE TABLE extra_orders (sku varchar(64), serial varchar(64), quantity bigint)")
+	s.settler = must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store,
+		Shop: func(ctx context.Context, sku string, born int64) ([]settle.ShopOrder, error) {
+			return s.store.CompareShop(ctx, "SELECT serial, quantity FROM extra_orders WHERE sku = :sku", sku, born)
+		},
+	}))(s.T)
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 2) // the shop has lost the first one, which is no matter here
+	s.ledger.reserve(sku, "held", "h", 1)
+	s.drain(sku)
+	s.exec("INSERT INTO extra_orders VALUES ('extra', 'extra-1', 1), ('extra', 'held', 1), ('extra', 'stranger', 3), " +
+		"('extra', 'extra-2', 1)")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "extra"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none by one look", found)
+	}
+	s.ledger.buy(sku, 2, 1)
+	s.drain(sku)
+	s.verifies(sku)
+	found := s.conflicts(sku, "extra")
+	if len(found) != 1 || !strings.Contains(found[0], "3 units of 1 orders of the shop were taken from no ledger, which "+
+		"has 3 units sold and 1 reserved of 9;") || !strings.HasSuffix(found[0], `"stranger": the shop has 3, the ledger 0`) {
+		s.Errorf("conflicts %q: want one, with the numbers of both sides and the order", found)
+	}
+	s.exec("DELETE FROM extra_orders WHERE serial = 'stranger'")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "extra"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none, the order was cancelled", found)
+	}
+}
+
 // solvesMissing has a missing order that was adopted since.
 func solvesMissing(s *site) {
 	const sku = "found-again"
@@ -256,13 +291,14 @@ func TestVerify_Repairs(t *testing.T) {
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		for name, rule := range map[string]func(*site){
-			"rows that were edited follow the ledger":    repairsRows,
-			"what rows say more the ledger is told":      tellsRows,
-			"units are not returned without a proof":     reportsUnproven,
-			"an order on its way back is no difference":  leavesGivebacks,
-			"what one look alone has seen is no matter":  looksTwice,
-			"a parked order is not parked again":         leavesParked,
-			"a missing order that was adopted is solved": solvesMissing,
+			"rows that were edited follow the ledger":     repairsRows,
+			"what rows say more the ledger is told":       tellsRows,
+			"units are not returned without a proof":      reportsUnproven,
+			"an order of the shop without a unit is told": reportsExtra,
+			"an order on its way back is no difference":   leavesGivebacks,
+			"what one look alone has seen is no matter":   looksTwice,
+			"a parked order is not parked again":          leavesParked,
+			"a missing order that was adopted is solved":  solvesMissing,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
 		}
