@@ -129,7 +129,8 @@ func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
 	}
 	adopt("3 orders were not known, 0 held, 0 given back: 6 units are sold", "--apply")
 	adopt("the ledger knows every order")
-	if r := server.Client.HGet(t.Context(), "sluice:{1001}:r", "s2").Val(); r != "C|1|0|bob" {
+	if r := server.Client.HGet(t.Context(), "sluice:{1001}:r", "s2").Val(); !strings.HasPrefix(r, "C|1") ||
+		!strings.HasSuffix(r, "|bob") {
 		t.Errorf("the ledger has s2 as %q", r)
 	}
 	if err := openDrained(t, file, "1001"); err != nil {
