@@ -208,7 +208,7 @@ type SettlementConflict struct {
 	Kind   string `json:"kind"`
 	SKU    string `json:"sku"`
 	Detail string `json:"detail"` // printable ASCII
-	Next   string `json:"next"`   // the command that ends it; "" = the detail says what to do
+	Next   string `json:"next"`   // the command that ends it, for sh
 }
 
 // listSettlements lists the homes by name.

@@ -16,16 +16,17 @@ import (
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
 type Settle struct {
-	Database     string      `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
-	PasswordFile string      `toml:"password_file"`
-	Password     Secret      // what PasswordFile holds
-	URL          string      // Database; the path of SQLite is absolute, or as seen from where sluice was started
-	Listen       string      `toml:"listen"`               // host:port of health and metrics; "" = none
-	Batch        int         `toml:"batch" unit:"entries"` // entries a transaction, 1 to 10000
-	Workers      int         `toml:"workers" unit:"SKUs"`  // 1 to 64
-	Stock        SettleStock `toml:"stock"`
-	OrdersQuery  string      `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
-	Paid         SettlePaid  `toml:"paid"`
+	Database     string        `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
+	PasswordFile string        `toml:"password_file"`
+	Password     Secret        // what PasswordFile holds
+	URL          string        // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	Listen       string        `toml:"listen"`               // host:port of health and metrics; "" = none
+	Batch        int           `toml:"batch" unit:"entries"` // entries a transaction, 1 to 10000
+	Workers      int           `toml:"workers" unit:"SKUs"`  // 1 to 64
+	Verify       time.Duration `toml:"verify"`               // 0 or 1s to 24h; 0 = never
+	Stock        SettleStock   `toml:"stock"`
+	OrdersQuery  string        `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
+	Paid         SettlePaid    `toml:"paid"`
 
 	Webhook SettleWebhook `toml:"webhook"`
 	Jobs    SettleJobs    `toml:"jobs"`
@@ -60,9 +61,10 @@ type SettleWebhook struct {
 }
 
 func defaultSettle() Settle {
-	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
-		Paid: SettlePaid{Every: 5 * time.Second}, Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
-		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second, Listen: "127.0.0.1:8093"}}
+	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Verify: time.Minute,
+		Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}, Paid: SettlePaid{Every: 5 * time.Second},
+		Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
+		Jobs:    SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second, Listen: "127.0.0.1:8093"}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -86,6 +88,9 @@ func (c *Config) checkSettle(r *report.Report) {
 	}
 	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
 		r.Fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
+	}
+	if report.Between(r, "settle.verify", s.Verify, 0, 24*time.Hour); s.Verify > 0 && s.Verify < time.Second {
+		r.Fail("settle.verify", "%v is too short; write \"1s\" or more, or \"0s\" for never", s.Verify)
 	}
 	report.Between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
 	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {

@@ -45,6 +45,8 @@ func TestSettleHome_MistakesNameTheirKey(t *testing.T) {
 		east + "[settle.jobs]\nqueue = \"A b\"":            `settle.jobs.queue: "A b" is not a name of a queue`,
 		east + "[settle.jobs]\nurl = \"https://shop/x\"\n": `settle.jobs.key_file: is empty`,
 		east + "[settle.jobs]\nworkers = 0":                `settle.jobs.workers: `,
+		"[settle]\nverify = \"999ms\"":                     `settle.verify: 999ms is too short`,
+		"[settle]\nverify = \"25h\"":                       `settle.verify: `,
 	} {
 		_, err := Parse("config.toml", []byte(whole(text+"\n")), environment)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -11,6 +11,11 @@ import (
 type counts struct {
 	orders, entries, batches, rebuilds, frozen, lostOrders, givebacks atomic.Int64
 
+	repairs     atomic.Int64
+	differences atomic.Int64 // orders that differ and were not repaired
+	unverified  atomic.Int64 // SKUs that moved in the last pass whenever they were looked at
+	verified    atomic.Int64 // Unix ns, when every SKU that had moved was verified
+
 	unlisted    atomic.Int64 // SKUs beyond those that are settled
 	behind      atomic.Int64 // changes that wait
 	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
@@ -32,6 +37,7 @@ func newLag(target string) prometheus.Histogram {
 // Stats are the counts of a settler since it was made.
 type Stats struct {
 	Orders, Entries, Batches, Rebuilds, Frozen, LostOrders, Givebacks int64
+	Repairs                                                           int64 // SKUs that differed
 	Behind                                                            int64 // changes that wait now
 
 	BehindFor time.Duration // since when changes have waited without end
@@ -45,7 +51,7 @@ func (s *Settler) Stats() Stats {
 		Orders: c.orders.Load(), Entries: c.entries.Load(), Batches: c.batches.Load(), Rebuilds: c.rebuilds.Load(),
 		Frozen: c.frozen.Load(), LostOrders: c.lostOrders.Load(),
 		Givebacks: c.givebacks.Load(), Behind: c.behind.Load(), BehindFor: s.behindFor(),
-		Lag: time.Duration(c.lastLag.Load()),
+		Lag: time.Duration(c.lastLag.Load()), Repairs: c.repairs.Load(),
 	}
 }
 
@@ -82,6 +88,17 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	number(prometheus.GaugeValue, done.BehindFor.Seconds(), "sluice_settler_behind_seconds",
 		"Since when changes of a SKU have waited, of the SKU that has waited longest; also of SKUs that are not settled.")
 	s.counts.lag.Collect(ch)
+	if s.o.Verify == 0 {
+		return
+	}
+	count(s.counts.repairs.Load(), "sluice_settler_repairs_total",
+		"SKUs whose ledger and database differed at one position, and were repaired.")
+	number(prometheus.GaugeValue, float64(s.counts.differences.Load()), "sluice_settler_differing_orders",
+		"Orders that ledger and database knew differently when they were verified last, and that were not repaired.")
+	number(prometheus.GaugeValue, float64(s.counts.unverified.Load()), "sluice_settler_unverified_skus",
+		"SKUs that could not be verified in the last settle.verify, since they changed all the time or by a fault.")
+	number(prometheus.GaugeValue, float64(s.counts.verified.Load())/1e9, "sluice_settler_verified_timestamp_seconds",
+		"Unix time at which every SKU that had moved was verified; 0: not yet.")
 }
 
 // measure notes how many changes of the SKU wait, and since when. If another settler works on it, that one tells.

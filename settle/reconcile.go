@@ -14,6 +14,7 @@ type books struct {
 	adopted  []Record          // of the database: the ledger has lost that they are sold, and has them as given back
 	refunded []Record          // of the database: the ledger has lost that they are refunded
 	held     []Record          // of the database: the ledger has lost that they are reserved
+	unknown  []Record          // of the database: reserved, and the ledger, which lost nothing else, does not know them
 }
 
 // lost are all orders that the ledger must be told, sold ones first.
@@ -30,9 +31,13 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 		return false, err
 	case len(b.lost()) > 0:
 		return true, s.tell(ctx, p, l, b)
+	case len(b.unknown) > 0 && s.o.Ledger != nil && !p.asked:
+		return s.ask(ctx, p, b.unknown, intact)
 	case l.State == frozen && p.cursor != nil && l.Born == p.cursor.Born:
 		p.compared = l.Position
 		return false, s.told(ctx, p)
+	case p.stays:
+		return false, nil
 	}
 	return s.rebuild(ctx, p, l, b.records)
 }
@@ -62,6 +67,8 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 	for _, row := range rows {
 		r, ok := b.records[row.Serial]
 		switch {
+		case row.Status == 'H' && !ok && !wentBack && !l.remade:
+			b.unknown = append(b.unknown, row)
 		case !isLost(row, r, ok, wentBack):
 		case row.Status == 'C' && ok && r.Status != 'H':
 			b.adopted = append(b.adopted, row)
@@ -140,6 +147,23 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	s.counts.lostOrders.Add(int64(len(lost)))
 	return nil
+}
+
+// ask has the ledger hold orders again that the database knows as reserved, and goes on: the resolver asks the shop
+// about them. What is held takes units, and frees none, so that the SKU stays open.
+func (s *Settler) ask(ctx context.Context, p *skuCursor, reserved []Record, intact bool) (bool, error) {
+	s.log.Warn("settle: the ledger does not know reservations of the database; they are held again, and the shop is "+
+		"asked about them at status_url", "sku", p.sku, "reserved", len(reserved))
+	if err := s.o.Ledger.PutBack(ctx, p.sku, reserved); err != nil {
+		return false, err
+	}
+	l, err := s.ledgerOf(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	p.asked = true // once: what the ledger does not take back becomes missing
+	defer func() { p.asked = false }()
+	return s.reconcile(ctx, p, l, intact)
 }
 
 // told says that a frozen ledger has all orders that are settled: it was compared as it stands.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // frozen is the state of a ledger whose history may have been lost.
@@ -21,8 +23,13 @@ var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled unti
 // entries that were parked. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
 // ledger is told instead: told is true then.
 func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error) {
+	return s.reread(ctx, sku, true)
+}
+
+// reread is Rebuild. Without overwrite the ledger is told what it has lost, and the database stays as it is.
+func (s *Settler) reread(ctx context.Context, sku string, overwrite bool) (told bool, err error) {
 	err = again(ctx, func() error {
-		p := &skuCursor{sku: sku}
+		p := &skuCursor{sku: sku, stays: !overwrite}
 		if err := s.load(ctx, p); err != nil {
 			return err
 		}
@@ -44,7 +51,7 @@ func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error
 			return fmt.Errorf("rebuild %q: it has no ledger", sku)
 		}
 		changed, err := s.reconcile(ctx, p, l, found == upToDate || found == following)
-		if err == nil && !changed {
+		if err == nil && !changed && overwrite {
 			err = fmt.Errorf("rebuild %q: it is frozen: open it with sluice stock thaw %s, then repeat", sku, sku)
 		}
 		told = s.counts.frozen.Load()+s.counts.lostOrders.Load() != frozenBefore
@@ -137,9 +144,42 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 	if o.Missing == 0 {
 		return true, nil
 	}
-	return true, s.db.Report(ctx, Conflict{
-		SKU: p.sku, Position: l.Position, Kind: "missing",
-		Detail: fmt.Sprintf("%d orders are known to the database alone; their units stay deducted; "+
-			"see column missing of sluice_order; adopt them, or refund them at the shop", o.Missing),
+	return true, s.reportMissing(ctx, p.sku, l)
+}
+
+// reportMissing writes the conflict of orders that the database alone knows.
+func (s *Settler) reportMissing(ctx context.Context, sku string, l Ledger) error {
+	var serials []string
+	var units int64
+	err := s.db.Orders(ctx, sku, l.Born, func(r Record) bool {
+		if r.Missing {
+			serials, units = append(serials, r.Serial), units+r.Quantity
+		}
+		return true
 	})
+	if err != nil {
+		return err
+	}
+	return s.db.Report(ctx, Conflict{
+		SKU: sku, Position: l.Position, Kind: "missing",
+		Detail: plain(fmt.Sprintf("%d units of %d orders are known to the database alone; the ledger has %d units sold and "+
+			"%d reserved; what was deducted stays so; adopt the orders, or refund them at the shop: %s", units, len(serials),
+			l.Sold, l.Held, Some(serials))),
+	})
+}
+
+// Some quotes the first serials, and tells how many more there are.
+func Some(serials []string) string {
+	var text strings.Builder
+	for i, serial := range serials {
+		if i == shownOrders {
+			fmt.Fprintf(&text, " and %d more", len(serials)-i)
+			break
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(strconv.QuoteToASCII(serial))
+	}
+	return text.String()
 }

@@ -35,6 +35,22 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 	return o, err
 }
 
+// Solver is a database in which an operator solves conflicts.
+type Solver interface {
+	// Solve ends a conflict by the word of an operator, who has put right what it is about. After one of kind "stock"
+	// every booked order of the SKU counts as deducted. Its error wraps ErrElsewhere if another settler works on the SKU.
+	Solve(ctx context.Context, id int64) (Conflict, error)
+}
+
+// Solve solves a conflict by the word of an operator.
+func Solve(ctx context.Context, db Solver, id int64) (c Conflict, err error) {
+	err = again(ctx, func() (err error) {
+		c, err = db.Solve(ctx, id)
+		return err
+	})
+	return c, err
+}
+
 // again repeats f while another settler works on the SKU, for some seconds.
 func again(ctx context.Context, f func() error) error {
 	for try := 0; ; try++ {

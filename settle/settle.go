@@ -83,6 +83,7 @@ type Record struct {
 	Status   byte  // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
 	At       int64 // Unix ms; 0 = not known
 	Missing  bool  // only the database knows it
+	Taken    int64 // units by which it has lowered the stock; of rows alone
 }
 
 // counted is how many units of the stock the record uses up.
@@ -99,7 +100,7 @@ type Conflict struct {
 	ID  int64 // of the database; 0 = it is new
 	SKU string
 	Position
-	Kind   string // "stock" "entry" "missing" "lost" "giveback"
+	Kind   string // "stock" "entry" "missing" "lost" "giveback" "difference" "extra"
 	Detail string // valid UTF-8
 	Entry  string // of kind "entry": all its fields, each quoted with escapes
 }

@@ -30,6 +30,8 @@ type skuCursor struct {
 	behind       int64    // changes that wait
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
+	stays        bool     // the database does not follow a ledger that is read whole
+	asked        bool     // reservations were put back in this turn
 	disputed     string   // what was logged last of a file and a mark that differ
 	left         int64    // the move by which it went to another home, which the database knows
 }

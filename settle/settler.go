@@ -34,7 +34,8 @@ type ChangeableLedger interface {
 	End(ctx context.Context, sku string) error
 }
 
-// Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks and Paid need a Ledger.
+// Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks, Paid and Verify need a
+// Ledger.
 type Options struct {
 	Target  string           // OrdersTarget or WebhookTarget; "" = OrdersTarget
 	Batch   int              // entries a transaction; 1 to 10,000
@@ -45,6 +46,12 @@ type Options struct {
 	Givebacks Givebacks // nil = the shop gives no orders back by the database
 	Paid      Paid      // Count nil = SKUs do not end by what is paid
 	Home      Home      // the zero value = all SKUs are settled here
+
+	Verify  time.Duration // between two looks at SKUs that move; 0 = SKUs are not verified
+	Auditor Auditor       // needed by Verify
+
+	// Shop, if not nil, compares the orders of a ledger with those of the shop, whenever the SKU is verified.
+	Shop func(ctx context.Context, sku string, born int64) ([]ShopOrder, error)
 
 	// Listen, if not nil, calls wake with each SKU whose ledger may have changed, until ctx ends.
 	Listen func(ctx context.Context, wake func(sku string))
@@ -60,7 +67,8 @@ type Settler struct {
 	now    func() time.Time
 	counts counts
 
-	unlistedSince time.Time // since when there have been SKUs that are not settled; of Run's goroutine
+	looks         map[string]*look // of the SKUs that are verified
+	unlistedSince time.Time        // since when there have been SKUs that are not settled; of Run's goroutine
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -74,7 +82,7 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 	if o.Target == "" {
 		o.Target = OrdersTarget
 	}
-	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now}
+	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now, looks: make(map[string]*look)}
 	s.counts.lag = newLag(o.Target)
 	if s.log == nil {
 		s.log = slog.Default()
@@ -102,6 +110,9 @@ func (s *Settler) Run(ctx context.Context) {
 	}
 	if s.o.Paid.Count != nil {
 		beside.Go(func() { s.endPaid(ctx) })
+	}
+	if s.o.Verify > 0 {
+		beside.Go(func() { s.verifyAll(ctx) })
 	}
 	places := make(map[string]*skuCursor)
 	var listed time.Time

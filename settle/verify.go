@@ -9,7 +9,10 @@ import (
 // ErrMoving means that a SKU could not be compared, since its ledger changed all the time.
 var ErrMoving = errors.New("it changes all the time, or is not settled yet; try again at a quiet moment")
 
-const compareTries = 20
+const (
+	compareTries   = 20
+	maxDifferences = 100 // that are shown
+)
 
 // Difference is an order that ledger and database know differently at one position.
 type Difference struct {
@@ -28,6 +31,11 @@ type Comparison struct {
 	Sold        int64 // units, by the ledger's numbers
 	Booked      int64 // units of the confirmed orders in the database
 	Deducted    int64 // units by which the stock table was lowered
+
+	ledger   Ledger
+	born     int64
+	lost     int // of the differences: the ledger is to be told
+	unproven int // of the differences: to follow the ledger would return units that nothing shows to be free
 }
 
 // Equal reports whether nothing differs.
@@ -39,32 +47,52 @@ func (c Comparison) Equal() bool {
 // writes nothing. ok is false if the SKU has neither a ledger nor a cursor.
 func Verify(ctx context.Context, stream Stream, db Database, sku string) (c Comparison, ok bool, err error) {
 	for range compareTries {
-		before, cursor, found, err := positions(ctx, stream, db, sku)
-		switch {
-		case err != nil:
-			return c, false, err
-		case !found && before.Epoch == 0:
-			return c, false, nil
-		case !found || before.Position != cursor.Position:
-			continue
-		}
-		records, err := stream.Records(ctx, sku)
-		if err != nil {
-			return c, false, err
-		}
-		c = Comparison{SKU: sku, At: cursor.Position, Records: len(records), Sold: before.Sold, Deducted: cursor.Deducted}
-		if err := c.compare(ctx, db, cursor.Born, records); err != nil {
-			return c, false, err
-		}
-		after, again, _, err := positions(ctx, stream, db, sku)
-		if err != nil {
-			return c, false, err
-		}
-		if after.Position == before.Position && again.Position == cursor.Position {
-			return c, true, nil
+		c, found, err := compareOnce(ctx, stream, db, sku, nil)
+		if err != nil || found == absent || found == compared {
+			return c, found == compared, err
 		}
 	}
 	return c, false, fmt.Errorf("verify %q: %w", sku, ErrMoving)
+}
+
+// sight is what became of one try to compare.
+type sight int
+
+const (
+	absent   sight = iota // there is neither a ledger nor a cursor
+	lagging               // the database is not where the ledger is
+	moving                // the ledger has changed while it was read
+	compared              // at one position
+)
+
+// compareOnce tries to compare once. explained tells which rows are no difference; nil = none. r is the ledger's record
+// of the order, if it has one.
+func compareOnce(ctx context.Context, stream Stream, db Database, sku string,
+	explained func(row, r Record, ok bool) bool) (c Comparison, found sight, err error) {
+	before, cursor, has, err := positions(ctx, stream, db, sku)
+	switch {
+	case err != nil, !has && before.Epoch == 0:
+		return c, absent, err
+	case !has || before.Position != cursor.Position:
+		return c, lagging, nil
+	}
+	records, err := stream.Records(ctx, sku)
+	if err != nil {
+		return c, absent, err
+	}
+	c = Comparison{SKU: sku, At: cursor.Position, Records: len(records), Sold: before.Sold, Deducted: cursor.Deducted,
+		ledger: before, born: cursor.Born}
+	if err := c.compare(ctx, db, records, explained); err != nil {
+		return c, absent, err
+	}
+	after, again, _, err := positions(ctx, stream, db, sku)
+	switch {
+	case err != nil:
+		return c, absent, err
+	case after.Position != before.Position || again.Position != cursor.Position:
+		return c, moving, nil
+	}
+	return c, compared, nil
 }
 
 func positions(ctx context.Context, stream Stream, db Database, sku string) (Ledger, Cursor, bool, error) {
@@ -77,14 +105,24 @@ func positions(ctx context.Context, stream Stream, db Database, sku string) (Led
 }
 
 // compare fills in what differs. A released or refunded order that Redis has forgotten is no difference.
-func (c *Comparison) compare(ctx context.Context, db Database, born int64, records map[string]Record) error {
-	err := db.Orders(ctx, c.SKU, born, func(row Record) bool {
+func (c *Comparison) compare(ctx context.Context, db Database, records map[string]Record,
+	explained func(row, r Record, ok bool) bool) error {
+	err := db.Orders(ctx, c.SKU, c.born, func(row Record) bool {
 		c.Booked += row.counted()
 		r, ok := records[row.Serial]
 		delete(records, row.Serial)
-		if text := describe(r, ok); text != describe(row, true) && (ok || row.Status == 'C' || row.Status == 'H') {
-			c.differ(row.Serial, text, describe(row, true))
+		text := describe(r, ok)
+		switch {
+		case text == describe(row, true), !ok && row.Status != 'C' && row.Status != 'H':
+			return true
+		case explained != nil && explained(row, r, ok):
+			return true
+		case isLost(row, r, ok, false), row.Status == 'H' && !ok:
+			c.lost++
+		case row.Status == 'C' && r.Status == 'C' && row.Taken > r.Quantity:
+			c.unproven++
 		}
+		c.differ(row.Serial, text, describe(row, true))
 		return true
 	})
 	for _, r := range sorted(records) {
@@ -94,7 +132,7 @@ func (c *Comparison) compare(ctx context.Context, db Database, born int64, recor
 }
 
 func (c *Comparison) differ(serial, ledger, database string) {
-	if len(c.Differences) == 100 {
+	if len(c.Differences) == maxDifferences {
 		c.More++
 		return
 	}

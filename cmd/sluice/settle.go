@@ -27,7 +27,7 @@ func newSettlement() *cobra.Command {
 	cmd.AddCommand(
 		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
 		newSettleVerify(&file), newSettleReport(&file),
-		newSettleRebuild(&file), newSettleRetry(&file), newSettleArchive(&file), newSettleMove(&file))
+		newSettleRebuild(&file), newSettleRetry(&file), newSettleSolve(&file), newSettleArchive(&file), newSettleMove(&file))
 	return cmd
 }
 
@@ -73,8 +73,10 @@ func newSettleMigrate(file *string) *cobra.Command {
 				return err
 			}
 			if printOnly {
-				text, err := settler.Statements(c)
-				fmt.Fprint(cmd.OutOrStdout(), text)
+				unreached, err := settler.Statements(cmd.Context(), c, cmd.OutOrStdout())
+				if unreached != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "sluice: this is all of the SQL, for an empty database:", unreached)
+				}
 				return err
 			}
 			applied, err := settler.MigrateAll(cmd.Context(), c)
@@ -87,7 +89,7 @@ func newSettleMigrate(file *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&printOnly, "print", false, "print the SQL, and change nothing")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the SQL that is to be run, and change nothing")
 	return cmd
 }
 
@@ -199,8 +201,8 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	}
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
-		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n", c.ID, c.Kind, printable(c.SKU), c.Position,
-			printable(c.Detail))
+		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n  way out: %s\n", c.ID, c.Kind, printable(c.SKU),
+			c.Position, printable(c.Detail), s.WayOut(c.Conflict))
 	}
 	return err
 }

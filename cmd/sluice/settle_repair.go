@@ -17,37 +17,59 @@ import (
 )
 
 func newSettleRetry(file *string) *cobra.Command {
-	var home string
-	cmd := &cobra.Command{
+	return onConflict(file, &cobra.Command{
 		Use: "retry <id>", Short: "Settle an entry that was parked as a conflict, and solve the conflict.", Args: exactly,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil {
-				return misuse(cmd, fmt.Errorf("%q is not the number of a conflict", args[0]))
-			}
-			homes, _, err := openHomes(*file)
-			if err != nil {
-				return err
-			}
-			defer homes.Close()
-			if len(homes) > 1 && !cmd.Flags().Changed("home") {
-				return misuse(cmd, errors.New("--home: name the home; each database numbers its conflicts"))
-			}
-			s, err := homes.Named(home)
-			if err != nil {
-				return err
-			}
-			c, err := s.Store.Conflict(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			o, err := settlement.Retry(cmd.Context(), s.Store, c)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved: %d units deducted\n", id, printable(c.SKU), o.Units)
-			return nil
-		},
+	}, func(cmd *cobra.Command, s *settler.Settlement, id int64) error {
+		c, err := s.Store.Conflict(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		o, err := settlement.Retry(cmd.Context(), s.Store, c)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved: %d units deducted\n", id, printable(c.SKU), o.Units)
+		return nil
+	})
+}
+
+func newSettleSolve(file *string) *cobra.Command {
+	cmd := onConflict(file, &cobra.Command{
+		Use: "solve <id>", Short: "Solve a conflict that you have put right by hand.", Args: exactly,
+	}, func(cmd *cobra.Command, s *settler.Settlement, id int64) error {
+		c, err := settlement.Solve(cmd.Context(), s.Store, id)
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved\n", id, printable(c.SKU))
+		}
+		return err
+	})
+	cmd.Long = cmd.Short + "\nAfter one of kind stock, every booked order of the SKU counts as deducted: correct the\n" +
+		"stock before. A conflict that the settler finds again is open again."
+	return cmd
+}
+
+// onConflict is a command about one conflict, its argument.
+func onConflict(file *string, cmd *cobra.Command,
+	do func(*cobra.Command, *settler.Settlement, int64) error) *cobra.Command {
+	var home string
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return misuse(cmd, fmt.Errorf("%q is not the number of a conflict", args[0]))
+		}
+		homes, _, err := openHomes(*file)
+		if err != nil {
+			return err
+		}
+		defer homes.Close()
+		if len(homes) > 1 && !cmd.Flags().Changed("home") {
+			return misuse(cmd, errors.New("--home: name the home; each database numbers its conflicts"))
+		}
+		s, err := homes.Named(home)
+		if err != nil {
+			return err
+		}
+		return do(cmd, s, id)
 	}
 	cmd.Flags().StringVar(&home, "home", config.MainHome, "the `home` whose database has the conflict")
 	return cmd

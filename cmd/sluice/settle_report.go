@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,11 @@ import (
 	"sluice/config"
 	"sluice/internal/settler"
 	settlement "sluice/settle"
+	"sluice/settle/sqlstore"
 )
+
+// maxFindings bounds what is shown of one SKU and rule, and of the conflicts of a home.
+const maxFindings = 1000
 
 // settleFinding is a line of the report. Units that were sold too often come first.
 type settleFinding struct {
@@ -34,7 +40,7 @@ func newSettleReport(file *string) *cobra.Command {
 			}
 			oversold, rest := []settleFinding{}, []settleFinding{}
 			err := eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
-				first, then, err := settleFindings(cmd, s, c.Settle.OrdersQuery)
+				first, then, err := settleFindings(cmd, s, c)
 				oversold, rest = append(oversold, first...), append(rest, then...)
 				return err
 			})
@@ -60,13 +66,16 @@ func newSettleReport(file *string) *cobra.Command {
 }
 
 // settleFindings reads the books of all SKUs.
-func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
-	oversold, rest []settleFinding, err error,
-) {
+func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config) (oversold, rest []settleFinding,
+	err error) {
 	ctx := cmd.Context()
 	books, err := s.Store.Books(ctx, "")
 	if err != nil {
 		return nil, nil, err
+	}
+	limits, err := limitsOf(ctx, s, books)
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sluice: whether a user has more than allowed was not checked (over_limit):", err)
 	}
 	for _, b := range books {
 		if b.State == settlement.Moved {
@@ -76,31 +85,24 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			oversold = append(oversold, settleFinding{"oversold", b.SKU, "", b.Booked - b.Total,
 				fmt.Sprintf("%d units are booked of %d", b.Booked, b.Total)})
 		}
-		if b.Deducted != b.Booked {
-			rest = append(rest, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
-				fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
-		}
-		ledgers, err := s.Stream.Ledgers(ctx, []string{b.SKU})
+		rest = append(rest, stockFindings(b, c.Settle.Stock.Table == "")...)
+		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, limits[b.SKU])
 		if err != nil {
 			return nil, nil, err
 		}
-		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, ledgers[0].Limit)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, who := range over {
+		for _, who := range over[:min(len(over), maxFindings)] {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
-				fmt.Sprintf("one person may have %d", ledgers[0].Limit)})
+				fmt.Sprintf("one person may have %d", limits[b.SKU])})
 		}
-		if query == "" {
+		if c.Settle.OrdersQuery == "" {
 			continue
 		}
-		differ, err := s.Store.CompareShop(ctx, query, b.SKU, b.Born)
+		differ, err := s.Store.CompareShop(ctx, c.Settle.OrdersQuery, b.SKU, b.Born)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range differ {
-			detail := fmt.Sprintf("the shop has %d units, the ledger sold %d", d.Shop, d.Booked)
+		for _, d := range differ[:min(len(differ), maxFindings)] {
+			detail := fmt.Sprintf("the shop has %d units, the order took %d of the ledger", d.Shop, d.Booked)
 			if d.Shop > d.Booked {
 				oversold = append(oversold, settleFinding{"oversold", b.SKU, d.Serial, d.Shop - d.Booked, detail})
 			} else {
@@ -108,11 +110,51 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, query string) (
 			}
 		}
 	}
-	conflicts, err := s.Store.Conflicts(ctx, 1000)
+	conflicts, err := s.Store.Conflicts(ctx, maxFindings)
 	for _, c := range conflicts {
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}
 	return oversold, rest, err
+}
+
+// stockFindings compare the stock table with what is booked. The shop changes a table of its own itself: there only
+// what Sluice has deducted is known.
+func stockFindings(b sqlstore.Books, own bool) (found []settleFinding) {
+	if b.Deducted != b.Booked {
+		found = append(found, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
+			fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
+	}
+	switch {
+	case !own || b.Left == b.Expected():
+	case b.Left < 0:
+		found = append(found, settleFinding{"stock", b.SKU, "", -b.Expected(), fmt.Sprintf(
+			"sluice_stock has no row, and %d should be left: %d without the %d that are booked", b.Expected(), b.Total,
+			b.Booked)})
+	default:
+		found = append(found, settleFinding{"stock", b.SKU, "", b.Left - b.Expected(), fmt.Sprintf(
+			"sluice_stock has %d units left, and %d should be left: %d without the %d that are booked", b.Left, b.Expected(),
+			b.Total, b.Booked)})
+	}
+	return found
+}
+
+// limitsOf are the units that one person may have, by SKU. Redis alone knows them.
+func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Books) (map[string]int64, error) {
+	limits := make(map[string]int64)
+	for some := range slices.Chunk(books, 500) {
+		skus := make([]string, len(some))
+		for i, b := range some {
+			skus[i] = b.SKU
+		}
+		ledgers, err := s.Stream.Ledgers(ctx, skus)
+		if err != nil {
+			return nil, err
+		}
+		for i, sku := range skus {
+			limits[sku] = ledgers[i].Limit
+		}
+	}
+	return limits, nil
 }
 
 func printFindings(out io.Writer, found []settleFinding) {

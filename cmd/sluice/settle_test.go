@@ -79,19 +79,26 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	oneOrder(t, server.Addr, "1001")
+	prints := func(want string) {
+		t.Helper()
+		if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, want) {
+			t.Errorf("migrate --print: %q, %v; want %q", out, err, want)
+		}
+	}
+	prints("CREATE TABLE sluice_order")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
+		t.Error("migrate --print has made the database")
+	}
 	if out, err := command(t, "settle", "status", "-c", file); err == nil ||
 		!strings.Contains(out+err.Error(), "sluice settle migrate") {
 		t.Errorf("without tables: %q, %v", out, err)
-	}
-	if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil ||
-		!strings.Contains(out, "CREATE TABLE sluice_order") {
-		t.Errorf("migrate --print: %q, %v", out, err)
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
 		if out, err := command(t, "settle", "migrate", "-c", file); err != nil || !strings.Contains(out, want) {
 			t.Errorf("migrate: %q, %v; want %q", out, err, want)
 		}
 	}
+	prints("-- home main\n-- the tables are those of this version\n")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {

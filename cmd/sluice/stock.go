@@ -217,18 +217,26 @@ func number(name, text string) (int64, error) {
 }
 
 func (s *stockTarget) newAdopt() *cobra.Command {
-	var sku string
+	var sku, from string
 	var apply bool
 	cmd := &cobra.Command{
-		Use:   "adopt <file>",
-		Short: "Take the orders that the shop has into the ledger. Shows what would change; --apply does it.",
-		Long: "Take the orders that the shop has into the ledger. The file is CSV (serial,user,quantity, and sku with a " +
-			"header)\n" +
-			"or has a JSON object in each line; - = standard input. Without --apply, the command shows what would change.",
+		Use:   "adopt <file|sku>",
+		Short: "Take orders that exist into the ledger. Shows what would change; --apply does it.",
+		Long: "Take orders that exist into the ledger. The file is CSV (serial,user,quantity, and sku with a header) or\n" +
+			"has a JSON object in each line; - = standard input. With --from settle, the argument is a SKU: its ledger\n" +
+			"gets the orders that it does not know, and that the settlement's database has as sold or missing; where\n" +
+			"settle.orders_query is written, also those of the shop. Without --apply, it shows what would change.",
 		Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if s.kind == "layout" {
+			switch {
+			case s.kind == "layout":
 				return misuse(cmd, errors.New("--kind layout: only ledgers adopt orders"))
+			case from != "" && sku != "":
+				return misuse(cmd, errors.New("--from settle: the argument is the SKU: leave --sku out"))
+			case from != "" && s.Admin != "":
+				return misuse(cmd, errors.New("--from settle reads the database of --config: leave --admin out"))
+			case from != "":
+				return s.adoptSettled(cmd, args[0], apply)
 			}
 			orders, err := recreate.OpenOrders(args[0], sku)
 			if err != nil {
@@ -238,6 +246,7 @@ func (s *stockTarget) newAdopt() *cobra.Command {
 		},
 	}
 	skuFlag(cmd, &sku, "of orders that do not name their SKU")
+	choiceFlag(cmd, cmd.Flags(), &from, "from", "where the orders are, if not in a file", "settle")
 	cmd.Flags().BoolVar(&apply, "apply", false, "do it")
 	return cmd
 }
@@ -252,6 +261,25 @@ func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]recreate.
 	}
 	defer done()
 	return recreate.AdoptAll(cmd.Context(), to, orders, apply, printer(cmd))
+}
+
+// adoptSettled adopts what the database of a SKU's home knows.
+func (s *stockTarget) adoptSettled(cmd *cobra.Command, sku string, apply bool) error {
+	homes, c, err := openHomes(s.Config)
+	if err != nil {
+		return err
+	}
+	defer homes.Close()
+	of, err := atHomeOf(cmd, homes, sku)
+	if err != nil {
+		return err
+	}
+	to, done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return recreate.AdoptSettled(cmd.Context(), to, of, c.Settle.OrdersQuery, sku, apply, printer(cmd))
 }
 
 // printer is where cmd prints.

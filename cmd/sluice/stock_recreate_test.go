@@ -102,3 +102,54 @@ func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
 		t.Error("a ledger was made")
 	}
 }
+
+// Redis has lost a sold order and a reservation that ran out, and the shop has an order that took no unit.
+func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	server.Client.Del(t.Context(), "sluice:{1001}:r", "sluice:{1001}:u", "sluice:{1001}:x")
+	server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", 0, "sold", 0)
+	execSettled(t, file, "UPDATE sluice_order SET missing = CURRENT_TIMESTAMP WHERE serial = 's2'",
+		"CREATE TABLE orders (sku text, serial text, quantity integer)",
+		"INSERT INTO orders VALUES ('1001', '=1+1', 2), ('1001', 'stranger', 3), ('1001', 'void', 0)")
+	adopt := func(want string, more ...string) {
+		t.Helper()
+		out, err := command(t, append([]string{"stock", "adopt", "1001", "--from", "settle", "-c", file}, more...)...)
+		if err != nil || !strings.HasPrefix(out, "1001\t"+want) {
+			t.Errorf("adopt %q: %q, %v; want %q", more, out, err, want)
+		}
+	}
+	adopt("2 orders were not known, 0 held, 0 given back: 3 units would be sold")
+	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
+	adopt("2 orders were not known, 0 held, 0 given back: 5 units would be sold") // the shop does not have s2
+	execSettled(t, file, "INSERT INTO orders VALUES ('1001', 's2', 1)")
+	adopt("3 orders were not known, 0 held, 0 given back: 6 units would be sold")
+	if n := server.Client.HLen(t.Context(), "sluice:{1001}:r").Val(); n != 0 {
+		t.Errorf("%d records are in the ledger, without --apply", n)
+	}
+	adopt("3 orders were not known, 0 held, 0 given back: 6 units are sold", "--apply")
+	adopt("the ledger knows every order")
+	if r := server.Client.HGet(t.Context(), "sluice:{1001}:r", "s2").Val(); !strings.HasPrefix(r, "C|1") ||
+		!strings.HasSuffix(r, "|bob") {
+		t.Errorf("the ledger has s2 as %q", r)
+	}
+	if err := openDrained(t, file, "1001"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := command(t, "settle", "report", "-c", file); strings.Contains(out, "stranger") {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	for args, want := range map[string]string{
+		"adopt 1001 --from settle --sku 1":       "leave --sku out",
+		"adopt 1001 --from settle --kind layout": "--kind layout",
+		"adopt 1001 --from settle --admin :1":    "leave --admin out",
+		"adopt 1002 --from settle":               "has never settled 1002",
+		"adopt 1001 --from shop":                 "it must be settle",
+		"adopt /none --sku 1001":                 "no such file",
+	} {
+		_, err := command(t, append([]string{"stock", "-c", file}, strings.Fields(args)...)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}

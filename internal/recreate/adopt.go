@@ -29,7 +29,7 @@ func AdoptAll(ctx context.Context, to adminclient.Client, orders map[string][]Or
 		if err != nil {
 			return err
 		}
-		by.adopted(all)
+		by.adopted(all, false)
 		conflicts += len(all.Conflicts)
 	}
 	switch {
@@ -73,15 +73,18 @@ func adopt(
 	return all, nil
 }
 
-// adopted prints what came of an adoption.
-func (by Printer) adopted(a admin.Adoption) {
-	verb := "would be"
+// adopted prints what came of an adoption; missing = only of orders that the ledger does not know.
+func (by Printer) adopted(a admin.Adoption, missing bool) {
+	verb, already := "would be", "sold"
 	if a.Applied {
 		verb = "are"
 	}
-	fmt.Fprintf(by.Out, "%s\t%d orders were not known, %d held, %d given back: %d units %s sold by them; %d were sold "+
+	if missing {
+		already = "known"
+	}
+	fmt.Fprintf(by.Out, "%s\t%d orders were not known, %d held, %d given back: %d units %s sold by them; %d were %s "+
 		"already\n",
-		a.SKU, a.Unknown, a.Held, a.Returned, a.Units, verb, a.Sold)
+		stores.PrintableName(a.SKU), a.Unknown, a.Held, a.Returned, a.Units, verb, a.Sold, already)
 	for _, conflict := range a.Conflicts {
 		fmt.Fprintf(by.Out, "%s\tpassed over: %s\n", stores.PrintableName(a.SKU), stores.PrintableName(conflict))
 	}

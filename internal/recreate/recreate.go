@@ -69,7 +69,7 @@ func (r *Recreation) Run(ctx context.Context, to adminclient.Client, orders []Or
 		if err != nil {
 			return fmt.Errorf("%w\n%s stays frozen: say the same command again", err, r.SKU)
 		}
-		by.adopted(all)
+		by.adopted(all, r.Source == "settle")
 		if len(all.Conflicts) > 0 {
 			return fmt.Errorf("%d orders contradict what instances have told; %s stays frozen: compare them with the shop, "+
 				"then sluice stock thaw %s", len(all.Conflicts), r.SKU, r.SKU)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"sluice/config"
@@ -64,11 +61,9 @@ func checkDisputes(ctx context.Context, o *doctor.Report, c *config.Config) {
 
 // checkHome tries the database of one home.
 func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
-	if path, ok := strings.CutPrefix(c.Settle.URL, "sqlite:"); ok {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)
-			return nil
-		}
+	if !fileExists(c) {
+		o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)
+		return nil
 	}
 	store, err := OpenStore(c)
 	if err != nil {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
 
 	"sluice/config"
 	"sluice/settle/jobs"
@@ -59,19 +63,64 @@ func Migrate(ctx context.Context, c *config.Config) (applied []string, err error
 	return append(applied, more...), err
 }
 
-// Statements is the SQL by which Migrate makes the tables in an empty database.
-func Statements(c *config.Config) (string, error) {
+// Statements writes the SQL by which MigrateAll would change the databases, after a comment that names the home. For a
+// database that cannot be reached it is that of an empty one, and unreached says why. It changes nothing.
+func Statements(ctx context.Context, c *config.Config, out io.Writer) (unreached, err error) {
+	for _, name := range c.Settle.HomeNames() {
+		text, away, err := statements(ctx, c.AtHome(name))
+		if away != nil {
+			unreached = errors.Join(unreached, fmt.Errorf("home %s: %w", name, away))
+		}
+		if err == nil {
+			if text == "" {
+				text = "-- the tables are those of this version\n"
+			}
+			_, err = fmt.Fprintf(out, "-- home %s\n%s", name, text)
+		}
+		if err != nil {
+			return unreached, err
+		}
+	}
+	return unreached, nil
+}
+
+func statements(ctx context.Context, c *config.Config) (text string, unreached, err error) {
 	store, err := OpenStore(c)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer store.Close()
-	text, err := store.Statements()
-	if err != nil || len(c.Settle.Jobs.Kinds) == 0 {
-		return text, err
+	empty := !fileExists(c)
+	if !empty {
+		within, cancel := context.WithTimeout(ctx, checkWithin)
+		unreached = store.Ping(within)
+		cancel()
 	}
-	more, err := jobs.Statements()
-	return text + more, err
+	text, err = store.Statements(ctx, empty || unreached != nil)
+	if err != nil || len(c.Settle.Jobs.Kinds) == 0 {
+		return text, unreached, err
+	}
+	if unreached != nil {
+		more, err := jobs.Statements(ctx, nil)
+		return text + more, unreached, err
+	}
+	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	if err != nil {
+		return "", nil, err
+	}
+	defer pool.Close()
+	more, err := jobs.Statements(ctx, pool)
+	return text + more, nil, err
+}
+
+// fileExists is false where the database is a file that is not there: to ask it would make it.
+func fileExists(c *config.Config) bool {
+	path, ok := strings.CutPrefix(c.Settle.URL, "sqlite:")
+	if !ok {
+		return true
+	}
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // checkJobs reports an error where the tables of the jobs are not those of this version.

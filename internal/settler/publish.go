@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/config"
 )
 
 // What the dashboard shows of conflicts.
@@ -39,7 +38,7 @@ func (s *Settlement) publish(ctx context.Context, w worker) {
 			detail := fmt.Sprintf("%+q", c.Detail)
 			detail = detail[1 : len(detail)-1]
 			told.Conflicts = append(told.Conflicts, admin.SettlementConflict{ID: c.ID, Kind: c.Kind, SKU: c.SKU,
-				Detail: detail[:min(len(detail), shownDetail)], Next: wayOut(c.Kind, c.SKU, c.ID, s.home.Name)})
+				Detail: detail[:min(len(detail), shownDetail)], Next: s.WayOut(c.Conflict)})
 		}
 	}
 	told.More = max(waiting-int64(len(told.Conflicts)), 0)
@@ -47,20 +46,4 @@ func (s *Settlement) publish(ctx context.Context, w worker) {
 	if err == nil {
 		_ = s.ledger.NoteSettlement(ctx, s.home.Name, string(text)) // the next one is written in 5 s
 	}
-}
-
-// wayOut is the command that ends a conflict; "" = its detail says what to do.
-func wayOut(kind, sku string, id int64, home string) string {
-	switch kind {
-	case "entry":
-		if home != config.MainHome {
-			return fmt.Sprintf("sluice settle retry %d --home %s", id, home)
-		}
-		return fmt.Sprintf("sluice settle retry %d", id)
-	case "lost":
-		return fmt.Sprintf("sluice stock thaw %+q", sku)
-	case "missing":
-		return fmt.Sprintf("sluice stock adopt FILE --sku %+q", sku)
-	}
-	return ""
 }

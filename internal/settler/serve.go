@@ -156,7 +156,7 @@ func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *s
 		if text := err.Error(); text != said {
 			said = text
 			log.Error("settle: the database cannot be used yet; changes stay in Redis", "home", s.home.Name, "error", err,
-				"again_in", again)
+				"again_in", again.String())
 		}
 		select {
 		case <-ctx.Done():

@@ -27,6 +27,7 @@ type Settlement struct {
 	Store  *sqlstore.Store
 	ledger *redisstore.Store
 	home   settle.Home
+	hold   time.Duration // for which an undecided order is reserved
 }
 
 // OpenStore opens the configured database alone.
@@ -64,7 +65,8 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Settlement{Store: store, home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
+	s := &Settlement{Store: store, hold: c.Stock.Reserve.ReservationTTL,
+		home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
 	options.Log = log
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
@@ -95,9 +97,15 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 		paid.Every = c.Settle.Paid.Every
 		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
 	}
+	var shop func(context.Context, string, int64) ([]settle.ShopOrder, error)
+	if query := c.Settle.OrdersQuery; query != "" {
+		shop = func(ctx context.Context, sku string, born int64) ([]settle.ShopOrder, error) {
+			return s.Store.CompareShop(ctx, query, sku, born)
+		}
+	}
 	return settle.New(s.Stream, s.Store, settle.Options{
 		Batch: c.Settle.Batch, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
-		Home:   s.home,
+		Home: s.home, Verify: c.Settle.Verify, Auditor: s.Store, Shop: shop,
 		Listen: s.listen,
 	})
 }
@@ -152,23 +160,34 @@ func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, e
 	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
 }
 
-// PutBack implements settle.ChangeableLedger. The resolver asks about reserved orders at once.
+// PutBack implements settle.ChangeableLedger. The resolver asks about a reserved order when its time is over, as it
+// would have done: before, the shop may not have the order yet.
 func (s *Settlement) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for some := range slices.Chunk(orders, adoptAtOnce) {
 		for _, status := range []byte{protocol.StatusSold, protocol.StatusHeld} {
-			items := make([]protocol.Item, 0, len(some))
+			now := time.Now().UnixMilli()
+			var items []protocol.Item
+			var due []int64
 			for _, r := range some {
 				if r.Status == status {
 					items = append(items, protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
+					due = append(due, s.due(r, now))
 				}
 			}
-			now := time.Now().UnixMilli()
-			if err := s.ledger.PutBack(ctx, sku, status, now, now, items); err != nil {
+			if err := s.ledger.PutBack(ctx, sku, status, now, due, items); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// due is when the time of a reserved order is over, Unix ms, where it is not known when it was reserved: as of now.
+func (s *Settlement) due(r settle.Record, now int64) int64 {
+	if r.At < 1 || r.At > now {
+		return now + s.hold.Milliseconds()
+	}
+	return r.At + s.hold.Milliseconds()
 }
 
 // Archive implements settle.ArchivedLedger.

@@ -295,7 +295,7 @@ func TestExample_BooksPointsOnce(t *testing.T) {
 
 func TestStatements_MakeTheTables(t *testing.T) {
 	s := newSite(t)
-	text, err := jobs.Statements()
+	text, err := jobs.Statements(t.Context(), nil)
 	if err != nil || strings.Contains(text, "TEMPLATE") {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -315,6 +315,9 @@ func TestStatements_MakeTheTables(t *testing.T) {
 	}
 	if applied, err := jobs.Migrate(t.Context(), pool); err != nil || len(applied) != 0 {
 		t.Errorf("%q, %v: want nothing to do", applied, err)
+	}
+	if text, err := jobs.Statements(t.Context(), pool); err != nil || text != "" {
+		t.Errorf("%v: %s: want nothing to do", err, text)
 	}
 }
 

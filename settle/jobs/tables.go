@@ -92,23 +92,39 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// Statements is the SQL by which Migrate makes River's tables in an empty database, for an operator who runs it by
-// hand. Its last statement notes the versions, so that Migrate and Check know them.
-func Statements() (string, error) {
-	m, err := migrator(nil)
+// Statements is the SQL by which Migrate would change River's tables, for an operator who runs it by hand; "" = Migrate
+// has nothing to do. pool nil = all of it, for an empty database. Its last statement notes the versions, so that
+// Migrate and Check know them.
+func Statements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
+	m, err := migrator(pool)
 	if err != nil {
 		return "", err
+	}
+	applied := make(map[int]bool)
+	if pool != nil {
+		existing, err := m.ExistingVersions(ctx)
+		if err != nil {
+			return "", fmt.Errorf("read the versions of the jobs' tables: %w", err)
+		}
+		for _, v := range existing {
+			applied[v.Version] = true
+		}
 	}
 	all := m.AllVersions()
 	slices.SortFunc(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
 	var out strings.Builder
 	var versions []string
 	for _, v := range all {
+		if applied[v.Version] {
+			continue
+		}
 		fmt.Fprintf(&out, "-- River %03d: %s\n%s\n", v.Version, v.Name,
 			strings.TrimSpace(strings.ReplaceAll(v.SQLUp, "/* TEMPLATE: schema */", "")))
 		versions = append(versions, fmt.Sprintf("('main', %d)", v.Version))
 	}
-	fmt.Fprintf(&out, "INSERT INTO river_migration (line, version) VALUES %s ON CONFLICT DO NOTHING;\n",
-		strings.Join(versions, ", "))
+	if len(versions) > 0 {
+		fmt.Fprintf(&out, "INSERT INTO river_migration (line, version) VALUES %s ON CONFLICT DO NOTHING;\n",
+			strings.Join(versions, ", "))
+	}
 	return out.String(), nil
 }

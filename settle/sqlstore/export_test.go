@@ -24,3 +24,12 @@ func (s *Store) Texts(ctx context.Context, query string) (all []string, err erro
 	}, query)
 	return all, err
 }
+
+// MigrateTo migrates to a version.
+func (s *Store) MigrateTo(ctx context.Context, version int64) error {
+	p, err := s.provider()
+	if err == nil {
+		_, err = p.UpTo(ctx, version)
+	}
+	return err
+}

@@ -11,11 +11,19 @@ import (
 // ErrSchema is the cause when the database has not the tables that this version needs.
 var ErrSchema = errors.New("the tables are missing, or those of another version; run: sluice settle migrate")
 
+// Ping reports an error where the database cannot be reached.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	return nil
+}
+
 // CheckSchema reports ErrSchema where the tables are not those of this version, and any other error where the database
 // cannot be reached.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	if err := s.db.PingContext(ctx); err != nil {
-		return fmt.Errorf("reach the database: %w", err)
+	if err := s.Ping(ctx); err != nil {
+		return err
 	}
 	for _, query := range []string{
 		"SELECT " + cursorColumns + ", changed, leased FROM sluice_cursor WHERE 1 = 0",

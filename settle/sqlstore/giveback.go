@@ -106,7 +106,8 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	case err == nil:
 		r.taken = 0
 	case errors.Is(err, errShort):
-		err = s.report(ctx, tx, []settle.Conflict{short(b, o.Units, "the refund of "+strconv.QuoteToASCII(r.Serial))})
+		err = s.report(ctx, tx, []settle.Conflict{short(b, o.Units, "does not take them",
+			"the refund of "+strconv.QuoteToASCII(r.Serial))})
 	}
 	if err != nil {
 		return fmt.Errorf("return stock: %w", err)

@@ -152,7 +152,7 @@ func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Re
 	for _, r := range orders {
 		now := time.Now().UnixMilli()
 		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
-		if err := l.store.PutBack(ctx, sku, r.Status, now, now, items); err != nil {
+		if err := l.store.PutBack(ctx, sku, r.Status, now, []int64{now}, items); err != nil {
 			return err
 		}
 	}

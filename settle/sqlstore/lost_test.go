@@ -167,6 +167,66 @@ func holdsAgain(s *site) {
 	}
 }
 
+// asksAboutForgotten has a reservation whose end was trimmed before it was settled, and that the ledger has forgotten.
+func asksAboutForgotten(s *site) {
+	const sku = "forgotten"
+	s.ledger.set(sku, 3)
+	s.ledger.reserve(sku, "gone", "alice", 1)
+	s.drain(sku)
+	s.ledger.finish(sku, "release", "gone")
+	s.ledger.buy(sku, 0, 1)
+	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:r", "gone")
+	s.redis.Client.ZRem(s.Context(), "sluice:{"+sku+"}:x", "gone")
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.drain(sku)
+	if state := s.ledger.state(sku); state != "on" || len(s.conflicts(sku, "missing")) != 0 {
+		s.Errorf("the SKU is %s, conflicts %q: want on, none", state, s.conflicts(sku, "missing"))
+	}
+	s.is(sku, "gone", 'H')
+	due := s.redis.Client.ZScore(s.Context(), "sluice:{"+sku+"}:x", "gone").Val()
+	if due < 1 || due > float64(time.Now().UnixMilli()) {
+		s.Errorf("the resolver looks at the reservation at %.0f", due)
+	}
+	s.ledger.finish(sku, "release", "gone") // the shop has no such order
+	s.balances(sku, 1, 2)
+	s.is(sku, "gone", 'X')
+}
+
+// keepsMissing has a reservation of a ledger that an operator has made again without it.
+func keepsMissing(s *site) {
+	const sku = "made-again"
+	s.ledger.set(sku, 5)
+	s.ledger.buy(sku, 0, 1)
+	s.ledger.reserve(sku, "undecided", "bob", 2)
+	s.drain(sku)
+	time.Sleep(time.Second) // an epoch is a second: no ledger is lost in the second in which it was made
+	s.redis.Client.Del(s.Context(), s.keys(sku)...)
+	s.ledger.forget()
+	if _, err := s.ledger.store.Recreate(s.Context(), sku, 5, 0, false); err != nil {
+		s.Fatal(err)
+	}
+	s.drain(sku) // the sold order is told
+	s.ledger.open(sku)
+	s.drain(sku)
+	found := s.conflicts(sku, "missing")
+	if len(found) != 1 || !strings.Contains(found[0], "2 units of 1 orders are known to the database alone") ||
+		!strings.Contains(found[0], `the ledger has 1 units sold and 0 reserved`) ||
+		!strings.Contains(found[0], `"undecided"`) {
+		s.Errorf("conflicts %q: want one, with the numbers of both sides and the order", found)
+	}
+	missing := 0
+	c, _, _ := s.store.Cursor(s.Context(), sku)
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) bool {
+		if r.Missing {
+			missing++
+		}
+		return true
+	})
+	if left := s.left(sku); missing != 1 || left != 4 {
+		s.Errorf("%d rows are missing, %d units are left: want 1, 4", missing, left)
+	}
+}
+
 // keepsAdopted has a refunded order that was adopted again, which Redis lost.
 func keepsAdopted(s *site) {
 	const sku = "lostadopt"

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
@@ -18,15 +20,20 @@ var migrations embed.FS
 
 const versionTable = "sluice_migration"
 
-func (s *Store) provider() (*goose.Provider, error) {
+// versions is goose's table of what was applied.
+func (s *Store) versions() (database.Store, error) {
 	dialects := map[string]database.Dialect{
 		"postgres": database.DialectPostgres, "mysql": database.DialectMySQL, "sqlite": database.DialectSQLite3,
 	}
+	return database.NewStore(dialects[s.d.name], versionTable)
+}
+
+func (s *Store) provider() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations/"+s.d.name)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := database.NewStore(dialects[s.d.name], versionTable)
+	versions, err := s.versions()
 	if err != nil {
 		return nil, err
 	}
@@ -64,19 +71,74 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	}
 }
 
-// Statements is the SQL by which Migrate makes the tables in an empty database, for an operator who runs it by hand.
-func (s *Store) Statements() (string, error) {
-	files, err := fs.Glob(migrations, "migrations/"+s.d.name+"/*.sql")
+// Statements is the SQL by which Migrate would change the database, for an operator who runs it by hand: it notes the
+// versions, so that Migrate knows them then. "" = Migrate has nothing to do. With empty it is that of a database
+// without any table, and the database is not asked. It changes nothing.
+func (s *Store) Statements(ctx context.Context, empty bool) (string, error) {
+	p, err := s.provider()
 	if err != nil {
 		return "", err
 	}
+	versions, err := s.versions()
+	if err != nil {
+		return "", err
+	}
+	applied, exists := make(map[int64]bool), false
+	if !empty {
+		if applied, exists, err = s.applied(ctx, versions); err != nil {
+			return "", fmt.Errorf("read %s: %w", versionTable, err)
+		}
+	}
 	var out strings.Builder
-	for _, name := range files {
-		text, err := fs.ReadFile(migrations, name)
+	note := func(version int64) {
+		fmt.Fprintf(&out, "INSERT INTO %s (version_id, is_applied) VALUES (%d, true);\n", versionTable, version)
+	}
+	if !exists {
+		if err := versions.CreateVersionTable(ctx, printer{to: &out}); err != nil {
+			return "", err
+		}
+		note(0)
+	}
+	for _, source := range p.ListSources() {
+		if applied[source.Version] {
+			continue
+		}
+		text, err := fs.ReadFile(migrations, "migrations/"+s.d.name+"/"+source.Path)
 		if err != nil {
 			return "", err
 		}
 		out.Write(text)
+		note(source.Version)
 	}
 	return out.String(), nil
+}
+
+// applied are the versions that were applied; exists is false where there is no table of them.
+func (s *Store) applied(ctx context.Context, versions database.Store) (applied map[int64]bool, exists bool, err error) {
+	if asked, ok := versions.(database.StoreExtender); ok && s.d.name != "sqlite" {
+		exists, err = asked.TableExists(ctx, s.db)
+	} else { // goose does not know it of SQLite
+		err = s.db.QueryRowContext(ctx, "SELECT COUNT(*) > 0 FROM sqlite_master WHERE name = ?", versionTable).Scan(&exists)
+	}
+	if err != nil || !exists {
+		return nil, false, err
+	}
+	all, err := versions.ListMigrations(ctx, s.db)
+	applied = make(map[int64]bool, len(all))
+	for _, m := range all {
+		applied[m.Version] = applied[m.Version] || m.IsApplied
+	}
+	return applied, true, err
+}
+
+// printer writes the statements that a goose store executes.
+type printer struct {
+	database.DBTxConn
+	to *strings.Builder
+}
+
+// ExecContext implements database.DBTxConn.
+func (p printer) ExecContext(_ context.Context, query string, _ ...any) (sql.Result, error) {
+	p.to.WriteString(strings.TrimSpace(query) + ";\n")
+	return driver.ResultNoRows, nil
 }

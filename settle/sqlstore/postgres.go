@@ -58,7 +58,7 @@ const upsertStatement = `WITH up AS (
     counted = o.taken,
     taken = CASE WHEN NOT $11 THEN o.taken
       WHEN excluded.taken < CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END THEN LEAST(o.taken, excluded.taken)
-      ELSE o.taken + excluded.taken - CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END END,
+      ELSE LEAST(excluded.taken, o.taken + excluded.taken - CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END) END,
     buyer = excluded.buyer, quantity = excluded.quantity, status = excluded.status, at = excluded.at,
     epoch = excluded.epoch, ver = excluded.ver, missing = NULL
   WHERE $10::boolean OR (excluded.epoch, excluded.ver) > (o.epoch, o.ver)

@@ -64,13 +64,18 @@ type Books struct {
 	Changed  string
 }
 
-// Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all.
+// Expected is how many units Sluice's own stock table should have.
+func (b Books) Expected() int64 { return max(b.Total-b.Booked, 0) }
+
+// Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in Sluice's own
+// stock table is of the same instant; a table of the shop is read afterwards.
 func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
 	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
 		"char(26)), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'H' THEN o.quantity END), 0), " +
-		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing) " +
+		"COUNT(CASE WHEN o.status = 'C' THEN 1 END), COUNT(o.missing), " +
+		"COALESCE((SELECT s.num FROM sluice_stock s WHERE s.sku = c.sku), -1) " +
 		"FROM sluice_cursor c LEFT JOIN sluice_order o ON o.sku = c.sku AND o.born = c.born WHERE c.target = ?"
 	args := []any{s.target}
 	if sku != "" {
@@ -87,6 +92,9 @@ func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
 		return nil, fmt.Errorf("read the books: %w", err)
 	}
 	for i := range all {
+		if s.stock.Table == "" {
+			break
+		}
 		if all[i].Left, err = s.Left(ctx, all[i].SKU); err != nil {
 			return nil, err
 		}
@@ -100,7 +108,7 @@ func scanBooks(rows *sql.Rows) (all []Books, err error) {
 		var b Books
 		var name string
 		if err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
-			&b.Booked, &b.Reserved, &b.Orders, &b.Missing); err != nil {
+			&b.Booked, &b.Reserved, &b.Orders, &b.Missing, &b.Left); err != nil {
 			return nil, err
 		}
 		b.SKU = original(name)

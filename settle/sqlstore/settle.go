@@ -37,20 +37,13 @@ func (s *Store) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, err
 			continue
 		case errors.Is(err, errShort):
 			e.take, wanted = false, o.Units
-			b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, causeOf(&b)))
+			b.Conflicts = append(slices.Clip(b.Conflicts), short(&b, wanted, s.has(ctx, b.SKU), causeOf(&b)))
 			continue
 		case !e.take:
 			o.Units, o.Short = wanted, true
 		}
 		return o, err
 	}
-}
-
-func causeOf(b *settle.Batch) string {
-	if b.Solved != 0 {
-		return fmt.Sprintf("the entry of conflict %d", b.Solved)
-	}
-	return "a batch"
 }
 
 // settle is one transaction. The cursor's row is locked first and moved last.
@@ -64,11 +57,15 @@ func (s *Store) settle(ctx context.Context, b settle.Batch, e effort) (o settle.
 		if err != nil {
 			return err
 		}
+		unowned, err := s.unowned(ctx, tx, &b)
+		if err != nil {
+			return err
+		}
 		w, err := s.write(ctx, tx, &b, e)
 		if err != nil {
 			return err
 		}
-		o.Units, o.Parked = w.units, int64(len(w.parked))
+		o.Units, o.Parked = w.units-min(unowned, max(w.units, 0)), int64(len(w.parked))
 		if b.Whole {
 			if o.Missing, err = s.markMissing(ctx, tx, &b, w.parked); err != nil {
 				return fmt.Errorf("mark missing orders: %w", err)
@@ -218,15 +215,6 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	return nil
 }
 
-// short is the conflict of units that could not be deducted. Conflicts at one place differ by their cause.
-func short(b *settle.Batch, units int64, cause string) settle.Conflict {
-	return settle.Conflict{
-		SKU: b.SKU, Position: b.To.Position, Kind: "stock",
-		Detail: fmt.Sprintf("%s: %d units were to be deducted, and the stock table has fewer, or no row of this SKU; the "+
-			"orders are booked, the stock was not changed; correct the stock by hand", cause, units),
-	}
-}
-
 // deductShop changes the shop's table. It returns how many rows had enough. What the shop's table does not take, such
 // as a SKU that is no number, or a constraint, is no fault of the orders: they are booked.
 func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units int64) (int64, error) {
@@ -330,7 +318,7 @@ func (o order) takes(r settle.Record, take bool) int64 {
 	case after < before:
 		return min(o.taken, after)
 	}
-	return o.taken + after - before
+	return min(o.taken+after-before, after) // a row that was edited by hand may have taken units already
 }
 
 // existing reads the rows of records, by serial.

@@ -1,48 +1,55 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sluice/settle"
 )
 
-// ShopOrder is an order that only one of the two books has, or has with another quantity.
-type ShopOrder struct {
-	Serial string
-	Shop   int64 // units; 0 = the shop has no such order
-	Booked int64 // units that were sold for it; 0 = none
-}
-
-// maxShopOrders bounds what a comparison returns.
-const maxShopOrders = 1000
-
-// CompareShop compares the confirmed orders of a ledger with those of the shop. query returns serial and quantity, and
-// names the SKU as :sku. Orders without units come first: they are oversold.
-func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []ShopOrder, err error) {
+// CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
+// SKU as :sku. Orders that took too few units come first: they are oversold. A reserved order has taken its units, and
+// the shop may not have it yet, unless the ledger has lost it. The shop's orders of earlier ledgers are no difference.
+func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []settle.ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
 	if err != nil {
 		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders_query: %w", sku, err)
 	}
-	var unsold []ShopOrder
+	var unsold []settle.ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
-		if r.Status != 'C' {
+		if r.Status != 'C' && (r.Status != 'H' || r.Missing) {
 			return true
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
-			differ = append(differ, ShopOrder{r.Serial, has, r.Quantity})
-		} else if has < r.Quantity {
-			unsold = append(unsold, ShopOrder{r.Serial, has, r.Quantity})
+			differ = append(differ, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
+		} else if has < r.Quantity && r.Status == 'C' {
+			unsold = append(unsold, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		}
 		delete(shop, r.Serial)
 		return true
 	})
-	for serial, has := range shop {
-		differ = append(differ, ShopOrder{serial, has, 0})
+	if err == nil && len(shop) > 0 {
+		err = s.each(ctx, func(rows *sql.Rows) error {
+			var serial string
+			var quantity int64
+			err := rows.Scan(&serial, &quantity)
+			if serial = original(serial); shop[serial] <= quantity {
+				delete(shop, serial)
+			}
+			return err
+		}, "SELECT serial, quantity FROM sluice_order WHERE sku = ? AND born < ? AND status IN ('C', 'H')", stored(sku), born)
 	}
-	differ = append(differ, unsold...)
-	return differ[:min(len(differ), maxShopOrders)], err
+	for _, serial := range slices.Sorted(maps.Keys(shop)) {
+		if shop[serial] > 0 {
+			differ = append(differ, settle.ShopOrder{Serial: serial, Shop: shop[serial]})
+		}
+	}
+	return append(differ, unsold...), err
 }
 
 func (s *Store) shopOrders(ctx context.Context, query, sku string) (map[string]int64, error) {
@@ -73,7 +80,8 @@ type Buyer struct {
 	Units int64
 }
 
-// BuyersOver returns the buyers of a ledger with more than limit units, held and sold. limit 0 = no limit.
+// BuyersOver returns the buyers of a ledger with more than limit units, held and sold; those with most come first.
+// limit 0 = no limit.
 func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (over []Buyer, err error) {
 	if limit == 0 {
 		return nil, nil
@@ -86,9 +94,12 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 		return true
 	})
 	for user, n := range units {
-		if n > limit && len(over) < maxShopOrders {
+		if n > limit {
 			over = append(over, Buyer{user, n})
 		}
 	}
+	slices.SortFunc(over, func(a, b Buyer) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.User, b.User))
+	})
 	return over, err
 }

@@ -34,7 +34,7 @@ func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)
 	s.settler = must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store,
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Givebacks: s.store, Auditor: s.store,
 		Paid: settle.Paid{Every: time.Hour, Count: func(ctx context.Context, sku string) (int64, error) {
 			return s.store.CountPaid(ctx, "SELECT SUM(units) FROM paid WHERE sku = :sku", sku)
 		}},

@@ -162,7 +162,7 @@ func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
 // Orders implements settle.Database.
 func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
 	rows, err := s.db.QueryContext(ctx,
-		s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL "+
+		s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL, taken "+
 			"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
 	if err != nil {
 		return fmt.Errorf("read orders of %q: %w", sku, err)
@@ -172,7 +172,8 @@ func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(set
 		var r settle.Record
 		var serial, status string
 		var buyer []byte
-		if err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing); err != nil {
+		if err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing,
+			&r.Taken); err != nil {
 			return fmt.Errorf("read orders of %q: %w", sku, err)
 		}
 		r.Serial, r.User, r.Status = original(serial), string(buyer), (status + " ")[0]

@@ -23,7 +23,9 @@ type Difference struct {
 }
 
 // Kinds are the kinds of conflicts.
-func Kinds() []string { return []string{"entry", "giveback", "lost", "missing", "stock"} }
+func Kinds() []string {
+	return []string{"difference", "entry", "extra", "giveback", "lost", "missing", "stock"}
+}
 
 // Waiting reads what waits. It reads one row for each SKU, and the open conflicts.
 func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {

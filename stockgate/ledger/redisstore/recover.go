@@ -22,9 +22,10 @@ func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.R
 }
 
 // PutBack writes orders again that a database knows, as reserved or sold, and the ledger has lost. One that the ledger
-// knows stays as it is, but that a reserved one becomes sold. The resolver looks at reserved ones from due on, Unix ms.
-// At most protocol.MaxItems in a call.
-func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due int64, items []protocol.Item) error {
+// knows stays as it is, but that a reserved one becomes sold. The resolver looks at a reserved one from its due on,
+// Unix ms. At most protocol.MaxItems in a call.
+func (r *Store) PutBack(ctx context.Context, sku string, status byte, now int64, due []int64,
+	items []protocol.Item) error {
 	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
 		return err
 	}
@@ -32,19 +33,23 @@ func (r *Store) PutBack(ctx context.Context, sku string, status byte, now, due i
 	if err != nil {
 		return fmt.Errorf("put orders of %q back: %w", sku, err)
 	}
-	args := []any{now, due, 0, 0, len(items)} // phase 0: no one waits for a visitor
+	args := []any{now, now, 0, 0, len(items)} // phase 0: no one waits for a visitor
 	for _, of := range []func(protocol.Item) any{
 		func(it protocol.Item) any { return it.Serial },
 		func(it protocol.Item) any { return it.User },
 		func(it protocol.Item) any { return protocol.UnitsText(it.Quantity, protocol.AnyCart) },
 		func(protocol.Item) any { return string(status) },
-		func(protocol.Item) any { return due },
-		func(protocol.Item) any { return stock.Epoch },
-		func(protocol.Item) any { return 0 },
-		func(protocol.Item) any { return 0 },
 	} {
 		for _, it := range items {
 			args = append(args, of(it))
+		}
+	}
+	for i := range items {
+		args = append(args, due[i])
+	}
+	for _, same := range []int64{stock.Epoch, 0, 0} {
+		for range items {
+			args = append(args, same)
 		}
 	}
 	if _, err := r.recover(ctx, sku, args); err != nil {

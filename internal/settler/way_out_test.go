@@ -1,0 +1,44 @@
+package settler
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"sluice/settle"
+)
+
+// The command of a way out names the SKU, whatever is in it, and has nothing else done.
+func TestWayOut_IsACommandForTheShell(t *testing.T) {
+	s := &Settlement{home: settle.Home{Name: "main", All: []string{"main"}}}
+	for _, sku := range []string{"1001", "a b", "it's", `say "x"`, "$(date)", "`date`", "a;b|c&d>e<f*g?h", "-x", "--all",
+		"~", "#1", `back\slash`, "Größe", "\xff\xfe", "a\tb", "%d", "商品", "!x"} {
+		command := s.WayOut(settle.Conflict{Kind: "difference", SKU: sku})
+		if strings.ContainsFunc(command, func(r rune) bool { return r < ' ' || r > '~' }) {
+			t.Errorf("%q is not printable ASCII", command)
+		}
+		show := `sluice() { shift 2; [ "$1" = -- ] && shift; printf '%s|%s' "$#" "$1"; }; ` + command
+		out, err := exec.Command("sh", "-c", show).CombinedOutput()
+		if err != nil || string(out) != "1|"+sku {
+			t.Errorf("%s: %q, %v: want %q alone", command, out, err, sku)
+		}
+	}
+}
+
+func TestWayOut_EveryKindHasOne(t *testing.T) {
+	s := &Settlement{home: settle.Home{Name: "main", All: []string{"main"}}}
+	for kind, want := range map[string]string{
+		"entry": "sluice settle retry 7", "stock": "sluice settle solve 7", "giveback": "sluice settle solve 7",
+		"missing":    "sluice stock adopt --from settle --apply 1001",
+		"extra":      "sluice stock adopt --from settle --apply 1001",
+		"difference": "sluice settle rebuild 1001", "lost": "sluice stock thaw 1001",
+	} {
+		if got := s.WayOut(settle.Conflict{ID: 7, Kind: kind, SKU: "1001"}); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+	s.home.All = []string{"main", "east"}
+	if got := s.WayOut(settle.Conflict{ID: 7, Kind: "stock"}); got != "sluice settle solve 7 --home main" {
+		t.Errorf("of two homes: %q", got)
+	}
+}

@@ -1,0 +1,359 @@
+package sqlstore_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/internal/redistest"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+)
+
+// verifies verifies a SKU until there is nothing to be looked at again.
+func (s *site) verifies(sku string) {
+	s.Helper()
+	s.ledger.store.Settle = 0 // a ledger that was told opens at once
+	for deadline := time.Now().Add(time.Minute); ; {
+		again, err := s.settler.VerifySKU(s.Context(), sku)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if !again {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s is to be verified again and again; it is %s", sku, s.ledger.state(sku))
+		}
+		s.drain(sku)
+	}
+}
+
+// repairsRows has rows that were edited by hand. The ledger is right, and the database follows it.
+func repairsRows(s *site) {
+	const sku = "edited"
+	s.ledger.set(sku, 30)
+	s.ledger.buy(sku, 0, 6)
+	s.ledger.reserve(sku, "two", "bob", 2)
+	s.ledger.finish(sku, "confirm", "two")
+	s.ledger.reserve(sku, "held", "carol", 1)
+	s.ledger.buy(sku, 7, 1)
+	s.ledger.finish(sku, "refund", sku+"-7")
+	s.drain(sku)
+	s.balances(sku, 8, 22)
+	row := func(set, serial string) string {
+		return "UPDATE sluice_order SET " + set + " WHERE sku = 'edited' AND serial = '" + serial + "'"
+	}
+	for _, edit := range []string{
+		row("status = 'X'", "edited-0"), row("status = 'R'", "edited-1"), row("status = 'H'", "edited-2"),
+		"DELETE FROM sluice_order WHERE sku = 'edited' AND serial = 'edited-3'",
+		"DELETE FROM sluice_order WHERE sku = 'edited' AND serial = 'held'",
+		row("quantity = 5", "two"), row("quantity = 1", "two"),
+		row("status = 'X'", "held"), row("status = 'H'", "edited-7"), row("status = 'R', taken = 0", "edited-5"),
+	} {
+		s.exec(edit)
+		if c, _, _ := settle.Verify(s.Context(), s.stream, s.store, sku); len(c.Differences) == 0 {
+			s.Errorf("%s: no difference", edit)
+		}
+		s.verifies(sku)
+		if c, left := s.equal(sku), s.left(sku); c.Booked != 8 || left != 22 {
+			s.Errorf("%s: %d booked, %d left: want 8, 22", edit, c.Booked, left)
+		}
+	}
+	if state := s.ledger.state(sku); state != "on" || len(s.conflicts(sku, "difference")) != 0 {
+		s.Errorf("the SKU is %s, conflicts %q: want on, none", state, s.conflicts(sku, "difference"))
+	}
+	s.exec("UPDATE sluice_stock SET num = 21 WHERE sku = 'edited'")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "stock"); len(found) != 1 || !strings.Contains(found[0], "has 21 units left, and 22 ") {
+		s.Errorf("conflicts %q: want one of stock, with both numbers", found)
+	}
+	s.exec("UPDATE sluice_stock SET num = 22 WHERE sku = 'edited'")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "stock"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none, the stock is right", found)
+	}
+}
+
+// tellsRows has rows that say more than the ledger knows: it takes units, and sells none of them twice.
+func tellsRows(s *site) {
+	const sku = "rows-say"
+	s.ledger.set(sku, 3)
+	s.ledger.buy(sku, 0, 1)
+	s.ledger.reserve(sku, "released", "bob", 1)
+	s.ledger.finish(sku, "release", "released")
+	s.drain(sku)
+	s.exec("UPDATE sluice_order SET status = 'C' WHERE sku = 'rows-say' AND serial = 'released'")
+	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
+	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:s", "sold", 0)
+	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:u", "u0")
+	s.verifies(sku)
+	s.is(sku, "released", 'C')
+	s.is(sku, sku+"-0", 'C')
+	if state := s.ledger.state(sku); state != "on" {
+		s.Errorf("the SKU is %s: want on, all have told", state)
+	}
+	if found := s.conflicts(sku, "lost"); len(found) != 1 {
+		s.Errorf("conflicts %q: want one that tells what was lost", found)
+	}
+	if found := s.conflicts(sku, "stock"); len(found) != 1 || !strings.Contains(found[0], "has 2 units left, and 1 ") {
+		s.Errorf("conflicts %q: want one of stock: the edited row has taken no unit", found)
+	}
+	s.ledger.reserve(sku, "last", "dan", 1)
+	s.soldOut(sku)
+}
+
+// reportsUnproven has a ledger that knows fewer units of an order than the stock table was lowered by.
+func reportsUnproven(s *site) {
+	const sku = "unproven"
+	s.ledger.set(sku, 9)
+	s.ledger.reserve(sku, "two", "bob", 2)
+	s.ledger.finish(sku, "confirm", "two")
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	record := s.redis.Client.HGet(s.Context(), "sluice:{"+sku+"}:r", "two").Val()
+	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", "two", strings.Replace(record, "C|2", "C|1", 1))
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'unproven' AND serial = 'unproven-0'")
+	for range 2 { // a second pass adds no second conflict
+		s.verifies(sku)
+		found := s.conflicts(sku, "difference")
+		if len(found) != 1 || !strings.Contains(found[0], "2 orders differ") ||
+			!strings.Contains(found[0], `"two": ledger C 1 of "bob", database C 2 of "bob"`) ||
+			!strings.Contains(found[0], "3 units are sold by the ledger, 2 are booked") {
+			s.Errorf("conflicts %q: want one with both numbers and the order", found)
+		}
+	}
+	if left := s.left(sku); left != 6 {
+		s.Errorf("%d units are left: want 6, none was returned", left)
+	}
+	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", "two", record)
+	s.verifies(sku)
+	if found := s.conflicts(sku, "difference"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none", found)
+	}
+	s.balances(sku, 3, 6)
+}
+
+// looksTwice has a difference that is gone when it is looked at again.
+func looksTwice(s *site) {
+	const sku = "twice"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'twice'")
+	if again, err := s.settler.VerifySKU(s.Context(), sku); err != nil || !again {
+		s.Errorf("%v, %v: want another look", again, err)
+	}
+	if c, _, _ := settle.Verify(s.Context(), s.stream, s.store, sku); len(c.Differences) != 1 {
+		s.Errorf("%+v: want the difference, no repair yet", c)
+	}
+	s.exec("UPDATE sluice_order SET status = 'C' WHERE sku = 'twice'")
+	s.verifies(sku)
+	if n := s.settler.Stats().Repairs; n != 0 {
+		s.Errorf("%d repairs: want none", n)
+	}
+	s.balances(sku, 1, 8)
+}
+
+// leavesGivebacks has an order that the database has given back already, and the ledger not yet.
+func leavesGivebacks(s *site) {
+	const sku = "on-its-way"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 2)
+	s.drain(sku)
+	s.cancels(sku, sku+"-0")
+	due := must(s.store.Due(s.Context(), 1))(s.T)
+	_ = must(s.store.GiveBack(s.Context(), due[0]))(s.T)
+	s.verifies(sku)
+	if left := s.left(sku); left != 8 || len(s.conflicts(sku, "difference")) != 0 {
+		s.Errorf("%d units are left, conflicts %q: want 8, none", left, s.conflicts(sku, "difference"))
+	}
+	s.givesBack(1)
+	s.balances(sku, 1, 8)
+}
+
+// leavesParked has an order that the database does not take: its conflict is there, and other rows stay as they are.
+func leavesParked(s *site) {
+	const sku = "parked-once"
+	s.ledger.set(sku, 9)
+	remove := s.poison("parked-once-1")
+	s.ledger.buy(sku, 0, 2)
+	s.drain(sku)
+	parked := len(s.conflicts(sku, "entry"))
+	s.verifies(sku)
+	remove()
+	if found := s.conflicts(sku, "entry"); len(found) != parked || len(s.conflicts(sku, "difference")) != 0 {
+		s.Errorf("conflicts %q, %q: want those of before, none", found, s.conflicts(sku, "difference"))
+	}
+	_ = must(s.settler.Rebuild(s.Context(), sku))(s.T)
+	s.verifies(sku)
+	s.balances(sku, 2, 7)
+}
+
+// reportsExtra has an order of the shop that took no unit, and one that was on its way when the first look was made.
+func reportsExtra(s *site) {
+	const sku = "extra"
+	s.exec("CREATE TABLE extra_orders (sku varchar(64), serial varchar(64), quantity bigint)")
+	s.settler = must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store,
+		Shop: func(ctx context.Context, sku string, born int64) ([]settle.ShopOrder, error) {
+			return s.store.CompareShop(ctx, "SELECT serial, quantity FROM extra_orders WHERE sku = :sku", sku, born)
+		},
+	}))(s.T)
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 2) // the shop has lost the first one, which is no matter here
+	s.ledger.reserve(sku, "held", "h", 1)
+	s.drain(sku)
+	s.exec("INSERT INTO extra_orders VALUES ('extra', 'extra-1', 1), ('extra', 'held', 1), ('extra', 'stranger', 3), " +
+		"('extra', 'extra-2', 1)")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "extra"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none by one look", found)
+	}
+	s.ledger.buy(sku, 2, 1)
+	s.drain(sku)
+	s.verifies(sku)
+	found := s.conflicts(sku, "extra")
+	if len(found) != 1 || !strings.Contains(found[0], "3 units of 1 orders of the shop were taken from no ledger, which "+
+		"has 3 units sold and 1 reserved of 9;") || !strings.HasSuffix(found[0], `"stranger": the shop has 3, the ledger 0`) {
+		s.Errorf("conflicts %q: want one, with the numbers of both sides and the order", found)
+	}
+	s.exec("DELETE FROM extra_orders WHERE serial = 'stranger'")
+	s.verifies(sku)
+	if found := s.conflicts(sku, "extra"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none, the order was cancelled", found)
+	}
+}
+
+// solvesMissing has a missing order that was adopted since.
+func solvesMissing(s *site) {
+	const sku = "found-again"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	s.exec("INSERT INTO sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at, missing) SELECT sku, " +
+		"born, 'old', buyer, 1, 'H', epoch, 1, at, CURRENT_TIMESTAMP FROM sluice_order WHERE sku = 'found-again'")
+	c, _, _ := s.store.Cursor(s.Context(), sku)
+	err := s.store.Report(s.Context(), settle.Conflict{SKU: sku, Position: c.Position, Kind: "missing", Detail: "old"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.verifies(sku)
+	if found := s.conflicts(sku, "missing"); len(found) != 1 {
+		s.Errorf("conflicts %q: want the one of before", found)
+	}
+	if err := s.ledger.Adopt(s.Context(), sku, []settle.Record{{Serial: "old", User: "u0", Quantity: 1}}); err != nil {
+		s.Fatal(err)
+	}
+	s.drain(sku)
+	s.verifies(sku)
+	if found := s.conflicts(sku, "missing"); len(found) != 0 {
+		s.Errorf("conflicts %q: want none, the order is known", found)
+	}
+	s.balances(sku, 2, 7)
+}
+
+// solvesStock has orders that the shop's table had too few units for, and an operator who has corrected it.
+func solvesStock(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "few_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	const sku = "few"
+	s.exec("CREATE TABLE few_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	s.exec("INSERT INTO few_stock VALUES ('few', 2)")
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 3)
+	s.drain(sku)
+	s.verifies(sku)
+	found := s.conflicts(sku, "stock")
+	if len(found) != 1 || !strings.Contains(found[0], "3 units were to be deducted, and the stock table has 2;") ||
+		!strings.Contains(found[0], `"few-0", "few-1", "few-2"`) {
+		t.Errorf("conflicts %q: want one with both numbers and the orders", found)
+	}
+	s.exec("UPDATE few_stock SET num = 4 WHERE sku_id = 'few'") // a delivery of 5, and 3 are sold
+	for _, c := range must(s.store.Conflicts(t.Context(), 100))(t) {
+		if c.SKU == sku {
+			_ = must(settle.Solve(t.Context(), s.store, c.ID))(t)
+			if _, err := settle.Solve(t.Context(), s.store, c.ID); err == nil {
+				t.Error("a conflict is solved twice")
+			}
+		}
+	}
+	s.balances(sku, 3, 4)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.balances(sku, 2, 5)
+}
+
+func TestVerify_Repairs(t *testing.T) {
+	everyDatabase(t, func(t *testing.T, url string) {
+		server := redistest.Start(t)
+		for name, rule := range map[string]func(*site){
+			"rows that were edited follow the ledger":     repairsRows,
+			"what rows say more the ledger is told":       tellsRows,
+			"units are not returned without a proof":      reportsUnproven,
+			"an order of the shop without a unit is told": reportsExtra,
+			"an order on its way back is no difference":   leavesGivebacks,
+			"what one look alone has seen is no matter":   looksTwice,
+			"a parked order is not parked again":          leavesParked,
+			"a missing order that was adopted is solved":  solvesMissing,
+		} {
+			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
+		}
+		t.Run("a stock that was corrected is deducted", func(t *testing.T) { solvesStock(t, server, url) })
+	})
+}
+
+// A running settler verifies by itself, and tells by its metrics what it has found.
+func TestVerify_RunsByItself(t *testing.T) {
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	s.ledger.set("edited", 9)
+	s.ledger.buy("edited", 0, 2)
+	s.ledger.set("unproven", 9)
+	s.ledger.reserve("unproven", "two", "bob", 2)
+	s.ledger.finish("unproven", "confirm", "two")
+	s.drain("edited")
+	s.drain("unproven")
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE serial = 'edited-0'")
+	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|1|0|bob")
+	running := must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 2 * time.Second,
+	}))(t)
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(running)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { running.Run(ctx); close(ended) }()
+	defer func() { stop(); <-ended }()
+	value := func(name string) (v float64) {
+		families := must(metrics.Gather())(t)
+		for _, f := range families {
+			if f.GetName() == name {
+				return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		t.Fatalf("there is no metric %s", name)
+		return 0
+	}
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		if value("sluice_settler_verified_timestamp_seconds") > 0 && value("sluice_settler_repairs_total") == 1 &&
+			value("sluice_settler_differing_orders") == 1 && value("sluice_settler_unverified_skus") == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(must(metrics.Gather())(t))
+		}
+	}
+	s.equal("edited")
+	if found := s.conflicts("unproven", "difference"); len(found) != 1 {
+		t.Errorf("conflicts %q: want one", found)
+	}
+	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|2|0|bob")
+	for deadline := time.Now().Add(time.Minute); len(s.conflicts("unproven", "difference")) > 0; {
+		if time.Sleep(20 * time.Millisecond); time.Now().After(deadline) {
+			t.Fatal("the conflict is open, though it was put right and the SKU is at the same position")
+		}
+	}
+}
