@@ -17,7 +17,7 @@ import (
 // counted is a store that counts calls, each of which takes a while.
 type counted struct {
 	protocol.Queue
-	takes, decides, slots, depths atomic.Int64
+	takes, decides, slots atomic.Int64
 }
 
 const callTakes = time.Millisecond

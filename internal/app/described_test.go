@@ -1,40 +1,13 @@
 package app
 
 import (
-	"context"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
-	"sluice/admin"
 	"sluice/internal/openapi"
 )
-
-// stateBook keeps the state of ledgers, and nothing else of them.
-type stateBook struct {
-	admin.Ledgers
-	mu     *sync.Mutex
-	states map[string]string
-}
-
-func (b stateBook) of(sku string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.states[sku]
-}
-
-func (b stateBook) Stock(_ context.Context, sku string) (admin.Stock, error) {
-	return admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: b.of(sku)}}, nil
-}
-
-func (b stateBook) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
-	b.mu.Lock()
-	b.states[sku] = state
-	b.mu.Unlock()
-	return b.Stock(ctx, sku)
-}
 
 // Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
 func TestALiveGateAnswersAsDescribed(t *testing.T) {
