@@ -276,7 +276,8 @@ func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
 	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
 	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
 	wants(t, explained(t, "", order, "-H", "Cookie: uid=7", "--config", path), "gate      reserve",
-		"stock     sluice:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)", "reservation (stock.reserve)")
+		"stock     sluice:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)",
+		"reservation (stock.reserve, sale.max_per_user)")
 }
 
 func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {

@@ -34,7 +34,8 @@ func forgetsReservation(t *testing.T, answer int, want string) {
 		"stock.reserve.status_url = "+strconv.Quote(shop.url+"/by-serial/{serial}"))
 	database := "sqlite:" + filepath.Join(t.TempDir(), "settle.db")
 	begin := func() *running {
-		return settler(t, database, redisAt(redis), "stock.reserve.reservation_ttl = \"1s\"") // its time is over at once
+		// Its time is over soon, and what is not over at the first look is seen by a later one.
+		return settler(t, database, redisAt(redis), "stock.reserve.reservation_ttl = \"1s\"", "settle.verify = \"1s\"")
 	}
 	s := begin()
 	for _, serial := range []string{"forgotten", "known"} {
