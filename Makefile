@@ -41,7 +41,7 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
-	$(GO) vet -tags noeventloop ./...
+	$(GO) vet -tags noeventloop ./proxy/...
 	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./internal/app
 	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
