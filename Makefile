@@ -36,13 +36,13 @@ test: ## the fast tests, 1 to 3 minutes: no browser, no npm; on a real redis-ser
 test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
 	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
 	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
-	(cd bench && $(GO) test -count=1 -timeout 5m $(GOTESTFLAGS) ./...) || first=; \
+	(cd bench && $(GO) test -count=1 -timeout 5m $(filter-out -race,$(GOTESTFLAGS)) ./...) || first=; \
 	$(GO) test -count=1 -timeout 5m ./e2e/browser && [ "$$first" = ok ]
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags noeventloop ./proxy/...
-	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy/... ./upstream ./internal/app
+	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy ./proxy/http1/... ./upstream ./internal/app
 	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
