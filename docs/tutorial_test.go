@@ -16,7 +16,7 @@ import (
 var tutorialOutput = []string{
 	`/trial\n`, ``, `(?s)\b30 201\n +70 503\n-20\n`, ``, `sluice_observed_rejections_total\{reason="(window|concurrency|queue_timeout|sold_out)",route="order"\} [1-9]`,
 	`route +order`, `(?m)^ +1?\d 201$`, `"reason":"sold_out"`, ``, `(?s)\b10 201\n.*10 sold`, `(?s)\b100 409\n.*confirmed`,
-	`(?s)reason +[a-z_]+\n.*mode enforce`, ``,
+	``, `(?s)reason +[a-z_]+\n.*mode enforce`, ``,
 }
 
 var shellBlock = regexp.MustCompile("(?sm)^```sh\n(.*?)^```$")
