@@ -306,6 +306,6 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 	}
 	t.Logf("all were answered within %v, %d of them with the order confirmed", time.Since(first), confirmed)
 	if confirmed == 0 {
-		t.Error("nobody heard of the confirmation")
+		t.Error("the confirmation was not announced")
 	}
 }

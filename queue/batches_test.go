@@ -79,7 +79,7 @@ func TestDeliverer_OrdersShareTheirCalls(t *testing.T) {
 	})
 }
 
-// Few orders wait for no others, and places that nobody uses are given back.
+// Few orders wait for no others, and unused places are given back.
 func TestDeliverer_FewOrdersDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{}

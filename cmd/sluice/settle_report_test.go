@@ -58,9 +58,9 @@ func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
 	execSettled(t, file, "CREATE TABLE orders (sku text, serial text, quantity integer)",
-		"INSERT INTO orders VALUES ('1001', 'stranger', 3), ('1001', 's2', 1)")
+		"INSERT INTO orders VALUES ('1001', 'unknown', 3), ('1001', 's2', 1)")
 	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
-	oversold, unsold, over := `oversold: "1001 stranger": 3 units: "the shop has 3 units, the order took 0 of the ledger"`,
+	oversold, unsold, over := `oversold: "1001 unknown": 3 units: "the shop has 3 units, the order took 0 of the ledger"`,
 		`unsold: "1001 =1+1": 2 units`, `over_limit: "1001 alice": 2 units`
 	out, err := command(t, "settle", "report", "-c", file)
 	if !errors.Is(err, errReported) || !strings.HasPrefix(out, oversold) || !strings.Contains(out, unsold) ||

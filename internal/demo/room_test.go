@@ -19,7 +19,7 @@ func TestRoomSight_CountsCallsWhileNothingIsFree(t *testing.T) {
 		"by number":          {[]sight{at(1000, "none", 5, 1), at(1100, "none", 5, 2)}, 1},
 		"stock not known":    {[]sight{at(1000, "", 5, 1), at(1100, "", 5, 2)}, 0},
 		"a state not seen":   {[]sight{at(1000, "none", 5, 0), at(1200, "none", 6, 0)}, 0},
-		"nobody was called":  {[]sight{at(1000, "none", 5, 0), at(1100, "none", 5, 0)}, 0},
+		"no one was called":  {[]sight{at(1000, "none", 5, 0), at(1100, "none", 5, 0)}, 0},
 		"given back between": {[]sight{at(1000, "none", 5, 0), at(1100, "few", 5, 0), at(1200, "none", 6, 0)}, 0},
 	} {
 		var r roomSight

@@ -309,7 +309,7 @@ func TestMove_SettlersFinishIt(t *testing.T) {
 	}
 }
 
-// A home dies after it has found that Redis lost its orders, and before it has put them back. Nobody else knows them:
+// A home dies after it has found that Redis lost its orders, and before it has put them back. No other home knows them:
 // settlers of the home that the SKU is moved to do not open it.
 func TestMove_HomeThatDiedBeforeItToldKeepsTheSKUClosed(t *testing.T) {
 	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))

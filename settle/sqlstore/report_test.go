@@ -30,11 +30,11 @@ func comparesShop(s *site) {
 		"('compared', 'held', 1, 'new'), " + // its outcome is not known yet, and it has a unit
 		"('compared', 'compared-2', 1, 'cancelled'), " +
 		"('compared', 'compared-5', 1, 'paid'), " + // it was refunded
-		"('compared', 'stranger', 2, 'paid'), ('other', 'compared-3', 1, 'paid')")
+		"('compared', 'unknown', 2, 'paid'), ('other', 'compared-3', 1, 'paid')")
 	c, _, _ := s.store.Cursor(s.Context(), sku)
 	found := must(s.store.CompareShop(s.Context(), shopOrdersQuery, sku, c.Born))(s.T)
 	want := []settle.ShopOrder{
-		{Serial: "compared-1", Shop: 3, Booked: 1}, {Serial: "compared-5", Shop: 1}, {Serial: "stranger", Shop: 2},
+		{Serial: "compared-1", Shop: 3, Booked: 1}, {Serial: "compared-5", Shop: 1}, {Serial: "unknown", Shop: 2},
 		{Serial: "compared-2", Booked: 1}, {Serial: "compared-3", Booked: 1},
 	}
 	if !slices.Equal(found, want) {

@@ -209,7 +209,7 @@ func reportsExtra(s *site) {
 	s.ledger.buy(sku, 0, 2) // the shop has lost the first one, which is no matter here
 	s.ledger.reserve(sku, "held", "h", 1)
 	s.drain(sku)
-	s.exec("INSERT INTO extra_orders VALUES ('extra', 'extra-1', 1), ('extra', 'held', 1), ('extra', 'stranger', 3), " +
+	s.exec("INSERT INTO extra_orders VALUES ('extra', 'extra-1', 1), ('extra', 'held', 1), ('extra', 'unknown', 3), " +
 		"('extra', 'extra-2', 1)")
 	s.verifies(sku)
 	if found := s.conflicts(sku, "extra"); len(found) != 0 {
@@ -220,10 +220,10 @@ func reportsExtra(s *site) {
 	s.verifies(sku)
 	found := s.conflicts(sku, "extra")
 	if len(found) != 1 || !strings.Contains(found[0], "3 units of 1 orders of the shop were taken from no ledger, which "+
-		"has 3 units sold and 1 reserved of 9;") || !strings.HasSuffix(found[0], `"stranger": the shop has 3, the ledger 0`) {
+		"has 3 units sold and 1 reserved of 9;") || !strings.HasSuffix(found[0], `"unknown": the shop has 3, the ledger 0`) {
 		s.Errorf("conflicts %q: want one, with the numbers of both sides and the order", found)
 	}
-	s.exec("DELETE FROM extra_orders WHERE serial = 'stranger'")
+	s.exec("DELETE FROM extra_orders WHERE serial = 'unknown'")
 	s.verifies(sku)
 	if found := s.conflicts(sku, "extra"); len(found) != 0 {
 		s.Errorf("conflicts %q: want none, the order was cancelled", found)

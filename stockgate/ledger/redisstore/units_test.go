@@ -46,7 +46,7 @@ func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
 	})
 }
 
-// The units of the tail are not counted, and whoever asks is told so.
+// The units of the tail are not counted, and the caller is told so.
 func TestUnitsOf_LedgerThatMayHaveLostSomethingIsUnknown(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
