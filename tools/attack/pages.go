@@ -36,8 +36,7 @@ const (
 	manyPages   = 4000
 	pageWorkers = 16
 	patience    = 30 * time.Second
-	// The shop, its clients and the gateway share the processors here: a burst may take longer than the default wait.
-	pageRoutes = "limits.connection.max_connections = 10000\nupstream.queue_timeout = \"5s\"\nstock.source = \"off\"\n" +
+	pageRoutes  = "limits.connection.max_connections = 10000\nstock.source = \"off\"\n" +
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
 )
 
