@@ -1,14 +1,11 @@
 package stockgate
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -42,7 +39,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 						rejected.Add(1)
 						continue
 					}
-					left, err := addWhenFree(t, s, string(sku), -1)
+					left, err := s.Add(t.Context(), string(sku), -1)
 					if err != nil {
 						t.Error(err)
 					} else if left < 0 {
@@ -51,7 +48,7 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 						sold.Add(1)
 					}
 					if left < 0 || rand.IntN(4) == 0 {
-						if _, err := addWhenFree(t, s, string(sku), 1); err != nil {
+						if _, err := s.Add(t.Context(), string(sku), 1); err != nil {
 							t.Error(err)
 						}
 					}
@@ -95,14 +92,5 @@ func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	g.Close()
 	if len(g.poller.active) != 0 || len(g.poller.queue) != 0 {
 		t.Errorf("%d active, %d in the queue", len(g.poller.active), len(g.poller.queue))
-	}
-}
-
-// addWhenFree adds, and asks again while each connection to Redis is in use: then nothing was sent.
-func addWhenFree(t *testing.T, s *Redis, sku string, units int64) (left int64, err error) {
-	for {
-		if left, err = s.Add(t.Context(), sku, units); !errors.Is(err, redis.ErrPoolTimeout) {
-			return left, err
-		}
 	}
 }

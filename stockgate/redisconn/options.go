@@ -98,12 +98,9 @@ func (o Options) longest() time.Duration { return o.ConnectTimeout + o.Timeout }
 // client says how go-redis must behave to keep our promises: by default it repeats commands, ignores
 // deadlines, and pins every caller for many seconds while Redis is away.
 func (o Options) client(address string) redis.Options {
-	network, wait := "tcp", 20*time.Millisecond
+	network := "tcp"
 	if strings.HasPrefix(address, "/") {
 		network = "unix"
-	}
-	if o.BreakerErrors == Unbroken {
-		wait = o.Timeout
 	}
 	r := redis.Options{
 		Network:               network,
@@ -117,7 +114,7 @@ func (o Options) client(address string) redis.Options {
 		DialerRetries:         1,
 		ReadTimeout:           o.Timeout,
 		WriteTimeout:          o.Timeout,
-		PoolTimeout:           wait,
+		PoolTimeout:           o.Timeout, // at a start most turns are taken by connections that are opened ahead
 		PoolSize:              o.PoolSize,
 		MinIdleConns:          o.PoolSize - 1, // opened ahead of a rush; one turn stays free for a call meanwhile
 		PipelinePoolSize:      -1,             // pipelines too take the connections that are open already
