@@ -179,9 +179,11 @@ breaker_errors = 0`,
 :4: stock.redis.timeout: 0s must be above 0s
 :5: stock.redis.breaker_errors: 0 must be from 1 to 1073741824`},
 	{`[stock.redis]
-addresses = ["redis"]
+addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,
 		`:2: stock.redis.addresses[1]: "redis" is not an address; write it like "127.0.0.1:6379"
+:2: stock.redis.addresses[2]: "redis://10.0.0.7:6379/2" is a URL; write only its host and port, like "127.0.0.1:6379": `+
+			`the user, the password, the database and TLS are the keys username, password_file, db and tls of stock.redis
 :3: stock.redis.db: -1 must be from 0 to 1048576`},
 	{`[stock.redis]
 password_file = "testdata/none"`,

@@ -291,9 +291,11 @@ func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
 	wants(t, explain("bad_request", "POST /order/1001"), "detail    user missing: $cookie_uid", "route     order")
 	wants(t, explain("ambiguous", "POST //order/1001", "-H", "Cookie: uid=7"), "detail    ")
 	wants(t, explain("malformed", "GET /page/", "-H", "Content-Length: +1"), "detail    ")
-	if out := explain("no_route", "/elsewhere"); strings.Contains(out, "route ") {
+	if out := explain("no_route", "/elsewhere"); strings.Contains(out, "route     ") {
 		t.Errorf("a request without a route has one:\n%s", out)
 	}
+	wants(t, explain("no_route", "GET", "/order/1001"), "no match  POST /order/{sku} (route order)\n",
+		"no match  /page/ (route pages)\n")
 }
 
 func TestVersion_IsTheOneThatWasBuilt(t *testing.T) {

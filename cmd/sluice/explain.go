@@ -34,8 +34,13 @@ func newExplain() *cobra.Command {
 			"their order. It asks no Redis and counts no limit. Or show a key of the configuration, such as\n" +
 			"limits.window.max: its value, where that is from, and what changes it.\n" +
 			"The exit code is 4 if the request would be rejected.",
-		Args: exactly,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && strings.HasPrefix(args[1], "/") { // METHOD TARGET without quotes
+				return nil
+			}
+			return exactly(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, strings.Join(args, " ")) },
 		ValidArgsFunction: completeBy(0, func(c *config.Config) (keys []string) {
 			for _, s := range c.Settings() {
 				keys = append(keys, s.Key)
@@ -92,6 +97,9 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 			fmt.Fprintf(to, "detail    %s\n", found.Detail)
 		}
 	}
+	if found.Reason == reject.NoRoute {
+		printRoutes(to, c)
+	}
 	if found.Route == "" {
 		return
 	}
@@ -112,6 +120,17 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 		fmt.Fprintf(to, "stock     %s\n", stockPlace(c, found))
 	}
 	printChecks(to, found.Checks)
+}
+
+// printRoutes prints what the routes match, for a request that none matches.
+func printRoutes(to io.Writer, c *config.Config) {
+	const most = 10
+	for _, r := range c.Routes[:min(most, len(c.Routes))] {
+		fmt.Fprintf(to, "no match  %s (route %s)\n", r.Match, r.Name)
+	}
+	if more := len(c.Routes) - most; more > 0 {
+		fmt.Fprintf(to, "no match  %d routes more: sluice config print\n", more)
+	}
 }
 
 // printKeys prints by what limits of keys count the request, and what holds for that key.

@@ -28,6 +28,11 @@ func (r *Report) Listen(key, address string) {
 // HostPort wants an address to connect to.
 func (r *Report) HostPort(key, address string) {
 	r.Rule(key, "host:port")
+	if strings.Contains(address, "://") {
+		r.Fail(key, "%q is a URL; write only its host and port, like \"127.0.0.1:6379\": the user, the password, the "+
+			"database and TLS are the keys username, password_file, db and tls of stock.redis", address)
+		return
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || !portNumber(port, 1) || strings.ContainsAny(host, " /") {
 		r.Fail(key, "%q is not an address; write it like \"127.0.0.1:6379\"", address)

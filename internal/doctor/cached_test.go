@@ -47,3 +47,16 @@ func TestCheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckWarnsWhereOtherRequestsHaveNoRoute(t *testing.T) {
+	for match, warns := range map[string]bool{"POST /orders": true, "GET /": true, "/": false, "/{rest...}": false} {
+		c, err := config.Parse("config.toml", []byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\n"+
+			"name = \"some\"\nmatch = \""+match+"\"\ngate = \"limit\"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := examined(c); strings.Contains(got, "404 no_route") != warns {
+			t.Errorf("%q: %q", match, got)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/proxy/route"
 )
 
 // checkCached warns of pages that look like a person's.
@@ -20,6 +21,18 @@ func (o *Report) checkCached(c *config.Config) {
 				"private or Vary: Cookie", c.At(fmt.Sprintf("route[%d].cache", i+1)))
 		}
 	}
+}
+
+// checkRest warns where requests of no route are likely: the shop's pages.
+func (o *Report) checkRest(c *config.Config) {
+	for i := range c.Routes {
+		p, err := route.ParsePattern(c.Routes[i].Match)
+		if err != nil || p.Method() == "" && (p.Path() == "/" || strings.HasPrefix(p.Path(), "/{")) {
+			return
+		}
+	}
+	o.Warn("routes", "no [[route]] matches all other requests: they are answered with 404 no_route; for the shop's pages "+
+		"add one with match = \"/\" and gate = \"pass\"")
 }
 
 // checkConditions warns of conditions that a client can meet by writing what it likes.

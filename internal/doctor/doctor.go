@@ -57,6 +57,7 @@ var checks = []check{
 	{run: (*Report).sizeMemory},
 	{run: (*Report).checkSecrets},
 	{run: (*Report).checkAddresses},
+	{run: (*Report).checkRest},
 	{applies: keepsStockInMemory, run: (*Report).checkMemory},
 	{online: trySpool},
 	{online: tryTargets},
