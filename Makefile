@@ -37,7 +37,7 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
 	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
 	(cd bench && $(GO) test -count=1 -timeout 5m $(filter-out -race,$(GOTESTFLAGS)) ./...) || first=; \
-	$(GO) test -count=1 -timeout 5m ./e2e/browser && [ "$$first" = ok ]
+	$(GO) test -count=1 -timeout 7m ./e2e/browser && [ "$$first" = ok ]
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
@@ -50,7 +50,7 @@ BROWSER = chromium node npm
 
 browser: ## the tests in Chromium alone (SLUICE_SALE=long plays the sale in a minute)
 	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
-	$(GO) test -count=1 -timeout 5m -v $(GOTESTFLAGS) ./e2e/browser
+	$(GO) test -count=1 -timeout 7m -v $(GOTESTFLAGS) ./e2e/browser
 
 screenshots: ## docs/images anew: the dashboard before, during and after a sale
 	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done

@@ -49,6 +49,19 @@ await play(async (visitor, stage) => {
     is(`${op}: ${await toast.innerText()}`, (await toast.innerText()).includes(serial));
     await ada.page.locator("#orders-body", { hasText: serial }).waitFor({ state: "hidden" });
   }
+  // Any order is found by its serial, and a confirmed one can be refunded.
+  const find = ada.page.locator("#orders-serial");
+  await find.fill(told.serials[1]);
+  await find.press("Enter");
+  await ada.page.locator("#orders-body", { hasText: "Released" }).waitFor();
+  await find.fill(told.serials[0]);
+  await find.press("Enter");
+  await ada.page.getByRole("button", { name: `Refund: ${told.serials[0]}`, exact: true }).click();
+  is("the dialog refunds", (await ada.page.locator("#dialog-text").innerText()).includes("cancelled this order"));
+  await ada.page.keyboard.press("Escape");
+  await find.fill("");
+  await find.press("Enter");
+  await ada.page.getByRole("button", { name: `Refund: ${told.serials[0]}`, exact: true }).waitFor({ state: "hidden" });
   // What a settler has told: a conflict, whose detail is text, and the button that ends it.
   await ada.page.locator("#settlement-body", { hasText: "lost" }).waitFor();
   const opened = await (await change(ada, "Open: broken")).innerText();

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a scenario may take; only a broken one meets it.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // browsing finds what drives the browser and installs playwright-core beside the scenarios, once.
 var browsing = sync.OnceValues(func() (chromium string, err error) {
