@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// bannedWords are the words that no exported name has: the glossary of ARCHITECTURE.md has a standard term for each.
+// bannedWords are the words that no exported name has: docs/glossary.md has a standard term for each.
 var bannedWords = strings.Fields(`
 	board books crew deed desk dismiss door doubt doubted doubts fate glance halted haste helm journal ladder latch
 	nobody oracle pace patience refusal refusals refuse refused roster rung sampler shadow somebody standing stranger
@@ -32,7 +32,7 @@ func TestExportedNames_HaveNoBannedWords(t *testing.T) {
 		}
 		switch old := slices.Contains(oldWords, name); {
 		case len(wrong) > 0 && !old:
-			t.Errorf("%s exports %q: use the terms of the glossary in ARCHITECTURE.md", name, wrong)
+			t.Errorf("%s exports %q: use the terms of docs/glossary.md", name, wrong)
 		case len(wrong) == 0 && old:
 			t.Errorf("%s exports no banned word any more: take it out of oldWords", name)
 		}

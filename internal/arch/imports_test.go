@@ -68,7 +68,7 @@ func TestImports_KeepTheRules(t *testing.T) {
 		for _, to := range p.Imports {
 			to, ours := strings.CutPrefix(to, module+"/")
 			if why := importBanned(p.short(), to); ours && why != "" {
-				t.Errorf("%s imports %s: %s; see the import rules in ARCHITECTURE.md", p.short(), to, why)
+				t.Errorf("%s imports %s: %s", p.short(), to, why)
 			}
 		}
 	}

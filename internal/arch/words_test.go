@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// avoided are words for which ARCHITECTURE.md has a standard term.
+// avoided are words for which docs/glossary.md has a standard term.
 var avoided = []string{"desk", "glance", "haste", "latch", "nobody", "refuse", "roster", "somebody", "stranger",
 	"whoever"}
 
