@@ -41,10 +41,10 @@ func (m *Store) Overrule(ctx context.Context, sku string, state protocol.State, 
 // Reinstate implements protocol.Overruler. A ledger in memory is frozen by operators alone, who open it themselves.
 func (m *Store) Reinstate(ctx context.Context, sku string, number int64) (s protocol.Stock, err error) {
 	err = m.overrule(ctx, sku, number, func(b *memoryStock) {
-		if number == b.over.number && b.over.before != "" && b.State != protocol.Frozen {
-			b.become(b.over.before)
-		}
 		if number >= b.over.number {
+			if b.over.before != "" && b.State != protocol.Frozen {
+				b.become(b.over.before)
+			}
 			b.over = overruling{number: number}
 		}
 		s = b.Stock

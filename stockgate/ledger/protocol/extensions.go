@@ -51,8 +51,8 @@ type Overruler interface {
 	// ErrUnknownSKU.
 	Overrule(ctx context.Context, sku string, state State, number int64) (s Stock, before State, inForce bool, err error)
 
-	// Reinstate ends what Overrule did under a number, or would do later. A ledger that is frozen gets its state back
-	// when it is recovered.
+	// Reinstate ends what Overrule did under a number and those before it, or would do later. A ledger that is frozen
+	// gets its state back when it is recovered.
 	Reinstate(ctx context.Context, sku string, number int64) (Stock, error)
 }
 

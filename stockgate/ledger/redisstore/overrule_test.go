@@ -65,6 +65,22 @@ func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
 	})
 }
 
+// A pause that took the place of another one, and was ended before it came here, has ended the other one too: that one is
+// in no list any more, and nobody would open the SKU again.
+func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
+	eachStore(t, func(t *testing.T, s protocol.Store) {
+		overruled(t, s, 7)
+		reinstated(t, s, 8)
+		isState(t, s, "ended", protocol.On)
+		for _, number := range []int64{7, 8} {
+			_, inForce := overruled(t, s, number)
+			ledgertest.Want(t, "late in force", inForce, false)
+			reinstated(t, s, number)
+			isState(t, s, "late", protocol.On)
+		}
+	})
+}
+
 // What an operator says meanwhile stands.
 func TestOverrule_SetStateEndsIt(t *testing.T) {
 	for _, state := range []protocol.State{protocol.On, protocol.Paused, protocol.Ended} {

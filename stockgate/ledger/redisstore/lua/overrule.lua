@@ -6,7 +6,7 @@
 -- over of S is number|state-before: the highest number that came here, and what the SKU is again after it; nothing stands
 -- behind the bar when that has ended, or an operator has said otherwise (set_state.lua). So each number begins
 -- once and ends once, in whichever order its calls arrive and however often. Who overrules what is overruled already
--- keeps the state before.
+-- keeps the state before. A later number has taken the place of the one before it: its end is the end of both.
 
 local stock = load()
 if not stock then return false end
@@ -37,7 +37,7 @@ if state ~= '' then
 	return answer(1)
 end
 note(stock, 'over', digits(this) .. '|')
-if this == last and before ~= '' then
+if before ~= '' then
 	if stock.state ~= 'frozen' then
 		become(before)
 	elseif (redis.call('HGET', S, 'was') or 'frozen') ~= 'frozen' then
