@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -194,15 +195,16 @@ func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok
 			names[i] = protocol.OrderName{SKU: sku, Serial: serial}
 		}
 		skus = skus[n:]
-		all, err := r.states.find(names)
-		if err != nil {
-			return protocol.Record{}, "", false, err
-		}
+		all, fault := r.states.find(names)
 		for i, f := range all {
-			if f.OK || f.Err != nil {
-				return f.Record, names[i].SKU, f.OK, f.Err
+			if f.OK {
+				return f.Record, names[i].SKU, true, nil
 			}
+			fault = cmp.Or(fault, f.Err)
+		}
+		if err = cmp.Or(err, fault); errors.Is(err, ErrTooMany) {
+			break
 		}
 	}
-	return protocol.Record{}, "", false, nil
+	return protocol.Record{}, "", false, err
 }

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
@@ -25,6 +27,29 @@ func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A ledger that may lack orders does not say that there is none, and hides none of another SKU.
+func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
+	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(redistest.Start(t), 64)))
+	t.Cleanup(func() { s.Close() })
+	d := opened(t, testOptions(), s, nil)
+	for _, sku := range []string{"0", ledgertest.SKU, "z"} {
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 5, 0))
+		d.Track(sku)
+	}
+	wants(t, "an order", d.buy("ann", "key"), protocol.Held)
+	for _, sku := range []string{"0", "z"} {
+		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), sku, protocol.Frozen))
+	}
+	if _, found, ok, err := d.State("", "key"); !ok || err != nil || found != ledgertest.SKU {
+		t.Errorf("%q %v %v", found, ok, err)
+	}
+	for _, of := range []string{"", "0"} {
+		if _, _, ok, err := d.State(of, "other"); ok || err == nil {
+			t.Errorf("an unknown serial of %q: %v %v", of, ok, err)
+		}
+	}
 }
 
 func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {

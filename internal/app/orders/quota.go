@@ -2,6 +2,7 @@ package orders
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -128,16 +129,18 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in
 		return proxy.Reservation{Reason: reject.Concurrency}
 	}
 	defer end()
-	switch reason := q.count(bounds, in.User, true); {
-	case reason == reject.Duplicate && hasOrder(d, in): // the ledger answers by its record, and reserves nothing
-	case reason != reject.Admitted:
+	reason := q.count(bounds, in.User, true)
+	if reason == reject.Duplicate {
+		reason = earlier(d, in)
+	}
+	if reason != reject.Admitted {
 		return proxy.Reservation{Reason: reason}
 	}
 	t := o.take(d, o.clocks.Now(), in)
 	if t.Reason != reject.Admitted {
 		return t
 	}
-	reason := q.count(bounds, in.User, false)
+	reason = q.count(bounds, in.User, false)
 	if reason == reject.Duplicate || reason == reject.Admitted && time.Since(began) > limit {
 		reason = reject.Concurrency // another order of this user was reserved meanwhile
 	}
@@ -150,13 +153,21 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }
 
-// hasOrder reports whether the ledger has an order of this key.
-func hasOrder(d *ledger.Reserver, in proxy.Order) bool {
+// earlier is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its key,
+// and answers by its record. Where that cannot be looked up, it is not known.
+func earlier(d *ledger.Reserver, in proxy.Order) reject.Reason {
 	if len(in.Key) == 0 {
-		return false
+		return reject.Duplicate
 	}
-	_, _, known, err := d.State(string(in.SKU), string(in.Key))
-	return known && err == nil
+	switch _, _, known, err := d.State(string(in.SKU), string(in.Key)); {
+	case errors.Is(err, ledger.ErrTooMany):
+		return reject.Concurrency
+	case err != nil:
+		return reject.StockError
+	case known:
+		return reject.Admitted
+	}
+	return reject.Duplicate
 }
 
 // count is Duplicate where user has more than bounds allow, with what the order asks for if that comes on top, and

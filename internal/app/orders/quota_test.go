@@ -1,17 +1,22 @@
 package orders
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"sluice/config"
+	"sluice/internal/redistest"
 	"sluice/proxy"
 	"sluice/proxy/cart"
 	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
 )
 
 // Many users are counted in one call, each by itself, and what was reserved before is in it.
@@ -65,4 +70,29 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 	if newQuotas(&config.Config{Sales: c.Sales[2:]}, nil) != nil {
 		t.Error("a sale without a limit counts")
 	}
+}
+
+// Whoever has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is none.
+func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(redisstore.Options{Options: redisconn.Options{
+		Addresses: []string{server.Addr}, PoolSize: 4, Timeout: 5 * time.Second, ConnectTimeout: 5 * time.Second,
+		BreakerErrors: 20, BreakerPause: time.Second}, Events: 1000}))
+	t.Cleanup(func() { _ = s.Close() })
+	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 0))
+	d := ledgertest.Must[*ledger.Reserver](t)(ledger.New(ledger.Options{Secret: protocol.NewSecret(),
+		Timeout: 5 * time.Second}, s, nil))
+	t.Cleanup(func() { d.Close(context.Background()) })
+	ledgertest.Want(t, "an order", ledgertest.Take(t, s, "first", "ann"), protocol.Held)
+	hears := func(what, key string, want reject.Reason) {
+		t.Helper()
+		ledgertest.Want(t, what, earlier(d, proxy.Order{SKU: []byte("1001"), Key: []byte(key)}), want)
+	}
+	hears("its repetition", "first", reject.Admitted)
+	hears("another one", "second", reject.Duplicate)
+	ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
+	hears("its repetition, while the ledger may lack orders", "first", reject.Admitted)
+	hears("another one", "second", reject.StockError)
+	server.Kill()
+	hears("its repetition without Redis", "first", reject.StockError)
 }

@@ -154,7 +154,8 @@ type Store interface {
 	// back by position.
 	SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept
 
-	// FindAll looks several serials up at once, at most 512, of any SKUs. What it finds comes back by position.
+	// FindAll looks several serials up at once, at most 512, of any SKUs. What it finds comes back by position. A ledger
+	// that may have lost a serial does not say that there is none: that is an error.
 	FindAll(ctx context.Context, orders []OrderName) []Found
 
 	// Find looks a serial up; ok is false for an unknown one.

@@ -36,15 +36,23 @@ func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error
 	return fresh, err
 }
 
-// registered reports whether the registry knows sku.
-func (r *Store) registered(ctx context.Context, sku string) (known bool, err error) {
+// registered reports by position which SKUs the registry knows.
+func (r *Store) registered(ctx context.Context, skus ...string) (known []bool, err error) {
 	registry := r.prefix + registryKey
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		err := c.ZScore(ctx, registry, sku).Err()
-		if known = err == nil; errors.Is(err, redis.Nil) {
-			return nil
+		pipe, places := c.Pipeline(), make([]*redis.FloatCmd, len(skus))
+		for i, sku := range skus {
+			places[i] = pipe.ZScore(ctx, registry, sku)
 		}
-		return err
+		_, _ = pipe.Exec(ctx) // the errors are the commands' own
+		known = make([]bool, len(skus))
+		for i, place := range places {
+			if err := place.Err(); err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+			known[i] = place.Err() == nil
+		}
+		return nil
 	}, fault)
 	return known, err
 }
@@ -52,14 +60,14 @@ func (r *Store) registered(ctx context.Context, sku string) (known bool, err err
 // noLedger is the error of a call that has found no ledger: protocol.ErrLost where there was one, as far as this
 // instance or the registry knows.
 func (r *Store) noLedger(ctx context.Context, sku string) error {
-	known := r.Seen.Find(sku) != nil
-	if !known {
-		var err error
-		if known, err = r.registered(ctx, sku); err != nil {
-			return err
-		}
+	known, err := []bool{r.Seen.Find(sku) != nil}, error(nil)
+	if !known[0] {
+		known, err = r.registered(ctx, sku)
 	}
-	if known {
+	switch {
+	case err != nil:
+		return err
+	case known[0]:
 		return protocol.LostLedger(sku)
 	}
 	return protocol.ErrUnknownSKU

@@ -35,7 +35,7 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 			if err != nil {
 				return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
 			}
-			lost, gone = protocol.StockVersion{State: protocol.Lost}, known
+			lost, gone = protocol.StockVersion{State: protocol.Lost}, known[0]
 		}
 		if gone {
 			for i := range items {

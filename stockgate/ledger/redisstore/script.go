@@ -25,7 +25,7 @@ const (
 func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"overrule", "look", "units", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive",
+		"overrule", "look", "read", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive",
 		"audit", "recover", preludeQueue, "take", "decide", "places", "slots"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {

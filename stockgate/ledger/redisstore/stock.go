@@ -45,37 +45,6 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 	return swept
 }
 
-// UnitsOf implements protocol.Counter, in one round trip to each server.
-func (r *Store) UnitsOf(ctx context.Context, skus, users []string) []protocol.Owned {
-	args := []any{len(users)}
-	for _, user := range users {
-		args = append(args, user)
-	}
-	all := r.callMany(ctx, skus, func(sku string) scriptCall {
-		return scriptCall{script: "units", sku: sku, args: args, aside: true, err: protocol.CheckSKU(sku)}
-	})
-	owned := make([]protocol.Owned, len(all))
-	for i := range all {
-		q, own := &all[i], &owned[i]
-		if own.Err = q.err; own.Err == nil && q.answer != nil {
-			own.Units, own.State, own.Err = ownedOf(q.answer, len(users))
-		} else if lost, gone := r.seenGone(q.sku); own.Err == nil && gone {
-			own.State = lost.State
-		}
-		if own.Err != nil {
-			own.Err = fmt.Errorf("count units of users of %q: %w", q.sku, own.Err)
-		}
-	}
-	return owned
-}
-
-// ownedOf reads what units.lua says: a hint and numbers.
-func ownedOf(reply []any, users int) ([]int64, protocol.State, error) {
-	units := make([]int64, users)
-	version, err := decodeAnswers(reply, units, 0)
-	return units, version.State, err
-}
-
 // sweptOf reads what sweep.lua says: whether more is due, then serial, record, ... of the holds.
 func sweptOf(sku string, reply []any) (s protocol.Swept) {
 	if len(reply) == 0 {
@@ -133,52 +102,6 @@ func (r *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool
 		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}
 	return s, reply != nil, nil
-}
-
-// FindAll implements Store, in one round trip to each server, with one command for each SKU.
-func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
-	found, serials, bySKU := make([]protocol.Found, len(orders)), make(map[string][]string), make(map[string][]int)
-	var skus, at []string
-	for i, o := range orders {
-		if err := errors.Join(protocol.CheckSKU(o.SKU), protocol.CheckSerial(o.Serial)); err != nil {
-			found[i].Err = fmt.Errorf("find %q: %w", o.Serial, err)
-			continue
-		}
-		if bySKU[o.SKU] == nil {
-			skus, at = append(skus, o.SKU), append(at, keys(o.SKU)[1])
-		}
-		serials[o.SKU], bySKU[o.SKU] = append(serials[o.SKU], o.Serial), append(bySKU[o.SKU], i)
-	}
-	if len(skus) == 0 {
-		return found
-	}
-	texts := make([]*redis.SliceCmd, len(skus))
-	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
-		pipe := c.Pipeline()
-		for _, i := range which {
-			texts[i] = pipe.HMGet(ctx, at[i], serials[skus[i]]...)
-		}
-		_, err := pipe.Exec(ctx)
-		return err
-	}, fault)
-	for n, sku := range skus {
-		var err error
-		if errs != nil {
-			err = errs[n]
-		}
-		if texts[n] != nil {
-			err = texts[n].Err() // whatever became of the others
-		}
-		for k, i := range bySKU[sku] {
-			if err != nil {
-				found[i].Err = fmt.Errorf("find %q: %w", orders[i].Serial, err)
-			} else if text, ok := texts[n].Val()[k].(string); ok {
-				found[i].Record, found[i].Err = protocol.DecodeRecord(orders[i].Serial, text)
-				found[i].OK = found[i].Err == nil
-			}
-		}
-	}
-	return found
 }
 
 // SetTotal implements Store.

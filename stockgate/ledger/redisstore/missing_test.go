@@ -1,0 +1,78 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// missing looks one order up, and fails where it is found.
+func missing(t *testing.T, r *Store, sku string) error {
+	t.Helper()
+	f := r.FindAll(t.Context(), []protocol.OrderName{{SKU: sku, Serial: "tail"}})[0]
+	if f.OK {
+		t.Fatalf("%s has it: %+v", sku, f)
+	}
+	return f.Err
+}
+
+// A server that took over without the last writes does not say that there is no such order, and not how many units
+// users have: whether the SKU was on sale or not.
+func TestMissing_ServerThatLostItsTailDoesNotTell(t *testing.T) {
+	for _, state := range []protocol.State{protocol.On, protocol.Paused, protocol.Ended} {
+		t.Run(string(state), func(t *testing.T) {
+			p := newPair(t)
+			x := exchangeTo(t, p.master)
+			a, b := p.through(x), p.through(x)
+			ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
+			takes(t, a, "a")
+			takes(t, b, "b")
+			ledgertest.Must[protocol.Stock](t)(a.SetState(t.Context(), "1001", state))
+			ledgertest.Must[protocol.Stock](t)(b.SetState(t.Context(), "1001", state))
+			p.cut()
+			items := []protocol.Item{{Serial: "tail", User: "tail", Quantity: 1}}
+			_, err := a.Finish(t.Context(), "1001", 1, 9, protocol.Adopt, items, make([]protocol.Done, 1))
+			ledgertest.Check(t, err)
+			x.turn(p.replica.Addr)
+			ledgertest.Until(t, "the new server is asked", func() bool {
+				owned := b.UnitsOf(t.Context(), []string{"1001"}, []string{"tail"})[0]
+				if owned.Err == nil && owned.State == state {
+					t.Fatalf("it tells %+v", owned)
+				}
+				return owned.Err == nil
+			})
+			if err := missing(t, b, "1001"); err == nil {
+				t.Error("it says that there is no such order")
+			}
+		})
+	}
+}
+
+// An instance that has never seen the ledger knows by the registry that there was one.
+func TestMissing_LedgerThatIsGoneDoesNotTell(t *testing.T) {
+	server, r := onRedis(t)
+	ledgertest.Want(t, "before", missing(t, r, "1001"), nil)
+	ledgertest.Want(t, "of another SKU", missing(t, r, "never"), nil)
+	ledgertest.Check(t, server.Client.Del(t.Context(), keys("1001")...).Err())
+	late := connect(t, server, texts())
+	for _, s := range []*Store{r, late} {
+		if err := missing(t, s, "1001"); !errors.Is(err, protocol.ErrLost) {
+			t.Errorf("%v, want that the ledger is lost", err)
+		}
+		owned := s.UnitsOf(t.Context(), []string{"never", "1001"}, []string{"ann"})
+		ledgertest.Want(t, "units", owned[1].State, protocol.Lost)
+		ledgertest.Want(t, "of another SKU", owned[0].State, protocol.State(""))
+		ledgertest.Want(t, "of another SKU", missing(t, s, "never"), nil)
+	}
+}
+
+func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
+	_, r := onRedis(t)
+	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.Frozen))
+	found := r.FindAll(t.Context(), []protocol.OrderName{{SKU: "1001", Serial: "none"}, {SKU: "1001", Serial: "b"}})
+	if found[0].Err == nil || found[1].Err != nil || found[1].Record.Status != protocol.StatusSold {
+		t.Errorf("%+v", found)
+	}
+}
