@@ -184,7 +184,7 @@ func (q *Queue) attend() {
 func (q *Queue) lookAtParked(sku string, serials []string) {
 	states, err := q.deliverer.LookAll(sku, serials)
 	for i, serial := range serials {
-		if err != nil {
+		if err != nil || states[i].Err != nil {
 			q.parking.later(orderName{sku, serial}, time.Now().Add(lookLate))
 			continue
 		}

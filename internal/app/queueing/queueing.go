@@ -190,7 +190,7 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	switch {
 	case tooMany:
 		return orderview.Order{}, reject.Rate
-	case err != nil:
+	case err != nil, s.Err != nil:
 		return orderview.Order{}, reject.StockError
 	}
 	return orderOf(sku, serial, &s), reject.Admitted

@@ -193,6 +193,7 @@ type Place struct {
 	Where  Where  // of one that is held
 	Ahead  int64  // orders before it, where it waits
 	Answer string // what Decide has kept of one that is decided; "" = nothing, or no longer
+	Err    error  // why it is not certain that there is no such order; nil = it is, or there is one
 }
 
 // Where is on which step of its way a held order is.

@@ -8,12 +8,17 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// missing looks one order up, and fails where it is found.
+// missing looks one order up, of the queue or not, and fails where it is found.
 func missing(t *testing.T, r *Store, sku string) error {
 	t.Helper()
 	f := r.FindAll(t.Context(), []protocol.OrderName{{SKU: sku, Serial: "tail"}})[0]
 	if f.OK {
 		t.Fatalf("%s has it: %+v", sku, f)
+	}
+	places, err := r.Places(t.Context(), sku, []string{"tail"})
+	ledgertest.Check(t, err)
+	if (places[0].Err == nil) != (f.Err == nil) {
+		t.Errorf("in the queue: %v, else: %v", places[0].Err, f.Err)
 	}
 	return f.Err
 }

@@ -245,7 +245,25 @@ func (r *Store) Places(ctx context.Context, sku string, serials []string) (place
 	if err != nil {
 		return nil, fmt.Errorf("find orders of %q: %w", sku, err)
 	}
+	r.findUnknown(ctx, sku, places)
 	return places, nil
+}
+
+// findUnknown finds out whether the ledger may have lost the orders that it does not know.
+func (r *Store) findUnknown(ctx context.Context, sku string, places []protocol.Place) {
+	var names []protocol.OrderName
+	var at []*protocol.Place
+	for i := range places {
+		if p := &places[i]; p.Status == protocol.StatusNone {
+			names, at = append(names, protocol.OrderName{SKU: sku, Serial: p.Serial}), append(at, p)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	for i, f := range r.FindAll(ctx, names) {
+		at[i].Err = f.Err
+	}
 }
 
 // placeSize is how many values places.lua has for each order.
