@@ -204,7 +204,7 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 		orders[i] = records.Order{Serial: p.serial, User: p.user, Quantity: p.quantity,
 			Payload: k.r.script.payload(&p.order)}
 	}
-	codes, err := k.store.Write(k.r.ctx, sku, deadline, orders)
+	before, err := k.store.Write(k.r.ctx, sku, deadline, orders)
 	k.orders.Track(sku)
 	k.ready = k.ready && err == nil
 	for i, p := range some {
@@ -213,8 +213,8 @@ func (k *keeper) keep(sku string, deadline int64, some []*pending) {
 			p.kept, p.err = reject.StockError, err
 			// The client may try again, and a repeatable script of the shop's own then says "taken" of the same units.
 			k.putBack(p, !answered(err) && !unsent(err) || k.r.script.repeatable && !k.r.script.preset)
-		case codes[i] != protocol.Held:
-			p.kept = k.answer(p, codes[i])
+		case before[i].Status != protocol.StatusNone:
+			p.kept = k.answer(p, before[i])
 		}
 	}
 }
@@ -237,10 +237,11 @@ func (k *keeper) answerKnown(batch []*pending) {
 }
 
 // answer is what an order hears whose serial is known. The units that were taken for it now are given back, unless they
-// may be those of the order before.
-func (k *keeper) answer(p *pending, code protocol.Code) reject.Reason {
-	s := k.r.script
-	mine := code == protocol.Released || code == protocol.OtherOrder && s.preset
+// may be those of the order before: another instance may have kept that since the script ran here, and given its units
+// back, too. A release that came before any order has none.
+func (k *keeper) answer(p *pending, before protocol.Record) reject.Reason {
+	s, code := k.r.script, protocol.Replay(before, protocol.Item{User: p.user, Quantity: p.quantity})
+	mine := before.Quantity == 0 || s.preset && (code == protocol.Released || code == protocol.OtherOrder)
 	k.putBack(p, s.repeatable && !mine)
 	return answerOf(code)
 }

@@ -85,6 +85,40 @@ func TestKeep_ReleaseWhileAnOwnScriptRunsGivesItsUnitBack(t *testing.T) {
 	})
 }
 
+// Another instance keeps an order of this serial, and gives its units back, between the run of the script here and the
+// record. They are the same units.
+func TestKeep_UnitsOfAnotherInstancesOrderAreNotGivenBackTwice(t *testing.T) {
+	r := redistest.Start(t)
+	check(t, r.Client.Set(background, "stock:{1001}", 5, 0).Err())
+	def := ownDef()
+	def.Back = `redis.call('HDEL', KEYS[2], ARGV[1]) redis.call('INCR', KEYS[1]) return 1`
+	w := between(t, r.Addr)
+	other := reserver(t, r.Addr, def, keeping(time.Minute, &shopStatus{}))
+	d := reserver(t, w.addr, def, keeping(time.Minute, &shopStatus{}))
+	var first sync.Once
+	hook := func(command string) {
+		if !strings.Contains(command, `"by":`) { // of the payload, in lower case
+			return
+		}
+		first.Do(func() {
+			reason, serial := take(other, "1001", "7", "mine", 1)
+			if reason != reject.Admitted || ownLeft(t, r.Client) != 4 {
+				t.Errorf("the other instance heard %s", reason)
+			}
+			other.Settle([]byte("1001"), serial, metrics.OrderRejected)
+			testkit.Eventually(t, "the unit is back", func() bool { return ownLeft(t, r.Client) == 5 })
+		})
+	}
+	w.seen.Store(&hook)
+	if reason, _ := take(d, "1001", "7", "mine", 1); reason != reject.Released {
+		t.Errorf("heard %s", reason)
+	}
+	d.Close(background)
+	if n := ownLeft(t, r.Client); n != 5 || d.counts.sum(unitsUnanswered) != 1 {
+		t.Errorf("%d units of 5 are for sale", n)
+	}
+}
+
 // A client that tries again after stock_error has the units of its first try.
 func TestKeep_OwnUnitThatCouldNotBeKeptIsThatOfTheNextTry(t *testing.T) {
 	r := redistest.Start(t)

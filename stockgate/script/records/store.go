@@ -124,10 +124,10 @@ type Order struct {
 	Payload      string // what giving back needs
 }
 
-// Write keeps orders of one SKU until deadline (Unix ms), and returns for each the code of the ledger: Held = it is
-// kept now, or what an earlier order of this serial came to. After an error reply none of them is kept, after
-// any other one it is not known which are.
-func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []Order) ([]protocol.Code, error) {
+// Write keeps orders of one SKU until deadline (Unix ms), and returns for each the record of an earlier order of this
+// serial, or of a release that came before any; without a status the order is kept now. After an error reply none of
+// them is kept, after any other one it is not known which are.
+func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []Order) ([]protocol.Record, error) {
 	args := []any{deadline, sku, len(orders)}
 	for _, o := range orders {
 		args = append(args, o.Serial, o.Quantity, o.User, o.Payload)
@@ -139,19 +139,15 @@ func (s *Store) Write(ctx context.Context, sku string, deadline int64, orders []
 	if err != nil {
 		return nil, err
 	}
-	codes := make([]protocol.Code, len(orders))
+	found := make([]protocol.Record, len(orders))
 	for i, before := range reply {
-		codes[i] = protocol.Held
-		if before == "" {
-			continue
+		if before != "" {
+			if found[i], err = protocol.DecodeRecord(orders[i].Serial, fmt.Sprint(before)); err != nil {
+				return nil, err
+			}
 		}
-		found, err := protocol.DecodeRecord(orders[i].Serial, fmt.Sprint(before))
-		if err != nil {
-			return nil, err
-		}
-		codes[i] = protocol.Replay(found, protocol.Item{User: orders[i].User, Quantity: orders[i].Quantity})
 	}
-	return codes, nil
+	return found, nil
 }
 
 // Probe finds out whether Write would succeed now: it writes what Write does, and takes it away again.
