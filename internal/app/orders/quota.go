@@ -27,9 +27,9 @@ import (
 //     units and give its own back: both are asked to come again.
 //  4. A ledger that may have lost its last changes counts as unknown, and nothing of its sale is sold meanwhile.
 
-// quotas are the sales that bound what one user may have.
+// quotas are the sales, of which some bound what one user may have.
 type quotas struct {
-	sales   []*quota
+	sales   []*quota // all of them: one without a bound may come before one with a bound
 	ledgers protocol.Counter
 	timeout time.Duration
 	turns   [1024]chan struct{} // of users: one order of each is counted at a time
@@ -63,12 +63,11 @@ type bound struct {
 func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
 	r := &c.Stock.Redis
 	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout + r.Timeout, seed: maphash.MakeSeed()}
+	bounds := false
 	for _, s := range c.Sales {
-		if s.MaxPerUser > 0 {
-			q.sales = append(q.sales, &quota{sale: s})
-		}
+		q.sales, bounds = append(q.sales, &quota{sale: s}), bounds || s.MaxPerUser > 0
 	}
-	if len(q.sales) == 0 {
+	if !bounds {
 		return nil
 	}
 	for i := range q.turns {
@@ -79,16 +78,17 @@ func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
 
 // of are the quotas of an order: of each SKU that of the sale that is on, or is the next.
 func (q *quotas) of(in proxy.Order, now time.Time) (all []bound) {
-	for _, s := range q.sales {
-		units := int64(0)
-		for k := range len(in.More) + 1 {
-			if one := line(in, k); q.saleOf(string(one.SKU), now) == s {
-				units += one.Quantity
-			}
+	for k := range len(in.More) + 1 {
+		one := line(in, k)
+		s := q.saleOf(string(one.SKU), now)
+		if s == nil || s.sale.MaxPerUser == 0 {
+			continue
 		}
-		if units > 0 {
-			all = append(all, bound{s, units})
+		i := slices.IndexFunc(all, func(b bound) bool { return b.quota == s })
+		if i < 0 {
+			i, all = len(all), append(all, bound{s, 0})
 		}
+		all[i].units += one.Quantity
 	}
 	return all
 }

@@ -54,11 +54,12 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 	}
 	c := &config.Config{Sales: []config.Sale{
 		sale("late", 2, 20, 30, "a"), sale("early", 1, 10, 20, "a", "b"), sale("free", 0, 10, 20, "c"),
+		sale("free before", 0, 5, 9, "a"),
 	}}
 	q := newQuotas(c, memstore.New())
 	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []cart.Line{{SKU: []byte("b"), Quantity: 3},
 		{SKU: []byte("c"), Quantity: 4}}}
-	for at, want := range map[int64]string{1: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
+	for at, want := range map[int64]string{1: "early 3", 8: "early 3", 9: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
 		got := ""
 		for _, b := range q.of(order, time.Unix(at, 0)) {
 			got += fmt.Sprint(b.sale.Name, " ", b.units)
