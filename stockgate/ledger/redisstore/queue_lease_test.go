@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"sluice/stockgate/ledger/ledgertest"
@@ -83,4 +85,42 @@ func TestCancelInDoubt_IsTooLate(t *testing.T) {
 		return err == nil
 	})
 	ledgertest.Want(t, "cancel", done[0], protocol.TooLate)
+}
+
+// Decisions that share a call see what those before them have done.
+func TestOpenOrder_IsNotCancelledByTheCallThatOpensIt(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		done := decideAll(t, q, protocol.Decision{Serial: "a", Move: protocol.MoveRepeat, Lease: first.Lease},
+			protocol.Decision{Serial: "a", Move: protocol.MoveCancel})
+		ledgertest.Want(t, "repeat", done[0], protocol.Changed)
+		ledgertest.Want(t, "cancel", done[1], protocol.TooLate)
+		ledgertest.Want(t, "held", ledgertest.StockOf(t, s).Held, 1)
+	})
+}
+
+// A person decides by the ledger, not by the queue, which forgets the order at its next look.
+func TestStuckOrder_IsForgottenWhenAPersonHasDecided(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 100, 0))
+		var serials []string
+		for i := range 40 {
+			serials = append(serials, fmt.Sprintf("s%02d", i))
+		}
+		queueUp(t, s, serials...)
+		for _, o := range takeAt(t, q, 1, 40, 100).Orders {
+			ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, o.Serial, o.Lease, protocol.Never),
+				protocol.Changed)
+		}
+		for _, serial := range serials[1:] {
+			ledgertest.Want(t, "confirm", ledgertest.Finish(t, s, protocol.Confirm, serial), protocol.Changed)
+		}
+		for now := range int64(400) {
+			takeAt(t, q, 1_000+now, 0, 100)
+		}
+		depths := ledgertest.Must[[]protocol.Depth](t)(q.Depths(t.Context(), []string{"1001"}))
+		ledgertest.Want(t, "stuck", depths[0].Stuck, 1)
+		ledgertest.Want(t, "which", strings.Join(ledgertest.Must[[]string](t)(q.Stuck(t.Context(), "1001", 9)), " "), "s00")
+	})
 }

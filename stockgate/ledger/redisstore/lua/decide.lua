@@ -20,7 +20,7 @@ for i = 1, n do
 end
 local records = redis.call('HMGET', R, unpack(serials))
 local entries = read_entries and redis.call('HMGET', A, unpack(serials)) or {}
-local fresh = {} -- records by serial, as earlier ones of this call have left them
+local fresh, known = {}, {} -- records and entries by serial, as earlier ones of this call have left them
 local confirmed, released = change(ARGV[2]), {}
 local ended, answers = {}, {} -- serials; which ones have an answer to keep
 
@@ -119,8 +119,9 @@ for i, serial in ipairs(serials) do
 		fresh[serial], undue[#undue + 1], ended[#ended + 1] = record, serial, serial
 		answers[#answers + 1], done[i] = i, CHANGED
 	else
+		known[serial] = known[serial] or entry(serial, entries[i])
 		done[i] = decide({i = i, serial = serial, move = move, state = state, quantity = quantity, text = text,
-			user = user, e = entry(serial, entries[i]), lease = tonumber(ARGV[at + 2]), time = ARGV[at + 3],
+			user = user, e = known[serial], lease = tonumber(ARGV[at + 2]), time = ARGV[at + 3],
 			from = tonumber(ARGV[at + 5])})
 	end
 end

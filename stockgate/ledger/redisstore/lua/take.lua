@@ -123,10 +123,17 @@ local function take_unknown(key)
 	end
 end
 
+-- forget_stuck looks at some of those that wait for a person, others at each time: what was decided meanwhile is met.
+local function forget_stuck()
+	local n = redis.call('ZCOUNT', K, NEVER, NEVER)
+	if n > 0 then read(redis.call('ZRANGEBYSCORE', K, NEVER, NEVER, 'LIMIT', now % n, LOOK)) end
+end
+
 if not closed(stock) then
 	take_waiting()
 	take_unknown(L)
 	take_unknown(K)
+	forget_stuck()
 	drop(gone)
 end
 taken = taken + #orders / LEASED
