@@ -122,3 +122,24 @@ func TestScore_AllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Who came behind a draw whose start was moved takes part in the next one, with the same ticket.
+func TestPosition_ATicketFromBehindADrawIsInTheNextOne(t *testing.T) {
+	late, rules := Place{Number: 12, Joined: 1}, Rules{Name: "r", ClaimWithin: time.Minute}
+	final := NewFinal([]byte("seed"), nil)
+	s := State{Draw: true, Early: 10, Issued: 12, Starts: 1000, At: 2000, Phase: Open, Lottery: Lottery{Seed: "drawn"}}
+	if pos := rules.Position(&s, &final, late, []byte("u")); pos.Score >= 0 {
+		t.Errorf("behind the draw: %+v", pos)
+	}
+	s = State{Draw: true, Issued: 12, Starts: 9000, At: 2000, Phase: PreQueue}
+	if pos := rules.Position(&s, nil, late, []byte("u")); pos.State != IsWaiting || pos.Ahead >= 0 {
+		t.Errorf("before the next start: %+v", pos)
+	}
+	s = State{Draw: true, Early: 12, Issued: 13, Starts: 9000, At: 10_000, Phase: Open, Lottery: Lottery{Seed: "drawn"}}
+	if pos := rules.Position(&s, &final, late, []byte("u")); pos.Score != final.Score([]byte("u")) {
+		t.Errorf("in the next draw: %+v", pos)
+	}
+	if pos := rules.Position(&s, &final, Place{Number: 13, Joined: 1}, []byte("u")); pos.Score >= 0 {
+		t.Errorf("behind the next draw: %+v", pos)
+	}
+}

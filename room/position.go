@@ -35,7 +35,7 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 		pos.State = IsInvalid
 		return pos
 	}
-	drawn := s.Draw && p.Flags&Early != 0
+	drawn := s.inDraw(p)
 	switch {
 	case drawn && final == nil:
 		return pos
@@ -58,6 +58,12 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 		pos.Chance = NoChance
 	}
 	return pos
+}
+
+// inDraw reports whether a place takes part in the draw. One that was taken behind an earlier draw, whose start was moved,
+// takes part in the next one.
+func (s *State) inDraw(p Place) bool {
+	return s.Draw && (p.Flags&Early != 0 || p.Number <= s.Early || s.At < s.Starts)
 }
 
 // moves reports whether people may be called in this phase.

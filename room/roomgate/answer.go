@@ -148,10 +148,7 @@ func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
 		place, pos, has := r.look(q, v)
 		if has {
-			w.score = pos.Score
-		}
-		if has && pos.Score < 0 && !(v.state.Draw && place.Flags&room.Early != 0) {
-			w.number = place.Number
+			w.number, w.score = place.Number, pos.Score // no number is called before the draw is made
 		}
 		if (!has || pos.State == room.IsWaiting) && r.parks(q, w) {
 			return roomview.Answer{Suspended: true}

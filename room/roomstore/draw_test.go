@@ -1,7 +1,9 @@
 package roomstore
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -100,6 +102,35 @@ func TestDraw_PostponedOneHasOneNewSeedWhileInstancesReload(t *testing.T) {
 				t.Errorf("%+v, %v", n, err)
 			}
 		})
+	}
+}
+
+// An instance that was cut off while a draw was made anew has no step of the draw before.
+func TestDraw_StepsOfTheOneBeforeAreDropped(t *testing.T) {
+	server := redistest.Start(t)
+	s, rules, was, later := open(t, server), room.Rules{Draw: true}, in(-time.Second), in(time.Minute)
+	steps := func(first int64) (all []room.Step) {
+		for i := range int64(5) {
+			all = append(all, room.Step{At: first + 1000*i, Serving: 10 * i})
+		}
+		return all
+	}
+	known := Reading{State: &room.State{Opened: 1, Early: 1, Steps: steps(1000)}, Seed: "seed"}
+	if ok, err := s.Create(t.Context(), &rules, was, known); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	cutOff := s.read(t, rules, was, nil, nil).State
+	if now := s.read(t, rules, later, nil, cutOff).State; len(cutOff.Steps) != 5 || len(now.Steps) != 0 {
+		t.Fatalf("steps %+v, then %+v", cutOff.Steps, now.Steps)
+	}
+	for i, one := range steps(9000) {
+		if err := errors.Join(server.Client.RPush(t.Context(), s.keys.steps, one.String()).Err(),
+			server.Client.HSet(t.Context(), s.keys.room, "steps", i+1).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if back := s.read(t, rules, later, nil, cutOff).State; !slices.Equal(back.Steps, steps(9000)) {
+		t.Errorf("its steps are %+v", back.Steps)
 	}
 }
 

@@ -40,7 +40,7 @@ const stockLasts = 5000
 func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, stock *Stock, last *room.State) (
 	Reading, error,
 ) {
-	known, seen, seed, order := 0, int64(0), newSeed(), room.FIFO
+	known, seen, of, seed, order := 0, int64(0), "", newSeed(), room.FIFO
 	if rules.Draw {
 		order = room.Draw
 	}
@@ -60,12 +60,12 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 		known = 1
 	}
 	if last != nil {
-		seen = last.Count
+		seen, of = last.Count, drawOf(last)
 	}
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
 	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
-		due, rules.Beacon.Period, rules.BeaconKey)
+		due, rules.Beacon.Period, rules.BeaconKey, of)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -83,6 +83,9 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	r.State.People = whole(parts[5])
 	r.State.Told, r.State.Stocked = sale, stock != nil
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
+	if of != drawOf(r.State) {
+		last = nil // its steps are others
+	}
 	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
 		return Reading{}, err
 	}
@@ -92,6 +95,9 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	}
 	return r.Reading, nil
 }
+
+// drawOf tells the steps of a room from those of the sale before, or of the draw before its start was moved.
+func drawOf(s *room.State) string { return fmt.Sprintf("%d %d", s.Opened, s.Lottery.Redrawn) }
 
 func texts(v any) (list []string, ok bool) {
 	all, ok := v.([]any)

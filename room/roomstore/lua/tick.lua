@@ -4,7 +4,7 @@
 -- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
 -- a unit is reserved at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
 -- fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is published, ms from one round to the
--- next, the key of the beacon
+-- next, the key of the beacon, which sale and draw the steps of the caller are of
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people.
 
@@ -94,6 +94,7 @@ end
 
 local count, length = get('steps'), redis.call('LLEN', KEYS[2])
 local first, seen = count - length, tonumber(ARGV[10])
+if string.format('%.0f %.0f', get('opened'), get('redrawn')) ~= ARGV[19] then seen = 0 end
 local from = 0 -- the last one that the caller has may have changed
 if seen > 0 and seen <= count then from = math.max(seen - 1 - first, 0) end
 return {redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[3]), string.format('%.0f', now),
