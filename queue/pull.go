@@ -116,6 +116,9 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	if !ok || err != nil || len(token) > maxToken {
 		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
 	}
+	if err := protocol.CheckSerial(c.Serial); err != nil { // the store would reject all decisions of its call
+		return 0, err
+	}
 	now := time.Now()
 	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.askedAgain(now)}
 	switch {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,5 +41,30 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 		Move: protocol.MoveConfirm})
 	if err != nil || done != protocol.Changed {
 		t.Errorf("%v, %v", done, err)
+	}
+}
+
+// tallied counts the calls about decisions.
+type tallied struct {
+	*memstore.Store
+	decide atomic.Int64
+}
+
+func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
+	protocol.StockVersion, error) {
+	c.decide.Add(1)
+	return c.Store.Decide(ctx, sku, call)
+}
+
+// Decisions of many consumers share a call, which the store rejects whole: what it would reject has no part in one.
+func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
+	b, store := &bench{}, &tallied{}
+	open(t, b, func(o *Options) {
+		o.Pulls, store.Store = true, o.Store.(*memstore.Store)
+		o.Store = store
+	})
+	_, err := b.Settle(t.Context(), SettleCall{SKU: "1", Receipt: "1.token", Move: protocol.MoveConfirm})
+	if n := store.decide.Load(); err == nil || n != 0 {
+		t.Errorf("an order without a serial: %v after %d calls", err, n)
 	}
 }

@@ -37,7 +37,7 @@ const (
 	// the reserver gives that unit back once the store can be asked.
 	Unsure protocol.Code = -101
 
-	// Invalid: the quantity is not within 1 to MaxQuantity, or ValidSerial rejects the key.
+	// Invalid: the quantity is not within 1 to MaxQuantity, ValidSerial rejects the key, or the request is too long.
 	Invalid protocol.Code = -102
 
 	// Undecided: too few units are free, but enough of them are reserved and not confirmed. Some may come back, so this

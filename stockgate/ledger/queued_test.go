@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,6 +54,27 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 		ledgertest.Want(t, "the one that was handed out", places[0].Where, protocol.Delivering)
 		ledgertest.Want(t, "the one that waited", places[1].Status, protocol.StatusReleased)
 		wants(t, "an order that nobody doubts", buy("third"), protocol.Held)
+	})
+}
+
+// The header of a request may be so long that it cannot wait. Orders that share a call with it are placed.
+func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := memstore.New()
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
+		d := opened(t, testOptions(), s, nil)
+		var told sync.WaitGroup
+		for key, want := range map[string]protocol.Code{"long": Invalid, "b": protocol.Held, "c": protocol.Held} {
+			request := strings.Repeat("x", 1000)
+			if key == "long" {
+				request = strings.Repeat("x", protocol.MaxRequest)
+			}
+			told.Go(func() {
+				wants(t, key, d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
+					Request: protocol.NewRequest(protocol.MaxNumber, request)}), want)
+			})
+		}
+		told.Wait()
 	})
 }
 

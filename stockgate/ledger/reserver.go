@@ -124,7 +124,8 @@ func (x *lookups) open(r *Reserver, size int, interval int64) {
 // of at most Tries × Timeout each; for a SKU that is sold out, for a look-up. Only an order that hears Held may be
 // forwarded, and once. now is of Options.Now.
 func (r *Reserver) Reserve(now int64, o Order) Outcome {
-	if o.Quantity < 1 || o.Quantity > protocol.MaxQuantity || len(o.Key) > 0 && !protocol.ValidSerial(o.Key) {
+	if o.Quantity < 1 || o.Quantity > protocol.MaxQuantity || len(o.Key) > 0 && !protocol.ValidSerial(o.Key) ||
+		len(o.Request) > protocol.MaxRequest { // the store would reject all orders of its call
 		return Outcome{Code: Invalid}
 	}
 	if out, sold := r.Cached(now, o); sold {
