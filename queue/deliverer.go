@@ -212,7 +212,7 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 	for i, l := range active {
 		n := 0
 		if l.depth.Waiting > 0 && !d.o.Pulls {
-			n = min((len(places)+len(active)-i-1)/(len(active)-i), protocol.MaxItems)
+			n = min((len(places)+len(active)-i-1)/(len(active)-i), d.live().atOnce())
 		}
 		if n == 0 && now.Sub(l.looked) < max(lookEvery, time.Duration(len(active))*lookEach) {
 			continue

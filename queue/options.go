@@ -57,8 +57,16 @@ type Settings struct {
 	MaxInFlight int     // orders in the upstream at once, over all instances and SKUs
 	Rate        float64 // orders a second that begin, likewise; 0 = no limit
 	Attempts    int     // after so many an order waits for a person
+	MaxBody     int     // bytes of the longest order; 0 = it is not known
 	ByKey       bool    // the upstream makes one order of all attempts with an Idempotency-Key
 }
+
+// takeBytes is about how many bytes of orders one call of the store hands out: its reply must not take longer than a
+// call may, or else all of them would be handed out to no one.
+const takeBytes = 2 << 20
+
+// atOnce is how many orders one call hands out.
+func (s *Settings) atOnce() int { return min(max(takeBytes/max(s.MaxBody, 1), 1), protocol.MaxItems) }
 
 const (
 	AnswerFor     = 15 * time.Minute // how long an answer is kept

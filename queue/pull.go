@@ -60,8 +60,9 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 		return nil, err
 	}
 	tokens = tokens[:granted]
-	for i := 0; i < len(active) && len(tokens) > 0; i++ {
-		taken, fault := d.take(ctx, now, active[i], min(len(tokens), protocol.MaxItems), lease)
+	for i := 0; i < len(active) && len(tokens) > 0; {
+		n := min(len(tokens), d.live().atOnce())
+		taken, fault := d.take(ctx, now, active[i], n, lease)
 		if err = fault; err != nil {
 			break
 		}
@@ -70,6 +71,9 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 				orders = append(orders, p)
 				tokens = tokens[1:]
 			}
+		}
+		if len(taken.Orders) < n {
+			i++ // it has no more
 		}
 	}
 	for _, t := range tokens {

@@ -2,12 +2,15 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
 )
 
 // leaving is a store whose caller goes away once it has its places, before it has its orders.
@@ -44,10 +47,15 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 	}
 }
 
-// tallied counts the calls about decisions.
+// tallied counts the calls about decisions, and the most orders that one call was to hand out.
 type tallied struct {
 	*memstore.Store
-	decide atomic.Int64
+	decide, most atomic.Int64
+}
+
+func (c *tallied) Take(ctx context.Context, sku string, call protocol.TakeCall) (protocol.Taken, error) {
+	c.most.Store(max(c.most.Load(), int64(call.Orders)))
+	return c.Store.Take(ctx, sku, call)
 }
 
 func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
@@ -66,5 +74,41 @@ func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
 	_, err := b.Settle(t.Context(), SettleCall{SKU: "1", Receipt: "1.token", Move: protocol.MoveConfirm})
 	if n := store.decide.Load(); err == nil || n != 0 {
 		t.Errorf("an order without a serial: %v after %d calls", err, n)
+	}
+}
+
+// The reply to one call of Take has a bounded size, however long orders are.
+func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
+	settings := Settings{MaxInFlight: 1, Attempts: 3, MaxBody: 256 << 10}
+	for name, pulls := range map[string]bool{"sent": false, "taken": true} {
+		t.Run(name, func(t *testing.T) {
+			b, store, all := &bench{}, &tallied{}, make(chan struct{})
+			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-all; return 201, upstream.Answered }
+			open(t, b, func(o *Options) {
+				o.Pulls, o.Settings, store.Store = pulls, settings, o.Store.(*memstore.Store)
+				o.Store = store
+			})
+			for i := range 30 {
+				b.order(t, "1", fmt.Sprint(i))
+			}
+			settings := settings
+			settings.MaxInFlight = 64
+			b.Use(settings)
+			close(all)
+			if pulls {
+				orders, err := b.Pull(t.Context(), PullCall{SKU: "1", Orders: 20, Lease: time.Second})
+				if len(orders) != 20 || err != nil {
+					t.Errorf("a consumer has %d orders, %v", len(orders), err)
+				}
+			} else {
+				testkit.Eventually(t, "all are sold", func() bool {
+					stock, _, err := b.store.Look(t.Context(), "1")
+					return err == nil && stock.Sold == 30
+				})
+			}
+			if n := store.most.Load(); n > takeBytes/(256<<10) {
+				t.Errorf("%d orders of 256 KiB in one call", n)
+			}
+		})
 	}
 }

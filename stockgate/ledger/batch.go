@@ -27,6 +27,7 @@ type batch struct {
 	outcomes  []Outcome // by position
 	confirmed []bool    // a client heard before that the serial is reserved, until this very deadline
 	units     int64     // of all items
+	bytes     int       // of their requests
 	// Unix ms; with the serial it tells this batch's reservation from any other, where confirmed is false.
 	deadline  int64
 	refreshes bool         // the first order refreshes the cache
@@ -69,6 +70,9 @@ func (r *batcher) nextBatch(q *skuQueue) *batch {
 	return b
 }
 
+// maxBatchBytes are so many bytes of requests that no other one joins a batch: a call must not take longer than it may.
+const maxBatchBytes = 2 << 20
+
 // takeBatch takes out the order that refreshes the cache, then those for which the newest version leaves units. mu is
 // held.
 func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
@@ -79,7 +83,8 @@ func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
 		b.refreshes = r.admit(now, q, b, p)
 		q.refreshing.Store(b.refreshes)
 	}
-	for len(q.orders) > 0 && len(b.items) < r.o.MaxBatch && q.orders[0].quantity <= room {
+	for len(q.orders) > 0 && len(b.items) < r.o.MaxBatch && b.bytes < maxBatchBytes &&
+		q.orders[0].quantity <= room {
 		p := q.orders[0]
 		q.orders[0], q.orders = nil, q.orders[1:]
 		if r.admit(now, q, b, p) {
@@ -100,6 +105,7 @@ func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool 
 	b.items = append(b.items, p.item)
 	b.codes = append(b.codes, Unsure)
 	b.units += p.quantity
+	b.bytes += len(p.item.Request)
 	return true
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,47 @@ func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 			})
 		}
 		told.Wait()
+	})
+}
+
+// heavyStore knows how many bytes of requests its calls have had at most. The first call takes a second.
+type heavyStore struct {
+	*memstore.Store
+	calls, most atomic.Int64
+}
+
+func (s *heavyStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
+	codes []protocol.Code) (protocol.StockVersion, error) {
+	n := 0
+	for _, i := range items {
+		n += len(i.Request)
+	}
+	s.most.Store(max(s.most.Load(), int64(n)))
+	if s.calls.Add(1) == 1 {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
+}
+
+// A call that is too large takes longer than it may, and then all its orders are unsure.
+func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s, request := &heavyStore{Store: memstore.New()}, strings.Repeat("x", 256<<10)
+		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 50, 0))
+		o := testOptions()
+		o.Timeout, o.MaxWait = 5*time.Second, 5*time.Second
+		d := opened(t, o, s, nil)
+		var told sync.WaitGroup
+		for i := range 40 {
+			told.Go(func() {
+				wants(t, "an order", d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
+					Quantity: 1, Request: protocol.NewRequest(protocol.MaxNumber, request)}), protocol.Held)
+			})
+		}
+		told.Wait()
+		if n := s.most.Load(); n > maxBatchBytes+512<<10 {
+			t.Errorf("%d bytes in one call", n)
+		}
 	})
 }
 
