@@ -130,7 +130,7 @@ const (
 // notNow lets an order wait again that the upstream rejects for now: for as long as it says, and longer each time.
 func notNow(now time.Time, o *protocol.Leased, retryAfter time.Duration) result {
 	wait := max(retryAfter, firstNotNow<<min(max(o.Lease-o.Attempt, 0), notNowDoubles))
-	return result{kind: attemptAgain, move: protocol.MoveNotNow, from: min(now.Add(wait).UnixMilli(), o.Until)}
+	return result{kind: attemptAgain, move: protocol.MoveNotNow, from: now.Add(wait).UnixMilli()}
 }
 
 // again lets an order wait again, unless it had enough attempts.

@@ -276,7 +276,7 @@ func (b *memoryStock) wait(q *queued, d *protocol.Decision) {
 	}
 	switch d.Move {
 	case protocol.MoveNotNow:
-		q.number = later + d.From
+		q.number = later + min(d.From, q.until)
 		fallthrough
 	case protocol.MoveUnsent:
 		if q.epoch == b.Epoch {

@@ -154,7 +154,7 @@ type Decision struct {
 	Lease  int64
 	Time   int64  // Unix ms: see Move; where it waits again and the ledger has lost changes, when to ask
 	Answer string // kept for AnswerFor with MoveConfirm, MoveRelease and MoveCancel; "" = none
-	From   int64  // Unix ms: of MoveNotNow
+	From   int64  // Unix ms: of MoveNotNow; the time of the order ends all the same
 }
 
 func (c *DecideCall) Check(sku string) error {

@@ -67,6 +67,16 @@ func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
 	})
 }
 
+func TestNotNow_EndsWithTheTimeOfTheOrder(t *testing.T) {
+	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+		queueUp(t, s, "a")
+		first := takeAt(t, q, 1, 1, 100).Orders[0]
+		done := decideAll(t, q, protocol.Decision{Serial: "a", Move: protocol.MoveNotNow, Lease: first.Lease, From: 600_000})
+		ledgertest.Want(t, "not now", done[0], protocol.Changed)
+		ledgertest.Want(t, "expired", serialsOf(takeAt(t, q, 5_000, 1, 100).Expired), "a")
+	})
+}
+
 // TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out. A client cancels it at another instance.
 func TestCancelInDoubt_IsTooLate(t *testing.T) {
 	server, a := durable(t)

@@ -46,7 +46,7 @@ local function wait(d)
 	local e, move = d.e, d.move
 	local known = e.epoch == stock.epoch
 	if known and (move == 'unsent' or move == 'not_now') then e.attempt = math.max(e.attempt - 1, 0) end
-	if move == 'not_now' then e.place = digits(LATER + d.from) end
+	if move == 'not_now' then e.place = digits(LATER + math.min(d.from, tonumber(e.till))) end
 	if move == 'repeat' then e.open = true end
 	if move == 'nowhere' then e.open = false end
 	keep_entry(e, stock)
