@@ -72,10 +72,10 @@ local function queue()
 	local last = number(S, redis.call('HGET', S, 'numbered') or '0', 'numbered')
 	local data, entries, places, epoch = {}, {}, {}, digits(stock.epoch)
 	for k, i in ipairs(waiting) do
-		local till, request = match(ARGV[requests + i], '^(%d+)|(.*)$')
-		local serial, at = ARGV[5 + i], digits(last + k)
-		push(data, serial, request)
-		push(entries, serial, '0|0|' .. at .. '|' .. epoch .. '|' .. till .. '|0|0')
+		local serial, at, request = ARGV[5 + i], digits(last + k), ARGV[requests + i]
+		local bar = string.find(request, '|', 1, true) -- a pattern would look at each byte of the request
+		push(data, serial, string.sub(request, bar + 1))
+		push(entries, serial, '0|0|' .. at .. '|' .. epoch .. '|' .. string.sub(request, 1, bar - 1) .. '|0|0')
 		push(places, at, serial)
 	end
 	redis.call('HSET', O, unpack(data))
