@@ -1,6 +1,9 @@
 package param
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // What a request may name, in bytes and units. The bounds keep keys in Redis and in memory small.
 const (
@@ -40,9 +43,10 @@ func ValidUser(b []byte) bool {
 }
 
 // ValidIdempotencyKey reports whether an Idempotency-Key can be a serial: 1 to MaxKey visible ASCII bytes. "." and ".."
-// cannot, since the status URL of an order has the serial as a segment of its path.
+// cannot, since the status URL of an order has the serial as a segment of its path, nor can what begins with \x: the
+// settlement would read it as the bytes of another serial.
 func ValidIdempotencyKey(b []byte) bool {
-	if len(b) == 0 || len(b) > MaxKey || string(b) == "." || string(b) == ".." {
+	if len(b) == 0 || len(b) > MaxKey || string(b) == "." || string(b) == ".." || bytes.HasPrefix(b, []byte(`\x`)) {
 		return false
 	}
 	for _, c := range b {

@@ -22,6 +22,8 @@ func TestValidators_BoundWhatARequestMayName(t *testing.T) {
 		{".", true, true, false},
 		{"..", true, true, false},
 		{"...", true, true, true},
+		{`\x41`, true, true, false},
+		{`x\x41`, true, true, true},
 		{strings.Repeat("x", 128), true, true, true},
 		{strings.Repeat("x", 129), false, true, false},
 		{strings.Repeat("x", 256), false, true, false},

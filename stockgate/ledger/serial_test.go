@@ -182,7 +182,7 @@ func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
 }
 
 func FuzzValidSerial(f *testing.F) {
-	for _, s := range []string{"", "a", ".", "..", "...", "a b", "é", "{}", "a|b", "\x00", "0123456789"} {
+	for _, s := range []string{"", "a", ".", "..", "...", "a b", "é", "{}", "a|b", "\x00", "0123456789", `\x41`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {

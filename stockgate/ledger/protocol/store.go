@@ -5,7 +5,10 @@
 // It keeps and calls nothing: it has no state and does no I/O.
 package protocol
 
-import "context"
+import (
+	"bytes"
+	"context"
+)
 
 // Code is what the ledger says of one reservation.
 type Code int8
@@ -198,9 +201,11 @@ type Store interface {
 }
 
 // ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are rejected as
-// well, since a shop that is asked for an order by its URL would be asked for something else.
+// well, since a shop that is asked for an order by its URL would be asked for something else, and what begins with \x,
+// since the database of the settlement has other bytes so: a shop that gives such an order back would give back another.
 func ValidSerial(key []byte) bool {
-	if len(key) == 0 || len(key) > MaxSerial || string(key) == "." || string(key) == ".." {
+	if len(key) == 0 || len(key) > MaxSerial || string(key) == "." || string(key) == ".." ||
+		bytes.HasPrefix(key, []byte(`\x`)) {
 		return false
 	}
 	for _, c := range key {
