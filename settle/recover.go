@@ -130,7 +130,7 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 		r.Position = l.Position
 		records[serial] = r
 	}
-	b := Batch{SKU: p.sku, From: p.cursor, Whole: true, Records: sorted(records)}
+	b := Batch{SKU: p.sku, From: p.cursor, Whole: true, Archived: l.archived, Records: sorted(records)}
 	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint()}
 	o, err := s.db.Settle(ctx, b)
 	if err != nil {

@@ -113,6 +113,7 @@ type Batch struct {
 	Entries   []Entry // that follow From, as they are; none if Whole
 	Records   []Record
 	Whole     bool // Records are all records of the ledger; orders that are not among them become missing
+	Archived  bool // of a whole one: the ledger began when the one before was archived, and has adopted none of its orders
 	Conflicts []Conflict
 	Solved    int64 // a conflict that is solved by this batch; 0 = none
 }

@@ -31,6 +31,8 @@ type Ledger struct {
 	Home  string // where it is settled; "" = no settler has claimed it
 	moves int64  // how often
 
+	archived bool // it began when the one before was archived
+
 	remade bool // an operator makes it again, and decides about reservations of before
 }
 
@@ -138,6 +140,7 @@ func ledgerOf(values []any) (l Ledger) {
 		l.moves, _ = strconv.ParseInt(moves, 10, 64)
 		l.Home = home
 	}
+	l.archived = archived > l.Born
 	l.Born = max(l.Born, archived)
 	return l
 }

@@ -2,8 +2,11 @@ package sqlstore_test
 
 import (
 	"strings"
+	"testing"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -115,5 +118,39 @@ func rebuildsOnDemand(s *site) {
 	s.ledger.freeze(sku)
 	if _, err := s.settler.Rebuild(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "thaw") {
 		s.Errorf("a frozen SKU: %v", err)
+	}
+}
+
+// deductsOrdersOfTheNextSale sells a SKU twice to the same users, whose orders have the same serials again: those of the
+// second sale are other orders.
+func deductsOrdersOfTheNextSale(t *testing.T, server *redistest.Server, url string) {
+	s := newSite(t, server, url, sqlstore.Stock{Table: "next_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	s.exec("CREATE TABLE next_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	for _, sku := range []string{"next", "nextunseen"} {
+		s.exec("INSERT INTO next_stock VALUES ('" + sku + "', 10)")
+		s.ledger.set(sku, 3)
+		s.ledger.buy(sku, 0, 3)
+		s.ledger.change(sku, protocol.Ended)
+		s.drain(sku)
+		if err := s.archives(sku); err != nil {
+			t.Fatal(err)
+		}
+		if sku == "next" {
+			s.drain(sku)
+		}
+		s.ledger.set(sku, 5)
+		s.ledger.open(sku)
+		s.ledger.reserve(sku, sku+"-0", "u0", 1)
+		if sku == "nextunseen" { // the ledger is read whole
+			s.redis.Client.XTrimMaxLen(t.Context(), "sluice:{"+sku+"}:q", 1)
+		}
+		s.drain(sku)
+		s.ledger.finish(sku, "confirm", sku+"-0")
+		s.drain(sku)
+		s.ledger.buy(sku, 1, 2)
+		s.balances(sku, 3, 4)
+		s.cancels(sku, sku+"-1")
+		s.givesBack(1)
+		s.balances(sku, 2, 5)
 	}
 }

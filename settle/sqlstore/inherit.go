@@ -20,28 +20,63 @@ func (s *Store) earlier(ctx context.Context, tx *sql.Tx, b *settle.Batch) (born 
 	return born, err
 }
 
+// firstStatuses are those in which the batch meets each order first.
+func firstStatuses(b *settle.Batch) map[string]byte {
+	first := make(map[string]byte)
+	note := func(records []settle.Record) {
+		for _, r := range records {
+			if first[r.Serial] == 0 {
+				first[r.Serial] = r.Status
+			}
+		}
+	}
+	for i := range b.Entries {
+		note(b.Entries[i].Records)
+	}
+	if b.Whole && !b.Archived {
+		note(b.Records)
+	}
+	return first
+}
+
 // inherit moves what orders have taken from the earlier ledger to that of the batch, which has adopted them: an order
-// lowers the shop's stock once. The row that it makes is older than any change. It returns the units.
-func (s *Store) inherit(ctx context.Context, tx *sql.Tx, b *settle.Batch, earlier int64,
-	records []settle.Record) (units int64, err error) {
-	if earlier == 0 {
+// lowers the shop's stock once. The row that it makes is older than any change. It returns the units. An order that the
+// ledger has reserved itself is another one, also where its user had the same serial in the sale before.
+func (w *writer) inherit(ctx context.Context, records []settle.Record) (units int64, err error) {
+	args := []any{stored(w.b.SKU), w.earlier, w.b.To.Born}
+	for _, r := range records {
+		if w.first[r.Serial] == 'C' {
+			args = append(args, stored(r.Serial))
+		}
+	}
+	if len(args) == 3 {
 		return 0, nil
 	}
-	args := []any{stored(b.SKU), earlier}
-	for _, r := range records {
-		args = append(args, stored(r.Serial))
-	}
-	where := " WHERE sku = ? AND born = ? AND taken > 0 AND serial IN (" + strings.Repeat(", ?", len(records))[2:] + ")"
-	err = tx.QueryRowContext(ctx, s.sql("SELECT COALESCE(SUM(taken), 0) FROM sluice_order"+where), args...).Scan(&units)
-	if err != nil || units == 0 {
-		return 0, err
-	}
-	_, err = tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO "+orderTable+fmt.Sprintf(
-		" SELECT sku, %d, serial, buyer, quantity, status, 0, 0, at, taken FROM sluice_order", b.To.Born)+where+
-		s.d.ignored), args...)
+	rows, err := w.tx.QueryContext(ctx, w.s.sql("SELECT o.serial, o.taken FROM sluice_order o WHERE o.sku = ? AND "+
+		"o.born = ? AND o.taken > 0 AND NOT EXISTS (SELECT 1 FROM sluice_order n WHERE n.sku = o.sku AND n.born = ? AND "+
+		"n.serial = o.serial) AND o.serial IN ("+strings.Repeat(", ?", len(args)-3)[2:]+")"), args...)
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET taken = 0"+where), args...)
+	defer rows.Close()
+	args = []any{stored(w.b.SKU), w.earlier}
+	for rows.Next() {
+		var serial string
+		var taken int64
+		if err := rows.Scan(&serial, &taken); err != nil {
+			return 0, err
+		}
+		args, units = append(args, serial), units+taken
+	}
+	if err := rows.Err(); err != nil || units == 0 {
+		return 0, err
+	}
+	where := " WHERE sku = ? AND born = ? AND serial IN (" + strings.Repeat(", ?", len(args)-2)[2:] + ")"
+	_, err = w.tx.ExecContext(ctx, w.s.sql("INSERT INTO "+orderTable+fmt.Sprintf(
+		" SELECT sku, %d, serial, buyer, quantity, status, 0, 0, at, taken FROM sluice_order", w.b.To.Born)+where), args...)
+	if err != nil {
+		return 0, err
+	}
+	_, err = w.tx.ExecContext(ctx, w.s.sql("UPDATE sluice_order SET taken = 0"+where), args...)
 	return units, err
 }

@@ -24,7 +24,8 @@ type writer struct {
 	tx      *sql.Tx
 	b       *settle.Batch
 	e       effort
-	earlier int64 // the ledger of the SKU before that of the batch
+	earlier int64           // the ledger of the SKU before that of the batch
+	first   map[string]byte // the first status of each order, where there is an earlier ledger
 }
 
 // write writes the orders. All batches go this way: entries, and ledgers that are read whole.
@@ -33,6 +34,9 @@ func (s *Store) write(ctx context.Context, tx *sql.Tx, b *settle.Batch, e effort
 	var err error
 	if w.earlier, err = s.earlier(ctx, tx, b); err != nil {
 		return w.written, fmt.Errorf("read the earlier ledger: %w", err)
+	}
+	if w.earlier != 0 {
+		w.first = firstStatuses(b)
 	}
 	write := w.writeAll
 	if e.park {
@@ -53,7 +57,7 @@ func (s *Store) write(ctx context.Context, tx *sql.Tx, b *settle.Batch, e effort
 
 // writeAll writes records, or adds nothing to what was written.
 func (w *writer) writeAll(ctx context.Context, records []settle.Record) error {
-	inherited, err := w.s.inherit(ctx, w.tx, w.b, w.earlier, records)
+	inherited, err := w.inherit(ctx, records)
 	if err != nil {
 		return fmt.Errorf("read orders of the earlier ledger: %w", err)
 	}
