@@ -34,7 +34,7 @@ type API struct {
 
 	ViewerToken   string          // of those who may look; "" = there are none
 	ConsumerToken string          // of those who take orders that wait; likewise
-	Door          *throttle.Login // nil = one of this handler's own
+	Login         *throttle.Login // nil = one of this handler's own
 	AuditLog      *AuditLog       // likewise
 
 	Dashboard *web.Dashboard // nil = none is served
@@ -46,8 +46,8 @@ type API struct {
 
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
-	if a.Door == nil {
-		a.Door = throttle.NewLogin()
+	if a.Login == nil {
+		a.Login = throttle.NewLogin()
 	}
 	if a.AuditLog == nil {
 		a.AuditLog = NewAuditLog(a.Log)

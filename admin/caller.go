@@ -131,7 +131,7 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(stri
 	if role = rightly(given); role != "" {
 		return role
 	}
-	wait, telling := a.Door.Rejected(throttle.ClientOf(r.RemoteAddr), time.Now())
+	wait, telling := a.Login.Rejected(throttle.ClientOf(r.RemoteAddr), time.Now())
 	if telling {
 		a.AuditLog.Rejected(r.RemoteAddr)
 	}

@@ -45,7 +45,7 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		door := throttle.NewLogin()
-		h := (&API{Store: &shelf{}, Token: "boss", Door: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		h := (&API{Store: &shelf{}, Token: "boss", Login: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 		from := func(address, token string) (code int, took time.Duration, after string) {
 			start := time.Now()
 			w := ask(h, "GET", "/api/v1/stock", "", func(r *http.Request) {

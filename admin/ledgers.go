@@ -15,7 +15,7 @@ type Ledger struct {
 	Sold  int64  `json:"sold"`
 	Free  int64  `json:"free"`          // total − held − sold; below 0 when more was adopted than there is
 	Limit int64  `json:"limit"`         // units a person; 0 = no limit
-	State string `json:"state"`         // "on" "waiting" "over" "paused" "ended" "doubted" "frozen"
+	State string `json:"state"`         // "on" "waiting" "over" "paused" "ended" "verifying" "frozen"
 	Why   string `json:"why,omitempty"` // of "frozen": what told that something was lost, or "operator"
 
 	// Untold counts the instances that have not told a frozen ledger all that they know of its orders.

@@ -113,7 +113,7 @@ type operator struct {
 
 	units     map[string]int       // added to each SKU
 	owed      []addition           // not known whether they were done
-	doubted   map[string]time.Time // by SKU: since when
+	verifying map[string]time.Time // by SKU: since when
 	cancelled map[string]string    // at the shop, and not refunded yet: serial -> SKU
 	patience  time.Duration        // looks on so long while a SKU waits for an instance that has died
 	number    int
@@ -232,11 +232,11 @@ func (o *operator) look(due bool) {
 		switch state := stateIn(list.out, sku); {
 		case state == "frozen":
 			o.open(sku, "SKUs that were frozen, reconciled and opened by hand")
-		case state != "doubted":
-			delete(o.doubted, sku)
-		case o.doubted[sku].IsZero():
-			o.doubted[sku] = time.Now()
-		case time.Since(o.doubted[sku]) > o.patience:
+		case state != "verifying":
+			delete(o.verifying, sku)
+		case o.verifying[sku].IsZero():
+			o.verifying[sku] = time.Now()
+		case time.Since(o.verifying[sku]) > o.patience:
 			o.open(sku, "SKUs that waited for an instance that died, reconciled and opened by hand")
 		}
 	}
@@ -281,7 +281,7 @@ func (o *operator) open(sku, what string) {
 	}
 	if s := run(o.t, "", "stock", "resume", "--reconciled", "--config", o.file, sku); s.code == 0 {
 		o.count(what, 1)
-		delete(o.doubted, sku)
+		delete(o.verifying, sku)
 	}
 }
 

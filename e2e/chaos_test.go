@@ -73,7 +73,7 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
 	clerk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{},
-		doubted: map[string]time.Time{}, cancelled: map[string]string{}}
+		verifying: map[string]time.Time{}, cancelled: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))

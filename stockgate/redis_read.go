@@ -28,7 +28,7 @@ func (r *Redis) Read(ctx context.Context, skus []string, out []layout.Reading) e
 	if l.IsList() {
 		r.lists.markEmptied(l, skus, out)
 	}
-	if l.Doubts() == 0 {
+	if l.Traces() == 0 {
 		return nil
 	}
 	return r.confirmUnknown(ctx, l, skus, out)
@@ -158,11 +158,11 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 	if len(missing) == 0 {
 		return nil
 	}
-	each := l.Doubts()
+	each := l.Traces()
 	errs := r.each(ctx, read, each, names, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
 		for _, k := range which {
-			l.QueueDoubt(ctx, pipe, names[k])
+			l.QueueTraces(ctx, pipe, names[k])
 		}
 		answers, err := exec(ctx, pipe)
 		if err != nil {
@@ -170,7 +170,7 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 		}
 		for n, k := range which {
 			i := missing[k]
-			out[i] = l.ReadDoubt(skus[i], out[i], answers[n*each:(n+1)*each])
+			out[i] = l.ReadTraces(skus[i], out[i], answers[n*each:(n+1)*each])
 		}
 		return nil
 	})

@@ -170,7 +170,7 @@ func (r *Redis) SharesStatus() bool { return r.layout.Load().SharesStatus() }
 // SetStatus writes whether sku is on sale: see layout.SetStatus.
 func (r *Redis) SetStatus(ctx context.Context, sku string, open bool) (written bool, err error) {
 	l := r.layout.Load()
-	err = r.call(ctx, r.link.To(l.StatusPlace(sku)), set, 1, func(ctx context.Context, c *redis.Client) error {
+	err = r.call(ctx, r.link.To(l.StatusKey(sku)), set, 1, func(ctx context.Context, c *redis.Client) error {
 		written, err = l.SetStatus(ctx, c, sku, open)
 		return err
 	})

@@ -52,7 +52,7 @@ function update(c, sku, told, stock) {
   const standing = state === "on" && soldOut ? "sold_out" : state;
   if (c.standing && c.standing !== standing) tell("news", say("news_sku", { sku, state: say(`stands_${standing}`) }));
   c.standing = standing;
-  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", doubted: "warn" }[standing] || "quiet";
+  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", verifying: "warn" }[standing] || "quiet";
   setText(c.state.lastChild, say(`stands_${standing}`));
   setText(c.big, state === "lost" ? "–" : whole(ledger ? ledger.free : stock?.left ?? 0));
   setText(c.left, state === "lost" ? "" : ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));

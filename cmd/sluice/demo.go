@@ -33,7 +33,7 @@ func newDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&o.Shoppers, "shoppers", 2000, "how many shoppers order; with --keep in each minute, and 6000")
 	f.Int64Var(&o.Units, "units", 100, "how many units there are; with --keep 2000")
-	f.DurationVar(&o.Patience, "patience", 20*time.Second, "after this time the last shopper gives up")
+	f.DurationVar(&o.GiveUpAfter, "patience", 20*time.Second, "after this time the last shopper gives up")
 	choiceFlag(cmd, f, &o.Gate, "gate",
 		"the gateway takes the units before it forwards (reserve), or the shop does (check)",
 		"reserve", "check")

@@ -41,9 +41,9 @@ func newLoadtest() *cobra.Command {
 	f.Int64Var(&o.Stock, "stock", 500, "how many units there are")
 	choiceFlag(cmd, f, &o.Shape, "shape", "all buyers order at once (spike), or as many in each second (ramp)",
 		loadtest.Spike, loadtest.Ramp)
-	f.DurationVar(&o.Over, "over", 0,
+	f.DurationVar(&o.Spread, "over", 0,
 		"spike: half of the buyers have ordered by then (300ms); ramp: all of them have (1m)")
-	f.DurationVar(&o.Patience, "patience", time.Minute, "so long after the last buyer has come, all give up")
+	f.DurationVar(&o.GiveUpAfter, "patience", time.Minute, "so long after the last buyer has come, all give up")
 	f.IntVar(&o.Tries, "tries", 20, "how often one buyer orders at most")
 	f.IntVar(&o.Addresses, "addresses", 0, "how many addresses the buyers come from (default: each has its own)")
 	f.IntVar(&o.Connections, "connections", 0,

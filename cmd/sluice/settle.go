@@ -165,7 +165,7 @@ func newSettleStatus(file *string) *cobra.Command {
 
 // printSettleStatus shows one line for each SKU, and the conflicts.
 func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config) error {
-	books, err := s.Store.Books(cmd.Context(), "")
+	books, err := s.Store.LedgerTotals(cmd.Context(), "")
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 }
 
 // printWebhookStatus shows how far the webhook is with each SKU that it has begun, or that is booked.
-func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config, books []sqlstore.Books,
+func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config, books []sqlstore.Totals,
 	at map[string]settlement.Ledger) error {
 	cursors, err := s.Store.For(settlement.WebhookTarget).Cursors(cmd.Context())
 	if err != nil || len(cursors) == 0 && c.Settle.Webhook.URL == "" {

@@ -69,7 +69,7 @@ func newSettleReport(file *string) *cobra.Command {
 func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config) (oversold, rest []settleFinding,
 	err error) {
 	ctx := cmd.Context()
-	books, err := s.Store.Books(ctx, "")
+	books, err := s.Store.LedgerTotals(ctx, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +119,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 
 // stockFindings compare the stock table with what is booked. The shop changes a table of its own itself: there only
 // what Sluice has deducted is known.
-func stockFindings(b sqlstore.Books, own bool) (found []settleFinding) {
+func stockFindings(b sqlstore.Totals, own bool) (found []settleFinding) {
 	if b.Deducted != b.Booked {
 		found = append(found, settleFinding{"stock", b.SKU, "", b.Booked - b.Deducted,
 			fmt.Sprintf("the stock table was lowered by %d, and %d units are booked", b.Deducted, b.Booked)})
@@ -139,7 +139,7 @@ func stockFindings(b sqlstore.Books, own bool) (found []settleFinding) {
 }
 
 // limitsOf are the units that one person may have, by SKU. Redis alone knows them.
-func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Books) (map[string]int64, error) {
+func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (map[string]int64, error) {
 	limits := make(map[string]int64)
 	for some := range slices.Chunk(books, 500) {
 		skus := make([]string, len(some))

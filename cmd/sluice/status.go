@@ -69,7 +69,7 @@ func printStatus(cmd *cobra.Command, at *target) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.Board{Width: 200, Height: 200}.Draw(&s, past.Seconds,
+	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.View{Width: 200, Height: 200}.Draw(&s, past.Seconds,
 		"")); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 			return to, nil, err
 		}
 		opened = append(opened, func() error { board.Close(); return nil })
-		sales := stores.Sales{Board: board}
+		sales := stores.Sales{Schedule: board}
 		if l, ok := api.Ledgers.(stores.Ledgers); ok && !api.Scripted {
 			sales.Ledgers = &l
 		}

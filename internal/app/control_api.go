@@ -27,7 +27,7 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
 		Token: string(g.Config.Admin.Token), ViewerToken: string(g.Config.Admin.ViewerToken),
 		ConsumerToken: string(g.Config.Admin.ConsumerToken),
-		Door:          g.door, AuditLog: g.trail, Log: log,
+		Login:         g.door, AuditLog: g.trail, Log: log,
 		Gate: g, Controller: g.controller, History: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}

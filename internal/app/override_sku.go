@@ -39,7 +39,7 @@ func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
 	if err != nil {
 		return err
 	}
-	if s.Ledger.State == "frozen" || s.Ledger.State == "doubted" {
+	if s.Ledger.State == "frozen" || s.Ledger.State == "verifying" {
 		return fmt.Errorf("override %q: %w: it is %s, and sells nothing", want.SKU, admin.ErrConflict, s.Ledger.State)
 	}
 	if want.Before == nil {

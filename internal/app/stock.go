@@ -144,7 +144,7 @@ func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 
 // sales are those of a gate.
 func (g *Gateway) sales() stores.Sales {
-	s := stores.Sales{Board: g.schedule}
+	s := stores.Sales{Schedule: g.schedule}
 	if g.Orders != nil {
 		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
 		s.Ledgers = &l

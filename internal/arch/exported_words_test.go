@@ -12,14 +12,7 @@ import (
 var bannedWords = strings.Fields(`
 	board books crew deed desk dismiss door doubt doubted doubts fate glance halted haste helm journal ladder latch
 	nobody oracle pace patience refusal refusals refuse refused roster rung sampler shadow somebody standing stranger
-	ticket trail whoever wonder`)
-
-// oldWords are the packages that still have such names. A package whose names are all of the glossary is taken out.
-var oldWords = []string{
-	"admin", "internal/app/stores", "internal/demo", "internal/demo/demosale",
-	"internal/loadtest", "internal/loadtest/sandbox", "internal/statusview", "settle/sqlstore",
-	"stockgate/layout", "stockgate/ledger/protocol",
-}
+	trail whoever wonder`)
 
 func TestExportedNames_HaveNoBannedWords(t *testing.T) {
 	for name, files := range sources(t, []string{"..."}) {
@@ -30,11 +23,8 @@ func TestExportedNames_HaveNoBannedWords(t *testing.T) {
 				wrong = append(wrong, bannedNames(file)...)
 			}
 		}
-		switch old := slices.Contains(oldWords, name); {
-		case len(wrong) > 0 && !old:
+		if len(wrong) > 0 {
 			t.Errorf("%s exports %q: use the terms of docs/glossary.md", name, wrong)
-		case len(wrong) == 0 && old:
-			t.Errorf("%s exports no banned word any more: take it out of oldWords", name)
 		}
 	}
 }
@@ -83,12 +73,12 @@ func TestBannedWords_AreSeenInEveryKindOfName(t *testing.T) {
 
 type Desk struct{ LatchOpen, Dashboard int }
 type T interface{ Glance() }
-func (t *U) TakeTicket() { type door struct{ Door int } }
+func (t *U) OpenLatch() { type door struct{ Door int } }
 func NewHelm() {}
 const DefaultPatience, journal = 1, 2
 `
 	_, file := parse(t, source{path: "x.go", text: text})
-	want := []string{"Desk", "LatchOpen", "Glance", "TakeTicket", "NewHelm", "DefaultPatience"}
+	want := []string{"Desk", "LatchOpen", "Glance", "OpenLatch", "NewHelm", "DefaultPatience"}
 	if got := bannedNames(file); !slices.Equal(got, want) {
 		t.Errorf("banned are %q, want %q", got, want)
 	}

@@ -17,12 +17,12 @@ type Ending uint8
 
 // Endings of a shopper.
 const (
-	Bought     Ending = iota // with an order
-	SoldOut                  // told that there is nothing left
-	HadOne                   // with the order of an earlier request, whose answer never came
-	TurnedAway               // with another final answer
-	Unsure                   // it is unknown what became of the order
-	GaveUp                   // no tries or no time left
+	Bought   Ending = iota // with an order
+	SoldOut                // told that there is nothing left
+	HadOne                 // with the order of an earlier request, whose answer never came
+	Rejected               // with another final answer
+	Unsure                 // it is unknown what became of the order
+	GaveUp                 // no tries or no time left
 	numEndings
 )
 
@@ -137,5 +137,5 @@ func (a answer) ends() (how Ending, final bool) {
 	case a.reason == "confirmed", a.reason == "duplicate", a.reason == "" && a.code == codeHadOne:
 		return HadOne, true
 	}
-	return TurnedAway, true
+	return Rejected, true
 }

@@ -59,21 +59,21 @@ func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
 			`{"serial":"a","state":"queued"}`), "accepted", 0, false},
 		{answerOf("409 Conflict", "", `{"code":40901}`), "admitted", SoldOut, true},
 		{answerOf("409 Conflict", "", `{"code":40902}`), "admitted", HadOne, true},
-		{answerOf("409 Conflict", "", `<html>`), "admitted", TurnedAway, true},
-		{answerOf("404 Not Found", "", ``), "admitted", TurnedAway, true},
-		{answerOf("402 Payment Required", "", `{"code":40200}`), "admitted", TurnedAway, true},
+		{answerOf("409 Conflict", "", `<html>`), "admitted", Rejected, true},
+		{answerOf("404 Not Found", "", ``), "admitted", Rejected, true},
+		{answerOf("402 Payment Required", "", `{"code":40200}`), "admitted", Rejected, true},
 		{answerOf("500 Internal Server Error", "", `{"code":50000}`), "admitted", 0, false}, // there may be an order
 		{answerOf("503 Service Unavailable", "", ``), "admitted", 0, false},
 		{answerOf("200 OK", "X-Sluice-Reason: confirmed\r\n", ``), "rejected", HadOne, true},
 		{answerOf("409 Conflict", "X-Sluice-Reason: in_progress\r\n", ``), "rejected", 0, false},
-		{answerOf("409 Conflict", "X-Sluice-Reason: released\r\n", ``), "rejected", TurnedAway, true},
+		{answerOf("409 Conflict", "X-Sluice-Reason: released\r\n", ``), "rejected", Rejected, true},
 		{answerOf("429 Too Many Requests", window, ``), "rejected", 0, false},
 		{answerOf("200 OK", window+"Retry-After: 1\r\n", `{"code":42900}`), "rejected", 0, false}, // an envelope
 		{answerOf("200 OK", gone, `{"code":40901}`), "rejected", SoldOut, true},
 		{answerOf("409 Conflict", gone, ``), "rejected", SoldOut, true},
 		{answerOf("409 Conflict", dup, ``), "rejected", HadOne, true},
-		{answerOf("400 Bad Request", "X-Sluice-Reason: bad_request\r\n", ``), "rejected", TurnedAway, true},
-		{answerOf("200 OK", "X-Sluice-Reason: unheard_of\r\n", ``), "rejected", TurnedAway, true}, // no order, whatever it is
+		{answerOf("400 Bad Request", "X-Sluice-Reason: bad_request\r\n", ``), "rejected", Rejected, true},
+		{answerOf("200 OK", "X-Sluice-Reason: unheard_of\r\n", ``), "rejected", Rejected, true}, // no order, whatever it is
 		{answerOf("504 Gateway Timeout", "X-Sluice-Reason: upstream_timeout\r\n", ``), "unknown", 0, false},
 		{answerOf("502 Bad Gateway", "X-Sluice-Reason: upstream_error\r\n", ``), "unknown", 0, false},
 	} {

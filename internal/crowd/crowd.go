@@ -339,7 +339,7 @@ func (c *Crowd) lookUp(ctx context.Context, l *connection, v due) {
 		c.goHome(Bought)
 	case ok && a.hasNoOrder():
 		c.ended(of, func(n *Counts) { n.Ended++ })
-		c.goHome(TurnedAway)
+		c.goHome(Rejected)
 	case of.accepted:
 		c.lookUpAfter(v.shopper, max(a.wait, time.Second))
 	case c.looked[v.shopper] >= maxLookups:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Books is what the shop wrote down: the truth about a sale, whatever the stock, the gate or the crowd say.
-type Books struct {
+// ShopTotals is what the shop wrote down: the truth about a sale, whatever the stock, the gate or the crowd say.
+type ShopTotals struct {
 	Units    int64 // for sale in all
 	Orders   int64 // written; each is one unit sold
 	Oversold int64 // orders beyond Units
@@ -85,11 +85,11 @@ func (b *ledger) stock(units int64) {
 	b.units = units
 }
 
-func (b *ledger) read() Books {
+func (b *ledger) read() ShopTotals {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	orders := int64(len(b.buyers))
-	return Books{
+	return ShopTotals{
 		Units: b.units, Orders: orders, Oversold: max(0, orders-b.units), Twice: repeated(b.buyers), Again: b.serials.again,
 		Remade:   b.serials.remade,
 		Received: b.asked, InFlight: b.inside, HighestInFlight: b.highest,

@@ -13,12 +13,12 @@ import (
 // Crowd is a number of shoppers who all want the same thing at the same moment. Each has a uid, an address
 // (told by X-Forwarded-For: all of them really come from loopback), and waits for an answer before pressing again.
 type Crowd struct {
-	Front    string        // host:port where the crowd comes in: the gate's, or the shop's own
-	SKU      string        // what they want
-	Shoppers int           // at least 1
-	First    int           // the number of the first of them: crowds that follow each other are other people
-	Spread   time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
-	Patience time.Duration // when the last of them goes home; 0 = 20 s
+	Front       string        // host:port where the crowd comes in: the gate's, or the shop's own
+	SKU         string        // what they want
+	Shoppers    int           // at least 1
+	First       int           // the number of the first of them: crowds that follow each other are other people
+	Spread      time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
+	GiveUpAfter time.Duration // when the last of them goes home; 0 = 20 s
 
 	Waits bool // orders wait in the gate until the shop has room
 
@@ -28,7 +28,7 @@ type Crowd struct {
 }
 
 // Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home and no unit is
-// held any more (waited for as long as Patience, from then on), or ctx has ended: then of what happened so far. An
+// held any more (waited for as long as GiveUpAfter, from then on), or ctx has ended: then of what happened so far. An
 // error means that there was no sale: no shopper has pressed.
 func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, error) {
 	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
@@ -37,8 +37,8 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	if c.Spread == 0 {
 		c.Spread = time.Second
 	}
-	if c.Patience == 0 {
-		c.Patience = 20 * time.Second
+	if c.GiveUpAfter == 0 {
+		c.GiveUpAfter = 20 * time.Second
 	}
 	if err := enoughDescriptors(c.Shoppers); err != nil {
 		return Report{}, err
@@ -51,7 +51,7 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		pressing, cancel := context.WithTimeout(ctx, c.Patience)
+		pressing, cancel := context.WithTimeout(ctx, c.GiveUpAfter)
 		defer cancel()
 		people.Run(pressing, begin)
 		c.awaitDecisions(ctx, shop)
@@ -66,7 +66,7 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 // plan has a connection for each shopper, so that the shop without a gate has them all at once.
 func (c Crowd) plan() crowd.Plan {
 	p := crowd.Plan{
-		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.Patience, Pause: pause,
+		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.GiveUpAfter, Pause: pause,
 		Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
 			User: "$cookie_" + uidCookie, Address: "X-Forwarded-For", Names: shopperPrefix},
 	}
@@ -106,9 +106,9 @@ func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
 	if c.Ledger == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Patience)
+	ctx, cancel := context.WithTimeout(ctx, c.GiveUpAfter)
 	defer cancel()
-	for c.Ledger().Held > 0 || shop.Books().InFlight > 0 {
+	for c.Ledger().Held > 0 || shop.Totals().InFlight > 0 {
 		select {
 		case <-time.After(undecided):
 		case <-ctx.Done():
@@ -124,7 +124,7 @@ func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Repor
 	r := Report{
 		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
 		Bought: n.Home[crowd.Bought], SoldOut: n.Home[crowd.SoldOut], HadOne: n.Home[crowd.HadOne],
-		TurnedAway: n.Home[crowd.TurnedAway], GaveUp: n.Home[crowd.GaveUp],
+		OtherAnswer: n.Home[crowd.Rejected], GaveUp: n.Home[crowd.GaveUp],
 		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded,
 		Rejected: n.Rejected,
 		Broken:   n.Broken, Unanswered: n.Unanswered,
@@ -138,6 +138,6 @@ func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Repor
 		l := c.Ledger()
 		r.Ledger = &l
 	}
-	r.Shop = shop.Books()
+	r.Shop = shop.Totals()
 	return r
 }

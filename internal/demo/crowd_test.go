@@ -152,7 +152,7 @@ func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 		mu.Unlock()
 		<-r.Context().Done() // no request is answered
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, Patience: long}.Run(ctx, shop,
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, GiveUpAfter: long}.Run(ctx, shop,
 		io.Discard)
 	if err != nil {
 		t.Fatal(err)

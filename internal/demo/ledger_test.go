@@ -110,7 +110,7 @@ func never(string) bool { return false }
 // sellReserved lets a crowd at a gate with a ledger.
 func sellReserved(t *testing.T, shop *Shop, g *reserving, front string, shoppers int, patience time.Duration) Report {
 	t.Helper()
-	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, Patience: patience,
+	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
 		Ledger: g.read}
 	r, err := c.Run(t.Context(), shop, io.Discard)
 	if err != nil {
@@ -133,9 +133,9 @@ func TestReservedSaleBalances(t *testing.T) {
 func TestDeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
-	if r.Err() != nil || r.Shop.Orders != 39 || r.TurnedAway != 1 ||
+	if r.Err() != nil || r.Shop.Orders != 39 || r.OtherAnswer != 1 ||
 		*r.Ledger != (Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
-		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.TurnedAway,
+		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.OtherAnswer,
 			*r.Ledger)
 	}
 }
@@ -152,7 +152,7 @@ func TestShopper_UnknownOutcomeIsNoSecondOrder(t *testing.T) {
 		for {
 			select {
 			case <-tick.C:
-				if g.read().Held == 10 && shop.Books().Orders == 10 { // everybody waits, and the shop has heard of all
+				if g.read().Held == 10 && shop.Totals().Orders == 10 { // everybody waits, and the shop has heard of all
 					g.resolve(t, shop)
 				}
 			case <-stop:
@@ -185,7 +185,7 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		reject(w, http.StatusConflict, "sold_out")
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, Patience: long,
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
 	if err != nil || r.Err() != nil || r.Ledger.Held != 0 {
 		t.Errorf("%v, %v, ledger %+v", err, r.Err(), r.Ledger)
@@ -208,7 +208,7 @@ func TestInterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	ctx, interrupt := context.WithCancel(t.Context())
 	front := g.front(t, shop, func(string) bool { interrupt(); return true })
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, Patience: long,
+	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: g.read}.Run(ctx, shop, io.Discard)
 	if err != nil || !r.Interrupted || r.Err() != nil {
 		t.Errorf("%v, interrupted %v, %v", err, r.Interrupted, r.Err())

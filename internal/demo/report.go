@@ -17,12 +17,12 @@ type Report struct {
 	Waits       bool // orders wait in the gateway until the shop has room
 
 	// People. Shoppers is the sum of the others once everybody has gone home.
-	Shoppers   int64
-	Bought     int64 // were told their order
-	SoldOut    int64 // were told that nothing is left
-	HadOne     int64 // were told that they had bought before: by a press whose answer never came, or told nothing
-	TurnedAway int64 // had another final answer
-	GaveUp     int64 // were still waiting or trying when time was up
+	Shoppers    int64
+	Bought      int64 // were told their order
+	SoldOut     int64 // were told that nothing is left
+	HadOne      int64 // were told that they had bought before: by a press whose answer never came, or told nothing
+	OtherAnswer int64 // had another final answer
+	GaveUp      int64 // were still waiting or trying when time was up
 
 	// Presses. Asked is the sum of the others once everybody has gone home.
 	Asked      int64
@@ -38,7 +38,7 @@ type Report struct {
 
 	Sure crowd.Times // from the start until a buyer was told of the order, or that it is accepted
 
-	Shop   Books
+	Shop   ShopTotals
 	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
 }
 
@@ -55,7 +55,7 @@ func (r Report) Failed() int64 { return r.Unknown + r.Broken + r.Unanswered + r.
 
 // trying is how many shoppers have not gone home yet.
 func (r Report) trying() int64 {
-	return r.Shoppers - r.Bought - r.SoldOut - r.HadOne - r.TurnedAway - r.GaveUp
+	return r.Shoppers - r.Bought - r.SoldOut - r.HadOne - r.OtherAnswer - r.GaveUp
 }
 
 // underWay is how many presses have neither an answer nor failed yet.

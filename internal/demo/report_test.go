@@ -13,11 +13,11 @@ import (
 func sound() Report {
 	return Report{
 		Gated: true, Took: 3700 * time.Millisecond,
-		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, TurnedAway: 2, GaveUp: 7,
+		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, OtherAnswer: 2, GaveUp: 7,
 		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2,
 		Unanswered: 7,
 		Answer:     crowd.Times{Count: 6246, P99: 47.4},
-		Shop:       Books{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12},
+		Shop:       ShopTotals{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12},
 	}
 }
 

@@ -44,7 +44,7 @@ func TestOrdersThatBringNoUnitAreRejected(t *testing.T) {
 			t.Errorf("%s: %d, want 403", name, resp.StatusCode)
 		}
 	}
-	if b := shop.Books(); b.Orders != 0 || b.Again != 0 {
+	if b := shop.Totals(); b.Orders != 0 || b.Again != 0 {
 		t.Errorf("orders %d, again %d; want 0, 0", b.Orders, b.Again)
 	}
 }
@@ -56,7 +56,7 @@ func TestSerialIsOneOrderHoweverOftenItComes(t *testing.T) {
 	if first != 200 || again != 200 || order != same || !strings.Contains(order, `"order":"D000001"`) {
 		t.Errorf("%d %s, then %d %s; want the same order twice", first, order, again, same)
 	}
-	if b := shop.Books(); b.Orders != 1 || b.Again != 1 || b.Received != 2 {
+	if b := shop.Totals(); b.Orders != 1 || b.Again != 1 || b.Received != 2 {
 		t.Errorf("orders %d, again %d, received %d; want 1, 1, 2", b.Orders, b.Again, b.Received)
 	}
 }
@@ -69,7 +69,7 @@ func TestSecondOrderOfAUserAndOrdersBeyondTheUnitsShowInTheBooks(t *testing.T) {
 			t.Errorf("%s: %d %s", serial, status, body)
 		}
 	}
-	if b := shop.Books(); b.Orders != 2 || b.Twice != 1 || b.Oversold != 1 {
+	if b := shop.Totals(); b.Orders != 2 || b.Twice != 1 || b.Oversold != 1 {
 		t.Errorf("orders %d, twice %d, oversold %d; want 2, 1, 1", b.Orders, b.Twice, b.Oversold)
 	}
 }
@@ -85,7 +85,7 @@ func TestOrderThatIsSaidNotToExistNeverWill(t *testing.T) {
 	if status, _ := orderBy(t, shop, "b", "there"); status != 200 || bySerial(t, shop, "there") != 200 {
 		t.Errorf("an order that exists is not found: %d", status)
 	}
-	if b := shop.Books(); b.Orders != 1 {
+	if b := shop.Totals(); b.Orders != 1 {
 		t.Errorf("%d orders, want 1", b.Orders)
 	}
 }
@@ -131,7 +131,7 @@ func TestMishapsLeaveTheBooksAsTheyMust(t *testing.T) {
 	if status, _ := orderBy(t, shop, userName(brokenOf100), "s2"); status != 500 || bySerial(t, shop, "s2") != 200 {
 		t.Errorf("an order that ends in 500: %d, and it must exist", status)
 	}
-	if b := shop.Books(); b.Orders != 1 {
+	if b := shop.Totals(); b.Orders != 1 {
 		t.Errorf("%d orders, want 1", b.Orders)
 	}
 }
@@ -143,7 +143,7 @@ func TestAnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
 		status, _ := orderBy(t, shop, userName(dawdledOf100), "s1")
 		done <- status
 	}()
-	for shop.Books().Orders == 0 || shop.Books().InFlight != 0 {
+	for shop.Totals().Orders == 0 || shop.Totals().InFlight != 0 {
 		time.Sleep(time.Millisecond) // until it is written: nothing tells when
 	}
 	select {

@@ -17,13 +17,13 @@ import (
 // them join before the start, a few after it. Each one waits for news. One who is called claims a pass and orders, but
 // for a few who do not come. All stay until the room is over.
 type RoomCrowd struct {
-	Front    string // host:port of the gateway
-	Room     string
-	SKU      string
-	People   int
-	Starts   time.Time     // of the sale: the draw is made then
-	Patience time.Duration // after the start; then the last of them goes home
-	Ledger   func() Ledger
+	Front       string // host:port of the gateway
+	Room        string
+	SKU         string
+	People      int
+	Starts      time.Time     // of the sale: the draw is made then
+	GiveUpAfter time.Duration // after the start; then the last of them goes home
+	Ledger      func() Ledger
 
 	// Verify tells from the record of the draw when a user was called, in Unix ms; 0 = the user was not.
 	Verify func(record []byte, user string) (calledAt int64, err error)
@@ -48,7 +48,7 @@ func (c *RoomCrowd) Run(ctx context.Context, shop *Shop, out io.Writer) (RoomRep
 	defer line.CloseIdleConnections()
 	visit := &roomVisit{RoomCrowd: c, client: &http.Client{Transport: line}, people: make([]visitor, c.People)}
 	begin := time.Now()
-	waiting, cancel := context.WithDeadline(ctx, c.Starts.Add(c.Patience))
+	waiting, cancel := context.WithDeadline(ctx, c.Starts.Add(c.GiveUpAfter))
 	defer cancel()
 	watched, stop := context.WithCancel(ctx)
 	var watch, all sync.WaitGroup
@@ -70,7 +70,7 @@ func (c *RoomCrowd) Run(ctx context.Context, shop *Shop, out io.Writer) (RoomRep
 
 // awaitDecisions waits until no unit is reserved any more.
 func (c *RoomCrowd) awaitDecisions(ctx context.Context, shop *Shop) {
-	for c.Ledger().Held > 0 || shop.Books().InFlight > 0 {
+	for c.Ledger().Held > 0 || shop.Totals().InFlight > 0 {
 		select {
 		case <-time.After(undecided):
 		case <-ctx.Done():

@@ -30,7 +30,7 @@ type RoomReport struct {
 	Wrong         int64    // people whom the record of the draw calls otherwise than the room did
 	Verified      int64    // people whose place was computed from the record
 	Failed        error    // what a person could not ask
-	Shop          Books
+	Shop          ShopTotals
 	Ledger        Ledger
 	unaccountable int64 // people who neither were called, nor heard the end
 }
@@ -79,7 +79,7 @@ func (v *roomVisit) watch(ctx context.Context, begin time.Time, shop *Shop, out 
 		v.seen.see(next)
 		if time.Since(told) >= progressInterval {
 			told = told.Add(progressInterval)
-			l, books := v.Ledger(), shop.Books()
+			l, books := v.Ledger(), shop.Totals()
 			fmt.Fprintf(out, "%6s  %-11s  %s joined, %s of %s sold, %s reserved, %s free\n", seconds(time.Since(begin)),
 				next.Phase, count(next.Issued), count(books.Orders), count(books.Units), count(l.Held), count(l.Free))
 		}
@@ -88,7 +88,7 @@ func (v *roomVisit) watch(ctx context.Context, begin time.Time, shop *Shop, out 
 
 // report counts what became of all.
 func (v *roomVisit) report(ctx context.Context, shop *Shop, took time.Duration) RoomReport {
-	r := RoomReport{Took: took, Interrupted: ctx.Err() != nil, Unjust: v.seen.unjust, Shop: shop.Books(),
+	r := RoomReport{Took: took, Interrupted: ctx.Err() != nil, Unjust: v.seen.unjust, Shop: shop.Totals(),
 		Ledger: v.Ledger()}
 	for i := range v.people {
 		r.add(i, len(v.people), &v.people[i])

@@ -34,7 +34,7 @@ func TestRoomSight_CountsCallsWhileNothingIsFree(t *testing.T) {
 
 func TestRoomReport_NamesWhatIsBroken(t *testing.T) {
 	fair := RoomReport{People: 1900, Late: 100, Half: [2]int64{950, 950}, CalledOf: [2]int64{47, 60}, Called: 107,
-		Shop: Books{Units: 100, Orders: 100}, Verified: 1900}
+		Shop: ShopTotals{Units: 100, Orders: 100}, Verified: 1900}
 	for want, change := range map[string]func(*RoomReport){
 		"":                              func(*RoomReport) {},
 		"while nothing was free":        func(r *RoomReport) { r.Unjust = 1 },

@@ -114,8 +114,8 @@ func (s *Shop) doors() http.Handler {
 // Addr is the shop's host:port.
 func (s *Shop) Addr() string { return s.listener.Addr().String() }
 
-// Books is what the shop has written down so far.
-func (s *Shop) Books() Books { return s.books.read() }
+// Totals is what the shop has written down so far.
+func (s *Shop) Totals() ShopTotals { return s.books.read() }
 
 // Stocked says that units are for sale in all from now on. Call it before more are put into the stock, or the first of
 // them count as oversold until it is called.

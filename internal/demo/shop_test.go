@@ -61,7 +61,7 @@ func TestOneUserBuysOnce(t *testing.T) {
 		all.Go(func() { ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid=one") })
 	}
 	all.Wait()
-	if b := shop.Books(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
+	if b := shop.Totals(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
 		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice,
 			b.InFlight)
 	}
@@ -104,7 +104,7 @@ func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 	if after := order(); before != 409 || after != 200 {
 		t.Errorf("%d before and %d after the restock, want 409 and 200", before, after)
 	}
-	if b := shop.Books(); b.Units != 1 || b.Oversold != 0 {
+	if b := shop.Totals(); b.Units != 1 || b.Oversold != 0 {
 		t.Errorf("units %d, oversold %d; want 1, 0", b.Units, b.Oversold)
 	}
 }
@@ -118,7 +118,7 @@ func TestClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 			statuses <- resp.StatusCode
 		}()
 	}
-	for shop.Books().InFlight < 3 {
+	for shop.Totals().InFlight < 3 {
 		time.Sleep(time.Millisecond) // until they have arrived: nothing tells when
 	}
 	shop.Close()
@@ -127,7 +127,7 @@ func TestClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 			t.Errorf("answered %d, want 503", got)
 		}
 	}
-	if b := shop.Books(); b.Orders != 0 || b.HighestInFlight != 3 {
+	if b := shop.Totals(); b.Orders != 0 || b.HighestInFlight != 3 {
 		t.Errorf("orders %d, highest in flight %d; want 0 and 3", b.Orders, b.HighestInFlight)
 	}
 }

@@ -20,13 +20,13 @@ import (
 )
 
 func TestShapesOfACrowd(t *testing.T) {
-	p := Plan{Buyers: 10_001, Shape: Ramp, Over: time.Minute}
+	p := Plan{Buyers: 10_001, Shape: Ramp, Spread: time.Minute}
 	all := p.arrivals()
 	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second ||
 		all[5000] < 29*time.Second || all[5000] > 31*time.Second {
 		t.Errorf("a ramp from %v by %v to %v", early, all[5000], last)
 	}
-	p.Shape, p.Over = Spike, time.Second
+	p.Shape, p.Spread = Spike, time.Second
 	all = p.arrivals()
 	slices.Sort(all)
 	if half := all[5000]; half < 950*time.Millisecond || half > 1050*time.Millisecond {
@@ -72,7 +72,7 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
 	r, err := Run(ctx, Plan{
 		Front: through(t, shop, rejects), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"},
-		Buyers: buyers, Shape: Spike, Over: 20 * time.Millisecond, Patience: 30 * time.Second, Tries: 5, Connections: 32,
+		Buyers: buyers, Shape: Spike, Spread: 20 * time.Millisecond, GiveUpAfter: 30 * time.Second, Tries: 5, Connections: 32,
 		Shop: shop, Gate: unseen{},
 	})
 	if err != nil {
@@ -126,8 +126,8 @@ func TestWhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 		return true
 	}
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 1, lost)
-	if r.Requests != 1 || r.Looks != 2 || r.Buyer.Bought != 1 {
-		t.Errorf("%d requests, %d looks, %+v", r.Requests, r.Looks, r.Buyer)
+	if r.Requests != 1 || r.StatusRequests != 2 || r.Buyer.Bought != 1 {
+		t.Errorf("%d requests, %d looks, %+v", r.Requests, r.StatusRequests, r.Buyer)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestAnInterruptedCrowdGoesHomeAtOnce(t *testing.T) {
 		return true
 	}
 	r := runCrowd(t, ctx, ShopOptions{Units: 1, Capacity: 1}, 50, hang)
-	if !r.Interrupted || r.Buyer.GaveUp+r.Buyer.Bought+r.Buyer.TurnedAway == 0 {
+	if !r.Interrupted || r.Buyer.GaveUp+r.Buyer.Bought+r.Buyer.Rejected == 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -154,8 +154,8 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	defer shop.Close()
 	r, err := Run(t.Context(), Plan{
 		Front: through(t, shop, nil), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
-			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Over: 100 * time.Millisecond,
-		Patience: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
+			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Spread: 100 * time.Millisecond,
+		GiveUpAfter: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
 	})
 	if err != nil || r.Requests > 20 || r.Buyer.GaveUp+r.Buyer.Bought != 200 {
 		t.Errorf("%d requests within a second, one after the other; %+v, %v", r.Requests, r.Buyer, err)
@@ -163,7 +163,7 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 }
 
 func TestEverybodyOfASlowSpikeComes(t *testing.T) {
-	p := Plan{Buyers: 10_000, Shape: Spike, Over: 5 * time.Minute}
+	p := Plan{Buyers: 10_000, Shape: Spike, Spread: 5 * time.Minute}
 	if all := p.arrivals(); len(all) != p.Buyers || slices.Max(all) > p.comesWithin() {
 		t.Errorf("%d of %d come, the last after %v", len(all), p.Buyers, slices.Max(all))
 	}
@@ -248,14 +248,14 @@ func TestShop_OrderMayComeAgainUntilItsDeadline(t *testing.T) {
 }
 
 func TestAPlanThatIsNoneIsAnError(t *testing.T) {
-	good := Plan{Buyers: 1, Shape: Ramp, Over: time.Second, Patience: time.Second, Tries: 1, Connections: 1,
+	good := Plan{Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second, Tries: 1, Connections: 1,
 		Gate: unseen{errors.New("it is gone")}}
 	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {
 		t.Error(err)
 	}
 	for _, spoil := range []func(*Plan){
 		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = MostBuyers + 1 }, func(p *Plan) { p.Shape = "" },
-		func(p *Plan) { p.Patience = time.Hour },
+		func(p *Plan) { p.GiveUpAfter = time.Hour },
 		func(p *Plan) { p.Tries = 256 }, func(p *Plan) { p.Connections = 0 }, func(p *Plan) { p.Addresses = -1 },
 	} {
 		p := good

@@ -25,8 +25,8 @@ type Plan struct {
 	Buyers      int
 	Addresses   int           // that they come from; 0 = one each
 	Shape       string        // Spike or Ramp
-	Over        time.Duration // Spike: half of them have come by then; Ramp: all of them
-	Patience    time.Duration // after the last of them came first, everybody goes home
+	Spread      time.Duration // Spike: half of them have come by then; Ramp: all of them
+	GiveUpAfter time.Duration // after the last of them came first, everybody goes home
 	Tries       int           // orders of one buyer at most
 	Connections int           // of the whole crowd
 
@@ -87,8 +87,8 @@ func (p *Plan) checked() error {
 	switch {
 	case p.Buyers < 1 || p.Buyers > MostBuyers || p.Addresses < 1 || p.Tries < 1 || p.Tries > 255 || p.Connections < 1:
 		return errors.New("load test: there must be buyers, tries and connections")
-	case p.Shape != Spike && p.Shape != Ramp, p.Over <= 0, p.Patience <= 0, p.Over+p.Patience > longest:
-		return fmt.Errorf("load test: a crowd of shape %q over %s and %s more is none", p.Shape, p.Over, p.Patience)
+	case p.Shape != Spike && p.Shape != Ramp, p.Spread <= 0, p.GiveUpAfter <= 0, p.Spread+p.GiveUpAfter > longest:
+		return fmt.Errorf("load test: a crowd of shape %q over %s and %s more is none", p.Shape, p.Spread, p.GiveUpAfter)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	p.Order.Names = "loadtest-"
 	c, err := crowd.New(crowd.Plan{
 		Front: p.Front, Order: p.Order, Arrivals: p.arrivals(), Addresses: p.Addresses, Connections: p.Connections,
-		GiveUpAfter: p.Patience, Tries: p.Tries, LookUp: true, Pause: pause,
+		GiveUpAfter: p.GiveUpAfter, Tries: p.Tries, LookUp: true, Pause: pause,
 	})
 	if err != nil {
 		return Result{}, fmt.Errorf("load test: %w", err)

@@ -24,9 +24,9 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	line("oversold", "%d", r.Shop.Oversold)
 	h := r.Buyer
 	line("buyers", "%d: bought %d, sold out %d, gave up %d, rejected %d, unsure %d", r.Buyers, h.Bought, h.SoldOut,
-		h.GaveUp, h.TurnedAway, h.Unsure)
+		h.GaveUp, h.Rejected, h.Unsure)
 	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests,
-		r.Looks, r.Crowd.PeakPerS, r.Broken)
+		r.StatusRequests, r.Crowd.PeakPerS, r.Broken)
 	if q := r.Queue; q != nil {
 		line("queue", "%d accepted (p99 %.1f ms): %d delivered, %d ended without an order, %d still waited", q.Accepted,
 			q.Answer.P99, q.Delivered, q.Ended, q.Waiting)

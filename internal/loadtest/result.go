@@ -23,22 +23,22 @@ type Result struct {
 	FirstUnit float64 `json:"first_unit_s"` // after the start
 	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
 
-	Requests  int64            `json:"requests"`
-	Looks     int64            `json:"status_requests"`
-	Rejected  map[string]int64 `json:"rejected"`
-	Broken    int64            `json:"broken"`
-	Queue     *Queue           `json:"queue,omitempty"`
-	Buyer     Home             `json:"buyers_home"`
-	Rejection crowd.Times      `json:"rejections"`    // of the gate, from when the request was sent
-	Order     crowd.Times      `json:"shops_answers"` // likewise
-	Felt      crowd.Times      `json:"felt"`          // both, from when the buyer wanted it
-	Shop      Account          `json:"shop"`
-	Ledger    *Ledger          `json:"ledger,omitempty"`
-	Redis     Redis            `json:"redis"`
-	Windows   Windows          `json:"windows"`
-	CPU       CPU              `json:"cpu"`
-	Crowd     Load             `json:"crowd"`
-	Advice    []Advice         `json:"advice"`
+	Requests       int64            `json:"requests"`
+	StatusRequests int64            `json:"status_requests"`
+	Rejected       map[string]int64 `json:"rejected"`
+	Broken         int64            `json:"broken"`
+	Queue          *Queue           `json:"queue,omitempty"`
+	Buyer          Home             `json:"buyers_home"`
+	Rejection      crowd.Times      `json:"rejections"`    // of the gate, from when the request was sent
+	Order          crowd.Times      `json:"shops_answers"` // likewise
+	Felt           crowd.Times      `json:"felt"`          // both, from when the buyer wanted it
+	Shop           Account          `json:"shop"`
+	Ledger         *Ledger          `json:"ledger,omitempty"`
+	Redis          Redis            `json:"redis"`
+	Windows        Windows          `json:"windows"`
+	CPU            CPU              `json:"cpu"`
+	Crowd          Load             `json:"crowd"`
+	Advice         []Advice         `json:"advice"`
 
 	NotTested []string `json:"not_tested"`
 
@@ -59,11 +59,11 @@ type Queue struct {
 
 // Home is how the buyers went home.
 type Home struct {
-	Bought     int64 `json:"bought"`
-	SoldOut    int64 `json:"sold_out"`
-	TurnedAway int64 `json:"turned_away"`
-	Unsure     int64 `json:"unsure"`
-	GaveUp     int64 `json:"gave_up"`
+	Bought   int64 `json:"bought"`
+	SoldOut  int64 `json:"sold_out"`
+	Rejected int64 `json:"turned_away"`
+	Unsure   int64 `json:"unsure"`
+	GaveUp   int64 `json:"gave_up"`
 }
 
 // Ledger is what the gate's own books, or the stock that it reads, say in the end.
@@ -114,14 +114,14 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 	r.Shop, first, last = p.Shop.account()
 	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, crowd.Seconds(first), crowd.Seconds(last)
 	n := c.Counts()
-	r.Requests, r.Looks, r.Broken, r.Rejected = n.Requests, n.Lookups, n.Broken, n.Rejected
+	r.Requests, r.StatusRequests, r.Broken, r.Rejected = n.Requests, n.Lookups, n.Broken, n.Rejected
 	if n.Accepted > 0 {
 		r.Queue = &Queue{n.Accepted, n.Delivered, n.Ended, n.Accepted - n.Delivered - n.Ended, c.Accepted.Times()}
 	}
 	maps.Copy(r.Rejected, n.Unknown) // other reasons than the rejections
 	r.Buyer = Home{
 		Bought: n.Home[crowd.Bought] + n.Home[crowd.HadOne], SoldOut: n.Home[crowd.SoldOut],
-		TurnedAway: n.Home[crowd.TurnedAway], Unsure: n.Home[crowd.Unsure], GaveUp: n.Home[crowd.GaveUp],
+		Rejected: n.Home[crowd.Rejected], Unsure: n.Home[crowd.Unsure], GaveUp: n.Home[crowd.GaveUp],
 	}
 	r.Rejection, r.Order, r.Felt = c.Rejections.Times(), c.Answers.Times(), c.Felt.Times()
 	if after.Counted {

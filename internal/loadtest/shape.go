@@ -18,10 +18,10 @@ func (p *Plan) arrivals() []time.Duration {
 	all := make([]time.Duration, p.Buyers)
 	for i := range all {
 		if p.Shape == Ramp {
-			all[i] = time.Duration(float64(p.Over) * (float64(i) + dice.Float64()) / float64(p.Buyers))
+			all[i] = time.Duration(float64(p.Spread) * (float64(i) + dice.Float64()) / float64(p.Buyers))
 			continue
 		}
-		at := time.Duration(float64(p.Over) * math.Exp(spread*dice.NormFloat64()))
+		at := time.Duration(float64(p.Spread) * math.Exp(spread*dice.NormFloat64()))
 		all[i] = min(at, p.comesWithin())
 	}
 	return all
@@ -30,13 +30,13 @@ func (p *Plan) arrivals() []time.Duration {
 // comesWithin is by when everybody has come once. Who of a spike takes longer comes then.
 func (p *Plan) comesWithin() time.Duration {
 	if p.Shape == Ramp {
-		return p.Over
+		return p.Spread
 	}
-	return min(12*p.Over, p.Over+10*time.Minute)
+	return min(12*p.Spread, p.Spread+10*time.Minute)
 }
 
 // Longest is how long a load test may take, with its beginning and its end.
 func Longest(shape string, over, patience time.Duration) time.Duration {
-	p := Plan{Shape: shape, Over: over}
+	p := Plan{Shape: shape, Spread: over}
 	return p.comesWithin() + patience + 2*crowd.AnswerTimeout + 2*settleWithin
 }

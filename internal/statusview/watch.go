@@ -48,7 +48,7 @@ func Watch(to adminclient.Client) error {
 	var w watched
 	for {
 		w.refresh(ctx, to)
-		b := Board{colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+		b := View{colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 		b.Width, b.Height = terminalSize(os.Stdout)
 		b.Height -= 2 // the line below, and the cursor's
 		text := w.page(b, time.Now()) + b.in(quiet, "q ends this")
@@ -86,7 +86,7 @@ func (w *watched) refresh(ctx context.Context, to adminclient.Client) {
 }
 
 // page never shows old numbers as if they were live.
-func (w *watched) page(b Board, now time.Time) string {
+func (w *watched) page(b View, now time.Time) string {
 	switch {
 	case w.status == nil && w.fault != nil:
 		return b.in(bad, b.cut(w.fault.Error())) + "\n"

@@ -52,8 +52,8 @@ func (s *Store) Conflict(ctx context.Context, id int64) (c settle.Conflict, err 
 	return c, nil
 }
 
-// Books is one ledger as the database has it.
-type Books struct {
+// Totals is one ledger as the database has it.
+type Totals struct {
 	SKU string
 	settle.Cursor
 	Booked   int64 // units of the confirmed orders
@@ -65,11 +65,11 @@ type Books struct {
 }
 
 // Expected is how many units Sluice's own stock table should have.
-func (b Books) Expected() int64 { return max(b.Total-b.Booked, 0) }
+func (b Totals) Expected() int64 { return max(b.Total-b.Booked, 0) }
 
-// Books returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in Sluice's own
+// LedgerTotals returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in Sluice's own
 // stock table is of the same instant; a table of the shop is read afterwards.
-func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
+func (s *Store) LedgerTotals(ctx context.Context, sku string) ([]Totals, error) {
 	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
 		"char(26)), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
@@ -102,10 +102,10 @@ func (s *Store) Books(ctx context.Context, sku string) ([]Books, error) {
 	return all, nil
 }
 
-func scanBooks(rows *sql.Rows) (all []Books, err error) {
+func scanBooks(rows *sql.Rows) (all []Totals, err error) {
 	defer rows.Close()
 	for rows.Next() {
-		var b Books
+		var b Totals
 		var name string
 		if err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
 			&b.Booked, &b.Reserved, &b.Orders, &b.Missing, &b.Left); err != nil {

@@ -44,7 +44,7 @@ func (s *Store) OwnStock(ctx context.Context, sku string) (left, want int64, ok 
 	if s.stock.Table != "" {
 		return 0, 0, false, nil
 	}
-	all, err := s.Books(ctx, sku)
+	all, err := s.LedgerTotals(ctx, sku)
 	if err != nil || len(all) != 1 {
 		return 0, 0, false, err
 	}

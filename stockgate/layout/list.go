@@ -25,19 +25,19 @@ func (l *Layout) Emptied(r Reading) Reading {
 	return r
 }
 
-// QueueDoubt puts the commands into pipe that tell more of a SKU of which Read found nothing; their number is
-// Doubts. Of a hash that has none of the layout's fields Read tells the same as of a missing one. Of a list without
+// QueueTraces puts the commands into pipe that tell more of a SKU of which Read found nothing; their number is
+// Traces. Of a hash that has none of the layout's fields Read tells the same as of a missing one. Of a list without
 // units it tells the same as of one that never was; its status or its buyers may still be there.
-func (l *Layout) QueueDoubt(ctx context.Context, pipe redis.Pipeliner, sku string) {
+func (l *Layout) QueueTraces(ctx context.Context, pipe redis.Pipeliner, sku string) {
 	for _, t := range l.traces() {
 		pipe.Exists(ctx, t.Of(sku, l.parts))
 	}
 }
 
-// Doubts is the number of commands that QueueDoubt queues, 0 to 2.
-func (l *Layout) Doubts() int { return len(l.traces()) }
+// Traces is the number of commands that QueueTraces queues, 0 to 2.
+func (l *Layout) Traces() int { return len(l.traces()) }
 
-// traces are the keys whose existence QueueDoubt asks for.
+// traces are the keys whose existence QueueTraces asks for.
 func (l *Layout) traces() (keys []key.Template) {
 	switch {
 	case l.SharesHash():
@@ -53,8 +53,8 @@ func (l *Layout) traces() (keys []key.Template) {
 	return keys
 }
 
-// ReadDoubt turns the answers to the commands of QueueDoubt, and r, which Read found, into what is known now.
-func (l *Layout) ReadDoubt(sku string, r Reading, answers []redis.Cmder) Reading {
+// ReadTraces turns the answers to the commands of QueueTraces, and r, which Read found, into what is known now.
+func (l *Layout) ReadTraces(sku string, r Reading, answers []redis.Cmder) Reading {
 	there := false
 	for _, a := range answers {
 		n, err := a.(*redis.IntCmd).Result()

@@ -21,8 +21,8 @@ func (l *Layout) SharesStatus() bool {
 
 func (l *Layout) hasStatusField() bool { return l.hash != nil && len(l.hash.fields) > len(l.numbers) }
 
-// StatusPlace is the key that holds the status of sku, or the hash with its field.
-func (l *Layout) StatusPlace(sku string) string {
+// StatusKey is the key that holds the status of sku, or the hash with its field.
+func (l *Layout) StatusKey(sku string) string {
 	if l.hasStatusField() {
 		return l.Key(sku)
 	}
@@ -44,7 +44,7 @@ func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, op
 	if open {
 		value, state = l.statusOpen[0], "open"
 	}
-	key := l.StatusPlace(sku)
+	key := l.StatusKey(sku)
 	args, mark := []any{state, value}, Beside(key)+":status"
 	if l.hasStatusField() {
 		field := l.hash.of(sku, l.parts)[len(l.numbers)]

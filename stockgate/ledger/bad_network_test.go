@@ -150,7 +150,7 @@ func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 		case 5:
 			_, _ = h.fakeStore.Add(context.Background(), sku, int64(h.upTo(3)), "")
 		case 6:
-			state := []protocol.State{protocol.On, protocol.Doubted, protocol.On}[h.upTo(3)]
+			state := []protocol.State{protocol.On, protocol.Verifying, protocol.On}[h.upTo(3)]
 			h.fakeStore.mu.Lock()
 			h.skus[sku].stock.State = state
 			h.fakeStore.mu.Unlock()

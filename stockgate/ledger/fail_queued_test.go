@@ -65,9 +65,9 @@ func TestReserver_OrderThatWasNotSentIsNotUnresolved(t *testing.T) {
 		s.set(nil)
 		l := d.skus.Find([]byte(ledgertest.SKU))
 		l.mu.Lock()
-		doubted := l.unresolved["second"] != nil
+		unresolved := l.unresolved["second"] != nil
 		l.mu.Unlock()
-		if doubted {
+		if unresolved {
 			t.Error("an order that was never sent is in doubt")
 		}
 		wants(t, "again", d.buy("second", "second"), protocol.Held)

@@ -36,7 +36,7 @@ const (
 
 // reflect has the free units of v shown, soon: one write for a SKU is under way at a time, and the next one is of the
 // newest version then. So writes follow each other at the pace of Redis, and the mirror is right within a round trip of
-// the last change; an older version never overwrites a later one. What a doubted or frozen ledger says may be
+// the last change; an older version never overwrites a later one. What a verifying or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
 func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
 	if r.o.Mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||

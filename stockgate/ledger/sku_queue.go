@@ -99,7 +99,7 @@ func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 	case !sold:
 		q.complete(p, Outcome{Code: Overloaded})
 		q.events.count(Overloaded, 1)
-	case r.refreshDue(now, q, s, p.quantity) && (s.State == protocol.Doubted || r.refreshes.take(now)):
+	case r.refreshDue(now, q, s, p.quantity) && (s.State == protocol.Verifying || r.refreshes.take(now)):
 		q.refreshing.Store(true)
 		q.refresher = p
 	default:

@@ -27,9 +27,9 @@ type cachedStock struct {
 	until  int64 // ns of that clock: when its sale ends; forever = never
 }
 
-// What ends by itself, soon, is believed for at most so long, in ns: the state Doubted, and units that are undecided.
+// What ends by itself, soon, is believed for at most so long, in ns: the state Verifying, and units that are undecided.
 const (
-	doubtedFor   = int64(50 * time.Millisecond)
+	verifyingFor = int64(50 * time.Millisecond)
 	undecidedFor = int64(time.Second)
 )
 
@@ -60,7 +60,7 @@ func shortage(h protocol.StockVersion, units int64) protocol.Code {
 // unusable reports that the records of the SKU cannot be asked for: there is no ledger, or none that may be believed
 // now.
 func (s *cachedStock) unusable() bool {
-	return s.absent || s.State == protocol.Lost || s.State == protocol.Doubted
+	return s.absent || s.State == protocol.Lost || s.State == protocol.Verifying
 }
 
 // outlives reports whether s is to be kept although next came later: calls overtake each other.
@@ -134,8 +134,8 @@ func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units 
 	switch code, sold := s.unavailable(now, units); {
 	case !sold || q.refreshing.Load():
 		return false
-	case s.State == protocol.Doubted:
-		return age > min(memory, doubtedFor)
+	case s.State == protocol.Verifying:
+		return age > min(memory, verifyingFor)
 	case code == Undecided:
 		memory = min(memory, undecidedFor)
 	}

@@ -44,7 +44,7 @@ type saleState struct {
 	starts, ends int64 // Unix ns
 
 	said   atomic.Uint32 // State: by an operator
-	saidAt int64         // Unix ms; of Board.mu
+	saidAt int64         // Unix ms; of Schedule.mu
 	begun  atomic.Bool   // it began here, while the clocks agreed
 	over   atomic.Bool   // the log has said so
 }

@@ -125,7 +125,7 @@ func offSale(s protocol.State) reject.Reason {
 		return reject.NotStarted
 	case protocol.Ended, protocol.Over:
 		return reject.Ended
-	case protocol.Frozen, protocol.Doubted, protocol.Lost:
+	case protocol.Frozen, protocol.Verifying, protocol.Lost:
 		return reject.StockError
 	}
 	return reject.Paused

@@ -216,7 +216,7 @@ func (s *quota) call(some []*counted, ledgers protocol.Counter, timeout time.Dur
 	for _, owned := range ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
 		known := owned.Err == nil
 		switch owned.State {
-		case protocol.Frozen, protocol.Doubted, protocol.Lost:
+		case protocol.Frozen, protocol.Verifying, protocol.Lost:
 			known = false
 		}
 		for i, c := range some {

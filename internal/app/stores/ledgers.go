@@ -100,7 +100,7 @@ func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) 
 	}
 	s, was, inForce, err := store.Overrule(ctx, sku, protocol.State(state), number)
 	now, err := l.changed(sku, s, err)
-	if err == nil && !inForce && (s.State == protocol.Frozen || s.State == protocol.Doubted) {
+	if err == nil && !inForce && (s.State == protocol.Frozen || s.State == protocol.Verifying) {
 		err = fmt.Errorf("override %q: %w: it is %s, and sells nothing", sku, admin.ErrConflict, now.Ledger.State)
 	}
 	return string(was), inForce, err

@@ -59,14 +59,14 @@ func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.S
 // Sales are the sales as the control API wants them. What is said of one is said of its SKUs' ledgers too, which know
 // who has won and must hear of it.
 type Sales struct {
-	Board   *sale.Schedule
-	Ledgers *Ledgers // nil = none
+	Schedule *sale.Schedule
+	Ledgers  *Ledgers // nil = none
 }
 
 // All implements admin.Sales.
 func (s Sales) All() (all []admin.Sale) {
 	all = []admin.Sale{}
-	for _, one := range s.Board.All() {
+	for _, one := range s.Schedule.All() {
 		all = append(all, admin.Sale{Name: one.Name, SKUs: one.SKUs, Starts: one.Starts, Ends: one.Ends,
 			State: one.State.String()})
 	}
@@ -76,7 +76,7 @@ func (s Sales) All() (all []admin.Sale) {
 // Set implements admin.Sales. The board comes first, so that an instance hears of the whole sale at once.
 func (s Sales) Set(ctx context.Context, name, state string) error {
 	to := map[string]sale.State{"on": sale.On, "paused": sale.Paused, "ended": sale.Ended}[state]
-	if err := s.Board.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
+	if err := s.Schedule.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
 		return fmt.Errorf("%q: %w", name, admin.ErrNoSale)
 	} else if err != nil {
 		return err
@@ -84,12 +84,12 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 	if s.Ledgers == nil {
 		return nil
 	}
-	for _, one := range s.Board.All() {
+	for _, one := range s.Schedule.All() {
 		if one.Name != name {
 			continue
 		}
 		for _, sku := range one.SKUs {
-			if !s.Board.Sells(name, sku) {
+			if !s.Schedule.Sells(name, sku) {
 				continue // its ledger serves another sale now
 			}
 			if err := s.setLedgerState(ctx, sku, protocol.State(state)); err != nil {

@@ -76,7 +76,7 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 	tick := time.NewTicker(waveEvery)
 	defer tick.Stop()
 	for first := 0; ; first += each {
-		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first, Spread: waveEvery, Patience: d.Patience}
+		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first, Spread: waveEvery, GiveUpAfter: d.GiveUpAfter}
 		all.Go(func() {
 			if _, err := crowd.Run(ctx, shop, io.Discard); err != nil && first == 0 {
 				fmt.Fprintln(os.Stderr, err)
@@ -93,12 +93,12 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 // tellKept says how the books stand at the end.
 func (d *Options) tellKept(units demoStock, shop *demo.Shop, g *demoGate) error {
 	if units.Ledger == nil {
-		fmt.Printf("\nsold   %d\n", shop.Books().Orders)
+		fmt.Printf("\nsold   %d\n", shop.Totals().Orders)
 		return nil
 	}
 	ledger := units.books(g.Orders)()
 	shop.Stocked(ledger.Total)
-	books := shop.Books()
+	books := shop.Totals()
 	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n",
 		ledger.Total, ledger.Held, ledger.Sold, ledger.Free, books.Orders, books.Oversold, books.Twice)
 	if books.Oversold != 0 {

@@ -61,7 +61,7 @@ func TestTheDemosLinkOpensItsDashboard(t *testing.T) {
 		t.Errorf("without the token: page %d, data %d", page, data)
 	}
 	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: 20, Spread: 50 * time.Millisecond,
-		Patience: 30 * time.Second, Ledger: units.books(g.Orders)}
+		GiveUpAfter: 30 * time.Second, Ledger: units.books(g.Orders)}
 	if _, err := crowd.Run(context.Background(), shop, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestTheDemosLinkOpensItsDashboard(t *testing.T) {
 	var report admin.Report
 	if code := get("/api/v1/report?sale=demo", token, &report); code != 200 ||
 		report.Balances == nil || !*report.Balances ||
-		len(report.Stock) != 1 || !report.Stock[0].Counted || report.Stock[0].Sold != shop.Books().Orders {
-		t.Errorf("%d %+v, %d orders", code, report, shop.Books().Orders)
+		len(report.Stock) != 1 || !report.Stock[0].Counted || report.Stock[0].Sold != shop.Totals().Orders {
+		t.Errorf("%d %+v, %d orders", code, report, shop.Totals().Orders)
 	}
 }

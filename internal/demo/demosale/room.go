@@ -86,7 +86,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
 	crowd := demo.RoomCrowd{Front: front, Room: "demo", SKU: demoSKU, People: d.Shoppers, Starts: starts,
-		Patience: d.Patience, Verify: verifyPlace, Ledger: func() demo.Ledger { return readLedger(ctx, books) }}
+		GiveUpAfter: d.GiveUpAfter, Verify: verifyPlace, Ledger: func() demo.Ledger { return readLedger(ctx, books) }}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err != nil {
 		return err

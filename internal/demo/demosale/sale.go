@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Shoppers    int
 	Units       int64
-	Patience    time.Duration // after which the last shopper gives up
+	GiveUpAfter time.Duration // after which the last shopper gives up
 	Gate        string        // "reserve" or "check": who takes the units
 	WithoutGate bool          // then the same crowd at the bare shop
 	Queue       bool          // orders wait for a slow shop; then the same crowd without a queue
@@ -58,8 +58,8 @@ func (d *Options) Check() error {
 			"--without-gate, --room and --gate=check")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
-	case d.Patience <= 0 || d.Patience > maxPatience:
-		return fmt.Errorf("--patience %s: it must be above 0s, and at most %s", d.Patience, maxPatience)
+	case d.GiveUpAfter <= 0 || d.GiveUpAfter > maxPatience:
+		return fmt.Errorf("--patience %s: it must be above 0s, and at most %s", d.GiveUpAfter, maxPatience)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 		return demo.Report{}, err
 	}
 	defer shop.Close()
-	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, Patience: d.Patience, Waits: d.Queue}
+	crowd := demo.Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter, Waits: d.Queue}
 	if withGate {
 		var g *demoGate
 		if g, crowd.Front, err = d.openGate(shop, units, ""); err != nil {

@@ -35,7 +35,7 @@ func TestDemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	err = (&Options{Shoppers: 1, Units: 1, Patience: time.Minute, Listen: ln.Addr().String()}).Run(t.Context())
+	err = (&Options{Shoppers: 1, Units: 1, GiveUpAfter: time.Minute, Listen: ln.Addr().String()}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "--listen") || strings.Contains(err.Error(), "take-over") {
 		t.Errorf("error: %v", err)
 	}
@@ -44,7 +44,7 @@ func TestDemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
 func TestOptions_PatienceIsBounded(t *testing.T) {
 	for patience, ok := range map[time.Duration]bool{0: false, time.Second: true, maxPatience: true,
 		maxPatience + 1: false} {
-		err := (&Options{Shoppers: 1, Patience: patience}).Check()
+		err := (&Options{Shoppers: 1, GiveUpAfter: patience}).Check()
 		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "--patience") {
 			t.Errorf("--patience %s: %v", patience, err)
 		}

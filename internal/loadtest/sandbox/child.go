@@ -16,8 +16,8 @@ import (
 	"sluice/internal/loadtest"
 )
 
-// shadowID is one that was not used before.
-func shadowID() string { return strings.ToLower(rand.Text()[:16]) }
+// sandboxID is one that was not used before.
+func sandboxID() string { return strings.ToLower(rand.Text()[:16]) }
 
 // gateChild is the gate of a load test, seen from the load test.
 type gateChild struct {
@@ -49,7 +49,7 @@ func (g *gateChild) start(s *sandbox) (front string, err error) {
 		return "", err
 	}
 	g.in, g.write = json.NewDecoder(in), json.NewEncoder(g.out)
-	first, err := g.call(childRequest{Shadow: s})
+	first, err := g.call(childRequest{Sandbox: s})
 	if err != nil {
 		_ = g.end()
 		return "", err
@@ -84,10 +84,10 @@ func (g *gateChild) call(line childRequest) (t childReply, err error) {
 // Read implements loadtest.Gate.
 func (g *gateChild) Read(context.Context) (loadtest.GatewayReading, error) {
 	t, err := g.call(childRequest{})
-	if err != nil || t.Look == nil {
+	if err != nil || t.Reading == nil {
 		return loadtest.GatewayReading{}, err
 	}
-	return *t.Look, nil
+	return *t.Reading, nil
 }
 
 // end tells the gate to end, and waits until its keys are gone.

@@ -36,18 +36,18 @@ const isGate = "SLUICE_LOADTEST_GATEWAY"
 // IsChild reports whether this process is the gate of a load test.
 func IsChild() bool { return os.Getenv(isGate) != "" }
 
-// childRequest is one line from the load test: the first has the shadow, the others what happened or is asked.
+// childRequest is one line from the load test: the first has the sandbox, the others what happened or is asked.
 type childRequest struct {
-	Shadow *sandbox
-	Taken  int64 // units that the shop sold
+	Sandbox *sandbox
+	Sold    int64 // units that the shop sold
 }
 
 // childReply is one line to the load test.
 type childReply struct {
-	Error  string                   `json:",omitempty"`
-	Online bool                     `json:",omitempty"` // the error is Redis'
-	Front  string                   `json:",omitempty"`
-	Look   *loadtest.GatewayReading `json:",omitempty"`
+	Error   string                   `json:",omitempty"`
+	Online  bool                     `json:",omitempty"` // the error is Redis'
+	Front   string                   `json:",omitempty"`
+	Reading *loadtest.GatewayReading `json:",omitempty"`
 }
 
 // ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what
@@ -58,10 +58,10 @@ func ServeChild() error {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
 	var first childRequest
-	if err := in.Decode(&first); err != nil || first.Shadow == nil {
+	if err := in.Decode(&first); err != nil || first.Sandbox == nil {
 		return errors.New("this is a part of sluice loadtest: run that")
 	}
-	r, err := raise(first.Shadow)
+	r, err := raise(first.Sandbox)
 	if err != nil {
 		_ = out.Encode(childReply{Error: err.Error(), Online: errors.Is(err, ErrRedisAway)})
 		return ErrReported
@@ -72,12 +72,12 @@ func ServeChild() error {
 		if in.Decode(&line) != nil {
 			break
 		}
-		if line.Taken > 0 {
-			_, err = r.gate.Store.Add(context.Background(), r.shadow.SKU, -line.Taken)
+		if line.Sold > 0 {
+			_, err = r.gate.Store.Add(context.Background(), r.sandbox.SKU, -line.Sold)
 			continue
 		}
 		look, problem := r.readMetrics()
-		t := childReply{Look: &look}
+		t := childReply{Reading: &look}
 		if problem != nil {
 			t = childReply{Error: problem.Error()}
 		}
@@ -97,14 +97,14 @@ const leftFor = 10 * time.Minute
 
 // testedGateway is a gateway in the sandbox.
 type testedGateway struct {
-	shadow *sandbox
-	gate   *app.Gateway
-	front  string
-	keys   []string
-	link   *redisconn.Client // nil = there is no Redis
-	took   *crowd.Stopwatch
-	stop   context.CancelFunc
-	done   sync.WaitGroup
+	sandbox *sandbox
+	gate    *app.Gateway
+	front   string
+	keys    []string
+	link    *redisconn.Client // nil = there is no Redis
+	took    *crowd.Stopwatch
+	stop    context.CancelFunc
+	done    sync.WaitGroup
 }
 
 // raise starts the gate as run does, and puts the units where it looks for them.
@@ -114,7 +114,7 @@ func raise(s *sandbox) (*testedGateway, error) {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	r := &testedGateway{shadow: s, keys: s.keys(c), took: crowd.NewStopwatch(), stop: func() {}}
+	r := &testedGateway{sandbox: s, keys: s.keys(c), took: crowd.NewStopwatch(), stop: func() {}}
 	if c.Stock.Source == "redis" {
 		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
 			return nil, err
@@ -155,13 +155,13 @@ func (r *testedGateway) stock(c *config.Config) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
 	switch g := r.gate; {
-	case r.shadow.route(c).Gate == "limit" || g.Stock == nil:
+	case r.sandbox.route(c).Gate == "limit" || g.Stock == nil:
 		return nil
-	case g.Orders != nil && r.shadow.route(c).Gate == "reserve":
-		_, err := g.Orders.Store.SetTotal(ctx, r.shadow.SKU, r.shadow.Units, int64(c.Stock.Reserve.MaxPerUser))
+	case g.Orders != nil && r.sandbox.route(c).Gate == "reserve":
+		_, err := g.Orders.Store.SetTotal(ctx, r.sandbox.SKU, r.sandbox.Units, int64(c.Stock.Reserve.MaxPerUser))
 		return err
 	default:
-		_, err := g.Store.Set(ctx, r.shadow.SKU, r.shadow.Units)
+		_, err := g.Store.Set(ctx, r.sandbox.SKU, r.sandbox.Units)
 		return err
 	}
 }
@@ -272,18 +272,18 @@ func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
 	defer cancel()
 	c := g.Config
 	switch {
-	case g.Orders != nil && r.shadow.route(c).Gate == "reserve":
-		now, ok, err := g.Orders.Store.Look(ctx, r.shadow.SKU)
+	case g.Orders != nil && r.sandbox.route(c).Gate == "reserve":
+		now, ok, err := g.Orders.Store.Look(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}
 		l.Total, l.Free, l.Held, l.Sold, l.Counted, l.Ledger = now.Total, now.Free, now.Held, now.Sold, ok, true
-	case g.Stock != nil && r.shadow.route(c).Gate != "limit":
-		now, err := g.Store.Read(ctx, r.shadow.SKU)
+	case g.Stock != nil && r.sandbox.route(c).Gate != "limit":
+		now, err := g.Store.Read(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}
-		l.Total, l.Free, l.Sold, l.Counted = r.shadow.Units, now.Left, r.shadow.Units-now.Left, true
+		l.Total, l.Free, l.Sold, l.Counted = r.sandbox.Units, now.Left, r.sandbox.Units-now.Left, true
 	}
 	return l, nil
 }
@@ -315,14 +315,14 @@ func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 // forgetAnswers takes away the answers that a queue has kept. Those that are left end by themselves.
 func (r *testedGateway) forgetAnswers() {
 	g := r.gate
-	if r.link == nil || g.Orders == nil || r.shadow.route(g.Config).Delivery != "queue" {
+	if r.link == nil || g.Orders == nil || r.sandbox.route(g.Config).Delivery != "queue" {
 		return
 	}
 	var names []string
 	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
-	_ = g.Orders.Store.Records(ctx, r.shadow.SKU, func(o protocol.Record) bool {
-		names = append(names, redisstore.AnswerKey(r.shadow.SKU, o.Serial))
+	_ = g.Orders.Store.Records(ctx, r.sandbox.SKU, func(o protocol.Record) bool {
+		names = append(names, redisstore.AnswerKey(r.sandbox.SKU, o.Serial))
 		return true
 	})
 	for some := range slices.Chunk(names, 256) {

@@ -23,8 +23,8 @@ type Options struct {
 	Buyers       int
 	Stock        int64         // units
 	Shape        string        // loadtest.Spike or loadtest.Ramp
-	Over         time.Duration // Spike: half of the buyers have ordered by then; Ramp: all of them have; 0 = usual
-	Patience     time.Duration // after the last buyer has come, all give up
+	Spread       time.Duration // Spike: half of the buyers have ordered by then; Ramp: all of them have; 0 = usual
+	GiveUpAfter  time.Duration // after the last buyer has come, all give up
 	Tries        int           // orders of one buyer at most
 	Addresses    int           // of clients; 0 = one for each buyer
 	Connections  int           // that the buyers share; 0 = as many as the gateway can keep waiting
@@ -41,10 +41,10 @@ func (r *Options) Check() error {
 		return fmt.Errorf("--buyers %d: it takes 1 to %d", r.Buyers, loadtest.MostBuyers)
 	case r.Stock < 1:
 		return fmt.Errorf("--stock %d: it takes 1 or more", r.Stock)
-	case r.Over < 0 || r.Over > 5*time.Minute:
-		return fmt.Errorf("--over %s: it takes up to 5m", r.Over)
-	case r.Patience <= 0 || r.Patience > 15*time.Minute:
-		return fmt.Errorf("--patience %s: it takes up to 15m", r.Patience)
+	case r.Spread < 0 || r.Spread > 5*time.Minute:
+		return fmt.Errorf("--over %s: it takes up to 5m", r.Spread)
+	case r.GiveUpAfter <= 0 || r.GiveUpAfter > 15*time.Minute:
+		return fmt.Errorf("--patience %s: it takes up to 15m", r.GiveUpAfter)
 	case r.Tries < 1 || r.Tries > 255:
 		return fmt.Errorf("--tries %d: it takes 1 to 255", r.Tries)
 	case r.Addresses < 0 || r.Connections < 0 || r.Connections > 20_000:
@@ -57,8 +57,8 @@ func (r *Options) Check() error {
 
 // Run puts a shop behind a gate of the configuration, and lets the crowd in.
 func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
-	s := &sandbox{ID: shadowID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1",
-		Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.Patience))}
+	s := &sandbox{ID: sandboxID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1",
+		Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.GiveUpAfter))}
 	c, not, err := s.load(os.LookupEnv)
 	if err != nil {
 		return result, err
@@ -96,8 +96,8 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 }
 
 func (r *Options) over() time.Duration {
-	if r.Over != 0 {
-		return r.Over
+	if r.Spread != 0 {
+		return r.Spread
 	}
 	return map[string]time.Duration{loadtest.Spike: 300 * time.Millisecond, loadtest.Ramp: time.Minute}[r.Shape]
 }
@@ -105,8 +105,8 @@ func (r *Options) over() time.Duration {
 func (r *Options) plan(c *config.Config, s *sandbox, shop *loadtest.Shop, child *gateChild,
 	front string) loadtest.Plan {
 	return loadtest.Plan{
-		Front: front, Order: s.order(c), Buyers: r.Buyers, Addresses: r.Addresses, Shape: r.Shape, Over: r.over(),
-		Patience: r.Patience, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child,
+		Front: front, Order: s.order(c), Buyers: r.Buyers, Addresses: r.Addresses, Shape: r.Shape, Spread: r.over(),
+		GiveUpAfter: r.GiveUpAfter, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child,
 		Limits: s.limits(c),
 	}
 }
@@ -125,7 +125,7 @@ func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadt
 		return func() {}, nil
 	}
 	if c.Stock.Source == "memory" {
-		o.Take = func(context.Context) error { return child.send(childRequest{Taken: 1}) }
+		o.Take = func(context.Context) error { return child.send(childRequest{Sold: 1}) }
 		return func() {}, nil
 	}
 	patient := *c

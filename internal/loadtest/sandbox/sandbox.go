@@ -31,10 +31,10 @@ type sandbox struct {
 	Until time.Time // it has ended by then
 }
 
-// prefix begins all keys of the shadow that do not hold its SKU in braces.
+// prefix begins all keys of the sandbox that do not hold its SKU in braces.
 func (s *sandbox) prefix() string { return "sluice:loadtest-" + s.ID + ":" }
 
-// load reads the configuration and casts its shadow. not is what of it is not tested.
+// load reads the configuration and makes a sandbox of it. not is what of it is not tested.
 func (s *sandbox) load(env func(string) (string, bool)) (c *config.Config, not []string, err error) {
 	if c, err = config.Load(s.File, env, app.Validate); err != nil {
 		return nil, nil, err
@@ -88,7 +88,7 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 // alone is a variable that stands for a whole value, and that a crowd can fill.
 var alone = regexp.MustCompile(`^\$\(?(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?$`)
 
-// cast makes c the configuration of the shadow.
+// cast makes c the configuration of the sandbox.
 func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave := func(is bool, text string) {
 		if is {
@@ -172,7 +172,7 @@ func (s *sandbox) isolate(c *config.Config) {
 	}
 }
 
-// apart makes sure of it: no key may be another's than the shadow's.
+// apart makes sure of it: no key may be another's than the sandbox's.
 func (s *sandbox) apart(c *config.Config) error {
 	switch l := &c.Stock.Layout; {
 	case c.Stock.Source == "redis" && !c.UsesLedger() && (l.Type == "script" || l.Type == "list"):

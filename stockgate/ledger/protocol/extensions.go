@@ -22,7 +22,7 @@ type Counter interface {
 // Owned is what a ledger says of users.
 type Owned struct {
 	Units []int64 // by position; nil = it has no ledger
-	State State   // of the SKU. The units of one that is frozen, doubted or lost may be more
+	State State   // of the SKU. The units of one that is frozen, verifying or lost may be more
 	Err   error
 }
 
@@ -47,7 +47,7 @@ type Overruler interface {
 	// Overrule puts the SKU into a state, Paused or Ended, until Reinstate with the same number, a later Overrule or
 	// SetState. Numbers rise, and have at most 15 digits. Each begins once and ends once: a call that comes again, or
 	// after the end, changes nothing. before is what the SKU will be again. inForce is false where the number has ended,
-	// a later one has come, SetState has said otherwise, or the ledger is frozen or doubted. Without a ledger it is
+	// a later one has come, SetState has said otherwise, or the ledger is frozen or verifying. Without a ledger it is
 	// ErrUnknownSKU.
 	Overrule(ctx context.Context, sku string, state State, number int64) (s Stock, before State, inForce bool, err error)
 

@@ -66,8 +66,8 @@ const (
 	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
 
 	// What a SKU can be without having been put into it. Nothing is sold, as when it is frozen.
-	Doubted State = "doubted" // Redis is another process: on again when each instance has found what it has seen
-	Lost    State = "lost"    // the ledger that this instance has seen is gone, until an operator makes another
+	Verifying State = "verifying" // Redis is another process: on again when each instance has found what it has seen
+	Lost      State = "lost"      // the ledger that this instance has seen is gone, until an operator makes another
 )
 
 // Op is what is done to a reservation after it was made.

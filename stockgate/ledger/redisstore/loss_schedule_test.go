@@ -295,9 +295,9 @@ func lossMutants() map[string]mutant {
 			"if first and mark.at <= newest + FRESH",
 		},
 		"a doubt never ends": {"mark", "	if silent(not run) == 0 then", "	if silent(not run) < 0 then"},
-		"doubted and yet sold": {
+		"verifying and yet sold": {
 			"mark",
-			"if stock.state == 'on' then stock.state = 'doubted' end\n	end\nend",
+			"if stock.state == 'on' then stock.state = 'verifying' end\n	end\nend",
 			"end\nend",
 		},
 		"a frozen one sells": {

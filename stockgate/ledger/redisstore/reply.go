@@ -33,7 +33,7 @@ func versionOf(reply []any) (protocol.StockVersion, error) {
 // to read.
 func stateOf(name string) protocol.State {
 	for _, s := range [...]protocol.State{protocol.On, protocol.Paused, protocol.Ended, protocol.Frozen,
-		protocol.Doubted, protocol.Lost} {
+		protocol.Verifying, protocol.Lost} {
 		if name == string(s) {
 			return s
 		}

@@ -40,7 +40,7 @@ func TestResumingDoesNotVouchForAnotherServer(t *testing.T) {
 		return err == nil
 	})
 	_, h := takes(t, a, "a2")
-	ledgertest.Want(t, "before the other has looked", h.State, protocol.Doubted)
+	ledgertest.Want(t, "before the other has looked", h.State, protocol.Verifying)
 	ledgertest.Must[[]protocol.Record](t)(sweepSoon(t, b))
 	ledgertest.Want(t, "when it has", ledgertest.StockOf(t, b).State, protocol.Frozen)
 }

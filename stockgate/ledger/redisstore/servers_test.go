@@ -23,7 +23,7 @@ func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 	for range 3 {
 		code, h := takes(t, a, "a2")
 		ledgertest.Want(t, "before the other has looked", code, protocol.NotOnSale)
-		ledgertest.Want(t, "state", h.State, protocol.Doubted)
+		ledgertest.Want(t, "state", h.State, protocol.Verifying)
 	}
 	code, _ := takes(t, a, "a")
 	ledgertest.Want(t, "a winner's retry", code, protocol.ReplayHeld)
@@ -47,7 +47,7 @@ func TestInstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(b.SetTotal(t.Context(), "another", 1, 0))
 	restart(t, server)
 	_, h := takes(t, a, "a2")
-	ledgertest.Want(t, "state", h.State, protocol.Doubted)
+	ledgertest.Want(t, "state", h.State, protocol.Verifying)
 	ledgertest.Until(t, "the other asks about another SKU", func() bool {
 		_, _, err := b.Look(t.Context(), "another")
 		return err == nil
@@ -125,7 +125,7 @@ func TestInstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 			t,
 			"state after "+ago.String(),
 			h.State,
-			map[bool]protocol.State{true: protocol.Doubted, false: protocol.Frozen}[ago < 60*time.Second],
+			map[bool]protocol.State{true: protocol.Verifying, false: protocol.Frozen}[ago < 60*time.Second],
 		)
 	}
 	frozen(t, a, failover.LostSilent)
@@ -182,7 +182,7 @@ func TestOutage_EndsNoInstance(t *testing.T) {
 	for range 2 {
 		restart(t, server) // a second time, before the other has looked
 		_, h := takes(t, a, "a2")
-		ledgertest.Want(t, "state", h.State, protocol.Doubted)
+		ledgertest.Want(t, "state", h.State, protocol.Verifying)
 	}
 	takes(t, b, "b")
 	code, _ := takes(t, a, "a2")

@@ -7,7 +7,7 @@
 -- the reason. After the epoch has risen only what was seen since counts.
 --
 -- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
--- yet. So it sells nothing, its state reads doubted, until each instance has called whose mark is as fresh as the
+-- yet. So it sells nothing, its state reads verifying, until each instance has called whose mark is as fresh as the
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
 -- it: nobody can tell what that one has sold.
 --
@@ -64,7 +64,7 @@ end
 -- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. Who was asked the
 -- last time and is not now is nobody's concern any more.
 local function roll(stock)
-	local all, newest, doubted = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
+	local all, newest, verifying = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, (select(2, stamp(all[i + 1])))) end
 	end
@@ -72,7 +72,7 @@ local function roll(stock)
 	for i = 1, #all, 2 do
 		local kind, name = string.match(all[i], '^(%a+):(.*)$')
 		local _, at, run = stamp(all[i + 1])
-		if kind == 'm' and name ~= WHO and (at >= newest - FRESH or doubted and run ~= RUN) then
+		if kind == 'm' and name ~= WHO and (at >= newest - FRESH or verifying and run ~= RUN) then
 			called[name] = true
 			note(stock, 'rc:' .. name, '0|' .. digits(at))
 		end
@@ -160,7 +160,7 @@ local function doubt(stock, now)
 		freeze(stock, 'silent')
 	else
 		if run ~= RUN then note(stock, 'doubt', RUN .. '|' .. since) end
-		if stock.state == 'on' then stock.state = 'doubted' end
+		if stock.state == 'on' then stock.state = 'verifying' end
 	end
 end
 
@@ -172,7 +172,7 @@ end
 -- meet holds the stock against what the caller has seen, and notes that it was here.
 local function meet(stock, mark)
 	if WHO == '' then
-		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'doubted' end
+		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'verifying' end
 		return
 	end
 	local now, reached, here = clock(), stamp(mark)

@@ -30,7 +30,7 @@ end
 if this < last then return answer(state == '' and 1 or 0) end
 if state ~= '' then
 	if this == last then return answer(before ~= '' and 1 or 0) end
-	if stock.state == 'frozen' or stock.state == 'doubted' then return answer(0) end
+	if stock.state == 'frozen' or stock.state == 'verifying' then return answer(0) end
 	if before == '' then before = stock.state end
 	note(stock, 'over', digits(this) .. '|' .. before)
 	become(state)

@@ -49,4 +49,4 @@ local function drop(serials)
 end
 
 -- closed reports a ledger that may have lost its last changes: nothing is handed out.
-local function closed(stock) return stock.state == 'frozen' or stock.state == 'doubted' end
+local function closed(stock) return stock.state == 'frozen' or stock.state == 'verifying' end

@@ -1,5 +1,5 @@
 -- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is frozen
--- or doubted vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
+-- or verifying vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
 -- and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
 -- elsewhere count no more then. What an operator says ends what overruled the state (overrule.lua), but freezing does not.
 -- ARGV: events, state
@@ -20,7 +20,7 @@ if stock.froze then
 end
 local over = redis.call('HGET', S, 'over')
 if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
-if state == 'on' and (stock.state == 'frozen' or stock.state == 'doubted') then
+if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') then
 	trust(stock)
 end
 if state ~= stock.state then

@@ -137,7 +137,7 @@ end
 -- classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
 local SCARCE = 256
 local function tell(stock, op)
-	local free, state = stock.total - stock.held - stock.sold, stock.state == 'doubted' and 'on' or stock.state
+	local free, state = stock.total - stock.held - stock.sold, stock.state == 'verifying' and 'on' or stock.state
 	if op ~= 'hours' and state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
 		return
 	end
@@ -155,7 +155,7 @@ local function commit(stock, op, c)
 	local total, held, sold, limit = digits(stock.total), digits(stock.held), digits(stock.sold), digits(stock.limit)
 	local epoch, ver = digits(stock.epoch), digits(stock.ver)
 	local opens, closes = digits(stock.opens), digits(stock.closes)
-	local state = stock.state == 'doubted' and 'on' or stock.state
+	local state = stock.state == 'verifying' and 'on' or stock.state
 	local users, gone, place = {}, {}, 0
 	for user, n in pairs(c.units) do
 		if n == 0 then

@@ -20,9 +20,9 @@ func TestReserver_DoubtedStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)
 		wants(t, "before", d.buy("1", ""), protocol.Held)
-		s.say(func(st *protocol.Stock) { st.State = protocol.Doubted })
+		s.say(func(st *protocol.Stock) { st.State = protocol.Verifying })
 		for i := range 100 {
-			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Doubted {
+			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Verifying {
 				t.Fatalf("%d: %v", i, out)
 			}
 		}
@@ -31,7 +31,7 @@ func TestReserver_DoubtedStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
 		}
 		s.say(func(st *protocol.Stock) { st.State = protocol.On })
 		wants(t, "still believed", d.buy("2", ""), protocol.NotOnSale)
-		time.Sleep(time.Duration(doubtedFor) + 1)
+		time.Sleep(time.Duration(verifyingFor) + 1)
 		wants(t, "looked into", d.buy("2", ""), protocol.Held)
 	})
 }

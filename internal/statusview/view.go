@@ -16,8 +16,8 @@ import (
 	"sluice/internal/octets"
 )
 
-// Board draws a gate's status as lines of text.
-type Board struct {
+// View draws a gate's status as lines of text.
+type View struct {
 	Width, Height int
 	colour        bool
 }
@@ -32,7 +32,7 @@ const (
 
 // Draw is what fits. seconds are the latest, the oldest first; lost tells that these are no live numbers: "" = they
 // are.
-func (b Board) Draw(s *admin.Status, seconds []admin.Second, lost string) string {
+func (b View) Draw(s *admin.Status, seconds []admin.Second, lost string) string {
 	var lines []string
 	if lost != "" {
 		lines = append(lines, b.in(bad, b.cut(lost)))
@@ -54,7 +54,7 @@ func (b Board) Draw(s *admin.Status, seconds []admin.Second, lost string) string
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (b Board) head(s *admin.Status) []string {
+func (b View) head(s *admin.Status) []string {
 	ready, colour := "ready", good
 	if !s.Ready {
 		ready, colour = "NOT READY", bad
@@ -84,7 +84,7 @@ func (b Board) head(s *admin.Status) []string {
 	return lines
 }
 
-func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
+func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 	per := func(n int64) string { return fmt.Sprintf("%.0f/s", float64(n)/max(s.Span, 0.001)) }
 	rejected := s.Requests - s.Admitted
 	lines := []string{
@@ -121,7 +121,7 @@ func (b Board) traffic(s *admin.Second, seconds []admin.Second) []string {
 }
 
 // minute are the rejections of the last minute, for a person who looks once.
-func (b Board) minute(seconds []admin.Second) (lines []string) {
+func (b View) minute(seconds []admin.Second) (lines []string) {
 	rejected, observed := map[string]int64{}, map[string]int64{}
 	for i := range seconds[max(0, len(seconds)-60):] {
 		s := &seconds[max(0, len(seconds)-60)+i]
@@ -145,7 +145,7 @@ func (b Board) minute(seconds []admin.Second) (lines []string) {
 }
 
 // reasons are those with the most rejections, first.
-func (b Board) reasons(counts map[string]int64, per func(int64) string) string {
+func (b View) reasons(counts map[string]int64, per func(int64) string) string {
 	if len(counts) == 0 {
 		return "none in the last second"
 	}
@@ -159,7 +159,7 @@ func (b Board) reasons(counts map[string]int64, per func(int64) string) string {
 
 // bars is the last minute as a row of letters from "." (none) to "#" (the most of this minute), which any terminal
 // shows.
-func (b Board) bars(name string, seconds []admin.Second, of func(*admin.Second) int64) string {
+func (b View) bars(name string, seconds []admin.Second, of func(*admin.Second) int64) string {
 	const levels = ".:-=+*%#"
 	seconds = seconds[max(0, len(seconds)-60):]
 	most := int64(1)
@@ -174,7 +174,7 @@ func (b Board) bars(name string, seconds []admin.Second, of func(*admin.Second) 
 }
 
 // stock says so where Redis does not answer: the gate can then only repeat what it said before.
-func (b Board) stock(of *admin.Second) (lines []string) {
+func (b View) stock(of *admin.Second) (lines []string) {
 	all, name := of.Stock, "stock"
 	if len(all) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (b Board) stock(of *admin.Second) (lines []string) {
 }
 
 // cut keeps a line on its line, and what it says from commanding the terminal.
-func (b Board) cut(line string) string {
+func (b View) cut(line string) string {
 	line = plainText(line)
 	if utf8.RuneCountInString(line) > b.Width {
 		return string([]rune(line)[:b.Width-1]) + "…"
@@ -209,7 +209,7 @@ func plainText(text string) string {
 }
 
 // in is text in a colour, where there are any.
-func (b Board) in(colour, text string) string {
+func (b View) in(colour, text string) string {
 	if !b.colour {
 		return text
 	}

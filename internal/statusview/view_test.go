@@ -29,7 +29,7 @@ func TestTheBoardFitsIntoATerminal(t *testing.T) {
 	s := busyGate()
 	s.Checks = []admin.Probed{{Name: "redis", Detail: strings.Repeat("away ", 100)}}
 	s.Second.Stock[0].SKU = "\x1b[2J\u009b2J" + strings.Repeat("库存", 60)
-	text := Board{Width: 80, Height: 22}.Draw(s, make([]admin.Second, 60), "")
+	text := View{Width: 80, Height: 22}.Draw(s, make([]admin.Second, 60), "")
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) != 22 || !strings.HasSuffix(lines[21], "lines more") {
 		t.Errorf("%d lines: %q", len(lines), lines[len(lines)-1])
@@ -45,7 +45,7 @@ func TestTheBoardFitsIntoATerminal(t *testing.T) {
 }
 
 func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
-	text := Board{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
+	text := View{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
 	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s",
 		"rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
 		"redis     AWAY  100/s", "override  3: limits.window.max = 50, 100 again at"} {
@@ -58,7 +58,7 @@ func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
 	s := busyGate()
 	s.RestartPending = []string{"admin.listen"}
-	if text := (Board{Width: 200, Height: 100}).Draw(s, nil, ""); !strings.Contains(text,
+	if text := (View{Width: 200, Height: 100}).Draw(s, nil, ""); !strings.Contains(text,
 		"config abcdef in part, restart pending\n") {
 		t.Errorf("%s", text)
 	}
@@ -67,12 +67,12 @@ func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
 func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 	at := time.Unix(1000, 0)
 	w := watched{status: busyGate(), at: at, fault: errors.New("no gateway answers")}
-	if text := w.page(Board{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text,
+	if text := w.page(View{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text,
 		"CONNECTION LOST: these numbers are 7s old (no gateway answers)\n") {
 		t.Errorf("%s", text)
 	}
 	w.fault = nil
-	if text := w.page(Board{Width: 120, Height: 40}, at); strings.Contains(text, "LOST") {
+	if text := w.page(View{Width: 120, Height: 40}, at); strings.Contains(text, "LOST") {
 		t.Errorf("%s", text)
 	}
 }
@@ -86,7 +86,7 @@ func TestTheBoardSaysWhichStockIsOld(t *testing.T) {
 		old   bool
 	}{{nil, false}, {&admin.RedisSecond{Up: true}, false}, {&admin.RedisSecond{}, true}} {
 		s.Second.Redis = c.redis
-		if text := (Board{Width: 100, Height: 40}).Draw(&s, nil, ""); strings.Contains(text, "OLD STOCK") != c.old ||
+		if text := (View{Width: 100, Height: 40}).Draw(&s, nil, ""); strings.Contains(text, "OLD STOCK") != c.old ||
 			!strings.Contains(text, "1001") {
 			t.Errorf("%+v:\n%s", c.redis, text)
 		}
