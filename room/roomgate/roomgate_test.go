@@ -1,13 +1,9 @@
 package roomgate
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +75,7 @@ type there struct {
 }
 
 func (*there) Gone() bool { return false }
+
 func (*there) StepAside() {}
 
 func (c *there) Suspend() func() {
@@ -178,52 +175,6 @@ func TestRoom_OneUserCannotTakeManyNumbers(t *testing.T) {
 	}
 }
 
-func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), nil)
-	s.set(0, 1)
-	s.inPhase(t, room.LastChance)
-	var parked sync.WaitGroup
-	for i := range 20 {
-		p := &person{user: fmt.Sprint("u", i)}
-		if m, _ := p.ask(t, s, true, "join", ""); m.State != "waiting" || m.Returns == 0 {
-			t.Fatalf("%+v", m)
-		}
-		parked.Go(func() {
-			if m, _ := p.ask(t, s, false, "me", "wait=30"); m.Phase != room.Over || m.State != "waiting" {
-				t.Errorf("%d: %+v", i, m)
-			}
-		})
-	}
-	testkit.Eventually(t, "all are parked", func() bool { return s.count() == 20 })
-	s.set(0, 0)
-	parked.Wait()
-	if called := s.view.Load().state.Called; called != 0 {
-		t.Errorf("%d were called while nothing was free", called)
-	}
-	late := &person{user: "late"}
-	if _, a := late.ask(t, s, true, "join", ""); a.Rejection != reject.SoldOut {
-		t.Errorf("joining after the end: %v", a.Rejection)
-	}
-	s.set(1, 0)
-	s.inPhase(t, room.Open)
-}
-
-func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), func(o *Options) { o.MaxParked = 1 })
-	s.set(0, 1)
-	s.inPhase(t, room.LastChance)
-	var parked sync.WaitGroup
-	parked.Go(func() { (&person{user: "a"}).ask(t, s, false, "me", "wait=30") })
-	testkit.Eventually(t, "one is parked", func() bool { return s.count() == 1 })
-	if m, _ := (&person{user: "b"}).ask(t, s, false, "me", "respond-async, wait=30"); m.State != "none" {
-		t.Errorf("%+v", m)
-	}
-	s.Wake() // as before a shutdown
-	parked.Wait()
-}
-
 func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
@@ -288,20 +239,6 @@ func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	}
 }
 
-func TestRoom_DrainAdmitsNoOneNew(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), nil)
-	s.set(0, 1)
-	s.inPhase(t, room.LastChance)
-	if err := s.Store().Set(t.Context(), roomstore.Word, room.WordDrain); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == room.WordDrain })
-	if m, a := (&person{user: "late"}).ask(t, s, true, "join", ""); a.Rejection != reject.Paused {
-		t.Errorf("in %s: %d %+v", s.view.Load().state.Phase, a.Status, m)
-	}
-}
-
 func TestRoom_APassIsOfItsSale(t *testing.T) {
 	t.Parallel()
 	var sale atomic.Pointer[room.Sale]
@@ -324,40 +261,6 @@ func TestRoom_APassIsOfItsSale(t *testing.T) {
 	}
 }
 
-func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), nil)
-	s.inPhase(t, room.Open)
-	for word, want := range map[string]room.Phase{room.WordHold: room.Hold, room.WordDrain: room.Drain,
-		room.WordOff: room.Off} {
-		if err := s.Store().Set(t.Context(), roomstore.Word, word); err != nil {
-			t.Fatal(err)
-		}
-		s.inPhase(t, want)
-		if got := s.Admits(0, nil, []byte("u"), nil); got != (want == room.Off) {
-			t.Errorf("%s: admits %v", want, got)
-		}
-	}
-	if err := s.Store().Set(t.Context(), roomstore.Word, ""); err != nil {
-		t.Fatal(err)
-	}
-	s.inPhase(t, room.Open)
-}
-
-func TestRoom_RateBoundsTheCalls(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.PerSecond, o.Stock = 4, nil })
-	s.inPhase(t, room.Open)
-	for i := range 30 {
-		(&person{user: fmt.Sprint(i)}).ask(t, s, true, "join", "")
-	}
-	began := time.Now()
-	testkit.Eventually(t, "eight are called", func() bool { return s.view.Load().state.Called >= 8 })
-	if called, most := s.view.Load().state.Called, 4*(time.Since(began).Seconds()+2)+1; float64(called) > most {
-		t.Errorf("%d were called, more than %.1f", called, most)
-	}
-}
-
 func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	s := open(t, redistest.Start(t), func(o *Options) { o.Sells = func(sku []byte) bool { return string(sku) == "1001" } })
 	s.inPhase(t, room.Open)
@@ -372,88 +275,5 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 		s.Admits(now, sku, user, good[1:])
 	}); n > 0.5 && !raced { // the room's own goroutine may allocate meanwhile
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// askedAtOnce has a batcher asked 50 times during its first call, which waits for them.
-func askedAtOnce(t *testing.T, first error) (calls, asked, failed int64) {
-	t.Helper()
-	var nCalls, nAsked, nFailed atomic.Int64
-	begun, release := make(chan struct{}, 10), make(chan struct{})
-	b := &batcher[int, int]{ctx: context.Background(), ask: func(_ context.Context, q []int) ([]int, error) {
-		nCalls.Add(1)
-		nAsked.Add(int64(len(q)))
-		begun <- struct{}{}
-		<-release
-		if q[0] == -1 {
-			return q, first
-		}
-		return q, nil
-	}}
-	var all sync.WaitGroup
-	ask := func(q int) {
-		if a, err := b.do(q); err != nil {
-			nFailed.Add(1)
-		} else if a != q {
-			t.Errorf("%d: %d", q, a)
-		}
-	}
-	all.Go(func() { ask(-1) })
-	<-begun
-	for i := range 50 {
-		all.Go(func() { ask(i) })
-	}
-	testkit.Eventually(t, "all wait", func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.pending) == 50
-	})
-	close(release)
-	all.Wait()
-	b.work.Wait()
-	return nCalls.Load(), nAsked.Load(), nFailed.Load()
-}
-
-func TestBatcher_AsksOnceForAllWhoCameMeanwhile(t *testing.T) {
-	if calls, asked, failed := askedAtOnce(t, nil); calls != 2 || asked != 51 || failed != 0 {
-		t.Errorf("%d calls for %d, %d failed", calls, asked, failed)
-	}
-}
-
-func TestBatcher_AFailureIsThatOfAllWhoWait(t *testing.T) {
-	if calls, _, failed := askedAtOnce(t, errors.New("away")); calls != 1 || failed != 51 {
-		t.Errorf("%d calls, %d failed", calls, failed)
-	}
-}
-
-func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
-	s := open(t, redistest.Start(t), nil)
-	s.inPhase(t, room.Open)
-	ask := func(post bool, action, query, language string) roomview.Answer {
-		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
-			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: &there{}})
-	}
-	a := ask(false, "me", "back=/item?id=1", "en")
-	for _, want := range []string{`<html lang="en">`, `action="/.sluice/room/r/join?back=/item?id=1"`} {
-		if !strings.Contains(string(a.Body), want) {
-			t.Errorf("%s is missing in\n%s", want, a.Body)
-		}
-	}
-	if a := ask(false, "me", "", "zh-CN,en;q=0.5"); !strings.Contains(string(a.Body), "请排队等候") ||
-		strings.Contains(string(a.Body), "<script") {
-		t.Errorf("%s", a.Body)
-	}
-	for query, want := range map[string]string{"back=//evil": "/", "back=https://evil": "/", "back=/a%22b": "/a%22b",
-		"back=/a\"b": "/", "x=1&back=/ok": "/ok", "": "/",
-		"back=%2Fitem%3Fid%3D1": "/item?id=1", "back=%2Fa%3Fx%26y": "%2Fa%3Fx%26y", "back=%2F%2Fevil": "/",
-		"back=%2f%5Cevil": "/", "back=%2Fa%0d": "/", "back=%2Fa%2": "/"} {
-		if a := ask(true, "join", query, "en"); a.Status != 303 || a.Location != "/.sluice/room/r/me?back="+want {
-			t.Errorf("%q: %d %q", query, a.Status, a.Location)
-		}
-	}
-	s.set(0, 0)
-	s.inPhase(t, room.Over)
-	if a := ask(false, "me", "", "en"); !strings.Contains(string(a.Body), `content="30"`) {
-		t.Errorf("the end does not reload, though units may come back:\n%s", a.Body)
 	}
 }

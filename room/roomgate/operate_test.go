@@ -1,0 +1,61 @@
+package roomgate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/proxy/reject"
+	"sluice/room"
+	"sluice/room/roomstore"
+)
+
+func TestRoom_DrainAdmitsNoOneNew(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	if err := s.Store().Set(t.Context(), roomstore.Word, room.WordDrain); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == room.WordDrain })
+	if m, a := (&person{user: "late"}).ask(t, s, true, "join", ""); a.Rejection != reject.Paused {
+		t.Errorf("in %s: %d %+v", s.view.Load().state.Phase, a.Status, m)
+	}
+}
+
+func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	for word, want := range map[string]room.Phase{room.WordHold: room.Hold, room.WordDrain: room.Drain,
+		room.WordOff: room.Off} {
+		if err := s.Store().Set(t.Context(), roomstore.Word, word); err != nil {
+			t.Fatal(err)
+		}
+		s.inPhase(t, want)
+		if got := s.Admits(0, nil, []byte("u"), nil); got != (want == room.Off) {
+			t.Errorf("%s: admits %v", want, got)
+		}
+	}
+	if err := s.Store().Set(t.Context(), roomstore.Word, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.inPhase(t, room.Open)
+}
+
+func TestRoom_RateBoundsTheCalls(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.PerSecond, o.Stock = 4, nil })
+	s.inPhase(t, room.Open)
+	for i := range 30 {
+		(&person{user: fmt.Sprint(i)}).ask(t, s, true, "join", "")
+	}
+	began := time.Now()
+	testkit.Eventually(t, "eight are called", func() bool { return s.view.Load().state.Called >= 8 })
+	if called, most := s.view.Load().state.Called, 4*(time.Since(began).Seconds()+2)+1; float64(called) > most {
+		t.Errorf("%d were called, more than %.1f", called, most)
+	}
+}

@@ -1,0 +1,43 @@
+package roomgate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/proxy/roomview"
+	"sluice/room"
+)
+
+func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
+	s := open(t, redistest.Start(t), nil)
+	s.inPhase(t, room.Open)
+	ask := func(post bool, action, query, language string) roomview.Answer {
+		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
+			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: &there{}})
+	}
+	a := ask(false, "me", "back=/item?id=1", "en")
+	for _, want := range []string{`<html lang="en">`, `action="/.sluice/room/r/join?back=/item?id=1"`} {
+		if !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s is missing in\n%s", want, a.Body)
+		}
+	}
+	if a := ask(false, "me", "", "zh-CN,en;q=0.5"); !strings.Contains(string(a.Body), "请排队等候") ||
+		strings.Contains(string(a.Body), "<script") {
+		t.Errorf("%s", a.Body)
+	}
+	for query, want := range map[string]string{"back=//evil": "/", "back=https://evil": "/", "back=/a%22b": "/a%22b",
+		"back=/a\"b": "/", "x=1&back=/ok": "/ok", "": "/",
+		"back=%2Fitem%3Fid%3D1": "/item?id=1", "back=%2Fa%3Fx%26y": "%2Fa%3Fx%26y", "back=%2F%2Fevil": "/",
+		"back=%2f%5Cevil": "/", "back=%2Fa%0d": "/", "back=%2Fa%2": "/"} {
+		if a := ask(true, "join", query, "en"); a.Status != 303 || a.Location != "/.sluice/room/r/me?back="+want {
+			t.Errorf("%q: %d %q", query, a.Status, a.Location)
+		}
+	}
+	s.set(0, 0)
+	s.inPhase(t, room.Over)
+	if a := ask(false, "me", "", "en"); !strings.Contains(string(a.Body), `content="30"`) {
+		t.Errorf("the end does not reload, though units may come back:\n%s", a.Body)
+	}
+}

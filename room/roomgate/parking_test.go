@@ -1,0 +1,58 @@
+package roomgate
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+	"sluice/proxy/reject"
+	"sluice/room"
+)
+
+func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	var parked sync.WaitGroup
+	for i := range 20 {
+		p := &person{user: fmt.Sprint("u", i)}
+		if m, _ := p.ask(t, s, true, "join", ""); m.State != "waiting" || m.Returns == 0 {
+			t.Fatalf("%+v", m)
+		}
+		parked.Go(func() {
+			if m, _ := p.ask(t, s, false, "me", "wait=30"); m.Phase != room.Over || m.State != "waiting" {
+				t.Errorf("%d: %+v", i, m)
+			}
+		})
+	}
+	testkit.Eventually(t, "all are parked", func() bool { return s.count() == 20 })
+	s.set(0, 0)
+	parked.Wait()
+	if called := s.view.Load().state.Called; called != 0 {
+		t.Errorf("%d were called while nothing was free", called)
+	}
+	late := &person{user: "late"}
+	if _, a := late.ask(t, s, true, "join", ""); a.Rejection != reject.SoldOut {
+		t.Errorf("joining after the end: %v", a.Rejection)
+	}
+	s.set(1, 0)
+	s.inPhase(t, room.Open)
+}
+
+func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.MaxParked = 1 })
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	var parked sync.WaitGroup
+	parked.Go(func() { (&person{user: "a"}).ask(t, s, false, "me", "wait=30") })
+	testkit.Eventually(t, "one is parked", func() bool { return s.count() == 1 })
+	if m, _ := (&person{user: "b"}).ask(t, s, false, "me", "respond-async, wait=30"); m.State != "none" {
+		t.Errorf("%+v", m)
+	}
+	s.Wake() // as before a shutdown
+	parked.Wait()
+}

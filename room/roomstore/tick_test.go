@@ -1,0 +1,165 @@
+package roomstore
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/room"
+)
+
+func TestStore_OneOfManyMovesTheRoom(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(true))
+	if _, err := s.Join(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	read := s.read(t, room.Rules{}, around(true), nil, nil)
+	for i, want := range []bool{true, false, false} {
+		if ok, err := s.Move(t.Context(), read.State, room.Move{Calls: 10, Serving: 10}, 0); err != nil || ok != want {
+			t.Errorf("instance %d: moved %v, %v", i, ok, err)
+		}
+	}
+	next := s.read(t, room.Rules{}, around(true), nil, read.State)
+	if next.State.Called != 10 || next.State.Serving != 10 || next.State.Moves != 1 || len(next.State.Steps) != 1 {
+		t.Errorf("%+v", next.State)
+	}
+	if again := s.read(t, room.Rules{}, around(true), nil, next.State); len(again.State.Steps) != 1 {
+		t.Errorf("steps %+v", again.State.Steps)
+	}
+}
+
+func TestStore_StepsAreReadFromWhereTheyWereLeft(t *testing.T) {
+	last := &room.State{Count: 2, Steps: []room.Step{{At: 1000, Serving: 1}, {At: 2000, Serving: 2}}}
+	line := func(at, serving int64) string { return room.Step{At: at, Serving: serving}.String() }
+	for name, c := range map[string]struct {
+		last  *room.State
+		lines []string
+		count int64
+		want  string
+	}{
+		"nothing new":     {last, []string{line(2000, 2)}, 2, "1 2"},
+		"the last grew":   {last, []string{line(2000, 3)}, 2, "1 3"},
+		"another one":     {last, []string{line(2000, 2), line(3000, 9)}, 3, "1 2 9"},
+		"first":           {nil, []string{line(2000, 2), line(3000, 9)}, 2, "2 9"},
+		"Redis lost some": {last, []string{line(5000, 7)}, 1, "7"},
+		"much was missed": {last, []string{line(5000, 7), line(6000, 8)}, 9000, "7 8"},
+	} {
+		steps, err := merge(c.last, c.lines, c.count)
+		var got []string
+		for _, s := range steps {
+			got = append(got, fmt.Sprint(s.Serving))
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, %v, want %s", name, got, err, c.want)
+		}
+	}
+	if last.Steps[1].Serving != 2 {
+		t.Error("what others read has changed")
+	}
+}
+
+func TestStore_NewerStockWins(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(true))
+	for _, c := range []struct {
+		told       Stock
+		free, held int64
+	}{
+		{Stock{true, "a", 1, 5, 10, 0, time.Minute}, 10, 0},
+		{Stock{true, "a", 1, 9, 0, 3, time.Minute}, 0, 3},
+		{Stock{true, "a", 1, 7, 4, 3, time.Minute}, 0, 3},
+		{Stock{}, 0, 3},
+		{Stock{true, "a", 2, 1, 8, 0, time.Minute}, 8, 0},
+		{Stock{true, "b", 1, 1, 3, 0, time.Minute}, 3, 0}, // a SKU has left the sale
+	} {
+		got := s.read(t, room.Rules{}, around(true), &c.told, nil).State
+		if got.Free != c.free || got.Held != c.held || !got.Known || (got.Returns > got.At) != (c.held > 0) {
+			t.Errorf("%+v: free %d, held %d, returns %d", c.told, got.Free, got.Held, got.Returns)
+		}
+	}
+}
+
+func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
+	r := redistest.Start(t)
+	sale := around(true)
+	s := made(t, r, sale)
+	if _, err := s.Join(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	rules := room.Rules{Draw: true}
+	read := s.read(t, rules, sale, nil, nil)
+	if _, err := s.Move(t.Context(), read.State, room.Move{Calls: 2, Threshold: 1 << 50}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(t.Context(), Word, room.WordHold); err != nil {
+		t.Fatal(err)
+	}
+	before := s.read(t, rules, sale, nil, read.State)
+	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Tick(t.Context(), &rules, sale, nil, before.State); !errors.Is(err, ErrNoRoom) {
+		t.Fatalf("empty: %v", err)
+	}
+	for i, want := range []bool{true, false} {
+		if ok, err := s.Create(t.Context(), &rules, sale, before); err != nil || ok != want {
+			t.Fatalf("instance %d: %v, %v", i, ok, err)
+		}
+	}
+	after := s.read(t, rules, sale, nil, nil)
+	a, b := before.State, after.State
+	if a.Opened != b.Opened || a.Issued != b.Issued || a.Threshold != b.Threshold || a.Called != b.Called ||
+		a.Early != b.Early || a.Lottery != b.Lottery || after.Word != room.WordHold || len(b.Steps) != 1 {
+		t.Errorf("%+v, was %+v", b, a)
+	}
+}
+
+func TestStore_TheNextSaleHasARoomOfItsOwn(t *testing.T) {
+	r := redistest.Start(t)
+	over := room.Sale{Starts: 1000, Ends: time.Now().UnixMilli() - 1000}
+	s := made(t, r, over)
+	if _, err := s.Join(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.read(t, room.Rules{}, over, nil, nil); got.State.Issued != 9 {
+		t.Errorf("%+v", got.State)
+	}
+	next := around(false)
+	if _, err := s.Tick(t.Context(), &room.Rules{}, next, nil, nil); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("%v", err)
+	}
+	if ok, err := s.Create(t.Context(), &room.Rules{}, next, Reading{}); err != nil || !ok {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if got := s.read(t, room.Rules{}, next, nil, nil); got.State.Issued != 0 || got.State.Opened < over.Ends {
+		t.Errorf("%+v", got.State)
+	}
+	if _, err := s.Join(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, sale := range []room.Sale{over, next} { // an instance with the configuration before
+		if got := s.read(t, room.Rules{}, sale, nil, nil); got.State.Issued != 5 || got.State.Ends != next.Ends {
+			t.Errorf("%+v", got.State)
+		}
+	}
+}
+
+func TestStore_ThresholdIsExact(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(true))
+	read := s.read(t, room.Rules{Draw: true}, around(true), nil, nil)
+	for _, threshold := range []int64{room.ScoreEnd/3 + 1, room.ScoreEnd} {
+		if _, err := s.Move(t.Context(), read.State, room.Move{Calls: 1, Threshold: threshold}, math.Pi); err != nil {
+			t.Fatal(err)
+		}
+		if read = s.read(t, room.Rules{Draw: true}, around(true), nil, read.State); read.State.Threshold != threshold ||
+			read.State.Steps[len(read.State.Steps)-1].Threshold != threshold || read.Credit != 3.142 {
+			t.Errorf("%d: %+v, credit %v", threshold, read.State, read.Credit)
+		}
+	}
+}
