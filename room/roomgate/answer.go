@@ -125,7 +125,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 			*f.to = &f.value
 		}
 	}
-	m.Poll = spread(min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)), q.Time).Milliseconds()
+	m.Poll = spread(min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)*100/(100+spreadBy)), q.Time).Milliseconds()
 	if pos.State == room.IsCalled {
 		m.Poll = r.o.Rules.PollFloor.Milliseconds()
 	}
@@ -135,10 +135,12 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 	return m
 }
 
-// spread makes a pause up to 15 % shorter or longer, so that clients that came together do not stay together.
+const spreadBy = 15 // % by which a pause is longer or shorter, at most
+
+// spread makes a pause shorter or longer, so that clients that came together do not stay together.
 func spread(pause time.Duration, at int64) time.Duration {
-	const parts = 31 // of 1 %
-	return pause * time.Duration(85+(uint64(at)*0x9E3779B97F4A7C15>>33)%parts) / 100
+	const parts = 2*spreadBy + 1
+	return pause * time.Duration(100-spreadBy+(uint64(at)*0x9E3779B97F4A7C15>>33)%parts) / 100
 }
 
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
@@ -200,7 +202,7 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
 	ticket, _ := roomview.Cookies(r.o.Rules.Name)
-	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, q.Secure)
+	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, ticketKept, q.Secure)
 	return a
 }
 
@@ -254,13 +256,17 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)
 	_, pass := roomview.Cookies(r.o.Rules.Name)
-	a.Cookie = cookie(pass, m.Pass, "/", q.Secure)
+	a.Cookie = cookie(pass, m.Pass, "/", 2*r.o.Rules.Pass, q.Secure)
 	return a
 }
 
+// ticketKept is for how long a browser keeps a ticket, also where it is closed: longer than rooms are open before a start.
+const ticketKept = 14 * 24 * time.Hour
+
 // cookie is the value of Set-Cookie.
-func cookie(name, value, path string, secure bool) string {
-	text := name + "=" + value + "; Path=" + path + "; HttpOnly; SameSite=Lax"
+func cookie(name, value, path string, kept time.Duration, secure bool) string {
+	text := name + "=" + value + "; Path=" + path + "; Max-Age=" + strconv.Itoa(int(kept/time.Second)) +
+		"; HttpOnly; SameSite=Lax"
 	if secure {
 		text += "; Secure"
 	}

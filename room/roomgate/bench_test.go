@@ -10,7 +10,7 @@ import (
 )
 
 // standing is a room whose state does not change, without Redis behind it.
-func standing(b *testing.B) *Room {
+func standing(b testing.TB) *Room {
 	b.Helper()
 	r := &Room{o: Options{Rules: room.Rules{Name: "r", Pass: time.Minute, PollFloor: time.Second,
 		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r")}

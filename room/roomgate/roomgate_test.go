@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,8 +128,9 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 	people := make([]*person, 5)
 	for i := range people {
 		people[i] = &person{user: fmt.Sprint("u", i)}
-		if m, _ := people[i].ask(t, s, true, "join", ""); m.Number != int64(i+1) {
-			t.Fatalf("%d joined as %+v", i, m)
+		if m, a := people[i].ask(t, s, true, "join", ""); m.Number != int64(i+1) ||
+			!strings.Contains(a.Cookie, "; Max-Age=1209600;") { // the browser may be closed meanwhile
+			t.Fatalf("%d joined as %+v, %s", i, m, a.Cookie)
 		}
 	}
 	testkit.Eventually(t, "two are called", func() bool { return s.view.Load().state.Called == 2 })
@@ -140,7 +142,8 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 	if _, a := people[2].ask(t, s, true, "pass", ""); a.Status != 409 {
 		t.Errorf("a pass for one who waits: %d", a.Status)
 	}
-	if m, a := people[0].ask(t, s, true, "pass", ""); a.Status != 200 || m.Pass == "" || a.Cookie == "" {
+	if m, a := people[0].ask(t, s, true, "pass", ""); a.Status != 200 || m.Pass == "" ||
+		!strings.Contains(a.Cookie, "; Max-Age=120;") {
 		t.Errorf("a pass: %d %+v %q", a.Status, m, a.Cookie)
 	}
 	now := time.Now().UnixMilli()
