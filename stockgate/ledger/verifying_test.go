@@ -15,7 +15,7 @@ func (s *fakeStore) say(change func(*protocol.Stock)) {
 	change(&s.skus[ledgertest.SKU].stock)
 }
 
-func TestReserver_DoubtedStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
+func TestReserver_VerifyingStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)

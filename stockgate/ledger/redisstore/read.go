@@ -18,7 +18,7 @@ const recordsPlace, unitsPlace = 2, 3
 // reading is what fields of one key of a ledger hold.
 type reading struct {
 	values []any          // by position; nil = it has no ledger
-	state  protocol.State // Doubted, Frozen and Lost: it may lack something. "" = it never had a ledger
+	state  protocol.State // Verifying, Frozen and Lost: it may lack something. "" = it never had a ledger
 	err    error
 }
 
@@ -67,7 +67,7 @@ func (v *reading) lacks(sku string) error {
 	switch v.state {
 	case protocol.Lost:
 		return protocol.LostLedger(sku)
-	case protocol.Doubted, protocol.Frozen:
+	case protocol.Verifying, protocol.Frozen:
 		return errMayLack
 	}
 	return nil
