@@ -121,8 +121,8 @@ func rebuildsOnDemand(s *site) {
 	}
 }
 
-// deductsOrdersOfTheNextSale sells a SKU twice to the same users, whose orders have the same serials again: those of the
-// second sale are other orders.
+// deductsOrdersOfTheNextSale sells a SKU twice to the same users, whose orders have the same serials again: those of
+// the second sale are other orders.
 func deductsOrdersOfTheNextSale(t *testing.T, server *redistest.Server, url string) {
 	s := newSite(t, server, url, sqlstore.Stock{Table: "next_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
 	s.exec("CREATE TABLE next_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")

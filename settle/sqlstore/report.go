@@ -67,8 +67,8 @@ type Totals struct {
 // Expected is how many units Sluice's own stock table should have.
 func (b Totals) Expected() int64 { return max(b.Total-b.Booked, 0) }
 
-// LedgerTotals returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in Sluice's own
-// stock table is of the same instant; a table of the shop is read afterwards.
+// LedgerTotals returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in
+// Sluice's own stock table is of the same instant; a table of the shop is read afterwards.
 func (s *Store) LedgerTotals(ctx context.Context, sku string) ([]Totals, error) {
 	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
 		"char(26)), " +

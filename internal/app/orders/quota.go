@@ -153,8 +153,8 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }
 
-// earlier is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its key,
-// and answers by its record. Where that cannot be looked up, it is not known.
+// earlier is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its
+// key, and answers by its record. Where that cannot be looked up, it is not known.
 func earlier(d *ledger.Reserver, in proxy.Order) reject.Reason {
 	if len(in.Key) == 0 {
 		return reject.Duplicate

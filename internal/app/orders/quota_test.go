@@ -73,7 +73,8 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 	}
 }
 
-// Whoever has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is none.
+// Whoever has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is
+// none.
 func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(redisstore.Options{Options: redisconn.Options{

@@ -76,7 +76,8 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 	tick := time.NewTicker(waveEvery)
 	defer tick.Stop()
 	for first := 0; ; first += each {
-		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first, Spread: waveEvery, GiveUpAfter: d.GiveUpAfter}
+		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first,
+			Spread: waveEvery, GiveUpAfter: d.GiveUpAfter}
 		all.Go(func() {
 			if _, err := crowd.Run(ctx, shop, io.Discard); err != nil && first == 0 {
 				fmt.Fprintln(os.Stderr, err)

@@ -200,9 +200,9 @@ type Store interface {
 	Records(ctx context.Context, sku string, see func(Record) bool) error
 }
 
-// ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are rejected as
-// well, since a shop that is asked for an order by its URL would be asked for something else, and what begins with \x,
-// since the database of the settlement has other bytes so: a shop that gives such an order back would give back another.
+// ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are rejected as well,
+// since a shop that is asked for an order by its URL would be asked for something else, and what begins with \x, since
+// the database of the settlement has other bytes so: a shop that gives such an order back would give back another.
 func ValidSerial(key []byte) bool {
 	if len(key) == 0 || len(key) > MaxSerial || string(key) == "." || string(key) == ".." ||
 		bytes.HasPrefix(key, []byte(`\x`)) {
