@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/internal/sorted"
 )
 
 // AuditEntry is one line of the audit: what an operator changed, or was kept from changing.
@@ -85,7 +87,7 @@ func (t *AuditLog) since(after int64, most int) []AuditEntry {
 		return nil
 	}
 	all := slices.Concat(t.deeds, t.rejections)
-	slices.SortFunc(all, func(x, y AuditEntry) int { return int(x.ID - y.ID) })
+	sorted.By(all, func(x, y AuditEntry) int { return int(x.ID - y.ID) })
 	all = slices.DeleteFunc(all, func(d AuditEntry) bool { return d.ID <= after })
 	return all[max(0, len(all)-most):]
 }

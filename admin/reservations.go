@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/internal/sorted"
 )
 
 // Reservation is one order in a ledger.
@@ -186,7 +188,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, byDeadline)
+	sorted.By(all, byDeadline)
 	cut = len(read) == maxRead || len(all) > want.limit
 	return slices.Clip(all[:min(len(all), want.limit)]), cut, nil
 }

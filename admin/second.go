@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"sluice/internal/sorted"
 )
 
 // Second is what the gate did in one second, and how it stood at its end.
@@ -141,9 +143,7 @@ func (r *reading) mostSold() []StockSecond {
 	for _, s := range r.stock {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(x, y StockSecond) int {
-		return cmp.Or(cmp.Compare(y.Held+y.Sold, x.Held+x.Sold), cmp.Compare(x.SKU, y.SKU))
-	})
+	sorted.By(all, func(x, y StockSecond) int { return cmp.Or(int(y.Held+y.Sold-x.Held-x.Sold), cmp.Compare(x.SKU, y.SKU)) })
 	return all[:min(len(all), mostStock)]
 }
 
@@ -155,9 +155,7 @@ func (r *reading) leastLeft() []NotCounted {
 			all = append(all, NotCounted{sku, left})
 		}
 	}
-	slices.SortFunc(all, func(x, y NotCounted) int {
-		return cmp.Or(cmp.Compare(x.Left, y.Left), cmp.Compare(x.SKU, y.SKU))
-	})
+	sorted.By(all, func(x, y NotCounted) int { return cmp.Or(int(x.Left-y.Left), cmp.Compare(x.SKU, y.SKU)) })
 	return all[:min(len(all), mostStock)]
 }
 
@@ -173,9 +171,7 @@ func (r *reading) hottest() []HotSecond {
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(x, y HotSecond) int {
-		return cmp.Or(cmp.Compare(y.Requests, x.Requests), cmp.Compare(x.SKU, y.SKU))
-	})
+	sorted.By(all, func(x, y HotSecond) int { return cmp.Or(int(y.Requests-x.Requests), cmp.Compare(x.SKU, y.SKU)) })
 	return all
 }
 

@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
+	"sluice/internal/sorted"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -56,7 +56,7 @@ func (s *lines) status() (all []SKUStatus) {
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b SKUStatus) int {
+	sorted.By(all, func(a, b SKUStatus) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.SKU, b.SKU))
 	})
 	return all

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,9 +181,8 @@ func fold(entries []Entry) []Record {
 
 func sorted(bySerial map[string]Record) []Record {
 	records := make([]Record, 0, len(bySerial))
-	for _, r := range bySerial {
-		records = append(records, r)
+	for _, serial := range slices.Sorted(maps.Keys(bySerial)) {
+		records = append(records, bySerial[serial])
 	}
-	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Serial, b.Serial) })
 	return records
 }

@@ -3,10 +3,10 @@ package stockgate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
+	"sluice/internal/sorted"
 	"sluice/stockgate/layout"
 )
 
@@ -75,7 +75,7 @@ func (m *Memory) List(_ context.Context, limit int) ([]Stock, error) {
 	for sku := range m.left {
 		all = append(all, Stock{sku, m.reading(sku)})
 	}
-	slices.SortFunc(all, bySKU)
+	sorted.By(all, bySKU)
 	return all[:max(0, min(limit, len(all)))], nil
 }
 

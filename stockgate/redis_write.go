@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/sorted"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
 )
@@ -59,7 +60,7 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(all, bySKU)
+	sorted.By(all, bySKU)
 	return all[:max(0, min(limit, len(all)))], nil
 }
 

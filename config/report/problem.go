@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sluice/config/position"
+	"sluice/internal/sorted"
 	"strings"
 )
 
@@ -156,6 +157,6 @@ func (r *Report) Err() error {
 	if len(r.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	sorted.By(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return &Error{Problems: slices.Compact(r.problems)}
 }

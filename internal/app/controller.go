@@ -13,6 +13,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/config/report"
+	"sluice/internal/sorted"
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
@@ -184,7 +185,7 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first
+	sorted.By(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first
 	for _, o := range all {
 		if o.SKU == "" {
 			next, err := effective.With(map[string]any{o.Key: o.Value})
@@ -198,7 +199,7 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 		}
 		kept = append(kept, o)
 	}
-	slices.SortStableFunc(kept, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
+	sorted.By(kept, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 	return effective, kept, unfit
 }
 

@@ -12,6 +12,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/limits"
+	"sluice/internal/sorted"
 	"sluice/stockgate/exchange"
 )
 
@@ -105,7 +106,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		others = append(others, want)
 	}
 	h.overrides = others
-	slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
+	sorted.By(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 	h.awake()
 	return want, err
 }

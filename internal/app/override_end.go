@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/internal/sorted"
 )
 
 // How long an end may take, and how long until it is tried again where Redis did not answer.
@@ -97,7 +98,7 @@ func (h *controller) endDue() time.Duration {
 			}
 			h.overrides[0].Fault = err.Error()
 			h.overrides[0].Until = time.Now().UTC().Add(endAgain)
-			slices.SortStableFunc(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
+			sorted.By(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
 			continue
 		}
 		h.recordExpiry(o, "override.end", "override ended")

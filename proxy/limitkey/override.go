@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"sluice/internal/sorted"
 	"sluice/proxy/param"
 )
 
@@ -72,7 +73,7 @@ func (k *Key) Overrides(patterns []string) (o Overrides, err error) {
 		}
 		o.patterns = append(o.patterns, p)
 	}
-	slices.SortStableFunc(o.patterns, func(a, b pattern) int { return cmp.Compare(b.weight(), a.weight()) })
+	sorted.By(o.patterns, func(a, b pattern) int { return cmp.Compare(b.weight(), a.weight()) })
 	return o, nil
 }
 

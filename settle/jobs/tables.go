@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"sluice/internal/sorted"
 )
 
 // Open connects to the PostgreSQL of the jobs when it is first used. The caller must Close the pool.
@@ -111,7 +112,7 @@ func Statements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 		}
 	}
 	all := m.AllVersions()
-	slices.SortFunc(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
+	sorted.By(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
 	var out strings.Builder
 	var versions []string
 	for _, v := range all {

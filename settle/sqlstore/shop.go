@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/sorted"
 	"sluice/settle"
 )
 
@@ -98,7 +99,7 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 			over = append(over, Buyer{user, n})
 		}
 	}
-	slices.SortFunc(over, func(a, b Buyer) int {
+	sorted.By(over, func(a, b Buyer) int {
 		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.User, b.User))
 	})
 	return over, err

@@ -7,13 +7,13 @@ import (
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/sorted"
 	"sluice/stockgate/redisconn"
 )
 
@@ -120,7 +120,7 @@ func list(v any, clock int64, now time.Time) (changes []Change, err error) {
 		}
 		changes = append(changes, change)
 	}
-	slices.SortFunc(changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
+	sorted.By(changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
 	return changes, nil
 }
 
@@ -220,7 +220,7 @@ func (e *Exchange) Instances(ctx context.Context) (all []Instance, err error) {
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(x, y Instance) int { return cmp.Compare(x.ID, y.ID) })
+	sorted.By(all, func(x, y Instance) int { return cmp.Compare(x.ID, y.ID) })
 	return all, err
 }
 
@@ -257,6 +257,6 @@ func (e *Exchange) answers(ctx context.Context, task int64) (all []Answer, err e
 		}
 		return err
 	})
-	slices.SortFunc(all, func(x, y Answer) int { return cmp.Compare(x.Instance, y.Instance) })
+	sorted.By(all, func(x, y Answer) int { return cmp.Compare(x.Instance, y.Instance) })
 	return all, err
 }
