@@ -31,7 +31,7 @@ func pageFiles(t *testing.T) map[string]string {
 			return err
 		}
 		text, err := fs.ReadFile(web.Files(), name)
-		files[name] = string(text)
+		files[strings.TrimSuffix(name, ".gz")] = string(text)
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -57,6 +58,10 @@ func New() *Dashboard {
 			return err
 		}
 		text, err := embedded.ReadFile(name)
+		if plain, packed := strings.CutSuffix(name, ".gz"); packed && err == nil {
+			name = plain
+			text, err = unpack(text)
+		}
 		d.files["/"+name] = pack(name, text)
 		return err
 	})
@@ -65,6 +70,15 @@ func New() *Dashboard {
 	}
 	d.files["/"] = d.files["/index.html"]
 	return d
+}
+
+// unpack reads what is embedded packed: a large file that nobody edits.
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 func pack(name string, text []byte) asset {

@@ -65,9 +65,13 @@ func Append(dst []Line, sku, quantity *param.Variable, s *param.Source, max int6
 	return merge(dst, all[:n], quantity, max)
 }
 
-// merge sorts lines, and sums those of one SKU up.
+// merge sorts lines, and sums those of one SKU up. So few are inserted one by one, as slices.SortFunc does it.
 func merge(dst, lines []Line, quantity *param.Variable, max int64) ([]Line, param.Fault) {
-	slices.SortFunc(lines, func(a, b Line) int { return bytes.Compare(a.SKU, b.SKU) })
+	for i := range lines {
+		for ; i > 0 && bytes.Compare(lines[i].SKU, lines[i-1].SKU) < 0; i-- {
+			lines[i], lines[i-1] = lines[i-1], lines[i]
+		}
+	}
 	for _, l := range lines {
 		if n := len(dst); n > 0 && bytes.Equal(dst[n-1].SKU, l.SKU) {
 			l.Quantity += dst[n-1].Quantity
