@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -128,6 +129,17 @@ func (c *Nodes) Successor(replica int) *Server {
 	next := c.Replicas[replica]
 	await(c.t, "an election", func() bool { return next.role() == "master" && c.living() })
 	return next
+}
+
+// SetTimeout sets after how long without an answer a server counts as gone, a second at first. A longer time keeps a
+// busy machine from an election, in which writes may be lost.
+func (c *Nodes) SetTimeout(d time.Duration) {
+	c.t.Helper()
+	for _, s := range c.servers() {
+		if s.process != nil {
+			c.mustRun(s, "config", "set", "cluster-node-timeout", d.Milliseconds())
+		}
+	}
 }
 
 // node starts a server that belongs to no cluster yet.
