@@ -1,8 +1,9 @@
 // Package roomstore keeps in Redis what all instances share of a waiting room: a hash, the steps of an hour, and the
 // passes that are good. Nothing is kept of a person who waits.
 //
-// It promises that a number is given out once as long as Redis loses nothing, that a room is moved once for each state
-// that was read, whichever instance is first, and that a pass that is claimed or used twice counts once.
+// It promises that a number is given out once as long as Redis loses nothing, and that one which Redis has lost counts
+// again as soon as an instance looks that has heard of it; that a room is moved once for each state that was read,
+// whichever instance is first; and that a pass that is claimed or used twice counts once.
 //
 // It does not compute how many people are called: package room does.
 package roomstore
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -54,6 +56,22 @@ type Store struct {
 	keys struct{ room, steps, good, used, inside, people string }
 
 	tick, create, move, join, claim, use, set, draw *redis.Script
+
+	mu   sync.Mutex
+	last issue
+}
+
+// issue is the last number that is known to be given out, and when the room of it was opened.
+type issue struct{ opened, number int64 }
+
+// heard is the last number that this instance has heard of, now that it has heard of n.
+func (s *Store) heard(n issue) issue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.opened > s.last.opened || n.opened == s.last.opened && n.number > s.last.number {
+		s.last = n
+	}
+	return s.last
 }
 
 // New is the room of a name behind link, which it does not close.
@@ -98,10 +116,12 @@ func (s *Store) Join(ctx context.Context, n int, users ...string) (Numbers, erro
 		return Numbers{}, fmt.Errorf("take %d numbers: %w", n, err)
 	}
 	parts, ok := reply.([]any)
-	if !ok || len(parts) != 3 {
+	if !ok || len(parts) != 4 {
 		return Numbers{}, fmt.Errorf("take %d numbers: a reply of another form: %v", n, reply)
 	}
-	return Numbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}, nil
+	got := Numbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}
+	s.heard(issue{whole(parts[3]), got.First + int64(n) - 1})
+	return got, nil
 }
 
 // Claim is that of one user, who had waited for so long when it was called.

@@ -62,10 +62,11 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if last != nil {
 		seen, of = last.Count, drawOf(last)
 	}
+	heard := s.heard(issue{})
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
 	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
-		due, rules.Beacon.Period, rules.BeaconKey, of)
+		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -81,6 +82,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	r := readFields(fields)
 	r.State.Inside, r.State.At, r.State.Count = whole(parts[1]), whole(parts[2]), whole(parts[3])
 	r.State.People = whole(parts[5])
+	s.heard(issue{r.State.Opened, r.State.Issued})
 	r.State.Told, r.State.Stocked = sale, stock != nil
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
 	if of != drawOf(r.State) {
@@ -204,6 +206,9 @@ func readStep(line string) (step room.Step, err error) {
 // a new room by rules. It reports whether the room was made.
 func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, known Reading) (made bool, err error) {
 	fields := known.fields(sale)
+	if heard := s.heard(issue{}); known.State != nil && heard.opened == known.State.Opened {
+		fields = append(fields, "issued", heard.number) // joins since the last look
+	}
 	if known.State == nil && rules.Draw {
 		seed := newSeed()
 		fields = append(fields, "seed", hex.EncodeToString(seed), "commit", room.Commit(seed))

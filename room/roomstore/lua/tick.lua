@@ -4,7 +4,8 @@
 -- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
 -- a unit is reserved at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
 -- fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is published, ms from one round to the
--- next, the key of the beacon, which sale and draw the steps of the caller are of
+-- next, the key of the beacon, which sale and draw the steps of the caller are of, the last number that the caller has
+-- heard of, when the room of this number was opened
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people.
 
@@ -84,6 +85,9 @@ if told and (now < starts or moved or get('issued') == 0 and not begun) then
     set('round', get('round') + more)
   end
 end
+-- A replica that took over may not have heard of the last numbers: who has one would never be called, and others would
+-- have the same.
+if get('opened') == tonumber(ARGV[21]) and get('issued') < tonumber(ARGV[20]) then set('issued', tonumber(ARGV[20])) end
 if now >= starts and has('seed') then
   if not has('early') then
     set('early', get('issued'))
