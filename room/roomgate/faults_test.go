@@ -85,6 +85,30 @@ func TestRoom_NumbersThatRedisHasLostCountAgain(t *testing.T) {
 	}
 }
 
+// Redis is empty, and no instance is left that knows the room: nobody can tell who came first. It is another room, and an
+// old ticket is not taken for one of it.
+func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	p := &person{user: "a"}
+	p.ask(t, s, true, "join", "")
+	s.Close()
+	r.Kill()
+	next := open(t, r, nil)
+	r.Restart()
+	testkit.Eventually(t, "the room is made", func() bool { return next.log.Count("room: made") == 1 })
+	testkit.Eventually(t, "the old ticket is invalid", func() bool {
+		m, _ := p.ask(t, next, false, "me", "")
+		return m.State == room.IsInvalid
+	})
+	if m, a := p.ask(t, next, true, "join", ""); m.Number != 1 || m.Signed == "" {
+		t.Errorf("joining again: %d %+v", a.Status, m)
+	}
+}
+
 func TestRoom_ARequestIsAnsweredBeforeItsClientGivesUp(t *testing.T) {
 	now := time.UnixMilli(0)
 	for wait, want := range map[time.Duration]time.Duration{time.Second: 500 * time.Millisecond, 30 * time.Second: 29 * time.Second} {

@@ -30,7 +30,7 @@ const (
 	idleEvery   = time.Second // before the room opens, and after its sale
 	tickTimeout = time.Second
 	staleAfter  = time.Second // from then on the document says how old it is
-	maxUses     = 10_000      // that wait for the next tick; those beyond it count as passes that were not used
+	giveWay     = 50          // ticks in which others may write again what Redis has lost
 
 	joinBurst = 3       // numbers of one user at once; then one a minute
 	joinUsers = 1 << 20 // that join within a minute, 16 bytes each, taken as they come; beyond it some wait in vain
@@ -72,6 +72,7 @@ type Room struct {
 	// Of the goroutine alone.
 	last  roomstore.Reading
 	away  bool
+	none  int          // ticks that have found no room, where Redis was away when this instance started
 	drawn room.Lottery // that was checked last
 	final *room.Final  // what it came to; nil = it is wrong
 
@@ -229,7 +230,7 @@ func (r *Room) tick(ctx context.Context) {
 	}
 	r.flushUses(ctx)
 	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, r.last.State)
-	if errors.Is(err, roomstore.ErrNoRoom) {
+	if errors.Is(err, roomstore.ErrNoRoom) && !r.givesWay() {
 		if err = r.create(ctx, sale); err == nil {
 			read, err = r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, nil)
 		}
@@ -250,6 +251,15 @@ func (r *Room) tick(ctx context.Context) {
 	r.last = read
 	r.publish(read.State, read.Word, sale)
 	r.move(ctx, &read)
+}
+
+// givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their places.
+func (r *Room) givesWay() bool {
+	if r.last.State != nil || !r.away || r.none == giveWay {
+		return false
+	}
+	r.none++
+	return true
 }
 
 // create makes the room in Redis: a new one, or one that Redis has lost as this instance knows it.
@@ -361,38 +371,4 @@ func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, erro
 // claimPasses asks until when the passes of users are good.
 func (r *Room) claimPasses(ctx context.Context, claims []roomstore.Claim) ([]int64, error) {
 	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
-}
-
-// Used notes that user has placed an order with a pass.
-func (r *Room) Used(user []byte) {
-	r.usesMu.Lock()
-	defer r.usesMu.Unlock()
-	if len(r.uses) < maxUses {
-		r.uses = append(r.uses, string(user))
-	}
-}
-
-func (r *Room) flushUses(ctx context.Context) {
-	r.usesMu.Lock()
-	uses := r.uses
-	r.uses = nil
-	r.usesMu.Unlock()
-	if len(uses) == 0 {
-		return
-	}
-	if err := r.o.Store.Use(ctx, uses); err != nil { // the next tick tries again
-		r.usesMu.Lock()
-		r.uses = append(uses, r.uses...)
-		r.uses = r.uses[:min(len(r.uses), maxUses)]
-		r.usesMu.Unlock()
-	}
-}
-
-// Admits reports from memory whether user may order sku at unixMS: with a good pass, or where the room is not in force.
-func (r *Room) Admits(unixMS int64, sku, user, pass []byte) bool {
-	v := r.view.Load()
-	if r.o.Sells != nil && !r.o.Sells(sku) || v.state.Phase == room.Off {
-		return true
-	}
-	return r.secret.Load().passes.Valid(pass, v.passes, user, unixMS)
 }

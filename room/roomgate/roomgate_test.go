@@ -205,6 +205,17 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	if _, ans := (&person{user: "c"}).ask(t, s, true, "join", ""); ans.Rejection != reject.Overloaded {
 		t.Errorf("joining: %v", ans.Rejection)
 	}
+	good := func() bool { return s.Admits(time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) }
+	if !good() {
+		t.Error("a pass is no good while Redis is away")
+	}
+	late := open(t, r, nil) // it has started meanwhile: it knows neither the room nor its passes
+	if m, _ := b.ask(t, late, false, "me", ""); m.State != "waiting" || m.Phase != room.Hold || m.Number != 2 {
+		t.Errorf("an instance that has just started: %+v", m)
+	}
+	if late.Admits(time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) {
+		t.Error("an instance that has just started accepts a pass")
+	}
 	r.Restart() // it has lost everything
 	testkit.Eventually(t, "the room is back", func() bool { return s.log.Count("Redis has lost the room") == 1 })
 	if m, _ := b.ask(t, s, true, "join", ""); m.Number != 2 || m.State != "waiting" {
@@ -212,6 +223,9 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	}
 	if m, _ := (&person{user: "c"}).ask(t, s, true, "join", ""); m.Number != 3 {
 		t.Errorf("%+v", m)
+	}
+	if called := s.view.Load().state.Called; called != 1 || !good() {
+		t.Errorf("%d are called, and the pass from before is good: %v", called, good())
 	}
 }
 
