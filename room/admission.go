@@ -41,8 +41,7 @@ func (r *Rules) wanted(s *State) int64 {
 
 // Pending is how many people were called lately, and may still claim a pass.
 func (s *State) Pending(r *Rules) int64 {
-	before := s.stepAt(s.At - r.ClaimWithin.Milliseconds())
-	return max(s.Called-before.Called-(s.Claimed-before.Claimed), 0)
+	return max(s.Called-s.stepAt(s.At-r.ClaimWithin.Milliseconds()).Called-s.Lately, 0)
 }
 
 // ShareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
@@ -50,10 +49,11 @@ func (s *State) ShareThatOrders() float64 {
 	return max(float64(s.Used+1)/float64(s.Used+s.Expired+1), leastUsed)
 }
 
-// ShareThatComes is the share of those called who claimed a pass: 1 at first, and never below leastUsed.
+// ShareThatComes is the share of those called who claimed a pass, among people who cannot do so any more: 1 at first, and
+// never below leastUsed.
 func (s *State) ShareThatComes(r *Rules) float64 {
 	called := s.stepAt(s.At - r.ClaimWithin.Milliseconds()).Called
-	return min(max(float64(s.Claimed+1)/float64(called+1), leastUsed), 1)
+	return min(max(float64(s.Claimed-s.Lately+1)/float64(called+1), leastUsed), 1)
 }
 
 // advance moves the threshold to its end, and then the number.

@@ -36,6 +36,10 @@ func TestMove_FollowsTheFreeUnits(t *testing.T) {
 		{"half of them came", func(s *State) {
 			s.Called, s.Claimed, s.Inside, s.Steps = 13, 6, 6, []Step{{At: s.At - 91_000, Called: 13, Serving: 13}}
 		}, 1000, 14}, // (13 - 6) / (7/14)
+		{"claims of those called before are not of those called last", func(s *State) {
+			s.Free, s.Called, s.Claimed, s.Used, s.Lately = 3, 46, 37, 37, 2
+			s.Steps = []Step{{At: s.At - 90_500, Called: 40, Serving: 40}, {At: s.At - 500, Called: 46, Serving: 46}}
+		}, 1000, 1},
 		{"half of the passes ended without an order", func(s *State) { s.Used, s.Expired = 9, 10 }, 1000, 26},
 		{"drain", func(s *State) { s.Phase = Drain }, 1000, 13},
 		{"no stock to follow", func(s *State) { s.Stocked = false }, 50, 50},

@@ -23,6 +23,7 @@ type State struct {
 
 	Called  int64 // people who were called
 	Claimed int64 // passes that were claimed; a pass that is claimed twice counts once
+	Lately  int64 // of these, by people who were called within Rules.ClaimWithin
 	Used    int64 // passes with which an order was placed
 	Expired int64 // passes with which no order was placed within Rules.ClaimWithin
 	People  int64 // who joined, about: each counts once
@@ -55,7 +56,6 @@ type Step struct {
 	Serving   int64 `json:"serving"`
 	Threshold int64 `json:"threshold"`
 	Called    int64 `json:"called"`
-	Claimed   int64 `json:"claimed"`
 }
 
 // stepAt is the last step at or before at (Unix ms); the zero Step when there is none.
@@ -112,5 +112,5 @@ func (s *State) InDraw() int64 {
 
 // String is the step as Redis has it: its numbers in their order.
 func (s Step) String() string {
-	return fmt.Sprintf("%d %d %d %d %d", s.At, s.Serving, s.Threshold, s.Called, s.Claimed)
+	return fmt.Sprintf("%d %d %d %d", s.At, s.Serving, s.Threshold, s.Called)
 }

@@ -242,7 +242,7 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 		return r.answer(q, http.StatusConflict, &m)
 	}
 	q.Client.StepAside()
-	until, err := r.claims.do(roomstore.Claim{User: string(q.User),
+	until, err := r.claims.do(roomstore.Claim{User: string(q.User), CalledAt: pos.CalledAt,
 		Waited: room.Waited(place.Joined*1000, pos.CalledAt, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)

@@ -310,11 +310,7 @@ func (r *Room) move(ctx context.Context, read *roomstore.Reading) {
 		most = int64(credit)
 	}
 	m := r.o.Rules.Move(s, most)
-	claimed := int64(0)
-	if len(s.Steps) > 0 {
-		claimed = s.Steps[len(s.Steps)-1].Claimed
-	}
-	if m.Calls == 0 && claimed == s.Claimed && (rate == 0 || s.Waiting() == 0 || s.Phase != room.Open) {
+	if m.Calls == 0 && (rate == 0 || s.Waiting() == 0 || s.Phase != room.Open) {
 		return
 	}
 	if rate > 0 {

@@ -53,7 +53,7 @@ var ErrNoRoom = errors.New("no such room in Redis")
 // Store is one room in Redis. It is safe for concurrent use.
 type Store struct {
 	link *redisconn.Client
-	keys struct{ room, steps, good, used, inside, people string }
+	keys struct{ room, steps, good, used, inside, people, lately string }
 
 	tick, create, move, join, claim, use, set, draw *redis.Script
 
@@ -81,7 +81,7 @@ func New(link *redisconn.Client, name string) *Store {
 		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
 	key := "sluice:room:{" + name + "}:"
 	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
-	s.keys.inside, s.keys.people = key+"i", key+"p"
+	s.keys.inside, s.keys.people, s.keys.lately = key+"i", key+"p", key+"l"
 	return s
 }
 
@@ -126,8 +126,9 @@ func (s *Store) Join(ctx context.Context, n int, users ...string) (Numbers, erro
 
 // Claim is that of one user, who had waited for so long when it was called.
 type Claim struct {
-	User   string
-	Waited time.Duration
+	User     string
+	Waited   time.Duration
+	CalledAt int64 // Unix ms
 }
 
 // Claim counts a pass for each user, which is good until expires (Unix ms), and of which an order is expected for
@@ -137,10 +138,10 @@ func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, 
 ) {
 	args := []any{expires, within.Milliseconds()}
 	for _, c := range claims {
-		args = append(args, c.User, room.WaitClass(c.Waited))
+		args = append(args, c.User, room.WaitClass(c.Waited), c.CalledAt)
 	}
-	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside},
-		args...)
+	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside,
+		s.keys.lately}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("claim %d passes: %w", len(claims), err)
 	}

@@ -117,7 +117,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 		t.Helper()
 		var claims []Claim
 		for _, u := range users {
-			claims = append(claims, Claim{User: u, Waited: 3 * time.Second})
+			claims = append(claims, Claim{User: u, Waited: 3 * time.Second, CalledAt: time.Now().UnixMilli()})
 		}
 		until, err := s.Claim(ctx, expires, within, claims)
 		if err != nil || len(until) != len(users) || until[len(until)-1] != want {
@@ -145,7 +145,13 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	use("a")
 	claim(far+5, time.Minute, far, "a") // it was used
 	counts(2, 1, 0, 1)
-	claim(far, 0, far, "slow") // no order came in time
+	if got := s.read(t, room.Rules{}, around(true), nil, nil).State.Lately; got != 2 {
+		t.Errorf("%d passes are of people who were called lately", got)
+	}
+	claim(far, 0, far, "slow") // no order came in time, and nobody else who was called with it can come any more
+	if got := s.read(t, room.Rules{}, around(true), nil, nil).State.Lately; got != 2 {
+		t.Errorf("then %d passes are of people who were called lately", got)
+	}
 	counts(3, 1, 1, 1)
 	claim(far+5, time.Minute, far, "slow")
 	use("slow") // and then it did

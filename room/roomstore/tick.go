@@ -63,7 +63,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 		seen, of = last.Count, drawOf(last)
 	}
 	heard := s.heard(issue{})
-	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people, s.keys.lately}
 	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
 		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened)
@@ -71,7 +71,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 		return Reading{}, fmt.Errorf("read the room: %w", err)
 	}
 	parts, ok := reply.([]any)
-	if !ok || len(parts) != 6 {
+	if !ok || len(parts) != 7 {
 		return Reading{}, fmt.Errorf("read the room: a reply of another form: %v", reply)
 	}
 	fields, ok1 := texts(parts[0])
@@ -81,7 +81,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	}
 	r := readFields(fields)
 	r.State.Inside, r.State.At, r.State.Count = whole(parts[1]), whole(parts[2]), whole(parts[3])
-	r.State.People = whole(parts[5])
+	r.State.People, r.State.Lately = whole(parts[5]), whole(parts[6])
 	s.heard(issue{r.State.Opened, r.State.Issued})
 	r.State.Told, r.State.Stocked = sale, stock != nil
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
@@ -190,10 +190,10 @@ func merge(last *room.State, lines []string, count int64) ([]room.Step, error) {
 
 func readStep(line string) (step room.Step, err error) {
 	parts := strings.Fields(line)
-	if len(parts) != 5 {
+	if len(parts) != 4 {
 		return step, fmt.Errorf("read the room: a step of another form: %.80q", line)
 	}
-	for i, to := range []*int64{&step.At, &step.Serving, &step.Threshold, &step.Called, &step.Claimed} {
+	for i, to := range []*int64{&step.At, &step.Serving, &step.Threshold, &step.Called} {
 		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
 			return step, fmt.Errorf("read the room: a step of another form: %.80q", line)
 		}
@@ -222,7 +222,7 @@ func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, k
 			args = append(args, step.String())
 		}
 	}
-	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.people}
+	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.people, s.keys.lately}
 	reply, err := s.run(ctx, s.create, keys, args...)
 	if err != nil {
 		return false, fmt.Errorf("make the room: %w", err)

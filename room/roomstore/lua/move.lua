@@ -11,8 +11,7 @@ redis.call('HSET', KEYS[1], 'serving', ARGV[2], 'threshold', ARGV[3], 'credit', 
   'moved_at', string.format('%.0f', now))
 redis.call('HINCRBY', KEYS[1], 'moves', 1)
 local called = redis.call('HINCRBY', KEYS[1], 'called', ARGV[4])
-local claimed = redis.call('HGET', KEYS[1], 'claimed') or '0'
-local step = string.format('%.0f %s %s %.0f %s', now, ARGV[2], ARGV[3], called, claimed)
+local step = string.format('%.0f %s %s %.0f', now, ARGV[2], ARGV[3], called)
 local last = redis.call('LINDEX', KEYS[2], -1)
 if last and math.floor(tonumber(string.match(last, '^%d+')) / 1000) == math.floor(now / 1000) then
   -- The step keeps its time: a person is called when the first one of the second is, at most a second early.

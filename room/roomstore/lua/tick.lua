@@ -1,5 +1,6 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
--- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people
+-- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people, passes
+-- of people who were called lately
 -- ARGV: starts, ends (Unix ms, 0 = none), news: "started" where the caller has not read the room before, "moved" where
 -- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
 -- a unit is reserved at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
@@ -7,7 +8,7 @@
 -- next, the key of the beacon, which sale and draw the steps of the caller are of, the last number that the caller has
 -- heard of, when the room of this number was opened
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
--- that there were, those that the caller lacks, people.
+-- that there were, those that the caller lacks, people, passes of people who were called lately.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
@@ -34,6 +35,7 @@ starts = get('starts')
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
 if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now))
+redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', string.format('%.0f', now))
 
 if ARGV[4] == '1' then
   local epoch, version = tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -59,7 +61,7 @@ end
 -- is not that of a later start: all are drawn anew, by a seed that was not published.
 if told and (now < starts or moved or get('issued') == 0 and not begun) then
   if begun then
-    redis.call('DEL', KEYS[2])
+    redis.call('DEL', KEYS[2], KEYS[6])
     redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0,
       'seed', ARGV[12], 'commit', ARGV[13])
     redis.call('HINCRBY', KEYS[1], 'moves', 1)
@@ -103,4 +105,4 @@ local from = 0 -- the last one that the caller has may have changed
 if seen > 0 and seen <= count then from = math.max(seen - 1 - first, 0) end
 return {redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[3]), string.format('%.0f', now),
   string.format('%.0f', count), redis.call('LRANGE', KEYS[2], from, -1),
-  redis.call('PFCOUNT', KEYS[5])}
+  redis.call('PFCOUNT', KEYS[5]), redis.call('ZCARD', KEYS[6])}
