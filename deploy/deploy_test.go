@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,12 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
 			expressions[p.Title] += target.Expr + "\n"
+		}
+	}
+	shown := strings.Join(slices.Collect(maps.Values(expressions)), " ")
+	for metric := range known {
+		if strings.HasPrefix(metric, "sluice_room_") && !strings.Contains(shown, metric+"{instance") {
+			t.Errorf("no panel shows %s", metric)
 		}
 	}
 	if len(expressions) < 20 {
