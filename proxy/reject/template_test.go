@@ -97,7 +97,7 @@ func TestTemplate_TextsAreEscapedInEveryFormat(t *testing.T) {
 // Whatever a template is, it is rejected with its line, or no value leaves its place.
 func FuzzTemplate_ValuesStayInTheirPlaces(f *testing.F) {
 	for _, text := range []string{
-		builtInPage, `<p title="$title"><!-- if waits -->$hint<!-- end -->`, `<script>x='$sku'</script>$$`,
+		builtInHead + builtInPage, `<p title="$title"><!-- if waits -->$hint<!-- end -->`, `<script>x='$sku'</script>$$`,
 		"<!-- if not sku -->", "<!-- if sku --><!-- if opens -->$sku<!-- end --><!-- end -->", "$", "{{.Title}}",
 		"<!-- end -->",
 	} {

@@ -1,7 +1,7 @@
 package reject
 
 import (
-	_ "embed" // for the built-in page
+	_ "embed" // for the built-in pages
 	"errors"
 	"fmt"
 	"maps"
@@ -14,8 +14,13 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-//go:embed page.html
-var builtInPage string
+var (
+	//go:embed head.html
+	builtInHead string // of both pages
+
+	//go:embed page.html
+	builtInPage string
+)
 
 // PageFiles are the shop's own pages and languages: CLASS.html and CLASS.TAG.html for a class, page.html and
 // page.TAG.html for all other classes, TAG.toml for the texts of a language.
@@ -49,7 +54,7 @@ var (
 func newTemplates(in PageFiles) (*templates, error) {
 	t := &templates{pages: map[string]template{}, texts: map[string]map[string]string{}}
 	var err error
-	if t.builtIn, err = parse("built-in page", builtInPage, pageTerms); err != nil {
+	if t.builtIn, err = parse("built-in page", builtInHead+builtInPage, pageTerms); err != nil {
 		return nil, fmt.Errorf("BUG: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Files)) {

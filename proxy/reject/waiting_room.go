@@ -66,7 +66,7 @@ func NewRoomPages(o Options) (RoomPages, error) {
 	if err != nil {
 		return nil, err
 	}
-	builtIn, err := parse("built-in waiting room", builtInRoomPage, roomTerms)
+	builtIn, err := parse("built-in waiting room", builtInHead+builtInRoomPage, roomTerms)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
