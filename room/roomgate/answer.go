@@ -51,34 +51,6 @@ func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
 	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
 }
 
-// me is what a client reads of its own place.
-type me struct {
-	Room       string     `json:"room"`
-	ServerTime int64      `json:"server_time_ms"`
-	Phase      room.Phase `json:"phase"`
-	State      string     `json:"state"` // "none" "waiting" "called" "missed" "invalid" "passed"
-	Number     int64      `json:"number,omitempty"`
-	Score      *int64     `json:"score,omitempty"`
-	Ahead      *int64     `json:"ahead,omitempty"`
-	ETA        *int64     `json:"eta_ms,omitempty"`
-	Chance     string     `json:"chance,omitempty"` // "none": it is not worth waiting
-	ClaimUntil int64      `json:"claim_until_ms,omitempty"`
-	PassUntil  int64      `json:"pass_until_ms,omitempty"`
-	StartsAt   int64      `json:"starts_at_ms,omitempty"`
-	Returns    int64      `json:"returns_until_ms,omitempty"`
-	Poll       int64      `json:"poll_ms"`
-	Stale      int64      `json:"stale_ms,omitempty"`
-	Message    string     `json:"message,omitempty"`
-	Signed     string     `json:"ticket,omitempty"` // of an answer to join
-	Pass       string     `json:"pass,omitempty"`   // of an answer to pass
-}
-
-// Values of me.State beside those of room.Position.
-const (
-	hasNone   = "none"
-	hasPassed = "passed"
-)
-
 // at is the state, as if it was read at a time of the shared clock.
 func (v *view) at(unixMS int64) *room.State {
 	s := *v.state
@@ -276,7 +248,7 @@ func cookie(name, value, path string, kept time.Duration, secure bool) string {
 // answer is m as JSON, or for a browser the page; behind a POST the page is another request.
 func (r *Room) answer(q *roomview.Question, status int, m *me) roomview.Answer {
 	if !q.Page {
-		return roomview.Answer{Status: status, Type: typeJSON, Body: room.AppendJSON(nil, m)}
+		return roomview.Answer{Status: status, Type: typeJSON, Body: m.appendJSON(make([]byte, 0, 384))}
 	}
 	back := backPath(decoded(backOf(q.Query)))
 	if q.Post {
