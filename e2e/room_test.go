@@ -121,6 +121,14 @@ func roomGatesOn(t *testing.T, r *redistest.Server, n int, begins time.Time, mor
 	gates []*running, keys string,
 ) {
 	t.Helper()
+	return roomGatesBy(t, redisAt(r), n, begins, more, settings...)
+}
+
+// roomGatesBy are roomGatesOn by the settings of their Redis.
+func roomGatesBy(t *testing.T, redis string, n int, begins time.Time, more string, settings ...string) (
+	gates []*running, keys string,
+) {
+	t.Helper()
 	shop := book(t, nil)
 	keys = filepath.Join(t.TempDir(), "room.key")
 	if err := os.WriteFile(keys, []byte(oldRoomKey+"\n"), 0o600); err != nil {
@@ -130,7 +138,7 @@ func roomGatesOn(t *testing.T, r *redistest.Server, n int, begins time.Time, mor
 	room := "[[room]]\nname = \"rush\"\nsale = \"rush\"\nopens = \"1h\"\nclaim_within = \"60s\"\npoll_ceiling = \"2s\"\n" +
 		strings.Join(settings, "\n") + "\n"
 	for range n {
-		gates = append(gates, gate(t, more, redisAt(r), boundless, shop.setting(), "auth.room_key_file = \""+keys+"\"",
+		gates = append(gates, gate(t, more, redis, boundless, shop.setting(), "auth.room_key_file = \""+keys+"\"",
 			room, saleOf(begins, tenUnits), routes))
 	}
 	return gates, keys

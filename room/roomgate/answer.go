@@ -162,6 +162,7 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	n, err := r.joins.do(string(q.User))
 	if err != nil {
 		r.failed.Add(1)
+		r.rate.Reset(q.User) // it has taken no number
 		return roomview.Answer{Rejection: reject.Overloaded}
 	}
 	place := room.Place{Number: n.number, Joined: n.at / 1000}
