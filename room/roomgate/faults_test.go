@@ -109,6 +109,21 @@ func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
 	}
 }
 
+func TestRoom_PassOfAnOldKeyIsGood(t *testing.T) {
+	r := standing(t)
+	user, at := []byte("u1"), int64(1_000_000)
+	pass := r.secret.Load().passes.Append(nil, r.view.Load().passes, user, at)
+	next := []byte("0123456789abcdef-next")
+	for keys, want := range map[*[][]byte]bool{{next, key}: true, {next}: false} {
+		if err := r.Use(*keys); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Admits(at, nil, user, pass); got != want {
+			t.Errorf("with %d keys a pass by the one before is good: %v", len(*keys), got)
+		}
+	}
+}
+
 func TestRoom_ARequestIsAnsweredBeforeItsClientGivesUp(t *testing.T) {
 	now := time.UnixMilli(0)
 	for wait, want := range map[time.Duration]time.Duration{time.Second: 500 * time.Millisecond, 30 * time.Second: 29 * time.Second} {

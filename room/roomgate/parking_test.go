@@ -17,8 +17,10 @@ func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 	s.set(0, 1)
 	s.inPhase(t, room.LastChance)
 	var parked sync.WaitGroup
+	var people []*person
 	for i := range 20 {
 		p := &person{user: fmt.Sprint("u", i)}
+		people = append(people, p)
 		if m, _ := p.ask(t, s, true, "join", ""); m.State != "waiting" || m.Returns == 0 {
 			t.Fatalf("%+v", m)
 		}
@@ -38,8 +40,13 @@ func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 	if _, a := late.ask(t, s, true, "join", ""); a.Rejection != reject.SoldOut {
 		t.Errorf("joining after the end: %v", a.Rejection)
 	}
-	s.set(1, 0)
-	s.inPhase(t, room.Open)
+	s.set(1, 0) // a unit came back: it is offered to the first one who waits
+	testkit.Eventually(t, "one is called", func() bool { return s.view.Load().state.Called == 1 })
+	for i, p := range people {
+		if m, _ := p.ask(t, s, false, "me", ""); m.Number != int64(i+1) || (m.State == "called") != (i == 0) {
+			t.Errorf("%d: %+v", i+1, m)
+		}
+	}
 }
 
 func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {

@@ -1,0 +1,54 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	namedTest = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// A page that says which test holds a promise names one that is there, and each row of the table of faults names one.
+func TestPagesNameTestsThatExist(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			there[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := pages(t)
+	for name, text := range all {
+		for _, m := range namedTest.FindAllStringSubmatch(text, -1) {
+			if !there[m[1]] {
+				t.Errorf("%s names the test %s, which is not there", name, m[1])
+			}
+		}
+	}
+	_, table, _ := strings.Cut(all["waiting-room-reference.md"], "| fault | then | tests |\n| --- | --- | --- |\n")
+	rows := 0
+	for row := range strings.Lines(table) {
+		if !strings.HasPrefix(row, "|") {
+			break
+		}
+		if rows++; !namedTest.MatchString(row) {
+			t.Errorf("no test is named for: %s", row)
+		}
+	}
+	if rows < 9 {
+		t.Errorf("the table of faults has %d rows", rows)
+	}
+}
