@@ -4,6 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +70,31 @@ func (b *publicBeacon) draws(t *testing.T, g *running) (signature string) {
 	return signature
 }
 
+// rejectsStartBehindItsEnd moves the end of the sale so near to its start that the draw's round would be published later.
+func rejectsStartBehindItsEnd(t *testing.T, g *running, begins time.Time) {
+	t.Helper()
+	before, err := os.ReadFile(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(at time.Time) string { return strings.Split(saleOf(at.Add(-time.Hour)), "\n")[4] }
+	short := strings.Replace(string(before), ends(begins.Add(time.Hour)), ends(begins.Add(time.Millisecond)), 1)
+	if err := os.WriteFile(g.file, []byte(short), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reload", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode == 200 || !strings.Contains(string(text), "is published at") {
+		t.Errorf("a sale that ends before its draw: %d %s", resp.StatusCode, text)
+	}
+	if err := os.WriteFile(g.file, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Instances read their files one after the other. A draw that had begun and was postponed has one new seed and round,
 // whatever those do that still have the start before.
 func TestRoom_PostponedDrawHasOneNewSeedWhileInstancesReload(t *testing.T) {
@@ -75,6 +103,7 @@ func TestRoom_PostponedDrawHasOneNewSeedWhileInstancesReload(t *testing.T) {
 	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", public.settings())
 	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
 	people := crowdJoins(t, gates, 10)
+	rejectsStartBehindItsEnd(t, gates[0], begins)
 	early := time.Now().Add(300 * time.Millisecond)
 	beginsAt(t, gates, begins, early)
 	for _, g := range gates {
