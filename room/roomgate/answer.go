@@ -147,7 +147,7 @@ func (r *Room) parks(q *roomview.Question, w *waiter) bool {
 // answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
 func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if no := notJoined(v, q.Time); no.Rejection != reject.Admitted {
+	if no := r.notJoined(v, q.Time); no.Rejection != reject.Admitted {
 		return no
 	}
 	_, pos, has := r.look(q, v)
@@ -180,15 +180,15 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 }
 
 // notJoined is why no client may join now.
-func notJoined(v *view, unixMS int64) roomview.Answer {
+func (r *Room) notJoined(v *view, unixMS int64) roomview.Answer {
 	switch p := v.state.Phase; {
 	case v.word == room.WordDrain && p.Admits():
 		return roomview.Answer{Rejection: reject.Paused}
 	case p.Admits(), p == room.Off:
 		return roomview.Answer{}
 	case p == room.Closed:
-		return roomview.Answer{Rejection: reject.NotStarted,
-			Wait: time.Duration(max(v.sale.Starts-unixMS, 0)) * time.Millisecond}
+		opens := v.sale.Starts - r.o.Rules.Opens.Milliseconds()
+		return roomview.Answer{Rejection: reject.NotStarted, Wait: time.Duration(max(opens-unixMS, 0)) * time.Millisecond}
 	case p == room.Over && v.state.Stocked && !v.sale.Ended && unixMS < v.sale.Ends:
 		return roomview.Answer{Rejection: reject.SoldOut}
 	case p == room.Over:

@@ -258,6 +258,20 @@ func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	}
 }
 
+// Who comes too early is told when the room opens: at the start of the sale it would be too late for a draw.
+func TestRoom_WhoComesTooEarlyIsToldWhenItOpens(t *testing.T) {
+	t.Parallel()
+	starts := time.Now().Add(time.Hour).UnixMilli()
+	s := open(t, redistest.Start(t), func(o *Options) {
+		o.Sale = func() room.Sale { return room.Sale{Starts: starts, Ends: starts + 3_600_000} }
+	})
+	s.inPhase(t, room.Closed)
+	if _, a := (&person{user: "a"}).ask(t, s, true, "join", ""); a.Rejection != reject.NotStarted ||
+		a.Wait > 59*time.Minute || a.Wait < 30*time.Minute {
+		t.Errorf("%v, wait %v", a.Rejection, a.Wait)
+	}
+}
+
 func TestRoom_APassIsOfItsSale(t *testing.T) {
 	t.Parallel()
 	var sale atomic.Pointer[room.Sale]
