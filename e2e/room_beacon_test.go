@@ -70,7 +70,8 @@ func (b *publicBeacon) draws(t *testing.T, g *running) (signature string) {
 	return signature
 }
 
-// rejectsStartBehindItsEnd moves the end of the sale so near to its start that the draw's round would be published later.
+// rejectsStartBehindItsEnd moves the end of the sale so near to its start that the draw's round would be published
+// later.
 func rejectsStartBehindItsEnd(t *testing.T, g *running, begins time.Time) {
 	t.Helper()
 	before, err := os.ReadFile(g.file)

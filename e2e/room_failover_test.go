@@ -12,8 +12,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// Redis fails over in the middle of a sale, and then a gate is killed. Nobody loses a place: who is called stays called,
-// who joins meanwhile is behind those who joined before, and who waits at the gate that is gone goes on at the other.
+// Redis fails over in the middle of a sale, and then a gate is killed. No person loses a place: who is called stays
+// called, who joins meanwhile is behind those who joined before, and who waits at the gate that is gone goes on at the
+// other.
 func TestRoom_FailOverAndAKilledGateCostNoPlace(t *testing.T) {
 	t.Parallel()
 	w, begins := redistest.Sentinel(t), time.Now().Add(30*time.Minute)

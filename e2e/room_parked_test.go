@@ -20,8 +20,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// All who wait for news of the room hear the end as news: none of them has to ask again for it. SLUICE_PARKED=15000 has so
-// many wait; the log tells what they cost, and how long the news takes.
+// All who wait for news of the room hear the end as news: none of them has to ask again for it. SLUICE_PARKED=15000 has
+// so many wait; the log tells what they cost, and how long the news takes.
 func TestRoom_AllWhoWaitForNewsHearTheEnd(t *testing.T) {
 	t.Parallel()
 	n := 200
