@@ -35,7 +35,7 @@ func TestRoom_AllWhoWaitForNewsHearTheEnd(t *testing.T) {
 	buyers, empty := crowdJoins(t, gates, 20), g.resident()
 	waiters := make([]*waiter, n)
 	atATime(n, func(i int) {
-		waiters[i] = &waiter{t: t, g: g, user: fmt.Sprint("waits", i)}
+		waiters[i] = &waiter{t: t, g: g, user: fmt.Sprint("waits", i), from: net.IPv4(127, 0, 2, byte(1+i%200))}
 		waiters[i].ask("POST", "/join", "")
 	})
 	beginsAt(t, gates, begins, time.Now().Add(300*time.Millisecond))
@@ -90,6 +90,7 @@ type waiter struct {
 	t            *testing.T
 	g            *running
 	user, ticket string
+	from         net.IP // one address has a bounded number of connections
 	conn         net.Conn
 	in           *bufio.Reader
 	heard        int64 // of the end, Unix ms
@@ -97,7 +98,8 @@ type waiter struct {
 
 func (w *waiter) ask(method, what, header string) (s roomPlace) {
 	if w.conn == nil {
-		c, err := net.DialTimeout("tcp", w.g.front, long)
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: w.from}, Timeout: long}
+		c, err := d.Dial("tcp", w.g.front)
 		if err != nil {
 			w.t.Error(err)
 			return s
