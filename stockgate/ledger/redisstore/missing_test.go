@@ -81,3 +81,16 @@ func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A service may hide which server answers. What an instance has seen tells then.
+func TestMissing_LedgerThatIsOlderThanBeforeDoesNotTell(t *testing.T) {
+	server, r := onRedis(t)
+	back := server.Client.HGetAll(t.Context(), hashOf1001).Val()
+	ledgertest.Take(t, r, "tail", "eve")
+	ledgertest.Check(t, server.Client.HSet(t.Context(), hashOf1001, back).Err())
+	ledgertest.Check(t, server.Client.HDel(t.Context(), keys("1001")[1], "tail").Err())
+	if err := missing(t, r, "1001"); err == nil {
+		t.Error("it says that there is no such order")
+	}
+	ledgertest.Want(t, "units", r.UnitsOf(t.Context(), []string{"1001"}, []string{"eve"})[0].State, protocol.Doubted)
+}
