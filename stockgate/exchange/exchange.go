@@ -216,21 +216,26 @@ func (e *Exchange) turn(ctx context.Context) {
 	}
 }
 
-// learn takes the list over, or puts back first what it lacks: the next beat tells the whole list then.
+// learn takes the list over, or puts back first what it lacks: the next beat tells the whole list then. What is over by
+// Redis' clock is not put back.
 func (e *Exchange) learn(ctx context.Context, heard heard) {
-	if lost := lacking(heard.changes, e.holds, time.Now()); len(lost) > 0 {
+	lost := lacking(heard.changes, e.holds, time.Now())
+	if len(lost) > 0 {
 		e.lost = true
-		if err := e.restore(ctx, lost); err != nil {
+		n, err := e.restore(ctx, lost)
+		if err != nil {
 			e.options.Log.Warn("changes of the fleet could not be put back into Redis; trying again", "err", err)
 			return
 		}
-		e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", len(lost))
-		e.awaken()
-		return
+		if n > 0 {
+			e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", n)
+			e.awaken()
+			return
+		}
 	}
 	e.known, e.holds = heard.version, heard.changes
 	e.options.Changed(slices.Clone(heard.changes), e.lost)
-	e.lost = false
+	e.lost = len(lost) > 0 // another instance may be putting them back now
 }
 
 // lacking are those of known that list does not have, though their time has not passed at now.

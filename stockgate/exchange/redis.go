@@ -191,15 +191,17 @@ func (e *Exchange) Remove(ctx context.Context, name string, id int64) error {
 // restoredFor is how long changes are kept that were put back: longer than the longest one holds.
 const restoredFor = 26 * time.Hour
 
-// restore puts changes back that Redis has lost.
-func (e *Exchange) restore(ctx context.Context, lost []Change) error {
+// restore puts changes back that Redis has lost, and tells how many: others may have done it before.
+func (e *Exchange) restore(ctx context.Context, lost []Change) (n int, err error) {
 	args := []any{restoredFor.Milliseconds(), rand.Text()}
 	for _, c := range lost {
 		args = append(args, c.Name, c.raw)
 	}
-	return e.do(ctx, "restore", func(ctx context.Context, c *redis.Client) error {
-		return c.Eval(ctx, restoreScript, []string{e.changes}, args...).Err()
+	err = e.do(ctx, "restore", func(ctx context.Context, c *redis.Client) (err error) {
+		n, err = c.Eval(ctx, restoreScript, []string{e.changes}, args...).Int()
+		return err
 	})
+	return n, err
 }
 
 // Instances are those that have told how they are, by their names.
