@@ -6,6 +6,7 @@ package queueing
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,16 @@ func (q *Queue) Look(sku, serial string, wait time.Duration, client orderview.Cl
 }
 
 func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
+	if r := q.Reserver(); r != nil && !r.Knows(sku) { // SKUs that a client invents share calls
+		switch _, _, ok, err := r.State(sku, serial); {
+		case errors.Is(err, ledger.ErrTooMany):
+			return orderview.Order{}, reject.Rate
+		case err != nil:
+			return orderview.Order{}, reject.StockError
+		case !ok:
+			return orderOf(sku, serial, &queue.State{}), reject.Admitted
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	defer cancel()
 	s, tooMany, err := q.deliverer.Look(ctx, sku, serial)
