@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,23 +42,5 @@ func TestDelivery_ProvenUserNeedsNoProofOfTheOrder(t *testing.T) {
 	}
 	if w := g.call(t, "DELETE", where, "", "Authorization", owner); w.status != 409 {
 		t.Errorf("the owner cancels what is done: %+v", w)
-	}
-}
-
-// A client that asks for orders of SKUs which it invents costs Redis no script for each.
-func TestDelivery_InventedSKUsCostNoScript(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t), openLameShop(t)
-	g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL), waitingRoutes)
-	const questions = 300
-	before := r.Calls("evalsha")
-	for i := range questions {
-		w := g.call(t, "GET", fmt.Sprintf("/.sluice/orders/key-1?sku=invented%d", i), "")
-		if w.status != 404 || w.State != "none" {
-			t.Fatalf("%+v", w)
-		}
-	}
-	if n := r.Calls("evalsha") - before; n > questions/3 { // the gate itself looks now and then
-		t.Errorf("%d calls of scripts for %d questions", n, questions)
 	}
 }
