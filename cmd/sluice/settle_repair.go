@@ -133,7 +133,9 @@ func newSettleArchive(file *string) *cobra.Command {
 		},
 	}
 	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one\n" +
-		"position, and of which no order is undecided. Its ledger stays, ended and without units."
+		"position, and of which no order is undecided. Its ledger stays, ended and without units.\n" +
+		"Before you sell a SKU again, write another key into stock.reserve.secret_file: users without an\n" +
+		"Idempotency-Key get the serials of before otherwise."
 	return cmd
 }
 
