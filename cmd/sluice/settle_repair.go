@@ -133,9 +133,7 @@ func newSettleArchive(file *string) *cobra.Command {
 		},
 	}
 	cmd.Long = cmd.Short + "\nEach SKU is archived whose orders in Redis and in the database are the same at one\n" +
-		"position, and of which no order is undecided. Its ledger stays, ended and without units.\n" +
-		"Before you sell a SKU again, write another key into stock.reserve.secret_file: users without an\n" +
-		"Idempotency-Key get the serials of before otherwise."
+		"position, and of which no order is undecided. Its ledger stays, ended and without units."
 	return cmd
 }
 
@@ -146,6 +144,7 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 		return err
 	}
 	var failed error
+	archived := false
 	for _, sku := range of.Sales[sale].SKUs {
 		if next := following(of.Sales, sale, sku, now); next != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
@@ -170,9 +169,14 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 		case !ok:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s has no ledger\n", printable(sku))
 		default:
+			archived = true
 			fmt.Fprintf(cmd.OutOrStdout(), "%s at %s: archived; %d records freed, %d units sold\n", printable(sku), c.At,
 				c.Records, c.Sold)
 		}
+	}
+	if archived {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sluice: before you sell such a SKU again, write another key into "+
+			"stock.reserve.secret_file: users without an Idempotency-Key get the serials of before otherwise")
 	}
 	return failed
 }
