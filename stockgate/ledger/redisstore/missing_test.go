@@ -92,5 +92,5 @@ func TestMissing_LedgerThatIsOlderThanBeforeDoesNotTell(t *testing.T) {
 	if err := missing(t, r, "1001"); err == nil {
 		t.Error("it says that there is no such order")
 	}
-	ledgertest.Want(t, "units", r.UnitsOf(t.Context(), []string{"1001"}, []string{"eve"})[0].State, protocol.Doubted)
+	ledgertest.Want(t, "units", r.UnitsOf(t.Context(), []string{"1001"}, []string{"eve"})[0].State, protocol.Verifying)
 }

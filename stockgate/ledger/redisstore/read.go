@@ -44,7 +44,7 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		default:
 			version, err := versionOf(q.answer)
 			if c := &q.claim; c.Lost != "" || version.Older(protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver}) {
-				version.State = protocol.Doubted // less than this instance had seen before it asked
+				version.State = protocol.Verifying // less than this instance had seen before it asked
 			}
 			read[i] = reading{q.answer[versionSize:], version.State, err}
 		}
