@@ -97,8 +97,8 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 		s.Observed["rate"] != 2 || len(s.Observed) != 1 {
 		t.Errorf("%+v", s)
 	}
-	if s.Shop.P50 <= 10 || s.Shop.P50 > 20 || s.Shop.P99 > 20 || s.Redis != nil {
-		t.Errorf("shop %+v, redis %v", s.Shop, s.Redis)
+	if s.Upstream.P50 <= 10 || s.Upstream.P50 > 20 || s.Upstream.P99 > 20 || s.Redis != nil {
+		t.Errorf("shop %+v, redis %v", s.Upstream, s.Redis)
 	}
 	if len(s.Stock) != mostStock || s.Stock[0].Sold != 29 || len(s.Routes) != 2 ||
 		s.Routes[0] != (RouteSecond{"order", 10, 7}) || s.Routes[1] != (RouteSecond{"pages", 5, 0}) {
@@ -115,7 +115,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	w.addSecond(101, 1)
-	if s = w.latest(); s.Requests != 0 || len(s.Rejected) != 0 || s.Shop.P99 != 0 {
+	if s = w.latest(); s.Requests != 0 || len(s.Rejected) != 0 || s.Upstream.P99 != 0 {
 		t.Errorf("a second in which nothing happened: %+v", s)
 	}
 }
@@ -131,7 +131,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 	c.all = metrics.Traffic{}
 	c.took.Reset()
 	w.addSecond(100, 1)
-	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Shop.P50 != 0 {
+	if s := w.latest(); s.Requests != 0 || s.Admitted != 0 || s.Upstream.P50 != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -20,19 +20,19 @@ type Report struct {
 	Version string    `json:"version"`
 	Config  string    `json:"config"`
 
-	Sale     *Sale  `json:"sale"` // null: it is of everything
-	Stock    []Book `json:"stock"`
-	More     bool   `json:"more"`     // there are other ledgers: too many for one report
-	Balances *bool  `json:"balances"` // each Book does; null: there is none, so that nothing is counted
-	Unknown  int64  `json:"unknown"`  // reservations whose outcome is unknown
-	Traffic  Tally  `json:"traffic"`  // of this instance alone
+	Sale     *Sale          `json:"sale"` // null: it is of everything
+	Stock    []LedgerTotals `json:"stock"`
+	More     bool           `json:"more"`     // there are other ledgers: too many for one report
+	Balances *bool          `json:"balances"` // each Book does; null: there is none, so that nothing is counted
+	Unknown  int64          `json:"unknown"`  // reservations whose outcome is unknown
+	Traffic  Tally          `json:"traffic"`  // of this instance alone
 
 	NotCounted []NotCounted `json:"not_counted"` // SKUs without a ledger: the shop or its script takes their units
 }
 
-// Book is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and where
-// the orders could be counted one by one, those that are held and confirmed come to the same.
-type Book struct {
+// LedgerTotals is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and
+// where the orders could be counted one by one, those that are held and confirmed come to the same.
+type LedgerTotals struct {
 	SKU       string    `json:"sku"`
 	Total     int64     `json:"total"`
 	Held      int64     `json:"held"`
@@ -79,7 +79,7 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 	s := a.Gate.Status()
 	r := &Report{At: time.Now().UTC().Truncate(time.Second), From: s.Started, Version: s.Version, Config: s.Config,
-		Stock: []Book{}, NotCounted: []NotCounted{}}
+		Stock: []LedgerTotals{}, NotCounted: []NotCounted{}}
 	r.To = r.At
 	r.Host, _ = os.Hostname() // for people alone
 	var skus []string
@@ -129,7 +129,7 @@ func (a *API) addNotCounted(ctx context.Context, r *Report, skus []string, must 
 		return nil
 	}
 	for _, sku := range slices.Sorted(slices.Values(skus)) {
-		if slices.ContainsFunc(r.Stock, func(b Book) bool { return b.SKU == sku }) {
+		if slices.ContainsFunc(r.Stock, func(b LedgerTotals) bool { return b.SKU == sku }) {
 			continue
 		}
 		s, err := a.Store.Read(ctx, sku)
@@ -196,14 +196,14 @@ func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, 
 }
 
 // book reads one ledger, and counts its orders where nothing changes meanwhile.
-func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err error) {
+func (a *API) book(ctx context.Context, sku string, orders *int) (b LedgerTotals, err error) {
 	for try := 0; ; try++ {
 		before, err := a.Ledgers.Stock(ctx, sku)
 		if err != nil {
 			return b, err
 		}
 		l := before.Ledger
-		b = Book{SKU: sku, Total: l.Total, Held: l.Held, Sold: l.Sold, Free: l.Free, State: l.State}
+		b = LedgerTotals{SKU: sku, Total: l.Total, Held: l.Held, Sold: l.Sold, Free: l.Free, State: l.State}
 		b.checkNumbers()
 		if *orders <= 0 || try == countTries {
 			return b, nil
@@ -227,7 +227,7 @@ func (a *API) book(ctx context.Context, sku string, orders *int) (b Book, err er
 }
 
 // checkNumbers looks at the numbers themselves.
-func (b *Book) checkNumbers() {
+func (b *LedgerTotals) checkNumbers() {
 	switch {
 	case b.Total != b.Held+b.Sold+b.Free:
 		b.Fault = fmt.Sprintf("%d is not %d + %d + %d", b.Total, b.Held, b.Sold, b.Free)
@@ -240,7 +240,7 @@ func (b *Book) checkNumbers() {
 }
 
 // count holds the numbers against the orders.
-func (b *Book) count(all []Reservation) {
+func (b *LedgerTotals) count(all []Reservation) {
 	var held, sold int64
 	for _, one := range all {
 		switch one.State {

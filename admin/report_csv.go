@@ -57,8 +57,8 @@ func (r *Report) writeCSV(out io.Writer) error {
 	t := &r.Traffic
 	number("traffic", "", "requests", t.Requests)
 	number("traffic", "", "admitted", t.Admitted)
-	number("traffic", "", "shop_requests", t.ShopRequests)
-	number("traffic", "", "shop_errors", t.ShopErrors)
+	number("traffic", "", "shop_requests", t.UpstreamRequests)
+	number("traffic", "", "shop_errors", t.UpstreamErrors)
 	for _, by := range []struct {
 		kind   string
 		counts map[string]int64
@@ -72,7 +72,7 @@ func (r *Report) writeCSV(out io.Writer) error {
 		peak Peak
 	}{{"requests", t.Peaks.Requests}, {"admitted", t.Peaks.Admitted}, {"rejected", t.Peaks.Rejected},
 		{"in_flight", t.Peaks.InFlight},
-		{"queue", t.Peaks.Queue}, {"shop_p99_ms", t.Peaks.ShopP99}, {"redis_p99_ms", t.Peaks.RedisP99}} {
+		{"queue", t.Peaks.Queue}, {"shop_p99_ms", t.Peaks.UpstreamP99}, {"redis_p99_ms", t.Peaks.RedisP99}} {
 		if one.peak.At != 0 {
 			row("peak", one.name, "value", strconv.FormatFloat(one.peak.Value, 'f', -1, 64))
 			row("peak", one.name, "at", time.Unix(one.peak.At, 0).UTC().Format(time.RFC3339))

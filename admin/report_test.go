@@ -113,7 +113,7 @@ func TestAReportSaysWhatDoesNotBalance(t *testing.T) {
 		k := balanced()
 		k.stock["1001"], k.orders["1001"] = c.ledger, c.orders
 		r := reportOf(t, reporting(t, k), "")
-		b := r.Stock[slices.IndexFunc(r.Stock, func(b Book) bool { return b.SKU == "1001" })]
+		b := r.Stock[slices.IndexFunc(r.Stock, func(b LedgerTotals) bool { return b.SKU == "1001" })]
 		if *r.Balances || b.Balances || !strings.Contains(b.Fault, c.says) {
 			t.Errorf("%s: %+v", name, b)
 		}
@@ -166,7 +166,8 @@ func TestAReportIsAFileThatNoSpreadsheetExecutes(t *testing.T) {
 func TestATallyAddsUp(t *testing.T) {
 	var m minutes
 	second := func(at, requests int64, rejected map[string]int64) *Second {
-		s := &Second{At: at, Span: 1, Requests: requests, Rejected: rejected, Shop: ShopSecond{Requests: 1, InFlight: at % 7}}
+		s := &Second{At: at, Span: 1, Requests: requests, Rejected: rejected, Upstream: UpstreamSecond{Requests: 1,
+			InFlight: at % 7}}
 		s.Admitted = requests - rejected["window"] - rejected["sold_out"]
 		return s
 	}
@@ -176,7 +177,7 @@ func TestATallyAddsUp(t *testing.T) {
 	m.add(second(661, 7, nil)) // of minute 11
 	got := m.sum(600, 660)
 	if got.Requests != 60 || got.Admitted != 5 || got.Rejected["window"] != 40 || got.Rejected["sold_out"] != 15 ||
-		got.Peaks.Requests != (Peak{50, 601}) || got.ShopRequests != 2 {
+		got.Peaks.Requests != (Peak{50, 601}) || got.UpstreamRequests != 2 {
 		t.Errorf("a minute: %+v", got)
 	}
 	if all := m.sum(0, 1<<40); all.Requests != 167 || all.Peaks.Rejected != (Peak{90, 600}) {

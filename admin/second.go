@@ -22,9 +22,9 @@ type Second struct {
 	Connections         int64            `json:"connections"`          // open
 	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
 
-	Shop    ShopSecond     `json:"shop"`
-	Redis   *RedisSecond   `json:"redis"` // null where no Redis is asked
-	Windows []WindowSecond `json:"windows"`
+	Upstream UpstreamSecond `json:"shop"`
+	Redis    *RedisSecond   `json:"redis"` // null where no Redis is asked
+	Windows  []WindowSecond `json:"windows"`
 
 	Stock []StockSecond `json:"stock"` // the ledgers with most units held and sold, at most 20; as of their last audit
 
@@ -38,8 +38,8 @@ type Second struct {
 	rateRejected, rateObserved map[string]int64 // by keyed rate
 }
 
-// ShopSecond is the shop's part.
-type ShopSecond struct {
+// UpstreamSecond is the shop's part.
+type UpstreamSecond struct {
 	Requests int64 `json:"requests"` // that it answered, or failed to
 	// those without an answer, or with a 5xx, and those that reached no target: may exceed Requests
 	Errors   int64   `json:"errors"`
@@ -111,7 +111,7 @@ func between(before, now *reading, at int64, span float64) *Second {
 		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected),
 		Observed:    rise(now.observed, before.observed),
 		Connections: now.connections, RejectedConnections: rise(now.rejectedConns, before.rejectedConns),
-		Shop: ShopSecond{
+		Upstream: UpstreamSecond{
 			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5),
 			P99:      shop.quantile(0.99),
 			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
@@ -143,7 +143,10 @@ func (r *reading) mostSold() []StockSecond {
 	for _, s := range r.stock {
 		all = append(all, *s)
 	}
-	sorted.By(all, func(x, y StockSecond) int { return cmp.Or(int(y.Held+y.Sold-x.Held-x.Sold), cmp.Compare(x.SKU, y.SKU)) })
+	sorted.By(all, func(x, y StockSecond) int {
+		return cmp.Or(int(y.Held+y.Sold-x.Held-x.Sold), cmp.Compare(x.SKU,
+			y.SKU))
+	})
 	return all[:min(len(all), mostStock)]
 }
 

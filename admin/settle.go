@@ -13,7 +13,7 @@ import (
 type Outcome struct {
 	Changed   bool   `json:"changed"`              // false: it had been done before
 	State     string `json:"state"`                // of the reservation now
-	OverTotal bool   `json:"over_total,omitempty"` // adopted, and now more is sold than there is
+	Oversold bool   `json:"over_total,omitempty"` // adopted, and now more is sold than there is
 }
 
 // settled is an Outcome as it is answered.
@@ -115,7 +115,7 @@ func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string,
 		After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
-	if out.OverTotal {
+	if out.Oversold {
 		a.Log.Error("admin: more is sold than there is", "sku", before.SKU, "serial", before.Serial)
 	}
 	answer(w, settled{before.SKU, before.Serial, out})

@@ -8,20 +8,20 @@ type Tally struct {
 	// let through, although enforcing would have rejected them
 	Observed            map[string]int64 `json:"observed"`
 	RejectedConnections map[string]int64 `json:"rejected_connections"` // by reason, before any HTTP was read
-	ShopRequests        int64            `json:"shop_requests"`
-	ShopErrors          int64            `json:"shop_errors"` // of these, without an answer or with a 5xx
+	UpstreamRequests    int64            `json:"shop_requests"`
+	UpstreamErrors      int64            `json:"shop_errors"` // of these, without an answer or with a 5xx
 	Peaks               Peaks            `json:"peaks"`
 }
 
 // Peaks are the highest seconds.
 type Peaks struct {
-	Requests Peak `json:"requests"` // a second, as Admitted and Rejected
-	Admitted Peak `json:"admitted"`
-	Rejected Peak `json:"rejected"`
-	InFlight Peak `json:"in_flight"`
-	Queue    Peak `json:"queue"`
-	ShopP99  Peak `json:"shop_p99_ms"`
-	RedisP99 Peak `json:"redis_p99_ms"`
+	Requests    Peak `json:"requests"` // a second, as Admitted and Rejected
+	Admitted    Peak `json:"admitted"`
+	Rejected    Peak `json:"rejected"`
+	InFlight    Peak `json:"in_flight"`
+	Queue       Peak `json:"queue"`
+	UpstreamP99 Peak `json:"shop_p99_ms"`
+	RedisP99    Peak `json:"redis_p99_ms"`
 }
 
 // Peak is a value and when it was; the zero Peak is none.
@@ -39,12 +39,12 @@ func (t *Tally) add(s *Second) {
 	rejected := s.Requests - s.Admitted
 	one := Tally{
 		Requests: s.Requests, Rejected: s.Rejected, Observed: s.Observed, RejectedConnections: s.RejectedConnections,
-		ShopRequests: s.Shop.Requests, ShopErrors: s.Shop.Errors,
+		UpstreamRequests: s.Upstream.Requests, UpstreamErrors: s.Upstream.Errors,
 		Peaks: Peaks{
 			Requests: Peak{perSecondOf(s.Requests, s.Span), s.At}, Admitted: Peak{perSecondOf(s.Admitted, s.Span), s.At},
 			Rejected: Peak{perSecondOf(rejected, s.Span), s.At},
-			InFlight: Peak{float64(s.Shop.InFlight), s.At}, Queue: Peak{float64(s.Shop.Queue), s.At},
-			ShopP99: Peak{s.Shop.P99, s.At},
+			InFlight: Peak{float64(s.Upstream.InFlight), s.At}, Queue: Peak{float64(s.Upstream.Queue), s.At},
+			UpstreamP99: Peak{s.Upstream.P99, s.At},
 		},
 	}
 	if s.Redis != nil {
@@ -56,8 +56,8 @@ func (t *Tally) add(s *Second) {
 // merge adds another stretch.
 func (t *Tally) merge(o *Tally) {
 	t.Requests += o.Requests
-	t.ShopRequests += o.ShopRequests
-	t.ShopErrors += o.ShopErrors
+	t.UpstreamRequests += o.UpstreamRequests
+	t.UpstreamErrors += o.UpstreamErrors
 	for _, counts := range []struct{ to, from map[string]int64 }{{t.Rejected, o.Rejected}, {t.Observed, o.Observed},
 		{t.RejectedConnections, o.RejectedConnections}} {
 		for reason, n := range counts.from {
@@ -72,7 +72,7 @@ func (t *Tally) merge(o *Tally) {
 	p, q := &t.Peaks, &o.Peaks
 	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted},
 		{&p.Rejected, &q.Rejected}, {&p.InFlight, &q.InFlight},
-		{&p.Queue, &q.Queue}, {&p.ShopP99, &q.ShopP99}, {&p.RedisP99, &q.RedisP99}} {
+		{&p.Queue, &q.Queue}, {&p.UpstreamP99, &q.UpstreamP99}, {&p.RedisP99, &q.RedisP99}} {
 		if pair.from.Value > pair.to.Value {
 			*pair.to = *pair.from
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// AdminOf reads where a gate is asked out of a file that may be broken, line by line: operators must reach a running gate
-// while its file is being repaired. A key that is not found or cannot be read has its default. It fails where the file
-// cannot be read.
+// AdminOf reads where a gate is asked out of a file that may be broken, line by line: operators must reach a running
+// gate while its file is being repaired. A key that is not found or cannot be read has its default. It fails where the
+// file cannot be read.
 func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 	a := Default().Admin
 	text, err := source.ReadAny(path, maxText)
@@ -39,7 +39,8 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 		replace(&a.TokenFile, one.Admin.TokenFile, env)
 	}
 	if a.TokenFile != "" {
-		token, _ := os.ReadFile(source.From(filepath.Dir(path), a.TokenFile)) // without a token the gate says that it wants one
+		// without a token the gate says that it wants one
+		token, _ := os.ReadFile(source.From(filepath.Dir(path), a.TokenFile))
 		a.Token = Secret(strings.TrimSpace(string(token)))
 	}
 	return a, nil

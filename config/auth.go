@@ -39,7 +39,8 @@ func (p *Auth) check(r *report.Report, c *Config) {
 		r.Fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
 	}
 	if p.JWTAlgorithm == "" && p.JWTKeyFile != "" {
-		r.Fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or \"EdDSA\"")
+		r.Fail("auth.jwt_algorithm", "is missing: the key does not say for which it is; write \"HS256\", \"RS256\" or "+
+			"\"EdDSA\"")
 	}
 	r.Filled("auth.jwt_from", p.JWTFrom)
 	report.Between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
@@ -124,9 +125,11 @@ func (p *Auth) readKeys(r *report.Report, folder string) {
 	for _, k := range []struct {
 		key, path string
 		secret    Secret
-	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile, p.OrderTokenKey}} {
+	}{{"auth.cookie_key_file", p.CookieKeyFile, p.CookieKey}, {"auth.order_token_key_file", p.OrderTokenKeyFile,
+		p.OrderTokenKey}} {
 		if k.secret != "" && len(k.secret) < 16 {
-			r.Fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32", source.From(folder, k.path))
+			r.Fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex "+
+				"32", source.From(folder, k.path))
 		}
 	}
 }

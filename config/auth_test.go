@@ -10,7 +10,8 @@ import (
 
 func TestKeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 	folder := t.TempDir()
-	for name, text := range map[string]string{"jwt.key": "line 1\nline 2\n", "token.key": "0123456789abcdef\n", "short.key": "short\n"} {
+	for name, text := range map[string]string{"jwt.key": "line 1\nline 2\n", "token.key": "0123456789abcdef\n",
+		"short.key": "short\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -26,10 +27,12 @@ func TestKeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 	if string(c.Auth.JWTKey) != "line 1\nline 2\n" || string(c.Auth.OrderTokenKey) != "0123456789abcdef" {
 		t.Errorf("keys %q and %q", string(c.Auth.JWTKey), string(c.Auth.OrderTokenKey))
 	}
-	if !slices.Contains(c.Files(), filepath.Join(folder, "jwt.key")) || !slices.Contains(c.Files(), filepath.Join(folder, "token.key")) {
+	if !slices.Contains(c.Files(), filepath.Join(folder, "jwt.key")) || !slices.Contains(c.Files(),
+		filepath.Join(folder, "token.key")) {
 		t.Errorf("the keys are not looked at for changes: %q", c.Files())
 	}
-	if _, err := parse("short.key"); err == nil || !strings.Contains(err.Error(), ":4: auth.order_token_key_file: ") || !strings.Contains(err.Error(), "fewer than 16 bytes") {
+	if _, err := parse("short.key"); err == nil || !strings.Contains(err.Error(), ":4: auth.order_token_key_file: ") ||
+		!strings.Contains(err.Error(), "fewer than 16 bytes") {
 		t.Errorf("a short key: %v", err)
 	}
 	other := c.Auth

@@ -22,7 +22,8 @@ name = "a"`,
 		`:1: the name of a table is not closed; write it like [stock] or [[route]] (column 8)`},
 	{`[log]
 level = info`,
-		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a line, and text in quotes (column 12)`},
+		`:2: log: expected a top-level item to end with a newline, comment, or EOF, but got 'o' instead; write one key a ` +
+			`line, and text in quotes (column 12)`},
 	{`[log]
 level = "info`,
 		`:2: log.level: strings cannot contain newlines (column 14)`},
@@ -33,7 +34,8 @@ log`,
 	{`[log]
 level = ${LEVEL}`,
 		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes (column 9)`},
-	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' instead; write one key a line, and text in quotes (column 6)`},
+	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' ` +
+		`instead; write one key a line, and text in quotes (column 6)`},
 	{`mode = "\q"`, `:1: mode: invalid escape in string '\q' (column 9)`},
 	{`[limits.connection]
 request_burst = 010`,
@@ -190,5 +192,6 @@ read_timeout = "${TIMEOUT}"`,
 		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},
 	{`[[route]]
 sku = "${json_id}"`,
-		`:2: route[1].sku: ${json_id} is not set; set it, write ${json_id:-fallback}, or $(json_id) for a variable of the request`},
+		`:2: route[1].sku: ${json_id} is not set; set it, write ${json_id:-fallback}, or $(json_id) for a variable of the ` +
+			`request`},
 }

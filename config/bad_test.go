@@ -10,7 +10,8 @@ func whole(text string) string {
 	if !strings.Contains(text, "upstream") {
 		text += "\n[upstream]\ntargets = [\"http://127.0.0.1:9000\"]\n"
 	}
-	if !strings.Contains(text, "[[route]]") && !strings.Contains(text, "\nroute =") && !strings.HasPrefix(text, "route") && !strings.HasPrefix(text, "[route]") {
+	if !strings.Contains(text, "[[route]]") && !strings.Contains(text, "\nroute =") && !strings.HasPrefix(text,
+		"route") && !strings.HasPrefix(text, "[route]") {
 		text += "\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
 	}
 	return text
@@ -24,7 +25,8 @@ func environment(name string) (string, bool) {
 }
 
 func TestEveryMistakeNamesItsLineKeyAndWayOut(t *testing.T) {
-	for _, list := range [][]mistake{syntaxMistakes, keyMistakes, typeMistakes, valueMistakes, contradictions, notAvailable} {
+	for _, list := range [][]mistake{syntaxMistakes, keyMistakes, typeMistakes, valueMistakes, contradictions,
+		notAvailable} {
 		for _, m := range list {
 			t.Run(strings.SplitN(m.want, "\n", 2)[0], func(t *testing.T) {
 				_, err := Parse("config.toml", []byte(whole(m.text)), environment)

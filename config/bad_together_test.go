@@ -17,7 +17,8 @@ health.interval = "500ms"`,
 		`:3: upstream.health.interval: 500ms is below upstream.health.timeout (1s); raise it, or lower the other`},
 	{`[limits.connection]
 max_connections = 100`,
-		`:2: limits.connection.max_connections: 100 is below limits.connection.max_connections_per_ip (200); raise it, or lower the other`},
+		`:2: limits.connection.max_connections: 100 is below limits.connection.max_connections_per_ip (200); raise it, or ` +
+			`lower the other`},
 	{`[limits.window]
 max = 10
 max_per_sku = 11`,
@@ -27,7 +28,8 @@ max = 10`,
 		`:2: limits.window.max: 10 is below limits.window.max_per_sku (20); raise it, or lower the other`},
 	{`[stock.redis]
 read_from = "replica"`,
-		`:1: stock.redis.replicas: is empty, but read_from is "replica"; write where the replicas are, like ["127.0.0.1:6380"]`},
+		`:1: stock.redis.replicas: is empty, but read_from is "replica"; write where the replicas are, like ` +
+			`["127.0.0.1:6380"]`},
 	{`[stock.redis]
 replicas = ["10.0.0.2:6379"]`,
 		`:2: stock.redis.replicas: are not read, for read_from is "master"; write read_from = "replica", or drop them`},
@@ -35,7 +37,8 @@ replicas = ["10.0.0.2:6379"]`,
 topology = "cluster"
 read_from = "replica"
 replicas = ["10.0.0.2:6379"]`,
-		`:3: stock.redis.read_from: "replica" is for a single Redis or sentinels: of a cluster the masters are read; write "master"`},
+		`:3: stock.redis.read_from: "replica" is for a single Redis or sentinels: of a cluster the masters are read; write ` +
+			`"master"`},
 	{`[stock]
 source = "off"
 [[route]]
@@ -51,7 +54,8 @@ name = "a"
 match = "/"
 gate = "reserve"
 sku = "$arg_sku"`,
-		`:6: route[1].gate: "reserve" cannot be allowed without Redis, but stock.on_error is "allow"; write on_error = "reject", or gate = "check"`},
+		`:6: route[1].gate: "reserve" cannot be allowed without Redis, but stock.on_error is "allow"; write on_error = ` +
+			`"reject", or gate = "check"`},
 	{`[stock]
 unknown_sku = "allow"
 [[route]]
@@ -59,14 +63,16 @@ name = "a"
 match = "/"
 gate = "reserve"
 sku = "$arg_sku"`,
-		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write unknown_sku = "reject", or gate = "check"`},
+		`:6: route[1].gate: "reserve" cannot take from a SKU that is not there, but stock.unknown_sku is "allow"; write ` +
+			`unknown_sku = "reject", or gate = "check"`},
 	{`[[route]]
 name = "a"
 match = "/"
 gate = "check"
 sku = "$arg_sku"
 delivery = "queue"`,
-		`:6: route[1].delivery: "queue" needs a unit for each order that waits, but gate is "check"; write gate = "reserve", or delivery = "direct"`},
+		`:6: route[1].delivery: "queue" needs a unit for each order that waits, but gate is "check"; write gate = ` +
+			`"reserve", or delivery = "direct"`},
 	{`[[route]]
 name = "a"
 match = "/"
@@ -75,14 +81,16 @@ sku = "$json_a.*.sku"
 quantity = "$json_a.*.qty"
 user = "$cookie_uid"
 delivery = "queue"`,
-		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: an order that waits is of one; write the SKU of one array element, like "$json_items.0.sku_id", or delivery = "direct"`},
+		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: an order that waits is of one; write the SKU of ` +
+			`one array element, like "$json_items.0.sku_id", or delivery = "direct"`},
 	{`[[route]]
 name = "a"
 match = "/"
 gate = "check"
 sku = "$json_a.*.sku"
 quantity = "$json_a.*.qty"`,
-		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: that is for gate "reserve" alone; write the SKU of one array element, like "$json_items.0.sku_id", or gate = "reserve"`},
+		`:5: route[1].sku: "$json_a.*.sku" takes orders over several SKUs: that is for gate "reserve" alone; write the SKU ` +
+			`of one array element, like "$json_items.0.sku_id", or gate = "reserve"`},
 	{`stock.reserve.status_url = "http://shop/orders/{serial}"
 stock.reserve.on_not_found = "cancel_then_release"
 [[route]]
@@ -91,7 +99,9 @@ match = "/"
 gate = "reserve"
 sku = "$json_a.*.sku"
 quantity = "$json_a.*.qty"`,
-		`:7: route[1].sku: "$json_a.*.sku" takes orders over several SKUs, but stock.reserve.status_url does not say which one it asks about: a client's key that names two carts could confirm units of an order that the shop does not have; write {sku} into it, like "http://shop/orders/{serial}?sku={sku}"`},
+		`:7: route[1].sku: "$json_a.*.sku" takes orders over several SKUs, but stock.reserve.status_url does not say which ` +
+			`one it asks about: a client's key that names two carts could confirm units of an order that the shop does not ` +
+			`have; write {sku} into it, like "http://shop/orders/{serial}?sku={sku}"`},
 	{`mode = "observe"
 [[route]]
 name = "a"
@@ -99,7 +109,8 @@ match = "/"
 gate = "reserve"
 sku = "$arg_sku"
 delivery = "queue"`,
-		`:1: mode: "observe" forwards what would be rejected, but a route has delivery = "queue", whose orders are not forwarded; write delivery = "direct" while you observe`},
+		`:1: mode: "observe" forwards what would be rejected, but a route has delivery = "queue", whose orders are not ` +
+			`forwarded; write delivery = "direct" while you observe`},
 	{`[queue]
 deliver_within = "20m"
 [[route]]
@@ -108,14 +119,17 @@ match = "/"
 gate = "reserve"
 sku = "$arg_sku"
 delivery = "queue"`,
-		`:2: queue.deliver_within: an order may wait for 20m0s, and its last attempt lasts up to 4 times upstream.timeout (or queue.pull) and the grace, but stock.reserve.reservation_ttl is 15m0s; write reservation_ttl = "20m45s" or more, or a shorter deliver_within`},
+		`:2: queue.deliver_within: an order may wait for 20m0s, and its last attempt lasts up to 4 times upstream.timeout ` +
+			`(or queue.pull) and the grace, but stock.reserve.reservation_ttl is 15m0s; write reservation_ttl = "20m45s" or ` +
+			`more, or a shorter deliver_within`},
 	{`[stock.redis]
 topology = "sentinel"`,
 		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it`},
 	{`[stock.redis]
 topology = "single"
 addresses = ["a:1", "b:1"]`,
-		`:3: stock.redis.addresses: topology "single" has one address, not 2; write "sentinel" or "cluster", or drop the others`},
+		`:3: stock.redis.addresses: topology "single" has one address, not 2; write "sentinel" or "cluster", or drop the ` +
+			`others`},
 	{`[stock.redis]
 topology = "single"
 master_name = "m"`,
@@ -138,7 +152,8 @@ status_key = "s:$sku"
 status_closed = "1"
 [stock.reserve]
 write_back = true`,
-		`:5: stock.layout.status_closed: "1" is in status_open, too; write the value that means that a sale is paused or over`},
+		`:5: stock.layout.status_closed: "1" is in status_open, too; write the value that means that a sale is paused or ` +
+			`over`},
 	{`[stock.reserve]
 confirm_on = ["2xx"]
 release_on = ["4xx", "2xx", "6xx"]`,
@@ -151,7 +166,8 @@ listen = ":8080"`,
 		`:4: ops.listen: ":8080" stands at server.listen[1] too; change or drop one`},
 	{`[limits.window]
 scope = "fleet"`,
-		`:2: limits.window.scope: "fleet" counts the instances in Redis, but stock.source is "memory"; write source = "redis", or fleet.instances`},
+		`:2: limits.window.scope: "fleet" counts the instances in Redis, but stock.source is "memory"; write source = ` +
+			`"redis", or fleet.instances`},
 	{`[server]
 proxy_protocol = true`,
 		`:2: server.proxy_protocol: no proxy is trusted to send the header; name the proxies in server.trusted_proxies`},
@@ -227,29 +243,35 @@ max_per_user = 2
 reservation_ttl = "1m"
 confirm_json = { path = "code", values = [0, "ok", true] }
 write_back = true`,
-		`:5: stock.reserve.write_back: writes into the shop's Redis, but stock.source is "memory"; write "redis", or drop this`},
+		`:5: stock.reserve.write_back: writes into the shop's Redis, but stock.source is "memory"; write "redis", or drop ` +
+			`this`},
 	{`[stock.reserve]
 status_url = "http://shop/{id}"
 on_not_found = "wall"`,
-		`:2: stock.reserve.status_url: "http://shop/{id}" is not a URL with {serial}; write it like "http://127.0.0.1:9000/orders/by-serial/{serial}"
-:3: stock.reserve.on_not_found: "wall" is not known; write "keep", "release_after_deadline", "cancel_then_release" or "release_after_ttl"`},
+		`:2: stock.reserve.status_url: "http://shop/{id}" is not a URL with {serial}; write it like ` +
+			`"http://127.0.0.1:9000/orders/by-serial/{serial}"
+:3: stock.reserve.on_not_found: "wall" is not known; write "keep", "release_after_deadline", "cancel_then_release" ` +
+			`or "release_after_ttl"`},
 	{`[[sale]]
 name = "x"
 skus = ["1"]
 starts = 2026-11-11T00:00:00+08:00
 ends = 2026-11-11T00:00:00+08:00
 stock = { 2 = 1 }`,
-		`:1: sale[1]: no route with a limit knows what is bought; write sku into a [[route]] with gate "limit", "check" or "reserve"
+		`:1: sale[1]: no route with a limit knows what is bought; write sku into a [[route]] with gate "limit", "check" or ` +
+			`"reserve"
 :5: sale[1].ends: 2026-11-11T00:00:00+08:00 is not after starts; write a later time
 :6: sale[1].stock.2: "2" is not in skus; add it there, or drop it here
-:6: sale[1].stock: is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys`},
+:6: sale[1].stock: is written into ledgers and the keys of stock.layout, but no route reads either that can be ` +
+			`written; drop it, and let the shop write its own keys`},
 	{`[responses]
 template_dir = "t"
 ratelimit_headers = true`,
 		`:2: responses.template_dir: open t: no such file or directory; write the path of a folder that sluice may read`},
 	{`[admin]
 viewer_token_file = "/none/of/these"`,
-		`:2: admin.viewer_token_file: open /none/of/these: no such file or directory; write the path of a file that sluice may read
+		`:2: admin.viewer_token_file: open /none/of/these: no such file or directory; write the path of a file that sluice ` +
+			`may read
 :2: admin.viewer_token_file: belongs to token_file, without which no token is asked for; write that too, or drop this`},
 	{`[limits]
 bypass = ["file:/none/of/these"]
@@ -296,11 +318,13 @@ type = "hash_left"
 left_field = ""
 users_key = "users"`,
 		`:3: stock.layout.left_field: is empty; write a value
-:4: stock.layout.users_key: "users" has no $sku: who has bought one SKU could buy no other; write it like "seckill:users:$sku", or users_scope = "all" if that is meant`},
+:4: stock.layout.users_key: "users" has no $sku: who has bought one SKU could buy no other; write it like ` +
+			`"seckill:users:$sku", or users_scope = "all" if that is meant`},
 	{`[stock.layout]
 users_key = "users:$sku"
 users_scope = "all"`,
-		`:3: stock.layout.users_scope: is "all", but users_key "users:$sku" has $sku, so that each SKU has a set of its own; write "sku"`},
+		`:3: stock.layout.users_scope: is "all", but users_key "users:$sku" has $sku, so that each SKU has a set of its ` +
+			`own; write "sku"`},
 
 	{`[stock.layout]
 type = "script"`,
@@ -308,7 +332,8 @@ type = "script"`,
 	{`[stock.layout]
 type = "script"
 script_file = "testdata/none"`,
-		`:3: stock.layout.script_file: open testdata/none: no such file or directory; write the path of a file that sluice may read`},
+		`:3: stock.layout.script_file: open testdata/none: no such file or directory; write the path of a file that sluice ` +
+			`may read`},
 	{`[stock.layout]
 type = "script"
 script_file = "testdata/empty"`,
@@ -326,7 +351,8 @@ match = "/a/{sku}"
 gate = "check"
 sku = "$path_sku"`,
 		`:4: stock.layout.users_key: $sku_4 is not known; did you mean $sku_1?
-:5: route[1].user: is missing: stock.layout.users_key knows who has bought; write where the user is found, like "$cookie_uid"`},
+:5: route[1].user: is missing: stock.layout.users_key knows who has bought; write where the user is found, like ` +
+			`"$cookie_uid"`},
 	{`[stock.reserve]
 confirm_json = { path = "code" }`,
 		`:2: stock.reserve.confirm_json: path and values belong together; write both`},

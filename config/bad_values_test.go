@@ -20,7 +20,8 @@ socket_group = "www data"`,
 socket_mode = "0060"
 socket_group = "www-data"`,
 		`:2: server.socket_mode: "0060" does not let the owner connect; write it like "0660"
-:3: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", or remove socket_group`},
+:3: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
+			`or remove socket_group`},
 	{`[server]
 socket_mode = "1777"`,
 		`:2: server.socket_mode: "1777" is not a mode of a file; write it in octal digits, like "0660"`},
@@ -49,7 +50,8 @@ body_memory = "32KiB"`,
 :2: server.body_memory: 32KiB is below twice server.max_body_size (256KiB); raise it to 512KiB, or lower the other`},
 	{`[server]
 max_body_size = "100MiB"`,
-		`:2: server.max_body_size: 100MiB exceeds half of server.body_memory (64MiB); lower it, or set server.body_memory to 200MiB`},
+		`:2: server.max_body_size: 100MiB exceeds half of server.body_memory (64MiB); lower it, or set server.body_memory ` +
+			`to 200MiB`},
 	{`[upstream]
 policy = "fastest"`,
 		`:1: upstream.targets: is missing; write where the shop is, like ["http://127.0.0.1:9000"]
@@ -59,11 +61,15 @@ targets = []`,
 		`:2: upstream.targets: is missing; write where the shop is, like ["http://127.0.0.1:9000"]`},
 	{`[upstream]
 targets = ["127.0.0.1:9000", "http://shop/api", "http://shop:99999", "unix:shop", "ftp://shop"]`,
-		`:2: upstream.targets[1]: "127.0.0.1:9000" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
-:2: upstream.targets[2]: "http://shop/api" has more than a scheme, a host and a port: Sluice forwards the path of each request; write "http://shop"
-:2: upstream.targets[3]: "http://shop:99999" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"
+		`:2: upstream.targets[1]: "127.0.0.1:9000" is not a target; write it like "http://127.0.0.1:9000", ` +
+			`"https://shop.internal" or "unix:/run/shop.sock"
+:2: upstream.targets[2]: "http://shop/api" has more than a scheme, a host and a port: Sluice forwards the path of ` +
+			`each request; write "http://shop"
+:2: upstream.targets[3]: "http://shop:99999" is not a target; write it like "http://127.0.0.1:9000", ` +
+			`"https://shop.internal" or "unix:/run/shop.sock"
 :2: upstream.targets[4]: "unix:shop" has no absolute path; write it like "unix:/run/shop.sock"
-:2: upstream.targets[5]: "ftp://shop" is not a target; write it like "http://127.0.0.1:9000", "https://shop.internal" or "unix:/run/shop.sock"`},
+:2: upstream.targets[5]: "ftp://shop" is not a target; write it like "http://127.0.0.1:9000", ` +
+			`"https://shop.internal" or "unix:/run/shop.sock"`},
 	{`[upstream]
 targets = [
 "http://shop",
@@ -90,7 +96,8 @@ name = "pages"
 match = "/"
 gate = "limit"
 require = ["$cookie_vip=1", "$jwt_level>=2"]`,
-		`:5: route[1].require[2]: $jwt_level is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file`},
+		`:5: route[1].require[2]: $jwt_level is of a token that is not verified; write auth.jwt_algorithm and ` +
+			`auth.jwt_key_file`},
 	{`[upstream]
 targets = ["http://shop"]
 max_conns = 0
@@ -132,7 +139,8 @@ queue_timeout = "0s"`,
 	{`[[route]]`, `:1: route[1].name: is empty; write a value
 :1: route[1].match: is missing; write it like "POST /order/{sku}" or "/"
 :1: route[1].gate: is missing; write "pass", "limit", "check" or "reserve"`},
-	{`route = []`, `: no [[route]]: every request would be rejected; add one, like name = "all", match = "/", gate = "limit"`},
+	{`route = []`, `: no [[route]]: every request would be rejected; add one, like name = "all", match = "/", gate = ` +
+		`"limit"`},
 	{`[[route]]
 name = "a"
 match = "/"
@@ -182,12 +190,14 @@ breaker_errors = 0`,
 addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,
 		`:2: stock.redis.addresses[1]: "redis" is not an address; write it like "127.0.0.1:6379"
-:2: stock.redis.addresses[2]: "redis://10.0.0.7:6379/2" is a URL; write only its host and port, like "127.0.0.1:6379": `+
+:2: stock.redis.addresses[2]: "redis://10.0.0.7:6379/2" is a URL; write only its host and port, like ` +
+			`"127.0.0.1:6379": ` +
 			`the user, the password, the database and TLS are the keys username, password_file, db and tls of stock.redis
 :3: stock.redis.db: -1 must be from 0 to 1048576`},
 	{`[stock.redis]
 password_file = "testdata/none"`,
-		`:2: stock.redis.password_file: open testdata/none: no such file or directory; write the path of a file that sluice may read`},
+		`:2: stock.redis.password_file: open testdata/none: no such file or directory; write the path of a file that ` +
+			`sluice may read`},
 	{`[stock.layout]
 key = "stock"`,
 		`:2: stock.layout.key: "stock" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
@@ -198,7 +208,8 @@ sold_out_key = "over"`,
 :3: stock.layout.sold_out_key: "over" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
 	{`[stock.layout]
 type = "hash"`,
-		`:2: stock.layout.type: "hash" is not known; write "counter", "hash_sold", "hash_left", "counter_users", "list" or "script"`},
+		`:2: stock.layout.type: "hash" is not known; write "counter", "hash_sold", "hash_left", "counter_users", "list" or ` +
+			`"script"`},
 	{`[stock.layout]
 type = "hash_sold"
 sold_field = ""`,
@@ -212,14 +223,20 @@ languages = ["zh", "en"]`,
 cors_origins = "reflect"`,
 		`:2: responses.cors_origins: "reflect" is not a list of origins; write ["https://shop.example"], or [] for none`},
 	{`[responses]
-cors_origins = ["*", "https://shop.example/", "shop.example", "https://Shop.example", "https://shop.example:443", "null",
+cors_origins = ["*", "https://shop.example/", "shop.example", "https://Shop.example", "https://shop.example:443", ` +
+		`"null",
   "https://a.example", "https://a.example"]`,
 		`:2: responses.cors_origins[1]: "*" is every origin, without cookies; write ["*"] alone, or name the origins
-:2: responses.cors_origins[2]: "https://shop.example/" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors_origins[3]: "shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors_origins[4]: "https://Shop.example" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors_origins[5]: "https://shop.example:443" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
-:2: responses.cors_origins[6]: "null" is not an origin; write scheme, host and port as browsers send them, like "https://shop.example"
+:2: responses.cors_origins[2]: "https://shop.example/" is not an origin; write scheme, host and port as browsers ` +
+			`send them, like "https://shop.example"
+:2: responses.cors_origins[3]: "shop.example" is not an origin; write scheme, host and port as browsers send them, ` +
+			`like "https://shop.example"
+:2: responses.cors_origins[4]: "https://Shop.example" is not an origin; write scheme, host and port as browsers send ` +
+			`them, like "https://shop.example"
+:2: responses.cors_origins[5]: "https://shop.example:443" is not an origin; write scheme, host and port as browsers ` +
+			`send them, like "https://shop.example"
+:2: responses.cors_origins[6]: "null" is not an origin; write scheme, host and port as browsers send them, like ` +
+			`"https://shop.example"
 :3: responses.cors_origins[8]: "https://a.example" stands at responses.cors_origins[7] too; change or drop one`},
 	{`[responses]
 languages = []
@@ -231,17 +248,20 @@ status = 100
 body = '{"m":"$mesage","x":$x,"y":"$$"}'`,
 		`:2: responses.envelope.status: 100 must be from 200 to 599
 :3: responses.envelope.body: $mesage is not known; did you mean $message?
-:3: responses.envelope.body: $x is not known; here may stand $code $message $reason $detail $request_id $retry_after $sku, and $$ for a dollar sign`},
+:3: responses.envelope.body: $x is not known; here may stand $code $message $reason $detail $request_id $retry_after ` +
+			`$sku, and $$ for a dollar sign`},
 	{`[responses.classes.busy]
 status = 200
 redirect = "busy.html"`,
-		`:2: responses.classes.busy.status: 200 is not the status of a rejection; write 400 to 599, or responses.format = "envelope" for a 200
+		`:2: responses.classes.busy.status: 200 is not the status of a rejection; write 400 to 599, or responses.format = ` +
+			`"envelope" for a 200
 :3: responses.classes.busy.redirect: "busy.html" is neither a path nor a URL; write it like "/sold-out.html"`},
 	{`[responses.classes.busy]
 status = 700
 redirect = "//evil"
 retry_after = "2h"`,
-		`:2: responses.classes.busy.status: 700 is not the status of a rejection; write 400 to 599, or responses.format = "envelope" for a 200
+		`:2: responses.classes.busy.status: 700 is not the status of a rejection; write 400 to 599, or responses.format = ` +
+			`"envelope" for a 200
 :3: responses.classes.busy.redirect: "//evil" is neither a path nor a URL; write it like "/sold-out.html"
 :4: responses.classes.busy.retry_after: 2h0m0s must be from 0s to 1h0m0s`},
 	{`[admin]
@@ -256,7 +276,8 @@ token_file = "testdata/two_lines"`,
 		`:2: admin.token_file: testdata/two_lines holds more than one line; write the value alone into it`},
 	{`[admin]
 token_file = "testdata/short"`,
-		`:2: admin.token_file: testdata/short holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32`},
+		`:2: admin.token_file: testdata/short holds fewer than 16 bytes; write a longer secret into it, such as that of: ` +
+			`openssl rand -hex 32`},
 	{`[ops]
 listen = "here"`,
 		`:2: ops.listen: "here" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"`},
@@ -281,7 +302,8 @@ quantity = ""`,
 :5: route[1].quantity: is empty; write a value`},
 	{`[upstream]
 targets = ["http://shop?x"]`,
-		`:2: upstream.targets[1]: "http://shop?(secret)" has more than a scheme, a host and a port: Sluice forwards the path of each request; write "http://shop"`},
+		`:2: upstream.targets[1]: "http://shop?(secret)" has more than a scheme, a host and a port: Sluice forwards the ` +
+			`path of each request; write "http://shop"`},
 	{`[admin]
 listen = "gate.internal:8090"
 [ops]

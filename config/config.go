@@ -156,7 +156,8 @@ func (c *Config) Errorf(key, format string, args ...any) error {
 // parseTree judges the syntax of TOML.
 func parseTree(name string, text []byte) (map[string]any, error) {
 	if len(text) > maxText {
-		return nil, &report.Error{Problems: []report.Problem{{File: name, Message: "is larger than 256KiB; keep long lists in files of their own"}}}
+		return nil, &report.Error{Problems: []report.Problem{{File: name,
+			Message: "is larger than 256KiB; keep long lists in files of their own"}}}
 	}
 	var tree map[string]any
 	_, err := toml.Decode(string(text), &tree)
@@ -194,8 +195,8 @@ func lineOf(text string, n int) string {
 	return ""
 }
 
-// cutTableName counts the lines that a table's name took which is not closed, by the parser's message; 0 = the message is
-// another.
+// cutTableName counts the lines that a table's name took which is not closed, by the parser's message; 0 = the message
+// is another.
 func cutTableName(message string) (lines int) {
 	switch {
 	case !strings.Contains(message, "end table name") && !strings.Contains(message, "end of table array name"):
@@ -219,8 +220,8 @@ func wayOutOfTwice(message string) string {
 	return "drop one of them"
 }
 
-// firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message is
-// another, or it is not found.
+// firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message
+// is another, or it is not found.
 func firstOf(text string, line int, message string) (first int) {
 	found := regexp.MustCompile(`key '([^']+)' has already been defined`).FindStringSubmatch(message)
 	if found == nil {

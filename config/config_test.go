@@ -58,7 +58,8 @@ code = -1
 redirect = "https://shop.example/over"`)
 	low, high := c.Upstream.Health.Statuses()
 	got := []any{c.Mode, c.Server.Listen[1], c.Server.ReadTimeout, c.Server.MaxBodySize, c.Limits.Connection.RequestRate,
-		c.Upstream.PassHost, low, high, c.Responses.Classes.SoldOut.Code, c.Responses.Classes.SoldOut.Status, c.Server.IdleTimeout}
+		c.Upstream.PassHost, low, high, c.Responses.Classes.SoldOut.Code, c.Responses.Classes.SoldOut.Status,
+		c.Server.IdleTimeout}
 	want := []any{"observe", "unix:/run/s.sock", 90 * time.Second, Size(1572864), PerSecond(10),
 		false, 204, 204, -1, 409, 75 * time.Second}
 	if !slices.Equal(got, want) {
@@ -69,9 +70,11 @@ redirect = "https://shop.example/over"`)
 func TestNetworks_PrivateMeansAddressesThatTheInternetDoesNotHave(t *testing.T) {
 	c := parse(t, "[server]\ntrusted_proxies = [\"203.0.113.0/24\", \"private\"]")
 	inside := func(text string) bool {
-		return slices.ContainsFunc(c.Server.Trusted(), func(p netip.Prefix) bool { return p.Contains(netip.MustParseAddr(text)) })
+		return slices.ContainsFunc(c.Server.Trusted(),
+			func(p netip.Prefix) bool { return p.Contains(netip.MustParseAddr(text)) })
 	}
-	for _, address := range []string{"203.0.113.9", "10.1.2.3", "172.31.0.1", "192.168.1.1", "127.0.0.1", "::1", "fd00::1"} {
+	for _, address := range []string{"203.0.113.9", "10.1.2.3", "172.31.0.1", "192.168.1.1", "127.0.0.1", "::1",
+		"fd00::1"} {
 		if !inside(address) {
 			t.Errorf("%s is not trusted", address)
 		}
@@ -112,7 +115,8 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 	}
 	write("redis.txt", "pa$$ word\r\n")
 	token := write("token.txt", "hush-hush-hush-hush")
-	path := write("config.toml", whole("[stock.redis]\npassword_file = \"redis.txt\"\n[admin]\nlisten = \":8090\"\ntoken_file = \""+token+"\""))
+	path := write("config.toml", whole("[stock.redis]\npassword_file = \"redis.txt\"\n[admin]\nlisten = "+
+		"\":8090\"\ntoken_file = \""+token+"\""))
 	c, err := Load(path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +138,8 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config.toml")
-	if err := os.WriteFile(path, []byte(whole("[server.tls]\ncert_file = \"tls.crt\"\nkey_file = \"/run/tls.key\"")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(whole("[server.tls]\ncert_file = \"tls.crt\"\nkey_file = \"/run/tls.key\"")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(path, nil)
@@ -159,9 +164,11 @@ func TestSecretLargerThanItsBoundIsRejected(t *testing.T) {
 }
 
 func TestPlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
-	c := parse(t, "[[route]]\nname = \"a\"\nmatch = \"/\"\ngate = \"pass\"\n[[route]]\nname = \"b\"\nmatch = \"/b\"\ngate = \"pass\"")
+	c := parse(t, "[[route]]\nname = \"a\"\nmatch = \"/\"\ngate = \"pass\"\n[[route]]\nname = \"b\"\nmatch = "+
+		"\"/b\"\ngate = \"pass\"")
 	for key, want := range map[string]string{
-		"route[2].match": "config.toml:7", "route[1].sku": "config.toml:1", "route[2]": "config.toml:5", "log.level": "config.toml", "": "config.toml",
+		"route[2].match": "config.toml:7", "route[1].sku": "config.toml:1", "route[2]": "config.toml:5",
+		"log.level": "config.toml", "": "config.toml",
 	} {
 		if got := c.At(key); got != want {
 			t.Errorf("At(%q) = %q, want %q", key, got, want)
@@ -181,7 +188,8 @@ func TestDefaultsAreNotShared(t *testing.T) {
 }
 
 func TestAdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
-	for _, address := range []string{"", "127.0.0.1:8090", "127.9.9.9:1", "[::1]:8090", "localhost:8090", "unix:/run/admin.sock"} {
+	for _, address := range []string{"", "127.0.0.1:8090", "127.9.9.9:1", "[::1]:8090", "localhost:8090",
+		"unix:/run/admin.sock"} {
 		parse(t, "[admin]\nlisten = \""+address+"\"")
 	}
 }
@@ -191,8 +199,12 @@ func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
 }
 
 func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
-	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = \"pass\"\n[limits.window]\nmax_delay = \"99s\"\n"
-	_, err := Parse("f", []byte(text), nil, func(c *Config) []error { return []error{c.Errorf("route[1].match", "is wrong")} })
+	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = " +
+		"\"pass\"\n[limits.window]\nmax_delay = \"99s\"\n"
+	_, err := Parse("f", []byte(text), nil, func(c *Config) []error {
+		return []error{c.Errorf("route[1].match",
+			"is wrong")}
+	})
 	want := "f:4: route[1].match: is wrong\nf:7: limits.window.max_delay: 1m39s must be from 0s to 630ms"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -217,7 +229,8 @@ gate = "passs"
 max_delay = "99s"
 `
 	_, err := Parse("f", []byte(text), nil)
-	want := `f:2: route[1].sku: is missing: gate "check" must know what is bought; write where it is found, like "$path_sku"
+	want := `f:2: route[1].sku: is missing: gate "check" must know what is bought; write where it is found, like ` +
+		`"$path_sku"
 f:8: route[2].macth: unknown key; did you mean "match"?
 f:13: route[3].gate: "passs" is not known; write "pass", "limit", "check" or "reserve"
 f:15: limits.window.max_delay: 1m39s must be from 0s to 630ms`

@@ -82,7 +82,8 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	}
 }
 
-// scalar decodes what needs no unit: text, a number, a boolean, or (into an interface) text, a whole number or a boolean.
+// scalar decodes what needs no unit: text, a number, a boolean, or (into an interface) text, a whole number or a
+// boolean.
 func (d *decoder) scalar(v any, into reflect.Value, key string) {
 	anything := into.Kind() == reflect.Interface
 	switch v := v.(type) {
@@ -223,7 +224,8 @@ func (d *decoder) mismatch(v any, into reflect.Value, key string) {
 	switch text, isText := v.(string); {
 	case isText && into.Kind() == reflect.Slice:
 		way = fmt.Sprintf("; write [%q]", text)
-	case isText && (into.Kind() == reflect.Bool && (text == "true" || text == "false") || into.Kind() == reflect.Int && digits(text)):
+	case isText && (into.Kind() == reflect.Bool && (text == "true" || text == "false") || into.Kind() == reflect.Int &&
+		digits(text)):
 		way = "; write it without quotes"
 	case into.Kind() == reflect.String && (kindOf(v) == "a whole number" || kindOf(v) == "a boolean"):
 		way = fmt.Sprintf("; write \"%v\"", v)

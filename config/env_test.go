@@ -7,10 +7,11 @@ import (
 
 func TestEnvironmentIsNotLookedUpForComments(t *testing.T) {
 	asked := ""
-	_, err := Parse("config.toml", []byte(whole("# ${SECRET}\n[log]\nlevel = \"${LEVEL}\" # ${OTHER}")), func(name string) (string, bool) {
-		asked += name + " "
-		return map[string]string{"LEVEL": "info"}[name], name == "LEVEL"
-	})
+	_, err := Parse("config.toml", []byte(whole("# ${SECRET}\n[log]\nlevel = \"${LEVEL}\" # ${OTHER}")),
+		func(name string) (string, bool) {
+			asked += name + " "
+			return map[string]string{"LEVEL": "info"}[name], name == "LEVEL"
+		})
 	if err != nil || asked != "REDIS_ADDR LEVEL " {
 		t.Errorf("asked for %q, %v", asked, err)
 	}

@@ -17,7 +17,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(text))
 		f.Add(uncommented(string(text)))
 	}
-	for _, list := range [][]mistake{syntaxMistakes, keyMistakes, typeMistakes, valueMistakes, contradictions, notAvailable} {
+	for _, list := range [][]mistake{syntaxMistakes, keyMistakes, typeMistakes, valueMistakes, contradictions,
+		notAvailable} {
 		for _, m := range list {
 			f.Add(m.text)
 		}

@@ -95,9 +95,11 @@ func (l *Layout) checkUsers(r *report.Report) {
 	switch {
 	case l.UsersKey == "":
 	case len(names) == 0 && l.UsersScope == "sku":
-		r.Fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or users_scope = \"all\" if that is meant", l.UsersKey)
+		r.Fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or "+
+			"users_scope = \"all\" if that is meant", l.UsersKey)
 	case slices.Contains(names, "sku") && l.UsersScope == "all":
-		r.Fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; write \"sku\"", l.UsersKey)
+		r.Fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; "+
+			"write \"sku\"", l.UsersKey)
 	}
 	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
 	r.Variables(key, l.UsersKey, skuNames()...)
@@ -151,8 +153,10 @@ func (s *Stock) checkMirror(r *report.Report) {
 	case s.Source != "redis":
 		r.Fail(key, "writes into the shop's Redis, but stock.source is %q; write \"redis\", or drop this", s.Source)
 	case slices.Contains(s.Layout.StatusOpen, s.Layout.StatusClosed):
-		r.Fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused or over", s.Layout.StatusClosed)
+		r.Fail("stock.layout.status_closed", "%q is in status_open, too; write the value that means that a sale is paused "+
+			"or over", s.Layout.StatusClosed)
 	case !slices.Contains(shows, s.Layout.Type):
-		r.Fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or \"hash_sold\"", s.Layout.Type)
+		r.Fail(key, "cannot write a %q: stock.layout.type must be \"counter\", \"counter_users\", \"hash_left\" or "+
+			"\"hash_sold\"", s.Layout.Type)
 	}
 }

@@ -54,9 +54,11 @@ type Concurrency struct {
 	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
 	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
 
-	Scope            string  `toml:"scope"`                           // of MaxInFlight: "instance" or "fleet"
-	Priority         string  `toml:"priority"`                        // a template: the class in the queue, 0 to 9; "" = all are equal
-	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"` // of the slots, for those below the highest class that waits
+	Scope string `toml:"scope"` // of MaxInFlight: "instance" or "fleet"
+	// a template: the class in the queue, 0 to 9; "" = all are equal
+	Priority string `toml:"priority"`
+	// of the slots, for those below the highest class that waits
+	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"`
 }
 
 // Rate bounds the requests of one key.
@@ -118,7 +120,8 @@ func (c *Connection) check(r *report.Report) {
 	report.Between(r, "limits.connection.max_connections", c.MaxConnections, 1, most)
 	report.Between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
 	report.Between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
-	report.AtMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, "limits.connection.max_connections", c.MaxConnections)
+	report.AtMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP,
+		"limits.connection.max_connections", c.MaxConnections)
 }
 
 func (w *Window) check(r *report.Report) {

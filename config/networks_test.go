@@ -42,7 +42,8 @@ func TestListsOfNetworksComeFromFilesToo(t *testing.T) {
 func TestOneWrongLineRejectsTheWholeList(t *testing.T) {
 	path, key := listing(t, "192.0.2.7\n192.0.2.256\n")
 	_, err := Parse("config.toml", []byte(whole(key)), nil)
-	want := "config.toml:2: limits.deny[2]: " + path + ":2: \"192.0.2.256\" is neither a CIDR nor an address; write it like \"192.0.2.0/24\""
+	want := "config.toml:2: limits.deny[2]: " + path + ":2: \"192.0.2.256\" is neither a CIDR nor an address; write it " +
+		"like \"192.0.2.0/24\""
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -63,7 +64,8 @@ func TestAByteOrderMarkIsNotPartOfAList(t *testing.T) {
 
 func TestListsAreOfBoundedSize(t *testing.T) {
 	_, key := listing(t, strings.Repeat("#", 8<<20+1))
-	if _, err := Parse("config.toml", []byte(whole(key)), nil); err == nil || !strings.Contains(err.Error(), "is larger than 8MiB") {
+	if _, err := Parse("config.toml", []byte(whole(key)), nil); err == nil || !strings.Contains(err.Error(),
+		"is larger than 8MiB") {
 		t.Errorf("a list beyond the bound: %v", err)
 	}
 }

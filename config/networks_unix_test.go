@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A list is read again at each change. What would be waited for without end, or is no file at all, is a problem at once.
+// A list is read again at each change. What would be waited for without end, or is no file at all, is a problem at
+// once.
 func TestAListIsARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

@@ -29,8 +29,9 @@ var rangesInWords = map[string]string{
 	"server.state_dir":     "a folder, or empty",
 	"upstream.health.path": "a path, or empty", "upstream.health.status": "100 to 599, or a range of these",
 	"room.bypass": "CIDRs and conditions", "room.beacon_key": "hexadecimal digits",
-	"limits.bypass": "CIDRs, or file:/PATH", "limits.deny": "CIDRs, or file:/PATH", "limits.observe_only": "names of limits",
-	"limits.rate.name": "letters, digits and . _ -", "limits.rate.key": "text with a $variable",
+	"limits.bypass": "CIDRs, or file:/PATH", "limits.deny": "CIDRs, or file:/PATH",
+	"limits.observe_only": "names of limits",
+	"limits.rate.name":    "letters, digits and . _ -", "limits.rate.key": "text with a $variable",
 	"limits.concurrency.priority": "text with a $variable, or empty",
 	"limits.rate.routes":          "names of routes", "limits.in_flight.name": "letters, digits and . _ -",
 	"limits.in_flight.key": "text with a $variable", "limits.in_flight.routes": "names of routes",
@@ -193,7 +194,8 @@ func fieldAt(t reflect.Type, key string) (field reflect.StructField) {
 const pageHead = `# Every key
 
 Written by ` + "`make reference`" + ` from the structs, their checks, and the comments of [config.toml](../config.toml).
-Editors take ` + "`config.schema.json`" + `; with taplo: ` + "`#:schema ./config.schema.json`" + ` as the file's first line.
+Editors take ` + "`config.schema.json`" + `; with taplo: ` + "`#:schema ./config.schema.json`" +
+	` as the file's first line.
 Text may hold ` + "`${NAME}`" + ` or ` + "`${NAME:-fallback}`" + `, from the environment.
 `
 
@@ -246,7 +248,8 @@ func writeClassRow(t *testing.T, out *bytes.Buffer) {
 		name := field.Tag.Get("toml")
 		key := "responses.classes.NAME." + name
 		meaning, example, _ := strings.Cut(said[key], "; e.g. ")
-		fmt.Fprintf(out, "| `%s` | %s | of the class | %s | `%s` | %s |\n", name, kind+field.Tag.Get("unit"), cell(rangesInWords[key]),
+		fmt.Fprintf(out, "| `%s` | %s | of the class | %s | `%s` | %s |\n", name, kind+field.Tag.Get("unit"),
+			cell(rangesInWords[key]),
 			example,
 			cell(meaning))
 	}

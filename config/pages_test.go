@@ -40,7 +40,8 @@ func TestPagesAreReadFromTheConfigurationsFolder(t *testing.T) {
 		t.Errorf("the folder is not looked at for changes: %q", c.Files())
 	}
 	write("pages/busy.html", strings.Repeat("x", maxPage+1))
-	if _, err := parse(`"en"`); err == nil || !strings.Contains(err.Error(), ":3: responses.template_dir: "+filepath.Join(folder, "pages/busy.html")+" is larger than 64KiB") {
+	if _, err := parse(`"en"`); err == nil || !strings.Contains(err.Error(),
+		":3: responses.template_dir: "+filepath.Join(folder, "pages/busy.html")+" is larger than 64KiB") {
 		t.Errorf("a page that is too large: %v", err)
 	}
 }

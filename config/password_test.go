@@ -17,7 +17,8 @@ func TestPasswordIsReadAgainAndStaysWhileItsFileCannotBeRead(t *testing.T) {
 		}
 	}
 	write(path, "first\n")
-	write(file, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\nstock.redis.password_file = \"password\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
+	write(file, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\nstock.redis.password_file = "+
+		"\"password\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
 	c, err := Load(file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,17 @@ import (
 
 // Queue is how routes with delivery = "queue" hand orders over to the shop.
 type Queue struct {
-	MaxInFlight   int           `toml:"max_in_flight" unit:"orders"` // in the shop at once, of all instances: 1 to 10000
-	Rate          int           `toml:"rate" unit:"orders/s"`        // that begin, of all instances; 0 = no limit; at most 100000
-	MaxBody       Size          `toml:"max_body"`                    // of an order; 1 KiB to 256 KiB, at most server.max_body_size
-	DeliverWithin time.Duration `toml:"deliver_within"`              // 1 s to 24 h; see LongestAttempt
-	Attempts      int           `toml:"attempts" unit:"attempts"`    // 1 to 100; then a person decides
-	Redeliver     string        `toml:"redeliver"`                   // "by_status" or "by_key"
-	Grace         time.Duration `toml:"grace"`                       // 0 to 1 min
-	Pull          time.Duration `toml:"pull"`                        // 0 = orders are sent; else the longest lease: 1 s to 10 min
+	MaxInFlight int `toml:"max_in_flight" unit:"orders"` // in the shop at once, of all instances: 1 to 10000
+	// that begin, of all instances; 0 = no limit; at most 100000
+	Rate int `toml:"rate" unit:"orders/s"`
+	// of an order; 1 KiB to 256 KiB, at most server.max_body_size
+	MaxBody       Size          `toml:"max_body"`
+	DeliverWithin time.Duration `toml:"deliver_within"`           // 1 s to 24 h; see LongestAttempt
+	Attempts      int           `toml:"attempts" unit:"attempts"` // 1 to 100; then a person decides
+	Redeliver     string        `toml:"redeliver"`                // "by_status" or "by_key"
+	Grace         time.Duration `toml:"grace"`                    // 0 to 1 min
+	// 0 = orders are sent; else the longest lease: 1 s to 10 min
+	Pull time.Duration `toml:"pull"`
 }
 
 func defaultQueue() Queue {
@@ -65,8 +68,10 @@ func (c *Config) checkQueue(r *report.Report) {
 	}
 	report.AtMost(r, "queue.max_body", q.MaxBody, "server.max_body_size", c.Server.MaxBodySize)
 	if need := q.DeliverWithin + c.LongestAttempt(); c.Stock.Reserve.ReservationTTL < need {
-		r.Fail("queue.deliver_within", "an order may wait for %v, and its last attempt lasts up to 4 times upstream.timeout (or queue.pull) "+
-			"and the grace, but stock.reserve.reservation_ttl is %v; write reservation_ttl = %q or more, or a shorter deliver_within",
+		r.Fail("queue.deliver_within", "an order may wait for %v, and its last attempt lasts up to 4 times "+
+			"upstream.timeout (or queue.pull) "+
+			"and the grace, but stock.reserve.reservation_ttl is %v; write reservation_ttl = %q or more, or a shorter "+
+			"deliver_within",
 			q.DeliverWithin, c.Stock.Reserve.ReservationTTL, need.String())
 	}
 	if c.Mode == "observe" {
@@ -86,7 +91,8 @@ func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
 		r.Fail(at+".delivery", "\"queue\" needs a unit for each order that waits, but gate is %q; write gate = \"reserve\", "+
 			"or delivery = \"direct\"", t.Gate)
 	case c.Stock.Script.Used():
-		r.Fail(at+".delivery", "\"queue\" keeps orders in the ledger, but [stock.script] takes the units; drop the script, or "+
+		r.Fail(at+".delivery", "\"queue\" keeps orders in the ledger, but [stock.script] takes the units; drop the script, "+
+			"or "+
 			"write delivery = \"direct\"")
 	case t.MaxInFlight > 0:
 		r.Fail(at+".max_in_flight", "orders of this route wait, and queue.max_in_flight bounds them; drop max_in_flight")

@@ -10,7 +10,8 @@ import (
 
 // Redis is how the stock's Redis is reached.
 type Redis struct {
-	Addresses      []string      `toml:"addresses"`   // at least one "host:port": the server, the sentinels, or some of the cluster
+	// at least one "host:port": the server, the sentinels, or some of the cluster
+	Addresses      []string      `toml:"addresses"`
 	Topology       string        `toml:"topology"`    // "auto" "single" "sentinel" "cluster"
 	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
 	Username       string        `toml:"username"`
@@ -46,8 +47,8 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 	}
 }
 
-// PasswordNow reads password_file again: passwords are changed while sales are on. As long as nothing can be read there,
-// as while an editor writes it, the password is what it was.
+// PasswordNow reads password_file again: passwords are changed while sales are on. As long as nothing can be read
+// there, as while an editor writes it, the password is what it was.
 func (d *Redis) PasswordNow() Secret {
 	if d.PasswordAt == "" {
 		return d.Password
@@ -75,9 +76,11 @@ func (d *Redis) check(r *report.Report) {
 	case d.Topology == "sentinel" && d.MasterName == "":
 		r.Fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
 	case d.MasterName != "" && (d.Topology == "single" || d.Topology == "cluster"):
-		r.Fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop it", d.Topology)
+		r.Fail("stock.redis.master_name", "means a sentinel, but topology is %q; write topology = \"sentinel\", or drop "+
+			"it", d.Topology)
 	case d.Topology == "single" && len(d.Addresses) > 1:
-		r.Fail("stock.redis.addresses", "topology \"single\" has one address, not %d; write \"sentinel\" or \"cluster\", or drop the others", len(d.Addresses))
+		r.Fail("stock.redis.addresses", "topology \"single\" has one address, not %d; write \"sentinel\" or \"cluster\", "+
+			"or drop the others", len(d.Addresses))
 	case d.Topology == "cluster" && d.DB != 0:
 		r.Fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}
@@ -101,11 +104,14 @@ func (d *Redis) checkReplicas(r *report.Report) {
 	r.Unique(d.Replicas, func(i int) string { return position.Element("stock.redis.replicas", i) })
 	switch {
 	case d.ReadFrom == "replica" && len(d.Replicas) == 0:
-		r.Fail("stock.redis.replicas", "is empty, but read_from is \"replica\"; write where the replicas are, like [\"127.0.0.1:6380\"]")
+		r.Fail("stock.redis.replicas", "is empty, but read_from is \"replica\"; write where the replicas are, like "+
+			"[\"127.0.0.1:6380\"]")
 	case d.ReadFrom == "replica" && d.Topology == "cluster":
-		r.Fail("stock.redis.read_from", "\"replica\" is for a single Redis or sentinels: of a cluster the masters are read; write \"master\"")
+		r.Fail("stock.redis.read_from", "\"replica\" is for a single Redis or sentinels: of a cluster the masters are "+
+			"read; write \"master\"")
 	case d.ReadFrom == "master" && len(d.Replicas) > 0:
-		r.Fail("stock.redis.replicas", "are not read, for read_from is \"master\"; write read_from = \"replica\", or drop them")
+		r.Fail("stock.redis.replicas", "are not read, for read_from is \"master\"; write read_from = \"replica\", or drop "+
+			"them")
 	}
 	report.Between(r, "stock.redis.max_staleness", d.MaxStaleness, 500*time.Millisecond, time.Minute)
 }

@@ -30,7 +30,8 @@ func TestReferenceShowsTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Upstream.Targets) != 1 || len(got.Routes) != 2 {
-		t.Errorf("targets %q, routes %v: want the one target and the two routes that are examples", got.Upstream.Targets, got.Routes)
+		t.Errorf("targets %q, routes %v: want the one target and the two routes that are examples", got.Upstream.Targets,
+			got.Routes)
 	}
 	got.Upstream.Targets, got.Routes = nil, nil
 	if diff := cmp.Diff(Default(), got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
@@ -105,7 +106,8 @@ func structKeys(t reflect.Type, path string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[Class]() || t.Kind() != reflect.Struct || t.NumField() == 0 || t.Field(0).Tag.Get("toml") == "" {
+	if t == reflect.TypeFor[Class]() || t.Kind() != reflect.Struct || t.NumField() == 0 ||
+		t.Field(0).Tag.Get("toml") == "" {
 		return []string{path}
 	}
 	var keys []string

@@ -51,8 +51,8 @@ func elsewhere(t reflect.Type, path, name string) (tables []string) {
 	return tables
 }
 
-// replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is the
-// value.
+// replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is
+// the value.
 var replacements = map[string]string{
 	"access_log.refused_every":          "is gone: beyond rejected_per_second one in 1000 is logged",
 	"auth.jwt_leeway":                   "is gone: clocks may differ by 30s",
@@ -74,18 +74,20 @@ var replacements = map[string]string{
 	"limits.window.carry":               "is now max_delay, a duration: so many times limits.window.size",
 	"limits.window.enforce":             `is now in [limits]: observe_only = ["window"] counts and rejects nothing`,
 	"metrics":                           "is now [ops], and max_skus is metrics_max_skus there",
-	"proof":                             "is now [auth]; jwt_remember is jwt_cache_size, order_token_slot is order_token_ttl",
-	"auth.jwt_remember":                 "is now jwt_cache_size",
-	"auth.order_token_slot":             "is now order_token_ttl",
-	"reload":                            "is now watch_config, before the first table",
-	"responses.cors":                    "is now cors_origins",
-	"sale.before":                       `is now before_start; "refuse" is "reject"`,
-	"settle.orders":                     "is now orders_query in [settle]",
-	"stock.few":                         "is now low_stock",
-	"stock.layout.driver":               "is now [stock.script]: write preset = %q there",
-	"stock.layout.lock_key":             `is now the second of keys in [stock.script], for preset "lock"`,
-	"stock.layout.mark_key":             `is now the second of keys in [stock.script], for preset "hash_instock"`,
-	"stock.layout.mark_ttl":             `is now the fourth of args in [stock.script], in seconds, for preset "hash_instock"`,
+	"proof": "is now [auth]; jwt_remember is jwt_cache_size, order_token_slot is " +
+		"order_token_ttl",
+	"auth.jwt_remember":     "is now jwt_cache_size",
+	"auth.order_token_slot": "is now order_token_ttl",
+	"reload":                "is now watch_config, before the first table",
+	"responses.cors":        "is now cors_origins",
+	"sale.before":           `is now before_start; "refuse" is "reject"`,
+	"settle.orders":         "is now orders_query in [settle]",
+	"stock.few":             "is now low_stock",
+	"stock.layout.driver":   "is now [stock.script]: write preset = %q there",
+	"stock.layout.lock_key": `is now the second of keys in [stock.script], for preset "lock"`,
+	"stock.layout.mark_key": `is now the second of keys in [stock.script], for preset "hash_instock"`,
+	"stock.layout.mark_ttl": `is now the fourth of args in [stock.script], in seconds, for preset ` +
+		`"hash_instock"`,
 	"stock.layout.orders_key":           `is now the second of keys in [stock.script], for preset "hash_bought"`,
 	"stock.layout.parent_key":           `is now the second of keys in [stock.script], for preset "variants"`,
 	"stock.layout.sold_out_flag":        "is now sold_out_key",

@@ -17,8 +17,9 @@ type Origins []string
 
 // Responses is what a rejected client gets.
 type Responses struct {
-	Format           string            `toml:"format"`    // "auto" "html" "problem" "envelope"
-	Languages        []string          `toml:"languages"` // at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
+	Format string `toml:"format"` // "auto" "html" "problem" "envelope"
+	// at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
+	Languages        []string          `toml:"languages"`
 	TemplateDir      string            `toml:"template_dir"`
 	Pages            map[string]string // what TemplateDir holds, by file
 	PagesDir         string            // where it is
@@ -48,8 +49,9 @@ type Classes struct {
 
 // Envelope is the shop's own form of an answer, in JSON.
 type Envelope struct {
-	Status int    `toml:"status" unit:"HTTP status"` // 200 to 599
-	Body   string `toml:"body"`                      // a template of $code $message $reason $detail $request_id $retry_after $sku
+	Status int `toml:"status" unit:"HTTP status"` // 200 to 599
+	// a template of $code $message $reason $detail $request_id $retry_after $sku
+	Body string `toml:"body"`
 }
 
 // Class is the answer to one class of rejections.
@@ -99,7 +101,8 @@ func (s *Responses) check(r *report.Report) {
 		if c.class == &s.Classes.Confirmed {
 			report.Between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
-			r.Fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or responses.format = \"envelope\" for a 200", c.class.Status)
+			r.Fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or "+
+				"responses.format = \"envelope\" for a 200", c.class.Status)
 		}
 		c.class.check(r, "responses.classes."+c.name)
 	}
@@ -112,9 +115,12 @@ type namedClass struct {
 
 func (s *Responses) classes() []namedClass {
 	return []namedClass{
-		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted}, {"ended", &s.Classes.Ended},
-		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate}, {"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified}, {"room", &s.Classes.Room},
-		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable", &s.Classes.Unavailable},
+		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted},
+		{"ended", &s.Classes.Ended},
+		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate},
+		{"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified}, {"room", &s.Classes.Room},
+		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable",
+			&s.Classes.Unavailable},
 	}
 }
 
@@ -136,8 +142,8 @@ const (
 	maxPages = 200      // files
 )
 
-// readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a dot.
-// A relative path starts from the configuration's folder.
+// readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a
+// dot. A relative path starts from the configuration's folder.
 func (s *Responses) readPages(r *report.Report, folder string) {
 	const key = "responses.template_dir"
 	if s.TemplateDir == "" {

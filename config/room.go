@@ -11,8 +11,9 @@ import (
 
 // Room is a waiting room before routes.
 type Room struct {
-	Name          string        `toml:"name"`                               // unique: letters, digits and . _ -
-	Sale          string        `toml:"sale"`                               // name of a [[sale]], whose hours and stock the room follows; "" = none
+	Name string `toml:"name"` // unique: letters, digits and . _ -
+	// name of a [[sale]], whose hours and stock the room follows; "" = none
+	Sale          string        `toml:"sale"`
 	Opens         time.Duration `toml:"opens"`                              // so long before the start people are taken in
 	Order         string        `toml:"order"`                              // "fifo" or "draw"
 	Beacon        bool          `toml:"beacon"`                             // the draw waits for public randomness
@@ -30,8 +31,9 @@ type Room struct {
 }
 
 func (m *Room) preset() {
-	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Bypass: []string{}, Pass: 10 * time.Minute, ClaimWithin: 90 * time.Second,
-		Overshoot: 1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 5_000}
+	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Bypass: []string{}, Pass: 10 * time.Minute,
+		ClaimWithin: 90 * time.Second,
+		Overshoot:   1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 5_000}
 }
 
 var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -101,7 +103,8 @@ func (p *Auth) checkRoomKeys(r *report.Report, folder string) {
 	}
 	for i, key := range keys {
 		if len(key) < 16 {
-			r.Fail("auth.room_key_file", "%s: key %d has fewer than 16 bytes; write a longer one, such as that of: openssl rand -hex 32",
+			r.Fail("auth.room_key_file", "%s: key %d has fewer than 16 bytes; write a longer one, such as that of: openssl "+
+				"rand -hex 32",
 				source.From(folder, p.RoomKeyFile), i+1)
 		}
 	}

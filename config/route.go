@@ -23,7 +23,8 @@ type Route struct {
 
 	Room string `toml:"room"` // name of a [[room]] whose pass orders need; "" = none
 
-	MaxInFlight int `toml:"max_in_flight" unit:"requests"` // of this route, within limits.concurrency; 0 = no cap of its own
+	// of this route, within limits.concurrency; 0 = no cap of its own
+	MaxInFlight int `toml:"max_in_flight" unit:"requests"`
 
 	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
 }
@@ -36,7 +37,8 @@ func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reser
 // checkRoutes returns the names of the routes.
 func (c *Config) checkRoutes(r *report.Report) []string {
 	if len(c.Routes) == 0 {
-		r.Fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = \"limit\"")
+		r.Fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = "+
+			"\"limit\"")
 	}
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {
@@ -88,20 +90,24 @@ var gates = []string{"pass", "limit", "check", "reserve"}
 // checkGate finds what a gate and [stock] contradict each other in.
 func (c *Config) checkGate(r *report.Report, t *Route, at string) {
 	if t.needsStock() && c.Stock.Source == "off" {
-		r.Fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source", t.Gate)
+		r.Fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source",
+			t.Gate)
 	}
 	if t.Gate == "check" && t.User == "" && c.Stock.Source == "redis" && c.Stock.Layout.UsersKey != "" {
-		r.Fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like \"$cookie_uid\"")
+		r.Fail(at+".user", "is missing: stock.layout.users_key knows who has bought; write where the user is found, like "+
+			"\"$cookie_uid\"")
 	}
 	c.checkCart(r, t, at)
 	if t.Gate != "reserve" {
 		return
 	}
 	if c.Stock.OnError == "allow" {
-		r.Fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = \"reject\", or gate = \"check\"")
+		r.Fail(at+".gate", "\"reserve\" cannot be allowed without Redis, but stock.on_error is \"allow\"; write on_error = "+
+			"\"reject\", or gate = \"check\"")
 	}
 	if c.Stock.UnknownSKU == "allow" {
-		r.Fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; write unknown_sku = \"reject\", or gate = \"check\"")
+		r.Fail(at+".gate", "\"reserve\" cannot take from a SKU that is not there, but stock.unknown_sku is \"allow\"; "+
+			"write unknown_sku = \"reject\", or gate = \"check\"")
 	}
 }
 
@@ -122,7 +128,9 @@ func (c *Config) checkCart(r *report.Report, t *Route, at string) {
 	fail(t.OrderToken, "an order token is for one", "drop order_token")
 	fail(t.Room != "", "a pass of a waiting room is for one", "drop room")
 	if u := c.Stock.Reserve.StatusURL; u != "" && !strings.Contains(u, "{sku}") {
-		r.Fail(at+".sku", "%q takes orders over several SKUs, but stock.reserve.status_url does not say which one it asks about: a client's key that names two carts could confirm units of an order that the shop does not have; write {sku} into it, like \"http://shop/orders/{serial}?sku={sku}\"",
+		r.Fail(at+".sku", "%q takes orders over several SKUs, but stock.reserve.status_url does not say which one it asks "+
+			"about: a client's key that names two carts could confirm units of an order that the shop does not have; write "+
+			"{sku} into it, like \"http://shop/orders/{serial}?sku={sku}\"",
 			t.SKU)
 	}
 }

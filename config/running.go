@@ -35,10 +35,11 @@ type Log struct {
 
 // AccessLog is the log of requests.
 type AccessLog struct {
-	Output            string `toml:"output"`                           // "off" "stdout" "file:/path"
-	RejectedPerSecond int    `toml:"rejected_per_second" unit:"lines"` // rejections of each reason; beyond them one in 1000 is logged
-	MaskIP            bool   `toml:"mask_ip"`
-	BufferSize        Size   `toml:"buffer_size"` // in memory; 0 to 4GiB
+	Output string `toml:"output"` // "off" "stdout" "file:/path"
+	// rejections of each reason; beyond them one in 1000 is logged
+	RejectedPerSecond int  `toml:"rejected_per_second" unit:"lines"`
+	MaskIP            bool `toml:"mask_ip"`
+	BufferSize        Size `toml:"buffer_size"` // in memory; 0 to 4GiB
 }
 
 // check wants the whole file to make sense, section by section in the order of the reference.
@@ -82,7 +83,8 @@ func (c *Config) checkListeners(r *report.Report) {
 	if c.Admin.Listen != "" {
 		r.Listen("admin.listen", c.Admin.Listen)
 		if !report.Loopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
-			r.Fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1", c.Admin.Listen)
+			r.Fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1",
+				c.Admin.Listen)
 		}
 	}
 	if c.Ops.Listen != "" {
@@ -130,7 +132,8 @@ func (c *Config) checkFleet(r *report.Report) {
 	}
 	report.Between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
-		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write source = \"redis\", or fleet.instances")
+		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write "+
+			"source = \"redis\", or fleet.instances")
 	}
 	c.checkFleetScopes(r)
 }
@@ -143,7 +146,8 @@ func (c *Config) checkFleetScopes(r *report.Report) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(scopes)) {
 		if scopes[key] == "fleet" && c.Stock.Source == "memory" {
-			r.Fail(key, "\"fleet\" divides the limit in Redis, but stock.source is \"memory\"; write source = \"redis\", or \"off\" "+
+			r.Fail(key, "\"fleet\" divides the limit in Redis, but stock.source is \"memory\"; write source = \"redis\", or "+
+				"\"off\" "+
 				"where no stock is guarded, and stock.redis")
 		}
 	}

@@ -11,13 +11,15 @@ import (
 
 // Sale is a schedule for some SKUs.
 type Sale struct {
-	Name        string         `toml:"name"` // unique
-	SKUs        []string       `toml:"skus"` // at least one
-	Starts      time.Time      `toml:"starts"`
-	Ends        time.Time      `toml:"ends"`                      // after Starts
-	BeforeStart string         `toml:"before_start"`              // "reject" or "pass"
-	Stock       map[string]int `toml:"stock"`                     // units by SKU, written before the start where none is yet
-	MaxPerUser  int            `toml:"max_per_user" unit:"units"` // of all SKUs together, that a user may have; 0 = no limit
+	Name        string    `toml:"name"` // unique
+	SKUs        []string  `toml:"skus"` // at least one
+	Starts      time.Time `toml:"starts"`
+	Ends        time.Time `toml:"ends"`         // after Starts
+	BeforeStart string    `toml:"before_start"` // "reject" or "pass"
+	// units by SKU, written before the start where none is yet
+	Stock map[string]int `toml:"stock"`
+	// of all SKUs together, that a user may have; 0 = no limit
+	MaxPerUser int `toml:"max_per_user" unit:"units"`
 }
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
@@ -43,7 +45,8 @@ func (c *Config) checkOverlaps(r *report.Report) {
 			}
 			for k, sku := range b.SKUs {
 				if slices.Contains(a.SKUs, sku) {
-					r.Fail(position.Element(position.Element("sale", i)+".skus", k), "%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
+					r.Fail(position.Element(position.Element("sale", i)+".skus", k),
+						"%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
 						sku, position.Element("sale", j), a.Name)
 				}
 			}
@@ -62,13 +65,16 @@ func (c *Config) checkSaleGates(r *report.Report) {
 	for i := range c.Sales {
 		s, at := &c.Sales[i], position.Element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
-			r.Fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" or \"reserve\"")
+			r.Fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" "+
+				"or \"reserve\"")
 		}
 		if s.BeforeStart == "pass" && gates["reserve"] && !gates["limit"] && !gates["check"] {
-			r.Fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; write \"reject\"")
+			r.Fail(at+".before_start", "\"pass\" lets early requests go on to the shop, but routes that reserve never do; "+
+				"write \"reject\"")
 		}
 		if len(s.Stock) > 0 && !ledger && !keys {
-			r.Fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be written; drop it, and let the shop write its own keys")
+			r.Fail(at+".stock", "is written into ledgers and the keys of stock.layout, but no route reads either that can be "+
+				"written; drop it, and let the shop write its own keys")
 		}
 		s.checkMaxPerUser(r, at, ledger, c.Queues())
 		if keys && c.Stock.Layout.Type == "list" && (!ledger || c.Stock.Reserve.WriteBack) {
@@ -84,11 +90,14 @@ func (s *Sale) checkMaxPerUser(r *report.Report, at string, ledger, queue bool) 
 	switch at += ".max_per_user"; {
 	case s.MaxPerUser <= 0:
 	case !ledger:
-		r.Fail(at, "counts what ledgers have of a user, but no route keeps a ledger; write gate = \"reserve\" into the [[route]] of orders, without [stock.script]")
+		r.Fail(at, "counts what ledgers have of a user, but no route keeps a ledger; write gate = \"reserve\" into the "+
+			"[[route]] of orders, without [stock.script]")
 	case queue:
-		r.Fail(at, "is counted when units are reserved, but an order with delivery = \"queue\" may be on its way to the shop by then; write delivery = \"direct\", or drop max_per_user")
+		r.Fail(at, "is counted when units are reserved, but an order with delivery = \"queue\" may be on its way to the "+
+			"shop by then; write delivery = \"direct\", or drop max_per_user")
 	case len(s.SKUs) > mostCounted:
-		r.Fail(at, "counts %d SKUs for each order; at most %d are possible: make two sales, or drop max_per_user", len(s.SKUs), mostCounted)
+		r.Fail(at, "counts %d SKUs for each order; at most %d are possible: make two sales, or drop max_per_user",
+			len(s.SKUs), mostCounted)
 	}
 }
 
@@ -139,8 +148,10 @@ func (s *Sale) checkTimes(r *report.Report, at string) {
 			r.Fail(at+t.key, "is missing; write it like 2026-11-11T00:00:00+08:00")
 			return
 		}
-		if y := t.time.Year(); y < firstYear || y > lastYear { // nanoseconds in 64 bits wrap around: what is far away would be over, or on
-			r.Fail(at+t.key, "%s is not a time of a sale; write a year from %d to %d", t.time.Format(time.RFC3339), firstYear, lastYear)
+		// nanoseconds in 64 bits wrap around: what is far away would be over, or on
+		if y := t.time.Year(); y < firstYear || y > lastYear {
+			r.Fail(at+t.key, "%s is not a time of a sale; write a year from %d to %d", t.time.Format(time.RFC3339), firstYear,
+				lastYear)
 			return
 		}
 	}

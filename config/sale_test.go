@@ -31,7 +31,8 @@ func TestSKUIsInOneSaleAtATime(t *testing.T) {
 		t.Errorf("one begins when the other ends: %v", err)
 	}
 	_, err := Parse("c", []byte(strings.Replace(twoSales, "18:00:00Z", "17:59:59Z", 1)), nil)
-	want := `c:16: sale[2].skus[2]: "2" is in sale[1] ("one") too, at the same time; move one of the sales, or drop it here`
+	want := `c:16: sale[2].skus[2]: "2" is in sale[1] ("one") too, at the same time; move one of the sales, or drop it ` +
+		`here`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -75,9 +76,12 @@ func TestListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
 
 func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 	for _, tt := range []struct{ old, year, want string }{
-		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
-		{"2026-11-11T02:00:00+08:00", "9999", "c:12: sale[1].ends: 9999-11-11T02:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
-		{"2026-11-11T00:00:00+08:00", "1600", "c:11: sale[1].starts: 1600-11-11T00:00:00+08:00 is not a time of a sale; write a year from 2000 to 2199"},
+		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; " +
+			"write a year from 2000 to 2199"},
+		{"2026-11-11T02:00:00+08:00", "9999", "c:12: sale[1].ends: 9999-11-11T02:00:00+08:00 is not a time of a sale; " +
+			"write a year from 2000 to 2199"},
+		{"2026-11-11T00:00:00+08:00", "1600", "c:11: sale[1].starts: 1600-11-11T00:00:00+08:00 is not a time of a sale; " +
+			"write a year from 2000 to 2199"},
 	} {
 		_, err := Parse("c", []byte(strings.Replace(twoSales, tt.old, tt.year+tt.old[4:], 1)), nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -96,10 +100,14 @@ func TestUnitsOfAUserAreCountedWhereLedgersAre(t *testing.T) {
 		many = strings.Replace(many, `"s"`, fmt.Sprintf(`"s%d"`, i), 1)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(limited, "max_per_user = 2", "max_per_user = -1", 1):                                             "c:16: sale[2].max_per_user: -1 must be from",
-		strings.Replace(strings.Replace(limited, `gate = "reserve"`, `gate = "limit"`, 1), "stock = { 1 = 5 }\n", "", 1): "c:15: sale[2].max_per_user: counts what ledgers have",
-		strings.Replace(limited, `sku = "$path_sku"`, "sku = \"$path_sku\"\ndelivery = \"queue\"", 1):                    "c:17: sale[2].max_per_user: is counted when units are reserved",
-		strings.Replace(limited, `["3", "2"]`, `["3"`+many+"]", 1):                                                       "c:16: sale[2].max_per_user: counts 65 SKUs",
+		strings.Replace(limited, "max_per_user = 2", "max_per_user = -1",
+			1): "c:16: sale[2].max_per_user: -1 must be from",
+		strings.Replace(strings.Replace(limited, `gate = "reserve"`, `gate = "limit"`, 1), "stock = { 1 = 5 }\n", "",
+			1): "c:15: sale[2].max_per_user: counts what ledgers have",
+		strings.Replace(limited, `sku = "$path_sku"`, "sku = \"$path_sku\"\ndelivery = \"queue\"",
+			1): "c:17: sale[2].max_per_user: is counted when units are reserved",
+		strings.Replace(limited, `["3", "2"]`, `["3"`+many+"]",
+			1): "c:16: sale[2].max_per_user: counts 65 SKUs",
 	} {
 		if _, err := Parse("c", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

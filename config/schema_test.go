@@ -63,8 +63,8 @@ func TestPageOfTheConfigurationIsThatOfTheStructs(t *testing.T) {
 	same(t, "../docs/configuration.md", page(t))
 }
 
-// schema describes a configuration file as a JSON schema (2020-12), for editors: the keys, their kinds and their defaults.
-// What a value may be beyond its kind, and what goes together, only Parse knows.
+// schema describes a configuration file as a JSON schema (2020-12), for editors: the keys, their kinds and their
+// defaults. What a value may be beyond its kind, and what goes together, only Parse knows.
 func schema() map[string]any {
 	s := table(reflect.TypeFor[Config](), reflect.ValueOf(Default()).Elem())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

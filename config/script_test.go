@@ -43,9 +43,12 @@ release = "back.lua"`))
 
 func TestScript_MistakesNameTheirLineKeyAndWayOut(t *testing.T) {
 	for _, m := range []mistake{
-		{withScript(`preset = "watch"`, "reserve.status_url = \"http://shop/{serial}\"", "reserve.on_not_found = \"release_after_ttl\""),
-			`:8: stock.reserve.status_url: is asked for orders that are kept, and a script keeps none; drop one of both, or write stock.script.ttl
-:9: stock.reserve.on_not_found: is for orders that are kept, and a script keeps none; drop one of both, or write stock.script.ttl`},
+		{withScript(`preset = "watch"`, "reserve.status_url = \"http://shop/{serial}\"",
+			"reserve.on_not_found = \"release_after_ttl\""),
+			`:8: stock.reserve.status_url: is asked for orders that are kept, and a script keeps none; drop one of both, or ` +
+				`write stock.script.ttl
+:9: stock.reserve.on_not_found: is for orders that are kept, and a script keeps none; drop one of both, or write ` +
+				`stock.script.ttl`},
 		{withScript("preset = \"watch\"\nttl = \"15m\""),
 			`:10: stock.script.ttl: gives back what the shop says it does not know: write stock.reserve.status_url, and ` +
 				`on_not_found = "release_after_deadline", "cancel_then_release" or "release_after_ttl"`},

@@ -58,8 +58,8 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	return files
 }
 
-// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it. A file that is read anew at each use,
-// as a certificate, is none of them.
+// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it. A
+// file that is read anew at each use, as a certificate, is none of them.
 func (c *Config) Files() []string {
 	files := []string{c.file}
 	for _, list := range [][]string{c.Limits.Bypass, c.Limits.Deny} {

@@ -13,7 +13,8 @@ import (
 
 // Server is where shoppers come in.
 type Server struct {
-	Listen            []string      `toml:"listen"`          // at least one, "host:port" or "unix:/path"; port 0 = any free one
+	// at least one, "host:port" or "unix:/path"; port 0 = any free one
+	Listen            []string      `toml:"listen"`
 	SocketMode        string        `toml:"socket_mode"`     // of unix sockets in Listen: octal, see SocketPermissions
 	SocketGroup       string        `toml:"socket_group"`    // their group, a name or a number; "" = the process's own
 	TrustedProxies    []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
@@ -101,7 +102,8 @@ func (s *Server) checkBodyMemory(r *report.Report) {
 		return
 	}
 	if _, has := r.Lines["server.max_body_size"]; has {
-		r.Fail("server.max_body_size", "%s exceeds half of server.body_memory (%s); lower it, or set server.body_memory to %s",
+		r.Fail("server.max_body_size", "%s exceeds half of server.body_memory (%s); lower it, or set server.body_memory to "+
+			"%s",
 			s.MaxBodySize, s.BodyMemory, 2*s.MaxBodySize)
 		return
 	}

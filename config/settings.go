@@ -141,8 +141,8 @@ func spelled(v any) string {
 	return string(text)
 }
 
-// Changes lists what differs between a and b, key by key: those of b in its order, then those that b has no longer. What
-// stands in other files is not looked at.
+// Changes lists what differs between a and b, key by key: those of b in its order, then those that b has no longer.
+// What stands in other files is not looked at.
 func Changes(a, b *Config) []Change {
 	before := map[string]any{}
 	for _, s := range a.Settings() {

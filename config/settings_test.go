@@ -61,7 +61,8 @@ func TestSettingsTellWhereEachValueIsFromAndNoSecret(t *testing.T) {
 
 func TestWithChangesOneValueAndNothingElse(t *testing.T) {
 	c := adjusted(t, adjustable)
-	next, err := c.With(map[string]any{"limits.window.max": 50.0, "limits.rate[per_ip].rate": "600/m", "route[order].max_in_flight": 3.0, "mode": "observe", "limits.concurrency.queue_timeout": "1s"})
+	next, err := c.With(map[string]any{"limits.window.max": 50.0, "limits.rate[per_ip].rate": "600/m",
+		"route[order].max_in_flight": 3.0, "mode": "observe", "limits.concurrency.queue_timeout": "1s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,8 @@ func TestAnOverrideCanBeCopiedAsTOML(t *testing.T) {
 
 // Whatever is named as a key, a configuration stays as it is, and what comes out is valid.
 func FuzzWithKeepsTheOriginal(f *testing.F) {
-	for _, key := range []string{"limits.window.max", "limits.rate[per_ip].burst", "[", "route[", "a.b[c].d", "route[order]x"} {
+	for _, key := range []string{"limits.window.max", "limits.rate[per_ip].burst", "[", "route[", "a.b[c].d",
+		"route[order]x"} {
 		f.Add(key, 7.0)
 	}
 	f.Fuzz(func(t *testing.T, key string, value float64) {
@@ -137,8 +139,8 @@ func FuzzWithKeepsTheOriginal(f *testing.F) {
 	})
 }
 
-// What is wrong by a password, or holds one and is wrong by something else, is told of without it: a reload puts it into the log, on
-// record, and before everybody who may look.
+// What is wrong by a password, or holds one and is wrong by something else, is told of without it: a reload puts it
+// into the log, on record, and before everybody who may look.
 func TestAMistakeDoesNotTellAPassword(t *testing.T) {
 	for _, lines := range []string{
 		"[stock.redis]\naddresses = [\"redis://u:PLANTED@127.0.0.1:6379\"]",
@@ -153,8 +155,10 @@ func TestAMistakeDoesNotTellAPassword(t *testing.T) {
 			t.Errorf("%s\n%v", lines, err)
 		}
 	}
-	for _, target := range []string{"http://u:PLANTED@127.0.0.1:9", "http://127.0.0.1:9/?key=PLANTED", "http://u:PLANTED @127.0.0.1:9"} {
-		_, err := Parse("config.toml", []byte("[server]\nlisten = [\"127.0.0.1:0\"]\n[upstream]\ntargets = [\""+target+"\"]\n"), nil)
+	for _, target := range []string{"http://u:PLANTED@127.0.0.1:9", "http://127.0.0.1:9/?key=PLANTED",
+		"http://u:PLANTED @127.0.0.1:9"} {
+		_, err := Parse("config.toml", []byte("[server]\nlisten = [\"127.0.0.1:0\"]\n[upstream]\ntargets = "+
+			"[\""+target+"\"]\n"), nil)
 		if err == nil || strings.Contains(err.Error(), "PLANTED") {
 			t.Errorf("%s\n%v", target, err)
 		}

@@ -25,8 +25,9 @@ type Settle struct {
 	Workers      int           `toml:"workers" unit:"SKUs"`  // 1 to 64
 	Verify       time.Duration `toml:"verify"`               // 0 or 1s to 24h; 0 = never
 	Stock        SettleStock   `toml:"stock"`
-	OrdersQuery  string        `toml:"orders_query"` // returns serial and quantity of the orders of :sku; "" = they are not compared
-	Paid         SettlePaid    `toml:"paid"`
+	// returns serial and quantity of the orders of :sku; "" = they are not compared
+	OrdersQuery string     `toml:"orders_query"`
+	Paid        SettlePaid `toml:"paid"`
 
 	Webhook SettleWebhook `toml:"webhook"`
 	Jobs    SettleJobs    `toml:"jobs"`
@@ -64,7 +65,8 @@ func defaultSettle() Settle {
 	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Verify: time.Minute,
 		Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}, Paid: SettlePaid{Every: 5 * time.Second},
 		Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
-		Jobs:    SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second, Listen: "127.0.0.1:8093"}}
+		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second,
+			Listen: "127.0.0.1:8093"}}
 }
 
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
@@ -104,10 +106,12 @@ func (c *Config) checkSettle(r *report.Report) {
 	}
 	checkDatabase(r, "settle.database", s.Database)
 	if c.Stock.Source != "redis" {
-		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"", c.Stock.Source)
+		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"",
+			c.Stock.Source)
 	}
 	if !c.Stock.Reserve.StreamKeepUnread {
-		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into [stock.reserve]")
+		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into "+
+			"[stock.reserve]")
 	}
 }
 
@@ -300,7 +304,8 @@ func (s *Settle) checkJobs(r *report.Report) {
 		r.Fail("settle.jobs.queue", "%q is not a name of a queue; write letters, digits, _ and -, at most 64", j.Queue)
 	}
 	if len(j.Kinds) > 0 && !strings.HasPrefix(s.Database, "postgres") {
-		r.Fail("settle.jobs.kinds", "needs PostgreSQL, which keeps the jobs, but settle.database is %q; with another database "+
+		r.Fail("settle.jobs.kinds", "needs PostgreSQL, which keeps the jobs, but settle.database is %q; with another "+
+			"database "+
 			"use [settle.webhook]", s.Database)
 	}
 	if j.URL != "" {

@@ -56,7 +56,8 @@ func TestSettleHome_MistakesNameTheirKey(t *testing.T) {
 }
 
 func TestSettle_HomeOfASKUIsTheFirstThatNamesIt(t *testing.T) {
-	s := Settle{Homes: []SettleHome{{Name: "east", SKUs: []string{"2*", "1001"}}, {Name: "west", SKUs: []string{"20*", "3"}}}}
+	s := Settle{Homes: []SettleHome{{Name: "east", SKUs: []string{"2*", "1001"}}, {Name: "west", SKUs: []string{"20*",
+		"3"}}}}
 	for sku, want := range map[string]string{"2": "east", "2001": "east", "1001": "east", "10011": MainHome, "3": "west",
 		"31": MainHome, "": MainHome} {
 		if home := s.HomeOf(sku); home != want {

@@ -10,19 +10,21 @@ import (
 
 // Stock is where the gate learns what is left.
 type Stock struct {
-	Source             string        `toml:"source"`                                 // "memory" "redis" "off"
-	OnError            string        `toml:"on_error"`                               // "reject" or "allow"
-	UnknownSKU         string        `toml:"unknown_sku"`                            // "reject" or "allow"
-	PollInterval       time.Duration `toml:"poll_interval"`                          // 1 ms to 1 s
-	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"` // orders at the upstream for each unit left; 0 = no cap
-	SoldOutTTL         time.Duration `toml:"sold_out_ttl"`                           // above 0
-	SoldOutOn          *Answer       `toml:"sold_out_on"`                            // nil = the shop's answers teach nothing
-	Detail             string        `toml:"detail"`                                 // "level" "exact" "none"
-	LowStock           int           `toml:"low_stock" unit:"units"`                 // so many units or less; 0 or above
-	Redis              Redis         `toml:"redis"`
-	Layout             Layout        `toml:"layout"`
-	Script             Script        `toml:"script"`
-	Reserve            Reserve       `toml:"reserve"`
+	Source       string        `toml:"source"`        // "memory" "redis" "off"
+	OnError      string        `toml:"on_error"`      // "reject" or "allow"
+	UnknownSKU   string        `toml:"unknown_sku"`   // "reject" or "allow"
+	PollInterval time.Duration `toml:"poll_interval"` // 1 ms to 1 s
+	// orders at the upstream for each unit left; 0 = no cap
+	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"`
+	SoldOutTTL         time.Duration `toml:"sold_out_ttl"` // above 0
+	// nil = the shop's answers teach nothing
+	SoldOutOn *Answer `toml:"sold_out_on"`
+	Detail    string  `toml:"detail"`                 // "level" "exact" "none"
+	LowStock  int     `toml:"low_stock" unit:"units"` // so many units or less; 0 or above
+	Redis     Redis   `toml:"redis"`
+	Layout    Layout  `toml:"layout"`
+	Script    Script  `toml:"script"`
+	Reserve   Reserve `toml:"reserve"`
 }
 
 // Answer describes an answer of the shop. What is given must all be true of it.
@@ -87,20 +89,21 @@ func (a *Answer) check(r *report.Report, at string) {
 
 // Reserve is how routes with gate = "reserve" hold, confirm and release.
 type Reserve struct {
-	MaxPerUser       int           `toml:"max_per_user" unit:"units"` // units a person; 0 = no limit
-	ReservationTTL   time.Duration `toml:"reservation_ttl"`           // at least 1 s
-	ConfirmOn        []string      `toml:"confirm_on"`                // "2xx" or "201"; empty = only the API confirms
-	ReleaseOn        []string      `toml:"release_on"`
-	ConfirmJSON      *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
-	SecretFile       string        `toml:"secret_file"`
-	Secret           Secret        // what SecretFile holds, at least 16 bytes
-	StatusURL        string        `toml:"status_url"`   // with {serial}, perhaps {sku}; "" = the shop cannot be asked
-	OnNotFound       string        `toml:"on_not_found"` // "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
-	WriteBack        bool          `toml:"write_back"`
-	MaxBatch         int           `toml:"max_batch" unit:"orders"`          // orders in one call of a script: 1 to 256
-	StreamMaxEvents  int           `toml:"stream_max_events" unit:"entries"` // 100 to 10 million
-	StreamKeepUnread bool          `toml:"stream_keep_unread"`
-	Apart            string        // put before the keys that belong to no SKU, by a load test; "" = none
+	MaxPerUser     int           `toml:"max_per_user" unit:"units"` // units a person; 0 = no limit
+	ReservationTTL time.Duration `toml:"reservation_ttl"`           // at least 1 s
+	ConfirmOn      []string      `toml:"confirm_on"`                // "2xx" or "201"; empty = only the API confirms
+	ReleaseOn      []string      `toml:"release_on"`
+	ConfirmJSON    *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
+	SecretFile     string        `toml:"secret_file"`
+	Secret         Secret        // what SecretFile holds, at least 16 bytes
+	StatusURL      string        `toml:"status_url"` // with {serial}, perhaps {sku}; "" = the shop cannot be asked
+	// "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
+	OnNotFound       string `toml:"on_not_found"`
+	WriteBack        bool   `toml:"write_back"`
+	MaxBatch         int    `toml:"max_batch" unit:"orders"`          // orders in one call of a script: 1 to 256
+	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries"` // 100 to 10 million
+	StreamKeepUnread bool   `toml:"stream_keep_unread"`
+	Apart            string // put before the keys that belong to no SKU, by a load test; "" = none
 }
 
 // JSONValue is a place in a JSON body and what may stand there.
@@ -130,14 +133,16 @@ func (v *Reserve) check(r *report.Report) {
 	statusClasses(r, "stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
 		if slices.Contains(v.ConfirmOn, status) {
-			r.Fail(position.Element("stock.reserve.release_on", i), "%q is in confirm_on too: an answer is one or the other; drop it from one", status)
+			r.Fail(position.Element("stock.reserve.release_on", i),
+				"%q is in confirm_on too: an answer is one or the other; drop it from one", status)
 		}
 	}
 	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
 		r.Fail("stock.reserve.confirm_json", "path and values belong together; write both")
 	}
 	if _, ok := report.WebURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
-		r.Fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like \"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
+		r.Fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like "+
+			"\"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
 	}
 	r.OneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
 		"release_after_ttl")

@@ -6,17 +6,20 @@ import (
 )
 
 func TestUnitsReadWhatTheReferencePromises(t *testing.T) {
-	for text, want := range map[string]Size{"0B": 0, "512B": 512, "16KiB": 16 << 10, "1.5KiB": 1536, "1MiB": 1 << 20, "1024GiB": 1 << 40} {
+	for text, want := range map[string]Size{"0B": 0, "512B": 512, "16KiB": 16 << 10, "1.5KiB": 1536, "1MiB": 1 << 20,
+		"1024GiB": 1 << 40} {
 		if got, err := parseSize(text); err != nil || got != want {
 			t.Errorf("parseSize(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for text, want := range map[string]PerSecond{"20/s": 20, "600/m": 10, "0.5/s": 0.5, "36/h": 0.01, "1000000000/s": 1e9} {
+	for text, want := range map[string]PerSecond{"20/s": 20, "600/m": 10, "0.5/s": 0.5, "36/h": 0.01,
+		"1000000000/s": 1e9} {
 		if got, err := parseRate(text); err != nil || got != want {
 			t.Errorf("parseRate(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for text, want := range map[string]time.Duration{"10ms": 10 * time.Millisecond, "1m30s": 90 * time.Second, "2h": 2 * time.Hour, "-1s": -time.Second} {
+	for text, want := range map[string]time.Duration{"10ms": 10 * time.Millisecond, "1m30s": 90 * time.Second,
+		"2h": 2 * time.Hour, "-1s": -time.Second} {
 		if got, err := parseDuration(text); err != nil || got != want {
 			t.Errorf("parseDuration(%q) = %v, %v; want %v", text, got, err, want)
 		}
@@ -24,12 +27,14 @@ func TestUnitsReadWhatTheReferencePromises(t *testing.T) {
 }
 
 func TestUnitsRejectEverythingElse(t *testing.T) {
-	for _, text := range []string{"", "B", "1", "-1B", "1.5B", "1 KiB", "1kib", "1KB", "1025GiB", "1e3B", "0x1B", "1.2.3KiB", ".KiB", "infB"} {
+	for _, text := range []string{"", "B", "1", "-1B", "1.5B", "1 KiB", "1kib", "1KB", "1025GiB", "1e3B", "0x1B",
+		"1.2.3KiB", ".KiB", "infB"} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("parseSize(%q) = %v", text, got)
 		}
 	}
-	for _, text := range []string{"", "/", "1", "1/", "/s", "1/d", "-1/s", "0/s", "0.0/m", "1/s/s", "inf/s", "nan/s", "1e3/s", "0x1/s", "2000000000/s", "1 /s"} {
+	for _, text := range []string{"", "/", "1", "1/", "/s", "1/d", "-1/s", "0/s", "0.0/m", "1/s/s", "inf/s", "nan/s",
+		"1e3/s", "0x1/s", "2000000000/s", "1 /s"} {
 		if got, err := parseRate(text); err == nil {
 			t.Errorf("parseRate(%q) = %v", text, got)
 		}

@@ -13,17 +13,23 @@ import (
 
 // Upstream is the shop's ordering backend.
 type Upstream struct {
-	Targets               []string      `toml:"targets"` // at least one; no default
-	Policy                string        `toml:"policy"`
-	MaxConns              int           `toml:"max_conns" unit:"connections"` // 1 to 65535, per target
-	MaxPending            int           `toml:"max_pending" unit:"requests"`  // 0 to 1000000 requests that wait for a connection; 0 = none waits
-	QueueTimeout          time.Duration `toml:"queue_timeout"`                // 0 to Timeout; how long they wait; 0 = they do not
-	ResponseMemory        Size          `toml:"response_memory"`              // 1 MiB to 1 TiB; what slow clients have not read, in memory
-	SpoolSize             Size          `toml:"spool_size"`                   // past it, in a file: 1 MiB to 1 TiB; 0 = none
-	SpoolDir              string        `toml:"spool_dir"`                    // "" = the system's folder for temporary files
-	ConnectTimeout        time.Duration `toml:"connect_timeout"`              // above 0, at most Timeout
-	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"`      // above 0, at most Timeout; to the response's header
-	Timeout               time.Duration `toml:"timeout"`                      // above 0; the whole exchange
+	Targets  []string `toml:"targets"` // at least one; no default
+	Policy   string   `toml:"policy"`
+	MaxConns int      `toml:"max_conns" unit:"connections"` // 1 to 65535, per target
+	// 0 to 1000000 requests that wait for a connection; 0 = none waits
+	MaxPending int `toml:"max_pending" unit:"requests"`
+	// 0 to Timeout; how long they wait; 0 = they do not
+	QueueTimeout time.Duration `toml:"queue_timeout"`
+	// 1 MiB to 1 TiB; what slow clients have not read, in memory
+	ResponseMemory Size `toml:"response_memory"`
+	// past it, in a file: 1 MiB to 1 TiB; 0 = none
+	SpoolSize Size `toml:"spool_size"`
+	// "" = the system's folder for temporary files
+	SpoolDir       string        `toml:"spool_dir"`
+	ConnectTimeout time.Duration `toml:"connect_timeout"` // above 0, at most Timeout
+	// above 0, at most Timeout; to the response's header
+	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"`
+	Timeout               time.Duration `toml:"timeout"` // above 0; the whole exchange
 	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout"`
 	PassHost              bool          `toml:"pass_host"`
 	Retry                 string        `toml:"retry"` // "off" or "connect"
@@ -33,7 +39,8 @@ type Upstream struct {
 
 // UpstreamTLS is how the certificates of https:// targets are verified.
 type UpstreamTLS struct {
-	CAFile             string `toml:"ca_file"`     // certificates in PEM, in place of the system's; "" = those of the system
+	// certificates in PEM, in place of the system's; "" = those of the system
+	CAFile             string `toml:"ca_file"`
 	ServerName         string `toml:"server_name"` // "" = the host of each target's URL
 	InsecureSkipVerify bool   `toml:"insecure_skip_verify"`
 	CA                 string // what CAFile holds
@@ -82,7 +89,8 @@ func defaultUpstream() Upstream {
 		IdleConnTimeout:       4 * time.Second,
 		PassHost:              true,
 		Retry:                 "connect",
-		Health:                Health{Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2, Status: "200-399"},
+		Health: Health{Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2,
+			Status: "200-399"},
 	}
 }
 
@@ -129,7 +137,10 @@ func (u *Upstream) checkTLS(r *report.Report) {
 	if t.InsecureSkipVerify && t.CAFile != "" {
 		r.Fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
 	}
-	if strings.ContainsFunc(t.ServerName, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/:*", c) }) {
+	if strings.ContainsFunc(t.ServerName, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("/:*",
+			c)
+	}) {
 		r.Fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
 	}
 }
@@ -143,9 +154,11 @@ func (t *UpstreamTLS) read(r *report.Report, folder string) {
 	text, err := source.Read(t.CAPath, maxCA)
 	switch {
 	case err != nil:
-		r.Fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath, source.Cause(err))
+		r.Fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath,
+			source.Cause(err))
 	case len(text) > maxCA:
-		r.Fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath, Size(maxCA))
+		r.Fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath,
+			Size(maxCA))
 	case !x509.NewCertPool().AppendCertsFromPEM(text):
 		r.Fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
 			"\"-----BEGIN CERTIFICATE-----\" on", t.CAPath)

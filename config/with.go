@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated table
-// is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of JSON, with
-// their units in text: 50, "20/s", "10ms", true. "limits.observe_only[window]" is whether the list has that name. Whatever
-// is wrong is a *report.Error.
+// With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated
+// table is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of
+// JSON, with their units in text: 50, "20/s", "10ms", true. "limits.observe_only[window]" is whether the list has that
+// name. Whatever is wrong is a *report.Error.
 func (c *Config) With(values map[string]any) (*Config, error) {
 	next := *c
 	next.Limits.InFlight = slices.Clone(c.Limits.InFlight)
@@ -181,8 +181,8 @@ func called(list reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into "limits.rate[1].burst".
-// A key that is not there is as it was.
+// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into
+// "limits.rate[1].burst". A key that is not there is as it was.
 func (c *Config) Place(key string) string {
 	table, name, ok := cutLast(key)
 	array, element, repeated := strings.Cut(table, "[")

@@ -23,8 +23,8 @@ const (
 	maxLimitFiles = 5 // that a new limit may touch; neither tests nor what is generated are counted
 )
 
-// The tutorial is applied to a copy of the tree, as a reader would do it. What it promises is asked of the binary that is
-// built there.
+// The tutorial is applied to a copy of the tree, as a reader would do it. What it promises is asked of the binary that
+// is built there.
 func TestAddingALimit_TutorialWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds sluice")
@@ -137,7 +137,8 @@ func tryLimit(t *testing.T, tree string) {
 	if !strings.Contains(out, row) {
 		t.Errorf("explain does not list %q:\n%s", row, out)
 	}
-	if strings.Contains(do(t, tree, "./sluice", "explain", "POST /api/seckill/1/order", "-H", "Cookie: uid=7"), "user_orders") {
+	if strings.Contains(do(t, tree, "./sluice", "explain", "POST /api/seckill/1/order", "-H", "Cookie: uid=7"),
+		"user_orders") {
 		t.Error("explain lists the limit with the reference configuration, where it is off")
 	}
 	g := startSluice(t, tree)
@@ -152,12 +153,14 @@ func tryLimit(t *testing.T, tree string) {
 	g.expect(t, g.ops+"/metrics", `sluice_rejected_requests_total{reason="user_orders",route="order"} 1`)
 	g.expect(t, g.admin+"/api/v1/limits", `"name":"user_orders","observe_only":false,`+
 		`"numbers":[{"key":"limits.user_orders.per_minute","in_force":2,"configured":2}],"now":[],"reasons":["user_orders"]`)
-	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "true", "--for", "10m", "--admin", "http://"+g.admin)
+	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "true", "--for", "10m", "--admin",
+		"http://"+g.admin)
 	if got := g.order(t, "7"); got != "200 " {
 		t.Errorf("an order above a limit that is only observed: %q", got)
 	}
 	g.expect(t, g.ops+"/metrics", `sluice_observed_rejections_total{reason="user_orders",route="order"} 1`)
-	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "false", "--for", "10m", "--admin", "http://"+g.admin)
+	do(t, tree, "./sluice", "override", "set", "limits.observe_only[user_orders]", "false", "--for", "10m", "--admin",
+		"http://"+g.admin)
 	if got := g.order(t, "7"); got != "429 user_orders" {
 		t.Errorf("an order after two reloads: %q; what a user has used is forgotten", got)
 	}

@@ -1,5 +1,5 @@
-// Package docs holds the tests of the manual's pages. They promise that pages link to what is there, and that what is shown as a
-// configuration is one.
+// Package docs holds the tests of the manual's pages. They promise that pages link to what is there, and that what is
+// shown as a configuration is one.
 package docs
 
 import (

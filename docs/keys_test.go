@@ -14,8 +14,8 @@ type schema struct {
 	Items      *schema           `json:"items"`
 }
 
-// Pages show no key that the configuration does not have. The texts of a language are no configuration, and adding-a-limit.md
-// adds a key.
+// Pages show no key that the configuration does not have. The texts of a language are no configuration, and
+// adding-a-limit.md adds a key.
 func TestConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
 	var whole schema
 	if err := json.Unmarshal([]byte(content(t, "../config.schema.json")), &whole); err != nil {

@@ -14,7 +14,8 @@ import (
 
 // tutorialOutput is what the blocks of commands of the tutorial must print, in their order. "" = anything.
 var tutorialOutput = []string{
-	`/trial\n`, ``, `(?s)\b30 201\n +70 503\n-20\n`, ``, `sluice_observed_rejections_total\{reason="(window|concurrency|queue_timeout|sold_out)",route="order"\} [1-9]`,
+	`/trial\n`, ``, `(?s)\b30 201\n +70 503\n-20\n`, ``,
+	`sluice_observed_rejections_total\{reason="(window|concurrency|queue_timeout|sold_out)",route="order"\} [1-9]`,
 	`route +order`, `(?m)^ +1?\d 201$`, `"reason":"sold_out"`, ``, `(?s)\b10 201\n.*10 sold`, `(?s)\b100 409\n.*confirmed`,
 	``, `(?s)reason +[a-z_]+\n.*mode enforce`, ``,
 }
@@ -30,7 +31,8 @@ func TestTutorial_CommandsWork(t *testing.T) {
 func TestTutorial_IsTheSameInBothLanguages(t *testing.T) {
 	comments := regexp.MustCompile(`(?m) +# .*$`)
 	english := comments.ReplaceAllString(strings.Join(shellBlocks(t, "tutorial.md"), "---\n"), "")
-	if chinese := comments.ReplaceAllString(strings.Join(shellBlocks(t, "tutorial.zh-CN.md"), "---\n"), ""); english != chinese {
+	if chinese := comments.ReplaceAllString(strings.Join(shellBlocks(t, "tutorial.zh-CN.md"), "---\n"),
+		""); english != chinese {
 		t.Errorf("the commands differ:\n%s\n%s", english, chinese)
 	}
 }
@@ -83,9 +85,11 @@ func tutorialScript(t *testing.T, blocks []string) string {
 		return port
 	}
 	redis, listen, ops, admin := port(), port(), port(), port()
-	change := strings.NewReplacer("16379", redis, "127.0.0.1:9000", "127.0.0.1:"+port(), "127.0.0.1:8080", "127.0.0.1:"+listen,
+	change := strings.NewReplacer("16379", redis, "127.0.0.1:9000", "127.0.0.1:"+port(), "127.0.0.1:8080",
+		"127.0.0.1:"+listen,
 		"127.0.0.1:8091", "127.0.0.1:"+ops, "make build\n", "", "go build -o naive ./examples/naive\n", "",
-		`mode = "observe"`, fmt.Sprintf("server.listen = [\":%s\"]\nserver.shutdown_delay = \"0s\"\nops.listen = \"127.0.0.1:%s\"\n"+
+		`mode = "observe"`, fmt.Sprintf("server.listen = [\":%s\"]\nserver.shutdown_delay = \"0s\"\nops.listen = "+
+			"\"127.0.0.1:%s\"\n"+
 			"admin.listen = \"127.0.0.1:%s\"\nmode = \"observe\"", listen, ops, admin))
 	script := "set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
 	for _, b := range blocks {

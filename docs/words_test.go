@@ -14,11 +14,13 @@ const (
 	maxSentenceWords = 20 // on average, of a page
 )
 
-// otherWords say what the glossary has a term for, or name no actor. Words that have a plain meaning, too, such as "line"
-// and "place", are not among them.
-var otherWords = regexp.MustCompile(`(?i)\b(refus\w*|nobody|whoever|somebody|turn(s|ed)? away|say no|let(s|ting)? (them |it )?(through|in)\b` +
+// otherWords say what the glossary has a term for, or name no actor. Words that have a plain meaning, too, such as
+// "line" and "place", are not among them.
+var otherWords = regexp.MustCompile(`(?i)\b(refus\w*|nobody|whoever|somebody|turn(s|ed)? away|say no|let(s|ting)? ` +
+	`(them |it )?(through|in)\b` +
 	`|ladders?|rungs?|glances?|latch\w*|rosters?|desks?|haste|strangers?|oracles?|crew|sampler|left alone|leave alone` +
-	`|deeds?|dismiss\w*|fates?|shoppers who|who comes|who asks|who wins|the turn of|stand-in|pace[sd]? of|loudest|hears?|tells? of)\b`)
+	`|deeds?|dismiss\w*|fates?|shoppers who|who comes|who asks|who wins|the turn of|stand-in|pace[sd]? ` +
+	`of|loudest|hears?|tells? of)\b`)
 
 // asWritten are pages that are generated or hold a patch.
 var asWritten = []string{"configuration.md", "licences.md", "adding-a-limit.md"}
@@ -68,7 +70,8 @@ func TestPages_UseTheWordsOfTheGlossary(t *testing.T) {
 func TestPages_HaveTheWordsOfTheField(t *testing.T) {
 	all := manual(t)
 	text := strings.ToLower(all["../README.md"])
-	for _, word := range []string{"rate limit", "reject", "circuit breaker", "graceful reload", "troubleshooting", "reverse proxy"} {
+	for _, word := range []string{"rate limit", "reject", "circuit breaker", "graceful reload", "troubleshooting",
+		"reverse proxy"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("README.md does not say %q", word)
 		}
@@ -124,7 +127,8 @@ func count(text string) (words, sentences int) {
 }
 
 func TestCount_WordsAndSentences(t *testing.T) {
-	if words, sentences := count("# A\n\nOne two. Three `x y`\nfour.\n\n- five six\n- seven\n\n| a | b |\n"); words != 8 || sentences != 4 {
+	if words, sentences := count("# A\n\nOne two. Three `x y`\nfour.\n\n- five six\n- seven\n\n| a | b " +
+		"|\n"); words != 8 || sentences != 4 {
 		t.Errorf("%d words, %d sentences", words, sentences)
 	}
 }

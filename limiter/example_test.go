@@ -9,7 +9,7 @@ import (
 
 // Two of one SKU in 10 ms. The third and fourth wait for the next window; the fifth is rejected.
 func Example() {
-	grid := limiter.Grid{Size: 10 * time.Millisecond, Carry: 1}
+	grid := limiter.Grid{Size: 10 * time.Millisecond, MaxAhead: 1}
 	windows := limiter.NewWindowLimiter(grid, limiter.Caps{PerSKU: 2})
 	now := 4 * time.Millisecond // of a clock that the caller reads once a request
 	for range 5 {

@@ -4,9 +4,10 @@ import "time"
 
 // Grid lays windows on the caller's clock. A field beyond its range counts as the nearest value within it.
 type Grid struct {
-	Size  time.Duration // width of a window: 1 ms to 1 h
-	Phase time.Duration // how much earlier than a multiple of Size this instance's windows begin; any value, modulo Size
-	Carry int           // how many windows ahead may be booked: 0 (reject at once) to 63
+	Size time.Duration // width of a window: 1 ms to 1 h
+	// how much earlier than a multiple of Size this instance's windows begin; any value, modulo Size
+	Phase    time.Duration
+	MaxAhead int // how many windows ahead may be booked: 0 (reject at once) to 63
 }
 
 const (
@@ -30,7 +31,7 @@ func (g Grid) within() grid {
 	if phase < 0 {
 		phase += size
 	}
-	return grid{int64(size), int64(phase), int64(min(max(g.Carry, 0), maxCarry))}
+	return grid{int64(size), int64(phase), int64(min(max(g.MaxAhead, 0), maxCarry))}
 }
 
 // number says which window now falls in. Numbers begin at ringSize, so that a word that is all zeros is of a window

@@ -135,8 +135,8 @@ func (l *InFlightLimiter) Release(ticket uint64) {
 	s.free(i)
 }
 
-// Held is how many requests of key are in flight, and how many may be.
-func (l *InFlightLimiter) Held(key []byte) (held, most int) {
+// Usage is how many requests of key are in flight, and how many may be.
+func (l *InFlightLimiter) Usage(key []byte) (held, most int) {
 	hash := maphash.Bytes(l.seed, key)
 	s := l.shardOf(hash)
 	s.mu.Lock()

@@ -11,7 +11,7 @@ const (
 )
 
 // Window admits at most max in each window of its [Grid]. What exceeds a window may be booked into the windows that
-// follow, up to Carry of them, first come first served: each takes the first window that still has room.
+// follow, up to MaxAhead of them, first come first served: each takes the first window that still has room.
 //
 // It promises that, whatever times its callers pass and in whatever order, no window is given out more than max times.
 // Its windows are fixed, not sliding: 2·max may be admitted within an instant, at the end of one window and the
@@ -50,7 +50,7 @@ func (w *Window) SetMax(most int) {
 }
 
 // Acquire books one place at or after now. It reports how long to wait for it: 0, or up to the start of a window at
-// most Carry later than now's. If there is no room it reports how long it takes until there may be, and has consumed
+// most MaxAhead later than now's. If there is no room it reports how long it takes until there may be, and has consumed
 // nothing.
 //
 // A caller that was overtaken, whose now is of a window that is over by more than ringSize, is rejected.

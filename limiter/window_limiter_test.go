@@ -41,7 +41,7 @@ func TestWindowsDecideAsPlainCountsDo(t *testing.T) {
 			sku := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "sku")
 			wait, ok := windows.Acquire(now, []byte(sku))
 			wantWait, wantOK := (now/(10*ms)+1)*10*ms-now, false
-			for n := now / (10 * ms); n <= now/(10*ms)+int64(grid.Carry) && !wantOK; n++ {
+			for n := now / (10 * ms); n <= now/(10*ms)+int64(grid.MaxAhead) && !wantOK; n++ {
 				skuFull := sku != "" && perSKU != 0 && booked[sku][n] >= perSKU
 				if !skuFull && (all == 0 || booked[""][n] < all) {
 					wantWait, wantOK = max(0, n*10*ms-now), true

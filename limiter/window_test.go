@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-func tenMs(carry int) Grid { return Grid{Size: 10 * time.Millisecond, Carry: carry} }
+func tenMs(carry int) Grid { return Grid{Size: 10 * time.Millisecond, MaxAhead: carry} }
 
 // plainWindow is a Window that anyone can check: how many in which window.
 type plainWindow struct {
@@ -35,7 +35,7 @@ func (p *plainWindow) take(now int64) (time.Duration, bool) {
 		return 0, true
 	}
 	first := p.number(now)
-	for n := first; n <= first+int64(p.grid.Carry); n++ {
+	for n := first; n <= first+int64(p.grid.MaxAhead); n++ {
 		if p.booked[n] < p.max {
 			p.booked[n]++
 			return p.until(n, now), true
@@ -47,8 +47,8 @@ func (p *plainWindow) take(now int64) (time.Duration, bool) {
 func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := Grid{
-			Size:  time.Duration(rapid.Int64Range(1, 20).Draw(t, "size")) * time.Millisecond,
-			Carry: rapid.IntRange(0, 4).Draw(t, "carry"),
+			Size:     time.Duration(rapid.Int64Range(1, 20).Draw(t, "size")) * time.Millisecond,
+			MaxAhead: rapid.IntRange(0, 4).Draw(t, "carry"),
 		}
 		grid.Phase = time.Duration(rapid.Int64Range(0, int64(grid.Size)-1).Draw(t, "phase"))
 		most := rapid.IntRange(0, 5).Draw(t, "max")
@@ -256,8 +256,8 @@ func TestGridIsBroughtWithinItsRanges(t *testing.T) {
 		want grid
 	}{
 		{Grid{}, grid{ms, 0, 0}},
-		{Grid{Size: 24 * time.Hour, Phase: -1, Carry: 99}, grid{int64(time.Hour), int64(time.Hour) - 1, 63}},
-		{Grid{Size: 10 * time.Millisecond, Phase: 25 * time.Millisecond, Carry: -1}, grid{10 * ms, 5 * ms, 0}},
+		{Grid{Size: 24 * time.Hour, Phase: -1, MaxAhead: 99}, grid{int64(time.Hour), int64(time.Hour) - 1, 63}},
+		{Grid{Size: 10 * time.Millisecond, Phase: 25 * time.Millisecond, MaxAhead: -1}, grid{10 * ms, 5 * ms, 0}},
 	} {
 		if got := c.in.within(); got != c.want {
 			t.Errorf("%+v becomes %+v, want %+v", c.in, got, c.want)

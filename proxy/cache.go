@@ -85,7 +85,7 @@ func (p *Proxy) checkCache(r *Request) rejection {
 // namePage names the page that a request is about, whatever it does to it.
 func (p *Proxy) namePage(r *Request) {
 	head := &r.exchange.Request
-	at := pagekey.Place{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
+	at := pagekey.Site{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
 		ClientHeader: p.ClientHeader}
 	r.page.Key = pagekey.Append(r.page.Key[:0], head, at)
 	r.page.Head = string(head.Method()) == "HEAD"

@@ -27,9 +27,9 @@ type Queue interface {
 	// be told now: no client has it.
 	Proof(sku, serial string) string
 
-	// Look tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
+	// Find tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
 	// until the state is another, while there is room for those who wait: then nothing else counts.
-	Look(sku, serial string, wait time.Duration, client orderview.Client) (_ orderview.Order, suspended bool,
+	Find(sku, serial string, wait time.Duration, client orderview.Client) (_ orderview.Order, suspended bool,
 		_ reject.Reason)
 
 	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.
@@ -167,7 +167,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	if cancels {
 		wait = 0
 	}
-	o, suspended, reason := p.Queue.Look(sku, serial, wait, r.conn)
+	o, suspended, reason := p.Queue.Find(sku, serial, wait, r.conn)
 	if r.suspended = suspended; suspended || reason != reject.Admitted {
 		return rejection{Reason: reason}
 	}

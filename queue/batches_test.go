@@ -22,10 +22,10 @@ type counted struct {
 
 const callTakes = time.Millisecond
 
-func (c *counted) Take(ctx context.Context, sku string, call protocol.TakeCall) (protocol.Taken, error) {
+func (c *counted) HandOut(ctx context.Context, sku string, call protocol.HandOutCall) (protocol.HandedOut, error) {
 	c.takes.Add(1)
 	time.Sleep(callTakes)
-	return c.Queue.Take(ctx, sku, call)
+	return c.Queue.HandOut(ctx, sku, call)
 }
 
 func (c *counted) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
@@ -68,7 +68,7 @@ func TestDeliverer_OrdersShareTheirCalls(t *testing.T) {
 			time.Sleep(250 * time.Microsecond)
 		}
 		time.Sleep(100 * time.Millisecond)
-		if stock, _, _ := b.store.Look(t.Context(), "1"); stock.Sold != orders {
+		if stock, _, _ := b.store.ReadStock(t.Context(), "1"); stock.Sold != orders {
 			t.Fatalf("%+v", stock)
 		}
 		takes, decides, slots := c.takes.Load(), c.decides.Load(), c.slots.Load()
@@ -88,7 +88,7 @@ func TestDeliverer_FewOrdersDoNotWait(t *testing.T) {
 			began := time.Now()
 			b.order(t, "1", fmt.Sprint(i))
 			for sold := int64(0); sold <= int64(i); time.Sleep(callTakes / 4) {
-				stock, _, _ := b.store.Look(t.Context(), "1")
+				stock, _, _ := b.store.ReadStock(t.Context(), "1")
 				sold = stock.Sold
 			}
 			if took := time.Since(began); took > 4*callTakes {
@@ -121,7 +121,7 @@ func TestDeliverer_AsksSeldomWhileAllPlacesAreTaken(t *testing.T) {
 			t.Errorf("asked for places %d times in a second", n)
 		}
 		time.Sleep(2 * time.Second)
-		if stock, _, _ := b.store.Look(t.Context(), "1"); stock.Sold < 500 {
+		if stock, _, _ := b.store.ReadStock(t.Context(), "1"); stock.Sold < 500 {
 			t.Errorf("when places are free: %+v", stock)
 		}
 	})

@@ -35,14 +35,16 @@ func (d *Deliverer) decide(sku string, o *protocol.Leased, r result) {
 	case done == protocol.Changed && r.time == protocol.Never:
 		d.alarms.Add(1)
 		d.o.Log.Error("an order is stuck: its unit stays held until a person decides; see what the upstream has, then "+
-			"sluice reservation requeue, confirm or release", "sku", sku, "serial", o.Serial, "attempts", o.Attempt, "cause", r.why)
+			"sluice reservation requeue, confirm or release", "sku", sku, "serial", o.Serial, "attempts", o.Attempt, "cause",
+			r.why)
 	case done == protocol.WasReleased && r.move == protocol.MoveConfirm:
 		d.o.Settle(sku, o.Serial, protocol.Confirm) // which counts the contradiction, and says it
 	}
 }
 
 // tell makes the call, and repeats it after errors.
-func (d *Deliverer) tell(sku string, o *protocol.Leased, r result) (done protocol.Done, h protocol.StockVersion, err error) {
+func (d *Deliverer) tell(sku string, o *protocol.Leased, r result) (done protocol.Done, h protocol.StockVersion,
+	err error) {
 	for try := range decideTries {
 		if try > 0 {
 			select {

@@ -14,6 +14,8 @@ import (
 )
 
 // Deliverer takes orders that wait, of all SKUs, and sends them. Every instance has one. It is safe for concurrent use.
+// It has many methods, since what sends, what is pulled and what clients ask share its lines, places and counts: each
+// file holds the methods of one step.
 type Deliverer struct {
 	o    Options // but for its Settings, which are those of the start
 	now  atomic.Pointer[Settings]
@@ -25,7 +27,7 @@ type Deliverer struct {
 
 	pace      *pace
 	lines     lines
-	looks     batches[string, protocol.Place]
+	looks     batches[string, protocol.Position]
 	looking   atomic.Int64 // orders that clients look for now
 	decisions batches[protocol.Decision, decided]
 
@@ -232,13 +234,13 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 
 // take takes n orders of a SKU for attempts of a timeout, and sees to those that must be asked about or are expired.
 func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
-	protocol.Taken, error,
+	protocol.HandedOut, error,
 ) {
 	d.mu.Lock()
 	limit := d.live().MaxInFlight + d.answered // those are not in the upstream any more
 	d.mu.Unlock()
 	d.calls[callTake].Add(1)
-	taken, err := d.o.Store.Take(ctx, l.sku, protocol.TakeCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
+	taken, err := d.o.Store.HandOut(ctx, l.sku, protocol.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
 		Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
 		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {

@@ -62,7 +62,8 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = memstore.New()
 	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true, Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
+		Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
 		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -75,7 +76,7 @@ func open(t *testing.T, b *bench, change func(*Options)) {
 // order has an order of sku wait.
 func (b *bench) order(t *testing.T, sku, serial string) {
 	t.Helper()
-	if _, ok, _ := b.store.Look(t.Context(), sku); !ok {
+	if _, ok, _ := b.store.ReadStock(t.Context(), sku); !ok {
 		if _, err := b.store.SetTotal(t.Context(), sku, 1000, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 
 func (b *bench) state(t *testing.T, sku, serial string) State {
 	t.Helper()
-	s, _, err := b.Look(t.Context(), sku, serial)
+	s, _, err := b.Find(t.Context(), sku, serial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +113,13 @@ func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
 		"unknown, nowhere":   {ledger.OrderNotFound, nil, upstream.Broken, "[1 a 1 1 a 2]", 'C', ""},
 		"unknown, it exists": {ledger.OrderExists, nil, upstream.Broken, "[1 a 1]", 'C', ""},
 		"unknown, no answer": {ledger.OrderUnknown, nil, upstream.TimedOut, "[1 a 1]", 'H', protocol.Asking},
-		"unknown, no fence":  {ledger.OrderNotFound, func(o *Options) { o.Fenced = false }, upstream.TimedOut, "[1 a 1]", 'H', protocol.ForAPerson},
-		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true }, upstream.Broken, "[1 a 1]", 'X', ""},
-		"unknown, no one":    {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', protocol.ForAPerson},
-		"unknown, by key":    {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]", 'C', ""},
+		"unknown, no fence": {ledger.OrderNotFound, func(o *Options) { o.Fenced = false }, upstream.TimedOut, "[1 a 1]",
+			'H', protocol.ForAPerson},
+		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true },
+			upstream.Broken, "[1 a 1]", 'X', ""},
+		"unknown, no one": {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', protocol.ForAPerson},
+		"unknown, by key": {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
+			'C', ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -333,7 +337,7 @@ func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			if _, tooMany, err := b.Look(t.Context(), "1", fmt.Sprint(i)); tooMany || err != nil {
+			if _, tooMany, err := b.Find(t.Context(), "1", fmt.Sprint(i)); tooMany || err != nil {
 				t.Errorf("%d: too many %v, %v", i, tooMany, err)
 			}
 		})

@@ -33,7 +33,7 @@ const (
 )
 
 func (k callKind) String() string {
-	return [numCallKinds]string{"slots", "take", "decide", "places"}[k]
+	return [numCallKinds]string{"slots", "hand_out", "decide", "positions"}[k]
 }
 
 // Describe implements prometheus.Collector.

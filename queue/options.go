@@ -1,7 +1,7 @@
 // Package queue delivers orders that wait in a ledger to the upstream, at the upstream's pace.
 //
-// It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any more,
-// and that the upstream never has more orders at once than the limit, over all instances and across crashes.
+// It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any
+// more, and that the upstream never has more orders at once than the limit, over all instances and across crashes.
 //
 // It does not decide what cannot be known: such an order stays held, and a person is told.
 //
@@ -47,7 +47,8 @@ type Options struct {
 	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
 	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
 
-	News func(sku string, p protocol.Place) // this instance has handed an order out, or settled it; nil = no one listens
+	// this instance has handed an order out, or settled it; nil = no one listens
+	News func(sku string, p protocol.Position)
 
 	Log *slog.Logger // nil = slog.Default()
 }

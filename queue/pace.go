@@ -50,8 +50,8 @@ func (p *pace) use(most int, now time.Time) {
 	p.limit = min(p.limit, p.most)
 }
 
-// busy notes that the upstream rejects an order for now, and perhaps for how long. The first one may be rejected for its
-// client's sake: the others slow down when a second one is rejected, too.
+// busy notes that the upstream rejects an order for now, and perhaps for how long. The first one may be rejected for
+// its client's sake: the others slow down when a second one is rejected, too.
 func (p *pace) busy(now time.Time, serial string, retryAfter time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

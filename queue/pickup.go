@@ -11,7 +11,7 @@ import (
 
 // State is where an order of the queue is.
 type State struct {
-	protocol.Place
+	protocol.Position
 	ETA    time.Duration // until it is delivered; 0 = not known
 	Answer message.Answer
 }
@@ -22,8 +22,8 @@ func (s *State) Settled() bool { return s.Status != protocol.StatusHeld }
 // maxLooks are the orders that are looked for at once.
 const maxLooks = 16 << 10
 
-// Look finds an order. tooMany reports that too many ask.
-func (d *Deliverer) Look(ctx context.Context, sku, serial string) (s State, tooMany bool, err error) {
+// Find finds an order. tooMany reports that too many ask.
+func (d *Deliverer) Find(ctx context.Context, sku, serial string) (s State, tooMany bool, err error) {
 	if protocol.CheckSKU(sku) != nil || protocol.CheckSerial(serial) != nil {
 		return State{}, false, nil
 	}
@@ -38,8 +38,8 @@ func (d *Deliverer) Look(ctx context.Context, sku, serial string) (s State, tooM
 	return d.StateOf(sku, place), false, nil
 }
 
-// LookAll finds orders of a SKU, by position.
-func (d *Deliverer) LookAll(sku string, serials []string) (states []State, err error) {
+// FindAll finds orders of a SKU, by position.
+func (d *Deliverer) FindAll(sku string, serials []string) (states []State, err error) {
 	for some := range slices.Chunk(serials, protocol.MaxItems) {
 		places, err := d.find(sku, some)
 		if err != nil {
@@ -53,8 +53,8 @@ func (d *Deliverer) LookAll(sku string, serials []string) (states []State, err e
 }
 
 // StateOf is what is known of an order at a place.
-func (d *Deliverer) StateOf(sku string, p protocol.Place) State {
-	s := State{Place: p}
+func (d *Deliverer) StateOf(sku string, p protocol.Position) State {
+	s := State{Position: p}
 	if s.Where == protocol.Queued {
 		s.ETA = d.lines.eta(sku, s.Ahead)
 	}
@@ -74,7 +74,7 @@ func (d *Deliverer) news(sku string, o *protocol.Leased, status byte, answer str
 	if d.o.News == nil {
 		return
 	}
-	p := protocol.Place{Record: o.Record, Answer: answer}
+	p := protocol.Position{Record: o.Record, Answer: answer}
 	if p.Status = status; status == protocol.StatusHeld {
 		p.Where = protocol.Delivering
 	} else { // before the news: see Delivers
@@ -86,11 +86,11 @@ func (d *Deliverer) news(sku string, o *protocol.Leased, status byte, answer str
 }
 
 // find asks the store where orders of a SKU are.
-func (d *Deliverer) find(sku string, serials []string) ([]protocol.Place, error) {
+func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
 	d.calls[callPlaces].Add(1)
-	return d.o.Store.Places(ctx, sku, serials)
+	return d.o.Store.Positions(ctx, sku, serials)
 }
 
 // Cancel releases an order while it waits.

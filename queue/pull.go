@@ -106,9 +106,10 @@ const openMark = ".open"
 // SettleCall says what became of an order that was handed out.
 type SettleCall struct {
 	SKU, Serial, Receipt string
-	Move                 protocol.Move  // MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
-	After                time.Duration  // of MoveNotNow: not before, and at least a second
-	Answer               message.Answer // for the client; its Status is 0 where there is none
+	// MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
+	Move   protocol.Move
+	After  time.Duration  // of MoveNotNow: not before, and at least a second
+	Answer message.Answer // for the client; its Status is 0 where there is none
 }
 
 // Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time, any
@@ -127,7 +128,8 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.askedAgain(now)}
 	switch {
 	case open && c.Move == protocol.MoveRelease:
-		decision.Move, decision.Time = protocol.MoveLater, now.UnixMilli() // whether it exists is asked, or it is handed out again
+		// whether it exists is asked, or it is handed out again
+		decision.Move, decision.Time = protocol.MoveLater, now.UnixMilli()
 	case c.Move == protocol.MoveNotNow:
 		decision.From = now.Add(max(c.After, firstNotNow)).UnixMilli()
 	case c.Answer.Status > 0:

@@ -53,9 +53,9 @@ type tallied struct {
 	decide, most atomic.Int64
 }
 
-func (c *tallied) Take(ctx context.Context, sku string, call protocol.TakeCall) (protocol.Taken, error) {
+func (c *tallied) HandOut(ctx context.Context, sku string, call protocol.HandOutCall) (protocol.HandedOut, error) {
 	c.most.Store(max(c.most.Load(), int64(call.Orders)))
-	return c.Store.Take(ctx, sku, call)
+	return c.Store.HandOut(ctx, sku, call)
 }
 
 func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
@@ -102,7 +102,7 @@ func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
 				}
 			} else {
 				testkit.Eventually(t, "all are sold", func() bool {
-					stock, _, err := b.store.Look(t.Context(), "1")
+					stock, _, err := b.store.ReadStock(t.Context(), "1")
 					return err == nil && stock.Sold == 30
 				})
 			}

@@ -49,8 +49,8 @@ func (s *State) ShareThatOrders() float64 {
 	return max(float64(s.Used+1)/float64(s.Used+s.Expired+1), leastUsed)
 }
 
-// ShareThatComes is the share of those called who claimed a pass, among people who cannot do so any more: 1 at first, and
-// never below leastUsed.
+// ShareThatComes is the share of those called who claimed a pass, among people who cannot do so any more: 1 at first,
+// and never below leastUsed.
 func (s *State) ShareThatComes(r *Rules) float64 {
 	called := s.stepAt(s.At - r.ClaimWithin.Milliseconds()).Called
 	return min(max(float64(s.Claimed-s.Lately+1)/float64(called+1), leastUsed), 1)

@@ -111,8 +111,8 @@ func (l *Lottery) Check() (f Final, err error) {
 	return f, nil
 }
 
-// checkRound checks that the beacon was not known before the start (Unix ms): its round was published later. When that was
-// is known of quicknet; of another beacon the record says it.
+// checkRound checks that the beacon was not known before the start (Unix ms): its round was published later. When that
+// was is known of quicknet; of another beacon the record says it.
 func (l *Lottery) checkRound(starts int64) error {
 	due := l.BeaconAt
 	if l.BeaconKey == beacon.Quicknet {

@@ -157,8 +157,9 @@ func (s *share) unequal() (chi float64) {
 // ratio is the chance of those in the group, of that of the others.
 func (s *share) ratio() float64 { return s.wins[1] / s.people[1] / (s.wins[0] / s.people[0]) }
 
-// In a draw the time of joining, polls and tickets change no chance of being called, and time and tickets none of a unit.
-// Those who are called come in the order of their polls: where more come than there are units, the last ones find none.
+// In a draw the time of joining, polls and tickets change no chance of being called, and time and tickets none of a
+// unit. Those who are called come in the order of their polls: where more come than there are units, the last ones find
+// none.
 func TestDraw_TimePollsAndTicketsChangeNoChance(t *testing.T) {
 	if raced {
 		t.Skip("it has one goroutine, and computes for long")

@@ -4,9 +4,9 @@ import "time"
 
 // Words of operators. No word means that the room goes by itself.
 const (
-	WordHold  = "hold"
-	WordDrain = "drain"
-	WordOff   = "off"
+	OverrideHold  = "hold"
+	OverrideDrain = "drain"
+	OverrideOff   = "off"
 )
 
 // Sale is what the schedule says of the room's sale. The zero value is that of a room without a sale.
@@ -21,7 +21,7 @@ type Sale struct {
 func (r *Rules) PhaseAt(s *State, word string, sale Sale) Phase {
 	stocked := s.Stocked && s.Known
 	switch {
-	case word == WordOff:
+	case word == OverrideOff:
 		return Off
 	case sale.Ended || sale.Ends != 0 && s.At >= sale.Ends:
 		return Over
@@ -33,11 +33,11 @@ func (r *Rules) PhaseAt(s *State, word string, sale Sale) Phase {
 		return Drawing
 	case stocked && s.Free <= 0 && s.Held <= 0:
 		return Over
-	case word == WordHold || sale.Paused:
+	case word == OverrideHold || sale.Paused:
 		return Hold
 	case stocked && s.Free <= 0:
 		return LastChance
-	case word == WordDrain:
+	case word == OverrideDrain:
 		return Drain
 	}
 	return Open
@@ -65,8 +65,8 @@ func (p Phase) Passes() bool {
 	return false
 }
 
-// Ceiling is the longest pause between two polls. It is a quarter while all units are reserved, so that the end is heard
-// soon.
+// Ceiling is the longest pause between two polls. It is a quarter while all units are reserved, so that the end is
+// heard soon.
 func (r *Rules) Ceiling(s *State) time.Duration {
 	if s.Stocked && s.Known && s.Phase == LastChance {
 		return max(r.PollFloor, r.PollCeiling/4)

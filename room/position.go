@@ -60,8 +60,8 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 	return pos
 }
 
-// inDraw reports whether a place takes part in the draw. One that was taken behind an earlier draw, whose start was moved,
-// takes part in the next one.
+// inDraw reports whether a place takes part in the draw. One that was taken behind an earlier draw, whose start was
+// moved, takes part in the next one.
 func (s *State) inDraw(p Place) bool {
 	return s.Draw && (p.Flags&Early != 0 || p.Number <= s.Early || s.At < s.Starts)
 }

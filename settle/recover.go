@@ -16,8 +16,8 @@ const frozen = "frozen"
 var ErrBehind = errors.New(
 	"redis holds an older ledger than the database; nothing is settled until Redis is the right one")
 
-// ErrGone means that Redis has no ledger for a SKU that has a cursor.
-var ErrGone = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
+// ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
+var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
 // Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
 // entries that were parked. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
@@ -94,7 +94,7 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 		return l, ErrElsewhere
 	case l.Epoch == 0 && p.cursor != nil:
 		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
-			p.sku, ErrGone, p.sku)
+			p.sku, ErrNoLedger, p.sku)
 	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
 		return l, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
 	}
@@ -107,7 +107,7 @@ func (s *Settler) unmoved(ctx context.Context, p *skuCursor) error {
 	if err != nil {
 		return err
 	}
-	if ok != (p.cursor != nil) || ok && !c.SamePlace(*p.cursor) {
+	if ok != (p.cursor != nil) || ok && !c.SamePosition(*p.cursor) {
 		return ErrElsewhere
 	}
 	return nil

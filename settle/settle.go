@@ -69,8 +69,8 @@ type Cursor struct {
 	Deducted    int64 // units that the stock table was lowered by for this ledger
 }
 
-// SamePlace reports whether both are at the same entry of the same ledger.
-func (c Cursor) SamePlace(d Cursor) bool {
+// SamePosition reports whether both are at the same entry of the same ledger.
+func (c Cursor) SamePosition(d Cursor) bool {
 	return c.Position == d.Position && c.Fingerprint == d.Fingerprint && c.Born == d.Born
 }
 
@@ -83,7 +83,7 @@ type Record struct {
 	Status   byte  // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
 	At       int64 // Unix ms; 0 = not known
 	Missing  bool  // only the database knows it
-	Taken    int64 // units by which it has lowered the stock; of rows alone
+	Deducted int64 // units by which it has lowered the stock; of rows alone
 }
 
 // counted is how many units of the stock the record uses up.

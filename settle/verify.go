@@ -119,7 +119,7 @@ func (c *Comparison) compare(ctx context.Context, db Database, records map[strin
 			return true
 		case isLost(row, r, ok, false), row.Status == 'H' && !ok:
 			c.lost++
-		case row.Status == 'C' && r.Status == 'C' && row.Taken > r.Quantity:
+		case row.Status == 'C' && r.Status == 'C' && row.Deducted > r.Quantity:
 			c.unproven++
 		}
 		c.differ(row.Serial, text, describe(row, true))

@@ -1,5 +1,5 @@
-// Package web is the page for operators, the dashboard: files that hold no secret, and ask the control API for what they
-// show.
+// Package web is the page for operators, the dashboard: files that hold no secret, and ask the control API for what
+// they show.
 package web
 
 import (

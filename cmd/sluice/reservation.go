@@ -105,7 +105,7 @@ func settleOrder(cmd *cobra.Command, at *target, path string, in any) error {
 		note = "  (it was before)"
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\t%s%s\n", done.Serial, done.SKU, done.State, note)
-	if done.OverTotal {
+	if done.Oversold {
 		fmt.Fprintf(os.Stderr, "sluice: more of %s is sold now than there is: cancel orders at the shop and refund them, "+
 			"or raise the total\n", done.SKU)
 	}

@@ -89,7 +89,7 @@ func (k *API) Hold(sku, serial, user string, quantity, until int64) {
 // Stock reads the ledger of a SKU.
 func (k *API) Stock(sku string) protocol.Stock {
 	k.t.Helper()
-	s, _, err := k.Store.Look(k.t.Context(), sku)
+	s, _, err := k.Store.ReadStock(k.t.Context(), sku)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -226,7 +226,7 @@ func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			}
 		}
 		state := func(sku string) protocol.State {
-			s, _, err := store.Look(t.Context(), sku)
+			s, _, err := store.ReadStock(t.Context(), sku)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -355,7 +355,7 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
-	if s, _, err := g.Orders.Store.Look(t.Context(), sku); err != nil || s.State != protocol.Paused {
+	if s, _, err := g.Orders.Store.ReadStock(t.Context(), sku); err != nil || s.State != protocol.Paused {
 		t.Errorf("it is %s, %v; want paused with its sale", s.State, err)
 	}
 }

@@ -63,7 +63,7 @@ func TestSaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 	same, other := &lockedBuffer{}, &lockedBuffer{}
 	g := begin(same, 3)
 	within(t, "its hours are told", func() bool {
-		s, ok, err := g.Orders.Store.Look(context.Background(), "1001")
+		s, ok, err := g.Orders.Store.ReadStock(context.Background(), "1001")
 		return ok && err == nil && s.Opens != 0
 	})
 	if strings.Contains(same.String(), line) {

@@ -97,14 +97,16 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 	}
 	lines = append(lines, b.minute(seconds)...)
 	limit := "no limit"
-	if s.Shop.Limit > 0 {
-		limit = fmt.Sprintf("of %d", s.Shop.Limit)
+	if s.Upstream.Limit > 0 {
+		limit = fmt.Sprintf("of %d", s.Upstream.Limit)
 	}
 	lines = append(lines,
-		b.cut(fmt.Sprintf("shop      %s  p50 %gms  p99 %gms  errors %s", per(s.Shop.Requests), s.Shop.P50, s.Shop.P99,
-			per(s.Shop.Errors))),
-		b.cut(fmt.Sprintf("          in flight %d %s, queue %d, %d of %d targets up", s.Shop.InFlight, limit, s.Shop.Queue,
-			s.Shop.Up, s.Shop.Targets)))
+		b.cut(fmt.Sprintf("shop      %s  p50 %gms  p99 %gms  errors %s", per(s.Upstream.Requests), s.Upstream.P50,
+			s.Upstream.P99,
+			per(s.Upstream.Errors))),
+		b.cut(fmt.Sprintf("          in flight %d %s, queue %d, %d of %d targets up", s.Upstream.InFlight, limit,
+			s.Upstream.Queue,
+			s.Upstream.Up, s.Upstream.Targets)))
 	if r := s.Redis; r != nil {
 		up := "up"
 		if !r.Up {

@@ -17,8 +17,8 @@ func busyGate() *admin.Status {
 		Overrides: []admin.Override{{ID: "3", Key: "limits.window.max", Value: 50, Before: 100}},
 		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Rejected: map[string]int64{"window": 400,
 			"sold_out": 1600},
-			Shop:  admin.ShopSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
-			Redis: &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
+			Upstream: admin.UpstreamSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
+			Redis:    &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
 	for i := range 20 {
 		s.Second.Stock = append(s.Second.Stock, admin.StockSecond{SKU: fmt.Sprintf("sku-%d", i), Total: 100, Sold: int64(i)})
 	}

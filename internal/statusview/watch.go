@@ -109,8 +109,8 @@ func follow(ctx context.Context, to adminclient.Client, out io.Writer) error {
 		}
 		if s := w.status.Second; s != nil {
 			if _, err := fmt.Fprintf(out, "%s in %d admitted %d rejected %d in flight %d queue %d p99 %gms\n",
-				time.Unix(s.At, 0).Format(time.RFC3339), s.Requests, s.Admitted, s.Requests-s.Admitted, s.Shop.InFlight,
-				s.Shop.Queue, s.Shop.P99); err != nil {
+				time.Unix(s.At, 0).Format(time.RFC3339), s.Requests, s.Admitted, s.Requests-s.Admitted, s.Upstream.InFlight,
+				s.Upstream.Queue, s.Upstream.P99); err != nil {
 				return err
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"sluice/proxy/route"
 )
 
-// Place is where a page is asked for.
-type Place struct {
+// Site is where a page is asked for.
+type Site struct {
 	Scheme, Host []byte // as the client asked
 	Route        []byte // the host by which the route was found
 	Trusted      bool   // a trusted proxy sent the request: what it says of the page's address is a part of the key
@@ -19,7 +19,7 @@ type Place struct {
 }
 
 // Append appends the key of the page that head asks for, whatever its method does to the page.
-func Append(dst []byte, head *http1.Request, at Place) []byte {
+func Append(dst []byte, head *http1.Request, at Site) []byte {
 	dst = append(append(dst, at.Scheme...), '\n')
 	dst = append(append(dst, at.Host...), '\n')
 	dst = append(append(dst, at.Route...), '\n')

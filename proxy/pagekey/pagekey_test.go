@@ -37,7 +37,7 @@ func TestBypasses_WhatFrameworksBranchOn(t *testing.T) {
 
 // A page's address as a trusted proxy tells it is a part of the key; which client it is for is not.
 func TestAppend_KnowsTheAddressAndNotTheClient(t *testing.T) {
-	at := Place{Scheme: []byte("https"), Host: []byte("shop"), Route: []byte("shop"), Trusted: true,
+	at := Site{Scheme: []byte("https"), Host: []byte("shop"), Route: []byte("shop"), Trusted: true,
 		ClientHeader: "X-Forwarded-For"}
 	key := func(field string) string { return string(Append(nil, &asked(t, field).Request, at)) }
 	plain := key("Accept: */*")

@@ -16,7 +16,8 @@ func TestMessages_AreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)
 		}
 	}
-	for _, a := range []Answer{{State: Expired}, {Status: 201, Fields: []Field{{"Content-Type", "text/html"}}, Body: "a\n"},
+	for _, a := range []Answer{{State: Expired}, {Status: 201, Fields: []Field{{"Content-Type", "text/html"}},
+		Body: "a\n"},
 		{Status: 200, TooLong: true}} {
 		got, err := DecodeAnswer(a.Text())
 		if err != nil || !reflect.DeepEqual(got, a) {

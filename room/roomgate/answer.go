@@ -182,7 +182,7 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 // notJoined is why no client may join now.
 func (r *Room) notJoined(v *view, unixMS int64) roomview.Answer {
 	switch p := v.state.Phase; {
-	case v.word == room.WordDrain && p.Admits():
+	case v.word == room.OverrideDrain && p.Admits():
 		return roomview.Answer{Rejection: reject.Paused}
 	case p.Admits(), p == room.Off:
 		return roomview.Answer{}
@@ -233,7 +233,8 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	return a
 }
 
-// ticketKept is for how long a browser keeps a ticket, also where it is closed: longer than rooms are open before a start.
+// ticketKept is for how long a browser keeps a ticket, also where it is closed: longer than rooms are open before a
+// start.
 const ticketKept = 14 * 24 * time.Hour
 
 // cookie is the value of Set-Cookie.

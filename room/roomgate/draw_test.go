@@ -47,7 +47,10 @@ func TestDraw_WrongBeaconInRedisIsNotPublishedAndMakesNoCalls(t *testing.T) {
 	if err := r.Client.HSet(t.Context(), at, "drawn_by", "beacon", "beacon", sign(l.BeaconRound+1)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "it is told", func() bool { return strings.Contains(s.log.String(), "has a draw that is wrong") })
+	testkit.Eventually(t, "it is told", func() bool {
+		return strings.Contains(s.log.String(),
+			"has a draw that is wrong")
+	})
 	v := s.view.Load()
 	if v.state.Phase != room.Drawing || v.final != nil || v.state.Lottery != l || strings.Contains(string(v.doc), "seed") {
 		t.Errorf("%s %+v\n%s", v.state.Phase, v.state.Lottery, v.doc)

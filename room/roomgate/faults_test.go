@@ -81,12 +81,16 @@ func TestRoom_NumbersThatRedisHasLostCountAgain(t *testing.T) {
 	}
 	reads.set(4, 0)
 	for _, p := range append(people, late) {
-		testkit.Eventually(t, p.user+" is called", func() bool { m, _ := p.ask(t, reads, false, "me", ""); return m.State == "called" })
+		testkit.Eventually(t, p.user+" is called", func() bool {
+			m, _ := p.ask(t, reads, false, "me",
+				"")
+			return m.State == "called"
+		})
 	}
 }
 
-// Redis is empty, and no instance is left that knows the room: nobody can tell who came first. It is another room, and an
-// old ticket is not taken for one of it.
+// Redis is empty, and no instance is left that knows the room: nobody can tell who came first. It is another room, and
+// an old ticket is not taken for one of it.
 func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
@@ -126,7 +130,8 @@ func TestRoom_PassOfAnOldKeyIsGood(t *testing.T) {
 
 func TestRoom_ARequestIsAnsweredBeforeItsClientGivesUp(t *testing.T) {
 	now := time.UnixMilli(0)
-	for wait, want := range map[time.Duration]time.Duration{time.Second: 500 * time.Millisecond, 30 * time.Second: 29 * time.Second} {
+	for wait, want := range map[time.Duration]time.Duration{time.Second: 500 * time.Millisecond,
+		30 * time.Second: 29 * time.Second} {
 		if got := end(now, wait).Sub(now); got != want {
 			t.Errorf("a wait of %v ends after %v", wait, got)
 		}

@@ -35,8 +35,8 @@ const (
 	hasPassed = "passed"
 )
 
-// appendJSON appends m as encoding/json does. Polls are what most clients ask: by reflection it would take most of their
-// time.
+// appendJSON appends m as encoding/json does. Polls are what most clients ask: by reflection it would take most of
+// their time.
 func (m *me) appendJSON(dst []byte) []byte {
 	dst = append(append(dst, `{"room":"`...), m.Room...)
 	dst = strconv.AppendInt(append(dst, `","server_time_ms":`...), m.ServerTime, 10)

@@ -18,23 +18,28 @@ type counts struct {
 type Rooms []*Room
 
 var (
-	phaseDesc = prometheus.NewDesc("sluice_room_phase", "The phase of each waiting room: 1 for its phase, 0 for the others.",
+	phaseDesc = prometheus.NewDesc("sluice_room_phase", "The phase of each waiting room: 1 for its phase, 0 for the "+
+		"others.",
 		[]string{"room", "phase"}, nil)
 	peopleDesc = prometheus.NewDesc("sluice_room_people",
-		"People of a waiting room, as all instances count them: numbers issued, people who joined, who wait, who were called "+
+		"People of a waiting room, as all instances count them: numbers issued, people who joined, who wait, who were "+
+			"called "+
 			"and may still claim (pending), people called, passes claimed, used, expired, and inside, of which an order is "+
 			"expected.", []string{"room", "state"}, nil)
 	unitsDesc = prometheus.NewDesc("sluice_room_units",
 		"Units of a waiting room's sale, free and reserved (held). Missing while the stock is not known.",
 		[]string{"room", "state"}, nil)
-	mostDesc = prometheus.NewDesc("sluice_room_parked_limit", "Requests of this instance that may wait for news: max_parked.",
+	mostDesc = prometheus.NewDesc("sluice_room_parked_limit",
+		"Requests of this instance that may wait for news: max_parked.",
 		[]string{"room"}, nil)
-	parkedDesc = prometheus.NewDesc("sluice_room_parked", "Requests of this instance that wait for news of a waiting room.",
+	parkedDesc = prometheus.NewDesc("sluice_room_parked", "Requests of this instance that wait for news of a waiting "+
+		"room.",
 		[]string{"room"}, nil)
 	answersDesc = prometheus.NewDesc("sluice_room_answers_total",
 		"Answers of this instance at the addresses of a waiting room: joins, passes, polls, and joins or passes that "+
 			"Redis did not count.", []string{"room", "kind"}, nil)
-	staleDesc = prometheus.NewDesc("sluice_room_age_seconds", "How long ago this instance read the waiting room from Redis.",
+	staleDesc = prometheus.NewDesc("sluice_room_age_seconds",
+		"How long ago this instance read the waiting room from Redis.",
 		[]string{"room"}, nil)
 )
 

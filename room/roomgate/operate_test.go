@@ -17,10 +17,10 @@ func TestRoom_DrainAdmitsNoOneNew(t *testing.T) {
 	s := open(t, redistest.Start(t), nil)
 	s.set(0, 1)
 	s.inPhase(t, room.LastChance)
-	if err := s.Store().Set(t.Context(), roomstore.Word, room.WordDrain); err != nil {
+	if err := s.Store().Set(t.Context(), roomstore.Override, room.OverrideDrain); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == room.WordDrain })
+	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == room.OverrideDrain })
 	if m, a := (&person{user: "late"}).ask(t, s, true, "join", ""); a.Rejection != reject.Paused {
 		t.Errorf("in %s: %d %+v", s.view.Load().state.Phase, a.Status, m)
 	}
@@ -30,9 +30,9 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
-	for word, want := range map[string]room.Phase{room.WordHold: room.Hold, room.WordDrain: room.Drain,
-		room.WordOff: room.Off} {
-		if err := s.Store().Set(t.Context(), roomstore.Word, word); err != nil {
+	for word, want := range map[string]room.Phase{room.OverrideHold: room.Hold, room.OverrideDrain: room.Drain,
+		room.OverrideOff: room.Off} {
+		if err := s.Store().Set(t.Context(), roomstore.Override, word); err != nil {
 			t.Fatal(err)
 		}
 		s.inPhase(t, want)
@@ -40,7 +40,7 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 			t.Errorf("%s: admits %v", want, got)
 		}
 	}
-	if err := s.Store().Set(t.Context(), roomstore.Word, ""); err != nil {
+	if err := s.Store().Set(t.Context(), roomstore.Override, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.inPhase(t, room.Open)

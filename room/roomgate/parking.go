@@ -53,7 +53,8 @@ func end(now time.Time, wait time.Duration) time.Time { return now.Add(wait - mi
 func (p *parking) park(w *waiter, now func() *view) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.waiters) >= p.most || !w.phase.Waits() || w.due(now()) { // under the lock: wake sees all that were added before
+	// under the lock: wake sees all that were added before
+	if p.closed || len(p.waiters) >= p.most || !w.phase.Waits() || w.due(now()) {
 		return false
 	}
 	if w.resume = w.client.Suspend(); w.resume == nil {

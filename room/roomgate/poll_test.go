@@ -18,9 +18,10 @@ func TestPoll_NoPauseIsLongerThanThePublishedCeiling(t *testing.T) {
 		change  func(*room.State)
 		ceiling time.Duration
 	}{
-		"open":        {func(*room.State) {}, 20 * time.Second},
-		"no ETA":      {func(s *room.State) { s.Phase = room.Hold }, 20 * time.Second},
-		"last chance": {func(s *room.State) { s.Phase, s.Stocked, s.Known, s.Held = room.LastChance, true, true, 1 }, 5 * time.Second},
+		"open":   {func(*room.State) {}, 20 * time.Second},
+		"no ETA": {func(s *room.State) { s.Phase = room.Hold }, 20 * time.Second},
+		"last chance": {func(s *room.State) { s.Phase, s.Stocked, s.Known, s.Held = room.LastChance, true, true, 1 },
+			5 * time.Second},
 	} {
 		state := open
 		c.change(&state)

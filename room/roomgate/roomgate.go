@@ -242,18 +242,19 @@ func (r *Room) tick(ctx context.Context) {
 		return
 	}
 	r.checkDraw(&read.State.Lottery)
-	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Word, sale)
+	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Override, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
 		if r.o.Audit != nil {
 			r.o.Audit(r.o.Rules.Name, c)
 		}
 	}
 	r.last = read
-	r.publish(read.State, read.Word, sale)
+	r.publish(read.State, read.Override, sale)
 	r.move(ctx, &read)
 }
 
-// givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their places.
+// givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their
+// places.
 func (r *Room) givesWay() bool {
 	if r.last.State != nil || !r.away || r.none == giveWay {
 		return false

@@ -147,7 +147,8 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 		t.Errorf("a pass: %d %+v %q", a.Status, m, a.Cookie)
 	}
 	now := time.Now().UnixMilli()
-	if !s.Admits(now, nil, []byte("u0"), []byte(people[0].pass)) || s.Admits(now, nil, []byte("u1"), []byte(people[0].pass)) {
+	if !s.Admits(now, nil, []byte("u0"), []byte(people[0].pass)) || s.Admits(now, nil, []byte("u1"),
+		[]byte(people[0].pass)) {
 		t.Error("a pass is not of its user alone")
 	}
 	s.Used([]byte("u0")) // one of the two units

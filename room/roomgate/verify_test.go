@@ -68,7 +68,8 @@ func TestVerifyPage_ComputesWhatTheGateDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := got.All[i]
-		if g.Score != want.Score || (g.Called == "not yet") != (want.CalledAt == 0) || max(g.Place-want.Place, want.Place-g.Place) > 1 {
+		if g.Score != want.Score || (g.Called == "not yet") != (want.CalledAt == 0) || max(g.Place-want.Place,
+			want.Place-g.Place) > 1 {
 			t.Errorf("%s: the page has %+v, the gate %+v", u, g, want)
 		}
 	}

@@ -94,7 +94,8 @@ func TestDraw_PostponedOneHasOneNewSeedWhileInstancesReload(t *testing.T) {
 				a = s.read(t, rules, later, nil, a).State
 			}
 			b = s.read(t, rules, later, nil, b).State
-			if first == second.Commit || a.Lottery != second || b.Lottery != second || b.Early != 0 || b.Starts != later.Starts ||
+			if first == second.Commit || a.Lottery != second || b.Lottery != second || b.Early != 0 ||
+				b.Starts != later.Starts ||
 				second.Redrawn != 1 || second.Drawn() {
 				t.Errorf("committed to %s, then %+v, then %+v", first, second, b)
 			}

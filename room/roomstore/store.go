@@ -173,9 +173,9 @@ func withUsers(users []string, first ...any) []any {
 
 // Fields that an operator sets.
 const (
-	Word    = "word" // one of room.WordHold, WordDrain, WordOff; "" = the room goes by itself
-	Rate    = "rate" // calls a second; "" = as configured
-	Message = "message"
+	Override = "word" // one of room.OverrideHold, OverrideDrain, OverrideOff; "" = the room goes by itself
+	Rate     = "rate" // calls a second; "" = as configured
+	Message  = "message"
 )
 
 // Set writes one of these fields.
@@ -197,7 +197,8 @@ var (
 	ErrRound    = errors.New("the draw waits for another round of the beacon now: the start was moved")
 )
 
-// Draw makes the draw of l with signature, in hexadecimal digits, which the caller has checked against its round and key.
+// Draw makes the draw of l with signature, in hexadecimal digits, which the caller has checked against its round and
+// key.
 func (s *Store) Draw(ctx context.Context, l *room.Lottery, signature string) error {
 	reply, err := s.run(ctx, s.draw, []string{s.keys.room}, signature, l.BeaconRound, l.BeaconKey)
 	if err == nil {

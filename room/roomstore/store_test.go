@@ -74,7 +74,8 @@ func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
 	}
 }
 
-// A million numbers of 100,000 users: the room is a hash and a HyperLogLog, which is sparse at first and then of 12 KiB.
+// A million numbers of 100,000 users: the room is a hash and a HyperLogLog, which is sparse at first and then of 12
+// KiB.
 func TestStore_AMillionPeopleTakeNoMemory(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(false))

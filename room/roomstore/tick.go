@@ -24,12 +24,12 @@ type Stock struct {
 
 // Reading is what one tick has read, beside the state.
 type Reading struct {
-	State   *room.State
-	Word    string  // of an operator
-	Seed    string  // in hexadecimal digits; a secret until the draw
-	Credit  float64 // calls that the rate allows beside those since MovedAt
-	MovedAt int64   // Unix ms; 0 = never
-	period  int64   // ms from one round of the beacon to the next
+	State    *room.State
+	Override string  // of an operator
+	Seed     string  // in hexadecimal digits; a secret until the draw
+	Credit   float64 // calls that the rate allows beside those since MovedAt
+	MovedAt  int64   // Unix ms; 0 = never
+	period   int64   // ms from one round of the beacon to the next
 }
 
 // stockLasts is how long the stock is known after an instance has told it, in ms.
@@ -136,12 +136,13 @@ func readFields(fields []string) fullReading {
 	r := fullReading{Reading: Reading{State: &room.State{}}}
 	s := r.State
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
-		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called,
+		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold,
+		"called":  &s.Called,
 		"claimed": &s.Claimed,
 		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
 		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
-	words := map[string]*string{"word": &r.Word, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
+	words := map[string]*string{"word": &r.Override, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
 		"key": &s.Lottery.BeaconKey, "beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]
@@ -202,8 +203,8 @@ func readStep(line string) (step room.Step, err error) {
 }
 
 // Create makes the room where Redis does not know it, or where that of Redis is of a sale that is over. known is what
-// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading makes
-// a new room by rules. It reports whether the room was made.
+// this instance has read of it before, so that a Redis that has lost all costs no person a place; an empty Reading
+// makes a new room by rules. It reports whether the room was made.
 func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, known Reading) (made bool, err error) {
 	fields := known.fields(sale)
 	if heard := s.heard(issue{}); known.State != nil && heard.opened == known.State.Opened {
@@ -258,7 +259,7 @@ func (r *Reading) fields(sale room.Sale) []any {
 	if s.Early > 0 || s.Lottery.DrawnBy != "" {
 		fields = append(fields, "early", s.Early)
 	}
-	for _, f := range [][2]string{{"word", r.Word}, {"message", s.Message}, {"seed", r.Seed},
+	for _, f := range [][2]string{{"word", r.Override}, {"message", s.Message}, {"seed", r.Seed},
 		{"commit", s.Lottery.Commit}, {"beacon", s.Lottery.Beacon}, {"drawn_by", s.Lottery.DrawnBy}} {
 		if f[1] != "" {
 			fields = append(fields, f[0], f[1])

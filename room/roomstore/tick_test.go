@@ -96,7 +96,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 	if _, err := s.Move(t.Context(), read.State, room.Move{Calls: 2, Threshold: 1 << 50}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set(t.Context(), Word, room.WordHold); err != nil {
+	if err := s.Set(t.Context(), Override, room.OverrideHold); err != nil {
 		t.Fatal(err)
 	}
 	before := s.read(t, rules, sale, nil, read.State)
@@ -114,7 +114,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 	after := s.read(t, rules, sale, nil, nil)
 	a, b := before.State, after.State
 	if a.Opened != b.Opened || a.Issued != b.Issued || a.Threshold != b.Threshold || a.Called != b.Called ||
-		a.Early != b.Early || a.Lottery != b.Lottery || after.Word != room.WordHold || len(b.Steps) != 1 {
+		a.Early != b.Early || a.Lottery != b.Lottery || after.Override != room.OverrideHold || len(b.Steps) != 1 {
 		t.Errorf("%+v, was %+v", b, a)
 	}
 }

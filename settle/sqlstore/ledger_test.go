@@ -101,7 +101,7 @@ func (l *testLedger) open(sku string)   { l.t.Helper(); l.change(sku, protocol.O
 
 func (l *testLedger) state(sku string) string {
 	l.t.Helper()
-	s, _, err := l.store.Look(context.Background(), sku)
+	s, _, err := l.store.ReadStock(context.Background(), sku)
 	if err != nil {
 		l.t.Fatal(err)
 	}

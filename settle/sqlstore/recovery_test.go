@@ -190,7 +190,7 @@ func deductsAdoptedOnce(t *testing.T, server *redistest.Server, url string) {
 	var orders []settle.Record
 	_ = s.store.Orders(t.Context(), sku, c.Born, func(r settle.Record) bool { orders = append(orders, r); return true })
 	s.losesLedger(sku)
-	if err := s.settler.Drain(t.Context(), sku); err != nil && !errors.Is(err, settle.ErrGone) {
+	if err := s.settler.Drain(t.Context(), sku); err != nil && !errors.Is(err, settle.ErrNoLedger) {
 		t.Fatal(err)
 	}
 	s.ledger.set(sku, 0)

@@ -133,7 +133,7 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 		return settle.ErrElsewhere
 	case err != nil:
 		return fmt.Errorf("lock the cursor: %w", err)
-	case !c.SamePlace(*b.From), c.State == settle.Moved && (!b.Whole || b.From.State != settle.Moved):
+	case !c.SamePosition(*b.From), c.State == settle.Moved && (!b.Whole || b.From.State != settle.Moved):
 		return settle.ErrElsewhere // only a rebuild that knows it takes a SKU back
 	}
 	b.From = &c // Deducted is that of the database

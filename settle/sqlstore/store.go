@@ -173,7 +173,7 @@ func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(set
 		var serial, status string
 		var buyer []byte
 		if err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing,
-			&r.Taken); err != nil {
+			&r.Deducted); err != nil {
 			return fmt.Errorf("read orders of %q: %w", sku, err)
 		}
 		r.Serial, r.User, r.Status = original(serial), string(buyer), (status + " ")[0]

@@ -146,11 +146,12 @@ func (e *Exchange) Start() {
 	e.done.Go(func() { e.run(ctx) })
 }
 
-// Await waits until Redis was asked once, whether it answered or not: what holds is in force then, as far as it is known.
+// Await waits until Redis was asked once, whether it answered or not: what holds is in force then, as far as it is
+// known.
 func (e *Exchange) Await() { <-e.first }
 
-// Close takes this instance off the list, as far as that can be done in one round trip, and ends what Start has started.
-// The changes stay in force.
+// Close takes this instance off the list, as far as that can be done in one round trip, and ends what Start has
+// started. The changes stay in force.
 func (e *Exchange) Close() {
 	if e.stop != nil {
 		e.stop()

@@ -118,9 +118,15 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
 	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
 	want := []string{"sku 1001=paused"}
-	testkit.Eventually(t, "both know it", func() bool { return slices.Equal(a.names(), want) && slices.Equal(b.names(), want) })
+	testkit.Eventually(t, "both know it", func() bool {
+		return slices.Equal(a.names(), want) && slices.Equal(b.names(),
+			want)
+	})
 	server.Kill()
-	testkit.Eventually(t, "the loss is counted", func() bool { return a.metrics.lost.Load() > 0 && b.metrics.lost.Load() > 0 })
+	testkit.Eventually(t, "the loss is counted", func() bool {
+		return a.metrics.lost.Load() > 0 &&
+			b.metrics.lost.Load() > 0
+	})
 	if _, err := a.Put(t.Context(), "key mode", "observe", time.Hour, 0); err == nil {
 		t.Error("a change was made while Redis was away")
 	}
@@ -263,7 +269,8 @@ func TestExchange_WhatIsKeptIsBounded(t *testing.T) {
 	for i := range maxChanges {
 		must[Change](t)(a.Put(t.Context(), fmt.Sprintf("key %d", i), "x", time.Hour, 0))
 	}
-	if _, err := a.Put(t.Context(), "one more", "x", time.Hour, 0); err == nil || !strings.Contains(err.Error(), "undo some") {
+	if _, err := a.Put(t.Context(), "one more", "x", time.Hour, 0); err == nil || !strings.Contains(err.Error(),
+		"undo some") {
 		t.Errorf("%v, want that there are too many", err)
 	}
 	must[Change](t)(a.Put(t.Context(), "key 7", "y", time.Hour, 0)) // in its own place

@@ -153,7 +153,8 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// pause is how long it waits between two turns. It grows with instances × budgets, so that Redis is asked no more often.
+// pause is how long it waits between two turns. It grows with instances × budgets, so that Redis is asked no more
+// often.
 func (k *Keeper) pause() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -45,7 +45,8 @@ func (f *fleet) add() *instance {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	i := &instance{Keeper: k, next: f.now, rate: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: perSecond, Burst: burst,
+	i := &instance{Keeper: k, next: f.now, rate: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: perSecond,
+		Burst:   burst,
 		MaxKeys: 1 << 10, Fleet: true})}
 	k.Use(map[string]Budget{"rate:r": i.rate.Fleet()})
 	f.t.Cleanup(k.Close)
@@ -273,7 +274,8 @@ func TestKeeper_DividesByItself(t *testing.T) {
 
 func TestKept_RejectsRepliesThatMeanNothing(t *testing.T) {
 	seed := strings.Repeat("0", 32)
-	for _, reply := range [][]string{nil, {seed, "1"}, {"x", "1", "1"}, {seed, "0", "1"}, {seed, "1", "2"}, {seed, "1", "nan"},
+	for _, reply := range [][]string{nil, {seed, "1"}, {"x", "1", "1"}, {seed, "0", "1"}, {seed, "1", "2"}, {seed, "1",
+		"nan"},
 		{seed, "1", "1", "k"}, {seed, "1", "1", "!", "1"}, {seed, "1", "1", "k", "-1"}} {
 		b := &kept{Budget: limiter.NewFleetShare(), base: -1}
 		if err := b.take(reply); err == nil || b.base != -1 {

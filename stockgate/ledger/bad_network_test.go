@@ -115,8 +115,8 @@ func (h *hostile) Find(ctx context.Context, sku, serial string) (r protocol.Reco
 	return r, ok, err
 }
 
-func (h *hostile) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
-	err = h.through(ctx, func() (err error) { s, ok, err = h.fakeStore.Look(ctx, sku); return err })
+func (h *hostile) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+	err = h.through(ctx, func() (err error) { s, ok, err = h.fakeStore.ReadStock(ctx, sku); return err })
 	return s, ok, err
 }
 

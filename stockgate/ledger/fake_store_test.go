@@ -245,7 +245,7 @@ func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Re
 	return r, ok, err
 }
 
-func (s *fakeStore) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
+func (s *fakeStore) ReadStock(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
 	err = s.do(ctx, "look", func() {
 		if b := s.skus[sku]; b != nil {
 			st, ok = b.stock, true
@@ -287,7 +287,7 @@ func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) 
 	return st, err
 }
 
-func (s *fakeStore) SetHours(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
+func (s *fakeStore) SetSchedule(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
 	err = s.do(ctx, "hours", func() {
 		b := s.skus[sku]
 		b.stock.Opens, b.stock.Closes = opens, closes

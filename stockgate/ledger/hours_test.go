@@ -16,7 +16,7 @@ func opening(t *testing.T, o Options) (*Reserver, *fakeStore, int64) {
 	t.Helper()
 	s := fakeStoreOf(ledgertest.SKU, 10)
 	opens := time.Now().Add(10 * time.Second).UnixMilli()
-	ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens, opens+20_000))
+	ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), ledgertest.SKU, opens, opens+20_000))
 	d := opened(t, o, s, nil)
 	if out := d.buy("early", ""); out.Code != protocol.NotOnSale || out.State != protocol.Waiting || out.Opens != opens {
 		t.Fatal(out)

@@ -75,7 +75,7 @@ func (r *mirrorWriter) writeMirror(q *skuQueue) {
 // show writes what is free. A ledger that was archived has no total, and its key stays as it was.
 func (r *mirrorWriter) show(ctx context.Context, sku string, h protocol.StockVersion) (written bool, err error) {
 	if h.State == protocol.Ended && h.Free == 0 && h.Held == 0 {
-		if s, ok, err := r.store.Look(ctx, sku); err != nil || ok && s.Total == 0 && s.State == protocol.Ended {
+		if s, ok, err := r.store.ReadStock(ctx, sku); err != nil || ok && s.Total == 0 && s.State == protocol.Ended {
 			return false, err
 		}
 	}
@@ -119,7 +119,7 @@ func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	if s, ok, err := r.store.Look(ctx, q.sku); err == nil && ok {
+	if s, ok, err := r.store.ReadStock(ctx, q.sku); err == nil && ok {
 		r.batches.learnHint(q, s.StockVersion)
 	}
 }

@@ -42,7 +42,8 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 		}
 		s.deaf.Store(true)
 		wants(t, "handed out", buy("sent"), Unsure)
-		taken, err := s.Take(t.Context(), ledgertest.SKU, protocol.TakeCall{Now: time.Now().UnixMilli(), Orders: 9, Limit: 9,
+		taken, err := s.HandOut(t.Context(), ledgertest.SKU, protocol.HandOutCall{Now: time.Now().UnixMilli(), Orders: 9,
+			Limit:   9,
 			Timeout: 1000, Slowest: 1000, Ask: 1, AskFor: 1})
 		ledgertest.Check(t, err)
 		if len(taken.Orders) != 1 || taken.Orders[0].Request != "request of sent" {
@@ -51,7 +52,8 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 		wants(t, "waiting", buy("waiting"), Unsure)
 		s.deaf.Store(false)
 		time.Sleep(time.Minute)
-		places := ledgertest.Must[[]protocol.Place](t)(s.Places(t.Context(), ledgertest.SKU, []string{"sent", "waiting"}))
+		places := ledgertest.Must[[]protocol.Position](t)(s.Positions(t.Context(), ledgertest.SKU, []string{"sent",
+			"waiting"}))
 		ledgertest.Want(t, "the one that was handed out", places[0].Where, protocol.Delivering)
 		ledgertest.Want(t, "the one that waited", places[1].Status, protocol.StatusReleased)
 		wants(t, "an order that nobody doubts", buy("third"), protocol.Held)

@@ -232,7 +232,7 @@ func (r *settler) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done
 	case protocol.Already:
 		r.noteSettled(q, it.Serial, op)
 		return
-	case protocol.OverTotal:
+	case protocol.Oversold:
 		q.events.countSettled(op)
 		r.noteSettled(q, it.Serial, op)
 	}
@@ -250,7 +250,7 @@ func contradiction(done protocol.Done) string {
 		return "sold: use refund"
 	case protocol.NotFound:
 		return "no such reservation"
-	case protocol.OverTotal:
+	case protocol.Oversold:
 		return "more is sold than there is"
 	case protocol.NoLedger:
 		return "no ledger for this SKU"

@@ -60,7 +60,7 @@ func (r *Reserver) readStatus(q *skuQueue) {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 		defer cancel()
 		r.calls.observe(callFind, 1)
-		s, ok, err := r.store.Look(ctx, q.sku)
+		s, ok, err := r.store.ReadStock(ctx, q.sku)
 		q.status.at.Store(r.o.Now())
 		if err == nil && ok { // what is wrong is said to the next order
 			r.learnHint(q, s.StockVersion)
@@ -74,7 +74,7 @@ func (r *batcher) ReadFirst(ctx context.Context, sku string) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	r.calls.observe(callFind, 1)
-	s, ok, err := r.store.Look(ctx, sku)
+	s, ok, err := r.store.ReadStock(ctx, sku)
 	if err != nil || !ok || !r.Track(sku) {
 		return
 	}

@@ -79,7 +79,7 @@ func TestHoursAreKeptByTheSharedClock(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		opens := time.Now().Add(10 * time.Second)
-		ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), ledgertest.SKU, opens.UnixMilli(), 0))
+		ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), ledgertest.SKU, opens.UnixMilli(), 0))
 		o := testOptions()
 		// The shared clock is ahead of this machine's.
 		o.Wall = func() time.Time { return time.Now().Add(400 * time.Millisecond) }

@@ -29,7 +29,7 @@ func TestReserver_OrdersThatWereNeverSentAreNoOrphans(t *testing.T) {
 	}
 	server.Kill()
 	for range options.BreakerErrors {
-		_, _, _ = r.Look(t.Context(), ledgertest.SKU)
+		_, _, _ = r.ReadStock(t.Context(), ledgertest.SKU)
 	}
 	ledgertest.Storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
 	ledgertest.Want(t, "orphans", orphans(), 0)

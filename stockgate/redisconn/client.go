@@ -1,5 +1,5 @@
-// Package redisconn keeps the connections to one Redis: a single server, the master that sentinels name, or the masters of a
-// cluster. go-redis opens them, speaks the protocol and reads a cluster's slots.
+// Package redisconn keeps the connections to one Redis: a single server, the master that sentinels name, or the masters
+// of a cluster. go-redis opens them, speaks the protocol and reads a cluster's slots.
 //
 // This package adds four promises. No command is sent twice, unless the server said that it did nothing: it is not the
 // right one (MOVED, ASK, READONLY) or not yet (TRYAGAIN). A call ends within ConnectTimeout + Timeout. Each server has

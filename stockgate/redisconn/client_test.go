@@ -206,7 +206,8 @@ func TestMixedUpReplyClosesAllConnections(t *testing.T) {
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrReplyMismatch }, always); !errors.Is(err, ErrReplyMismatch) {
+	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrReplyMismatch },
+		always); !errors.Is(err, ErrReplyMismatch) {
 		t.Fatal(err)
 	}
 	if err := before.client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {

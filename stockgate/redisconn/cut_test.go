@@ -54,7 +54,8 @@ func cutter(t *testing.T, addr, word string) string {
 func TestCommandThatBreaksOffIsSentOnce(t *testing.T) {
 	server := redistest.Start(t)
 	o := Options{
-		Addresses: []string{cutter(t, server.Addr, "incr")}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		Addresses: []string{cutter(t, server.Addr, "incr")}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+		Timeout:       5 * time.Second,
 		BreakerErrors: 5, BreakerPause: time.Second,
 	}
 	l, err := New(o)
@@ -65,7 +66,8 @@ func TestCommandThatBreaksOffIsSentOnce(t *testing.T) {
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always); err == nil {
+	if err := l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() },
+		always); err == nil {
 		t.Fatal("an answer came on a connection that was cut before it")
 	}
 	if n := server.Calls("incr"); n != 1 {

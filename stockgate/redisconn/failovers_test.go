@@ -34,7 +34,10 @@ func TestSessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 					return
 				default:
 				}
-				if n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error { return c.Ping(ctx).Err() }, always}) == nil {
+				if n.call(t.Context(), call{func(ctx context.Context, c *redis.Client,
+					_ string) error {
+					return c.Ping(ctx).Err()
+				}, always}) == nil {
 					asked.Add(1)
 				}
 			}
@@ -54,6 +57,7 @@ func TestSessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 		t.Errorf("there were %d goroutines at a time", most)
 	}
 	eventually(t, "few connections", func() bool {
-		return servers[0].Number("clients", "connected_clients:")+servers[1].Number("clients", "connected_clients:") <= int64(2*o.PoolSize+4)
+		return servers[0].Number("clients", "connected_clients:")+servers[1].Number("clients",
+			"connected_clients:") <= int64(2*o.PoolSize+4)
 	})
 }

@@ -31,7 +31,8 @@ func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	for _, s := range cluster.Masters {
-		if err := s.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-info").Err(); err != nil {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all",
+			"-info").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +75,8 @@ func TestRedisThatIsAwayIsFoundOutLater(t *testing.T) {
 }
 
 func TestWrongOptionsAreRejected(t *testing.T) {
-	good := Options{Addresses: []string{"a:1"}, PoolSize: 1, ConnectTimeout: time.Second, Timeout: time.Second, BreakerErrors: 1, BreakerPause: time.Second}
+	good := Options{Addresses: []string{"a:1"}, PoolSize: 1, ConnectTimeout: time.Second, Timeout: time.Second,
+		BreakerErrors: 1, BreakerPause: time.Second}
 	for what, change := range map[string]func(*Options){
 		"no address":               func(o *Options) { o.Addresses = nil },
 		"two single ones":          func(o *Options) { o.Addresses = []string{"a:1", "b:1"} },
@@ -103,7 +105,8 @@ func TestRedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
 		t.Fatalf("it was let in: %v", err)
 	}
 	for _, s := range nodes.Masters {
-		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*", "+@all").Err(); err != nil {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*",
+			"+@all").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -96,7 +96,10 @@ func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
 	o := (*behind(t, w, nil).topology.Load()).(*watched).options
 	n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
 	defer n.close()
-	err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error { return c.Get(ctx, "n").Err() }, always})
+	err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error {
+		return c.Get(ctx,
+			"n").Err()
+	}, always})
 	if err == nil || err == redis.Nil {
 		t.Fatalf("a replica was believed: %v", err)
 	}

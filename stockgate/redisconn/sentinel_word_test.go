@@ -33,7 +33,8 @@ func alone(t *testing.T, name string) (sentinel, master *redistest.Server) {
 // locating is what l would find where the master was known to be before, if it was.
 func locating(t *testing.T, w *redistest.Watched, before string, addresses ...string) (string, error) {
 	t.Helper()
-	o := Options{Topology: Sentinel, Addresses: addresses, MasterName: w.Name, PoolSize: 1, ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
+	o := Options{Topology: Sentinel, Addresses: addresses, MasterName: w.Name, PoolSize: 1,
+		ConnectTimeout: 3 * time.Second, Timeout: 3 * time.Second,
 		BreakerErrors: 100, BreakerPause: time.Second, Log: slog.New(slog.DiscardHandler)}
 	place := watchMaster(o, w.Name)
 	defer place.close()
@@ -50,7 +51,8 @@ func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 	lone, left := alone(t, w.Name)
 	dead := redistest.Start(t)
 	dead.Kill()
-	if at, err := locating(t, w, "", lone.Addr, dead.Addr, dead.Addr); err == nil || !strings.Contains(err.Error(), "no 2 of 3 sentinels agree") {
+	if at, err := locating(t, w, "", lone.Addr, dead.Addr, dead.Addr); err == nil || !strings.Contains(err.Error(),
+		"no 2 of 3 sentinels agree") {
 		t.Errorf("one of three was believed: %q, %v", at, err)
 	}
 	if at, err := locating(t, w, left.Addr, lone.Addr, dead.Addr, w.Sentinels[0].Addr); err == nil {
@@ -76,7 +78,8 @@ func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	for _, s := range w.Servers {
-		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*", "+@all").Err(); err != nil {
+		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*",
+			"+@all").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

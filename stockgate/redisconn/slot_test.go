@@ -12,7 +12,8 @@ func TestSlotIsWhatRedisSaysItIs(t *testing.T) {
 		t.Fatalf("slot %d", n)
 	}
 	server := redistest.Start(t, "--cluster-enabled", "yes")
-	keys := []string{"", "a", "{a}b", "x{a}b", "{}a", "{a", "a}", "{{a}}b", "a{b}{c}", "\x00\xff{\xfe}", "库存:{商品}:s", "}{a}", "{ }"}
+	keys := []string{"", "a", "{a}b", "x{a}b", "{}a", "{a", "a}", "{{a}}b", "a{b}{c}", "\x00\xff{\xfe}", "库存:{商品}:s",
+		"}{a}", "{ }"}
 	for i := range 200 {
 		keys = append(keys, "seckill:stock:"+strconv.Itoa(i*i))
 	}

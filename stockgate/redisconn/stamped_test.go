@@ -38,7 +38,8 @@ func TestPipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
 		if asking {
 			ctx = context.WithValue(ctx, askFirst{}, true)
 		}
-		for name, pipe := range map[string]redis.Pipeliner{"pipeline": client.Pipeline(), "transaction": client.TxPipeline()} {
+		for name, pipe := range map[string]redis.Pipeliner{"pipeline": client.Pipeline(),
+			"transaction": client.TxPipeline()} {
 			length, set := pipe.LLen(t.Context(), "list"), pipe.Set(t.Context(), "key", 1, 0)
 			_, err := pipe.Exec(ctx)
 			for _, err := range []error{err, length.Err(), set.Err()} {

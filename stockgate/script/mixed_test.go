@@ -71,8 +71,8 @@ func (s shop) sellsTen(t *testing.T, c *redis.Client, instances []*Reserver, bef
 	}
 }
 
-// The same on a cluster, and after a fail-over: a part is sold, the master of all these SKUs is killed, and its replica,
-// which has every write, takes its place. Exactly 10 are sold, before and after together.
+// The same on a cluster, and after a fail-over: a part is sold, the master of all these SKUs is killed, and its
+// replica, which has every write, takes its place. Exactly 10 are sold, before and after together.
 func TestPresets_ShopAndSluiceSellOneStockOnAClusterAndAfterAFailOver(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0)

@@ -309,7 +309,7 @@ func (r *Reserver) recordOutcome(at int64, o *order) {
 	r.counts.countOrder(o)
 	switch o.outcome {
 	case taken:
-		r.soldOut.Taken(at, o.sku, o.quantity)
+		r.soldOut.InStock(at, o.sku, o.quantity)
 	case soldOut:
 		r.soldOut.Close(at, o.sku, o.quantity, o.outcome.reason())
 	case unknownSKU, paused:

@@ -67,9 +67,9 @@ func (c *Cache) Close(at int64, sku string, units int64, reason reject.Reason) {
 	}
 }
 
-// Taken notes that units of sku could be had at a reading that began at a time: what an older one said to the contrary
-// is forgotten.
-func (c *Cache) Taken(at int64, sku string, units int64) {
+// InStock notes that units of sku could be had at a reading that began at a time: what an older one said to the
+// contrary is forgotten.
+func (c *Cache) InStock(at int64, sku string, units int64) {
 	slot := c.slot([]byte(sku))
 	if e := slot.Load(); e != nil && e.sku == sku && e.reason != reject.Admitted && e.units <= units && e.at < at {
 		slot.CompareAndSwap(e, nil) // a newer entry stays

@@ -44,7 +44,7 @@ func TestCache_TakenUnitsOpenOnlyWhatTheyRefute(t *testing.T) {
 		at, units int64
 		closed    bool
 	}{{10, 3, true}, {11, 2, true}, {11, 3, false}} {
-		c.Taken(step.at, "1001", step.units)
+		c.InStock(step.at, "1001", step.units)
 		if _, _, closed := c.Lookup([]byte("1001"), 3); closed != step.closed {
 			t.Errorf("%d taken at %d: closed %v", step.units, step.at, closed)
 		}

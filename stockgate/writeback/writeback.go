@@ -1,5 +1,5 @@
-// Package writeback tells the shop's own keys of sales: the stock before the start, and the status when a sale opens, is
-// paused, is resumed and ends.
+// Package writeback tells the shop's own keys of sales: the stock before the start, and the status when a sale opens,
+// is paused, is resumed and ends.
 //
 // It promises that stock is written before the start alone, at most once for each sale, whatever its hours become, and
 // never over what is there; and that the status follows the sale that is on. A write that fails is repeated. It decides

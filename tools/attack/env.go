@@ -108,7 +108,8 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 		return nil, err
 	}
 	if !strings.Contains(settings, "max_connections =") {
-		settings = "limits.connection.max_connections = 5000\n" + settings // so that the memory foretold is not that of 50,000
+		// so that the memory foretold is not that of 50,000
+		settings = "limits.connection.max_connections = 5000\n" + settings
 	}
 	text := fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\n"+
 		"server.shutdown_delay = \"0s\"\nserver.shutdown_timeout = \"1s\"\nupstream.targets = [%q]\n%s",

@@ -30,7 +30,7 @@ func (in *Limiters) Key(c *config.Config, name string, values []string, reset bo
 		if err != nil {
 			return admin.KeyState{}, invalidKey(name, err)
 		}
-		held, most := in.inFlight.limiters.Named(name).Held(key)
+		held, most := in.inFlight.limiters.Named(name).Usage(key)
 		return admin.KeyState{InFlight: held, Max: most, Left: max(most-held, 0)}, nil
 	}
 	var names []string

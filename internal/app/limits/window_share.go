@@ -41,7 +41,7 @@ func (w *windows) prepare(c *config.Config) *limiter.WindowLimiter {
 		w.next = old
 		return old
 	}
-	grid := limiter.Grid{Size: by.Size, Phase: rand.N(by.Size), Carry: by.DelayWindows()}
+	grid := limiter.Grid{Size: by.Size, Phase: rand.N(by.Size), MaxAhead: by.DelayWindows()}
 	caps := limiter.Caps{All: by.Max, PerSKU: by.MaxPerSKU, WarmUp: by.WarmUp}
 	if old := w.now.Load(); old != nil {
 		w.next = old.Successor(grid, caps)

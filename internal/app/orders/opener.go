@@ -126,7 +126,7 @@ func follows(c *config.Config, sku string, closes int64) int64 {
 func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	has, err := o.orders.Store.SetHours(ctx, sku, p.Opens, p.Closes)
+	has, err := o.orders.Store.SetSchedule(ctx, sku, p.Opens, p.Closes)
 	units, stocked := s.Stock[sku]
 	if err == nil && stocked && p.Wait > 0 && has.Total != int64(units) {
 		o.log.Warn("sale: this SKU has a ledger, with another total; a sale's stock makes new ledgers alone, and nothing is "+
@@ -138,7 +138,7 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
-			_, err = o.orders.Store.SetHours(ctx, sku, p.Opens,
+			_, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,
 				p.Closes) // another instance was first, perhaps by an older schedule
 		}
 		if made {

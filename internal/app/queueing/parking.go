@@ -182,7 +182,7 @@ func (q *Queue) attend() {
 
 // lookAtParked looks at orders of a SKU. What cannot be seen now is looked at later.
 func (q *Queue) lookAtParked(sku string, serials []string) {
-	states, err := q.deliverer.LookAll(sku, serials)
+	states, err := q.deliverer.FindAll(sku, serials)
 	for i, serial := range serials {
 		if err != nil || states[i].Err != nil {
 			q.parking.later(orderName{sku, serial}, time.Now().Add(lookLate))
@@ -203,7 +203,7 @@ func (p *parking) later(name orderName, look time.Time) {
 }
 
 // news takes in what this instance has done with an order.
-func (q *Queue) news(sku string, place protocol.Place) {
+func (q *Queue) news(sku string, place protocol.Position) {
 	if q.parking.count() == 0 {
 		return
 	}

@@ -160,8 +160,8 @@ func (q *Queue) Proof(sku, serial string) string {
 	return r.Proof(sku, serial)
 }
 
-// Look implements proxy.Queue.
-func (q *Queue) Look(sku, serial string, wait time.Duration, client orderview.Client) (
+// Find implements proxy.Queue.
+func (q *Queue) Find(sku, serial string, wait time.Duration, client orderview.Client) (
 	o orderview.Order, suspended bool, reason reject.Reason,
 ) {
 	if client.Resumed() {
@@ -197,7 +197,7 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	defer cancel()
-	s, tooMany, err := q.deliverer.Look(ctx, sku, serial)
+	s, tooMany, err := q.deliverer.Find(ctx, sku, serial)
 	switch {
 	case tooMany:
 		return orderview.Order{}, reject.Rate

@@ -21,9 +21,9 @@ type counted struct {
 	places atomic.Int64
 }
 
-func (c *counted) Places(ctx context.Context, sku string, serials []string) ([]protocol.Place, error) {
+func (c *counted) Positions(ctx context.Context, sku string, serials []string) ([]protocol.Position, error) {
 	c.places.Add(1)
-	return c.Store.Places(ctx, sku, serials)
+	return c.Store.Positions(ctx, sku, serials)
 }
 
 // SKUs that clients invent are looked for at the bounded rate of the ledger's look-ups, many in a call.

@@ -73,12 +73,13 @@ func (o operated) Change(ctx context.Context, name string, c admin.RoomChange) e
 func change(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error {
 	switch {
 	case c.State != nil:
-		words := map[string]string{"open": "", "hold": room.WordHold, "drain": room.WordDrain, "off": room.WordOff}
+		words := map[string]string{"open": "", "hold": room.OverrideHold, "drain": room.OverrideDrain,
+			"off": room.OverrideOff}
 		word, ok := words[*c.State]
 		if !ok {
 			return fmt.Errorf(`%w: a state is "open", "hold", "drain" or "off", not %.20q`, admin.ErrInvalid, *c.State)
 		}
-		return one.Store().Set(ctx, roomstore.Word, word)
+		return one.Store().Set(ctx, roomstore.Override, word)
 	case c.Rate != nil:
 		if !(*c.Rate >= 0 && *c.Rate <= 1_000_000) {
 			return fmt.Errorf("%w: a rate is 0, for that of the configuration, to 1000000 people a second", admin.ErrInvalid)

@@ -23,7 +23,7 @@ type Ledgers struct {
 }
 
 func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
-	s, ok, err := l.store.Look(ctx, sku)
+	s, ok, err := l.store.ReadStock(ctx, sku)
 	if err == nil && !ok {
 		err = protocol.ErrUnknownSKU
 	}

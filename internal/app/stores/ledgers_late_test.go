@@ -42,7 +42,7 @@ func TestWhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
 	elsewhere.Says(200, apitest.Words("refunded"), "POST", "/reservations/one/refund?sku=1001", "")
 	close(late.reached)
 	reserver.Close(t.Context())
-	s, _, err := k.Store.Look(t.Context(), "1001")
+	s, _, err := k.Store.ReadStock(t.Context(), "1001")
 	if err != nil || s.Sold != 0 {
 		t.Errorf("sold %d, %v: the refunded order is back", s.Sold, err)
 	}

@@ -106,7 +106,7 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 		return admin.Outcome{}, fmt.Errorf("%w; it is unknown whether it was done: say it again, it is done once", err)
 	}
 	if d := l.reserver(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
-		done[0] == protocol.OverTotal) {
+		done[0] == protocol.Oversold) {
 		d.Decided(r.SKU, r.Serial, did)
 		d.Learn(r.SKU, hint)
 	}
@@ -147,9 +147,9 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 		return admin.Outcome{}, fmt.Errorf("%s %q of %q: %w: %s", op, r.Serial, r.SKU, admin.ErrConflict, why)
 	}
 	switch done {
-	case protocol.Changed, protocol.Already, protocol.OverTotal:
+	case protocol.Changed, protocol.Already, protocol.Oversold:
 		return admin.Outcome{Changed: done != protocol.Already, State: settled[op],
-			OverTotal: done == protocol.OverTotal}, nil
+			Oversold: done == protocol.Oversold}, nil
 	case protocol.NotFound:
 		return admin.Outcome{}, nil
 	case protocol.WasSold:
@@ -173,7 +173,7 @@ func (l Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.
 	}
 	serials, err := queue.Stuck(ctx, sku, limit)
 	for some := range slices.Chunk(serials, protocol.MaxItems) {
-		places, err := queue.Places(ctx, sku, some)
+		places, err := queue.Positions(ctx, sku, some)
 		if err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 
 // setLedgerState brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
 func (s Sales) setLedgerState(ctx context.Context, sku string, to protocol.State) error {
-	now, ok, err := s.Ledgers.store.Look(ctx, sku)
+	now, ok, err := s.Ledgers.store.ReadStock(ctx, sku)
 	if err != nil {
 		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)
 	}

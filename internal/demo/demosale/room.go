@@ -119,7 +119,7 @@ func verifyPlace(record []byte, user string) (calledAt int64, err error) {
 
 // readLedger is what Redis has of the units; a Redis that is away has none of them.
 func readLedger(ctx context.Context, books *redisstore.Store) demo.Ledger {
-	s, _, err := books.Look(ctx, demoSKU)
+	s, _, err := books.ReadStock(ctx, demoSKU)
 	if err != nil {
 		return demo.Ledger{}
 	}

@@ -50,7 +50,7 @@ func (s demoStock) books(orders prometheus.Collector) func() demo.Ledger {
 	counted := prometheus.NewRegistry()
 	counted.MustRegister(orders)
 	return func() demo.Ledger {
-		now, _, err := s.Ledger.Look(context.Background(), demoSKU)
+		now, _, err := s.Ledger.ReadStock(context.Background(), demoSKU)
 		if err != nil {
 			panic("BUG: a ledger in memory cannot be read: " + err.Error())
 		}

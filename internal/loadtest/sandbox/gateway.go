@@ -273,7 +273,7 @@ func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
 	c := g.Config
 	switch {
 	case g.Orders != nil && r.sandbox.route(c).Gate == "reserve":
-		now, ok, err := g.Orders.Store.Look(ctx, r.sandbox.SKU)
+		now, ok, err := g.Orders.Store.ReadStock(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}

@@ -114,8 +114,8 @@ func (t *SeenState) ForgetAnswered() {
 	t.answered = 0
 }
 
-// Gone reports whether the ledger was there and is not any more, and what is to be said of it then.
-func (t *SeenState) Gone() (protocol.StockVersion, bool) {
+// Lost reports whether the ledger was there and is not any more, and what is to be said of it then.
+func (t *SeenState) Lost() (protocol.StockVersion, bool) {
 	if t == nil {
 		return protocol.StockVersion{}, false
 	}

@@ -51,7 +51,7 @@ func Finish(t testing.TB, s protocol.Store, op protocol.Op, serial string) proto
 
 func StockOf(t testing.TB, s protocol.Store) protocol.Stock {
 	t.Helper()
-	stock, ok, err := s.Look(context.Background(), "1001")
+	stock, ok, err := s.ReadStock(context.Background(), "1001")
 	Check(t, err)
 	if !ok {
 		t.Fatal("no ledger")

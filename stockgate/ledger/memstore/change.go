@@ -24,9 +24,9 @@ func (m *Store) Add(ctx context.Context, sku string, delta int64, id string) (pr
 	return s, nil
 }
 
-// SetHours implements Store.
-func (m *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
-	s, err := m.change(ctx, sku, protocol.CheckHours(sku, opens, closes), func(b *memoryStock) (bool, error) {
+// SetSchedule implements Store.
+func (m *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
+	s, err := m.change(ctx, sku, protocol.CheckSchedule(sku, opens, closes), func(b *memoryStock) (bool, error) {
 		changed := opens != b.Opens || closes != b.Closes
 		b.Opens, b.Closes = opens, closes
 		return changed, nil

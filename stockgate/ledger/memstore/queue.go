@@ -55,8 +55,8 @@ func (b *memoryStock) enqueue(i protocol.Item) {
 		request: data}
 }
 
-// Take implements protocol.Queue.
-func (m *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t protocol.Taken, err error) {
+// HandOut implements protocol.Queue.
+func (m *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
 	if err := errors.Join(ctx.Err(), c.Check(sku)); err != nil {
 		return t, fmt.Errorf("take orders of %q: %w", sku, err)
 	}
@@ -122,12 +122,12 @@ func (b *memoryStock) leased(serial string, q *queued, request string) protocol.
 
 // suspect has an order asked about once every attempt has ended that may have been lost. It has a lease
 // number that no lost attempt has: what is said of those changes nothing any more.
-func (b *memoryStock) suspect(q *queued, c *protocol.TakeCall) {
+func (b *memoryStock) suspect(q *queued, c *protocol.HandOutCall) {
 	q.lease += 1000
 	q.epoch, q.where, q.due = b.Epoch, protocol.Asking, c.Now+c.Longest()
 }
 
-func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
+func (b *memoryStock) takeWaiting(c *protocol.HandOutCall, t *protocol.HandedOut) {
 	room := max(min(c.Orders, c.Limit-len(b.at(protocol.Delivering))), 0)
 	var first, late []string
 	for _, serial := range b.at(protocol.Queued) {
@@ -163,7 +163,7 @@ func (b *memoryStock) takeWaiting(c *protocol.TakeCall, t *protocol.Taken) {
 }
 
 // lease begins an attempt. It ends before the reservation does.
-func (b *memoryStock) lease(serial string, c *protocol.TakeCall, t *protocol.Taken) {
+func (b *memoryStock) lease(serial string, c *protocol.HandOutCall, t *protocol.HandedOut) {
 	q := b.queue.orders[serial]
 	q.attempt++
 	q.lease++
@@ -172,7 +172,7 @@ func (b *memoryStock) lease(serial string, c *protocol.TakeCall, t *protocol.Tak
 	t.Orders = append(t.Orders, b.leased(serial, q, q.request))
 }
 
-func (b *memoryStock) takeUnknown(c *protocol.TakeCall, t *protocol.Taken) {
+func (b *memoryStock) takeUnknown(c *protocol.HandOutCall, t *protocol.HandedOut) {
 	for _, where := range []protocol.Where{protocol.Delivering, protocol.Asking} {
 		for _, serial := range b.at(where) {
 			q := b.queue.orders[serial]
@@ -310,8 +310,8 @@ func (b *memoryStock) answer(serial string) string {
 	return b.queue.answers[serial].text
 }
 
-// Places implements protocol.Queue.
-func (m *Store) Places(ctx context.Context, sku string, serials []string) (places []protocol.Place, err error) {
+// Positions implements protocol.Queue.
+func (m *Store) Positions(ctx context.Context, sku string, serials []string) (places []protocol.Position, err error) {
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
 		return nil, fmt.Errorf("find orders of %q: %w", sku, err)
 	}
@@ -319,7 +319,7 @@ func (m *Store) Places(ctx context.Context, sku string, serials []string) (place
 	defer m.mu.Unlock()
 	b := m.stocks[sku]
 	for _, serial := range serials {
-		p := protocol.Place{Record: protocol.Record{Serial: serial}}
+		p := protocol.Position{Record: protocol.Record{Serial: serial}}
 		if b != nil {
 			p = b.place(serial)
 		}
@@ -328,8 +328,8 @@ func (m *Store) Places(ctx context.Context, sku string, serials []string) (place
 	return places, nil
 }
 
-func (b *memoryStock) place(serial string) protocol.Place {
-	p := protocol.Place{Record: b.records[serial]}
+func (b *memoryStock) place(serial string) protocol.Position {
+	p := protocol.Position{Record: b.records[serial]}
 	p.Serial = serial
 	q := b.queue.orders[serial]
 	if p.Status != protocol.StatusHeld && p.Status != protocol.StatusNone {

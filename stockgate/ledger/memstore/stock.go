@@ -101,7 +101,7 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	}
 	b.records[r.Serial] = r
 	if op == protocol.Adopt && b.Held+b.Sold > b.Total {
-		return protocol.OverTotal
+		return protocol.Oversold
 	}
 	return answer
 }

@@ -72,7 +72,7 @@ func (m *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 			continue
 		}
 		done[i] = b.finish(op, item, keep)
-		changed = changed || done[i] == protocol.Changed || done[i] == protocol.OverTotal
+		changed = changed || done[i] == protocol.Changed || done[i] == protocol.Oversold
 	}
 	return b.commit(changed), nil
 }
@@ -119,8 +119,8 @@ func (m *Store) Find(ctx context.Context, sku, serial string) (r protocol.Record
 	return r, ok, nil
 }
 
-// Look implements Store.
-func (m *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+// ReadStock implements Store.
+func (m *Store) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
 		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}

@@ -141,8 +141,8 @@ func CheckAdd(sku string, delta int64, id string) error {
 	return CheckSKU(sku)
 }
 
-// CheckHours rejects hours that never are.
-func CheckHours(sku string, opens, closes int64) error {
+// CheckSchedule rejects hours that never are.
+func CheckSchedule(sku string, opens, closes int64) error {
 	if closes > 0 && closes <= opens {
 		return fmt.Errorf("it would close at %d, not after it opens at %d", closes, opens)
 	}

@@ -14,5 +14,5 @@ func (o Opening) Check(sku string) error {
 	if o.Limit == KeepLimit {
 		return errors.New("how many a person may have is not said")
 	}
-	return errors.Join(CheckTotal(sku, o.Total, o.Limit), CheckHours(sku, o.Opens, o.Closes))
+	return errors.Join(CheckTotal(sku, o.Total, o.Limit), CheckSchedule(sku, o.Opens, o.Closes))
 }

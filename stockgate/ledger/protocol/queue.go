@@ -17,16 +17,16 @@ type Queue interface {
 	// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
 	Slots(ctx context.Context, c SlotCall) (granted int, err error)
 
-	// Take hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
+	// HandOut hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
 	// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
-	Take(ctx context.Context, sku string, c TakeCall) (Taken, error)
+	HandOut(ctx context.Context, sku string, c HandOutCall) (HandedOut, error)
 
 	// Decide says what is to become of orders, one after another; what came of each is by position. All that it confirms
 	// raise the version by one, and so do all that it releases. It may be repeated after an error.
 	Decide(ctx context.Context, sku string, c DecideCall) ([]Done, StockVersion, error)
 
-	// Places tells where orders are, by position; at most MaxItems.
-	Places(ctx context.Context, sku string, serials []string) ([]Place, error)
+	// Positions tells where orders are, by position; at most MaxItems.
+	Positions(ctx context.Context, sku string, serials []string) ([]Position, error)
 
 	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
 	Depths(ctx context.Context, skus []string) ([]Depth, error)
@@ -70,8 +70,8 @@ func (c *SlotCall) Check() error {
 	return nil
 }
 
-// TakeCall is one call of Take. Times are in ms.
-type TakeCall struct {
+// HandOutCall is one call of HandOut. Times are in ms.
+type HandOutCall struct {
 	Now     int64 // Unix ms
 	Orders  int   // to be handed out, at most MaxItems; 0 = none
 	Limit   int   // of orders of this SKU that are handed out at once
@@ -82,7 +82,7 @@ type TakeCall struct {
 	AskFor  int64 // for so long no other instance is told to ask about them
 }
 
-func (c *TakeCall) Check(sku string) error {
+func (c *HandOutCall) Check(sku string) error {
 	switch {
 	case c.Orders < 0 || c.Orders > MaxItems || c.Ask < 0 || c.Ask > MaxItems || c.Limit < 0:
 		return fmt.Errorf("take: 0 to %d orders are possible", MaxItems)
@@ -93,17 +93,17 @@ func (c *TakeCall) Check(sku string) error {
 }
 
 // Longest is how long an attempt of any caller may take, from the longest timeout to the end of the grace.
-func (c *TakeCall) Longest() int64 { return c.Slowest*maxDoubled + c.Grace }
+func (c *HandOutCall) Longest() int64 { return c.Slowest*maxDoubled + c.Grace }
 
 // Doubled is the timeout of an attempt, which counts from 1.
-func (c *TakeCall) Doubled(attempt int64) int64 {
+func (c *HandOutCall) Doubled(attempt int64) int64 {
 	return c.Timeout * min(int64(1)<<min(max(attempt, 1)-1, 8), maxDoubled)
 }
 
 const maxDoubled = 4 // first timeouts are the longest
 
-// Taken is what Take hands out.
-type Taken struct {
+// HandedOut is what HandOut hands out.
+type HandedOut struct {
 	StockVersion
 	Depth
 	Orders  []Leased
@@ -187,8 +187,8 @@ const (
 	NotQueued Done = -10 // it is held, and no order of a queue
 )
 
-// Place is where an order is.
-type Place struct {
+// Position is where an order is.
+type Position struct {
 	Record        // its Status is StatusNone for an unknown serial
 	Where  Where  // of one that is held
 	Ahead  int64  // orders before it, where it waits
@@ -214,13 +214,13 @@ type Depth struct {
 	Asking    int64 // stuck ones too
 	Stuck     int64 // by Depths alone
 	Delivered int64 // that were handed out since the ledger was made
-	Oldest    int64 // Unix ms: no attempt of the oldest that waits begins after it; 0 = none waits; by Take alone
+	Oldest    int64 // Unix ms: no attempt of the oldest that waits begins after it; 0 = none waits; by HandOut alone
 }
 
 // Active reports whether there is anything to do.
 func (d Depth) Active() bool { return d.Waiting+d.Leased+d.Asking > 0 }
 
-// NewRequest is an Item's Request: data that Take hands out until a time, in Unix ms.
+// NewRequest is an Item's Request: data that HandOut hands out until a time, in Unix ms.
 func NewRequest(until int64, data string) string { return fmt.Sprintf("%d|%s", until, data) }
 
 // SplitRequest reads what NewRequest has written.

@@ -89,7 +89,7 @@ const (
 	WasReleased Done = -4 // confirm or refund of what was released: the shop must cancel it
 	WasSold     Done = -7 // release of what is sold: rejected, use Refund
 	NotFound    Done = -8 // confirm or refund of an unknown serial
-	OverTotal   Done = 4  // adopted, and now more is sold than there is: an alarm
+	Oversold    Done = 4  // adopted, and now more is sold than there is: an alarm
 	NoLedger    Done = -6 // there is no ledger for this SKU
 )
 
@@ -164,8 +164,8 @@ type Store interface {
 	// Find looks a serial up; ok is false for an unknown one.
 	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
 
-	// Look reads the numbers; ok is false when there is no ledger.
-	Look(ctx context.Context, sku string) (s Stock, ok bool, err error)
+	// ReadStock reads the numbers; ok is false when there is no ledger.
+	ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error)
 
 	// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that
 	// names both. limit is what one person may have; 0 = no limit; KeepLimit = as it is, and without a ledger that is
@@ -187,9 +187,9 @@ type Store interface {
 	// ErrUnknownSKU.
 	Add(ctx context.Context, sku string, delta int64, id string) (Stock, error)
 
-	// SetHours says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve
+	// SetSchedule says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve
 	// is NotOnSale by the time that its caller gives. Without a ledger it is ErrUnknownSKU.
-	SetHours(ctx context.Context, sku string, opens, closes int64) (Stock, error)
+	SetSchedule(ctx context.Context, sku string, opens, closes int64) (Stock, error)
 
 	// SKUs returns the first SKUs that have a ledger, in the order of their bytes. limit is 1 to 100,000.
 	SKUs(ctx context.Context, limit int) ([]string, error)

@@ -20,7 +20,7 @@ func archived(t *testing.T, server *redistest.Server, texts map[string]string, s
 	var now protocol.Stock
 	look := func() {
 		var err error
-		now, _, err = r.Look(ctx, sku)
+		now, _, err = r.ReadStock(ctx, sku)
 		errs = append(errs, err)
 	}
 	note := func(_ any, err error) { errs = append(errs, err) }

@@ -209,7 +209,7 @@ func (r *Store) alarm(sku, why string, c failover.Claim) {
 }
 
 // seenGone reports whether the ledger of sku was there and is not any more, and what is to be said of it then.
-func (r *Store) seenGone(sku string) (protocol.StockVersion, bool) { return r.Seen.Find(sku).Gone() }
+func (r *Store) seenGone(sku string) (protocol.StockVersion, bool) { return r.Seen.Find(sku).Lost() }
 
 // identify names the process that a connection has reached. Where Redis does not tell (INFO may be denied, or mean
 // nothing in a service that hides its servers), marks and versions alone must tell that something was lost.

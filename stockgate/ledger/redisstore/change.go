@@ -24,9 +24,9 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (pr
 	return s, nil
 }
 
-// SetHours implements Store.
-func (r *Store) SetHours(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
-	s, _, err := r.change(ctx, "set_hours", sku, protocol.CheckHours(sku, opens, closes), r.events, opens, closes)
+// SetSchedule implements Store.
+func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
+	s, _, err := r.change(ctx, "set_schedule", sku, protocol.CheckSchedule(sku, opens, closes), r.events, opens, closes)
 	if err != nil {
 		return s, fmt.Errorf("set hours of %q: %w", sku, err)
 	}

@@ -112,7 +112,7 @@ func TestTotalsWithoutALimitKeepIt(t *testing.T) {
 		if _, err := s.SetTotal(t.Context(), "new", 9, protocol.KeepLimit); !errors.Is(err, protocol.ErrUnknownSKU) {
 			t.Fatalf("a limit that nobody named: %v", err)
 		}
-		_, ok, err := s.Look(t.Context(), "new")
+		_, ok, err := s.ReadStock(t.Context(), "new")
 		ledgertest.Check(t, err)
 		ledgertest.Want(t, "made", ok, false)
 	})
@@ -125,7 +125,7 @@ func TestChangesNeedALedgerAndSense(t *testing.T) {
 		if _, err := s.Add(ctx, "none", 1, ""); !errors.Is(err, protocol.ErrUnknownSKU) {
 			t.Errorf("add: %v", err)
 		}
-		if _, err := s.SetHours(ctx, "none", 1, 2); !errors.Is(err, protocol.ErrUnknownSKU) {
+		if _, err := s.SetSchedule(ctx, "none", 1, 2); !errors.Is(err, protocol.ErrUnknownSKU) {
 			t.Errorf("set hours: %v", err)
 		}
 		for what, change := range map[string]func() (protocol.Stock, error){
@@ -136,10 +136,10 @@ func TestChangesNeedALedgerAndSense(t *testing.T) {
 			"an id with spaces": func() (protocol.Stock, error) { return s.Add(ctx, "1001", 1, "a b") },
 			"a long id":         func() (protocol.Stock, error) { return s.Add(ctx, "1001", 1, strings.Repeat("x", 129)) },
 			"no sku":            func() (protocol.Stock, error) { return s.Add(ctx, "", 1, "") },
-			"hours backwards":   func() (protocol.Stock, error) { return s.SetHours(ctx, "1001", 5, 4) },
-			"no hours":          func() (protocol.Stock, error) { return s.SetHours(ctx, "1001", 5, 5) },
-			"before 1970":       func() (protocol.Stock, error) { return s.SetHours(ctx, "1001", -1, 0) },
-			"nanoseconds":       func() (protocol.Stock, error) { return s.SetHours(ctx, "1001", 1e18, 0) },
+			"hours backwards":   func() (protocol.Stock, error) { return s.SetSchedule(ctx, "1001", 5, 4) },
+			"no hours":          func() (protocol.Stock, error) { return s.SetSchedule(ctx, "1001", 5, 5) },
+			"before 1970":       func() (protocol.Stock, error) { return s.SetSchedule(ctx, "1001", -1, 0) },
+			"nanoseconds":       func() (protocol.Stock, error) { return s.SetSchedule(ctx, "1001", 1e18, 0) },
 		} {
 			if _, err := change(); err == nil {
 				t.Errorf("%s: accepted", what)
@@ -152,7 +152,7 @@ func TestChangesNeedALedgerAndSense(t *testing.T) {
 // The hours are by the time that the caller gives, to the millisecond, and bind nobody who has won.
 func TestSaleKeepsItsHours(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
-		stock := ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), "1001", 2_000, 3_000))
+		stock := ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 3_000))
 		ledgertest.Want(t, "opens", stock.Opens, 2_000)
 		ledgertest.Want(t, "closes", stock.Closes, 3_000)
 		at := func(now int64, serial string) protocol.Code {
@@ -182,11 +182,11 @@ func TestSaleKeepsItsHours(t *testing.T) {
 		ledgertest.Want(
 			t,
 			"a winner's retry",
-			ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), "1001", 2_000, 0)).Closes,
+			ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 0)).Closes,
 			0,
 		)
 		ledgertest.Want(t, "no end", at(1<<40, "c"), protocol.Held)
-		ledgertest.Must[protocol.Stock](t)(s.SetHours(t.Context(), "1001", 1<<41, 0))
+		ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), "1001", 1<<41, 0))
 		codes := make([]protocol.Code, 1)
 		_, err := s.Reserve(t.Context(), "1001", 0, 1, 9_000, []protocol.Item{{Serial: "b", User: "", Quantity: 1}}, codes)
 		ledgertest.Check(t, err)
@@ -217,7 +217,7 @@ func TestLedgerWithoutHoursIsAFaultAndNotAlwaysOnSale(t *testing.T) {
 		ledgertest.Check(t, server.Client.HDel(t.Context(), "sluice:{1001}:s", field).Err())
 		all := tries(r)
 		_, all["add"] = r.Add(t.Context(), "1001", 1, "")
-		_, all["set hours"] = r.SetHours(t.Context(), "1001", 1, 2)
+		_, all["set hours"] = r.SetSchedule(t.Context(), "1001", 1, 2)
 		for call, err := range all {
 			if err == nil {
 				t.Errorf("no %s: %s is no error", field, call)

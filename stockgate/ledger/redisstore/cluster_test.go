@@ -94,11 +94,11 @@ func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	ledgertest.Want(t, "before the other has looked", ledgertest.Take(t, a, "a2", ""), protocol.NotOnSale)
 	ledgertest.Want(t, "a winner's retry", ledgertest.Take(t, a, "a", ""), protocol.ReplayHeld)
 	ledgertest.Until(t, "it goes on", func() bool {
-		_, _, err := b.Look(t.Context(), "another")
+		_, _, err := b.ReadStock(t.Context(), "another")
 		ledgertest.Check(t, err)
 		return ledgertest.Take(t, a, "a3", "") == protocol.Held
 	})
-	s, _, err := a.Look(t.Context(), "1001")
+	s, _, err := a.ReadStock(t.Context(), "1001")
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "state", s.State, protocol.On)
 	ledgertest.Want(t, "why", s.Why, "")
@@ -130,7 +130,7 @@ func TestClusterFailOverThatLostNothingIsTrusted(t *testing.T) {
 	if codes[0] != protocol.Held && codes[0] != protocol.ReplayHeld {
 		t.Fatalf("%v", codes[0])
 	}
-	s, _, err := a.Look(t.Context(), "1001")
+	s, _, err := a.ReadStock(t.Context(), "1001")
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "why", s.Why, "")
 	ledgertest.Want(t, "held", s.Held, 3)

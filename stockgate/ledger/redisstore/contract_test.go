@@ -92,7 +92,7 @@ func TestAdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 		for i := range 5 {
 			ledgertest.Want(t, "adopt", ledgertest.Finish(t, s, protocol.Adopt, fmt.Sprint(i)), protocol.Changed)
 		}
-		ledgertest.Want(t, "one more", ledgertest.Finish(t, s, protocol.Adopt, "6th"), protocol.OverTotal)
+		ledgertest.Want(t, "one more", ledgertest.Finish(t, s, protocol.Adopt, "6th"), protocol.Oversold)
 		ledgertest.Want(t, "again", ledgertest.Finish(t, s, protocol.Adopt, "6th"), protocol.Already)
 		ledgertest.Want(t, "free", ledgertest.StockOf(t, s).Free, -1)
 		ledgertest.Want(t, "a buyer", ledgertest.Take(t, s, "7th", "zoe"), protocol.SoldOut)
@@ -130,7 +130,7 @@ func TestUnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 			ledgertest.Check(t, err)
 			ledgertest.Want(t, "done", [2]protocol.Done(done), [2]protocol.Done{protocol.NoLedger, protocol.NoLedger})
 		}
-		_, ok, err := s.Look(t.Context(), "none")
+		_, ok, err := s.ReadStock(t.Context(), "none")
 		ledgertest.Check(t, err)
 		ledgertest.Want(t, "a ledger", ok, false)
 		if _, err := s.SetState(t.Context(), "none", protocol.On); !errors.Is(err, protocol.ErrUnknownSKU) {
@@ -232,7 +232,7 @@ func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 		_, noLimit := s.Sweep(ctx, "1001", 1, 2, 0)
 		_, hugeLimit := s.Sweep(ctx, "1001", 1, 2, 1001)
 		_, _, noSerial := s.Find(ctx, "1001", "")
-		_, _, braces := s.Look(ctx, "}{")
+		_, _, braces := s.ReadStock(ctx, "}{")
 		for what, err := range map[string]error{
 			"no sku":            reserve("", 0, 1, 2, one, 1),
 			"a brace":           reserve("a}b", 0, 1, 2, one, 1),
@@ -321,7 +321,7 @@ func TestSchedulesReachEveryAnswer(t *testing.T) {
 		}
 	}
 	for _, d := range []protocol.Done{protocol.Changed, protocol.Already, protocol.WasReleased, protocol.WasSold,
-		protocol.NotFound, protocol.OverTotal, protocol.NoLedger} {
+		protocol.NotFound, protocol.Oversold, protocol.NoLedger} {
 		if done[d] < 100 {
 			t.Errorf("done %d: %d times", d, done[d])
 		}

@@ -58,7 +58,7 @@ func TestLostLedgerIsNotCreatedAnew(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))
 	ledgertest.Take(t, saw, "s1", "ann")
 	server.Client.FlushAll(t.Context())
-	if _, _, err := saw.Look(t.Context(), "1001"); !errors.Is(err, protocol.ErrLost) {
+	if _, _, err := saw.ReadStock(t.Context(), "1001"); !errors.Is(err, protocol.ErrLost) {
 		t.Fatalf("the loss was not noticed: %v", err)
 	}
 	if _, made, err := saw.Create(t.Context(), "1001", protocol.Opening{Total: 5}); !errors.Is(err, protocol.ErrLost) ||

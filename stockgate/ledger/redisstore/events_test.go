@@ -143,7 +143,7 @@ func TestPageForConsumersNamesEveryFieldAndOp(t *testing.T) {
 	server, r := onRedis(t)
 	ctx := t.Context()
 	ledgertest.Must[protocol.Stock](t)(r.Add(ctx, ledgertest.SKU, 3, "id"))
-	ledgertest.Must[protocol.Stock](t)(r.SetHours(ctx, ledgertest.SKU, 0, 1<<40))
+	ledgertest.Must[protocol.Stock](t)(r.SetSchedule(ctx, ledgertest.SKU, 0, 1<<40))
 	ledgertest.Must[protocol.Stock](t)(r.SetState(ctx, ledgertest.SKU, protocol.Frozen))
 	ledgertest.Finish(t, r, protocol.Release, "a")
 	ledgertest.Finish(t, r, protocol.Refund, "b")

@@ -115,7 +115,7 @@ func client(s protocol.Store, skus []string, n *rand.Rand, calls int) {
 		case 8:
 			_, _, _ = s.Find(ctx, sku, items[0].Serial)
 		case 9:
-			_, _, _ = s.Look(ctx, sku)
+			_, _, _ = s.ReadStock(ctx, sku)
 		case 10:
 			_, _ = s.SetTotal(ctx, sku, 2+n.Int64N(4), 2)
 		case 11:
@@ -272,8 +272,8 @@ type outdated struct {
 	last map[string]protocol.Stock
 }
 
-func (o *outdated) Look(ctx context.Context, sku string) (protocol.Stock, bool, error) {
-	now, ok, err := o.Store.Look(ctx, sku)
+func (o *outdated) ReadStock(ctx context.Context, sku string) (protocol.Stock, bool, error) {
+	now, ok, err := o.Store.ReadStock(ctx, sku)
 	if err != nil {
 		return now, ok, err
 	}

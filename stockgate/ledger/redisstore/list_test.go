@@ -49,7 +49,7 @@ func TestNameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 		t.Fatal("a ledger that nobody finds was made")
 	}
 	ledgertest.Check(t, server.Client.Del(t.Context(), registryKey).Err())
-	_, ok, err := r.Look(t.Context(), "new")
+	_, ok, err := r.ReadStock(t.Context(), "new")
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "made", ok, false)
 }

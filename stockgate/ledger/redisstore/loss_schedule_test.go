@@ -153,7 +153,7 @@ func (l *losses) sweep(i int) (err error) {
 
 // look leaves no mark: only a version that is gone is missed.
 func (l *losses) look(i int) error {
-	s, _, err := l.stores[i].Look(context.Background(), l.sku)
+	s, _, err := l.stores[i].ReadStock(context.Background(), l.sku)
 	if l.then.Older(s.StockVersion) {
 		l.told[i]++
 	}

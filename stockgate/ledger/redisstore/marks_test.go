@@ -210,7 +210,7 @@ func TestLedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 		ledgertest.Want(t, "state", h.State, protocol.Lost)
 	}
 	ledgertest.Want(t, "alarms", r.lost[failover.LostKey].Load(), 1)
-	if _, _, err := r.Look(t.Context(), "1001"); !errors.Is(err, protocol.ErrLost) {
+	if _, _, err := r.ReadStock(t.Context(), "1001"); !errors.Is(err, protocol.ErrLost) {
 		t.Fatalf("look: %v", err)
 	}
 	ledgertest.Want(t, "a settlement", ledgertest.Finish(t, r, protocol.Confirm, "a"), protocol.NoLedger)

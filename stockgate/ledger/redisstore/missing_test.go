@@ -15,7 +15,7 @@ func missing(t *testing.T, r *Store, sku string) error {
 	if f.OK {
 		t.Fatalf("%s has it: %+v", sku, f)
 	}
-	places, err := r.Places(t.Context(), sku, []string{"tail"})
+	places, err := r.Positions(t.Context(), sku, []string{"tail"})
 	ledgertest.Check(t, err)
 	if (places[0].Err == nil) != (f.Err == nil) {
 		t.Errorf("in the queue: %v, else: %v", places[0].Err, f.Err)

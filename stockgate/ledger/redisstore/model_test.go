@@ -146,7 +146,7 @@ func (m *model) finish(op protocol.Op, keep int64, items []protocol.Item) (done 
 		if m.exists {
 			answer = m.finishOne(op, keep, i)
 		}
-		changed = changed || answer == protocol.Changed || answer == protocol.OverTotal
+		changed = changed || answer == protocol.Changed || answer == protocol.Oversold
 		done = append(done, answer)
 	}
 	if changed {
@@ -182,7 +182,7 @@ func (m *model) finishOne(op protocol.Op, keep int64, i protocol.Item) protocol.
 	}
 	o.status, o.deadline = "sold", 0
 	if m.free() < 0 {
-		return protocol.OverTotal
+		return protocol.Oversold
 	}
 	return protocol.Changed
 }

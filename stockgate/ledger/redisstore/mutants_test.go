@@ -145,7 +145,7 @@ func mutants() map[string]mutant {
 		},
 		"a state that is only said": {"set_state", "	stock.state = state\n", ""},
 		"look without a ledger": {
-			"look",
+			"read_stock",
 			"return stock and whole(stock, 1)",
 			"return whole(stock or {total=0, held=0, sold=0, limit=0, epoch=0, ver=0, state=''}, 1)",
 		},
@@ -174,11 +174,11 @@ func newer() map[string]mutant {
 		"sold one ms too late":  {"reserve", "now < stock.closes", "now <= stock.closes"},
 		"never over":            {"reserve", "(stock.closes == 0 or now < stock.closes)", "true"},
 		"hours without an end": {
-			"set_hours",
+			"set_schedule",
 			"stock.opens, stock.closes = opens, closes",
 			"stock.opens = opens",
 		},
-		"the same hours are news": {"set_hours", "if opens ~= stock.opens or", "if true or"},
+		"the same hours are news": {"set_schedule", "if opens ~= stock.opens or", "if true or"},
 		"a kept limit is none": {
 			"set_total",
 			"if limit < 0 then limit = stock.limit end",

@@ -30,7 +30,7 @@ func TestNewsOfAnotherDatabaseAreNotHeard(t *testing.T) {
 	}
 	ledgertest.Until(t, "an order there is held", func() bool { return desks[1].buy("2", "").Code == protocol.Held })
 	wants(t, "here", desks[0].buy("2", ""), protocol.Held)
-	s, _, err := desks[0].store.Look(t.Context(), ledgertest.SKU)
+	s, _, err := desks[0].store.ReadStock(t.Context(), ledgertest.SKU)
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "state", s.State, protocol.
 

@@ -82,7 +82,7 @@ func (c *throng) hear(sku, key string, op protocol.Op) {
 
 // balances reports whether a ledger agrees with what its buyers heard, and nothing is held any more.
 func (c *throng) balances(r *Store, sku string) error {
-	s, _, err := r.Look(context.Background(), sku)
+	s, _, err := r.ReadStock(context.Background(), sku)
 	if err != nil || s.Held > 0 || s.Why != "" {
 		return fmt.Errorf("%+v: %w", s, err)
 	}

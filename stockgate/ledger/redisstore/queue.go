@@ -47,12 +47,12 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 	return int(n[0]), nil
 }
 
-// Take implements protocol.Queue.
-func (r *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t protocol.Taken, err error) {
+// HandOut implements protocol.Queue.
+func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
 	if err := c.Check(sku); err != nil {
 		return t, fmt.Errorf("take orders of %q: %w", sku, err)
 	}
-	reply, err := r.call(ctx, &scriptCall{script: "take", sku: sku, more: queueKeys(sku), args: []any{
+	reply, err := r.call(ctx, &scriptCall{script: "hand_out", sku: sku, more: queueKeys(sku), args: []any{
 		r.events, c.Now, c.Orders, c.Limit, c.Timeout, c.Grace, c.Ask, c.AskFor, c.Longest()}})
 	if err == nil && reply == nil {
 		err = r.noLedger(ctx, sku)
@@ -69,7 +69,7 @@ func (r *Store) Take(ctx context.Context, sku string, c protocol.TakeCall) (t pr
 // takenSize is how many values the reply to take.lua has behind the hint.
 const takenSize = 8
 
-func takenOf(reply []any) (t protocol.Taken, err error) {
+func takenOf(reply []any) (t protocol.HandedOut, err error) {
 	unreadable := fmt.Errorf("the reply of %d values cannot be read", len(reply))
 	if len(reply) != versionSize+takenSize {
 		return t, unreadable
@@ -220,8 +220,8 @@ func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Deci
 	}
 }
 
-// Places implements protocol.Queue.
-func (r *Store) Places(ctx context.Context, sku string, serials []string) (places []protocol.Place, err error) {
+// Positions implements protocol.Queue.
+func (r *Store) Positions(ctx context.Context, sku string, serials []string) (places []protocol.Position, err error) {
 	if err = protocol.CheckSKU(sku); err == nil && (len(serials) < 1 || len(serials) > protocol.MaxItems) {
 		err = fmt.Errorf("%d serials: 1 to %d are possible", len(serials), protocol.MaxItems)
 	}
@@ -231,14 +231,14 @@ func (r *Store) Places(ctx context.Context, sku string, serials []string) (place
 		for i := range serials {
 			args = append(args, &serials[i])
 		}
-		reply, err = r.call(ctx, &scriptCall{script: "places", sku: sku, args: args, aside: true, blind: true,
+		reply, err = r.call(ctx, &scriptCall{script: "positions", sku: sku, args: args, aside: true, blind: true,
 			more: answerKeys(sku, serials)})
 	}
 	if err == nil && len(reply) != placeSize*len(serials) {
 		err = fmt.Errorf("%d values came back for %d serials", len(reply), len(serials))
 	}
 	for i := 0; err == nil && i < len(serials); i++ {
-		var p protocol.Place
+		var p protocol.Position
 		p, err = placeOf(serials[i], reply[placeSize*i:])
 		places = append(places, p)
 	}
@@ -250,9 +250,9 @@ func (r *Store) Places(ctx context.Context, sku string, serials []string) (place
 }
 
 // findUnknown finds out whether the ledger may have lost the orders that it does not know.
-func (r *Store) findUnknown(ctx context.Context, sku string, places []protocol.Place) {
+func (r *Store) findUnknown(ctx context.Context, sku string, places []protocol.Position) {
 	var names []protocol.OrderName
-	var at []*protocol.Place
+	var at []*protocol.Position
 	for i := range places {
 		if p := &places[i]; p.Status == protocol.StatusNone {
 			names, at = append(names, protocol.OrderName{SKU: sku, Serial: p.Serial}), append(at, p)
@@ -269,7 +269,7 @@ func (r *Store) findUnknown(ctx context.Context, sku string, places []protocol.P
 // placeSize is how many values places.lua has for each order.
 const placeSize = 4
 
-func placeOf(serial string, v []any) (p protocol.Place, err error) {
+func placeOf(serial string, v []any) (p protocol.Position, err error) {
 	record, ok1 := v[0].(string)
 	where, ok2 := v[1].(string)
 	ahead, ok3 := v[2].(int64)

@@ -56,8 +56,8 @@ func BenchmarkQueueCPU(b *testing.B) {
 				_, err := r.Slots(b.Context(), protocol.SlotCall{Free: free, Want: tokens, Limit: 1000, For: 10_000})
 				return err
 			}},
-			{"take", func(int) error {
-				taken, err := r.Take(b.Context(), ledgertest.SKU, protocol.TakeCall{Now: 1, Orders: together, Limit: 100_000,
+			{"hand_out", func(int) error {
+				taken, err := r.HandOut(b.Context(), ledgertest.SKU, protocol.HandOutCall{Now: 1, Orders: together, Limit: 100_000,
 					Timeout: 5_000, Slowest: 5_000, AskFor: 1})
 				leased = append(leased, taken.Orders...)
 				return err

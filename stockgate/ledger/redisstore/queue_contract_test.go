@@ -12,7 +12,7 @@ import (
 )
 
 // The tests of a queue: attempts time out after 100 ms, and the grace is 10.
-var takeAll = protocol.TakeCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100,
+var takeAll = protocol.HandOutCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100,
 	AskFor: 50}
 
 // eachQueue runs a test on both stores.
@@ -32,11 +32,11 @@ func queueUp(t testing.TB, s protocol.Store, serials ...string) {
 	}
 }
 
-func takeAt(t testing.TB, q protocol.Queue, now int64, n, limit int) protocol.Taken {
+func takeAt(t testing.TB, q protocol.Queue, now int64, n, limit int) protocol.HandedOut {
 	t.Helper()
 	c := takeAll
 	c.Now, c.Orders, c.Limit = now, n, limit
-	return ledgertest.Must[protocol.Taken](t)(q.Take(t.Context(), "1001", c))
+	return ledgertest.Must[protocol.HandedOut](t)(q.HandOut(t.Context(), "1001", c))
 }
 
 func serialsOf(orders []protocol.Leased) string {
@@ -61,9 +61,9 @@ func decideAll(t testing.TB, q protocol.Queue, all ...protocol.Decision) []proto
 	return done
 }
 
-func placeAt(t testing.TB, q protocol.Queue, serial string) protocol.Place {
+func placeAt(t testing.TB, q protocol.Queue, serial string) protocol.Position {
 	t.Helper()
-	return ledgertest.Must[[]protocol.Place](t)(q.Places(t.Context(), "1001", []string{serial}))[0]
+	return ledgertest.Must[[]protocol.Position](t)(q.Positions(t.Context(), "1001", []string{serial}))[0]
 }
 
 func TestTake_HandsOutTheOldestWithinTheLimit(t *testing.T) {
@@ -355,7 +355,7 @@ func TestQueue_NamesStuckOrdersAndSKUs(t *testing.T) {
 
 // A caller with a short timeout does not shorten how long an attempt is waited for that the ledger has lost.
 func TestTakeCall_LongestIsThatOfTheSlowestCaller(t *testing.T) {
-	c := protocol.TakeCall{Orders: 1, Limit: 1, Timeout: 1000, Slowest: 30_000, Grace: 5000, Ask: 1, AskFor: 1}
+	c := protocol.HandOutCall{Orders: 1, Limit: 1, Timeout: 1000, Slowest: 30_000, Grace: 5000, Ask: 1, AskFor: 1}
 	ledgertest.Check(t, c.Check("1001"))
 	ledgertest.Want(t, "longest", c.Longest(), int64(4*30_000+5000))
 	c.Slowest = 999

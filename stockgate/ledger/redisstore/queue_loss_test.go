@@ -17,12 +17,12 @@ func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 	ledgertest.Want(t, "handed out", serialsOf(takeAt(t, b, 1, 1, 100).Orders), "sent")
 	kept.restore(t, server)
 	restart(t, server)
-	take := func(r *Store, now int64) (got protocol.Taken) {
+	take := func(r *Store, now int64) (got protocol.HandedOut) {
 		c := takeAll
 		c.Now = now
 		ledgertest.Until(t, "an answer", func() (ok bool) {
 			var err error
-			got, err = r.Take(t.Context(), "1001", c)
+			got, err = r.HandOut(t.Context(), "1001", c)
 			return err == nil
 		})
 		return got
@@ -51,12 +51,12 @@ func TestLostRequest_StaysHeld(t *testing.T) {
 	kept.restore(t, server)
 	restart(t, server)
 	ledgertest.Until(t, "it is noticed", func() bool {
-		got, err := a.Take(t.Context(), "1001", takeAll)
+		got, err := a.HandOut(t.Context(), "1001", takeAll)
 		return err == nil && got.State == protocol.Frozen
 	})
 	ledgertest.Until(t, "it is open again", func() bool {
 		for _, r := range []*Store{a, b} {
-			_, _ = r.Take(t.Context(), "1001", takeAll)
+			_, _ = r.HandOut(t.Context(), "1001", takeAll)
 			_, _ = r.Recover(t.Context(), "1001", 1, 2_000_000)
 		}
 		return ledgertest.StockOf(t, a).State == protocol.On
@@ -64,7 +64,7 @@ func TestLostRequest_StaysHeld(t *testing.T) {
 	ledgertest.Want(t, "held", ledgertest.StockOf(t, a).Held, 1)
 	c := takeAll
 	c.Now = 900_000
-	got := ledgertest.Must[protocol.Taken](t)(a.Take(t.Context(), "1001", c))
+	got := ledgertest.Must[protocol.HandedOut](t)(a.HandOut(t.Context(), "1001", c))
 	ledgertest.Want(t, "never sent", serialsOf(got.Orders)+serialsOf(got.Ask), "")
 	p := placeAt(t, a, "lost")
 	ledgertest.Want(t, "its state", p.Status, protocol.StatusHeld)
@@ -80,6 +80,6 @@ func TestRecreate_ForgetsRequests(t *testing.T) {
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "adopt", ledgertest.Finish(t, a, protocol.Adopt, "a"), protocol.Changed)
 	ledgertest.Must[protocol.Stock](t)(a.SetState(t.Context(), "1001", protocol.On))
-	got := ledgertest.Must[protocol.Taken](t)(a.Take(t.Context(), "1001", takeAll))
+	got := ledgertest.Must[protocol.HandedOut](t)(a.HandOut(t.Context(), "1001", takeAll))
 	ledgertest.Want(t, "depth", got.Depth, protocol.Depth{})
 }

@@ -113,9 +113,9 @@ func (r recorder) Find(ctx context.Context, sku, serial string) (rec protocol.Re
 	return rec, ok, err
 }
 
-func (r recorder) Look(ctx context.Context, sku string) (stock protocol.Stock, ok bool, err error) {
+func (r recorder) ReadStock(ctx context.Context, sku string) (stock protocol.Stock, ok bool, err error) {
 	err = r.note(act{call: "look", sku: sku}, func(s *seen) (err error) {
-		stock, ok, err = r.Store.Look(ctx, sku)
+		stock, ok, err = r.Store.ReadStock(ctx, sku)
 		s.stock, s.ok = stock, ok
 		return err
 	})

@@ -29,7 +29,7 @@ func (r *Store) PutBack(ctx context.Context, sku string, status byte, now int64,
 	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
 		return err
 	}
-	stock, _, err := r.Look(ctx, sku)
+	stock, _, err := r.ReadStock(ctx, sku)
 	if err != nil {
 		return fmt.Errorf("put orders of %q back: %w", sku, err)
 	}

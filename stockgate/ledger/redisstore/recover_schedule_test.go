@@ -71,7 +71,7 @@ func (p *relapse) settle(op protocol.Op) error {
 	)
 	status := map[protocol.Op]string{protocol.Confirm: "C", protocol.Release: "X", protocol.Refund: "R",
 		protocol.Adopt: "C"}[op]
-	if done[0] == protocol.Changed || done[0] == protocol.OverTotal {
+	if done[0] == protocol.Changed || done[0] == protocol.Oversold {
 		p.orders[serial] = status
 	}
 	return err
@@ -122,7 +122,7 @@ func (p *relapse) reconcile() error {
 				}
 			}
 		}
-		s, _, err := p.stores[0].Look(ctx, p.sku)
+		s, _, err := p.stores[0].ReadStock(ctx, p.sku)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func tries(r *Store) map[string]error {
 		[]protocol.Item{{Serial: "a"}},
 		make([]protocol.Done, 1),
 	)
-	_, _, all["look"] = r.Look(ctx, "1001")
+	_, _, all["look"] = r.ReadStock(ctx, "1001")
 	_, all["sweep"] = r.Sweep(ctx, "1001", 5_000, 6_000, 10)
 	_, all["set total"] = r.SetTotal(ctx, "1001", 9, 9)
 	_, all["set state"] = r.SetState(ctx, "1001", protocol.Paused)
@@ -114,7 +114,7 @@ func TestBrokenRecordOrUserIsAFault(t *testing.T) {
 func TestFaultNamesTheKey(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", "x").Err())
-	_, _, err := r.Look(t.Context(), "1001")
+	_, _, err := r.ReadStock(t.Context(), "1001")
 	if err == nil || !strings.Contains(err.Error(), "sluice:{1001}:s: held is not a number") {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{bad}:s", "total", "x").Err())
 	for range 100 {
-		if _, _, err := r.Look(t.Context(), "bad"); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
+		if _, _, err := r.ReadStock(t.Context(), "bad"); err == nil || errors.Is(err, redisconn.ErrBreakerOpen) {
 			t.Fatalf("look: %v", err)
 		}
 	}

@@ -132,7 +132,7 @@ func (s *rush) reconcile(t *testing.T) {
 func (s *rush) ends(t *testing.T, units int64) {
 	t.Helper()
 	ledgertest.Until(t, "all is sold, and every hold is decided", func() bool {
-		stock, _, err := s.stores[0].Look(context.Background(), ledgertest.SKU)
+		stock, _, err := s.stores[0].ReadStock(context.Background(), ledgertest.SKU)
 		return err == nil && stock.Sold == units && stock.Held == 0
 	})
 	s.stop()
@@ -174,7 +174,7 @@ func TestSaleStopsWhenTheLastCommandsAreLostAndNeverOversells(t *testing.T) {
 	ledgertest.Until(t, "the sale is under way", func() bool { return s.won() >= 200 })
 	s.halt.Lock() // the last commands are those of the five orders below
 	ledgertest.Until(t, "all orders are confirmed", func() bool {
-		stock, _, err := s.stores[0].Look(t.Context(), ledgertest.SKU)
+		stock, _, err := s.stores[0].ReadStock(t.Context(), ledgertest.SKU)
 		return err == nil && stock.Held == 0
 	})
 	length := lengthOfLog(t, dir)

@@ -191,7 +191,7 @@ func (p *play) change(ctx context.Context, s step) error {
 		got, err = p.store.Add(ctx, p.sku, s.total, s.id)
 		may = !p.model.exists || p.model.add(s.total, s.id)
 	} else {
-		got, err = p.store.SetHours(ctx, p.sku, s.total, s.until)
+		got, err = p.store.SetSchedule(ctx, p.sku, s.total, s.until)
 		if p.model.exists {
 			p.model.setHours(s.total, s.until)
 		}
@@ -248,7 +248,7 @@ func (p *play) total(ctx context.Context, s step) error {
 
 // compare looks at everything that can be seen from outside, and at the keys where there are some.
 func (p *play) compare(ctx context.Context, s step) error {
-	stock, ok, err := p.store.Look(ctx, p.sku)
+	stock, ok, err := p.store.ReadStock(ctx, p.sku)
 	if err := errors.Join(err, ledgertest.Differ("exists", ok, p.model.exists),
 		ledgertest.Differ("stock", stock, p.model.stock())); err != nil {
 		return err

@@ -25,8 +25,8 @@ const (
 func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"overrule", "look", "read", "visit", "leave", "add", "set_hours", "create", "recreate", "acknowledge", "archive",
-		"audit", "recover", preludeQueue, "take", "decide", "places", "slots"} {
+		"overrule", "read_stock", "read", "visit", "leave", "add", "set_schedule", "create", "recreate", "acknowledge",
+		"archive", "audit", "recover", preludeQueue, "hand_out", "decide", "positions", "slots"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -49,7 +49,7 @@ func compile(texts map[string]string) scripts {
 		switch name {
 		case preludeStock, preludeMark, preludeQueue:
 			continue
-		case "take", "decide", "places", "slots":
+		case "hand_out", "decide", "positions", "slots":
 			prelude += "\n" + texts[preludeQueue]
 		}
 		text = prelude + "\nlocal function script()\n" + text + "\nend\nreturn sign(script())\n"

@@ -49,7 +49,7 @@ func TestInstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
 	_, h := takes(t, a, "a2")
 	ledgertest.Want(t, "state", h.State, protocol.Verifying)
 	ledgertest.Until(t, "the other asks about another SKU", func() bool {
-		_, _, err := b.Look(t.Context(), "another")
+		_, _, err := b.ReadStock(t.Context(), "another")
 		return err == nil
 	})
 	ledgertest.Until(t, "it goes on", func() bool {

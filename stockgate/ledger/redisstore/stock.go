@@ -83,12 +83,12 @@ func (r *Store) Find(ctx context.Context, sku, serial string) (record protocol.R
 	return record, ok, nil
 }
 
-// Look implements Store.
-func (r *Store) Look(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+// ReadStock implements Store.
+func (r *Store) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
 	if err := protocol.CheckSKU(sku); err != nil {
 		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
 	}
-	reply, err := r.call(ctx, &scriptCall{script: "look", sku: sku, aside: true})
+	reply, err := r.call(ctx, &scriptCall{script: "read_stock", sku: sku, aside: true})
 	switch {
 	case err != nil:
 	case reply != nil:

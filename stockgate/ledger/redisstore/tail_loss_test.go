@@ -104,13 +104,13 @@ func TestFailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
 	p.master.Pause()
 	x.turn(p.replica.Addr)
 	ledgertest.Until(t, "the SKU is open again", func() bool {
-		s, ok, err := first.Look(context.Background(), "1001")
+		s, ok, err := first.ReadStock(context.Background(), "1001")
 		buyAll(t, desks[0], shop, "meanwhile", 4)
 		return err == nil && ok && s.State == protocol.On && s.Epoch > 0 && log.Count("ledger is reconciled") > 0
 	})
 	sell("after", 400)
 	ledgertest.Until(t, "the ledger balances", func() bool {
-		s, _, err := first.Look(context.Background(), "1001")
+		s, _, err := first.ReadStock(context.Background(), "1001")
 		return err == nil && s.Held == 0 && s.Sold == int64(len(shop.has()))
 	})
 	ledger := map[string]bool{}

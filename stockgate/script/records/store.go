@@ -204,8 +204,8 @@ func (s *Store) Find(ctx context.Context, sku, serial string) (protocol.Record, 
 	return f.Record, f.OK, f.Err
 }
 
-// Look implements protocol.Store: what is held and sold by orders that are kept. The total is no more than that.
-func (s *Store) Look(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
+// ReadStock implements protocol.Store: what is held and sold by orders that are kept. The total is no more than that.
+func (s *Store) ReadStock(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *redis.Client) error {
 		known, err := c.SIsMember(ctx, s.keys[skusKey], sku).Result()
 		if err != nil || !known {
@@ -302,7 +302,7 @@ func (s *Store) Add(context.Context, string, int64, string) (protocol.Stock, err
 	return unchanged(), errUnsupported
 }
 
-// SetHours implements protocol.Store.
-func (s *Store) SetHours(context.Context, string, int64, int64) (protocol.Stock, error) {
+// SetSchedule implements protocol.Store.
+func (s *Store) SetSchedule(context.Context, string, int64, int64) (protocol.Stock, error) {
 	return unchanged(), errUnsupported
 }

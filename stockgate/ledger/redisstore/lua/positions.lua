@@ -1,4 +1,4 @@
--- places tells where orders are. It reads.
+-- positions tells where orders are. It reads.
 -- ARGV: n, n serials
 -- KEYS[10 + i] is where the answer to the i-th is kept.
 -- Reply: of each: record or '', where it is, how many wait before it, the answer to one that is decided or ''.

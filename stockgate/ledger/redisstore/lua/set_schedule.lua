@@ -1,4 +1,4 @@
--- set_hours says from when until when the SKU is on sale, where its state is on.
+-- set_schedule says from when until when the SKU is on sale, where its state is on.
 -- ARGV: events, opens, closes (Unix ms; 0 = no such bound)
 -- Reply: false without a ledger, else all numbers.
 

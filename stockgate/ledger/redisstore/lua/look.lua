@@ -1,4 +1,0 @@
--- look reads. Reply: false without a ledger, else all numbers.
-
-local stock = load()
-return stock and whole(stock, 1)
