@@ -72,7 +72,7 @@ func New() *Dashboard {
 	return d
 }
 
-// unpack reads what is embedded packed: a large file that nobody edits.
+// unpack reads what is embedded packed: a large file that is never edited.
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
