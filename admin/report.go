@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
+
+	"sluice/config/report"
 )
 
 // Report is what became of a sale, or of everything since the start.
@@ -156,7 +157,7 @@ func (a *API) saleNamed(name string) (Sale, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return Sale{}, fmt.Errorf("%.40q: %w; there are: %.400s", name, ErrNoSale, strings.Join(names, ", "))
+	return Sale{}, fmt.Errorf("sale %.40q %w; %s", name, ErrNotConfigured, report.Meant(name, names))
 }
 
 // audited adds the books of skus, nil = of all. One that has no ledger is left out, unless it must be there.

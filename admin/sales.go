@@ -18,7 +18,7 @@ type Sale struct {
 	State  string    `json:"state"` // "waiting" "on" "paused" "ended"
 }
 
-// Sales are the schedules, and what operators say of them. Its errors may be ErrNoSale.
+// Sales are the schedules, and what operators say of them. Its errors may be ErrNotConfigured.
 type Sales interface {
 	// All lists the sales as they stand, in the order of the configuration.
 	All() []Sale
@@ -27,8 +27,8 @@ type Sales interface {
 	Set(ctx context.Context, name, state string) error
 }
 
-// ErrNoSale is what a Sales says of a sale that is not configured.
-var ErrNoSale = errors.New("no such sale")
+// ErrNotConfigured is what Sales and Rooms say of a name that is none of theirs.
+var ErrNotConfigured = errors.New("is not configured")
 
 func (a *API) listSales(w http.ResponseWriter, _ *http.Request) {
 	all := []Sale{}
@@ -55,25 +55,18 @@ func (a *API) changeSale(w http.ResponseWriter, r *http.Request) {
 		a.fault(w, fmt.Errorf(`%w: the body must be {"state": "on", "paused" or "ended"}`, ErrInvalid))
 		return
 	}
-	before := a.sale(name)
-	if err := a.Sales.Set(r.Context(), name, want.State); err != nil {
+	before, err := a.saleNamed(name)
+	if err == nil {
+		err = a.Sales.Set(r.Context(), name, want.State)
+	}
+	if err != nil {
 		a.fault(w, err)
 		return
 	}
-	now := a.sale(name)
+	now, _ := a.saleNamed(name)
 	a.record(r, AuditEntry{What: "sale.change", Object: name, Before: before.State, After: want.State},
 		"admin: sale changed", "sale", name, "state", want.State)
 	answer(w, now)
-}
-
-// sale is one of the schedules as it stands.
-func (a *API) sale(name string) Sale {
-	for _, s := range a.Sales.All() {
-		if s.Name == name {
-			return s
-		}
-	}
-	return Sale{}
 }
 
 // Room is one waiting room in the API.
@@ -124,7 +117,7 @@ type RoomChange struct {
 	Round   int64    `json:"round,omitempty"`  // of the beacon
 }
 
-// Rooms are the waiting rooms. Its errors may be ErrNoSale, ErrInvalid and ErrConflict.
+// Rooms are the waiting rooms. Its errors may be ErrNotConfigured, ErrInvalid and ErrConflict.
 type Rooms interface {
 	// All lists the rooms as this instance sees them, in the order of the configuration.
 	All() []Room

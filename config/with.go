@@ -125,8 +125,9 @@ func (c *Config) field(key string) (reflect.Value, error) {
 			return at, fmt.Errorf("%.80q is no key", key)
 		}
 		if step.indexed {
-			if at = called(at, step.called); !at.IsValid() {
-				return at, fmt.Errorf("no [[%s]] is called %.80q", step.name, step.called)
+			var names []string
+			if at, names = called(at, step.called); !at.IsValid() {
+				return at, fmt.Errorf("no [[%s]] is called %.80q; %s", step.name, step.called, report.Meant(step.called, names))
 			}
 		}
 	}
@@ -168,17 +169,19 @@ func tagged(of reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// called is the element of a repeated table with a name; the zero Value = none.
-func called(list reflect.Value, name string) reflect.Value {
+// called is the element of a repeated table with a name; the zero Value = none, and names are those that there are.
+func called(list reflect.Value, name string) (found reflect.Value, names []string) {
 	if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
-		return reflect.Value{}
+		return reflect.Value{}, nil
 	}
 	for i := range list.Len() {
-		if n := tagged(list.Index(i), "name"); n.IsValid() && n.Kind() == reflect.String && n.String() == name {
-			return list.Index(i)
+		if n := tagged(list.Index(i), "name"); n.IsValid() && n.Kind() == reflect.String {
+			if names = append(names, n.String()); n.String() == name {
+				return list.Index(i), names
+			}
 		}
 	}
-	return reflect.Value{}
+	return reflect.Value{}, names
 }
 
 // Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into

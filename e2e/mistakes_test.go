@@ -310,3 +310,25 @@ func TestMistakes_OfARequest(t *testing.T) {
 }
 
 func quotedText(text string) string { return `"` + text + `"` }
+
+// A name that an operator types and that is none of the configuration is answered with the one that is meant.
+func TestMistakes_InNames(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	g := gate(t, redisAt(r), open(t, nil).setting(), unlimited, perUser+routes+hours("double-11", "2099", `"1001"`, ""))
+	for args, want := range map[string]string{
+		"sale pause duble-11":  `sale "duble-11" is not configured; did you mean "double-11"?`,
+		"sale end night":       `sale "night" is not configured; there are double-11`,
+		"limit show per_usr 7": `limit "per_usr": not valid: there is no limit by key of this name; did you mean "per_user"?`,
+		"room hold double-11":  "there is no waiting room",
+		"override set limits.rate[peruser].burst 3 --for 1m": `no [[rate]] is called "peruser"; did you mean "per_user"?`,
+	} {
+		if out, good := g.command(strings.Fields(args)...); good || !strings.Contains(out, want) {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+	s := run(t, "", "sale", "resume", "--config", g.file, "double11")
+	if s.code != 1 || !strings.Contains(s.complaint, `did you mean "double-11"?`) {
+		t.Errorf("without a running gate: exit code %d: %s", s.code, s.complaint)
+	}
+}

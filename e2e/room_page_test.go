@@ -58,6 +58,8 @@ func TestRoom_ABrowserWithoutScriptsJoinsWaitsAndOrders(t *testing.T) {
 	browser := &http.Client{Jar: jar, Timeout: long}
 	beginsAt(t, gates, begins, time.Now().Add(200*time.Millisecond))
 	soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "open" })
+	wants(t, run(t, "", "room", "hold", "rus", "--admin", g.admin).complaint,
+		`waiting room "rus" is not configured; did you mean "rush"?`)
 	ok(t, "room", "hold", "rush", "--admin", g.admin)
 	soon(t, "the room is held", func() bool { d, _ := g.room(t); return d.Phase == "hold" })
 

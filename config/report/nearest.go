@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strings"
 )
@@ -19,6 +20,17 @@ func Nearest(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Meant ends a message about a name that is not known: it says which of the known ones is meant, or all.
+func Meant(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "there is none"
+	}
+	return "there are " + strings.Join(known, ", ")
 }
 
 func underscored(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }

@@ -6,6 +6,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/config/report"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/route"
 )
@@ -40,8 +41,8 @@ func (in *Limiters) Key(c *config.Config, name string, values []string, reset bo
 	for _, l := range c.Limits.InFlight {
 		names = append(names, l.Name)
 	}
-	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: there is no limit by key of this name; there are %q", name,
-		admin.ErrInvalid, names)
+	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: there is no limit by key of this name; %s", name,
+		admin.ErrInvalid, report.Meant(name, names))
 }
 
 // rateKey is Key of a rate.

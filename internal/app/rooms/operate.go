@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/admin"
+	"sluice/config/report"
 	"sluice/room"
 	"sluice/room/roomgate"
 	"sluice/room/roomstore"
@@ -62,12 +63,14 @@ func (o operated) All() (all []admin.Room) {
 }
 
 func (o operated) Change(ctx context.Context, name string, c admin.RoomChange) error {
+	var names []string
 	for _, one := range o.all {
 		if one.Rules().Name == name {
 			return change(ctx, one, &c)
 		}
+		names = append(names, one.Rules().Name)
 	}
-	return fmt.Errorf("waiting room %q: %w", name, admin.ErrNoSale)
+	return fmt.Errorf("waiting room %.40q %w; %s", name, admin.ErrNotConfigured, report.Meant(name, names))
 }
 
 func change(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error {

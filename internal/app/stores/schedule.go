@@ -77,7 +77,7 @@ func (s Sales) All() (all []admin.Sale) {
 func (s Sales) Set(ctx context.Context, name, state string) error {
 	to := map[string]sale.State{"on": sale.On, "paused": sale.Paused, "ended": sale.Ended}[state]
 	if err := s.Schedule.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
-		return fmt.Errorf("%q: %w", name, admin.ErrNoSale)
+		return fmt.Errorf("sale %q %w", name, admin.ErrNotConfigured)
 	} else if err != nil {
 		return err
 	}
