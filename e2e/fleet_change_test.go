@@ -86,6 +86,15 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	c.prints(t, "override undo "+listed.Overrides[0].ID, "256 again")
 	all("it is undone on all", 256, a, c)
 	all("but for the instance's own", 9, b)
+
+	c.prints(t, "override set mode observe --for 10m", "all instances")
+	for _, g := range []*running{a, b, c} {
+		soon(t, "all observe", func() bool {
+			var now struct{ Mode string }
+			g.told("GET", "/status", "", &now)
+			return now.Mode == "observe"
+		})
+	}
 }
 
 // A SKU that is paused for a while is sold again, also when the instance that was asked to pause it has died.

@@ -61,6 +61,10 @@ func (d *dated) worst(length time.Duration) (most int) {
 // crowded sends requests to a gate over some connections, at a steady rate whatever the answers, until stop is closed
 // or the gate goes away.
 func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, stop <-chan struct{}) {
+	crowdedWith(t, all, address, "GET /x HTTP/1.1\r\nHost: shop\r\n\r\n", perSecond, stop)
+}
+
+func crowdedWith(t *testing.T, all *sync.WaitGroup, address, request string, perSecond int, stop <-chan struct{}) {
 	const connections, beat = 4, 2 * time.Millisecond
 	for range connections {
 		c, err := net.Dial("tcp", address)
@@ -84,7 +88,7 @@ func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, s
 				case <-tick.C:
 				}
 				due := int(time.Since(start).Seconds()*float64(perSecond)/connections) - sent
-				if _, err := io.WriteString(c, strings.Repeat("GET /x HTTP/1.1\r\nHost: shop\r\n\r\n", due)); err != nil {
+				if _, err := io.WriteString(c, strings.Repeat(request, due)); err != nil {
 					return
 				}
 				sent += due

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+)
+
+// TestFleet_TableOfMeasuredAgainstWanted measures the table of docs/limits.md with real instances, a real Redis and real
+// time: SLUICE_FLEET=1 go test -v -run TableOfMeasured ./e2e, 6 minutes. Four times the rate of a key comes, or twice
+// where an instance or Redis goes away.
+func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
+	if os.Getenv("SLUICE_FLEET") == "" {
+		t.Skip("SLUICE_FLEET=1 measures")
+	}
+	for n := 1; n <= 4; n++ {
+		m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
+		for range n {
+			m.add()
+		}
+		for _, name := range []string{"even", "first", "last", "alone"} {
+			var shares []float64
+			for i := range n {
+				share := map[string]float64{"even": 1, "first": math.Pow(0.3, float64(i)),
+					"last": math.Pow(0.3, float64(n-1-i))}[name]
+				if name == "alone" && i == n/2 {
+					share = 1
+				}
+				shares = append(shares, share)
+			}
+			end := m.crowd(name, 4, shares...)
+			m.row(fmt.Sprintf("%d instances, %s", n, name), 3, 10)
+			end()
+		}
+		for _, g := range m.gates {
+			g.die()
+		}
+	}
+	m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
+	a, b, c := m.add(), m.add(), m.add()
+	defer m.crowd("k", 2, 1, 1, 1)()
+	m.row("three", 3, 10)
+	c.die()
+	m.row("one of three killed", 3, 10)
+	m.gates = []*running{a, b, m.add()}
+	defer m.crowd("k", 2./3, 0, 0, 1)()
+	m.row("one added", 3, 10)
+	m.redis.Kill()
+	m.row("Redis away", 3, 10)
+	m.redis.Restart() // empty
+	m.row("Redis back, empty", 3, 10)
+}
+
+// fleetMeter counts what instances with one rate of 100/s of each host admit together.
+type fleetMeter struct {
+	t     *testing.T
+	redis *redistest.Server
+	shop  *dated
+	gates []*running
+}
+
+func (m *fleetMeter) add() *running {
+	m.t.Helper()
+	g := gate(m.t, m.shop.shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(m.redis.Addr),
+		unlimited, "limits.window.max_per_sku = 0",
+		"[[limits.rate]]\nname = \"all\"\nkey = \"$host\"\nscope = \"fleet\"\nrate = \"100/s\"\nburst = 20", fleetRoute)
+	m.gates = append(m.gates, g)
+	for _, g := range m.gates {
+		soon(m.t, "each has its part", func() bool {
+			part := g.metric("sluice_fleet_limit_part_ratio", `limit="rate:all"`)
+			return math.Abs(part*float64(len(m.gates))-1) < 0.01
+		})
+	}
+	return g
+}
+
+// crowd asks for a host, so many times its rate at all gates together, by their shares, until the returned function is
+// called.
+func (m *fleetMeter) crowd(host string, times float64, shares ...float64) (end func()) {
+	sum := 0.0
+	for _, s := range shares {
+		sum += s
+	}
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for i, s := range shares {
+		if s > 0 {
+			crowdedWith(m.t, &all, m.gates[i].front, "GET /x HTTP/1.1\r\nHost: "+host+"\r\n\r\n", int(100*times*s/sum), stop)
+		}
+	}
+	return func() {
+		close(stop)
+		all.Wait()
+	}
+}
+
+// row prints what was admitted in the next seconds, and in those behind them, in parts of the rate.
+func (m *fleetMeter) row(name string, first, then int) {
+	m.t.Helper()
+	var parts []float64
+	for _, seconds := range []int{first, then} {
+		from := time.Now()
+		time.Sleep(time.Duration(seconds) * time.Second)
+		n, passed := m.shop.since(from), time.Since(from).Seconds()
+		parts = append(parts, float64(n)/(100*passed))
+	}
+	m.t.Logf("| %s | %.2f | %.2f |", name, parts[0], parts[1])
+	if parts[1] < 0.9 || parts[1] > 1.1 {
+		m.t.Errorf("%s: %.2f of the rate", name, parts[1])
+	}
+}
