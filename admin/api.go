@@ -66,7 +66,8 @@ func (a *API) Handler() http.Handler {
 func (a *API) fault(w http.ResponseWriter, err error) {
 	status := http.StatusBadGateway
 	switch {
-	case errors.Is(err, ErrNoSKU), errors.Is(err, errNoSerial), errors.Is(err, ErrNoOverride), errors.Is(err, ErrNotConfigured):
+	case errors.Is(err, ErrNoSKU), errors.Is(err, errNoSerial), errors.Is(err, ErrNoOverride),
+		errors.Is(err, ErrNotConfigured):
 		status = http.StatusNotFound
 	case errors.Is(err, ErrInvalid):
 		status = http.StatusBadRequest

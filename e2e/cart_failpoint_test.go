@@ -15,14 +15,14 @@ import (
 // cartCrash is where a gate dies that is busy with one cart of three lines: at the n-th time that the cart comes by a
 // place. Each line comes by those of reserving and settling by itself.
 type cartCrash struct {
-	place   string
-	n       int
-	status  int  // of the shop's answer
-	refused bool // the last line is: its SKU has another user's order of this key
+	place  string
+	n      int
+	status int  // of the shop's answer
+	noLast bool // the last line is rejected: its SKU has another user's order of this key
 }
 
 // cartCrashes are all places of a cart that the shop confirms, and those between its lines: also of one that the shop
-// rejects, and of one that is refused. The second time before a line is the first time after the line before it.
+// rejects, and of one whose last line is. The second time before a line is the first time after the line before it.
 func cartCrashes() (all []cartCrash) {
 	for _, place := range []string{"reserve", "first-byte", "last-byte", "answer", "settle", "client"} {
 		all = append(all, cartCrash{"before-" + place, 1, 200, false}, cartCrash{"after-" + place, 1, 200, false})
@@ -46,7 +46,7 @@ func TestCart_EveryCrashLeavesAllLinesOrNone(t *testing.T) {
 		if testing.Short() && c.n != 2 {
 			continue
 		}
-		t.Run(fmt.Sprintf("%s:%d,answer=%d,refused=%v", c.place, c.n, c.status, c.refused), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s:%d,answer=%d,last=%v", c.place, c.n, c.status, c.noLast), func(t *testing.T) {
 			t.Parallel()
 			c.try(t)
 		})
@@ -61,7 +61,7 @@ func (c cartCrash) try(t *testing.T) {
 	setUnits(t, path, 1, "a", "b")
 	setUnits(t, path, 2, "c")
 	other := "other"
-	if c.refused {
+	if c.noLast {
 		other = "k"
 	}
 	adopted := filepath.Join(t.TempDir(), "orders.csv")

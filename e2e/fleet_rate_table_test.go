@@ -11,9 +11,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-// TestFleet_TableOfMeasuredAgainstWanted measures the table of docs/limits.md with real instances, a real Redis and real
-// time: SLUICE_FLEET=1 go test -v -run TableOfMeasured ./e2e, 6 minutes. Four times the rate of a key comes, or twice
-// where an instance or Redis goes away.
+// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes: SLUICE_FLEET=1 go test -v -run
+// TableOfMeasured ./e2e. Four times the rate of a key comes, or twice where an instance or Redis goes away.
 func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 	if os.Getenv("SLUICE_FLEET") == "" {
 		t.Skip("SLUICE_FLEET=1 measures")
