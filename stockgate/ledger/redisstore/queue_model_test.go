@@ -18,9 +18,6 @@ func TestQueue_BothStoresAgree(t *testing.T) {
 	for _, s := range stores {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 40, 0))
 	}
-	moves := []protocol.Move{protocol.MoveConfirm, protocol.MoveRelease, protocol.MoveAgain, protocol.MoveUnsent,
-		protocol.MoveNotNow, protocol.MoveNowhere, protocol.MoveRepeat, protocol.MoveLater, protocol.MoveCancel,
-		protocol.MoveRequeue}
 	random, now, serials, lease := rand.New(rand.NewPCG(1, 2)), int64(1), []string{}, map[string]int64{}
 	some := func() string { return serials[max(len(serials)-1-random.IntN(12), 0)] }
 	for step := range 1000 {
@@ -63,19 +60,7 @@ func TestQueue_BothStoresAgree(t *testing.T) {
 				return fmt.Sprint(ledgertest.Finish(t, s, op, serial))
 			})
 		default:
-			var all []protocol.Decision
-			for range 1 + random.IntN(4) {
-				serial := some()
-				d := protocol.Decision{Serial: serial, Move: moves[random.IntN(len(moves))], Lease: lease[serial],
-					Time: now + random.Int64N(300), From: now + random.Int64N(1500), Answer: fmt.Sprint("answer ", step)}
-				if random.IntN(4) == 0 {
-					d.Time = protocol.Never
-				}
-				if all = append(all, d); random.IntN(2) == 0 {
-					d.Move = moves[random.IntN(len(moves))]
-					all = append(all, d)
-				}
-			}
+			all := decisionsAtRandom(random, now, some, lease)
 			both(fmt.Sprintf("decide %+v", all), func(_ protocol.Store, q protocol.Queue) string {
 				done, _, err := q.Decide(t.Context(), "1001", protocol.DecideCall{Now: now, Keep: now + 1_000_000,
 					AnswerFor: 60_000, Decisions: all})
@@ -96,4 +81,26 @@ func TestQueue_BothStoresAgree(t *testing.T) {
 			t.Fatalf("step %d at %d: %s\nredis:  %s\nmemory: %s", step, now, did, said[0], said[1])
 		}
 	}
+}
+
+// decisionsAtRandom are about some orders, and about some of them twice.
+func decisionsAtRandom(random *rand.Rand, now int64, some func() string, lease map[string]int64) (
+	all []protocol.Decision,
+) {
+	moves := []protocol.Move{protocol.MoveConfirm, protocol.MoveRelease, protocol.MoveAgain, protocol.MoveUnsent,
+		protocol.MoveNotNow, protocol.MoveNowhere, protocol.MoveRepeat, protocol.MoveLater, protocol.MoveCancel,
+		protocol.MoveRequeue}
+	for range 1 + random.IntN(4) {
+		serial := some()
+		d := protocol.Decision{Serial: serial, Move: moves[random.IntN(len(moves))], Lease: lease[serial],
+			Time: now + random.Int64N(300), From: now + random.Int64N(1500), Answer: fmt.Sprint("answer at ", now)}
+		if random.IntN(4) == 0 {
+			d.Time = protocol.Never
+		}
+		if all = append(all, d); random.IntN(2) == 0 {
+			d.Move = moves[random.IntN(len(moves))]
+			all = append(all, d)
+		}
+	}
+	return all
 }
