@@ -221,6 +221,9 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 		}
 		taken, err := d.take(ctx, now, l, n, d.o.Timeout)
 		if err != nil {
+			if errors.Is(err, protocol.ErrUnknownSKU) || errors.Is(err, protocol.ErrLost) {
+				d.lines.learn(now, l, protocol.Depth{}) // its orders are gone with its ledger
+			}
 			d.fault(err)
 			continue
 		}

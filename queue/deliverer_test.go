@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/verdict"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
@@ -343,4 +345,40 @@ func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// emptied is a store that has lost everything, as a Redis without a file does at its restart.
+type emptied struct {
+	*memstore.Store
+	lost atomic.Bool
+}
+
+func (e *emptied) Take(ctx context.Context, sku string, c protocol.TakeCall) (protocol.Taken, error) {
+	if e.lost.Load() {
+		return protocol.Taken{}, protocol.LostLedger(sku)
+	}
+	return e.Store.Take(ctx, sku, c)
+}
+
+func (e *emptied) Names(ctx context.Context, after string) ([]string, error) {
+	if e.lost.Load() {
+		return nil, nil
+	}
+	return e.Store.Names(ctx, after)
+}
+
+func TestDeliverer_OrdersOfALostLedgerDoNotWait(t *testing.T) {
+	b, store, sent := &bench{}, &emptied{}, make(chan struct{})
+	b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-sent; return 201, upstream.Answered }
+	open(t, b, func(o *Options) {
+		o.MaxInFlight, store.Store = 1, o.Store.(*memstore.Store)
+		o.Store = store
+	})
+	defer close(sent)
+	b.order(t, "1", "a")
+	b.order(t, "1", "b")
+	waiting := func() int64 { return b.Status(time.Now()).Waiting }
+	testkit.Eventually(t, "one waits behind the other", func() bool { return waiting() == 1 })
+	store.lost.Store(true)
+	testkit.Eventually(t, "none is left to wait", func() bool { return waiting() == 0 })
 }
