@@ -119,15 +119,18 @@ func reopen(t *testing.T, r *redistest.Server, g *running) {
 // checkAnswers wants each kept answer to be that of its order. One that was lost has left no answer.
 func checkAnswers(t *testing.T, r *redistest.Server, n int) {
 	found := 0
-	for i := 1; i <= n; i++ {
-		text, err := r.Client.Get(t.Context(), fmt.Sprintf("sluice:{1001}:t:key-%d", i)).Result()
+	for _, name := range []string{"t0", "t1", "t2"} {
+		answers, err := r.Client.HGetAll(t.Context(), "sluice:{1001}:"+name).Result()
 		if err != nil {
-			continue
+			t.Fatal(err)
 		}
-		found++
-		a, err := kept.DecodeAnswer(text)
-		if want := fmt.Sprintf("order key-%d of uid=%d", i, i); err != nil || a.Status == 201 && a.Body != want {
-			t.Errorf("the answer to key-%d is %+v, %v", i, a, err)
+		for serial, text := range answers {
+			found++
+			a, err := kept.DecodeAnswer(text)
+			want := fmt.Sprintf("order %s of uid=%s", serial, strings.TrimPrefix(serial, "key-"))
+			if err != nil || a.Status == 201 && a.Body != want {
+				t.Errorf("the answer to %s is %+v, %v", serial, a, err)
+			}
 		}
 	}
 	t.Logf("%d answers are kept, and each is that of its order", found)

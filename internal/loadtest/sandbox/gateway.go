@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -25,8 +24,6 @@ import (
 	"sluice/internal/crowd"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -312,24 +309,6 @@ func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 	}
 }
 
-// forgetAnswers takes away the answers that a queue has kept. Those that are left end by themselves.
-func (r *testedGateway) forgetAnswers() {
-	g := r.gate
-	if r.link == nil || g.Orders == nil || r.sandbox.route(g.Config).Delivery != "queue" {
-		return
-	}
-	var names []string
-	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
-	defer cancel()
-	_ = g.Orders.Store.Records(ctx, r.sandbox.SKU, func(o protocol.Record) bool {
-		names = append(names, redisstore.AnswerKey(r.sandbox.SKU, o.Serial))
-		return true
-	})
-	for some := range slices.Chunk(names, 256) {
-		_ = r.on(some[0], func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, some...).Err() })
-	}
-}
-
 // strike ends the gate and takes away what it has left in Redis.
 func (r *testedGateway) strike() error {
 	r.stop()
@@ -338,7 +317,6 @@ func (r *testedGateway) strike() error {
 		if r.gate.Server != nil {
 			r.gate.Drain(r.gate.Config.Server.ShutdownTimeout)
 		}
-		r.forgetAnswers()
 		r.gate.Close()
 	}
 	if r.link == nil {

@@ -143,7 +143,7 @@ const (
 type DecideCall struct {
 	Now       int64 // Unix ms
 	Keep      int64 // Unix ms until which a release is remembered
-	AnswerFor int64 // ms for which answers are kept
+	AnswerFor int64 // ms for which answers are kept at least; twice as long at most
 	Decisions []Decision
 }
 

@@ -17,8 +17,14 @@ import (
 // queueKeys are those of the orders of one SKU that wait, in its slot; queue.lua explains them.
 func queueKeys(sku string) []string {
 	tag := "sluice:{" + sku + "}:"
-	return []string{tag + "w", tag + "l", tag + "o", tag + "a", tag + "k"}
+	return []string{tag + "w", tag + "o", tag + "a", tag + "t0", tag + "t1", tag + "t2"}
 }
+
+// From these places on orders were handed out, or are asked about: LEASED and ASKED of queue.lua.
+const (
+	leasedFrom = "20000000000000"
+	askedFrom  = "30000000000000"
+)
 
 // slotsOf stands for a SKU in the keys of slots.lua. No SKU of a shop has blanks.
 const slotsOf = "slots of all queues"
@@ -109,6 +115,13 @@ func leasedOf(v []any) (l protocol.Leased, err error) {
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return l, fmt.Errorf("the order %.100q cannot be read", v)
 	}
+	kept := strings.SplitN(request, "|", 4) // number, epoch, until, request
+	if len(kept) == 4 {
+		request = kept[3]
+		if !strings.Contains(entry, "|") {
+			entry = strings.Join([]string{"1", entry, kept[0], kept[1], kept[2], "1", "0"}, "|")
+		}
+	}
 	if l, err = entryOf(entry); err != nil {
 		return l, fmt.Errorf("order %q: %w", serial, err)
 	}
@@ -154,19 +167,25 @@ func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 	if err := c.Check(sku); err != nil {
 		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
 	}
-	serials := make([]string, len(c.Decisions))
-	args := append(make([]any, 0, 5+6*len(serials)), r.events, c.Now, c.Keep, max(c.AnswerFor, 1), len(serials))
-	for i := range c.Decisions {
-		d := &c.Decisions[i]
-		serials[i] = d.Serial
-		args = append(args, &d.Serial, string(d.Move), &d.Lease, &d.Time, &d.Answer, &d.From)
+	all := c.Decisions
+	args := append(make([]any, 0, 5+6*len(all)), r.events, c.Now, c.Keep, max(c.AnswerFor, 1), len(all))
+	for i := range all {
+		args = append(args, &all[i].Serial)
+	}
+	for i := range all {
+		args = append(args, &all[i].Answer)
+	}
+	if slices.ContainsFunc(all, func(d protocol.Decision) bool { return d.Move != protocol.MoveConfirm }) {
+		for i := range all {
+			args = append(args, string(all[i].Move), &all[i].Lease, &all[i].Time, &all[i].From)
+		}
 	}
 	if confirmed, _ := of(c.Decisions, nil, protocol.MoveConfirm); len(confirmed) > 0 {
 		r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, protocol.Confirm, confirmed)
 	}
-	q := &scriptCall{script: "decide", sku: sku, more: answerKeys(sku, serials), args: args}
+	q := &scriptCall{script: "decide", sku: sku, more: queueKeys(sku), args: args}
 	reply, err := r.call(ctx, q)
-	done = make([]protocol.Done, len(serials))
+	done = make([]protocol.Done, len(all))
 	if err == nil {
 		h, err = decodeAnswers(reply, done, protocol.NoLedger)
 	}
@@ -177,15 +196,6 @@ func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 		r.noteDecisions(sku, failover.Answer{Call: q.seq, Epoch: h.Epoch, Ver: h.Ver}, c.Decisions, done)
 	}
 	return done, h, nil
-}
-
-// answerKeys are the keys of a queue, and where the answers to orders are kept.
-func answerKeys(sku string, serials []string) []string {
-	keys := append(make([]string, 0, 5+len(serials)), queueKeys(sku)...)
-	for _, serial := range serials {
-		keys = append(keys, AnswerKey(sku, serial))
-	}
-	return keys
 }
 
 // of are the orders with one of some moves, and what came of them; done nil = that is not known.
@@ -232,7 +242,7 @@ func (r *Store) Positions(ctx context.Context, sku string, serials []string) (pl
 			args = append(args, &serials[i])
 		}
 		reply, err = r.call(ctx, &scriptCall{script: "positions", sku: sku, args: args, aside: true, blind: true,
-			more: answerKeys(sku, serials)})
+			more: queueKeys(sku)})
 	}
 	if err == nil && len(reply) != placeSize*len(serials) {
 		err = fmt.Errorf("%d values came back for %d serials", len(reply), len(serials))
@@ -295,10 +305,10 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
 		for _, i := range which {
-			k := queueKeys(skus[i])
-			never := strconv.FormatInt(protocol.Never, 10)
-			counts[i] = [4]*redis.IntCmd{pipe.ZCard(ctx, k[0]), pipe.ZCard(ctx, k[1]), pipe.ZCard(ctx, k[4]),
-				pipe.ZCount(ctx, k[4], never, "+inf")}
+			k := queueKeys(skus[i])[0]
+			counts[i] = [4]*redis.IntCmd{pipe.ZCount(ctx, k, "-inf", "("+leasedFrom),
+				pipe.ZCount(ctx, k, leasedFrom, "("+askedFrom), pipe.ZCount(ctx, k, askedFrom, "+inf"),
+				pipe.ZCount(ctx, k, strconv.FormatInt(protocol.Never, 10), "+inf")}
 		}
 		_, err := pipe.Exec(ctx)
 		return err
@@ -320,7 +330,7 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
 	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err == nil {
 		err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[4], Start: protocol.Never, Stop: "+inf",
+			serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[0], Start: protocol.Never, Stop: "+inf",
 				ByScore: true, Count: int64(limit)}).Result()
 			return err
 		}, fault)

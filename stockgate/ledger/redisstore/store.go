@@ -253,15 +253,11 @@ func fault(err error) error {
 // at is the way to the server that has a SKU.
 func (r *Store) at(sku string) redisconn.Route { return r.link.To(home(sku)) }
 
-// KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away; but for
-// the answers to orders, see AnswerKey.
+// KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
 func KeysOf(prefix, sku string) []string {
 	all := append(append(keys(sku), queueKeys(sku)...), prefix+registryKey, prefix+marksKey, prefix+secretKey)
 	return append(append(all, keys(prefix+slotsOf)...), queueKeys(prefix+slotsOf)...)
 }
-
-// AnswerKey is where the upstream's answer to one order is kept. It expires.
-func AnswerKey(sku, serial string) string { return "sluice:{" + sku + "}:t:" + serial }
 
 // keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since
 // every call makes them.

@@ -16,7 +16,7 @@ if ARGV[4] == '1' and left > 0 then
 end
 local before = redis.call('TYPE', S).ok == 'hash' and string.match(redis.call('HGET', S, 'epoch') or '', '^%d+$')
 redis.call('DEL', S, R, U, X)
-redis.call('DEL', unpack(KEYS, 6, 10)) -- orders that waited are held again by those that know them, and not sent
+redis.call('DEL', unpack(KEYS, 6, 8)) -- orders that waited are held again by those that know them, and not sent
 local epoch, last = clock(), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
 if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
 if before then epoch = math.max(epoch, tonumber(before) + 1) end

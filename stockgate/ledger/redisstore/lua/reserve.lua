@@ -68,18 +68,15 @@ end
 
 -- queue has the orders of this call wait that have a request, under the next numbers.
 local function queue()
-	local W, O, A = KEYS[6], KEYS[8], KEYS[9]
+	local W, O = KEYS[6], KEYS[7]
 	local last = number(S, redis.call('HGET', S, 'numbered') or '0', 'numbered')
-	local data, entries, places, epoch = {}, {}, {}, digits(stock.epoch)
+	local data, places, epoch = {}, {}, '|' .. digits(stock.epoch) .. '|'
 	for k, i in ipairs(waiting) do
-		local serial, at, request = ARGV[5 + i], digits(last + k), ARGV[requests + i]
-		local bar = string.find(request, '|', 1, true) -- a pattern would look at each byte of the request
-		push(data, serial, string.sub(request, bar + 1))
-		push(entries, serial, '0|0|' .. at .. '|' .. epoch .. '|' .. string.sub(request, 1, bar - 1) .. '|0|0')
-		push(places, at, serial)
+		local serial, at = ARGV[5 + i], digits(last + k)
+		data[2 * k - 1], data[2 * k] = serial, at .. epoch .. ARGV[requests + i]
+		places[2 * k - 1], places[2 * k] = at, serial
 	end
 	redis.call('HSET', O, unpack(data))
-	redis.call('HSET', A, unpack(entries))
 	redis.call('ZADD', W, unpack(places))
 	redis.call('HSET', S, 'numbered', digits(last + #waiting))
 end
