@@ -121,10 +121,10 @@ type payload struct {
 	By       string  // the fingerprint of what took the units
 }
 
-// extra is a value behind the code of a reply: Text where it is no number.
+// extra is a value behind the code of a reply: a number where Text is nil.
 type extra struct {
-	Number int64  `json:",omitempty"`
-	Text   []byte `json:",omitempty"`
+	Number int64 `json:",omitempty"`
+	Text   []byte
 }
 
 // fingerprint is that of what gives the units of o back: the script, its keys and arguments. It tells apart the keys of
@@ -141,10 +141,13 @@ func (s *Script) fingerprint(o *order) string {
 func (s *Script) payload(o *order) string {
 	p := payload{Quantity: o.quantity, User: []byte(o.user), Token: o.token, At: o.at, By: s.fingerprint(o)}
 	for _, v := range o.extra {
-		if n, ok := v.(int64); ok {
-			p.Extra = append(p.Extra, extra{Number: n})
-		} else {
-			p.Extra = append(p.Extra, extra{Text: fmt.Append(nil, v)})
+		switch v := v.(type) {
+		case int64:
+			p.Extra = append(p.Extra, extra{Number: v})
+		case nil: // as a script is given it: empty
+			p.Extra = append(p.Extra, extra{Text: []byte{}})
+		default:
+			p.Extra = append(p.Extra, extra{Text: fmt.Append([]byte{}, v)})
 		}
 	}
 	text, err := json.Marshal(p)

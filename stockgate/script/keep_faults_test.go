@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,17 @@ func TestKeep_UnitsThatOtherArgumentsTookHaveAnotherFingerprint(t *testing.T) {
 		if now := compiled(t, def).fingerprint(o); (now == by) != (name == "same") {
 			t.Errorf("%s: %s, before %s", name, now, by)
 		}
+	}
+}
+
+// What a script has returned behind its code is given to the one that gives back, also after a record of it was read.
+func TestKeep_ValuesBehindTheCodeAreKeptAsTheyAre(t *testing.T) {
+	s := compiled(t, counterShop().def)
+	o := &order{sku: "1001", serial: "mine", quantity: 1, extra: []any{int64(0), "", "unit-7", int64(-3), nil}}
+	kept, _, err := orderOf(records.Owed{SKU: "1001", Serial: "mine", Payload: s.payload(o)})
+	check(t, err)
+	if want := []any{int64(0), "", "unit-7", int64(-3), ""}; !slices.Equal(kept.extra, want) {
+		t.Errorf("kept are %q, want %q", kept.extra, want)
 	}
 }
 
