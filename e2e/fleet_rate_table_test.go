@@ -18,41 +18,43 @@ func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 		t.Skip("SLUICE_FLEET=1 measures")
 	}
 	for n := 1; n <= 4; n++ {
-		m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
-		for range n {
-			m.add()
-		}
-		for _, name := range []string{"even", "first", "last", "alone"} {
-			var shares []float64
-			for i := range n {
-				share := map[string]float64{"even": 1, "first": math.Pow(0.3, float64(i)),
-					"last": math.Pow(0.3, float64(n-1-i))}[name]
-				if name == "alone" && i == n/2 {
-					share = 1
-				}
-				shares = append(shares, share)
+		t.Run(fmt.Sprint(n, " instances"), func(t *testing.T) {
+			m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
+			for range n {
+				m.add()
 			}
-			end := m.crowd(name, 4, shares...)
-			m.row(fmt.Sprintf("%d instances, %s", n, name), 3, 10)
-			end()
-		}
-		for _, g := range m.gates {
-			g.die()
-		}
+			for _, name := range []string{"even", "first", "last", "alone"} {
+				var shares []float64
+				for i := range n {
+					share := map[string]float64{"even": 1, "first": math.Pow(0.3, float64(i)),
+						"last": math.Pow(0.3, float64(n-1-i))}[name]
+					if name == "alone" && i == n/2 {
+						share = 1
+					}
+					shares = append(shares, share)
+				}
+				end := m.crowd(name, 4, shares...)
+				m.row(name, 3, 10)
+				end()
+			}
+		})
 	}
-	m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
-	a, b, c := m.add(), m.add(), m.add()
-	defer m.crowd("k", 2, 1, 1, 1)()
-	m.row("three", 3, 10)
-	c.die()
-	m.row("one of three killed", 3, 10)
-	m.gates = []*running{a, b, m.add()}
-	defer m.crowd("k", 2./3, 0, 0, 1)()
-	m.row("one added", 3, 10)
-	m.redis.Kill()
-	m.row("Redis away", 3, 10)
-	m.redis.Restart() // empty
-	m.row("Redis back, empty", 3, 10)
+	t.Run("events", func(t *testing.T) {
+		m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
+		a, b, c := m.add(), m.add(), m.add()
+		defer m.crowd("k", 2, 1, 1, 1)()
+		m.row("three", 3, 10)
+		c.die()
+		m.row("one of three is killed", 3, 10)
+		m.gates = []*running{a, b}
+		m.add()
+		defer m.crowd("k", 2./3, 0, 0, 1)()
+		m.row("one is added", 3, 10)
+		m.redis.Kill()
+		m.row("Redis is away", 3, 10)
+		m.redis.Restart() // empty
+		m.row("Redis is back, and empty", 3, 10)
+	})
 }
 
 // fleetMeter counts what instances with one rate of 100/s of each host admit together.
