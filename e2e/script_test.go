@@ -40,7 +40,7 @@ func ordered(t *testing.T, r *redistest.Server) int {
 
 func TestScript_InstancesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 	r, behind := redistest.Start(t), open(t, nil)
-	r.Client.HSet(context.Background(), "goods:1001", "total", 50, "ordered", 0)
+	r.Client.HSet(context.Background(), "goods:1001", "total", 10, "ordered", 0)
 	fronts := []string{scripted(t, r, behind, hashScript).front, scripted(t, r, behind, hashScript).front}
 	const own = `
 		local has = redis.call('hmget', KEYS[1], 'total', 'ordered')
@@ -48,9 +48,9 @@ func TestScript_InstancesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 		return redis.call('hincrby', KEYS[1], 'ordered', 1) and 1`
 	var bought, beside atomic.Int64
 	var all sync.WaitGroup
-	for i := range 200 {
+	for i := range 500 {
 		all.Go(func() {
-			if i%4 == 0 {
+			if i%2 == 0 {
 				n, err := r.Client.Eval(context.Background(), own, []string{"goods:1001"}).Int64()
 				if err != nil {
 					t.Error(err)
@@ -60,16 +60,16 @@ func TestScript_InstancesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 			}
 			b := &buyer{user: strconv.Itoa(i)}
 			defer b.leave()
-			switch status, reason := b.buy(fronts[i%2]); {
+			switch status, reason := b.buy(fronts[i/2%2]); {
 			case status == 200:
 				bought.Add(1)
-			case reason != "sold_out":
+			case reason != "sold_out" && reason != "concurrency": // the latter after half a second, on a busy machine
 				t.Errorf("shopper %d heard %d %s", i, status, reason)
 			}
 		})
 	}
 	all.Wait()
-	if n := ordered(t, r); n != 50 || bought.Load()+beside.Load() != 50 || behind.arrivals.Load() != bought.Load() {
+	if n := ordered(t, r); n != 10 || bought.Load()+beside.Load() != 10 || behind.arrivals.Load() != bought.Load() {
 		t.Errorf("%d bought: %d by the gates, %d by the shop itself; %d orders came", n, bought.Load(), beside.Load(),
 			behind.arrivals.Load())
 	}
