@@ -353,11 +353,11 @@ type emptied struct {
 	lost atomic.Bool
 }
 
-func (e *emptied) Take(ctx context.Context, sku string, c protocol.TakeCall) (protocol.Taken, error) {
+func (e *emptied) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (protocol.HandedOut, error) {
 	if e.lost.Load() {
-		return protocol.Taken{}, protocol.LostLedger(sku)
+		return protocol.HandedOut{}, protocol.LostLedger(sku)
 	}
-	return e.Store.Take(ctx, sku, c)
+	return e.Store.HandOut(ctx, sku, c)
 }
 
 func (e *emptied) Names(ctx context.Context, after string) ([]string, error) {

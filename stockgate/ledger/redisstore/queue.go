@@ -72,7 +72,7 @@ func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall)
 	return t, nil
 }
 
-// takenSize is how many values the reply to take.lua has behind the hint.
+// takenSize is how many values the reply to hand_out.lua has behind the hint.
 const takenSize = 8
 
 func takenOf(reply []any) (t protocol.HandedOut, err error) {
@@ -104,7 +104,7 @@ func takenOf(reply []any) (t protocol.HandedOut, err error) {
 	return t, nil
 }
 
-// leasedSize is how many values an order has in a list of take.lua.
+// leasedSize is how many values an order has in a list of hand_out.lua.
 const leasedSize = 4
 
 func leasedOf(v []any) (l protocol.Leased, err error) {
@@ -276,7 +276,7 @@ func (r *Store) findUnknown(ctx context.Context, sku string, places []protocol.P
 	}
 }
 
-// placeSize is how many values places.lua has for each order.
+// placeSize is how many values positions.lua has for each order.
 const placeSize = 4
 
 func placeOf(serial string, v []any) (p protocol.Position, err error) {

@@ -45,7 +45,7 @@ func TestQueue_BothStoresAgree(t *testing.T) {
 			c := takeAll
 			c.Now, c.Orders, c.Ask = now, random.IntN(4), 100*random.IntN(2)
 			both(fmt.Sprintf("take %+v", c), func(_ protocol.Store, q protocol.Queue) string {
-				got, err := q.Take(t.Context(), "1001", c)
+				got, err := q.HandOut(t.Context(), "1001", c)
 				for _, o := range append(got.Orders, got.Ask...) {
 					lease[o.Serial] = o.Lease
 				}
@@ -69,7 +69,7 @@ func TestQueue_BothStoresAgree(t *testing.T) {
 		}
 		if said[0] == said[1] {
 			both(did, func(s protocol.Store, q protocol.Queue) string {
-				places, err := q.Places(t.Context(), "1001", serials[max(len(serials)-30, 0):])
+				places, err := q.Positions(t.Context(), "1001", serials[max(len(serials)-30, 0):])
 				for i := range places {
 					places[i].Ahead = 0 // Redis counts what was decided elsewhere until it meets it
 				}

@@ -11,7 +11,7 @@ local now, want, limit = number('ARGV', ARGV[2], 'now'), tonumber(ARGV[3]), tonu
 local timeout, grace, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local ask_for, longest = tonumber(ARGV[8]), tonumber(ARGV[9])
 local LISTED = 4 -- values of an order in a list
-local LOOK = 16 -- orders that are looked at beside those that were asked for, where some of these cannot be handed out
+local LOOK = 16 -- orders that are looked at where none are to be handed out, or some of those that are cannot be
 
 local stock = load()
 if not stock then
@@ -76,7 +76,7 @@ local function lease(list)
 		local last = now + (e.attempt == 0 and timeout or e.attempt == 1 and 2 * timeout or 4 * timeout)
 		if last > e.reserved then last = e.reserved end
 		local text, request = digits(last), e.request
-		ends[2 * i - 1], ends[2 * i] = after(LEASED, last + grace), e.serial
+		ends[2 * i - 1], ends[2 * i] = after(LEASED, last), e.serial
 		if not request then
 			k = k + 1
 			request = requests[k] or ''
@@ -120,9 +120,9 @@ local function among(place, behind) return redis.call('ZCOUNT', W, digits(place)
 
 local function take_waiting()
 	local room = math.max(math.min(want, limit - among(LEASED, ASKED)), 0)
-	local chosen = {}
-	local first, i = ready('-inf', '(' .. digits(LATER), room + 1), 1
-	local late, j = ready(digits(LATER), digits(LATER + now), room + 1), 1
+	local chosen, page = {}, want == 0 and LOOK or room + 1
+	local first, i = ready('-inf', '(' .. digits(LATER), page), 1
+	local late, j = ready(digits(LATER), digits(LATER + now), page), 1
 	for k = 1, room do
 		if late[j] and ((taken + k) % 2 == 0 or not first[i]) then
 			chosen[k] = late[j]
@@ -139,9 +139,10 @@ local function take_waiting()
 	end
 end
 
-local function take_unknown(place)
+-- take_unknown has orders asked about that are at a place until a time.
+local function take_unknown(place, time)
 	if #asks >= LISTED * most then return end
-	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', W, digits(place), after(place, now), 'LIMIT', 0,
+	for _, e in ipairs(read(redis.call('ZRANGEBYSCORE', W, digits(place), after(place, time), 'LIMIT', 0,
 		most - #asks / LISTED))) do
 		if e.epoch ~= stock.epoch then
 			suspect(e)
@@ -161,8 +162,8 @@ end
 
 if not closed(stock) then
 	take_waiting()
-	take_unknown(LEASED)
-	take_unknown(ASKED)
+	take_unknown(LEASED, now - grace)
+	take_unknown(ASKED, now)
 	forget_stuck()
 	drop(gone)
 end

@@ -1,7 +1,7 @@
 -- What the scripts of orders that wait have in common. They have six keys more than the others, of the same slot:
 --   W  zset    serial -> where the order is:
 --              its number while it waits, the oldest has the lowest; or LATER + Unix ms when it may be handed out
---              LEASED + Unix ms: it was handed out, until the end of its attempt and the grace
+--              LEASED + Unix ms: it was handed out, until the end of its attempt; a grace follows
 --              ASKED + Unix ms when it is asked about, since its attempt has an unknown outcome; NEVER = by a person
 --   O  hash    serial -> number|epoch|until|request: its place among those that wait, the epoch in which it was
 --              reserved, and when no attempt begins any more
@@ -30,8 +30,8 @@ local function after(place, time) return digits(place + math.min(time, LATER - 1
 -- at is where an order is.
 local function at(serial) return tonumber(redis.call('ZSCORE', W, serial) or ASKED) end
 
--- entry reads what A says of an order, or O where A has nothing: then its place in W tells whether it was handed out, and
--- when its attempt ends, with the grace. nil: it is in no queue.
+-- entry reads what A says of an order, or O where A has nothing: then its place in W tells whether it was handed out,
+-- and when its attempt ends. nil: it is in no queue.
 local function entry(serial, text, request, at)
 	if text then
 		local attempt, deadline, place, epoch, till, lease, open = match(text,
