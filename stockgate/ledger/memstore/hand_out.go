@@ -13,7 +13,9 @@ func (b *memoryStock) suspect(q *queued, c *protocol.HandOutCall) {
 const looked = 16
 
 // ready are those of some orders that may be handed out now, about as many as are wanted.
-func (b *memoryStock) ready(serials []string, want int, c *protocol.HandOutCall, t *protocol.HandedOut) (list []string) {
+func (b *memoryStock) ready(serials []string, want int, c *protocol.HandOutCall, t *protocol.HandedOut) (
+	list []string,
+) {
 	for _, page := range []int{want, looked} {
 		n := min(page, len(serials))
 		for _, serial := range serials[:n] {
