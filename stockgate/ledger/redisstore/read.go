@@ -1,19 +1,23 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
 // errMayLack is the cause when a ledger does not have what it is asked for, and may have lost it.
 var errMayLack = errors.New("the ledger may lack its last orders")
 
-// Places of keys among those of a ledger, from 1.
-const recordsPlace, unitsPlace = 2, 3
+// Places of keys among those of a ledger.
+const recordsPlace, unitsPlace = 1, 2
 
 // reading is what fields of one key of a ledger hold.
 type reading struct {
@@ -22,46 +26,100 @@ type reading struct {
 	err    error
 }
 
+// question is what one ledger is asked. What it says of itself comes first: one that has lost nothing then has, in what
+// follows, all orders of before.
+type question struct {
+	keys    [numKeys]string
+	claim   failover.Claim // what this instance had seen
+	server  string         // that answered
+	numbers *redis.SliceCmd
+	there   *redis.IntCmd
+	values  *redis.SliceCmd
+}
+
 // readAll reads fields of the key at a place of each SKU, in one round trip to each server, and one more where a SKU
-// has no ledger: whether it had one the registry knows.
+// has no ledger: whether it had one the registry knows. It runs no script, for the sake of Redis: clients may ask for
+// very many SKUs.
 func (r *Store) readAll(ctx context.Context, place int, skus []string, fields func(sku string) []string) []reading {
-	all := r.callMany(ctx, skus, func(sku string) scriptCall {
-		of := fields(sku)
-		args := append(make([]any, 0, 2+len(of)), place, len(of))
-		for _, field := range of {
-			args = append(args, field)
+	all, at, read := make([]question, len(skus)), make([]string, len(skus)), make([]reading, len(skus))
+	for i, sku := range skus {
+		all[i].keys, all[i].claim = fiveKeys(sku), r.Seen.Find(sku).Claim()
+		at[i] = all[i].keys[0]
+	}
+	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
+		r.noteServer(server)
+		pipe := c.Pipeline()
+		for _, i := range which {
+			q := &all[i]
+			q.server, q.numbers = server, pipe.HMGet(ctx, at[i], "state", "run", "epoch", "ver", "held", "sold")
+			q.there = pipe.Exists(ctx, q.keys[place])
+			q.values = pipe.HMGet(ctx, q.keys[place], fields(skus[i])...)
 		}
-		return scriptCall{script: "read", sku: sku, args: args, aside: true, err: protocol.CheckSKU(sku)}
-	})
-	read := make([]reading, len(all))
+		_, err := pipe.Exec(ctx)
+		return err
+	}, fault)
 	var none []string
 	for i := range all {
-		q := &all[i]
-		switch read[i].err = q.err; {
-		case q.err != nil:
-		case q.answer == nil:
-			none = append(none, q.sku)
-		default:
-			version, err := versionOf(q.answer)
-			if c := &q.claim; c.Lost != "" || version.Older(protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver}) {
-				version.State = protocol.Verifying // less than this instance had seen before it asked
-			}
-			read[i] = reading{q.answer[versionSize:], version.State, err}
+		v, q := &read[i], &all[i]
+		if q.values != nil {
+			*v = q.answer()
+		} else if v.err = errNoReply; errs != nil && errs[i] != nil {
+			v.err = errs[i]
+		}
+		if v.err = cmp.Or(protocol.CheckSKU(skus[i]), v.err); v.err == nil && v.values == nil {
+			none = append(none, skus[i])
 		}
 	}
-	if len(none) == 0 {
-		return read
-	}
-	known, err := r.registered(ctx, none...)
-	for i, k := 0, 0; i < len(read); i++ {
-		if q := &all[i]; q.err == nil && q.answer == nil {
-			if read[i].err = err; err == nil && (known[k] || r.Seen.Find(q.sku) != nil) {
-				read[i].state = protocol.Lost
-			}
-			k++
-		}
+	if len(none) > 0 {
+		r.findLost(ctx, none, skus, read)
 	}
 	return read
+}
+
+// findLost finds out which SKUs without a ledger had one.
+func (r *Store) findLost(ctx context.Context, none, skus []string, read []reading) {
+	known, err := r.registered(ctx, none...)
+	k := 0
+	for i := range read {
+		v := &read[i]
+		if v.err != nil || v.values != nil {
+			continue
+		}
+		if v.err = err; err == nil && (known[k] || r.Seen.Find(skus[i]) != nil) {
+			v.state = protocol.Lost
+		}
+		k++
+	}
+}
+
+// answer is what came back. A server that took over may lack the last orders, of a SKU that is not on sale, too.
+func (q *question) answer() (v reading) {
+	if v.err = cmp.Or(q.numbers.Err(), q.there.Err(), q.values.Err()); v.err != nil {
+		return v
+	}
+	said := q.numbers.Val()
+	state, ok := said[0].(string)
+	if !ok {
+		return v
+	}
+	var n [4]int64 // epoch, ver, held, sold
+	for i := range n {
+		text, _ := said[2+i].(string)
+		if n[i], v.err = strconv.ParseInt(text, 10, 64); v.err != nil {
+			return v
+		}
+	}
+	if n[2]+n[3] > 0 && q.there.Val() == 0 {
+		return reading{err: errors.New("it counts reservations whose keys are gone")}
+	}
+	v.values, v.state = q.values.Val(), stateOf(state)
+	run, _ := said[1].(string)
+	c, has := &q.claim, protocol.StockVersion{Epoch: n[0], Ver: n[1]}
+	older := has.Older(protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver})
+	if c.Lost != "" || older || q.server != "" && run != "" && run != q.server {
+		v.state = protocol.Verifying
+	}
+	return v
 }
 
 // lacks is the error of a reading that does not have what was asked for; nil = it is certain that there is no such

@@ -25,7 +25,7 @@ const (
 func texts() map[string]string {
 	all := make(map[string]string)
 	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"overrule", "read_stock", "read", "visit", "leave", "add", "set_schedule", "create", "recreate", "acknowledge",
+		"overrule", "read_stock", "visit", "leave", "add", "set_schedule", "create", "recreate", "acknowledge",
 		"archive", "audit", "recover", preludeQueue, "hand_out", "decide", "positions", "slots"} {
 		text, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {

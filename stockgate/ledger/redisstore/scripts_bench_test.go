@@ -114,7 +114,6 @@ func rareScripts(b *testing.B) {
 		{"set_schedule", func(i int) error { _, err := r.SetSchedule(ctx, sku(0), int64(i+1), 1<<40); return err }},
 		{"add", func(i int) error { _, err := r.Add(ctx, sku(0), 1, fmt.Sprint("id-", i)); return err }},
 		{"read_stock", func(int) error { _, _, err := r.ReadStock(ctx, sku(0)); return err }},
-		{"read", func(int) error { return r.UnitsOf(ctx, []string{sku(0)}, []string{"ann"})[0].Err }},
 		{"overrule", func(i int) error {
 			_, _, _, err := r.Overrule(ctx, sku(1), protocol.Paused, int64(i+1))
 			return err

@@ -43,3 +43,35 @@ func BenchmarkUnitsOf(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFindAll prints what it costs Redis in CPU time to look 64 orders up that do not exist, of so many SKUs.
+func BenchmarkFindAll(b *testing.B) {
+	for _, n := range []int{1, 16, 64, 0} {
+		b.Run(fmt.Sprint(n, "-skus"), func(b *testing.B) {
+			server := redistest.Start(b)
+			r := ledgertest.Must[*Store](b)(New(optionsFor(server, 16)))
+			defer r.Close()
+			names := make([]protocol.OrderName, 64)
+			for i := range names {
+				names[i] = protocol.OrderName{SKU: fmt.Sprint("invented", i), Serial: fmt.Sprint("serial-", i)}
+				if n > 0 {
+					names[i].SKU = fmt.Sprint("s", i%n)
+					ledgertest.Must[protocol.Stock](b)(r.SetTotal(context.Background(), names[i].SKU, 9, 0))
+				}
+			}
+			find := func(int) {
+				for _, one := range r.FindAll(context.Background(), names) {
+					if one.Err != nil || one.OK {
+						b.Errorf("%+v", one)
+					}
+				}
+			}
+			ledgertest.Storm(100, 16, find)
+			before := processor(b, server)
+			b.ResetTimer()
+			ledgertest.Storm(b.N, 16, find)
+			b.StopTimer()
+			b.ReportMetric((processor(b, server)-before)*1e6/float64(b.N)/float64(len(names)), "redis-cpu-µs/order")
+		})
+	}
+}
