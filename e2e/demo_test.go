@@ -1,18 +1,35 @@
 package e2e
 
 import (
+	"database/sql"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "modernc.org/sqlite"
 )
 
 // A small sale from end to end, the failures of the demonstration's shop included: the exit code is the verdict.
 func TestDemo_BooksBalance(t *testing.T) {
 	t.Parallel()
-	out := ok(t, "demo", "--shoppers=120", "--units=60", "--patience=40s")
+	file := filepath.Join(t.TempDir(), "demo.db")
+	out := ok(t, "demo", "--shoppers=120", "--units=60", "--patience=40s", "--database="+file)
 	wants(t, out, "  reserve\n", "  oversold"+strings.Repeat(" ", 35)+"0\n", "The ledger balances: ", " given back; ",
-		" lost responses resolved.")
+		" lost responses resolved.", "The database agrees, by SQL: ", " 0 oversold, 0 with two.", "sqlite3 "+file)
 	if strings.Contains(out, "BROKEN") {
 		t.Errorf("something is broken:\n%s", out)
+	}
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var sold, left, orders int64
+	err = db.QueryRow("SELECT (SELECT COUNT(*) FROM sluice_order o JOIN shop_order s ON s.serial = o.serial AND "+
+		"CAST(o.buyer AS text) = s.buyer WHERE o.status = 'C'), (SELECT num FROM sluice_stock), (SELECT COUNT(*) FROM "+
+		"shop_order)").Scan(&sold, &left, &orders)
+	if err != nil || sold == 0 || sold != orders || left != 60-sold {
+		t.Errorf("%d orders are settled, the shop has %d, and %d units are left: %v", sold, orders, left, err)
 	}
 }
 
@@ -35,7 +52,8 @@ func TestDemo_RoomCallsByADrawForFreeUnits(t *testing.T) {
 	wants(t, out, " people, who join within 4s", "joined before the start"+strings.Repeat(" ", 26)+"190\n",
 		"of 95\n", "40 of 40\n", "  oversold"+strings.Repeat(" ", 41)+"0\n",
 		"calls while nothing was free"+strings.Repeat(" ", 23)+"0\n",
-		"joining first was no advantage.\nThe published record of the draw proves 190 places.\n")
+		"joining first was no advantage.\nThe published record of the draw proves 190 places.\n",
+		"The database agrees, by SQL: 40 sold, 0 in stock, 0 oversold, 0 with two.\n")
 	s := run(t, "", "demo", "--room", "--gate=check")
 	if s.code == 0 || !strings.Contains(s.complaint, "--room is a sale") {
 		t.Errorf("with the shop taking units: %s", s.complaint)

@@ -60,7 +60,7 @@ type Options struct {
 // Settler brings the changes of all ledgers of one Redis into a database. Any number of settlers may run.
 // It has many methods because each step of a pass is one: read, settle, compare, give back, report.
 type Settler struct {
-	stream Stream
+	stream Source
 	db     Database
 	o      Options
 	log    *slog.Logger
@@ -72,7 +72,7 @@ type Settler struct {
 }
 
 // New returns a Settler that does nothing until Run or Drain.
-func New(stream Stream, db Database, o Options) (*Settler, error) {
+func New(stream Source, db Database, o Options) (*Settler, error) {
 	if o.Batch < 1 || o.Batch > 10_000 {
 		return nil, errors.New("batch: it must be 1 to 10000")
 	}

@@ -45,7 +45,7 @@ func (c Comparison) Equal() bool {
 
 // Verify compares the orders of a SKU in Redis and in the database at one position, so that a difference is no lag. It
 // writes nothing. ok is false if the SKU has neither a ledger nor a cursor.
-func Verify(ctx context.Context, stream Stream, db Database, sku string) (c Comparison, ok bool, err error) {
+func Verify(ctx context.Context, stream Source, db Database, sku string) (c Comparison, ok bool, err error) {
 	for range compareTries {
 		c, found, err := compareOnce(ctx, stream, db, sku, nil)
 		if err != nil || found == absent || found == compared {
@@ -67,7 +67,7 @@ const (
 
 // compareOnce tries to compare once. explained tells which rows are no difference; nil = none. r is the ledger's record
 // of the order, if it has one.
-func compareOnce(ctx context.Context, stream Stream, db Database, sku string,
+func compareOnce(ctx context.Context, stream Source, db Database, sku string,
 	explained func(row, r Record, ok bool) bool) (c Comparison, found sight, err error) {
 	before, cursor, has, err := positions(ctx, stream, db, sku)
 	switch {
@@ -95,7 +95,7 @@ func compareOnce(ctx context.Context, stream Stream, db Database, sku string,
 	return c, compared, nil
 }
 
-func positions(ctx context.Context, stream Stream, db Database, sku string) (Ledger, Cursor, bool, error) {
+func positions(ctx context.Context, stream Source, db Database, sku string) (Ledger, Cursor, bool, error) {
 	all, err := stream.Ledgers(ctx, []string{sku})
 	if err != nil {
 		return Ledger{}, Cursor{}, false, err

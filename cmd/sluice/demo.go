@@ -46,6 +46,8 @@ func newDemo() *cobra.Command {
 		"with a waiting room before the sale: a draw, and calls for free units; needs redis-server")
 	f.DurationVar(&o.OpensIn, "opens-in", 15*time.Second, "with --keep: when the sale opens")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "`address` of the gateway; port 0 = any free port")
+	f.StringVar(&o.Database, "database", "",
+		"keep the orders: the SQLite `file` that they are settled into, a new one; otherwise it is removed at the end")
 	f.StringVar(&o.Dashboard, "dashboard", "127.0.0.1:0", "`address` of the dashboard; port 0 = any free port")
 	return cmd
 }

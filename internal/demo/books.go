@@ -76,8 +76,10 @@ func (b *ledger) write(user string) (id string) {
 // add writes the next order. mu is held.
 func (b *ledger) add(user string) (id string) {
 	b.buyers = append(b.buyers, user)
-	return fmt.Sprintf("D%06d", len(b.buyers))
+	return orderID(len(b.buyers))
 }
+
+func orderID(number int) string { return fmt.Sprintf("D%06d", number) }
 
 func (b *ledger) stock(units int64) {
 	b.mu.Lock()

@@ -38,8 +38,9 @@ type Report struct {
 
 	Sure crowd.Times // from the start until a buyer was told of the order, or that it is accepted
 
-	Shop   ShopTotals
-	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
+	Shop    ShopTotals
+	Ledger  *Ledger  // of Sluice; nil = the shop takes the units itself
+	Settled *Settled // nil = orders are not settled, or not yet
 }
 
 // RejectedInAll is the sum over all reasons.
@@ -73,14 +74,15 @@ func (r Report) Err() error {
 			broken = append(broken, fmt.Errorf(format, args...))
 		}
 	}
-	complain(r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", r.Shop.Oversold, r.Shop.Orders, r.Shop.Units)
-	complain(r.Shop.Twice != 0, "sold twice: %d shoppers have more than one order", r.Shop.Twice)
+	shop := r.totals()
+	complain(shop.Oversold != 0, "oversold %d: %d orders for %d units", shop.Oversold, shop.Orders, shop.Units)
+	complain(shop.Twice != 0, "sold twice: %d shoppers have more than one order", shop.Twice)
 	complain(r.Shop.Remade != 0, "made twice: %d orders came to the shop again when it had them", r.Shop.Remade)
 	complain(!r.Waits && r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
 	told := r.Bought + r.HadOne
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
-	broken = append(broken, r.balance()...)
+	broken = append(append(broken, r.balance()...), r.unsettled())
 	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d",
 		r.Asked, r.Admitted, r.Accepted, r.RejectedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)

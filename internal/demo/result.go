@@ -20,8 +20,8 @@ func (r Report) rows() []row {
 		{"presses of the button", count(r.Asked)},
 		{"  rejected by Sluice", count(r.RejectedInAll())},
 		{"  failed", count(r.Failed())},
-		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))},
-		{"  oversold", count(r.Shop.Oversold)},
+		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
+		{"  oversold", count(r.totals().Oversold)},
 		{"most requests in the shop", count(r.Shop.HighestInFlight)},
 		{"time to an answer, p99", r.answerTime()},
 	}
@@ -36,8 +36,8 @@ func (r Report) rowsOfQueue() []row {
 		{"presses of the button", count(r.Asked)},
 		{"  accepted to wait", count(r.Accepted)},
 		{"  rejected by Sluice", count(r.RejectedInAll())},
-		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units))},
-		{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.Shop.Oversold), count(r.Shop.Remade))},
+		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
+		{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.totals().Oversold), count(r.Shop.Remade))},
 		{"half of the buyers sure in", millis(r.Sure.P50)},
 		{"time to an answer, p99", r.answerTime()},
 	}
@@ -113,7 +113,7 @@ func (r Report) verdict() string {
 		text += fmt.Sprintf("The ledger balances: %s sold, %s free, %s given back; %s lost responses resolved.\n",
 			count(l.Sold), count(l.Free), count(l.Released), count(l.Resolved))
 	}
-	return text
+	return text + r.Settled.String()
 }
 
 // progressInterval is how often a line of progress is written.

@@ -32,7 +32,8 @@ type RoomReport struct {
 	Failed        error    // what a person could not ask
 	Shop          ShopTotals
 	Ledger        Ledger
-	unaccountable int64 // people who neither were called, nor heard the end
+	Settled       *Settled // nil = orders are not settled, or not yet
+	unaccountable int64    // people who neither were called, nor heard the end
 }
 
 // roomSight is what the public document has said so far.
@@ -169,14 +170,15 @@ const mostBias = 4
 // Err names every promise that the room, or the sale behind it, broke.
 func (r *RoomReport) Err() error {
 	var broken []error
+	shop := r.Settled.over(r.Shop)
 	for _, c := range []struct {
 		wrong  bool
 		format string
 		values []any
 	}{
 		{r.Failed != nil, "ask: %w", []any{r.Failed}},
-		{r.Shop.Oversold != 0, "oversold %d: %d orders for %d units", []any{r.Shop.Oversold, r.Shop.Orders, r.Shop.Units}},
-		{r.Shop.Twice != 0, "sold twice: %d people have more than one order", []any{r.Shop.Twice}},
+		{shop.Oversold != 0, "oversold %d: %d orders for %d units", []any{shop.Oversold, shop.Orders, shop.Units}},
+		{shop.Twice != 0, "sold twice: %d people have more than one order", []any{shop.Twice}},
 		{r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", []any{r.Shop.Again}},
 		{r.Unjust != 0, "%d times people were called while nothing was free", []any{r.Unjust}},
 		{r.Wrong != 0, "%d people were called otherwise than the record of the draw says", []any{r.Wrong}},
@@ -203,8 +205,9 @@ func (r *RoomReport) Write(w io.Writer) error {
 	line("  did not come", count(r.Absent))
 	line("  found nothing left", count(r.InVain))
 	line("waited, and were told of the end", count(r.Over))
-	line("orders in the shop", fmt.Sprintf("%s of %s", count(r.Shop.Orders), count(r.Shop.Units)))
-	line("  oversold", count(r.Shop.Oversold))
+	shop := r.Settled.over(r.Shop)
+	line("orders in the shop", fmt.Sprintf("%s of %s", count(shop.Orders), count(shop.Units)))
+	line("  oversold", count(shop.Oversold))
 	line("calls while nothing was free", count(r.Unjust))
 	b.WriteString(r.verdict())
 	_, err := io.WriteString(w, b.String())
@@ -216,8 +219,8 @@ func (r *RoomReport) verdict() string {
 		return "BROKEN: " + strings.ReplaceAll(err.Error(), "\n", "\nBROKEN: ") + "\n"
 	}
 	if r.Interrupted {
-		return "Stopped early; this is what happened so far.\n"
+		return "Stopped early; this is what happened so far.\n" + r.Settled.String()
 	}
 	return fmt.Sprintf("People were called while units were free alone; joining first was no advantage.\n"+
-		"The published record of the draw proves %s places.\n", count(r.Verified))
+		"The published record of the draw proves %s places.\n%s", count(r.Verified), r.Settled)
 }

@@ -5,7 +5,7 @@ type serials struct {
 	came      map[string]bool
 	again     int64
 	remade    int64
-	orders    map[string]string // serial to the order's number
+	orders    map[string]int // serial to the order's number
 	cancelled map[string]bool
 }
 
@@ -27,15 +27,15 @@ func (b *ledger) place(serial, user string) (id string, ok bool) {
 	if b.serials.cancelled[serial] {
 		return "", false
 	}
-	if id, ok := b.serials.orders[serial]; ok {
+	if n, ok := b.serials.orders[serial]; ok {
 		b.serials.remade++
-		return id, true
+		return orderID(n), true
 	}
 	if b.serials.orders == nil {
-		b.serials.orders = map[string]string{}
+		b.serials.orders = map[string]int{}
 	}
 	id = b.add(user)
-	b.serials.orders[serial] = id
+	b.serials.orders[serial] = len(b.buyers)
 	return id, true
 }
 
@@ -44,10 +44,23 @@ func (b *ledger) place(serial, user string) (id string, ok bool) {
 func (b *ledger) orderOf(serial string) (id string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if id, ok = b.serials.orders[serial]; !ok {
+	n, ok := b.serials.orders[serial]
+	if !ok {
 		mark(&b.serials.cancelled, serial)
+		return "", false
 	}
-	return id, ok
+	return orderID(n), true
+}
+
+// bySerial are the buyers of all orders that have a serial.
+func (b *ledger) bySerial() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	buyers := make(map[string]string, len(b.serials.orders))
+	for serial, n := range b.serials.orders {
+		buyers[serial] = b.buyers[n-1]
+	}
+	return buyers
 }
 
 func mark(set *map[string]bool, serial string) {

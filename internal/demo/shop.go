@@ -117,6 +117,9 @@ func (s *Shop) Addr() string { return s.listener.Addr().String() }
 // Totals is what the shop has written down so far.
 func (s *Shop) Totals() ShopTotals { return s.books.read() }
 
+// Orders are the buyers of the orders so far, by serial; none where the gate does not reserve.
+func (s *Shop) Orders() map[string]string { return s.books.bySerial() }
+
 // Stocked says that units are for sale in all from now on. Call it before more are put into the stock, or the first of
 // them count as oversold until it is called.
 func (s *Shop) Stocked(units int64) { s.books.stock(units) }

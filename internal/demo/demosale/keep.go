@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/settle"
 )
 
 // keepConfig is what a sale with spectators has besides: hours, so that it can be waited for and paused; a window that
@@ -64,8 +65,22 @@ func (d *Options) kept(ctx context.Context) error {
 	fmt.Printf("crowd  %d shoppers a minute; the sale opens at %s\n\nOpen the link behind \"watch\" in a browser. To "+
 		"buy one yourself: http://%s/  Ctrl-C ends it.\n",
 		d.Shoppers, opens.Local().Format(time.TimeOnly), front)
+	if units.Ledger == nil {
+		d.crowds(ctx, shop, front)
+		fmt.Printf("\nsold   %d\n", shop.Totals().Orders)
+		return nil
+	}
+	s, err := d.settle(ctx, settle.Memory{Store: units.Ledger})
+	if err != nil {
+		return err
+	}
+	defer s.end()
 	d.crowds(ctx, shop, front)
-	return d.tellKept(units, shop, g)
+	settled, err := s.read(ctx, shop.Orders())
+	if err != nil {
+		return err
+	}
+	return tellKept(units.books(g.Orders)(), settled)
 }
 
 // crowds lets one wave of shoppers in after the other, and returns when all have gone home.
@@ -92,18 +107,11 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 }
 
 // tellKept says how the books stand at the end.
-func (d *Options) tellKept(units demoStock, shop *demo.Shop, g *demoGate) error {
-	if units.Ledger == nil {
-		fmt.Printf("\nsold   %d\n", shop.Totals().Orders)
-		return nil
-	}
-	ledger := units.books(g.Orders)()
-	shop.Stocked(ledger.Total)
-	books := shop.Totals()
-	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n",
-		ledger.Total, ledger.Held, ledger.Sold, ledger.Free, books.Orders, books.Oversold, books.Twice)
-	if books.Oversold != 0 {
-		return fmt.Errorf("%d units were oversold", books.Oversold)
+func tellKept(l demo.Ledger, s *demo.Settled) error {
+	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n%s",
+		l.Total, l.Held, l.Sold, l.Free, s.Orders, s.Oversold, s.Twice, s)
+	if s.Oversold != 0 {
+		return fmt.Errorf("%d units were oversold", s.Oversold)
 	}
 	return nil
 }

@@ -82,12 +82,20 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer books.Close()
+	settled, err := d.settleRedis(ctx, g.Config)
+	if err != nil {
+		return err
+	}
+	defer settled.end()
 	d.introduce(shop, g, demoStock{MemoryStock: app.MemoryStock{Ledger: memstore.New()}}, front)
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
 	crowd := demo.RoomCrowd{Front: front, Room: "demo", SKU: demoSKU, People: d.Shoppers, Starts: starts,
 		GiveUpAfter: d.GiveUpAfter, Verify: verifyPlace, Ledger: func() demo.Ledger { return readLedger(ctx, books) }}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
+	if err == nil {
+		r.Settled, err = settled.read(ctx, shop.Orders())
+	}
 	if err != nil {
 		return err
 	}

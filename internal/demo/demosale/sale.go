@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/settle"
 )
 
 // Options are the size of a sale, and where it can be watched.
@@ -25,6 +26,7 @@ type Options struct {
 	OpensIn     time.Duration // with Keep: when the sale opens
 	Listen      string        // address of the gateway
 	Dashboard   string        // address of the dashboard; "" = none
+	Database    string        // file of SQLite that orders are settled into; "" = one that is removed at the end
 	Version     string        // of the program
 
 	slow bool // the shop is that of a queue, and no order waits
@@ -56,6 +58,9 @@ func (d *Options) Check() error {
 	case d.Queue && (d.Keep || d.WithoutGate || d.Room || d.Gate == "check"):
 		return errors.New("--queue is a sale of its own, whose gateway reserves: it does not go with --keep, " +
 			"--without-gate, --room and --gate=check")
+	case d.Database != "" && d.Gate == "check":
+		return errors.New("--database is where the orders of a gateway that reserves are settled: it does not go with " +
+			"--gate=check")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
 	case d.GiveUpAfter <= 0 || d.GiveUpAfter > maxPatience:
@@ -82,7 +87,7 @@ func (d *Options) Run(ctx context.Context) error {
 	if d.Queue && ctx.Err() == nil {
 		fmt.Println("\nthe same crowd and shop, and no order waits")
 		direct := *d
-		direct.Queue, direct.slow = false, true
+		direct.Queue, direct.slow, direct.Database = false, true, ""
 		without, err := direct.sale(ctx, true)
 		if err != nil {
 			return err
@@ -101,9 +106,6 @@ func (d *Options) Run(ctx context.Context) error {
 	fmt.Println()
 	if err := demo.WriteResults(os.Stdout, results...); err != nil {
 		return err
-	}
-	if gated.Shop.Oversold != 0 {
-		return fmt.Errorf("%d units were oversold", gated.Shop.Oversold)
 	}
 	return gated.Err()
 }
@@ -135,7 +137,19 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 		d.introduce(shop, g, units, crowd.Front)
 		fmt.Printf("crowd  %d shoppers\n\n", d.Shoppers)
 	}
-	return crowd.Run(ctx, shop, os.Stdout)
+	if crowd.Ledger == nil {
+		return crowd.Run(ctx, shop, os.Stdout)
+	}
+	s, err := d.settle(ctx, settle.Memory{Store: units.Ledger})
+	if err != nil {
+		return demo.Report{}, err
+	}
+	defer s.end()
+	r, err := crowd.Run(ctx, shop, os.Stdout)
+	if err == nil {
+		r.Settled, err = s.read(ctx, shop.Orders())
+	}
+	return r, err
 }
 
 // introduce says what is where.

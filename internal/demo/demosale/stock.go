@@ -18,6 +18,7 @@ type demoStock struct{ app.MemoryStock }
 func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, err error) {
 	if reserve {
 		s.Ledger = memstore.New()
+		s.Ledger.KeepChanges()
 		_, err = s.Ledger.SetTotal(ctx, demoSKU, units, 1)
 		return s, err
 	}

@@ -90,7 +90,7 @@ func (m *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s p
 	if b := m.stocks[sku]; b != nil {
 		return b.Stock, false, nil
 	}
-	b := newBook(func(h protocol.StockVersion) { m.notify(sku, h) })
+	b := m.newBook(sku)
 	b.Total, b.Limit, b.Opens, b.Closes = o.Total, o.Limit, o.Opens, o.Closes
 	m.stocks[sku] = b
 	b.commit(true)

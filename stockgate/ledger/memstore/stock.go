@@ -19,15 +19,19 @@ type memoryStock struct {
 	over    overruling
 	notify  func(protocol.StockVersion) // takes news
 	queue   queue
+	keeps   bool              // every change
+	changes []Change          // by version; the first one is 1
+	written []protocol.Record // by the change that goes on
 }
 
-func newBook(tell func(protocol.StockVersion)) *memoryStock {
+func (m *Store) newBook(sku string) *memoryStock {
 	return &memoryStock{
 		Stock:   protocol.Stock{StockVersion: protocol.StockVersion{Epoch: 1, State: protocol.On}},
 		records: make(map[string]protocol.Record),
 		units:   make(map[string]int64),
 		due:     make(map[string]int64),
-		notify:  tell,
+		notify:  func(h protocol.StockVersion) { m.notify(sku, h) },
+		keeps:   m.keeps,
 	}
 }
 
@@ -39,6 +43,7 @@ func (b *memoryStock) commit(changed bool) protocol.StockVersion {
 	if changed {
 		b.Ver++
 		b.Free = b.Total - b.Held - b.Sold
+		b.keep()
 		if b.StockVersion.Notable(b.before) {
 			b.notify(b.StockVersion)
 		}
@@ -63,14 +68,14 @@ func (b *memoryStock) reserve(i protocol.Item, now, deadline int64) protocol.Cod
 	}
 	b.Held += i.Quantity
 	b.units[i.User] = units + i.Quantity
-	b.records[i.Serial] = protocol.Record{
+	b.write(protocol.Record{
 		Serial:   i.Serial,
 		User:     i.User,
 		Quantity: i.Quantity,
 		Cart:     i.Cart,
 		Status:   protocol.StatusHeld,
 		Deadline: deadline,
-	}
+	})
 	b.due[i.Serial] = deadline
 	if i.Request != "" {
 		b.enqueue(i)
@@ -99,7 +104,7 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	} else {
 		b.due[r.Serial] = keep
 	}
-	b.records[r.Serial] = r
+	b.write(r)
 	if op == protocol.Adopt && b.Held+b.Sold > b.Total {
 		return protocol.Oversold
 	}

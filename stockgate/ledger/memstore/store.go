@@ -22,6 +22,7 @@ type Store struct {
 	stocks      map[string]*memoryStock // by SKU; only SetTotal and Create add one
 	subscribers map[*subscriber]bool    // of those who listen
 	slots       slots
+	keeps       bool // new ledgers keep their changes
 }
 
 // New returns a Memory without any ledger.
@@ -156,7 +157,7 @@ func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (p
 	case b == nil && limit == protocol.KeepLimit:
 		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, protocol.ErrUnknownSKU)
 	case b == nil:
-		b = newBook(func(h protocol.StockVersion) { m.notify(sku, h) })
+		b = m.newBook(sku)
 		m.stocks[sku] = b
 	case limit == protocol.KeepLimit:
 		limit = b.Limit

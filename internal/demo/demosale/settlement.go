@@ -1,0 +1,173 @@
+package demosale
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/app/stores"
+	"sluice/internal/demo"
+	"sluice/settle"
+	"sluice/settle/sqlstore"
+	"sluice/stockgate/redisconn"
+)
+
+// settlement books the orders of a sale in a file of SQLite while it goes on, as sluice settle run does. The gate knows
+// nothing of it.
+type settlement struct {
+	path    string // of the file
+	folder  string // that is removed with it; "" = it stays
+	store   *sqlstore.Store
+	link    io.Closer // to Redis; nil = the ledger is in memory
+	settler *settle.Settler
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// settle begins to settle the ledger of a sale. The caller ends it, with read or without.
+func (d *Options) settle(ctx context.Context, from settle.Source) (*settlement, error) {
+	s := &settlement{path: d.Database, stopped: make(chan struct{})}
+	if s.path == "" {
+		var err error
+		if s.folder, err = os.MkdirTemp("", "sluice-demo-"); err != nil {
+			return nil, err
+		}
+		s.path = filepath.Join(s.folder, "demo.db")
+	} else if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--database %s: it is there, and may have the orders of another sale; remove it, or name "+
+			"another one", s.path)
+	}
+	if err := s.open(ctx, from); err != nil {
+		s.remove()
+		return nil, fmt.Errorf("--database %s: %w", s.path, err)
+	}
+	running, stop := context.WithCancel(ctx)
+	s.stop = stop
+	go func() { defer close(s.stopped); s.settler.Run(running) }()
+	return s, nil
+}
+
+// settleRedis settles the ledger that a gate has in Redis.
+func (d *Options) settleRedis(ctx context.Context, c *config.Config) (*settlement, error) {
+	options := stores.RedisOptions(c)
+	options.Log = slog.New(slog.DiscardHandler)
+	link, err := redisconn.New(options)
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.settle(ctx, settle.Stream{Redis: link})
+	if err != nil {
+		_ = link.Close()
+		return nil, err
+	}
+	s.link = link
+	return s, nil
+}
+
+func (s *settlement) open(ctx context.Context, from settle.Source) (err error) {
+	if s.store, err = sqlstore.Open(sqlstore.Options{URL: "sqlite:" + s.path}); err != nil {
+		return err
+	}
+	if _, err = s.store.Migrate(ctx); err != nil {
+		return err
+	}
+	s.settler, err = settle.New(from, s.store, settle.Options{Batch: 500, Log: slog.New(slog.DiscardHandler)})
+	return err
+}
+
+// end stops settling, and removes the file unless it was named.
+func (s *settlement) end() {
+	s.stop()
+	<-s.stopped
+	s.remove()
+}
+
+func (s *settlement) remove() {
+	if s.store != nil {
+		_ = s.store.Close()
+	}
+	if s.link != nil {
+		_ = s.link.Close()
+	}
+	if s.folder != "" {
+		_ = os.RemoveAll(s.folder)
+	}
+}
+
+// report is a view of the file: what the shop has written down beside what was settled. The shop is the one to believe
+// about its own orders; the ledger says how many there could be.
+const report = `
+CREATE TABLE shop_order (serial text PRIMARY KEY, buyer text NOT NULL);
+CREATE VIEW report AS SELECT c.sku, c.total,
+  (SELECT COALESCE(SUM(quantity), 0) FROM sluice_order WHERE sku = c.sku AND status = 'C') AS sold,
+  (SELECT num FROM sluice_stock WHERE sku = c.sku) AS in_stock,
+  (SELECT COUNT(*) FROM shop_order) AS orders,
+  MAX(0, (SELECT COUNT(*) FROM shop_order) - c.total) AS oversold,
+  (SELECT COUNT(*) FROM (SELECT buyer FROM shop_order GROUP BY buyer HAVING COUNT(*) > 1)) AS people_with_two,
+  (SELECT COUNT(*) FROM shop_order s WHERE NOT EXISTS
+    (SELECT 1 FROM sluice_order o WHERE o.sku = c.sku AND o.serial = s.serial AND o.status = 'C'))
+    AS orders_without_unit,
+  (SELECT COUNT(*) FROM sluice_order o WHERE o.sku = c.sku AND o.status = 'C' AND NOT EXISTS
+    (SELECT 1 FROM shop_order s WHERE s.serial = o.serial)) AS units_without_order
+FROM sluice_cursor c WHERE c.target = 'orders'`
+
+// concludeTime bounds the last step of a settlement, also after an interrupt.
+const concludeTime = 30 * time.Second
+
+// read settles the rest, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
+// called once, when the sale is over.
+func (s *settlement) read(ctx context.Context, orders map[string]string) (*demo.Settled, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
+	defer cancel()
+	s.stop()
+	<-s.stopped
+	if err := s.settler.Drain(ctx, demoSKU); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: s.path}).EscapedPath())
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := writeShopOrders(ctx, db, orders); err != nil {
+		return nil, fmt.Errorf("write the shop's orders: %w", err)
+	}
+	r := &demo.Settled{}
+	err = db.QueryRowContext(ctx, "SELECT sold, in_stock, orders, oversold, people_with_two, orders_without_unit, "+
+		"units_without_order FROM report WHERE sku = ?", demoSKU).Scan(&r.Sold, &r.Left, &r.Orders, &r.Oversold, &r.Twice,
+		&r.NoUnit, &r.NoOrder)
+	if err != nil {
+		return nil, fmt.Errorf("read the report: %w", err)
+	}
+	if s.folder == "" {
+		r.File = s.path
+	}
+	return r, nil
+}
+
+// writeShopOrders makes the table of the shop, and the view.
+func writeShopOrders(ctx context.Context, db *sql.DB, orders map[string]string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // ends nothing after Commit
+	if _, err := tx.ExecContext(ctx, report); err != nil {
+		return err
+	}
+	for serial, buyer := range orders {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO shop_order VALUES (?, ?)", serial, buyer); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
