@@ -1,57 +1,12 @@
 package main
 
 import (
-	"context"
-	"database/sql"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sluice/internal/redistest"
 )
-
-// execSettled changes the database of settleConfig by hand.
-func execSettled(t *testing.T, file string, queries ...string) {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(filepath.Dir(file), "settle.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for _, query := range queries {
-		if _, err := db.ExecContext(t.Context(), query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
-}
-
-// editConfig replaces text of a configuration.
-func editConfig(t *testing.T, file, old, now string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(text), old) {
-		t.Fatalf("%q is not in the file, %v", old, err)
-	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// settled migrates, and books one order of alice and one reservation of bob.
-func settled(t *testing.T, redis string) (file string) {
-	t.Helper()
-	file = settleConfig(t, redis)
-	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
-		t.Fatal(out, err)
-	}
-	oneOrder(t, redis, "1001")
-	if err := openDrained(t, file, "1001"); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // The shop has an order that took no unit, and lacks one that was sold. Without Redis the report lacks one rule alone.
 func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
@@ -132,19 +87,7 @@ func TestSettleRun_RepairsARowThatWasEditedByHand(t *testing.T) {
 	file := settled(t, server.Addr)
 	editConfig(t, file, "[settle]", "[settle]\nverify = \"2s\"")
 	execSettled(t, file, "DELETE FROM sluice_order WHERE serial = 's2'", "UPDATE sluice_order SET status = 'X'")
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		root := newRoot()
-		root.SetArgs([]string{"settle", "run", "-c", file})
-		ended <- root.ExecuteContext(ctx)
-	}()
-	defer func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	}()
+	settleRun(t, file)
 	eventually(t, "equal; 2 records, 2 units sold, 2 booked, 2 deducted", "settle", "verify", "1001", "-c", file)
 	server.Client.FlushAll(t.Context())
 	_, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -27,24 +25,9 @@ func eventually(t *testing.T, want string, args ...string) {
 // The settlement's database alone knows that the SKU was sold: no instance runs, and Redis has nothing.
 func TestRecreate_AdoptsWhatWasSettled(t *testing.T) {
 	server := redistest.Start(t)
-	file := settleConfig(t, server.Addr)
+	file := migrated(t, server.Addr)
 	oneOrder(t, server.Addr, "1001")
-	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		root := newRoot()
-		root.SetArgs([]string{"settle", "run", "-c", file})
-		ended <- root.ExecuteContext(ctx)
-	}()
-	defer func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	}()
+	settleRun(t, file)
 	eventually(t, "1001 at", "settle", "verify", "1001", "-c", file)
 	time.Sleep(time.Second) // an epoch is a second: no ledger is lost in the second in which it was made
 	server.Client.FlushAll(t.Context())
@@ -84,15 +67,8 @@ func TestRecreate_NamesWhatIsMissing(t *testing.T) {
 func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := strings.Replace(string(text), "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop", 1)
-	if err := os.WriteFile(file, []byte(away), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = command(t, "stock", "set", "1001", "10", "-c", file)
+	editConfig(t, file, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop")
+	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
 	for _, want := range []string{"1001 has no ledger", "start the database", "pass --admin"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("stock set: %v, want %q", err, want)
@@ -133,9 +109,7 @@ func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
 		!strings.HasSuffix(r, "|bob") {
 		t.Errorf("the ledger has s2 as %q", r)
 	}
-	if err := openDrained(t, file, "1001"); err != nil {
-		t.Fatal(err)
-	}
+	settleDrain(t, file, "1001")
 	if out, err := command(t, "settle", "report", "-c", file); strings.Contains(out, "stranger") {
 		t.Errorf("report: %q, %v", out, err)
 	}
