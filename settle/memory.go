@@ -82,7 +82,9 @@ func (m Memory) Records(ctx context.Context, sku string) (map[string]Record, err
 }
 
 // Locate implements Source: Records has done it, and the first change is there.
-func (m Memory) Locate(context.Context, string, map[string]Record) (oldest int64, err error) { return 1, nil }
+func (m Memory) Locate(context.Context, string, map[string]Record) (oldest int64, err error) {
+	return 1, nil
+}
 
 // Pin implements Source.
 func (m Memory) Pin(context.Context, string, Position) error { return nil }

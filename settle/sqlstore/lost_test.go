@@ -41,11 +41,10 @@ func (s *site) recovers(sku string, orders int64) {
 		s.Errorf("conflicts %q: want one", s.conflicts(sku, "lost"))
 	}
 	s.ledger.store.Settle = 0
-	for deadline := time.Now().Add(time.Minute); s.ledger.state(sku) != "on"; s.drain(sku) {
-		if time.Now().After(deadline) {
-			s.Fatalf("the SKU is still %s", s.ledger.state(sku))
-		}
-	}
+	s.until("all have told, and the SKU is on", func() bool {
+		s.drain(sku)
+		return s.ledger.state(sku) == "on"
+	})
 	s.drain(sku)
 }
 
@@ -162,9 +161,7 @@ func holdsAgain(s *site) {
 	s.ledger.finish(sku, "release", "left")
 	s.ledger.finish(sku, "release", "known")
 	s.balances(sku, 1, 2)
-	if found := s.conflicts(sku, "missing"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none", found)
-	}
+	s.noConflict(sku, "missing")
 }
 
 // asksAboutForgotten has a reservation whose end was trimmed before it was settled, and that the ledger has forgotten.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,58 @@ func (s *site) conflicts(sku, kind string) (found []string) {
 		}
 	}
 	return found
+}
+
+func (s *site) noConflict(sku, kind string) {
+	s.Helper()
+	if found := s.conflicts(sku, kind); len(found) != 0 {
+		s.Errorf("conflicts %q: want none", found)
+	}
+}
+
+// oneConflict wants one of a kind, which says all of these.
+func (s *site) oneConflict(sku, kind string, says ...string) string {
+	s.Helper()
+	found := s.conflicts(sku, kind)
+	if len(found) != 1 {
+		s.Fatalf("conflicts %q: want one", found)
+	}
+	for _, text := range says {
+		if !strings.Contains(found[0], text) {
+			s.Errorf("conflict %q: want %q", found[0], text)
+		}
+	}
+	return found[0]
+}
+
+func (s *site) isOn(sku string) {
+	s.Helper()
+	if state := s.ledger.state(sku); state != "on" {
+		s.Errorf("%s is %s: want on", sku, state)
+	}
+}
+
+// edits changes the record of an order in Redis by hand.
+func (s *site) edits(sku, serial, record string) {
+	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", serial, record)
+}
+
+// until asks whether what becomes true. It fails the test after a minute.
+func (s *site) until(what string, is func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// runs runs a settler until the test ends.
+func (s *site) runs(one *settle.Settler) {
+	ctx, stop := context.WithCancel(s.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); one.Run(ctx) }()
+	s.Cleanup(func() { stop(); <-ended })
 }
 
 func (s *site) left(sku string) int64 {

@@ -19,19 +19,13 @@ import (
 func (s *site) verifies(sku string) {
 	s.Helper()
 	s.ledger.store.Settle = 0 // a ledger that was told opens at once
-	for deadline := time.Now().Add(time.Minute); ; {
-		again, err := s.settler.VerifySKU(s.Context(), sku)
-		if err != nil {
-			s.Fatal(err)
+	s.until(sku+" need not be verified again", func() bool {
+		again := must(s.settler.VerifySKU(s.Context(), sku))(s.T)
+		if again {
+			s.drain(sku)
 		}
-		if !again {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s is to be verified again and again; it is %s", sku, s.ledger.state(sku))
-		}
-		s.drain(sku)
-	}
+		return !again
+	})
 }
 
 // repairsRows has rows that were edited by hand. The ledger is right, and the database follows it.
@@ -65,19 +59,14 @@ func repairsRows(s *site) {
 			s.Errorf("%s: %d booked, %d left: want 8, 22", edit, c.Booked, left)
 		}
 	}
-	if state := s.ledger.state(sku); state != "on" || len(s.conflicts(sku, "difference")) != 0 {
-		s.Errorf("the SKU is %s, conflicts %q: want on, none", state, s.conflicts(sku, "difference"))
-	}
+	s.isOn(sku)
+	s.noConflict(sku, "difference")
 	s.exec("UPDATE sluice_stock SET num = 21 WHERE sku = 'edited'")
 	s.verifies(sku)
-	if found := s.conflicts(sku, "stock"); len(found) != 1 || !strings.Contains(found[0], "has 21 units left, and 22 ") {
-		s.Errorf("conflicts %q: want one of stock, with both numbers", found)
-	}
+	s.oneConflict(sku, "stock", "has 21 units left, and 22 ")
 	s.exec("UPDATE sluice_stock SET num = 22 WHERE sku = 'edited'")
 	s.verifies(sku)
-	if found := s.conflicts(sku, "stock"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none, the stock is right", found)
-	}
+	s.noConflict(sku, "stock") // the stock is right
 }
 
 // tellsRows has rows that say more than the ledger knows: it takes units, and sells none of them twice.
@@ -95,15 +84,9 @@ func tellsRows(s *site) {
 	s.verifies(sku)
 	s.is(sku, "released", 'C')
 	s.is(sku, sku+"-0", 'C')
-	if state := s.ledger.state(sku); state != "on" {
-		s.Errorf("the SKU is %s: want on, all have told", state)
-	}
-	if found := s.conflicts(sku, "lost"); len(found) != 1 {
-		s.Errorf("conflicts %q: want one that tells what was lost", found)
-	}
-	if found := s.conflicts(sku, "stock"); len(found) != 1 || !strings.Contains(found[0], "has 2 units left, and 1 ") {
-		s.Errorf("conflicts %q: want one of stock: the edited row has taken no unit", found)
-	}
+	s.isOn(sku) // all have told
+	s.oneConflict(sku, "lost")
+	s.oneConflict(sku, "stock", "has 2 units left, and 1 ") // the edited row has taken no unit
 	s.ledger.reserve(sku, "last", "dan", 1)
 	s.soldOut(sku)
 }
@@ -117,25 +100,19 @@ func reportsUnproven(s *site) {
 	s.ledger.buy(sku, 0, 1)
 	s.drain(sku)
 	record := s.redis.Client.HGet(s.Context(), "sluice:{"+sku+"}:r", "two").Val()
-	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", "two", strings.Replace(record, "C|2", "C|1", 1))
+	s.edits(sku, "two", strings.Replace(record, "C|2", "C|1", 1))
 	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'unproven' AND serial = 'unproven-0'")
 	for range 2 { // a second pass adds no second conflict
 		s.verifies(sku)
-		found := s.conflicts(sku, "difference")
-		if len(found) != 1 || !strings.Contains(found[0], "2 orders differ") ||
-			!strings.Contains(found[0], `"two": ledger C 1 of "bob", database C 2 of "bob"`) ||
-			!strings.Contains(found[0], "3 units are sold by the ledger, 2 are booked") {
-			s.Errorf("conflicts %q: want one with both numbers and the order", found)
-		}
+		s.oneConflict(sku, "difference", "2 orders differ", `"two": ledger C 1 of "bob", database C 2 of "bob"`,
+			"3 units are sold by the ledger, 2 are booked")
 	}
 	if left := s.left(sku); left != 6 {
 		s.Errorf("%d units are left: want 6, none was returned", left)
 	}
-	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", "two", record)
+	s.edits(sku, "two", record)
 	s.verifies(sku)
-	if found := s.conflicts(sku, "difference"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none", found)
-	}
+	s.noConflict(sku, "difference")
 	s.balances(sku, 3, 6)
 }
 
@@ -170,9 +147,10 @@ func leavesGivebacks(s *site) {
 	due := must(s.store.Due(s.Context(), 1))(s.T)
 	_ = must(s.store.GiveBack(s.Context(), due[0]))(s.T)
 	s.verifies(sku)
-	if left := s.left(sku); left != 8 || len(s.conflicts(sku, "difference")) != 0 {
-		s.Errorf("%d units are left, conflicts %q: want 8, none", left, s.conflicts(sku, "difference"))
+	if left := s.left(sku); left != 8 {
+		s.Errorf("%d units are left: want 8", left)
 	}
+	s.noConflict(sku, "difference")
 	s.givesBack(1)
 	s.balances(sku, 1, 8)
 }
@@ -187,9 +165,10 @@ func leavesParked(s *site) {
 	parked := len(s.conflicts(sku, "entry"))
 	s.verifies(sku)
 	remove()
-	if found := s.conflicts(sku, "entry"); len(found) != parked || len(s.conflicts(sku, "difference")) != 0 {
-		s.Errorf("conflicts %q, %q: want those of before, none", found, s.conflicts(sku, "difference"))
+	if found := s.conflicts(sku, "entry"); len(found) != parked {
+		s.Errorf("conflicts %q: want those of before", found)
 	}
+	s.noConflict(sku, "difference")
 	_ = must(s.settler.Rebuild(s.Context(), sku))(s.T)
 	s.verifies(sku)
 	s.balances(sku, 2, 7)
@@ -212,22 +191,18 @@ func reportsExtra(s *site) {
 	s.exec("INSERT INTO extra_orders VALUES ('extra', 'extra-1', 1), ('extra', 'held', 1), ('extra', 'unknown', 3), " +
 		"('extra', 'extra-2', 1)")
 	s.verifies(sku)
-	if found := s.conflicts(sku, "extra"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none by one look", found)
-	}
+	s.noConflict(sku, "extra") // by one look
 	s.ledger.buy(sku, 2, 1)
 	s.drain(sku)
 	s.verifies(sku)
-	found := s.conflicts(sku, "extra")
-	if len(found) != 1 || !strings.Contains(found[0], "3 units of 1 orders of the shop were taken from no ledger, which "+
-		"has 3 units sold and 1 reserved of 9;") || !strings.HasSuffix(found[0], `"unknown": the shop has 3, the ledger 0`) {
-		s.Errorf("conflicts %q: want one, with the numbers of both sides and the order", found)
+	found := s.oneConflict(sku, "extra", "3 units of 1 orders of the shop were taken from no ledger, which has 3 units "+
+		"sold and 1 reserved of 9;")
+	if !strings.HasSuffix(found, `"unknown": the shop has 3, the ledger 0`) {
+		s.Errorf("conflict %q: want the order alone", found)
 	}
 	s.exec("DELETE FROM extra_orders WHERE serial = 'unknown'")
 	s.verifies(sku)
-	if found := s.conflicts(sku, "extra"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none, the order was cancelled", found)
-	}
+	s.noConflict(sku, "extra") // the order was cancelled
 }
 
 // solvesMissing has a missing order that was adopted since.
@@ -244,17 +219,13 @@ func solvesMissing(s *site) {
 		s.Fatal(err)
 	}
 	s.verifies(sku)
-	if found := s.conflicts(sku, "missing"); len(found) != 1 {
-		s.Errorf("conflicts %q: want the one of before", found)
-	}
+	s.oneConflict(sku, "missing")
 	if err := s.ledger.Adopt(s.Context(), sku, []settle.Record{{Serial: "old", User: "u0", Quantity: 1}}); err != nil {
 		s.Fatal(err)
 	}
 	s.drain(sku)
 	s.verifies(sku)
-	if found := s.conflicts(sku, "missing"); len(found) != 0 {
-		s.Errorf("conflicts %q: want none, the order is known", found)
-	}
+	s.noConflict(sku, "missing") // the order is known
 	s.balances(sku, 2, 7)
 }
 
@@ -268,11 +239,7 @@ func solvesStock(t *testing.T, server *redistest.Server, url string) {
 	s.ledger.buy(sku, 0, 3)
 	s.drain(sku)
 	s.verifies(sku)
-	found := s.conflicts(sku, "stock")
-	if len(found) != 1 || !strings.Contains(found[0], "3 units were to be deducted, and the stock table has 2;") ||
-		!strings.Contains(found[0], `"few-0", "few-1", "few-2"`) {
-		t.Errorf("conflicts %q: want one with both numbers and the orders", found)
-	}
+	s.oneConflict(sku, "stock", "3 units were to be deducted, and the stock table has 2;", `"few-0", "few-1", "few-2"`)
 	s.exec("UPDATE few_stock SET num = 4 WHERE sku_id = 'few'") // a delivery of 5, and 3 are sold
 	for _, c := range must(s.store.Conflicts(t.Context(), 100))(t) {
 		if c.SKU == sku {
@@ -317,16 +284,13 @@ func TestVerify_RunsByItself(t *testing.T) {
 	s.drain("edited")
 	s.drain("unproven")
 	s.exec("UPDATE sluice_order SET status = 'X' WHERE serial = 'edited-0'")
-	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|1|0|bob")
+	s.edits("unproven", "two", "C|1|0|bob")
 	running := must(settle.New(s.stream, s.store, settle.Options{
 		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 2 * time.Second,
 	}))(t)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(running)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { running.Run(ctx); close(ended) }()
-	defer func() { stop(); <-ended }()
+	s.runs(running)
 	value := func(name string) (v float64) {
 		families := must(metrics.Gather())(t)
 		for _, f := range families {
@@ -337,23 +301,14 @@ func TestVerify_RunsByItself(t *testing.T) {
 		t.Fatalf("there is no metric %s", name)
 		return 0
 	}
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
-		if value("sluice_settler_verified_timestamp_seconds") > 0 && value("sluice_settler_repairs_total") == 1 &&
-			value("sluice_settler_differing_orders") == 1 && value("sluice_settler_unverified_skus") == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(must(metrics.Gather())(t))
-		}
-	}
+	s.until("one row is repaired, and one order differs", func() bool {
+		return value("sluice_settler_verified_timestamp_seconds") > 0 && value("sluice_settler_repairs_total") == 1 &&
+			value("sluice_settler_differing_orders") == 1 && value("sluice_settler_unverified_skus") == 0
+	})
 	s.equal("edited")
-	if found := s.conflicts("unproven", "difference"); len(found) != 1 {
-		t.Errorf("conflicts %q: want one", found)
-	}
-	s.redis.Client.HSet(t.Context(), "sluice:{unproven}:r", "two", "C|2|0|bob")
-	for deadline := time.Now().Add(time.Minute); len(s.conflicts("unproven", "difference")) > 0; {
-		if time.Sleep(20 * time.Millisecond); time.Now().After(deadline) {
-			t.Fatal("the conflict is open, though it was put right and the SKU is at the same position")
-		}
-	}
+	s.oneConflict("unproven", "difference")
+	s.edits("unproven", "two", "C|2|0|bob")
+	s.until("the conflict is solved: the order was put right, and the SKU is at the same position", func() bool {
+		return len(s.conflicts("unproven", "difference")) == 0
+	})
 }
