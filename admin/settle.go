@@ -11,8 +11,8 @@ import (
 
 // Outcome is what came of settling one reservation.
 type Outcome struct {
-	Changed   bool   `json:"changed"`              // false: it had been done before
-	State     string `json:"state"`                // of the reservation now
+	Changed  bool   `json:"changed"`              // false: it had been done before
+	State    string `json:"state"`                // of the reservation now
 	Oversold bool   `json:"over_total,omitempty"` // adopted, and now more is sold than there is
 }
 
