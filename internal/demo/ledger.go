@@ -60,8 +60,8 @@ func (s *Settled) String() string {
 	if s == nil {
 		return ""
 	}
-	text := fmt.Sprintf("The database agrees, by SQL: %s sold, %s in stock, %s oversold, %s with two.\n", count(s.Sold), count(s.Left),
-		count(s.Oversold), count(s.Twice))
+	text := fmt.Sprintf("The database agrees, by SQL: %s sold, %s in stock, %s oversold, %s with two.\n", count(s.Sold),
+		count(s.Left), count(s.Oversold), count(s.Twice))
 	if s.File != "" {
 		text += fmt.Sprintf("Ask it yourself: sqlite3 %s 'SELECT * FROM report'\n", s.File)
 	}
