@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/redisconn"
 )
 
@@ -98,18 +99,7 @@ func (p *replicas) close() {
 	}
 }
 
-func (p *replicas) run(ctx context.Context) {
-	again := time.NewTicker(replicaInterval)
-	defer again.Stop()
-	for {
-		p.measure(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
-		}
-	}
-}
+func (p *replicas) run(ctx context.Context) { periodic.Now(ctx, replicaInterval, p.measure) }
 
 // measure asks the master, and then all replicas at the same time.
 func (p *replicas) measure(ctx context.Context) {

@@ -16,13 +16,11 @@ import (
 
 // newLimit is the commands for one key of a limit by key.
 func newLimit() *cobra.Command {
-	var at target
-	cmd := parent("limit", "Show, or reset, one key of a limit on all instances.")
-	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
+	cmd, at := parentOf("limit", "Show, or reset, one key of a limit on all instances.", aboutGateway)
 	cmd.AddCommand(
-		newLimitKey(&at, "show <limit> <value>...", "Show what one key has left: sluice limit show per_ip 203.0.113.7.",
+		newLimitKey(at, "show <limit> <value>...", "Show what one key has left: sluice limit show per_ip 203.0.113.7.",
 			"GET"),
-		newLimitKey(&at, "reset <limit> <value>...", "Give one key of a rate its whole burst back.", "DELETE"))
+		newLimitKey(at, "reset <limit> <value>...", "Give one key of a rate its whole burst back.", "DELETE"))
 	return cmd
 }
 

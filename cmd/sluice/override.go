@@ -17,22 +17,20 @@ import (
 )
 
 func newOverride() *cobra.Command {
-	var at target
-	cmd := parent("override", "Change a limit, or pause a SKU, for a while, on all instances.")
-	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
-	set := newOverrideOf(&at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
+	cmd, at := parentOf("override", "Change a limit, or pause a SKU, for a while, on all instances.", aboutGateway)
+	set := newOverrideOf(at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
 		func(args []string) map[string]any { return map[string]any{"key": args[0], "value": valueOf(args[1])} })
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
 		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = completeBy(0, overridableKeys)
-	pause := newOverrideOf(&at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
+	pause := newOverrideOf(at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "paused"} })
-	end := newOverrideOf(&at, "end <sku>", "Tell shoppers for a while that the sale of a SKU is over.",
+	end := newOverrideOf(at, "end <sku>", "Tell shoppers for a while that the sale of a SKU is over.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "ended"} })
 	pause.ValidArgsFunction = completeBy(0, (*config.Config).SKUsOnSale)
 	end.ValidArgsFunction = pause.ValidArgsFunction
-	cmd.AddCommand(set, pause, end, newOverrideUndo(&at), newOverrideList(&at))
+	cmd.AddCommand(set, pause, end, newOverrideUndo(at), newOverrideList(at))
 	return cmd
 }
 

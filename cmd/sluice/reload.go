@@ -34,7 +34,7 @@ func newReload() *cobra.Command {
 			return nil
 		},
 	}
-	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	at.addTo(cmd, cmd.Flags(), aboutGateway)
 	cmd.Flags().BoolVar(&drop, "drop-overrides", false, "end the overrides of limits; otherwise they are kept")
 	return cmd
 }
@@ -95,7 +95,7 @@ func newDrain() *cobra.Command {
 			return nil
 		},
 	}
-	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	at.addTo(cmd, cmd.Flags(), aboutGateway)
 	cmd.Flags().BoolVar(&fleet, "fleet", false, "drain all instances that run now; each ends")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it has stopped")
 	return cmd

@@ -16,17 +16,15 @@ import (
 )
 
 func newReservation() *cobra.Command {
-	var at target
-	cmd := parent("reservation", "Show what became of orders, and decide those that are overdue.")
-	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
-	cmd.AddCommand(newReservationGet(&at),
-		newSettle(&at, "confirm", "Say that the shop has the order: its units are sold."),
-		newSettle(&at, "release",
+	cmd, at := parentOf("reservation", "Show what became of orders, and decide those that are overdue.", aboutRedis)
+	cmd.AddCommand(newReservationGet(at),
+		newSettle(at, "confirm", "Say that the shop has the order: its units are sold."),
+		newSettle(at, "release",
 			"Say that the shop has no such order and cannot get it any more: its units are for sale again."),
-		newSettle(&at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
-		newSettle(&at, "requeue",
+		newSettle(at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
+		newSettle(at, "requeue",
 			"Say that the shop has no such order and cannot get it any more: a stuck order of the queue is delivered again."),
-		newReservationAdopt(&at), newReservationList(&at))
+		newReservationAdopt(at), newReservationList(at))
 	return cmd
 }
 

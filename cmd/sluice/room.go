@@ -21,20 +21,18 @@ import (
 )
 
 func newRoom() *cobra.Command {
-	var at target
-	cmd := parent("room", "Show the waiting rooms, and operate one.")
-	at.addTo(cmd, cmd.PersistentFlags(), "configuration `file` of the running gateway")
+	cmd, at := parentOf("room", "Show the waiting rooms, and operate one.", aboutGateway)
 	state := func(word, use, short string) *cobra.Command {
-		return newRoomChange(&at, use+" <name>", short, func([]string) (map[string]any, error) {
+		return newRoomChange(at, use+" <name>", short, func([]string) (map[string]any, error) {
 			return map[string]any{"state": word}, nil
 		})
 	}
-	cmd.AddCommand(newRoomStatus(&at), newRoomReport(&at),
+	cmd.AddCommand(newRoomStatus(at), newRoomReport(at),
 		state("hold", "hold", "Call no more people. Those who have a pass can order."),
 		state("open", "resume", "Let the room go by itself again."),
 		state("drain", "drain", "Let no more people join. Those who wait are called."),
 		state("off", "off", "Take the room out of force: orders need no pass."),
-		newRoomChange(&at, "rate <name> <people>", "Call so many people a second at most; 0 is the configured number.",
+		newRoomChange(at, "rate <name> <people>", "Call so many people a second at most; 0 is the configured number.",
 			func(args []string) (map[string]any, error) {
 				rate, err := strconv.ParseFloat(args[1], 64)
 				if err != nil {
@@ -42,9 +40,9 @@ func newRoom() *cobra.Command {
 				}
 				return map[string]any{"rate": rate}, nil
 			}),
-		newRoomChange(&at, "message <name> <text>", "Show a message to those who wait; an empty one takes it away.",
+		newRoomChange(at, "message <name> <text>", "Show a message to those who wait; an empty one takes it away.",
 			func(args []string) (map[string]any, error) { return map[string]any{"message": args[1]}, nil }),
-		newRoomBeacon(&at), newRoomVerify())
+		newRoomBeacon(at), newRoomVerify())
 	return cmd
 }
 

@@ -14,13 +14,11 @@ import (
 )
 
 func newSale() *cobra.Command {
-	var at target
-	cmd := parent("sale", "Show the sales, and pause, resume or end one.")
-	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
-	cmd.AddCommand(newSaleList(&at),
-		newSaleState(&at, "pause <name>", "Stop a sale for now, on all instances. Orders under way are settled.", "paused"),
-		newSaleState(&at, "resume <name>", "Resume a sale that was paused.", "on"),
-		newSaleState(&at, "end <name>", "End a sale before its time, on all instances.", "ended"))
+	cmd, at := parentOf("sale", "Show the sales, and pause, resume or end one.", aboutRedis)
+	cmd.AddCommand(newSaleList(at),
+		newSaleState(at, "pause <name>", "Stop a sale for now, on all instances. Orders under way are settled.", "paused"),
+		newSaleState(at, "resume <name>", "Resume a sale that was paused.", "on"),
+		newSaleState(at, "end <name>", "End a sale before its time, on all instances.", "ended"))
 	return cmd
 }
 

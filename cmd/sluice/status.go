@@ -40,7 +40,7 @@ func newStatus() *cobra.Command {
 			return printStatus(cmd, &at)
 		},
 	}
-	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	at.addTo(cmd, cmd.Flags(), aboutGateway)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it live, once a second; q or Ctrl-C ends it")
 	cmd.Flags().BoolVar(&fleet, "fleet", false, "show all instances of the fleet, and in what they differ")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the gateway's answer, for other programs")

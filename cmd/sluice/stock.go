@@ -27,7 +27,7 @@ type stockTarget struct {
 func newStock() *cobra.Command {
 	var at stockTarget
 	cmd := parent("stock", "Read and set the stock.")
-	at.addTo(cmd, cmd.PersistentFlags(), "work on the Redis of this configuration `file`")
+	at.addTo(cmd, cmd.PersistentFlags(), aboutRedis)
 	choiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind",
 		"where a SKU has both: Sluice's ledger, or the shop's own key "+
 			"(default: the ledger, if any route reserves)", "ledger", "layout")

@@ -43,6 +43,19 @@ func (t *target) addTo(cmd *cobra.Command, flags *pflag.FlagSet, about string) {
 	flags.StringVar(&t.TokenFile, "token-file", "", "`file` with the token for --admin")
 }
 
+// parentOf is a command with sub-commands, whose flags choose the target of all of these.
+func parentOf(use, short, about string) (*cobra.Command, *target) {
+	cmd, at := parent(use, short), new(target)
+	at.addTo(cmd, cmd.PersistentFlags(), about)
+	return cmd, at
+}
+
+// What the flag --config names.
+const (
+	aboutGateway = "configuration `file` of the running gateway"
+	aboutRedis   = "work on the Redis of this configuration `file`"
+)
+
 // check reports flags that contradict each other.
 func (t *target) check(cmd *cobra.Command) error {
 	t.configSet = cmd.Flags().Changed("config")

@@ -46,7 +46,7 @@ func newWhy() *cobra.Command {
 			return printDecisions(cmd.OutOrStdout(), found.Decisions, asJSON)
 		},
 	}
-	at.addTo(cmd, cmd.Flags(), "configuration `file` of the running gateway")
+	at.addTo(cmd, cmd.Flags(), aboutGateway)
 	cmd.Flags().StringVar(&id, "request-id", "", "the same as the argument: the `id` in X-Request-Id of the response")
 	cmd.Flags().StringVar(&user, "user", "", "or the `user` who ordered, as the gateway identifies users ...")
 	skuFlag(cmd, &sku, "... and the `SKU`")

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/admin"
+	"sluice/internal/periodic"
 	"sluice/settle/sqlstore"
 )
 
@@ -37,18 +38,11 @@ func (w *Watch) Run(ctx context.Context) { every(ctx, watchEvery, w.ask) }
 
 // every calls f at once and again and again until ctx ends, each time for no longer than the time between two calls.
 func every(ctx context.Context, between time.Duration, f func(context.Context)) {
-	tick := time.NewTicker(between)
-	defer tick.Stop()
-	for {
+	periodic.Now(ctx, between, func(ctx context.Context) {
 		within, cancel := context.WithTimeout(ctx, between)
+		defer cancel()
 		f(within)
-		cancel()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 func (w *Watch) ask(ctx context.Context) {

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sluice/internal/periodic"
 	"sluice/proxy/metrics"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
@@ -128,16 +129,7 @@ func (w *Watch) lastReading(sku string) (r stockgate.SKUReading, ok bool) {
 
 func (w *Watch) run(ctx context.Context) {
 	defer close(w.stopped)
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			w.look(ctx)
-		}
-	}
+	periodic.After(ctx, lookEvery, w.look)
 }
 
 // look brings everything up to date.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -33,20 +34,13 @@ type maintenance struct {
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
 // instance knows, and resolves unknown outcomes.
 func (r *maintenance) maintain(ctx context.Context) {
-	tick := time.NewTicker(maintainInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			r.sweepDue(ctx)
-			if r.reconciler != nil {
-				r.reconciler.Run(ctx)
-			}
-			r.resolver.resolveDue(ctx)
+	periodic.After(ctx, maintainInterval, func(ctx context.Context) {
+		r.sweepDue(ctx)
+		if r.reconciler != nil {
+			r.reconciler.Run(ctx)
 		}
-	}
+		r.resolver.resolveDue(ctx)
+	})
 }
 
 // sweepDue sweeps the SKUs whose time has come, and removes queues that are of no use. Each ledger is swept at least

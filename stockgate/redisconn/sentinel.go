@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/periodic"
 )
 
 // voteInterval is how often the sentinels are asked who the master is: a master that was replaced may still answer
@@ -80,21 +82,14 @@ func (w *watched) close() {
 
 // watch ends the session of a master that has been replaced.
 func (w *watched) watch(ctx context.Context) {
-	tick := time.NewTicker(voteInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	periodic.After(ctx, voteInterval, func(ctx context.Context) {
 		on := w.session.Load()
 		if at := on.address.Load(); at != nil {
 			if now, err := w.locate(ctx); err == nil && now != *at {
 				w.replace(on)
 			}
 		}
-	}
+	})
 }
 
 // locate is where the master is, by a vote that is at most half an interval old.

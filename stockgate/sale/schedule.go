@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/redisconn"
@@ -106,18 +107,7 @@ func (b *Schedule) Close() {
 	}
 }
 
-func (b *Schedule) run(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			b.beat(ctx)
-		}
-	}
-}
+func (b *Schedule) run(ctx context.Context) { periodic.After(ctx, beatEvery, b.beat) }
 
 // Time is now, monotonic ns of Options.Now, as Unix ns of the shared clock.
 func (b *Schedule) Time(now int64) int64 { return now + b.ahead.Load() }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/internal/periodic"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -69,24 +70,10 @@ func (r *Reserver) keepOrders() error {
 	k.store.Track(func(sku string) { k.orders.Track(sku) })
 	var ctx context.Context
 	ctx, k.stop = context.WithCancel(context.Background())
-	k.work.Go(func() { k.run(ctx, giveBackInterval, func() { k.giveBackDue(ctx) }) })
-	k.work.Go(func() { k.run(ctx, keeperInterval, func() { k.look(ctx) }) })
+	k.work.Go(func() { periodic.Now(ctx, giveBackInterval, k.giveBackDue) })
+	k.work.Go(func() { periodic.Now(ctx, keeperInterval, k.look) })
 	r.keeper = k
 	return nil
-}
-
-// run does a thing again and again, until ctx ends.
-func (k *keeper) run(ctx context.Context, every time.Duration, do func()) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		do()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // close settles what is pending until ctx ends. What is owed then is given back by another instance, or later.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/sale"
@@ -70,17 +71,10 @@ func (w *Writer) Close() {
 }
 
 func (w *Writer) run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
+	periodic.Now(ctx, lookEvery, func(ctx context.Context) {
 		w.fill(ctx)
 		w.writeStatus(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // fill writes the stock of sales that have not begun, while the clocks agree. Of the sales of a SKU it looks at the one

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/sale"
 )
@@ -70,18 +71,7 @@ func (o *Opener) Close() {
 	}
 }
 
-func (o *Opener) run(ctx context.Context) {
-	tick := time.NewTicker(openEvery)
-	defer tick.Stop()
-	for {
-		o.openDue(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
+func (o *Opener) run(ctx context.Context) { periodic.Now(ctx, openEvery, o.openDue) }
 
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
 // reached.

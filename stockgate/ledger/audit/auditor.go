@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -61,18 +62,7 @@ func NewAuditor(o AuditorOptions, s protocol.Inspectable) *Auditor {
 }
 
 // Run audits until ctx ends.
-func (a *Auditor) Run(ctx context.Context) {
-	tick := time.NewTicker(auditInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			a.RunOnce(ctx)
-		}
-	}
-}
+func (a *Auditor) Run(ctx context.Context) { periodic.After(ctx, auditInterval, a.RunOnce) }
 
 // RunOnce ends early when the store does not answer again and again.
 func (a *Auditor) RunOnce(ctx context.Context) {
