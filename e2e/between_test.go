@@ -34,22 +34,16 @@ func execute(t *testing.T, to, word string, n int) *executioner {
 
 // listen passes on what a gate says, command by command as far as word goes: a gate writes a batch in one piece.
 func (x *executioner) listen(to io.Writer, from io.Reader) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			return
+	redistest.Pass(to, from, func(piece []byte) bool {
+		g := x.victim.Load()
+		if g == nil || !bytes.Contains(piece, []byte(x.word)) || x.left.Add(-1) != 0 {
+			return true
 		}
-		if g := x.victim.Load(); g != nil && bytes.Contains(buf[:n], []byte(x.word)) && x.left.Add(-1) == 0 {
-			g.mortal = true
-			_ = g.process.Process.Kill()
-			<-g.ended
-			return
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
+		g.mortal = true
+		_ = g.process.Process.Kill()
+		<-g.ended
+		return false
+	})
 }
 
 // An instance that dies before a script is sent loses no unit by that script: the next order takes it. An order that

@@ -32,21 +32,14 @@ func slow(t *testing.T, to string) *slowly {
 
 // answer copies what Redis says.
 func (s *slowly) answer(t *testing.T, to io.Writer, from io.Reader) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			return
-		}
+	redistest.Pass(to, from, func([]byte) bool {
 		select {
 		case <-time.After(time.Duration(s.late.Load())):
+			return true
 		case <-t.Context().Done():
-			return
+			return false
 		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
+	})
 }
 
 // felt is a gate whose Redis is slow by turns.

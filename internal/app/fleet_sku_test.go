@@ -40,41 +40,20 @@ func linkTo(t *testing.T, server *redistest.Server) *link {
 	l.addr = redistest.Between(t, server.Addr, func(client, server *net.TCPConn) (there, back func()) {
 		var mute atomic.Bool
 		there = func() {
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := client.Read(buf)
-				if err != nil {
-					return
-				}
+			redistest.Pass(server, client, func(piece []byte) bool {
 				word := l.word.Load()
-				if word != nil && bytes.Contains(buf[:n], []byte(*word)) {
-					l.cuts.Add(1)
-					if l.once.Load() {
-						l.word.Store(nil)
-					}
-					if !l.sent.Load() {
-						return
-					}
-					mute.Store(true)
+				if word == nil || !bytes.Contains(piece, []byte(*word)) {
+					return true
 				}
-				if _, err := server.Write(buf[:n]); err != nil {
-					return
+				l.cuts.Add(1)
+				if l.once.Load() {
+					l.word.Store(nil)
 				}
-			}
+				mute.Store(l.sent.Load())
+				return l.sent.Load()
+			})
 		}
-		back = func() {
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := server.Read(buf)
-				if err != nil || mute.Load() {
-					return
-				}
-				if _, err := client.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		}
-		return there, back
+		return there, func() { redistest.Pass(client, server, func([]byte) bool { return !mute.Load() }) }
 	})
 	return l
 }

@@ -49,3 +49,18 @@ func orCopy(way func(), to io.Writer, from io.Reader) func() {
 	}
 	return func() { _, _ = io.Copy(to, from) }
 }
+
+// Pass passes on what from says, piece by piece, as long as see returns true of it. A client writes a command, and a
+// pipeline, in one piece.
+func Pass(to io.Writer, from io.Reader, see func(piece []byte) bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil || !see(buf[:n]) {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -20,33 +20,14 @@ func cutter(t *testing.T, addr, word string) string {
 	return redistest.Between(t, addr, func(client, server *net.TCPConn) (there, back func()) {
 		var said atomic.Bool
 		there = func() {
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := client.Read(buf)
-				if err != nil {
-					return
-				}
-				if bytes.Contains(buf[:n], []byte(word)) {
+			redistest.Pass(server, client, func(piece []byte) bool {
+				if bytes.Contains(piece, []byte(word)) {
 					said.Store(true)
 				}
-				if _, err := server.Write(buf[:n]); err != nil {
-					return
-				}
-			}
+				return true
+			})
 		}
-		back = func() {
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := server.Read(buf)
-				if err != nil || said.Load() {
-					return
-				}
-				if _, err := client.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		}
-		return there, back
+		return there, func() { redistest.Pass(client, server, func([]byte) bool { return !said.Load() }) }
 	})
 }
 

@@ -45,22 +45,15 @@ func (p *proxies) carry(client, server *net.TCPConn) (there, back func()) {
 	const pass, cut, swallow = 0, 1, 2
 	var replies atomic.Int32
 	there = func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := client.Read(buf)
-			if err != nil {
-				return
-			}
-			if bytes.Contains(buf[:n], []byte("hincrby")) && !p.off.Load() {
+		redistest.Pass(server, client, func(piece []byte) bool {
+			if bytes.Contains(piece, []byte("hincrby")) && !p.off.Load() {
 				if fate := rand.IntN(60); fate == cut || fate == swallow {
 					p.dropped.Add(1)
 					replies.Store(int32(fate))
 				}
 			}
-			if _, err := server.Write(buf[:n]); err != nil {
-				return
-			}
-		}
+			return true
+		})
 	}
 	back = func() {
 		buf := make([]byte, 64<<10)
