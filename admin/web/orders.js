@@ -33,7 +33,8 @@ const deciding = (r) => [
   action(say("release"), () => settle(r, "release"), { danger: true, label: `${say("release")}: ${r.serial}` }),
 ];
 
-const refunding = (r) => action(say("refund"), () => settle(r, "refund"), { danger: true, label: `${say("refund")}: ${r.serial}` });
+const refunding = (r) =>
+  action(say("refund"), () => settle(r, "refund"), { danger: true, label: `${say("refund")}: ${r.serial}` });
 
 function draw() {
   if (!told) return fill($("orders-body"), el("p", { class: "empty" }, fault || say("nothing_yet")));
@@ -54,7 +55,9 @@ async function look() {
   }
   try {
     $("orders-stuck").hidden = !(await ask("queue")).enabled;
-    told = sought() ? { reservations: [await ask(`reservations/${part(sought())}`)] } : await ask(`reservations?state=${state()}&limit=${most}`);
+    told = sought()
+      ? { reservations: [await ask(`reservations/${part(sought())}`)] }
+      : await ask(`reservations?state=${state()}&limit=${most}`);
     fault = "";
   } catch (caught) {
     told = null;

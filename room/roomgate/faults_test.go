@@ -53,8 +53,9 @@ func TestRoom_AnInstanceThatEndsAnswersThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A replica that took over has not heard of the last numbers. Who has one keeps it, though nobody joins any more, and
-// though the instance is gone that has given it; who joins meanwhile shares a number with another one at most.
+// A replica that took over has not heard of the last numbers. A person who has one keeps it, though no one joins any
+// more, and though the instance is gone that has given it; who joins meanwhile shares a number with another one at
+// most.
 func TestRoom_NumbersThatRedisHasLostCountAgain(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
@@ -89,7 +90,7 @@ func TestRoom_NumbersThatRedisHasLostCountAgain(t *testing.T) {
 	}
 }
 
-// Redis is empty, and no instance is left that knows the room: nobody can tell who came first. It is another room, and
+// Redis is empty, and no instance is left that knows the room: no one can tell who came first. It is another room, and
 // an old ticket is not taken for one of it.
 func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
 	t.Parallel()

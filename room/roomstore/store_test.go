@@ -149,7 +149,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	if got := s.read(t, room.Rules{}, around(true), nil, nil).State.Lately; got != 2 {
 		t.Errorf("%d passes are of people who were called lately", got)
 	}
-	claim(far, 0, far, "slow") // no order came in time, and nobody else who was called with it can come any more
+	claim(far, 0, far, "slow") // no order came in time, and no one else who was called with it can come any more
 	if got := s.read(t, room.Rules{}, around(true), nil, nil).State.Lately; got != 2 {
 		t.Errorf("then %d passes are of people who were called lately", got)
 	}

@@ -73,7 +73,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 	}
 }
 
-// Whoever has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is
+// A user who has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is
 // none.
 func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
 	server := redistest.Start(t)

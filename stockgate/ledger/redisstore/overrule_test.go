@@ -66,7 +66,7 @@ func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
 }
 
 // A pause that took the place of another one, and was ended before it came here, has ended the other one too: that one
-// is in no list any more, and nobody would open the SKU again.
+// is in no list any more, and no one would open the SKU again.
 func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		overruled(t, s, 7)
