@@ -3,6 +3,8 @@ package limiter
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,8 +92,9 @@ func TestBothCapsHoldInEveryWindow(t *testing.T) {
 					}
 				}
 			}
-			if size > 1 && total[windows/2] != all {
-				t.Errorf("a window of %d admitted only %d, though asked for more", all, total[windows/2])
+			fullest := slices.Max(slices.Collect(maps.Values(total))) // one that no pause of a goroutine has met
+			if size > 1 && fullest != all {
+				t.Errorf("no window of %d admitted more than %d, though asked for more", all, fullest)
 			}
 		}
 	}
