@@ -38,7 +38,7 @@ queue.grace = "1s"
 	if r.Shop.PeakInFlight > 4 {
 		t.Errorf("%d orders in the shop at once", r.Shop.PeakInFlight)
 	}
-	if r.Redis.Calls["queue take"] == 0 || r.Redis.Calls["queue decide"] == 0 {
+	if r.Redis.Calls["queue hand_out"] == 0 || r.Redis.Calls["queue decide"] == 0 {
 		t.Errorf("calls of Redis: %v", r.Redis.Calls)
 	}
 	if slices.ContainsFunc(r.NotTested, func(s string) bool { return strings.Contains(s, "queue") }) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -21,9 +22,14 @@ func TestSettlement_ForgottenReservationIsAskedAbout(t *testing.T) {
 
 func forgetsReservation(t *testing.T, answer int, want string) {
 	t.Parallel()
+	var tells atomic.Bool // the gate, whose reservations last, must hear nothing before
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/by-serial/") {
-			w.WriteHeader(answer)
+			status := http.StatusServiceUnavailable
+			if tells.Load() {
+				status = answer
+			}
+			w.WriteHeader(status)
 			return
 		}
 		w.WriteHeader(http.StatusAccepted) // neither confirmed nor released
@@ -54,6 +60,7 @@ func forgetsReservation(t *testing.T, answer int, want string) {
 	redis.Client.HDel(t.Context(), "sluice:{1001}:r", "forgotten") // as a day later
 	redis.Client.ZRem(t.Context(), "sluice:{1001}:x", "forgotten")
 	redis.Client.XTrimMaxLen(t.Context(), "sluice:{1001}:q", 1)
+	tells.Store(true)
 	s = begin("1s") // what is not over at the first look is seen by a later one
 	soon(t, "the shop's word is settled", func() bool {
 		return strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 2 records, "+want)

@@ -131,6 +131,9 @@ func (v *roomVisit) askOnce(ctx context.Context, i int, method, action string, f
 		return p, err
 	}
 	defer resp.Body.Close()
+	if reason := resp.Header.Get(crowd.ReasonHeader); reason == "sold_out" || reason == "ended" { // who comes too late
+		return place{Phase: "over", State: "over", ServerTime: time.Now().UnixMilli()}, nil
+	}
 	if err = json.NewDecoder(resp.Body).Decode(&p); err != nil || p.State == "" {
 		return p, fmt.Errorf("%s %s: status %d: %w", method, action, resp.StatusCode, errors.Join(err, errNoPlace))
 	}
@@ -162,6 +165,10 @@ func (v *roomVisit) live(ctx context.Context, i int, joins time.Time) (me visito
 	p, err := v.ask(ctx, i, "POST", "/join")
 	if err != nil {
 		me.err = err
+		return me
+	}
+	if p.Phase == "over" {
+		me.over, me.leftAt = true, p.ServerTime
 		return me
 	}
 	me.joined = true
