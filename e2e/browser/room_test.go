@@ -19,7 +19,7 @@ func TestRoom_InABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	const room = "[[room]]\nname = \"rush\"\nsale = \"1001\"\norder = \"draw\"\nopens = \"1h\"\novershoot = 1.0\n" +
-		"claim_within = \"1m\"\npoll_ceiling = \"2s\"\n"
+		"claim_within = \"15s\"\npoll_ceiling = \"2s\"\n"
 	play(t, "room.mjs", func() any {
 		begins := time.Now().Add(12 * time.Second).Truncate(time.Millisecond)
 		g := open(t, redisAt(redis), "auth.room_key_file = \""+key+"\"", shop.settings(),
