@@ -19,7 +19,8 @@ const state = () => document.querySelector("#orders-state input:checked").value;
 
 function settle(r, op) {
   confirm({
-    title: say(`${op}_title`, { serial: r.serial }), text: say(`${op}_text`), button: say(op), danger: op !== "confirm" && op !== "requeue",
+    title: say(`${op}_title`, { serial: r.serial }), text: say(`${op}_text`), button: say(op),
+    danger: op !== "confirm" && op !== "requeue",
     act: async () => {
       const done = await change("POST", `reservations/${part(r.serial)}/${op}?sku=${part(r.sku)}`);
       return { text: say("settled", { serial: r.serial, state: say(`state_${done.state}`) }) };
@@ -29,7 +30,9 @@ function settle(r, op) {
 
 const deciding = (r) => [
   action(say("confirm_order"), () => settle(r, "confirm"), { label: `${say("confirm_order")}: ${r.serial}` }),
-  state() === "stuck" && !sought() ? action(say("requeue"), () => settle(r, "requeue"), { label: `${say("requeue")}: ${r.serial}` }) : null,
+  state() === "stuck" && !sought()
+    ? action(say("requeue"), () => settle(r, "requeue"), { label: `${say("requeue")}: ${r.serial}` })
+    : null,
   action(say("release"), () => settle(r, "release"), { danger: true, label: `${say("release")}: ${r.serial}` }),
 ];
 

@@ -65,7 +65,8 @@ await play(async (visitor, stage) => {
   const bought = first.page.waitForResponse(r => r.request().method() === "POST");
   await first.page.getByRole("button", { name: "Buy" }).click();
   is("the order with the pass is placed", (await bought).status() === 200);
-  // The other one reads that all is sold: from the page that reloads, or where both were called when it is asked for anew.
+  // The other one reads that all is sold: from the page that reloads, or, where both were called, when it is asked for
+  // anew.
   const phase = async () => (await (await other.context.request.get(`${told.gate}/.sluice/room/rush`)).json()).phase;
   for (let left = 300; left > 0 && await phase() !== "over"; left--) await pause(100);
   if (await heading(other, other.says.called).isVisible()) await other.page.reload();

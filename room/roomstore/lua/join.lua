@@ -1,8 +1,8 @@
 -- join gives out numbers.
 -- KEYS: the room, a HyperLogLog of people
 -- ARGV: how many, the users
--- Reply: nil where the room is not there, else the first number, this clock in ms, 1 before the start, when the room was
--- opened.
+-- Reply: nil where the room is not there, else the first number, this clock in ms, 1 before the start, when the room
+-- was opened.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')

@@ -1,5 +1,5 @@
--- hand_out hands out orders that wait, and orders that an instance must ask about. The oldest goes first; orders that were
--- put off and are due take every second place.
+-- hand_out hands out orders that wait, and orders that an instance must ask about. The oldest goes first; orders that
+-- were put off and are due take every second place.
 -- ARGV: events, now, how many orders, how many may be handed out at once, timeout of a first attempt, grace, how many
 --   are asked about, for how long no other instance asks (all times in ms), then the longest attempt with its grace
 -- Reply: false without a ledger, else the hint; how many wait, are handed out, are asked about, and were handed out

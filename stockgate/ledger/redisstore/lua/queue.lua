@@ -71,8 +71,8 @@ end
 -- closed reports a ledger that may have lost its last changes: nothing is handed out.
 local function closed(stock) return stock.state == 'frozen' or stock.state == 'verifying' end
 
--- answers tells which hash keeps an answer from now on, and for how long it does. The next one follows after a time, and
--- the first one again when it is empty: an answer is kept for that time at least, and for twice as long at most.
+-- answers tells which hash keeps an answer from now on, and for how long it does. The next one follows after a time,
+-- and the first one again when it is empty: an answer is kept for that time at least, and for twice as long at most.
 local function answers(time)
 	local now = clock()
 	local turn = math.floor(now / time)

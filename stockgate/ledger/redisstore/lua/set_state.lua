@@ -1,7 +1,8 @@
--- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is frozen
--- or verifying vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew does not,
--- and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
--- elsewhere count no more then. What an operator says ends what overruled the state (overrule.lua), but freezing does not.
+-- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is
+-- frozen or verifying vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew
+-- does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
+-- elsewhere count no more then. What an operator says ends what overruled the state (overrule.lua), but freezing does
+-- not.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
