@@ -9,6 +9,11 @@ import _ "embed"
 //go:embed config.toml
 var Reference string
 
+// ReferenceInChinese is the same with Chinese comments: a test holds the two together, line by line.
+//
+//go:embed config.zh-CN.toml
+var ReferenceInChinese string
+
 // Release is the file VERSION: the release that these sources belong to, and a line break.
 //
 //go:embed VERSION

@@ -50,7 +50,7 @@ type Log struct {
 	stdout io.Writer
 	now    func() int64
 	log    *slog.Logger
-	rings  []ring
+	slots  slots
 	sample sample
 	mask   atomic.Bool
 	users  hash.Hash // the writer's own
@@ -75,10 +75,7 @@ var _ metrics.AccessLogger = (*Log)(nil)
 func New(o Options) (*Log, error) {
 	l := &Log{
 		stdout: o.Stdout, now: o.Now, log: o.Log, hold: o.Hold, key: userKey(o.Secret),
-		rings: make([]ring, ringsFor(runtime.GOMAXPROCS(0))), stop: make(chan struct{}), stopped: make(chan struct{}),
-	}
-	for i := range l.rings {
-		l.rings[i].slots = make([]slot, ringSlots)
+		slots: newSlots(slotsFor(runtime.GOMAXPROCS(0))), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	l.users = hmac.New(sha256.New, l.key)
 	if err := l.Set(o.Settings); err != nil {

@@ -20,8 +20,8 @@ type Answer struct {
 	Since time.Time         // of the oldest line in memory; zero = there is none
 }
 
-// Find returns at most so many matching lines from memory. Lines are kept with the output "off" too. Find delays the
-// writer, but no request.
+// Find returns at most so many matching lines from memory. Lines are kept with the output "off" too. Find searches a
+// copy of 1 MiB at a time. The writer does not wait for the search, and lines that it adds meanwhile may be missing.
 func (l *Log) Find(q Question, most int) (a Answer) {
 	var texts [][]byte
 	if q.RequestID != "" {

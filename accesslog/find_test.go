@@ -97,6 +97,79 @@ func TestRecent_MemoryDoesNotGrow(t *testing.T) {
 	}
 }
 
+// The writer adds lines during a search. The pages that the search has not reached stay whole, or are left out.
+func TestRecent_WriterAddsLinesDuringASearch(t *testing.T) {
+	const pages = 4
+	line := func(page int) []byte {
+		return append(bytes.Repeat([]byte{byte('a' + page)}, pageSize-1), '\n')
+	}
+	for name, tt := range map[string]struct {
+		added int // lines of one page, during the search of each page
+		want  string
+	}{
+		"none":             {0, "dcba"},
+		"a page each time": {1, "dc"},
+		"all are replaced": {pages, "d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r recent
+			r.resize(pages * pageSize)
+			for i := range pages {
+				r.add(line(i))
+			}
+			next, got := pages, ""
+			for page := range r.newestPages() {
+				if !r.mu.TryLock() {
+					t.Fatal("the search holds the writer")
+				}
+				r.mu.Unlock()
+				for range tt.added {
+					r.add(line(next))
+					next++
+				}
+				got += string(page[:1])
+				if !bytes.Equal(page, line(int(page[0]-'a'))) {
+					t.Errorf("page %c is not whole", page[0])
+				}
+			}
+			if got != tt.want {
+				t.Errorf("pages %q were searched, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// Searches beside a writer find whole lines, each once, the newest first.
+func TestRecent_SearchesBesideAWriterFindWholeLines(t *testing.T) {
+	const lines, format = 10_000, "{\"n\":%08d,\"pad\":\"%01000d\"}\n"
+	var r recent
+	r.resize(3 * pageSize)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range lines {
+			r.add(fmt.Appendf(nil, format, i, i))
+		}
+	}()
+	for searching := true; searching; {
+		select {
+		case <-written:
+			searching = false // this search is the last
+		default:
+		}
+		found, _ := r.newest(lines, []byte(`{"n":`))
+		for before := lines; len(found) > 0; found = found[1:] {
+			var n int
+			if _, err := fmt.Sscanf(string(found[0]), "{\"n\":%d,", &n); err != nil || n >= before ||
+				string(found[0])+"\n" != fmt.Sprintf(format, n, n) {
+				t.Errorf("after line %d: %.40q", before, found[0])
+			}
+			before = n
+		}
+	}
+	<-written
+}
+
 func BenchmarkFind(b *testing.B) {
 	l := logTo(b, io.Discard, func(o *Options) { o.Remember = 32 << 20 })
 	e := testRecord(reject.SoldOut)

@@ -6,35 +6,29 @@ import "github.com/prometheus/client_golang/prometheus"
 type cause int
 
 const (
-	full   cause = iota // the ring was full
+	full   cause = iota // every slot was full
 	failed              // the output returned an error
 	numCauses
 )
 
 func (c cause) String() string { return [numCauses]string{"full", "failed"}[c] }
 
-func writtenDesc() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_access_log_lines_total",
+var (
+	writtenDesc = prometheus.NewDesc("sluice_access_log_lines_total",
 		"Lines of the access log that were written.", nil, nil)
-}
-
-func droppedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_access_log_dropped_total",
+	droppedDesc = prometheus.NewDesc("sluice_access_log_dropped_total",
 		"Lines of the access log that were lost: the buffer was full, or the output failed. "+
 			"Rejections that rejected_per_second leaves out are not counted.", []string{"cause"}, nil)
-}
+)
 
 // Describe implements prometheus.Collector.
-func (l *Log) Describe(ch chan<- *prometheus.Desc) {
-	ch <- writtenDesc()
-	ch <- droppedDesc()
-}
+func (l *Log) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(l, ch) }
 
 // Collect implements prometheus.Collector.
 func (l *Log) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(writtenDesc(), prometheus.CounterValue, float64(l.written.Load()))
+	ch <- prometheus.MustNewConstMetric(writtenDesc, prometheus.CounterValue, float64(l.written.Load()))
 	for c := range numCauses {
-		ch <- prometheus.MustNewConstMetric(droppedDesc(), prometheus.CounterValue, float64(l.dropped[c].Load()), c.String())
+		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(l.dropped[c].Load()), c.String())
 	}
 }
 

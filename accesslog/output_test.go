@@ -100,7 +100,7 @@ func TestOutput_StuckOutputDelaysNoRequest(t *testing.T) {
 		l.Start(none)
 		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause)
-		for range ringSlots + 10 {
+		for range cap(l.slots.free) + 10 {
 			l.Log(testRecord(reject.SoldOut))
 		}
 		if n := l.dropped[full].Load(); n != 10 {

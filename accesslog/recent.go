@@ -2,17 +2,19 @@ package accesslog
 
 import (
 	"bytes"
+	"iter"
+	"math"
+	"slices"
 	"sync"
 )
 
 // recent holds the last lines in memory that does not grow: pages are filled one after the other. When all are full,
 // the oldest one is emptied.
 type recent struct {
-	mu      sync.Mutex
-	pages   [][]byte // of pageSize; the oldest first
-	dropped int      // pages that were dropped before them
-	most    int      // pages
-	spare   []byte   // an emptied page
+	mu    sync.Mutex
+	pages [][]byte // of pageSize; the oldest first
+	most  int      // pages
+	gone  int      // pages that were emptied or dropped: the number of pages[0]
 }
 
 const pageSize = 1 << 20
@@ -23,10 +25,8 @@ func (r *recent) resize(size int64) {
 	defer r.mu.Unlock()
 	r.most = int((size + pageSize - 1) / pageSize)
 	if n := len(r.pages) - r.most; n > 0 {
-		r.pages, r.dropped = append([][]byte(nil), r.pages[n:]...), r.dropped+n
-	}
-	if len(r.pages) < r.most || r.most == 0 {
-		r.spare = nil
+		r.pages = slices.Clone(r.pages[n:])
+		r.gone += n
 	}
 }
 
@@ -40,45 +40,62 @@ func (r *recent) add(line []byte) {
 	last := len(r.pages) - 1
 	if last < 0 || len(r.pages[last])+len(line) > pageSize {
 		if len(r.pages) == r.most {
-			r.spare = r.pages[0][:0]
+			emptied := r.pages[0][:0]
 			copy(r.pages, r.pages[1:])
-			r.pages, r.dropped = r.pages[:last], r.dropped+1
+			r.pages[last] = emptied
+			r.gone++
+		} else {
+			r.pages = append(r.pages, make([]byte, 0, pageSize))
+			last++
 		}
-		if r.spare == nil {
-			r.spare = make([]byte, 0, pageSize)
-		}
-		r.pages = append(r.pages, r.spare)
-		r.spare = nil
-		last = len(r.pages) - 1
 	}
 	r.pages[last] = append(r.pages[last], line...)
 }
 
-// newest returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all. It
-// locks one page at a time, so that the writer waits shortly.
+// newest returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all.
+// Lines that are added during the search may be missing.
 func (r *recent) newest(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
-	r.mu.Lock()
-	number := r.dropped + len(r.pages) - 1
-	if len(r.pages) > 0 {
-		line, _, _ := bytes.Cut(r.pages[0], newline)
-		oldest = bytes.Clone(line)
+	for page := range r.newestPages() {
+		if lines = findIn(page, lines, most, texts); len(lines) >= most {
+			break
+		}
 	}
-	r.mu.Unlock()
-	for more := true; more && len(lines) < most; number-- {
-		lines, more = r.findOn(number, lines, most, texts)
-	}
-	return lines, oldest
+	return lines, r.oldest()
 }
 
-// findOn searches the page of a number; more is false when it was dropped, and all before it.
-func (r *recent) findOn(number int, lines [][]byte, most int, texts [][]byte) (all [][]byte, more bool) {
+// newestPages yields a copy of each page, the newest first. The writer waits only while one page is copied. The next
+// copy overwrites the one before.
+func (r *recent) newestPages() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var page []byte
+		for number, ok := math.MaxInt, true; ; {
+			if page, number, ok = r.copyBefore(number, page); !ok || !yield(page) {
+				return
+			}
+		}
+	}
+}
+
+// copyBefore copies into dst the newest page whose number is below a number. ok is false if no such page is left.
+func (r *recent) copyBefore(number int, dst []byte) (page []byte, of int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := number - r.dropped
-	if i < 0 || i >= len(r.pages) {
-		return lines, false
+	at := min(number-r.gone, len(r.pages)) - 1
+	if at < 0 {
+		return dst, number, false
 	}
-	return findIn(r.pages[i], lines, most, texts), true
+	return append(dst[:0], r.pages[at]...), r.gone + at, true
+}
+
+// oldest returns a copy of the oldest line; nil = there is none.
+func (r *recent) oldest() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pages) == 0 {
+		return nil
+	}
+	line, _, _ := bytes.Cut(r.pages[0], newline)
+	return bytes.Clone(line)
 }
 
 // findIn searches one page. It searches forwards, which is fastest, and reverses the order of what it finds.

@@ -15,7 +15,7 @@ type summary struct {
 }
 
 // summarize adds a line with the number of requests in the past second if rejections were left out or lines were lost.
-// It reads the totals before it drains the rings, so a rejection that is counted is in the rings or was left out.
+// It reads the totals before it drains the slots, so a rejection that is counted is in a slot or was left out.
 func (w *writer) summarize(totals func() Totals) {
 	next := summary{Totals: totals(), dropped: w.lost()}
 	w.drain()

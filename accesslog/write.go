@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	pause   = 20 * time.Millisecond // between two reads of the rings
+	pause   = 20 * time.Millisecond // between two reads of the slots
 	batch   = 64 << 10              // bytes of one write
 	quiet   = time.Minute           // between two logged errors of the output
 	beat    = time.Second           // between two summaries
@@ -23,8 +23,7 @@ type writer struct {
 	lines   uint64 // in buffer
 	shift   int64  // from the records' clock to Unix ns
 	logged  [reject.NumReasons]uint64
-	each    func(*metrics.AccessRecord) // the method add, bound once
-	said    summary                     // the last summary
+	said    summary // the last summary
 	nextOne time.Time
 	quiet   time.Time // until then an error of the output is only counted
 }
@@ -34,12 +33,11 @@ func newWriter(l *Log, counted Totals) *writer {
 		Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, logged: counted.Rejected,
 		nextOne: time.Now().Add(beat),
 	}
-	w.each = w.add
 	w.change()
 	return w
 }
 
-// write moves records from the rings to the output until Close, and then what is left.
+// write moves records from the slots to the output until Close, and then what is left.
 func (w *writer) write(totals func() Totals) {
 	defer close(w.stopped)
 	defer func() { w.out.close() }()
@@ -111,14 +109,15 @@ func (w *writer) openAgain() {
 	w.out = next
 }
 
-// drain empties the rings once. Records that arrive meanwhile may wait for the next time.
+// drain takes what is in the slots. Records that arrive meanwhile may wait for the next time.
 func (w *writer) drain() {
 	w.shift = time.Now().UnixNano() - w.now()
-	for i := range w.rings {
-		for n := 0; n < ringSlots && w.rings[i].pop(w.each); n++ {
-			if len(w.buffer) >= batch {
-				w.flush()
-			}
+	for range len(w.slots.filled) {
+		s := <-w.slots.filled
+		w.add(&s.record)
+		w.slots.free <- s
+		if len(w.buffer) >= batch {
+			w.flush()
 		}
 	}
 }

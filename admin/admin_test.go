@@ -52,7 +52,7 @@ func ask(h http.Handler, method, target, body string, set func(*http.Request)) *
 	return w
 }
 
-func TestStockIsReadAndSet(t *testing.T) {
+func TestAdmin_StockIsReadAndSet(t *testing.T) {
 	store := &shelf{left: 3}
 	h := (&API{Store: store, Log: slog.New(slog.DiscardHandler)}).Handler()
 	for _, tt := range []struct {
@@ -80,7 +80,7 @@ func TestStockIsReadAndSet(t *testing.T) {
 	}
 }
 
-func TestWithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
+func TestAdmin_WithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
 	h := (&API{Store: &shelf{}, Log: slog.New(slog.DiscardHandler)}).Handler()
 	for name, tt := range map[string]struct {
 		set  func(*http.Request)
@@ -109,7 +109,7 @@ func TestWithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
 	}
 }
 
-func TestTokenIsAskedForFromEverybody(t *testing.T) {
+func TestAdmin_TokenIsAskedForFromEverybody(t *testing.T) {
 	h := (&API{Store: &shelf{}, Token: "secret", Log: slog.New(slog.DiscardHandler)}).Handler()
 	for authorization, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Bearer secret": 200} {
 		w := ask(h, "GET", "/api/v1/stock/1001", "", func(r *http.Request) { r.Header.Set("Authorization", authorization) })
@@ -144,5 +144,28 @@ func TestReadyz_SaysReadyDegradedOrNotReady(t *testing.T) {
 	}
 	if w := ask(h, "GET", "/livez", "", nil); w.Code != 200 {
 		t.Errorf("not ready is not dead: %d", w.Code)
+	}
+}
+
+// Who asks one of the two ports for what is on the other hears where that is.
+func TestPorts_NameWhatTheOtherOneHas(t *testing.T) {
+	ops := Ops(nil, prometheus.NewRegistry())
+	for _, path := range []string{"/", "/api/v1/status"} {
+		w := ask(ops, "GET", path, "", nil)
+		for _, want := range []string{"/metrics", "admin.listen"} {
+			if w.Code != 404 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("ops, %s: %d %q", path, w.Code, w.Body)
+			}
+		}
+	}
+	if w := ask(ops, "POST", "/livez", "", nil); w.Code != 405 {
+		t.Errorf("ops, POST: %d", w.Code)
+	}
+	api := (&API{Log: slog.New(slog.DiscardHandler)}).Handler()
+	for _, path := range []string{"/metrics", "/readyz"} {
+		w := ask(api, "GET", path, "", nil)
+		if w.Code != 404 || !strings.Contains(w.Body.String(), "ops.listen has /livez, /readyz and /metrics") {
+			t.Errorf("admin, %s: %d %q", path, w.Code, w.Body)
+		}
 	}
 }

@@ -2,10 +2,7 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 )
 
@@ -37,36 +34,29 @@ type wantedOrder struct {
 
 // adoptAll takes orders into a ledger that the shop has: {"orders": [{"serial": "…", "user": "7", "quantity": 1}],
 // "apply": true}. Without apply it says what would change.
-func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
+func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) (any, error) {
 	var want struct {
 		Orders  []wantedOrder
 		Apply   bool
 		Missing bool // only orders that the ledger does not know
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdoptBytes))
-	d.DisallowUnknownFields()
-	err := d.Decode(&want)
-	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(want.Orders) == 0 ||
-		len(want.Orders) > mostAdopted {
-		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": `+
-			`false, "missing": false}, with 1 to %d orders`, ErrInvalid, mostAdopted))
-		return
+	err := decodeLarge(w, r, maxAdoptBytes, &want)
+	if err != nil || len(want.Orders) == 0 || len(want.Orders) > mostAdopted {
+		return nil, fmt.Errorf(`%w: the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "apply": `+
+			`false, "missing": false}, with 1 to %d orders`, ErrInvalid, mostAdopted)
 	}
 	if _, err := a.readNamedLedger(r); err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	done := Adoption{SKU: r.PathValue("sku"), Applied: want.Apply, Conflicts: []string{}, missing: want.Missing}
 	for _, o := range want.Orders {
 		if err := a.adoptOne(r.Context(), &done, o); err != nil {
-			a.fault(w, err)
-			return
+			return nil, err
 		}
 	}
 	now, err := a.Ledgers.Stock(r.Context(), done.SKU)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	done.Stock = &now
 	if want.Apply {
@@ -75,7 +65,7 @@ func (a *API) adoptAll(w http.ResponseWriter, r *http.Request) {
 			"admin: orders adopted", "sku", done.SKU, "unknown", done.Unknown, "held", done.Held,
 			"returned", done.Returned, "units", done.Units, "conflicts", len(done.Conflicts), "after", now.Ledger)
 	}
-	answer(w, done)
+	return done, nil
 }
 
 // adoptOne adopts one order where done is to be applied, and counts it.
@@ -128,32 +118,30 @@ const recreateForm = `the body must be {"total": N}, with "limit": M for the uni
 
 // recreate makes a ledger again that is gone, whole or in part. It is frozen until it has the orders of before: those
 // that instances know, which they tell by themselves, and those that the caller adopts. The state "on" then opens it.
-func (a *API) recreate(w http.ResponseWriter, r *http.Request) {
+func (a *API) recreate(w http.ResponseWriter, r *http.Request) (any, error) {
 	var want struct {
 		Total, Limit *int64
 		None         bool
 	}
 	sku, limit := r.PathValue("sku"), int64(-1)
-	err := checkSKU(sku)
-	if err == nil && (decode(w, r, &want) != nil || want.Total == nil) {
-		err = fmt.Errorf("%w: %s", ErrInvalid, recreateForm)
+	if err := CheckSKU(sku); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = (&change{Set: want.Total, Limit: want.Limit}).fitsLedger()
+	if decode(w, r, &want) != nil || want.Total == nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, recreateForm)
 	}
-	if err == nil && want.Limit != nil {
+	if err := (&change{Set: want.Total, Limit: want.Limit}).fitsLedger(); err != nil {
+		return nil, err
+	}
+	if want.Limit != nil {
 		limit = *want.Limit
 	}
-	var now Stock
-	if err == nil {
-		now, err = a.Ledgers.Recreate(r.Context(), sku, *want.Total, limit, want.None)
-	}
+	now, err := a.Ledgers.Recreate(r.Context(), sku, *want.Total, limit, want.None)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	detail := fmt.Sprintf("total %d", *want.Total)
 	a.record(r, AuditEntry{What: "ledger.recreate", Object: sku, Detail: detail, After: now.Ledger},
 		"admin: ledger recreated", "sku", sku, "total", *want.Total, "none", want.None, "after", now.Ledger)
-	answer(w, now)
+	return now, nil
 }

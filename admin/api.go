@@ -9,6 +9,7 @@ import (
 
 	"sluice/admin/throttle"
 	"sluice/admin/web"
+	"sluice/config/report"
 	"sluice/proxy/metrics"
 )
 
@@ -54,7 +55,7 @@ func (a *API) Handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
-		mux.HandleFunc(r.method+" "+r.path, r.handler)
+		mux.HandleFunc(r.method+" "+r.path, r.handler.serve)
 	}
 	mux.HandleFunc("/", a.elsewhere(mux))
 	origins := http.NewCrossOriginProtection()
@@ -62,10 +63,37 @@ func (a *API) Handler() http.Handler {
 	return a.Dashboard.Before(a.Token != "", sameOrigin(a.authorized(origins.Handler(mux))))
 }
 
-// fault answers an error with the status that it means: of the store itself, if nothing else.
-func (a *API) fault(w http.ResponseWriter, err error) {
-	status := http.StatusBadGateway
+// handler answers one request with what becomes JSON, or with an error; nil and nil = it has answered by itself.
+type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+
+func (h handler) serve(w http.ResponseWriter, r *http.Request) {
+	v, err := h(w, r)
 	switch {
+	case err != nil:
+		fault(w, err)
+	case v != nil:
+		answer(w, v)
+	}
+}
+
+// statusError is an error that is answered with a status of its own.
+type statusError struct {
+	status int
+	detail string
+}
+
+// Error implements error.
+func (e statusError) Error() string { return e.detail }
+
+// fault answers an error with the status that it means: of the store itself, if nothing else.
+func fault(w http.ResponseWriter, err error) {
+	status, own, bad := http.StatusBadGateway, statusError{}, (*BadFile)(nil)
+	switch {
+	case errors.As(err, &own):
+		status = own.status
+	case errors.As(err, &bad):
+		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
+		return
 	case errors.Is(err, ErrNoSKU), errors.Is(err, errNoSerial), errors.Is(err, ErrNoOverride),
 		errors.Is(err, ErrNotConfigured):
 		status = http.StatusNotFound
@@ -75,6 +103,14 @@ func (a *API) fault(w http.ResponseWriter, err error) {
 		status = http.StatusConflict
 	}
 	fail(w, status, err.Error())
+}
+
+// orEmpty is a list as JSON has it: none is empty, and not null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 func answer(w http.ResponseWriter, v any) {
@@ -87,14 +123,14 @@ func answer(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, status int, detail string) { failWith(w, status, detail, nil) }
 
 // failWith also tells what is wrong in a file.
-func failWith(w http.ResponseWriter, status int, detail string, problems []Problem) {
+func failWith(w http.ResponseWriter, status int, detail string, problems []report.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(struct {
-		Title    string    `json:"title"`
-		Status   int       `json:"status"`
-		Detail   string    `json:"detail"`
-		Problems []Problem `json:"problems,omitempty"`
+		Title    string           `json:"title"`
+		Status   int              `json:"status"`
+		Detail   string           `json:"detail"`
+		Problems []report.Problem `json:"problems,omitempty"`
 	}{http.StatusText(status), status, detail, problems})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Without a token a caller must be on this machine, and must call it by its own name.
-func TestWithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
+func TestAPI_WithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
 	api := &API{Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
 	tcp, unix := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8090}, &net.UnixAddr{Net: "unix", Name: "/run/admin.sock"}
@@ -46,7 +46,7 @@ func TestWithoutATokenOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithATokenNoRequestIsAnsweredWithoutIt(t *testing.T) {
+func TestAPI_WithATokenNoRequestIsAnsweredWithoutIt(t *testing.T) {
 	api := &API{Token: "hush", Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
 	for given, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer hus": 401, "Bearer hush2": 401,

@@ -61,8 +61,8 @@ func (t *AuditLog) Record(d AuditEntry, message string, attributes ...any) {
 	t.log.Info(message, append(said, attributes...)...)
 }
 
-// Rejected remembers that a request came from an address with a wrong token.
-func (t *AuditLog) Rejected(from string) {
+// rejected remembers that a request came from an address with a wrong token.
+func (t *AuditLog) rejected(from string) {
 	t.appendBounded(&t.rejections, keptRejections, AuditEntry{At: time.Now().UTC().Truncate(time.Millisecond),
 		Role: "none", From: from, What: "token.reject"})
 	t.log.Warn("admin: wrong token", "audit", "token.reject", "from", from)
@@ -101,18 +101,16 @@ func (a *API) record(r *http.Request, d AuditEntry, message string, attributes .
 
 // audit lists deeds, the newest first; ?after= an ID. Who accepts application/x-ndjson has a line of each, the oldest
 // first.
-func (a *API) audit(w http.ResponseWriter, r *http.Request) {
+func (a *API) audit(w http.ResponseWriter, r *http.Request) (any, error) {
 	limit, err := limitOf(r)
 	after := int64(0)
 	if text := r.URL.Query().Get("after"); err == nil && text != "" {
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-			fail(w, http.StatusBadRequest, "after must be the id of an audit entry")
-			return
+			return nil, statusError{http.StatusBadRequest, "after must be the id of an audit entry"}
 		}
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	all := a.AuditLog.since(after, limit)
 	if strings.Contains(r.Header.Get("Accept"), "application/x-ndjson") {
@@ -122,15 +120,10 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) {
 		for _, d := range all {
 			_ = lines.Encode(d) // a client that has gone needs no answer
 		}
-		return
+		return nil, nil
 	}
 	slices.Reverse(all)
-	if all == nil {
-		all = []AuditEntry{}
-	}
-	answer(w, struct {
-		Audit []AuditEntry `json:"audit"`
-	}{all})
+	return map[string]any{"audit": orEmpty(all)}, nil
 }
 
 // latest is the ID of the last deed; 0 = there is none.

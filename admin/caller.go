@@ -47,7 +47,6 @@ const maxName = 64 // bytes of it
 // authorized lets in who has a token; without one, who calls from this machine, by its own name: a page in the
 // operator's browser that some other name was pointed at is not that.
 func (a *API) authorized(next http.Handler) http.Handler {
-	rightly := a.compared()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := caller{role: operator, from: r.RemoteAddr}
 		if name := r.Header.Get(operatorHeader); visible(name, maxName) {
@@ -55,7 +54,7 @@ func (a *API) authorized(next http.Handler) http.Handler {
 		}
 		switch {
 		case a.Token != "":
-			if who.role = a.admitted(w, r, rightly); who.role == "" {
+			if who.role = a.admitted(w, r); who.role == "" {
 				return
 			}
 		case !isLocal(r) || !localName(r.Host) || isForwarded(r):
@@ -100,40 +99,32 @@ func viewerMay(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/debug/")
 }
 
-// compared finds the role that a token has, "" = none, in the same time whichever it is.
-func (a *API) compared() func(token string) (role string) {
-	operators, viewers := sha256.Sum256([]byte(a.Token)), sha256.Sum256([]byte(a.ViewerToken))
-	consumers := sha256.Sum256([]byte(a.ConsumerToken))
-	return func(token string) string {
-		got := sha256.Sum256([]byte(token))
-		isOperator := subtle.ConstantTimeCompare(got[:], operators[:])
-		isConsumer := subtle.ConstantTimeCompare(got[:], consumers[:])
-		isViewer := subtle.ConstantTimeCompare(got[:], viewers[:])
-		switch {
-		case isOperator == 1 && a.Token != "":
-			return operator
-		case isViewer == 1 && a.ViewerToken != "":
-			return viewer
-		case isConsumer == 1 && a.ConsumerToken != "":
-			return consumer
+// roleOf is the role that a token has, "" = none, found in the same time whichever it is.
+func (a *API) roleOf(token string) (role string) {
+	got := sha256.Sum256([]byte(token))
+	for _, one := range []struct{ token, role string }{{a.ConsumerToken, consumer}, {a.ViewerToken, viewer},
+		{a.Token, operator}} {
+		want := sha256.Sum256([]byte(one.token))
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 && one.token != "" {
+			role = one.role
 		}
-		return ""
 	}
+	return role
 }
 
 // admitted is the role of who sent r; "" = it was answered why not.
-func (a *API) admitted(w http.ResponseWriter, r *http.Request, rightly func(string) string) (role string) {
+func (a *API) admitted(w http.ResponseWriter, r *http.Request) (role string) {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || given == "" { // RFC 9110, section 11.1; nothing was guessed
 		unauthorized(w)
 		return ""
 	}
-	if role = rightly(given); role != "" {
+	if role = a.roleOf(given); role != "" {
 		return role
 	}
 	wait, telling := a.Login.Rejected(throttle.ClientOf(r.RemoteAddr), time.Now())
 	if telling {
-		a.AuditLog.Rejected(r.RemoteAddr)
+		a.AuditLog.rejected(r.RemoteAddr)
 	}
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))

@@ -17,7 +17,7 @@ func bearing(token string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 }
 
-func TestAViewerLooksAndChangesNothing(t *testing.T) {
+func TestAdmin_ViewerLooksAndChangesNothing(t *testing.T) {
 	store := &shelf{left: 3}
 	h := (&API{Store: store, Token: "boss", ViewerToken: "guest", Log: slog.New(slog.DiscardHandler)}).Handler()
 	for _, c := range []struct {
@@ -93,11 +93,11 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 }
 
 // Who guesses does not wipe out what was done.
-func TestRejectionsDoNotPushAuditEntriesOut(t *testing.T) {
+func TestAdmin_RejectionsDoNotPushAuditEntriesOut(t *testing.T) {
 	trail := NewAuditLog(slog.New(slog.DiscardHandler))
 	trail.Record(AuditEntry{What: "config.reload"}, "")
 	for range 10 * keptRejections {
-		trail.Rejected("192.0.2.1:1")
+		trail.rejected("192.0.2.1:1")
 	}
 	all := trail.since(0, maxList)
 	if len(all) > keptRejections+1 || all[0].What != "config.reload" {

@@ -100,7 +100,12 @@ func (c *change) String() string {
 
 // decode reads one JSON object of known fields and nothing behind it.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	return decodeLarge(w, r, maxBody, into)
+}
+
+// decodeLarge is decode of a body of at most so many bytes.
+func decodeLarge(w http.ResponseWriter, r *http.Request, most int64, into any) error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return err

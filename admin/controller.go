@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"sluice/config"
+	"sluice/config/report"
 )
 
 // Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an
@@ -67,76 +70,45 @@ func scopeOf(text string) (string, error) {
 }
 
 // BadFile is why a configuration was not taken. The one before runs on.
-type BadFile struct{ Problems []Problem }
+type BadFile struct{ Problems []report.Problem } // never empty
 
 // Error implements error.
 func (b *BadFile) Error() string { return "the configuration was not reloaded; the running one stays" }
 
 // Reloaded is what a reload came to.
 type Reloaded struct {
-	Config  string    `json:"config"`
-	Changed []Changed `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
-	Restart []string  `json:"restart"` // keys that stay as they were until a restart
-	Kept    []string  `json:"kept"`    // IDs of overrides that go on
-	Dropped []string  `json:"dropped"` // that have ended: by request, or since the new configuration has no room for them
-}
-
-// Changed is one key that has another value now.
-type Changed struct {
-	Key    string `json:"key"`
-	Before any    `json:"before"`
-	After  any    `json:"after"`
+	Config  string          `json:"config"`
+	Changed []config.Change `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
+	Restart []string        `json:"restart"` // keys that stay as they were until a restart
+	Kept    []string        `json:"kept"`    // IDs of overrides that go on
+	Dropped []string        `json:"dropped"` // ended by request, or since the new configuration has no room for them
 }
 
 // reload handles {"overrides": "keep"} and {"overrides": "drop"}; no body means keep.
-func (a *API) reload(w http.ResponseWriter, r *http.Request) {
+func (a *API) reload(w http.ResponseWriter, r *http.Request) (any, error) {
 	want := struct{ Overrides string }{"keep"}
 	if r.ContentLength != 0 {
 		if err := decode(w, r, &want); err != nil || want.Overrides != "keep" && want.Overrides != "drop" {
-			fail(w, http.StatusBadRequest,
-				`the body must be {"overrides": "keep"} or {"overrides": "drop"}; without one they are kept`)
-			return
+			return nil, statusError{http.StatusBadRequest,
+				`the body must be {"overrides": "keep"} or {"overrides": "drop"}; without one they are kept`}
 		}
 	}
 	done, err := a.Controller.Reload(r.Context(), want.Overrides == "drop")
 	if bad := (*BadFile)(nil); errors.As(err, &bad) {
 		a.record(r, AuditEntry{What: "config.reject", Detail: bad.Text()}, "admin: reload asked for")
-		failWith(w, http.StatusUnprocessableEntity, bad.Error(), bad.Problems)
-		return
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
-	done.Restart, done.Kept, done.Dropped = nonNil(done.Restart), nonNil(done.Kept), nonNil(done.Dropped)
+	done.Restart, done.Kept, done.Dropped = orEmpty(done.Restart), orEmpty(done.Kept), orEmpty(done.Dropped)
 	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
 		done.Config)
-	answer(w, done)
-}
-
-// nonNil is a list as JSON has it: none is empty, and not null.
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return done, nil
 }
 
 // Text is the first problem, and how many more there are.
 func (b *BadFile) Text() string {
-	if len(b.Problems) == 0 {
-		return ""
-	}
-	p := b.Problems[0]
-	text := p.Message
-	if p.Key != "" {
-		text = p.Key + ": " + text
-	}
-	if p.Line > 0 {
-		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
-	} else if p.File != "" {
-		text = p.File + ": " + text
-	}
+	text := b.Problems[0].String()
 	if more := len(b.Problems) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
@@ -144,23 +116,21 @@ func (b *BadFile) Text() string {
 }
 
 // drain handles no body, or {"scope": "fleet"}: that all instances drain must be said.
-func (a *API) drain(w http.ResponseWriter, r *http.Request) {
+func (a *API) drain(w http.ResponseWriter, r *http.Request) (any, error) {
 	want := struct{ Scope string }{ScopeInstance}
 	if r.ContentLength != 0 {
 		if err := decode(w, r, &want); err != nil || want.Scope != ScopeFleet && want.Scope != ScopeInstance {
-			fail(w, http.StatusBadRequest, `the body must be {"scope": "fleet"} or {"scope": "instance"}; without one this `+
-				`instance alone drains`)
-			return
+			return nil, statusError{http.StatusBadRequest,
+				`the body must be {"scope": "fleet"} or {"scope": "instance"}; without one this instance alone drains`}
 		}
 	}
 	done, err := a.Controller.Drain(r.Context(), want.Scope == ScopeFleet, callerOf(r).name)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	a.record(r, AuditEntry{What: "gate.drain", Detail: want.Scope}, "admin: drain asked for", "scope", want.Scope)
-	done.Instances, done.Missing = nonNil(done.Instances), nonNil(done.Missing)
-	answer(w, done)
+	done.Instances, done.Missing = orEmpty(done.Instances), orEmpty(done.Missing)
+	return done, nil
 }
 
 // Override is a value other than the configured one, for a while.
@@ -179,8 +149,8 @@ type Override struct {
 	Fault  string    `json:"fault,omitempty"`  // why it could not begin or end in time; it is tried again
 	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
 
-	Number int64  `json:"-"` // by which ledgers and the list of the fleet know it
-	Fleet  string `json:"-"` // whose list has it; "" = none
+	Number int64 `json:"-"` // by which ledgers and the list of the fleet know it
+	Unfit  bool  `json:"-"` // it is of the fleet, and not in force here; Fault says why the file has no room for it
 }
 
 // ErrNoOverride is returned for an ID that is not in force.
@@ -192,27 +162,17 @@ const (
 	longestOverride  = 24 * time.Hour
 )
 
-func (a *API) overridden() []Override {
-	if all := a.Controller.Overrides(); all != nil {
-		return all
-	}
-	return []Override{}
+func (a *API) overrides(w http.ResponseWriter, _ *http.Request) (any, error) {
+	return map[string]any{"overrides": orEmpty(a.Controller.Overrides())}, nil
 }
 
-func (a *API) overrides(w http.ResponseWriter, _ *http.Request) {
-	answer(w, struct {
-		Overrides []Override `json:"overrides"`
-	}{a.overridden()})
-}
-
-func (a *API) override(w http.ResponseWriter, r *http.Request) {
-	for _, o := range a.overridden() {
+func (a *API) override(w http.ResponseWriter, r *http.Request) (any, error) {
+	for _, o := range a.Controller.Overrides() {
 		if o.ID == r.PathValue("id") {
-			answer(w, o)
-			return
+			return o, nil
 		}
 	}
-	a.fault(w, fmt.Errorf("%.40q: %w", r.PathValue("id"), ErrNoOverride))
+	return nil, fmt.Errorf("%.40q: %w", r.PathValue("id"), ErrNoOverride)
 }
 
 const overrideForm = `the body must be {"key": "limits.window.max", "value": 50, "for": "10m"} or {"sku": "1001", ` +
@@ -251,7 +211,7 @@ func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Ov
 			o.Until.Format(time.RFC3339), ErrInvalid)
 	}
 	if o.SKU != "" {
-		if err := checkSKU(o.SKU); err != nil {
+		if err := CheckSKU(o.SKU); err != nil {
 			return o, err
 		}
 		if o.Value != "paused" && o.Value != "ended" {
@@ -261,31 +221,28 @@ func wantedOverride(w http.ResponseWriter, r *http.Request, now time.Time) (o Ov
 	return o, nil
 }
 
-func (a *API) setOverride(w http.ResponseWriter, r *http.Request) {
+func (a *API) setOverride(w http.ResponseWriter, r *http.Request) (any, error) {
 	want, err := wantedOverride(w, r, time.Now())
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	done, err := a.Controller.Override(r.Context(), want)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	a.record(r, done.auditEntry("override.set", done.Before, done.Value), "admin: override set", "of", done.label(),
 		"value", done.Value, "before", done.Before, "until", done.Until)
-	answer(w, done)
+	return done, nil
 }
 
-func (a *API) undo(w http.ResponseWriter, r *http.Request) {
+func (a *API) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 	done, err := a.Controller.Undo(r.Context(), r.PathValue("id"))
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	a.record(r, done.auditEntry("override.undo", done.Value, done.Before), "admin: override undone", "of", done.label(),
 		"value", done.Before, "before", done.Value)
-	answer(w, done)
+	return done, nil
 }
 
 func (o *Override) label() string {

@@ -9,11 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/config"
+	"sluice/config/report"
 )
 
 // wheel is a gate of which nothing but one override can be said.
 type wheel struct {
-	bad  []Problem
+	bad  []report.Problem
 	over []Override
 }
 
@@ -30,7 +33,7 @@ func (wheel) Targets() []Target { return []Target{{Target: "http://shop", Up: tr
 func (wheel) Settings() Settings {
 	return Settings{
 		File:     "config.toml",
-		Settings: []Setting{{Key: "mode", Value: "enforce", Origin: "default", Live: true}},
+		Settings: []Setting{{Setting: config.Setting{Key: "mode", Value: "enforce", Origin: "default"}, Live: true}},
 	}
 }
 
@@ -38,7 +41,7 @@ func (g *wheel) Reload(context.Context, bool) (Reloaded, error) {
 	if g.bad != nil {
 		return Reloaded{}, &BadFile{g.bad}
 	}
-	return Reloaded{Config: "abc", Changed: []Changed{{"mode", "enforce", "observe"}}}, nil
+	return Reloaded{Config: "abc", Changed: []config.Change{{Key: "mode", Before: "enforce", After: "observe"}}}, nil
 }
 func (g *wheel) Drain(_ context.Context, fleet bool, _ string) (DrainStarted, error) {
 	if fleet {
@@ -81,7 +84,7 @@ func gated(t *testing.T, g *wheel) (http.Handler, *API) {
 	return api.Handler(), api
 }
 
-func TestAnOverrideHasAKeyAValueAndAnEnd(t *testing.T) {
+func TestController_OverrideHasAKeyAValueAndAnEnd(t *testing.T) {
 	h, _ := gated(t, &wheel{})
 	soon := time.Now().Add(time.Hour).Format(time.RFC3339)
 	for body, want := range map[string]int{
@@ -118,9 +121,10 @@ func TestAnOverrideHasAKeyAValueAndAnEnd(t *testing.T) {
 	}
 }
 
-func TestABadFileIsShownWithLineAndKey(t *testing.T) {
-	h, _ := gated(t, &wheel{bad: []Problem{{"config.toml", 7, "limits.window.maxx", "unknown key"},
-		{"config.toml", 9, "mode", "wrong"}}})
+func TestController_BadFileIsShownWithLineAndKey(t *testing.T) {
+	h, _ := gated(t, &wheel{bad: []report.Problem{
+		{File: "config.toml", Line: 7, Key: "limits.window.maxx", Message: "unknown key"},
+		{File: "config.toml", Line: 9, Key: "mode", Message: "wrong"}}})
 	w := ask(h, "POST", "/api/v1/reload", "", nil)
 	if w.Code != 422 || !strings.Contains(w.Body.String(), `"line":7,"key":"limits.window.maxx"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -134,7 +138,7 @@ func TestABadFileIsShownWithLineAndKey(t *testing.T) {
 	}
 }
 
-func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
+func TestController_EveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	api.Store = &shelf{left: 3}
 	named := func(r *http.Request) { r.Header.Set("Sluice-Operator", "ada@office") }
@@ -171,7 +175,7 @@ func TestEveryChangeIsOnRecordAndNoLookIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsToldWithWhatIs(t *testing.T) {
+func TestController_WhatIsNotThereIsToldWithWhatIs(t *testing.T) {
 	h, _ := gated(t, &wheel{})
 	w := ask(h, "GET", "/api/v1/limit", "", nil)
 	if w.Code != 404 || w.Header().Get("Content-Type") != "application/problem+json" ||
@@ -185,7 +189,7 @@ func TestWhatIsNotThereIsToldWithWhatIs(t *testing.T) {
 	}
 }
 
-func TestAKeyOfALimitIsAskedForByItsValues(t *testing.T) {
+func TestController_KeyOfALimitIsAskedForByItsValues(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	for target, want := range map[string]string{
 		"?value=u1&scope=fleet": `"left":3`, "?value=u1": `"left":3`, "": "write ?value=",
@@ -204,7 +208,7 @@ func TestAKeyOfALimitIsAskedForByItsValues(t *testing.T) {
 	}
 }
 
-func TestADrainOfTheFleetMustBeAskedFor(t *testing.T) {
+func TestController_DrainOfTheFleetMustBeAskedFor(t *testing.T) {
 	h, _ := gated(t, &wheel{})
 	for body, want := range map[string]string{"": `"instances":[]`, `{"scope": "fleet"}`: `"instances":["a","b"]`,
 		`{"scope": "all"}`: "this instance alone drains"} {

@@ -9,21 +9,17 @@ import (
 )
 
 // history answers with the seconds that are remembered, the oldest first: ?after= a second's at.
-func (a *API) history(w http.ResponseWriter, r *http.Request) {
+func (a *API) history(w http.ResponseWriter, r *http.Request) (any, error) {
 	after, err := secondOf(r.URL.Query().Get("after"))
 	if err != nil {
-		fail(w, http.StatusBadRequest, "after must be the at of a second")
-		return
+		return nil, statusError{http.StatusBadRequest, "after must be the at of a second"}
 	}
 	seconds, _ := a.History.after(after)
 	all := make([]json.RawMessage, len(seconds))
 	for i := range seconds {
 		all[i] = seconds[i].json
 	}
-	answer(w, struct {
-		Kept    int               `json:"kept"` // seconds, at most
-		Seconds []json.RawMessage `json:"seconds"`
-	}{keptSeconds, all})
+	return map[string]any{"kept": keptSeconds, "seconds": all}, nil // at most so many seconds
 }
 
 func secondOf(text string) (int64, error) {
@@ -38,12 +34,11 @@ const sendWithin = 10 * time.Second
 
 // events streams each second as it ends (Server-Sent Events), and each deed of the audit. Who comes back with
 // Last-Event-ID gets what was missed meanwhile; who comes for the first time, the latest second.
-func (a *API) events(w http.ResponseWriter, r *http.Request) {
+func (a *API) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !a.History.acquireListener() {
 		w.Header().Set("Retry-After", "5")
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already: tabs of a browser can share one",
-			maxStreams))
-		return
+		return nil, statusError{http.StatusServiceUnavailable,
+			fmt.Sprintf("%d streams are open already: tabs of a browser can share one", maxStreams)}
 	}
 	defer a.History.releaseListener()
 	last, err := secondOf(r.Header.Get("Last-Event-ID"))
@@ -58,14 +53,14 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	for {
 		seconds, news := a.History.after(s.second)
 		if !s.send(seconds) {
-			return
+			return nil, nil
 		}
 		select {
 		case <-news:
 		case <-a.History.stop:
-			return
+			return nil, nil
 		case <-r.Context().Done():
-			return
+			return nil, nil
 		}
 	}
 }
@@ -121,20 +116,16 @@ type Decisions struct {
 const mostDecisions = 100
 
 // why tells what became of requests: ?request_id= or ?user= and ?sku=. That nothing is known of them is an answer.
-func (a *API) why(w http.ResponseWriter, r *http.Request) {
+func (a *API) why(w http.ResponseWriter, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	asked := Question{RequestID: q.Get("request_id"), User: q.Get("user"), SKU: q.Get("sku")}
 	switch {
 	case a.Why == nil:
-		fail(w, http.StatusNotFound, "no gateway is behind this: nothing is remembered")
-		return
+		return nil, statusError{http.StatusNotFound, "no gateway is behind this: nothing is remembered"}
 	case asked.RequestID == "" && (asked.User == "" || asked.SKU == ""):
-		fail(w, http.StatusBadRequest, "name ?request_id=, or ?user= and ?sku=")
-		return
+		return nil, statusError{http.StatusBadRequest, "name ?request_id=, or ?user= and ?sku="}
 	}
 	found := a.Why(asked, mostDecisions)
-	if found.Decisions == nil {
-		found.Decisions = []json.RawMessage{}
-	}
-	answer(w, found)
+	found.Decisions = orEmpty(found.Decisions)
+	return found, nil
 }

@@ -169,8 +169,8 @@ func (w *History) count(l *Limit) {
 		return
 	}
 	for _, reason := range l.Reasons {
-		l.Rejected += w.now.rejected[reason] + w.now.rejectedConns[reason]
-		l.Observed += w.now.observed[reason] + w.now.observedConns[reason]
+		l.Rejected += w.now.rejected[reason] + w.now.series["rejected_connections_total"][reason]
+		l.Observed += w.now.observed[reason] + w.now.series["observed_connection_rejections_total"][reason]
 		if s != nil {
 			l.RejectedPerSecond += perSecondOf(s.Rejected[reason]+s.RejectedConnections[reason], s.Span)
 			l.ObservedPerSecond += perSecondOf(s.Observed[reason], s.Span)

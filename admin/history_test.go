@@ -72,7 +72,7 @@ func (c *counted) answer(route string, requests int64, rejected map[reject.Reaso
 	}
 }
 
-func TestASecondIsWhatWasAddedInIt(t *testing.T) {
+func TestHistory_SecondIsWhatWasAddedInIt(t *testing.T) {
 	c := newCounted()
 	c.answer("order", 1000, map[reject.Reason]int64{reject.Window: 500})
 	w := still(t)
@@ -121,7 +121,7 @@ func TestASecondIsWhatWasAddedInIt(t *testing.T) {
 }
 
 // A target that goes with a reload takes its counts with it: no number falls below 0.
-func TestNoNumberFallsBelowZero(t *testing.T) {
+func TestHistory_NoNumberFallsBelowZero(t *testing.T) {
 	c := newCounted()
 	c.answer("order", 1000, nil)
 	c.took.WithLabelValues("a").Observe(0.015)
@@ -136,7 +136,7 @@ func TestNoNumberFallsBelowZero(t *testing.T) {
 	}
 }
 
-func TestTenMinutesAreKeptInAFixedRing(t *testing.T) {
+func TestHistory_TenMinutesAreKeptInAFixedRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewHistory(none, prometheus.NewRegistry())
 		time.Sleep(2*keptSeconds*time.Second + time.Second/2)
@@ -184,7 +184,7 @@ func listen(t *testing.T, url, last string) (next func() (event, data string), l
 	return next, func() { cancel(); resp.Body.Close() }
 }
 
-func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
+func TestHistory_EventsTellEachSecondAndEachDeed(t *testing.T) {
 	w := still(t)
 	w.addSecond(100, 1)
 	w.addSecond(101, 1)
@@ -224,7 +224,7 @@ func TestEventsTellEachSecondAndEachDeed(t *testing.T) {
 	}
 }
 
-func TestStreamsAreBounded(t *testing.T) {
+func TestHistory_StreamsAreBounded(t *testing.T) {
 	h, api := gated(t, &wheel{})
 	for range maxStreams {
 		if !api.History.acquireListener() {

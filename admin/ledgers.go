@@ -78,33 +78,23 @@ type Ledgers interface {
 // ErrConflict is what a Ledgers says of a change that contradicts what it holds; its text says what to do instead.
 var ErrConflict = errors.New("rejected")
 
-func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) {
+func (a *API) listLedgers(w http.ResponseWriter, r *http.Request) (any, error) {
 	limit, err := limitOf(r)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	all, err := a.Ledgers.List(r.Context(), limit)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answerStocks(w, all)
+	return map[string]any{"stock": all}, err
 }
 
-func (a *API) readLedger(w http.ResponseWriter, r *http.Request) {
-	s, err := a.readNamedLedger(r)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, s)
+func (a *API) readLedger(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.readNamedLedger(r)
 }
 
 // readNamedLedger reads the ledger that r names.
 func (a *API) readNamedLedger(r *http.Request) (Stock, error) {
 	sku := r.PathValue("sku")
-	if err := checkSKU(sku); err != nil {
+	if err := CheckSKU(sku); err != nil {
 		return Stock{}, err
 	}
 	s, err := a.Ledgers.Stock(r.Context(), sku)
@@ -115,14 +105,13 @@ func (a *API) readNamedLedger(r *http.Request) (Stock, error) {
 }
 
 // changeLedger sets the total, adds to it, or turns the SKU on and off.
-func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
+func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) (any, error) {
 	want, err := changeOf(w, r)
 	if err == nil {
 		err = want.fitsLedger()
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	sku := r.PathValue("sku")
 	before, err := a.readNamedLedger(r)
@@ -130,13 +119,11 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 		err = a.mayMake(r, sku)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	now, err := a.apply(r.Context(), sku, &want, before)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	if want.State != "" && a.Controller != nil {
 		a.Controller.Leave(sku) // paused for a while, and now for good: it must not open by itself
@@ -144,7 +131,7 @@ func (a *API) changeLedger(w http.ResponseWriter, r *http.Request) {
 	a.record(r, AuditEntry{What: "ledger.change", Object: sku, Detail: want.String(), Before: before.Ledger,
 		After: now.Ledger},
 		"admin: ledger changed", "sku", sku, "change", want.String(), "before", before.Ledger, "after", now.Ledger)
-	answer(w, now)
+	return now, nil
 }
 
 // mayMake wants to be told which kind of stock is meant where both are kept: a ledger that was made by mistake would

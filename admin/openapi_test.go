@@ -23,7 +23,7 @@ func described3(t *testing.T) *openapi.Description {
 }
 
 // What is served is described, and what is described is served.
-func TestEveryRouteIsDescribedAndEveryDescriptionIsARoute(t *testing.T) {
+func TestOpenapi_EveryRouteIsDescribedAndEveryDescriptionIsARoute(t *testing.T) {
 	d := described3(t)
 	if err := d.Schemas(); err != nil {
 		t.Error(err)
@@ -41,7 +41,7 @@ func TestEveryRouteIsDescribedAndEveryDescriptionIsARoute(t *testing.T) {
 }
 
 // An answer for each operation, of an API that has everything and of one that has nothing, is as described.
-func TestAnswersAreAsDescribed(t *testing.T) {
+func TestOpenapi_AnswersAreAsDescribed(t *testing.T) {
 	d := described3(t)
 	watch := still(t)
 	watch.addSecond(100, 1)

@@ -30,20 +30,15 @@ const (
 	Unready
 )
 
-// HealthyIf is Healthy, or else Unready.
-func HealthyIf(ok bool) Health {
-	if ok {
-		return Healthy
-	}
-	return Unready
-}
-
 // Ops serves what needs no secret: /livez, /readyz and /metrics. Rejecting shoppers is never "not ready".
 func Ops(checks []Check, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { ready(w, r, checks) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		plain(w, http.StatusNotFound, "here are /livez, /readyz, /metrics; the dashboard and the API are at admin.listen\n")
+	})
 	return mux
 }
 

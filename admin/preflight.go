@@ -38,20 +38,18 @@ func NewPreflight(check func(ctx context.Context) []Finding) *Preflight {
 	return &Preflight{check: check, turn: make(chan struct{}, 1)}
 }
 
-func (a *API) preflight(w http.ResponseWriter, r *http.Request) {
+func (a *API) preflight(w http.ResponseWriter, r *http.Request) (any, error) {
 	if a.Preflight == nil {
-		fail(w, http.StatusNotFound, noGate)
-		return
+		return nil, statusError{http.StatusNotFound, noGate}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), preflightWithin)
 	defer cancel()
 	done, ok := a.Preflight.run(ctx)
 	if !ok {
 		w.Header().Set("Retry-After", "5")
-		fail(w, http.StatusServiceUnavailable, "checks run already, and take long; ask again")
-		return
+		return nil, statusError{http.StatusServiceUnavailable, "checks run already, and take long; ask again"}
 	}
-	answer(w, done)
+	return done, nil
 }
 
 // run checks, or waits for who does; ok is false when ctx ends before.

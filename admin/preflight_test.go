@@ -11,7 +11,7 @@ import (
 )
 
 // However many ask, one check runs, and all hear of it.
-func TestPreflightRunsOnceForAllWhoAsk(t *testing.T) {
+func TestPreflight_RunsOnceForAllWhoAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
 		p := NewPreflight(func(context.Context) []Finding {
@@ -39,7 +39,7 @@ func TestPreflightRunsOnceForAllWhoAsk(t *testing.T) {
 }
 
 // What was cut short tells nothing, and is not kept for the next one.
-func TestPreflightThatIsCutShortIsNoAnswer(t *testing.T) {
+func TestPreflight_ThatIsCutShortIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := true
 		p := NewPreflight(func(ctx context.Context) []Finding {

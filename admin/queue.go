@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -92,7 +91,7 @@ const (
 )
 
 // takeQueued hands out orders: {"n": 50, "lease": "30s"}, and "sku" for one alone.
-func (a *API) takeQueued(w http.ResponseWriter, r *http.Request) {
+func (a *API) takeQueued(w http.ResponseWriter, r *http.Request) (any, error) {
 	var want struct {
 		SKU   string `json:"sku"`
 		N     int    `json:"n"`
@@ -102,26 +101,17 @@ func (a *API) takeQueued(w http.ResponseWriter, r *http.Request) {
 	lease, fault := time.ParseDuration(want.Lease)
 	switch {
 	case a.Queue == nil:
-		fail(w, http.StatusNotFound, noQueue)
-		return
+		return nil, statusError{http.StatusNotFound, noQueue}
 	case err != nil || fault != nil || want.N < 1 || want.N > maxTake || lease < time.Second || lease > maxLease:
-		a.fault(w, fmt.Errorf(`%w: the body must be {"n": 1 to %d, "lease": "1s" to "10m"}, with "sku" for one alone`,
-			ErrInvalid, maxTake))
-		return
+		return nil, fmt.Errorf(`%w: the body must be {"n": 1 to %d, "lease": "1s" to "10m"}, with "sku" for one alone`,
+			ErrInvalid, maxTake)
 	case want.SKU != "":
-		if err := checkSKU(want.SKU); err != nil {
-			a.fault(w, err)
-			return
+		if err := CheckSKU(want.SKU); err != nil {
+			return nil, err
 		}
 	}
 	orders, err := a.Queue.Take(r.Context(), want.SKU, want.N, lease)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, struct {
-		Orders []QueuedOrder `json:"orders"`
-	}{append([]QueuedOrder{}, orders...)})
+	return map[string]any{"orders": orEmpty(orders)}, err
 }
 
 const noQueue = "no order waits here: no route has delivery = \"queue\""
@@ -135,21 +125,17 @@ type queueDone struct {
 }
 
 // settleQueued takes outcomes: {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]}.
-func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
+func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) (any, error) {
 	var said struct {
 		Orders []QueueOutcome `json:"orders"`
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSettle))
-	d.DisallowUnknownFields()
-	err := d.Decode(&said)
+	err := decodeLarge(w, r, maxSettle, &said)
 	switch {
 	case a.Queue == nil:
-		fail(w, http.StatusNotFound, noQueue)
-		return
+		return nil, statusError{http.StatusNotFound, noQueue}
 	case err != nil || len(said.Orders) < 1 || len(said.Orders) > maxTake:
-		a.fault(w, fmt.Errorf(`%w: the body must be {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]} with `+
-			`1 to %d orders and %d bytes`, ErrInvalid, maxTake, maxSettle))
-		return
+		return nil, fmt.Errorf(`%w: the body must be {"orders": [{"sku", "serial", "receipt", "outcome", "answer"}, …]} `+
+			`with 1 to %d orders and %d bytes`, ErrInvalid, maxTake, maxSettle)
 	}
 	all := make([]queueDone, len(said.Orders))
 	var told sync.WaitGroup // together: they share their calls of the store
@@ -162,27 +148,22 @@ func (a *API) settleQueued(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	told.Wait()
-	answer(w, struct {
-		Orders []queueDone `json:"orders"`
-	}{all})
+	return map[string]any{"orders": all}, nil
 }
 
 // queueState answers with what waits; ?limit= bounds the SKUs.
-func (a *API) queueState(w http.ResponseWriter, r *http.Request) {
+func (a *API) queueState(w http.ResponseWriter, r *http.Request) (any, error) {
 	limit, err := limitOf(r)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	s := QueueState{}
 	if a.Queue != nil {
 		s = a.Queue.State(limit)
 	}
-	if s.SKUs == nil {
-		s.SKUs = []QueueOfSKU{}
-	}
+	s.SKUs = orEmpty(s.SKUs)
 	if s.Attempts == nil {
 		s.Attempts = map[string]uint64{}
 	}
-	answer(w, s)
+	return s, nil
 }

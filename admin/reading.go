@@ -15,45 +15,75 @@ import (
 // reading is what the gate has counted and what its metrics say at one instant: counts since the start, and how things
 // stand.
 type reading struct {
-	requests                     int64
-	rejected, observed           map[string]int64 // by reason
-	routes                       []metrics.RouteTraffic
-	rateRejected, rateObserved   map[string]int64 // by keyed rate
-	rejectedConns, observedConns map[string]int64 // by reason
-	sent, failed                 map[string]int64 // by target and code
-	calls, errors                map[string]int64 // of Redis
-	windows, saturated           map[string]int64
-	shop, redis                  histograms
-	stock                        map[string]*StockSecond
-	notCounted, hot              map[string]int64 // by SKU: units left, and recent requests
+	requests                   int64
+	rejected, observed         map[string]int64 // by reason
+	routes                     []metrics.RouteTraffic
+	rateRejected, rateObserved map[string]int64 // by keyed rate
 
-	connections, inFlight, limit, queue, up, targets, unknown int64
-	hasRedis, redisUp                                         bool
+	series map[string]map[string]int64 // by name without sluice_, and by labels with blanks between
+	times  map[string]histograms       // likewise
+	stock  map[string]*StockSecond
 }
 
-// read takes in all traffic, and of metrics what it knows.
+// read takes in all traffic and all metrics.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
 		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]),
 		observed:     byReason(traffic.Observed[:]),
-		rateRejected: map[string]int64{}, rateObserved: map[string]int64{}, rejectedConns: map[string]int64{},
-		observedConns: map[string]int64{},
-		sent:          map[string]int64{}, failed: map[string]int64{}, calls: map[string]int64{}, errors: map[string]int64{},
-		windows: map[string]int64{}, saturated: map[string]int64{}, shop: histograms{}, redis: histograms{},
-		stock: map[string]*StockSecond{}, notCounted: map[string]int64{}, hot: map[string]int64{},
+		rateRejected: map[string]int64{}, rateObserved: map[string]int64{},
+		series: map[string]map[string]int64{}, times: map[string]histograms{}, stock: map[string]*StockSecond{},
 	}
 	for _, rate := range traffic.Rates {
 		r.rateRejected[rate.Rate], r.rateObserved[rate.Rate] = rate.Rejected, rate.Observed
 	}
 	for _, f := range families {
-		name, ok := strings.CutPrefix(f.GetName(), "sluice_")
-		for _, m := range f.GetMetric() {
-			if ok {
-				r.addSeries(name, m)
-			}
+		if name, ok := strings.CutPrefix(f.GetName(), "sluice_"); ok {
+			r.addFamily(name, f.GetMetric())
+		}
+	}
+	total, held := r.series["stock_total"], r.series["stock_held"]
+	sold, free := r.series["stock_sold"], r.series["stock_free"]
+	for _, all := range []map[string]int64{total, held, sold, free} {
+		for sku := range all {
+			r.stock[sku] = &StockSecond{SKU: sku, Total: total[sku], Held: held[sku], Sold: sold[sku], Free: free[sku]}
 		}
 	}
 	return r
+}
+
+// addFamily adds the series of one metric.
+func (r *reading) addFamily(name string, all []*dto.Metric) {
+	r.series[name], r.times[name] = map[string]int64{}, histograms{}
+	for _, m := range all {
+		var labels []string // in the order of their names
+		for _, l := range m.GetLabel() {
+			labels = append(labels, l.GetValue())
+		}
+		if of := strings.Join(labels, " "); m.GetHistogram() != nil {
+			r.times[name][of] = m.GetHistogram()
+		} else {
+			r.series[name][of] = valueOf(m)
+		}
+	}
+}
+
+// total is the sum of all series of a metric.
+func (r *reading) total(name string) int64 { return sum(r.series[name]) }
+
+// upstream are the requests that the shop answered or failed to, and the faults among all that were meant for it, by
+// code and target.
+func (r *reading) upstream() (sent, failed map[string]int64) {
+	sent, failed = map[string]int64{}, map[string]int64{}
+	for of, n := range r.series["upstream_requests_total"] {
+		code, _, _ := strings.Cut(of, " ")
+		if code != "not_sent" { // the shop did not see it
+			sent[of] = n
+		}
+		if len(code) != 3 || code[0] == '5' {
+			failed[of] = n
+		}
+	}
+	return sent, failed
 }
 
 // byReason are the counts that are not 0, by the names of reasons.
@@ -77,89 +107,6 @@ func (r *reading) route(name string) metrics.RouteTraffic {
 	return r.routes[i]
 }
 
-// addSeries adds one series.
-func (r *reading) addSeries(name string, m *dto.Metric) {
-	n, first := valueOf(m), label(m, 0) // labels are in the order of their names
-	switch name {
-	case "rejected_connections_total":
-		r.rejectedConns[first] = n
-	case "observed_connection_rejections_total":
-		r.observedConns[first] = n
-	case "connections":
-		r.connections = n
-	case "windows_total":
-		r.windows[first] = n
-	case "windows_saturated_total":
-		r.saturated[first] = n
-	default:
-		r.addUpstreamSeries(name, m, n)
-	}
-}
-
-func (r *reading) addUpstreamSeries(name string, m *dto.Metric, n int64) {
-	first, second := label(m, 0), label(m, 1)
-	switch name {
-	case "upstream_requests_total": // code, target
-		if first == "not_sent" { // the shop did not see it: an error, and no request of the shop
-			r.failed[first+" "+second] = n
-			return
-		}
-		r.sent[first+" "+second] = n
-		if len(first) != 3 || first[0] == '5' {
-			r.failed[first+" "+second] = n
-		}
-	case "upstream_request_duration_seconds":
-		r.shop[first] = m.GetHistogram()
-	case "upstream_in_flight":
-		r.inFlight += n
-	case "upstream_in_flight_limit":
-		r.limit = n
-	case "queue_length":
-		r.queue = n
-	case "upstream_up":
-		r.targets++
-		r.up += n
-	default:
-		r.addStockSeries(name, m, n)
-	}
-}
-
-func (r *reading) addStockSeries(name string, m *dto.Metric, n int64) {
-	first, second := label(m, 0), label(m, 1)
-	switch name {
-	case "redis_command_duration_seconds":
-		r.redis[first] = m.GetHistogram()
-	case "redis_calls_total":
-		r.calls[first] = n
-		r.hasRedis = true
-	case "redis_errors_total":
-		r.errors[first+" "+second] = n
-	case "redis_up":
-		r.hasRedis, r.redisUp = true, n == 1
-	case "reservations_unknown":
-		r.unknown += n
-	case "stock_total":
-		r.stockOf(first).Total = n
-	case "stock_held":
-		r.stockOf(first).Held = n
-	case "stock_sold":
-		r.stockOf(first).Sold = n
-	case "stock_free":
-		r.stockOf(first).Free = n
-	case "sku_stock_left":
-		r.notCounted[first] = n
-	case "hot_sku_requests":
-		r.hot[first] = n
-	}
-}
-
-func (r *reading) stockOf(sku string) *StockSecond {
-	if r.stock[sku] == nil {
-		r.stock[sku] = &StockSecond{SKU: sku}
-	}
-	return r.stock[sku]
-}
-
 // valueOf is the value of a counter or a gauge, which count whole things here.
 func valueOf(m *dto.Metric) int64 {
 	v := m.GetCounter().GetValue() + m.GetGauge().GetValue() // one of them is there
@@ -169,15 +116,7 @@ func valueOf(m *dto.Metric) int64 {
 	return int64(v)
 }
 
-// label is the value of the i-th label; "" = there are fewer.
-func label(m *dto.Metric, i int) string {
-	if i < len(m.GetLabel()) {
-		return m.GetLabel()[i].GetValue()
-	}
-	return ""
-}
-
-// histograms are those of one metric, by their label.
+// histograms are those of one metric, by their labels.
 type histograms map[string]*dto.Histogram
 
 // since is what was added to all of them together.

@@ -51,17 +51,15 @@ const maxBooks = 5000 // of one report
 
 const countTries = 3 // of the orders of a SKU, before it is said that others come in
 
-func (a *API) report(w http.ResponseWriter, r *http.Request) {
+func (a *API) report(w http.ResponseWriter, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	form := q.Get("format")
 	if form != "" && form != "json" && form != "csv" {
-		fail(w, http.StatusBadRequest, fmt.Sprintf(`format %.20q: it is "json" or "csv"`, form))
-		return
+		return nil, statusError{http.StatusBadRequest, fmt.Sprintf(`format %.20q: it is "json" or "csv"`, form)}
 	}
 	done, err := a.reported(r.Context(), q.Get("sale"), q.Get("sku"))
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	if form != "" {
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "sluice-report-"+
@@ -71,9 +69,9 @@ func (a *API) report(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		_ = done.writeCSV(w) // a client that has gone needs no answer
-		return
+		return nil, nil
 	}
-	answer(w, done)
+	return done, nil
 }
 
 // reported is the report of a sale, or of a SKU; "" = of all.
@@ -98,7 +96,7 @@ func (a *API) reported(ctx context.Context, sale, sku string) (*Report, error) {
 		}
 	}
 	if sku != "" {
-		if err := checkSKU(sku); err != nil {
+		if err := CheckSKU(sku); err != nil {
 			return nil, err
 		}
 		skus = []string{sku}

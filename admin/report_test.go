@@ -83,7 +83,7 @@ func reportOf(t *testing.T, a *API, query string) (r Report) {
 	return r
 }
 
-func TestAReportBalancesWhenTheOrdersComeToTheLedger(t *testing.T) {
+func TestReport_BalancesWhenTheOrdersComeToTheLedger(t *testing.T) {
 	k := balanced()
 	all := reportOf(t, reporting(t, k), "")
 	if !*all.Balances || len(all.Stock) != 2 || all.Stock[0].SKU != "1001" || !all.Stock[0].Counted || all.Sale != nil {
@@ -95,7 +95,7 @@ func TestAReportBalancesWhenTheOrdersComeToTheLedger(t *testing.T) {
 	}
 }
 
-func TestAReportSaysWhatDoesNotBalance(t *testing.T) {
+func TestReport_SaysWhatDoesNotBalance(t *testing.T) {
 	for name, c := range map[string]struct {
 		ledger Ledger
 		orders []Reservation
@@ -121,7 +121,7 @@ func TestAReportSaysWhatDoesNotBalance(t *testing.T) {
 }
 
 // While orders come in, what was counted belongs to no one moment.
-func TestOrdersAreNotCountedWhileOthersComeIn(t *testing.T) {
+func TestReport_OrdersAreNotCountedWhileOthersComeIn(t *testing.T) {
 	k := balanced()
 	delete(k.stock, "=1+1")
 	k.orders["1001"], k.changing = nil, 1000
@@ -134,7 +134,7 @@ func TestOrdersAreNotCountedWhileOthersComeIn(t *testing.T) {
 	}
 }
 
-func TestAReportOfSomethingUnknownSaysWhatThereIs(t *testing.T) {
+func TestReport_OfSomethingUnknownSaysWhatThereIs(t *testing.T) {
 	h := reporting(t, balanced()).Handler()
 	for query, want := range map[string]struct {
 		status int
@@ -148,7 +148,7 @@ func TestAReportOfSomethingUnknownSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestAReportIsAFileThatNoSpreadsheetExecutes(t *testing.T) {
+func TestReport_IsAFileThatNoSpreadsheetExecutes(t *testing.T) {
 	w := ask(reporting(t, balanced()).Handler(), "GET", "/api/v1/report?format=csv", "", nil)
 	rows, err := csv.NewReader(w.Body).ReadAll()
 	if err != nil || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" ||
@@ -163,7 +163,7 @@ func TestAReportIsAFileThatNoSpreadsheetExecutes(t *testing.T) {
 	}
 }
 
-func TestATallyAddsUp(t *testing.T) {
+func TestReport_TallyAddsUp(t *testing.T) {
 	var m minutes
 	second := func(at, requests int64, rejected map[string]int64) *Second {
 		s := &Second{At: at, Span: 1, Requests: requests, Rejected: rejected, Upstream: UpstreamSecond{Requests: 1,
@@ -189,7 +189,7 @@ func TestATallyAddsUp(t *testing.T) {
 	}
 }
 
-func TestMomentsAreThoseThatWereSeen(t *testing.T) {
+func TestReport_MomentsAreThoseThatWereSeen(t *testing.T) {
 	all := map[string]*moments{}
 	look := func(at, sold, free int64) moments {
 		r := read(none(), nil)
@@ -214,7 +214,7 @@ func TestMomentsAreThoseThatWereSeen(t *testing.T) {
 }
 
 // A report never says of books that it did not look at that they balance.
-func TestAReportOfTooManyBooksSaysSo(t *testing.T) {
+func TestReport_OfTooManyBooksSaysSo(t *testing.T) {
 	k := &kept{stock: map[string]Ledger{}}
 	for i := range 1500 {
 		k.stock[fmt.Sprintf("sku-%04d", i)] = Ledger{Total: 1, Free: 1, State: "on"}
@@ -244,7 +244,7 @@ func (b begun) Status() Status {
 
 // After a restart in the middle of a sale, the requests before it are not counted; and the report does not say that
 // they are.
-func TestAReportBeginsWithTheProcessThatCounted(t *testing.T) {
+func TestReport_BeginsWithTheProcessThatCounted(t *testing.T) {
 	for started, starts := range map[time.Duration]bool{-10 * time.Minute: false, -2 * time.Hour: true} {
 		a := reporting(t, balanced())
 		at := time.Now().Add(started)
@@ -259,7 +259,7 @@ func TestAReportBeginsWithTheProcessThatCounted(t *testing.T) {
 	}
 }
 
-func TestNoNameIsAFormula(t *testing.T) {
+func TestReport_NoNameIsAFormula(t *testing.T) {
 	for name, want := range map[string]string{
 		"1001": "1001", "=1+1": "'=1+1", "-7": "'-7", "@SUM(A1)": "'@SUM(A1)", "＝1+1": "'＝1+1",
 		"a;=1+1": "a;'=1+1", "a;b=c": "a;b=c", ";;+1": ";;'+1", "a-b": "a-b", "": "",

@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-func TestFewRequestsAtATimeReachTheStore(t *testing.T) {
+func TestRequestSlots_FewRequestsAtATimeReachTheStore(t *testing.T) {
 	var inside, most atomic.Int64
 	here, gate := make(chan bool), make(chan bool)
-	h := newRequestSlots().handler(func(http.ResponseWriter, *http.Request) {
+	h := newRequestSlots().handler(byItself(func(http.ResponseWriter, *http.Request) {
 		n := inside.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		here <- true
 		<-gate
 		inside.Add(-1)
-	})
+	})).serve
 	const all = 10 * atOnce
 	var crowd sync.WaitGroup
 	for range all {
@@ -57,8 +57,10 @@ func (s slowLine) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestASlowRequestKeepsNoOtherWaiting(t *testing.T) {
-	h := newRequestSlots().handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
+func TestRequestSlots_SlowRequestKeepsNoOtherWaiting(t *testing.T) {
+	h := newRequestSlots().handler(byItself(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+	})).serve
 	slow := slowLine{make(chan bool), make(chan bool)}
 	var crowd sync.WaitGroup
 	for range atOnce {
@@ -79,13 +81,13 @@ func TestASlowRequestKeepsNoOtherWaiting(t *testing.T) {
 	close(slow.asked)
 }
 
-func TestABodyArrivesWhole(t *testing.T) {
+func TestRequestSlots_BodyArrivesWhole(t *testing.T) {
 	for _, n := range []int{0, 1, maxBody - 1, maxBody, maxBody + 1, 3 * maxBody} {
 		text := strings.Repeat("x", n)
-		newRequestSlots().handler(func(_ http.ResponseWriter, r *http.Request) {
+		newRequestSlots().handler(byItself(func(_ http.ResponseWriter, r *http.Request) {
 			if got, err := io.ReadAll(r.Body); err != nil || string(got) != text {
 				t.Errorf("%d bytes of %d, %v", len(got), n, err)
 			}
-		})(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))
+		})).serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))
 	}
 }

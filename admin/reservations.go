@@ -43,13 +43,12 @@ const (
 var errNoSerial = errors.New("no such reservation")
 
 // reserved answers for a gate that never reserves.
-func (a *API) reserved(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (a *API) reserved(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		if a.Ledgers == nil {
-			fail(w, http.StatusNotFound, noLedgers)
-			return
+			return nil, statusError{http.StatusNotFound, noLedgers}
 		}
-		next(w, r)
+		return next(w, r)
 	}
 }
 
@@ -59,13 +58,9 @@ func (r Reservation) at(now time.Time) Reservation {
 	return r
 }
 
-func (a *API) reservation(w http.ResponseWriter, r *http.Request) {
+func (a *API) reservation(w http.ResponseWriter, r *http.Request) (any, error) {
 	found, err := a.locate(r)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, found.at(time.Now()))
+	return found.at(time.Now()), err
 }
 
 // locate finds the reservation that r names: of ?sku=, or of the only SKU that knows its serial. Where none does it
@@ -74,7 +69,7 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 	ctx, serial, sku := r.Context(), r.PathValue("serial"), r.URL.Query().Get("sku")
 	skus := []string{sku}
 	if sku != "" {
-		if err := checkSKU(sku); err != nil {
+		if err := CheckSKU(sku); err != nil {
 			return Reservation{}, err
 		}
 	} else {
@@ -131,7 +126,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 		return want, fmt.Errorf("state %.20q: %w: it is one of %s", want.state, ErrInvalid, strings.Join(states, ", "))
 	}
 	if want.sku != "" {
-		err = checkSKU(want.sku)
+		err = CheckSKU(want.sku)
 	}
 	return want, err
 }
@@ -143,11 +138,10 @@ func (want *wanted) shows(r Reservation) bool {
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.
-func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
+func (a *API) reservations(w http.ResponseWriter, r *http.Request) (any, error) {
 	want, err := wantedOf(r)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	skus := []string{want.sku}
 	if want.sku != "" {
@@ -161,14 +155,7 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) {
 		all, cut, err = a.gather(r.Context(), all, skus[i], &want)
 		more = more || cut
 	}
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, struct {
-		Reservations []Reservation `json:"reservations"`
-		More         bool          `json:"more"` // there may be others that belong into the list
-	}{all, more})
+	return map[string]any{"reservations": all, "more": more}, err // there may be others that belong into the list
 }
 
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.

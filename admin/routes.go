@@ -15,7 +15,7 @@ import (
 // route is one request that is answered.
 type route struct {
 	method, path string // the path as http.ServeMux has it
-	handler      http.HandlerFunc
+	handler      handler
 }
 
 // routes are all of them. What is under /api/v1 stands in openapi.yaml, and a test wants both to be the same.
@@ -48,7 +48,7 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/audit", a.audit},
 		{"GET", "/api/v1/preflight", a.preflight},
 		{"GET", "/api/v1/report", a.gated(line.handler(a.report))},
-		{"GET", "/api/v1/openapi.yaml", described},
+		{"GET", "/api/v1/openapi.yaml", byItself(described)},
 
 		{"GET", "/api/v1/stock", line.handler(a.kept(a.list, a.listLedgers))},
 		{"GET", "/api/v1/stock/{sku}", line.handler(a.kept(a.read, a.readLedger))},
@@ -61,14 +61,22 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/top-keys", a.topKeys},
 		{"GET", "/api/v1/why", line.handler(a.why)},
 
-		{"GET", "/debug/pprof/", pprof.Index},
-		{"GET", "/debug/pprof/profile", pprof.Profile},
-		{"GET", "/debug/pprof/trace", pprof.Trace},
+		{"GET", "/debug/pprof/", byItself(pprof.Index)},
+		{"GET", "/debug/pprof/profile", byItself(pprof.Profile)},
+		{"GET", "/debug/pprof/trace", byItself(pprof.Trace)},
 	}
 	for _, op := range []string{"confirm", "release", "refund", "requeue"} {
 		all = append(all, route{"POST", "/api/v1/reservations/{serial}/" + op, line.handler(a.reserved(a.settleHandler(op)))})
 	}
 	return all
+}
+
+// byItself is a handler that answers by itself.
+func byItself(serve http.HandlerFunc) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
+		serve(w, r)
+		return nil, nil
+	}
 }
 
 // elsewhere answers what no route takes: 405 where the path is one for another method, else 404 with what there is.
@@ -90,7 +98,8 @@ func (a *API) elsewhere(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(allowed) == 0 {
-			fail(w, http.StatusNotFound, "there is no such path; under /api/v1/ there are "+there)
+			fail(w, http.StatusNotFound, "there is no such path; ops.listen has /livez, /readyz and "+
+				"/metrics, here are / and, under /api/v1/, "+there)
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -121,18 +130,19 @@ type requestSlots chan struct{}
 
 func newRequestSlots() requestSlots { return make(requestSlots, atOnce) }
 
-func (t requestSlots) handler(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (t requestSlots) handler(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		readBody(r)
 		ctx, cancel := context.WithTimeout(r.Context(), turnWait)
 		defer cancel()
 		select {
 		case t <- struct{}{}:
 			defer func() { <-t }()
-			next(w, r)
+			return next(w, r)
 		case <-ctx.Done():
 			w.Header().Set("Retry-After", "1")
-			fail(w, http.StatusServiceUnavailable, "too many requests to the control API at once; nothing was done: come back")
+			return nil, statusError{http.StatusServiceUnavailable,
+				"too many requests to the control API at once; nothing was done: come back"}
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"sluice/config"
+	"sluice/config/report"
 	"sluice/proxy/metrics"
 )
 
@@ -52,17 +54,9 @@ type Probed struct {
 
 // Reload is how the last reading of the configuration went.
 type Reload struct {
-	At       time.Time `json:"at"`
-	OK       bool      `json:"ok"`
-	Problems []Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
-}
-
-// Problem is one thing that is wrong with a configuration.
-type Problem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"` // from 1
-	Key     string `json:"key,omitempty"`
-	Message string `json:"message"`
+	At       time.Time        `json:"at"`
+	OK       bool             `json:"ok"`
+	Problems []report.Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
 }
 
 // Limit is one limit, with its numbers and what it did.
@@ -170,69 +164,57 @@ type Settings struct {
 	Settings []Setting `json:"settings"`
 }
 
-// Setting is one key of it. No secret is shown.
+// Setting is one key of it. No secret is shown. Its Origin may also be "--mode", or "override 3".
 type Setting struct {
-	Key    string `json:"key"`
-	Value  any    `json:"value"`
-	Origin string `json:"origin"`          // "config.toml:12", "default", "--mode", or "override 3"
-	Live   bool   `json:"live"`            // a reload changes it; otherwise only a restart
-	Waits  any    `json:"waits,omitempty"` // what the file says, and only a restart puts into force; nil = the same
+	config.Setting
+	Live  bool `json:"live"`            // a reload changes it; otherwise only a restart
+	Waits any  `json:"waits,omitempty"` // what the file says, and only a restart puts into force; nil = the same
 }
 
 // noGate is the answer where only Redis is behind the API.
 const noGate = "no gateway is behind this: ask a running one, by --admin"
 
 // gated answers for an API without a gate.
-func (a *API) gated(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (a *API) gated(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		if a.Gate == nil || a.Controller == nil || a.History == nil {
-			fail(w, http.StatusNotFound, noGate)
-			return
+			return nil, statusError{http.StatusNotFound, noGate}
 		}
-		next(w, r)
+		return next(w, r)
 	}
 }
 
-func (a *API) status(w http.ResponseWriter, r *http.Request) {
+func (a *API) status(w http.ResponseWriter, r *http.Request) (any, error) {
 	s := a.Gate.Status()
 	s.Role = callerOf(r).role
-	s.RestartPending = nonNil(s.RestartPending)
+	s.RestartPending = orEmpty(s.RestartPending)
 	s.Host, _ = os.Hostname() // for people alone
 	s.Stock = a.kinds()
-	s.Overrides = a.overridden()
+	s.Overrides = orEmpty(a.Controller.Overrides())
 	s.Second = a.History.latest()
-	answer(w, s)
+	return s, nil
 }
 
 // limits adds to what the gate tells of each limit what was counted.
-func (a *API) limits(w http.ResponseWriter, _ *http.Request) {
+func (a *API) limits(w http.ResponseWriter, _ *http.Request) (any, error) {
 	all := a.Gate.Limits()
 	for i := range all {
 		a.History.count(&all[i])
 	}
-	answer(w, struct {
-		Limits []Limit `json:"limits"`
-	}{all})
+	return map[string]any{"limits": all}, nil
 }
 
-func (a *API) targets(w http.ResponseWriter, _ *http.Request) {
-	answer(w, struct {
-		Targets []Target `json:"targets"`
-	}{a.Gate.Targets()})
+func (a *API) targets(w http.ResponseWriter, _ *http.Request) (any, error) {
+	return map[string]any{"targets": a.Gate.Targets()}, nil
 }
 
-func (a *API) fleet(w http.ResponseWriter, r *http.Request) {
-	all, err := a.Controller.Fleet(r.Context())
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, all)
+func (a *API) fleet(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.Controller.Fleet(r.Context())
 }
 
 // limitKey tells how one key of a limit by key stands; DELETE resets it first. ?value= once for each variable of the
 // key.
-func (a *API) limitKey(w http.ResponseWriter, r *http.Request) {
+func (a *API) limitKey(w http.ResponseWriter, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	scope, err := scopeOf(q.Get("scope"))
 	if err == nil && (len(q["value"]) == 0 || len(q["value"]) > maxKeyValues || len(q.Encode()) > maxKeyText) {
@@ -240,21 +222,19 @@ func (a *API) limitKey(w http.ResponseWriter, r *http.Request) {
 			ErrInvalid, maxKeyValues, maxKeyText)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	ask := KeyQuestion{Limit: r.PathValue("name"), Values: q["value"], Reset: r.Method == http.MethodDelete}
 	all, err := a.Controller.LimitKey(r.Context(), ask, scope)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
-	all.Missing = nonNil(all.Missing)
+	all.Missing = orEmpty(all.Missing)
 	if ask.Reset {
 		a.record(r, AuditEntry{What: "limit.reset", Object: ask.Limit, Detail: scope}, "admin: key of a limit reset",
 			"limit", ask.Limit, "scope", scope)
 	}
-	answer(w, all)
+	return all, nil
 }
 
 // What a question about a key may have.
@@ -263,7 +243,9 @@ const (
 	maxKeyText   = 2 << 10
 )
 
-func (a *API) settings(w http.ResponseWriter, _ *http.Request) { answer(w, a.Gate.Settings()) }
+func (a *API) settings(w http.ResponseWriter, _ *http.Request) (any, error) {
+	return a.Gate.Settings(), nil
+}
 
 // How many are listed where the request does not say, and at most.
 const (
@@ -272,20 +254,17 @@ const (
 )
 
 // topKeys lists the keys that limits reject most: ?n= of them, 1 to 1000.
-func (a *API) topKeys(w http.ResponseWriter, r *http.Request) {
+func (a *API) topKeys(w http.ResponseWriter, r *http.Request) (any, error) {
 	n := defaultTopKeys
 	if text := r.URL.Query().Get("n"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxTopKeys {
-			fail(w, http.StatusBadRequest, "n must be from 1 to 1000")
-			return
+			return nil, statusError{http.StatusBadRequest, "n must be from 1 to 1000"}
 		}
 	}
-	all := []metrics.TopKey{}
+	var all []metrics.TopKey
 	if a.TopKeys != nil {
 		all = a.TopKeys(n)
 	}
-	answer(w, struct {
-		TopKeys []metrics.TopKey `json:"top_keys"`
-	}{all})
+	return map[string]any{"top_keys": orEmpty(all)}, nil
 }

@@ -30,18 +30,16 @@ type Sales interface {
 // ErrNotConfigured is what Sales and Rooms say of a name that is none of theirs.
 var ErrNotConfigured = errors.New("is not configured")
 
-func (a *API) listSales(w http.ResponseWriter, _ *http.Request) {
-	all := []Sale{}
+func (a *API) listSales(w http.ResponseWriter, _ *http.Request) (any, error) {
+	var all []Sale
 	if a.Sales != nil {
-		all = append(all, a.Sales.All()...)
+		all = a.Sales.All()
 	}
-	answer(w, struct {
-		Sales []Sale `json:"sales"`
-	}{all})
+	return map[string]any{"sales": orEmpty(all)}, nil
 }
 
 // changeSale pauses a sale, resumes it, or ends it for good: {"state": "paused"}.
-func (a *API) changeSale(w http.ResponseWriter, r *http.Request) {
+func (a *API) changeSale(w http.ResponseWriter, r *http.Request) (any, error) {
 	var want struct {
 		State string `json:"state"`
 	}
@@ -49,24 +47,21 @@ func (a *API) changeSale(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	switch {
 	case a.Sales == nil:
-		fail(w, http.StatusNotFound, "no sales are known")
-		return
+		return nil, statusError{http.StatusNotFound, "no sales are known"}
 	case err != nil || !slices.Contains([]string{"on", "paused", "ended"}, want.State):
-		a.fault(w, fmt.Errorf(`%w: the body must be {"state": "on", "paused" or "ended"}`, ErrInvalid))
-		return
+		return nil, fmt.Errorf(`%w: the body must be {"state": "on", "paused" or "ended"}`, ErrInvalid)
 	}
 	before, err := a.saleNamed(name)
 	if err == nil {
 		err = a.Sales.Set(r.Context(), name, want.State)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	now, _ := a.saleNamed(name)
 	a.record(r, AuditEntry{What: "sale.change", Object: name, Before: before.State, After: want.State},
 		"admin: sale changed", "sale", name, "state", want.State)
-	answer(w, now)
+	return now, nil
 }
 
 // Room is one waiting room in the API.
@@ -126,12 +121,12 @@ type Rooms interface {
 	Change(ctx context.Context, name string, c RoomChange) error
 }
 
-func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) {
-	all := []Room{}
+func (a *API) listRooms(w http.ResponseWriter, _ *http.Request) (any, error) {
+	var all []Room
 	if a.Rooms != nil {
-		all = append(all, a.Rooms.All()...)
+		all = a.Rooms.All()
 	}
-	answer(w, map[string][]Room{"rooms": all})
+	return map[string]any{"rooms": orEmpty(all)}, nil
 }
 
 const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, {"rate": N}, {"message": "…"} or ` +
@@ -139,7 +134,7 @@ const roomForm = `the body must be {"state": "open", "hold", "drain" or "off"}, 
 
 // changeRoom has a room call no people, let none join, or be out of force; changes its rate or its message; or
 // makes its draw.
-func (a *API) changeRoom(w http.ResponseWriter, r *http.Request) {
+func (a *API) changeRoom(w http.ResponseWriter, r *http.Request) (any, error) {
 	var want RoomChange
 	err := decode(w, r, &want)
 	name, asked := r.PathValue("name"), 0
@@ -150,20 +145,18 @@ func (a *API) changeRoom(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case a.Rooms == nil:
-		fail(w, http.StatusNotFound, "there is no waiting room")
-		return
+		return nil, statusError{http.StatusNotFound, "there is no waiting room"}
 	case err != nil || asked != 1:
-		a.fault(w, fmt.Errorf("%w: %s", ErrInvalid, roomForm))
-		return
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, roomForm)
 	}
 	if err := a.Rooms.Change(r.Context(), name, want); err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	a.record(r, AuditEntry{What: "room.change", Object: name, After: want}, "admin: waiting room changed", "room", name)
 	for _, one := range a.Rooms.All() {
 		if one.Name == name {
-			answer(w, one)
+			return one, nil
 		}
 	}
+	return nil, nil
 }

@@ -105,33 +105,35 @@ const (
 
 // between is the second from before to now, which are span seconds apart.
 func between(before, now *reading, at int64, span float64) *Second {
-	shop, redis := now.shop.since(before.shop), now.redis.since(before.redis)
+	rose := func(name string) map[string]int64 { return rise(now.series[name], before.series[name]) }
+	took := func(name string) distribution { return now.times[name].since(before.times[name]) }
+	shop, redis := took("upstream_request_duration_seconds"), took("redis_command_duration_seconds")
+	sent, failed := now.upstream()
+	sentBefore, failedBefore := before.upstream()
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
 		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected),
 		Observed:    rise(now.observed, before.observed),
-		Connections: now.connections, RejectedConnections: rise(now.rejectedConns, before.rejectedConns),
+		Connections: now.total("connections"), RejectedConnections: rose("rejected_connections_total"),
 		Upstream: UpstreamSecond{
-			Requests: sum(now.sent, before.sent), Errors: sum(now.failed, before.failed), P50: shop.quantile(0.5),
+			Requests: sum(rise(sent, sentBefore)), Errors: sum(rise(failed, failedBefore)), P50: shop.quantile(0.5),
 			P99:      shop.quantile(0.99),
-			InFlight: now.inFlight, Limit: now.limit, Queue: now.queue, Up: now.up, Targets: now.targets,
+			InFlight: now.total("upstream_in_flight"), Limit: now.total("upstream_in_flight_limit"),
+			Queue: now.total("queue_length"), Up: now.total("upstream_up"), Targets: int64(len(now.series["upstream_up"])),
 		},
-		Unknown: now.unknown, Stock: now.mostSold(), NotCounted: now.leastLeft(), Hot: now.hottest(),
+		Unknown: now.total("reservations_unknown"), Stock: now.mostSold(), NotCounted: now.leastLeft(), Hot: now.hottest(),
 		Windows: []WindowSecond{}, rateRejected: rise(now.rateRejected, before.rateRejected),
 		rateObserved: rise(now.rateObserved, before.rateObserved),
 	}
-	rejected := int64(0)
-	for _, n := range s.Rejected {
-		rejected += n
+	s.Admitted = max(0, s.Requests-sum(s.Rejected))
+	if len(now.series["redis_calls_total"])+len(now.series["redis_up"]) > 0 {
+		s.Redis = &RedisSecond{Calls: sum(rose("redis_calls_total")), P50: redis.quantile(0.5), P99: redis.quantile(0.99),
+			Errors: sum(rose("redis_errors_total")), Up: now.total("redis_up") == 1}
 	}
-	s.Admitted = max(0, s.Requests-rejected)
-	if now.hasRedis {
-		s.Redis = &RedisSecond{Calls: sum(now.calls, before.calls), P50: redis.quantile(0.5), P99: redis.quantile(0.99),
-			Errors: sum(now.errors, before.errors), Up: now.redisUp}
-	}
-	for _, of := range slices.Sorted(maps.Keys(now.windows)) {
-		s.Windows = append(s.Windows, WindowSecond{of, now.windows[of] - before.windows[of],
-			now.saturated[of] - before.saturated[of]})
+	used, saturated := now.series["windows_total"], now.series["windows_saturated_total"]
+	for _, of := range slices.Sorted(maps.Keys(used)) {
+		s.Windows = append(s.Windows, WindowSecond{of, used[of] - before.series["windows_total"][of],
+			saturated[of] - before.series["windows_saturated_total"][of]})
 	}
 	s.Routes = routeSeconds(before, now)
 	return s
@@ -153,7 +155,7 @@ func (r *reading) mostSold() []StockSecond {
 // leastLeft are the SKUs without a ledger that a second has room for.
 func (r *reading) leastLeft() []NotCounted {
 	all := []NotCounted{}
-	for sku, left := range r.notCounted {
+	for sku, left := range r.series["sku_stock_left"] {
 		if r.stock[sku] == nil {
 			all = append(all, NotCounted{sku, left})
 		}
@@ -165,11 +167,11 @@ func (r *reading) leastLeft() []NotCounted {
 // hottest are the hot SKUs, and what is left of them.
 func (r *reading) hottest() []HotSecond {
 	all := []HotSecond{}
-	for sku, n := range r.hot {
+	for sku, n := range r.series["hot_sku_requests"] {
 		one := HotSecond{SKU: sku, Requests: n}
 		if ledger := r.stock[sku]; ledger != nil {
 			one.Left = &ledger.Free
-		} else if left, known := r.notCounted[sku]; known {
+		} else if left, known := r.series["sku_stock_left"][sku]; known {
 			one.Left = &left
 		}
 		all = append(all, one)
@@ -204,10 +206,9 @@ func rise(now, before map[string]int64) map[string]int64 {
 	return by
 }
 
-// sum is by how much all of them have risen together.
-func sum(now, before map[string]int64) (n int64) {
-	for _, by := range rise(now, before) {
-		n += by
+func sum(counts map[string]int64) (n int64) {
+	for _, one := range counts {
+		n += one
 	}
 	return n
 }

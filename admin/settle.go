@@ -24,21 +24,19 @@ type settled struct {
 }
 
 // settleHandler handles an op that needs nothing but the serial.
-func (a *API) settleHandler(op string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (a *API) settleHandler(op string) handler {
+	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if skus := r.URL.Query()["sku"]; len(skus) > 1 {
-			a.settleLines(w, r, op, skus)
-			return
+			return a.settleLines(r, op, skus)
 		}
 		before, err := a.locate(r)
 		if sku := r.URL.Query().Get("sku"); errors.Is(err, errNoSerial) && sku != "" {
 			before, err = Reservation{SKU: sku, Serial: r.PathValue("serial")}, nil // the ledger decides
 		}
 		if err != nil {
-			a.fault(w, err)
-			return
+			return nil, err
 		}
-		a.settleAndAnswer(w, r, op, before)
+		return a.settle(r, op, before)
 	}
 }
 
@@ -47,11 +45,10 @@ const maxLines = 16
 
 // settleLines does op to all lines of an order over several SKUs, which sku= names one by one. Where a line contradicts
 // it, nothing is done. It may be repeated: each line is settled once.
-func (a *API) settleLines(w http.ResponseWriter, r *http.Request, op string, skus []string) {
+func (a *API) settleLines(r *http.Request, op string, skus []string) (any, error) {
 	lines, err := a.lines(r, op, skus)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	all := settled{SKU: strings.Join(skus, " "), Serial: r.PathValue("serial")}
 	for _, one := range lines {
@@ -60,15 +57,14 @@ func (a *API) settleLines(w http.ResponseWriter, r *http.Request, op string, sku
 			err = fmt.Errorf("%s %q of %q: %w", op, one.Serial, one.SKU, errNoSerial)
 		}
 		if err != nil {
-			a.fault(w, err)
-			return
+			return nil, err
 		}
 		all.Changed, all.State = all.Changed || out.Changed, out.State
 	}
 	a.record(r, AuditEntry{What: "reservation.settle", Object: all.SKU + " " + all.Serial, Detail: op,
 		Before: lines[0].State, After: all.Outcome}, "admin: all lines of an order settled", "skus", all.SKU, "serial",
 		all.Serial, "op", op, "after", all.State, "changed", all.Changed)
-	answer(w, all)
+	return all, nil
 }
 
 // lines finds the lines of an order, and rejects an op that one of them contradicts.
@@ -79,7 +75,7 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 	}
 	against := map[string][]string{"confirm": {"released", "refunded"}, "release": {"confirmed"}, "refund": {"released"}}
 	for _, sku := range skus {
-		if err := checkSKU(sku); err != nil {
+		if err := CheckSKU(sku); err != nil {
 			return nil, err
 		}
 		found, ok, err := a.Ledgers.Reservation(r.Context(), sku, r.PathValue("serial"))
@@ -97,15 +93,14 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 	return lines, nil
 }
 
-// settleAndAnswer does op to what was found before, and says so.
-func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string, before Reservation) {
+// settle does op to what was found before.
+func (a *API) settle(r *http.Request, op string, before Reservation) (any, error) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
 	if err == nil && out.State == "" {
 		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order, adopt it", op, before.Serial, before.SKU, errNoSerial)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	was := before.State
 	if was == "" {
@@ -118,26 +113,24 @@ func (a *API) settleAndAnswer(w http.ResponseWriter, r *http.Request, op string,
 	if out.Oversold {
 		a.Log.Error("admin: more is sold than there is", "sku", before.SKU, "serial", before.Serial)
 	}
-	answer(w, settled{before.SKU, before.Serial, out})
+	return settled{before.SKU, before.Serial, out}, nil
 }
 
 // adopt takes an order into the ledger that the shop has: {"sku": "1001", "user": "7", "quantity": 1}.
-func (a *API) adopt(w http.ResponseWriter, r *http.Request) {
+func (a *API) adopt(w http.ResponseWriter, r *http.Request) (any, error) {
 	want, err := a.adopted(w, r)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	before, ok, err := a.Ledgers.Reservation(r.Context(), want.SKU, want.Serial)
 	if err == nil && ok {
 		err = before.agrees(want)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	want.State = before.State
-	a.settleAndAnswer(w, r, "adopt", want)
+	return a.settle(r, "adopt", want)
 }
 
 // agrees rejects another order under the serial of one that is held or sold.
@@ -160,7 +153,7 @@ func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, erro
 	if err := decode(w, r, &order); err != nil {
 		return Reservation{}, fmt.Errorf(`%w: the body must be {"sku": "…", "user": "…", "quantity": N}`, ErrInvalid)
 	}
-	if err := checkSKU(order.SKU); err != nil {
+	if err := CheckSKU(order.SKU); err != nil {
 		return Reservation{}, err
 	}
 	if order.Quantity < 1 || order.Quantity > maxQuantity {
@@ -212,21 +205,17 @@ type SettlementConflict struct {
 }
 
 // listSettlements lists the homes by name.
-func (a *API) listSettlements(w http.ResponseWriter, r *http.Request) {
+func (a *API) listSettlements(w http.ResponseWriter, r *http.Request) (any, error) {
 	all := []Settlement{}
 	if a.Settlements != nil {
 		told, err := a.Settlements(r.Context())
 		if err != nil {
-			a.fault(w, err)
-			return
+			return nil, err
 		}
 		for _, one := range told {
 			one.AgeMS = max(time.Now().UnixMilli()-one.At, 0)
 			all = append(all, one)
 		}
 	}
-	answer(w, struct {
-		Configured  bool         `json:"configured"`
-		Settlements []Settlement `json:"settlements"`
-	}{a.Settlements != nil, all})
+	return map[string]any{"configured": a.Settlements != nil, "settlements": all}, nil
 }

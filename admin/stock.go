@@ -33,23 +33,22 @@ var ErrInvalid = errors.New("not valid")
 
 // kept chooses between the two kinds of stock. Where any route reserves, the ledger is the stock unless the caller
 // says ?kind=layout: what the shop's key says then decides nothing on those routes.
-func (a *API) kept(layout, ledger http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (a *API) kept(layout, ledger handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		kind := r.URL.Query().Get("kind")
 		switch {
 		case kind != "" && kind != "ledger" && kind != "layout":
-			fail(w, http.StatusBadRequest, fmt.Sprintf(`kind %.20q: it is "ledger" or "layout"`, kind))
+			return nil, statusError{http.StatusBadRequest, fmt.Sprintf(`kind %.20q: it is "ledger" or "layout"`, kind)}
 		case a.Store == nil && a.Ledgers == nil:
-			fail(w, http.StatusNotFound, `no stock is kept: stock.source is "off"`)
+			return nil, statusError{http.StatusNotFound, `no stock is kept: stock.source is "off"`}
 		case kind == "ledger" && a.Ledgers == nil:
-			fail(w, http.StatusNotFound, noLedgers)
+			return nil, statusError{http.StatusNotFound, noLedgers}
 		case kind == "layout" && a.Store == nil:
-			fail(w, http.StatusNotFound, `no route looks at the shop's own stock: all of them reserve`)
+			return nil, statusError{http.StatusNotFound, `no route looks at the shop's own stock: all of them reserve`}
 		case kind == "ledger" || kind == "" && a.Ledgers != nil && !(a.LayoutFirst && a.Store != nil):
-			ledger(w, r)
-		default:
-			layout(w, r)
+			return ledger(w, r)
 		}
+		return layout(w, r)
 	}
 }
 
@@ -68,44 +67,27 @@ func (a *API) kinds() []string {
 // noLedgers is the answer where nothing is ever reserved.
 const noLedgers = `no ledger is kept: no route has gate = "reserve"`
 
-func (a *API) list(w http.ResponseWriter, r *http.Request) {
+func (a *API) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	limit, err := limitOf(r)
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	all, err := a.Store.List(r.Context(), limit)
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answerStocks(w, all)
+	return map[string]any{"stock": all}, err
 }
 
-func answerStocks(w http.ResponseWriter, all []Stock) {
-	answer(w, struct {
-		Stock []Stock `json:"stock"`
-	}{all})
-}
-
-func (a *API) read(w http.ResponseWriter, r *http.Request) {
-	s, err := a.Store.Read(r.Context(), r.PathValue("sku"))
-	if err != nil {
-		a.fault(w, err)
-		return
-	}
-	answer(w, s)
+func (a *API) read(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.Store.Read(r.Context(), r.PathValue("sku"))
 }
 
 // change sets the stock, or adds to it: {"set": 100} or {"add": -3}.
-func (a *API) change(w http.ResponseWriter, r *http.Request) {
+func (a *API) change(w http.ResponseWriter, r *http.Request) (any, error) {
 	want, err := changeOf(w, r)
 	if err == nil {
 		err = want.fitsLayout()
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	ctx, sku := r.Context(), r.PathValue("sku")
 	before, none := a.Store.Read(ctx, sku) // for the log alone: what cannot be read may be set all the same
@@ -116,17 +98,16 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) {
 		now, err = a.Store.Add(ctx, sku, *want.Add)
 	}
 	if err != nil {
-		a.fault(w, err)
-		return
+		return nil, err
 	}
 	a.record(r, AuditEntry{What: "stock.change", Object: sku, Detail: want.String(), Before: before.Left, After: now.Left},
 		"admin: stock changed", "sku", sku, "change", want.String(), "existed", none == nil, "left_before", before.Left,
 		"left", now.Left)
-	answer(w, now)
+	return now, nil
 }
 
-// checkSKU rejects what no request could name.
-func checkSKU(sku string) error {
+// CheckSKU rejects what no request could name.
+func CheckSKU(sku string) error {
 	if param.ValidSKU([]byte(sku)) {
 		return nil
 	}

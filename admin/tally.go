@@ -64,11 +64,7 @@ func (t *Tally) merge(o *Tally) {
 			counts.to[reason] += n
 		}
 	}
-	rejected := int64(0)
-	for _, n := range t.Rejected {
-		rejected += n
-	}
-	t.Admitted = max(0, t.Requests-rejected)
+	t.Admitted = max(0, t.Requests-sum(t.Rejected))
 	p, q := &t.Peaks, &o.Peaks
 	for _, pair := range []struct{ to, from *Peak }{{&p.Requests, &q.Requests}, {&p.Admitted, &q.Admitted},
 		{&p.Rejected, &q.Rejected}, {&p.InFlight, &q.InFlight},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhyAsksForOneRequestOrOneUsersSKU(t *testing.T) {
+func TestAdmin_WhyAsksForOneRequestOrOneUsersSKU(t *testing.T) {
 	var asked Question
 	api := &API{Log: slog.New(slog.DiscardHandler), Why: func(q Question, _ int) (d Decisions) {
 		if asked = q; q.RequestID == "r-1" {

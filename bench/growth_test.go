@@ -14,7 +14,7 @@ func spotted(axis, curve string, at float64, micros ...float64) spot {
 	return o
 }
 
-func TestGrowthIsJudgedRoundByRound(t *testing.T) {
+func TestGrowth_IsJudgedRoundByRound(t *testing.T) {
 	some := []spot{
 		spotted("connections", "Sluice, limited", 64, 10, 100, 10), // the machine was slow in the second round
 		spotted("connections", "Sluice, limited", 1000, 1, 1, 1),
@@ -47,7 +47,7 @@ func TestGrowthIsJudgedRoundByRound(t *testing.T) {
 	}
 }
 
-func TestGrowthIsTold(t *testing.T) {
+func TestGrowth_IsTold(t *testing.T) {
 	var spots []spot
 	for _, st := range axes(false)[0].steps {
 		o := spotted("connections", st.curve, st.at, st.at)
@@ -63,7 +63,7 @@ func TestGrowthIsTold(t *testing.T) {
 	}
 }
 
-func TestHalfACurveIsNotJudged(t *testing.T) {
+func TestGrowth_HalfACurveIsNotJudged(t *testing.T) {
 	var spots []spot
 	for _, st := range axes(false)[0].steps {
 		o := spotted("connections", st.curve, st.at, 10)

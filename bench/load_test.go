@@ -29,7 +29,7 @@ func stalling(t *testing.T, n int64, stall time.Duration) string {
 
 // With one connection and 100 requests a second, a stall of half a second hits the one that stalls and all that were
 // due meanwhile: about 50, of which half wait for longer than a quarter of a second. A closed loop would see one.
-func TestLatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
+func TestLoad_LatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
 	s := steady{address: stalling(t, 3, 500*time.Millisecond), request: []byte(plainRequest), perConn: 1, rate: 100,
 		seconds: 1}
 	took, err := s.run(t.Context())
@@ -50,7 +50,7 @@ func TestLatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
 	}
 }
 
-func TestWrongAnswersAreNoLatency(t *testing.T) {
+func TestLoad_WrongAnswersAreNoLatency(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestWrongAnswersAreNoLatency(t *testing.T) {
 	}
 }
 
-func TestBrokenConnectionEndsTheRun(t *testing.T) {
+func TestLoad_BrokenConnectionEndsTheRun(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestBrokenConnectionEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
+func TestLoad_BurstIsReadFromWhatWrkWrites(t *testing.T) {
 	b, err := readBurst("Running 1s test\n  Non-2xx or 3xx responses: 7\nmeasured 1000 2000000 900 4100 7 1\n")
 	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond,
 		rejected: 7, broken: 1}
@@ -100,7 +100,7 @@ func TestBurstIsReadFromWhatWrkWrites(t *testing.T) {
 	}
 }
 
-func TestWrongAnswersAreNoMeasurement(t *testing.T) {
+func TestLoad_WrongAnswersAreNoMeasurement(t *testing.T) {
 	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", rejected: true}, scenario{name: "sale", mixed: true}
 	for _, c := range []struct {
 		s     scenario

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // There is not a number here that a slow machine could miss: every gate must give the answers of its scenario.
-func TestQuickRunMeasuresGatesThatAnswerRightly(t *testing.T) {
+func TestBench_QuickRunMeasuresGatesThatAnswerRightly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 s")
 	}
@@ -86,7 +86,7 @@ func children() (all string) {
 	return all
 }
 
-func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
+func TestBench_InterruptedRunLeavesNothingBehind(t *testing.T) {
 	p, err := readPlan([]string{"-quick", "-binary", "/nonexistent"})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestPlanRefusesWhatThereIsNot(t *testing.T) {
+func TestBench_PlanRefusesWhatThereIsNot(t *testing.T) {
 	for _, args := range []string{"-scenarios=pas", "-gates=apache", "-extras=luck", "-connections=64,many",
 		"-connections=0", "-seconds=0", "-quicker"} {
 		if _, err := readPlan([]string{args}); err == nil {
@@ -122,7 +122,7 @@ func TestPlanRefusesWhatThereIsNot(t *testing.T) {
 	}
 }
 
-func TestPlotIsXML(t *testing.T) {
+func TestBench_PlotIsXML(t *testing.T) {
 	r := results{}
 	for i, gate := range []string{"nginx", "sluice", "bare"} {
 		r.add(cell{"gone", gate, 64}, sample{gateCPU: float64(1 + i)})
@@ -144,7 +144,7 @@ func TestPlotIsXML(t *testing.T) {
 	}
 }
 
-func TestTableIsAlignedMarkdown(t *testing.T) {
+func TestBench_TableIsAlignedMarkdown(t *testing.T) {
 	var got table
 	got.row("gate", "µs")
 	got.row("Sluice", number(9.5))

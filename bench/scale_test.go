@@ -12,7 +12,7 @@ import (
 
 // There is not a number here that a slow machine could miss: gates must give the answers of each load, and all of them
 // must be counted.
-func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
+func TestScale_QuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 s")
 	}
@@ -56,7 +56,7 @@ func TestQuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
 }
 
 // A point whose load was changed begins anew: its older rounds were of something else.
-func TestRoundsOfAnotherLoadAreDropped(t *testing.T) {
+func TestScale_RoundsOfAnotherLoadAreDropped(t *testing.T) {
 	st := step{"sold out", 1, usual()}
 	spots := add(add(nil, "skus", st, cost{Requests: 1}), "skus", st, cost{Requests: 2})
 	if len(spots) != 1 || len(spots[0].Rounds) != 2 {
@@ -68,7 +68,7 @@ func TestRoundsOfAnotherLoadAreDropped(t *testing.T) {
 	}
 }
 
-func TestScaleRefusesWhatThereIsNot(t *testing.T) {
+func TestScale_RefusesWhatThereIsNot(t *testing.T) {
 	for _, args := range []string{"-only=conections", "-rounds=-1", "-span=0", "-span=fast", "-quicker"} {
 		if _, err := readScale([]string{args}); err == nil {
 			t.Errorf("%s is taken", args)
@@ -76,7 +76,7 @@ func TestScaleRefusesWhatThereIsNot(t *testing.T) {
 	}
 }
 
-func TestCurvesAreXML(t *testing.T) {
+func TestScale_CurvesAreXML(t *testing.T) {
 	picture := string(draw("a & b", "SKUs", "µs", []drawn{
 		{"one < two", []mark{{1, 2, 3, 4}, {100, 3, 4, 5}, {100_000, 4, 5, 6}}}, {"alone", []mark{{1, 1, 1, 1}}}}))
 	for d := xml.NewDecoder(strings.NewReader(picture)); ; {

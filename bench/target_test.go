@@ -15,7 +15,7 @@ func rounds(m measure, values ...float64) (all []sample) {
 	return all
 }
 
-func TestMissIsOnlyWhatExceedsTheNoise(t *testing.T) {
+func TestBench_MissIsOnlyWhatExceedsTheNoise(t *testing.T) {
 	cpu := target{What: "x", Scenario: "pass", Measure: gateCPU, Against: "nginx", AtMost: 1.1}
 	rate := target{What: "x", Scenario: "pass", Measure: requests, Against: "nginx", AtLeast: 0.9}
 	ratchet := cpu
@@ -46,7 +46,7 @@ func TestMissIsOnlyWhatExceedsTheNoise(t *testing.T) {
 }
 
 // A machine that is slow in one round slows both.
-func TestRatiosPairRounds(t *testing.T) {
+func TestBench_RatiosPairRounds(t *testing.T) {
 	r := results{
 		{"pass", "sluice", 64}: rounds(gateCPU, 12, 120, 12),
 		{"pass", "nginx", 64}:  rounds(gateCPU, 10, 100, 10),
@@ -57,7 +57,7 @@ func TestRatiosPairRounds(t *testing.T) {
 	}
 }
 
-func TestBestRivalIsNeitherOursNorABound(t *testing.T) {
+func TestBench_BestRivalIsNeitherOursNorABound(t *testing.T) {
 	r := results{}
 	for gate, v := range map[string]float64{"sluice": 1, "bare": 2, "haproxy": 5, "nginx": 6} {
 		r.add(cell{"pass", gate, 64}, sample{gateCPU: v, requests: v})
@@ -73,7 +73,7 @@ func TestBestRivalIsNeitherOursNorABound(t *testing.T) {
 	}
 }
 
-func TestQuantilesLieBetweenTheRounds(t *testing.T) {
+func TestBench_QuantilesLieBetweenTheRounds(t *testing.T) {
 	v := []float64{5, 1, 3, 2, 4}
 	if middle(v) != 3 || noise(v) != 1 || quantile(v, 1) != 5 || middle([]float64{1, 2}) != 1.5 ||
 		!math.IsNaN(middle(nil)) {
@@ -82,7 +82,7 @@ func TestQuantilesLieBetweenTheRounds(t *testing.T) {
 	}
 }
 
-func TestTargetsThatNothingDecidesAreRefused(t *testing.T) {
+func TestBench_TargetsThatNothingDecidesAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"[[target]]\nscenario = \"pass\"\nmeasure = \"cpu\"",
 		"[[target]]\nscenario = \"pass\"\nmeasure = \"cpu\"\nat_most = 1.0\nat_least = 1.0",

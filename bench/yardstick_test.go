@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestYardstickCostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
+func TestYardstick_CostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
 	y, err := newYardstick()
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestYardstickCostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
 }
 
 // A round that was measured while the machine was half as fast counts for half of what it cost.
-func TestRoundsAreLevelledToTheMedianSpeed(t *testing.T) {
+func TestYardstick_RoundsAreLevelledToTheMedianSpeed(t *testing.T) {
 	spots := []spot{{Rounds: []cost{
 		{Gates: 100, Redis: 10, Calls: 3, Yardstick: 20}, {Gates: 50, Redis: 5, Calls: 3, Yardstick: 10},
 		{Gates: 50, Redis: 5, Yardstick: 10}, {Gates: 70},

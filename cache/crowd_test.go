@@ -39,7 +39,7 @@ func slow(outcome upstream.Outcome, header, body string) func(string, *fasthttp.
 	}
 }
 
-func TestACrowdAsksTheShopOnce(t *testing.T) {
+func TestCrowd_AsksTheShopOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = slow(upstream.Answered, "", "x")
@@ -49,7 +49,7 @@ func TestACrowdAsksTheShopOnce(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForAFailureHearsOfIt(t *testing.T) {
+func TestCrowd_WhoWaitsForAFailureHearsOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = slow(upstream.Broken, "", "")
@@ -59,7 +59,7 @@ func TestWhoWaitsForAFailureHearsOfIt(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
+func TestCrowd_WhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = slow(upstream.Answered, "Set-Cookie: sid=1", "x")
@@ -75,7 +75,7 @@ func TestWhoWaitsForWhatIsAPersonsGoesAlone(t *testing.T) {
 	})
 }
 
-func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
+func TestCrowd_WhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.says(200, "", "old")
@@ -98,7 +98,7 @@ func TestWhileOneFetchesAnewTheOthersAreAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-func TestAShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
+func TestCrowd_ShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.says(200, "", "old")
@@ -116,7 +116,7 @@ func TestAShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 	})
 }
 
-func TestNoRequestIsSentToAShopThatHangs(t *testing.T) {
+func TestCrowd_NoRequestIsSentToAShopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
@@ -131,7 +131,7 @@ func TestNoRequestIsSentToAShopThatHangs(t *testing.T) {
 }
 
 // A shop that answers 5xx at once, or rejects connections, would else be asked as fast as a crowd can.
-func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
+func TestCrowd_ShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "good")
 	d.want(t, "good", 1, "/")
@@ -148,7 +148,7 @@ func TestAShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 	d.want(t, "better", 4, "/")
 }
 
-func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
+func TestCrowd_FetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
 	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
@@ -159,7 +159,7 @@ func TestAFetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d.want(t, "x", 1, "/p")
 }
 
-func TestAPanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
+func TestCrowd_PanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
 	d.Lookup(page, new(fasthttp.Response))
@@ -174,7 +174,7 @@ func TestAPanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
 	d.want(t, "x", 1, "/p")
 }
 
-func TestAHitAllocatesNothing(t *testing.T) {
+func TestCrowd_HitAllocatesNothing(t *testing.T) {
 	d := open(t)
 	d.says(200, "Content-Type: text/html\nEtag: \"v1\"", "x")
 	d.get("/p")

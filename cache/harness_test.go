@@ -88,7 +88,7 @@ func (d *testCache) get(path string, lines ...string) (resp *fasthttp.Response, 
 	case proxy.CacheError:
 		return nil, true
 	case proxy.CacheBypass:
-		return resp, d.ask(path+"\r\n"+string(req.Text()), resp) != upstream.Answered
+		return resp, d.ask(path, resp) != upstream.Answered
 	case proxy.CacheMiss:
 		outcome := d.ask(path+"\r\n"+string(page.Conditions), resp)
 		return resp, !d.Store(page, outcome, resp) && outcome != upstream.Answered

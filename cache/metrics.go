@@ -32,31 +32,23 @@ type counts [numResults]struct {
 
 func (c *counts) add(r result) { c[r].Add(1) }
 
-func answeredHow() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_cache_requests_total", "Requests of cached routes, by how they were answered.",
-		[]string{"result"}, nil)
-}
-
-func bytesKept() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_cache_bytes", "Bodies, headers and keys that are kept, about.", nil, nil)
-}
-
-func entriesKept() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_cache_entries", "Answers that are kept, and marks of what cannot be.", nil, nil)
-}
+var (
+	answeredHow = prometheus.NewDesc("sluice_cache_requests_total",
+		"Requests of cached routes, by how they were answered.", []string{"result"}, nil)
+	bytesKept = prometheus.NewDesc("sluice_cache_bytes",
+		"Bodies, headers and keys that are kept, about.", nil, nil)
+	entriesKept = prometheus.NewDesc("sluice_cache_entries",
+		"Answers that are kept, and marks of what cannot be.", nil, nil)
+)
 
 // Describe implements [prometheus.Collector].
-func (c *Cache) Describe(to chan<- *prometheus.Desc) {
-	to <- answeredHow()
-	to <- bytesKept()
-	to <- entriesKept()
-}
+func (c *Cache) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, to) }
 
 // Collect implements [prometheus.Collector].
 func (c *Cache) Collect(to chan<- prometheus.Metric) {
 	for r := range numResults {
-		to <- prometheus.MustNewConstMetric(answeredHow(), prometheus.CounterValue, float64(c.counts[r].Load()), r.String())
+		to <- prometheus.MustNewConstMetric(answeredHow, prometheus.CounterValue, float64(c.counts[r].Load()), r.String())
 	}
-	to <- prometheus.MustNewConstMetric(bytesKept(), prometheus.GaugeValue, float64(c.kept.WeightedSize()))
-	to <- prometheus.MustNewConstMetric(entriesKept(), prometheus.GaugeValue, float64(c.kept.EstimatedSize()))
+	to <- prometheus.MustNewConstMetric(bytesKept, prometheus.GaugeValue, float64(c.kept.WeightedSize()))
+	to <- prometheus.MustNewConstMetric(entriesKept, prometheus.GaugeValue, float64(c.kept.EstimatedSize()))
 }

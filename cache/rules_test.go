@@ -12,7 +12,7 @@ import (
 	"sluice/upstream"
 )
 
-func TestWithoutAWordFromTheShopTheRouteDecides(t *testing.T) {
+func TestCache_WithoutAWordFromTheShopTheRouteDecides(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "one")
 	d.want(t, "one", 1, "/p")
@@ -24,7 +24,7 @@ func TestWithoutAWordFromTheShopTheRouteDecides(t *testing.T) {
 }
 
 // RFC 9111, section 3, and 5.2.2: what must not be stored.
-func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
+func TestCache_WhatIsNotForOthersIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		header string
@@ -68,7 +68,7 @@ func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeGivenToOthersIsKept(t *testing.T) {
+func TestCache_WhatMayBeGivenToOthersIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		header string
@@ -98,7 +98,7 @@ func TestWhatMayBeGivenToOthersIsKept(t *testing.T) {
 	}
 }
 
-func TestTheRouteBoundsWhatTheShopAllows(t *testing.T) {
+func TestCache_TheRouteBoundsWhatTheShopAllows(t *testing.T) {
 	d := open(t)
 	d.says(200, "Cache-Control: max-age=3600", "one")
 	d.want(t, "one", 1, "/p")
@@ -108,7 +108,7 @@ func TestTheRouteBoundsWhatTheShopAllows(t *testing.T) {
 }
 
 // RFC 9111, sections 4.2.3 and 5.1.
-func TestAgeIsToldAndCounts(t *testing.T) {
+func TestCache_AgeIsToldAndCounts(t *testing.T) {
 	d := open(t)
 	d.says(200, "Cache-Control: max-age=60\nAge: 58", "x")
 	if got := d.want(t, "x", 1, "/p").Header.Peek("Age"); string(got) != "58" {
@@ -124,7 +124,7 @@ func TestAgeIsToldAndCounts(t *testing.T) {
 }
 
 // RFC 9110, section 6.6.1.
-func TestAnAnswerWithoutADateIsGivenOne(t *testing.T) {
+func TestCache_AnswerWithoutADateIsGivenOne(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
 	d.want(t, "x", 1, "/p")
@@ -134,7 +134,7 @@ func TestAnAnswerWithoutADateIsGivenOne(t *testing.T) {
 }
 
 // RFC 9111, section 4.1.
-func TestVaryChooses(t *testing.T) {
+func TestCache_VaryChooses(t *testing.T) {
 	d := open(t)
 	d.shop = func(request string, resp *fasthttp.Response) upstream.Outcome {
 		fill(resp, 200, "Vary: Accept-Language, X-Shop", strings.TrimPrefix(request, "/p\r\n"))
@@ -163,7 +163,7 @@ func TestVaryChooses(t *testing.T) {
 	d.want(t, "other", 5, "/p", "Accept-Language: zh", "X-Shop: 2")
 }
 
-func TestACodingThatTheShopDoesNotVaryByIsNotGivenToWhoCannotReadIt(t *testing.T) {
+func TestCache_CodingThatTheShopDoesNotVaryByIsNotGivenToWhoCannotReadIt(t *testing.T) {
 	d := open(t)
 	d.says(200, "Content-Encoding: gzip", "zipped")
 	d.want(t, "zipped", 1, "/p", "Accept-Encoding: gzip")
@@ -172,7 +172,7 @@ func TestACodingThatTheShopDoesNotVaryByIsNotGivenToWhoCannotReadIt(t *testing.T
 }
 
 // RFC 9110, section 13.2.2; RFC 9111, section 4.3.2.
-func TestAClientThatHasItIsTold304(t *testing.T) {
+func TestCache_ClientThatHasItIsTold304(t *testing.T) {
 	d := open(t)
 	d.says(200, "Etag: W/\"v1\"\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\nCache-Control: max-age=5\nContent-Type: "+
 		"text/html\nContent-Encoding: br", "x")
@@ -207,7 +207,7 @@ func TestAClientThatHasItIsTold304(t *testing.T) {
 }
 
 // RFC 9111, sections 4.3.1, 4.3.3, 4.3.4 and 3.2.
-func TestWhatIsStaleIsValidatedAndFreshened(t *testing.T) {
+func TestCache_WhatIsStaleIsValidatedAndFreshened(t *testing.T) {
 	d := open(t)
 	d.says(200, "Etag: \"v1\"\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\nX-Shown: old\nContent-Type: text/html", "x")
 	d.want(t, "x", 1, "/p")
@@ -254,7 +254,7 @@ func TestRevalidation_OfAnotherBodyChangesNothing(t *testing.T) {
 }
 
 // RFC 9111, section 4.2.4; RFC 5861, section 4.
-func TestAStaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
+func TestCache_StaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
 	d.want(t, "x", 1, "/p")
@@ -274,7 +274,7 @@ func TestAStaleAnswerIsGivenWhenTheShopIsAway(t *testing.T) {
 	}
 }
 
-func TestTheShopsWordOnStaleAnswersCounts(t *testing.T) {
+func TestCache_TheShopsWordOnStaleAnswersCounts(t *testing.T) {
 	for header, stale := range map[string]bool{
 		"Cache-Control: max-age=1":                      true,
 		"Cache-Control: max-age=1, must-revalidate":     false,
@@ -296,7 +296,7 @@ func TestTheShopsWordOnStaleAnswersCounts(t *testing.T) {
 }
 
 // RFC 9111, section 4.4.
-func TestForgettingAPageForgetsItsVariants(t *testing.T) {
+func TestCache_ForgettingAPageForgetsItsVariants(t *testing.T) {
 	d := open(t)
 	d.says(200, "Vary: Accept-Language", "old")
 	d.want(t, "old", 1, "/p", "Accept-Language: zh")
@@ -307,7 +307,7 @@ func TestForgettingAPageForgetsItsVariants(t *testing.T) {
 	d.want(t, "new", 4, "/p", "Accept-Language: en")
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestCache_MemoryIsBounded(t *testing.T) {
 	d := open(t)
 	d.says(200, "", strings.Repeat("x", 10_000))
 	for i := range 1000 {
@@ -319,7 +319,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatAnAnswerVariesByWeighs(t *testing.T) {
+func TestCache_WhatAnAnswerVariesByWeighs(t *testing.T) {
 	d := open(t)
 	d.says(200, "Vary: X-V", "x")
 	long := strings.Repeat("v", 10_000)

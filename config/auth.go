@@ -10,18 +10,19 @@ import (
 
 // Auth is by what users and orders prove what they say.
 type Auth struct {
-	JWTAlgorithm      string        `toml:"jwt_algorithm"` // "HS256" "RS256" "EdDSA"; "" = no token is verified
-	JWTKeyFile        string        `toml:"jwt_key_file"`
-	JWTKey            Secret        // what JWTKeyFile holds
-	JWTFrom           string        `toml:"jwt_from"`                     // a template: one header or cookie
-	JWTIssuer         string        `toml:"jwt_issuer"`                   // "" = anything
-	JWTAudience       string        `toml:"jwt_audience"`                 // "" = anything
-	JWTCacheSize      int           `toml:"jwt_cache_size" unit:"tokens"` // verified tokens; 0 to 10 million
+	JWTAlgorithm string `toml:"jwt_algorithm"` // "HS256" "RS256" "EdDSA"; "" = no token is verified
+	JWTKeyFile   string `toml:"jwt_key_file"`
+	JWTKey       Secret // what JWTKeyFile holds
+	// a template: one header or cookie
+	JWTFrom           string        `toml:"jwt_from"`
+	JWTIssuer         string        `toml:"jwt_issuer"`                                         // "" = anything
+	JWTAudience       string        `toml:"jwt_audience"`                                       // "" = anything
+	JWTCacheSize      int           `toml:"jwt_cache_size" unit:"tokens" range:"0 to 10000000"` // verified tokens
 	CookieKeyFile     string        `toml:"cookie_key_file"`
 	CookieKey         Secret        // what CookieKeyFile holds
 	OrderTokenKeyFile string        `toml:"order_token_key_file"`
 	OrderTokenKey     Secret        // what OrderTokenKeyFile holds
-	OrderTokenTTL     time.Duration `toml:"order_token_ttl"` // 10 s to 1 h
+	OrderTokenTTL     time.Duration `toml:"order_token_ttl" range:"10s to 1h"`
 
 	RoomKeyFile string `toml:"room_key_file"`
 	RoomKeys    Secret // what RoomKeyFile holds: a key a line
@@ -43,7 +44,6 @@ func (p *Auth) check(r *report.Report, c *Config) {
 			"\"EdDSA\"")
 	}
 	r.Filled("auth.jwt_from", p.JWTFrom)
-	report.Between(r, "auth.jwt_cache_size", p.JWTCacheSize, 0, 10_000_000)
 	for i := range c.Limits.Rates {
 		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
@@ -51,7 +51,6 @@ func (p *Auth) check(r *report.Report, c *Config) {
 	for i := range c.Limits.InFlight {
 		c.checkProven(r, position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
 	}
-	report.Between(r, "auth.order_token_ttl", p.OrderTokenTTL, 10*time.Second, time.Hour)
 }
 
 // checkProof wants what a route must be proven by.
@@ -104,18 +103,8 @@ func (p *Auth) readKeys(r *report.Report, folder string) {
 		if path == "" {
 			return ""
 		}
-		path = source.From(folder, path)
-		p.KeyFiles = append(p.KeyFiles, path)
-		text, err := source.Read(path, maxKey)
-		switch {
-		case err != nil:
-			r.Fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
-		case len(text) > maxKey:
-			r.Fail(key, "%s is larger than 64KiB; write the keys alone into it", path)
-		case len(strings.TrimSpace(string(text))) == 0:
-			r.Fail(key, "%s is empty; write the key into it", path)
-		}
-		return Secret(text)
+		p.KeyFiles = append(p.KeyFiles, source.From(folder, path))
+		return Secret(r.Text(key, folder, path, maxKey, "the key"))
 	}
 	p.JWTKey = read("auth.jwt_key_file", p.JWTKeyFile)
 	p.CookieKey = read("auth.cookie_key_file", p.CookieKeyFile).line()

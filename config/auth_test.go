@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestKeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
+func TestAuth_KeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"jwt.key": "line 1\nline 2\n", "token.key": "0123456789abcdef\n",
 		"short.key": "short\n"} {

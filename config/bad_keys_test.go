@@ -8,6 +8,12 @@ mode = "observe"`,
 listen = [":8080"
 [log]`,
 		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '[' (column 19)`},
+	{`stock.on_error = "reject"
+stock.redis.timeout = "1s"
+[stock]
+source = "redis"`,
+		":3: key 'stock' has already been defined: on line 1; " +
+			"keys with a dot above [stock] made it already: write them below it, without its name"},
 	{`[log]
 [log]`,
 		`:2: key 'log' has already been defined: on line 1; drop one of them`},
@@ -26,7 +32,7 @@ level = info`,
 			`line, and text in quotes (column 12)`},
 	{`[log]
 level = "info`,
-		`:2: log.level: strings cannot contain newlines (column 14)`},
+		`:2: log.level: strings cannot contain newlines; close the quotes on this line (column 14)`},
 	{`# a comment
 
 log`,

@@ -24,7 +24,7 @@ func environment(name string) (string, bool) {
 	return value, ok
 }
 
-func TestEveryMistakeNamesItsLineKeyAndWayOut(t *testing.T) {
+func TestConfig_EveryMistakeNamesItsLineKeyAndWayOut(t *testing.T) {
 	for _, list := range [][]mistake{syntaxMistakes, keyMistakes, typeMistakes, valueMistakes, contradictions,
 		notAvailable} {
 		for _, m := range list {

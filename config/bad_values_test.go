@@ -1,5 +1,8 @@
 package config
 
+// notOff ends what is said of a 0 where none may stand.
+const notOff = `; 0 is not "off": leave the key out for its default`
+
 var valueMistakes = []mistake{
 	{`mode = "obsreve"`, `:1: mode: "obsreve" is not known; write "enforce" or "observe"`},
 	{`[server]
@@ -39,7 +42,7 @@ request_id_header = ""`,
 	{`[server]
 read_timeout = "0s"
 shutdown_delay = "-1s"`,
-		`:2: server.read_timeout: 0s must be above 0s
+		`:2: server.read_timeout: 0s must be above 0s` + notOff + `
 :3: server.shutdown_delay: -1s must not be below 0s`},
 	{`[server]
 max_header_size = "1B"`,
@@ -102,7 +105,7 @@ require = ["$cookie_vip=1", "$jwt_level>=2"]`,
 targets = ["http://shop"]
 max_conns = 0
 retry = "always"`,
-		`:3: upstream.max_conns: 0 must be from 1 to 65535
+		`:3: upstream.max_conns: 0 must be from 1 to 65535` + notOff + `
 :4: upstream.retry: "always" is not known; write "off" or "connect"`},
 	{`[upstream]
 targets = ["http://shop"]
@@ -111,11 +114,14 @@ path = "healthz"
 fails = 0
 status = "399-200"`,
 		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"
-:5: upstream.health.fails: 0 must be from 1 to 1000
+:5: upstream.health.fails: 0 must be from 1 to 1000` + notOff + `
 :6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
 	{`[limits.connection]
 request_burst = 0`,
-		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824`},
+		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824` + notOff},
+	{`[limits.concurrency]
+max_in_flight = 0`,
+		`:2: limits.concurrency.max_in_flight: 0 must be from 1 to 1073741824` + notOff},
 	{`[limits.window]
 size = "2s"
 max = -1
@@ -135,7 +141,7 @@ instances = -1`,
 :6: fleet.instances: -1 must be from 0 to 1048576`},
 	{`[limits.concurrency]
 queue_timeout = "0s"`,
-		`:2: limits.concurrency.queue_timeout: 0s must be above 0s`},
+		`:2: limits.concurrency.queue_timeout: 0s must be above 0s` + notOff},
 	{`[[route]]`, `:1: route[1].name: is empty; write a value
 :1: route[1].match: is missing; write it like "POST /order/{sku}" or "/"
 :1: route[1].gate: is missing; write "pass", "limit", "check" or "reserve"`},
@@ -176,16 +182,16 @@ unknown_sku = "maybe"`,
 poll_interval = "5s"
 sold_out_ttl = "0s"`,
 		`:2: stock.poll_interval: 5s must be from 1ms to 1s
-:3: stock.sold_out_ttl: 0s must be above 0s`},
+:3: stock.sold_out_ttl: 0s must be above 0s` + notOff},
 	{`[stock.redis]
 addresses = []
 pool_size = 0
 timeout = "0s"
 breaker_errors = 0`,
 		`:2: stock.redis.addresses: is empty; write where Redis is, like ["127.0.0.1:6379"]
-:3: stock.redis.pool_size: 0 must be from 1 to 10000
-:4: stock.redis.timeout: 0s must be above 0s
-:5: stock.redis.breaker_errors: 0 must be from 1 to 1073741824`},
+:3: stock.redis.pool_size: 0 must be from 1 to 10000` + notOff + `
+:4: stock.redis.timeout: 0s must be above 0s` + notOff + `
+:5: stock.redis.breaker_errors: 0 must be from 1 to 1073741824` + notOff},
 	{`[stock.redis]
 addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,

@@ -34,7 +34,7 @@ const maxText = 256 << 10
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
 // It has many methods because each table checks and resolves itself in one.
 type Config struct {
-	Mode      string    `toml:"mode"`         // "enforce" or "observe"
+	Mode      string    `toml:"mode" words:"enforce observe"`
 	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
@@ -173,7 +173,8 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 			p.Line, p.Key, p.Message = p.Line-cut+1, "", "the name of a table is not closed; write it like [stock] or [[route]]"
 		}
 		if first := firstOf(string(text), p.Line, p.Message); first > 0 {
-			p.Message += fmt.Sprintf(": on line %d; %s", first, wayOutOfTwice(p.Message))
+			p.Message += fmt.Sprintf(": on line %d; %s", first,
+				wayOutOfTwice(p.Message, lineOf(string(text), p.Line), lineOf(string(text), first)))
 		} else if syntax.Position.Col > 0 {
 			p.Message += fmt.Sprintf(" (column %d)", syntax.Position.Col)
 		}
@@ -210,12 +211,18 @@ func cutTableName(message string) (lines int) {
 // repeated are the tables that may stand several times.
 var repeated = []string{"route", "sale", "room", "limits.rate"}
 
-// wayOutOfTwice is what to do about a key that stands twice, by the parser's message.
-func wayOutOfTwice(message string) string {
+// tableLine is a line that begins a table, with its name.
+var tableLine = regexp.MustCompile(`^\s*(\[[\w.]+\])`)
+
+// wayOutOfTwice is what to do about a key that stands twice, by the parser's message and the two lines.
+func wayOutOfTwice(message, line, first string) string {
 	for _, table := range repeated {
 		if strings.Contains(message, "'"+table+"'") {
 			return "write [[" + table + "]], with two brackets, on each of these lines"
 		}
+	}
+	if table := tableLine.FindStringSubmatch(line); table != nil && !tableLine.MatchString(first) {
+		return "keys with a dot above " + table[1] + " made it already: write them below it, without its name"
 	}
 	return "drop one of them"
 }
@@ -248,6 +255,9 @@ func plain(message string) string {
 	}, message)
 	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
 		message += "; write one key a line, and text in quotes"
+	}
+	if strings.HasPrefix(message, "strings cannot contain newlines") {
+		message += "; close the quotes on this line"
 	}
 	return message
 }

@@ -22,7 +22,7 @@ func parse(t *testing.T, text string) *Config {
 	return c
 }
 
-func TestRoutesKeepTheOrderOfTheFile(t *testing.T) {
+func TestConfig_RoutesKeepTheOrderOfTheFile(t *testing.T) {
 	c := parse(t, `[[route]]
 name = "z"
 match = "/z"
@@ -41,7 +41,7 @@ gate = "pass"`)
 	}
 }
 
-func TestValuesOfTheFileReplaceTheDefaults(t *testing.T) {
+func TestConfig_ValuesOfTheFileReplaceTheDefaults(t *testing.T) {
 	c := parse(t, `mode = "observe"
 [server]
 listen = ["127.0.0.1:0", "unix:/run/s.sock"]
@@ -86,7 +86,7 @@ func TestNetworks_PrivateMeansAddressesThatTheInternetDoesNotHave(t *testing.T) 
 	}
 }
 
-func TestMissingFileSaysHowToGetOne(t *testing.T) {
+func TestConfig_MissingFileSaysHowToGetOne(t *testing.T) {
 	_, err := Load("testdata/none.toml", nil)
 	want := `testdata/none.toml: no such file; write one with "sluice init", or name another file`
 	if fmt.Sprint(err) != want {
@@ -98,13 +98,13 @@ func TestMissingFileSaysHowToGetOne(t *testing.T) {
 	}
 }
 
-func TestFileLargerThanItsBoundIsRejected(t *testing.T) {
+func TestConfig_FileLargerThanItsBoundIsRejected(t *testing.T) {
 	if _, err := Parse("config.toml", make([]byte, maxText+1), nil); err == nil {
 		t.Error("accepted")
 	}
 }
 
-func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
+func TestConfig_SecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(folder, name)
@@ -135,7 +135,7 @@ func TestSecretIsReadFromBesideTheFileAndNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
+func TestConfig_CertificateIsFoundFromBesideTheFile(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config.toml")
 	if err := os.WriteFile(path, []byte(whole("[server.tls]\ncert_file = \"tls.crt\"\nkey_file = \"/run/tls.key\"")),
@@ -151,7 +151,7 @@ func TestCertificateIsFoundFromBesideTheFile(t *testing.T) {
 	}
 }
 
-func TestSecretLargerThanItsBoundIsRejected(t *testing.T) {
+func TestConfig_SecretLargerThanItsBoundIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
 	if err := os.WriteFile(path, make([]byte, 4<<10+1), 0o600); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSecretLargerThanItsBoundIsRejected(t *testing.T) {
 	}
 }
 
-func TestPlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
+func TestConfig_PlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
 	c := parse(t, "[[route]]\nname = \"a\"\nmatch = \"/\"\ngate = \"pass\"\n[[route]]\nname = \"b\"\nmatch = "+
 		"\"/b\"\ngate = \"pass\"")
 	for key, want := range map[string]string{
@@ -180,25 +180,25 @@ func TestPlaceOfAKeyIsItsLineOrThatOfTheTableAroundIt(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreNotShared(t *testing.T) {
+func TestConfig_DefaultsAreNotShared(t *testing.T) {
 	Default().Server.Listen[0] = "changed"
 	if got := Default().Server.Listen[0]; got != ":8080" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestAdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
+func TestConfig_AdminNeedsNoTokenWhereOnlyThisMachineReachesIt(t *testing.T) {
 	for _, address := range []string{"", "127.0.0.1:8090", "127.9.9.9:1", "[::1]:8090", "localhost:8090",
 		"unix:/run/admin.sock"} {
 		parse(t, "[admin]\nlisten = \""+address+"\"")
 	}
 }
 
-func TestFreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
+func TestConfig_FreePortsOfTheKernelAreNeverTheSame(t *testing.T) {
 	parse(t, "[server]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]\n[ops]\nlisten = \"127.0.0.1:0\"")
 }
 
-func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
+func TestConfig_RulesOfOthersAreReportedWithTheRest(t *testing.T) {
 	text := "upstream.targets = [\"http://a\"]\n[[route]]\nname = \"x\"\nmatch = \"wrong\"\ngate = " +
 		"\"pass\"\n[limits.window]\nmax_delay = \"99s\"\n"
 	_, err := Parse("f", []byte(text), nil, func(c *Config) []error {
@@ -211,7 +211,7 @@ func TestRulesOfOthersAreReportedWithTheRest(t *testing.T) {
 	}
 }
 
-func TestMistakesOfAllStagesAreNamedTogether(t *testing.T) {
+func TestConfig_MistakesOfAllStagesAreNamedTogether(t *testing.T) {
 	text := `upstream.targets = ["http://127.0.0.1:9000"]
 [[route]]
 name = "a"

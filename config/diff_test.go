@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestDiffNamesEveryKeyThatDiffers(t *testing.T) {
+func TestDiff_NamesEveryKeyThatDiffers(t *testing.T) {
 	a, b := Default(), Default()
 	if keys := Diff(a, b); len(keys) > 0 {
 		t.Errorf("equal configurations differ in %v", keys)

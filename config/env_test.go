@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestEnvironmentIsNotLookedUpForComments(t *testing.T) {
+func TestEnv_EnvironmentIsNotLookedUpForComments(t *testing.T) {
 	asked := ""
 	_, err := Parse("config.toml", []byte(whole("# ${SECRET}\n[log]\nlevel = \"${LEVEL}\" # ${OTHER}")),
 		func(name string) (string, bool) {
@@ -17,7 +17,7 @@ func TestEnvironmentIsNotLookedUpForComments(t *testing.T) {
 	}
 }
 
-func TestAddressOfRedisComesFromTheEnvironmentByDefault(t *testing.T) {
+func TestEnv_AddressOfRedisComesFromTheEnvironmentByDefault(t *testing.T) {
 	t.Setenv("REDIS_ADDR", "redis:6380")
 	c, err := Parse("config.toml", []byte(whole("")), os.LookupEnv)
 	if err != nil || c.Stock.Redis.Addresses[0] != "redis:6380" {

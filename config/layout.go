@@ -8,7 +8,7 @@ import (
 
 // Layout is how the shop keeps its stock in Redis.
 type Layout struct {
-	Type         string   `toml:"type"`        // "counter" "hash_sold" "hash_left" "counter_users" "list" "script"
+	Type         string   `toml:"type" words:"counter hash_sold hash_left counter_users list script"`
 	Key          string   `toml:"key"`         // a template with $sku, or its parts $sku_1 to $sku_3
 	TotalField   string   `toml:"total_field"` // hash_sold; with $sku where key has none, as the other fields
 	SoldField    string   `toml:"sold_field"`  // hash_sold
@@ -17,8 +17,8 @@ type Layout struct {
 	StatusField  string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen   []string `toml:"status_open"`
 	StatusClosed string   `toml:"status_closed"`
-	UsersKey     string   `toml:"users_key"`                // a template with $sku; "" = none
-	UsersScope   string   `toml:"users_scope"`              // "sku" or "all"
+	UsersKey     string   `toml:"users_key"` // a template with $sku; "" = none
+	UsersScope   string   `toml:"users_scope" words:"sku all"`
 	SoldOutAt    int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
 	SoldOutKey   string   `toml:"sold_out_key"`             // a template with $sku; "" = none
 	Prefix       string   `toml:"prefix"`
@@ -40,7 +40,6 @@ func defaultLayout() Layout {
 }
 
 func (l *Layout) check(r *report.Report) {
-	r.OneOf("stock.layout.type", l.Type, "counter", "hash_sold", "hash_left", "counter_users", "list", "script")
 	l.checkFields(r)
 	switch l.Type {
 	case "hash_sold":
@@ -90,7 +89,6 @@ func (l *Layout) checkFields(r *report.Report) {
 // checkUsers wants a set of its own for each SKU, or one for several where that is meant.
 func (l *Layout) checkUsers(r *report.Report) {
 	const key = "stock.layout.users_key"
-	r.OneOf("stock.layout.users_scope", l.UsersScope, "sku", "all")
 	names := report.VariablesOf(l.UsersKey)
 	switch {
 	case l.UsersKey == "":

@@ -29,36 +29,40 @@ type Limits struct {
 
 // Connection bounds one connection, and how many there are.
 type Connection struct {
-	RequestRate         PerSecond `toml:"request_rate"`
-	RequestBurst        int       `toml:"request_burst" unit:"requests"`             // at least 1
-	MaxConnections      int       `toml:"max_connections" unit:"connections"`        // at least 1
-	MaxConnectionsPerIP int       `toml:"max_connections_per_ip" unit:"connections"` // 1 to MaxConnections
-	MaxRequests         int       `toml:"max_requests" unit:"requests"`              // on one connection; 0 = no cap
+	RequestRate    PerSecond `toml:"request_rate"`
+	RequestBurst   int       `toml:"request_burst" unit:"requests" range:"1 to most"`
+	MaxConnections int       `toml:"max_connections" unit:"connections" range:"1 to most"`
+	// 1 to MaxConnections
+	MaxConnectionsPerIP int `toml:"max_connections_per_ip" unit:"connections" range:"1 to most"`
+	// on one connection; 0 = no cap
+	MaxRequests int `toml:"max_requests" unit:"requests" range:"0 to most"`
 }
 
 // Window is what may be admitted in one window, of this instance or of all.
 type Window struct {
-	Size      time.Duration `toml:"size"`                        // 1 ms to 1 s
-	Max       int           `toml:"max" unit:"requests"`         // 0 = no cap
-	MaxPerSKU int           `toml:"max_per_sku" unit:"requests"` // 0 = no cap; at most Max where both cap
-	MaxDelay  time.Duration `toml:"max_delay"`                   // 0, or 1 to 63 times Size; 0 = reject at once
-	WarmUp    time.Duration `toml:"warm_up"`                     // 0 to 10 min; 0 = the caps hold in full at once
-	Scope     string        `toml:"scope"`                       // "instance" or "fleet"
+	Size time.Duration `toml:"size" range:"1ms to 1s"`
+	Max  int           `toml:"max" unit:"requests" range:"0 to 67108863"` // 0 = no cap
+	// 0 = no cap; at most Max where both cap
+	MaxPerSKU int `toml:"max_per_sku" unit:"requests" range:"0 to 65535"`
+	// 0, or 1 to 63 times Size; 0 = reject at once
+	MaxDelay time.Duration `toml:"max_delay"`
+	WarmUp   time.Duration `toml:"warm_up" range:"0s to 10m"` // 0 = the caps hold in full at once
+	Scope    string        `toml:"scope" words:"instance fleet"`
 }
 
 // Concurrency bounds the requests inside the shop.
 type Concurrency struct {
-	MaxInFlight  int           `toml:"max_in_flight" unit:"requests"` // at least 1
-	MaxQueue     int           `toml:"max_queue" unit:"requests"`     // 0 = no request waits
-	QueueTimeout time.Duration `toml:"queue_timeout"`                 // above 0 where there is a queue
-	QueueOrder   string        `toml:"queue_order"`                   // "fifo" or "lifo"
-	Adaptive     bool          `toml:"adaptive"`                      // find the limit, at most MaxInFlight
+	MaxInFlight  int           `toml:"max_in_flight" unit:"requests" range:"1 to most"`
+	MaxQueue     int           `toml:"max_queue" unit:"requests" range:"0 to most"` // 0 = no request waits
+	QueueTimeout time.Duration `toml:"queue_timeout"`                               // above 0 where there is a queue
+	QueueOrder   string        `toml:"queue_order" words:"fifo lifo"`
+	Adaptive     bool          `toml:"adaptive"` // find the limit, at most MaxInFlight
 
-	Scope string `toml:"scope"` // of MaxInFlight: "instance" or "fleet"
+	Scope string `toml:"scope" words:"instance fleet"` // of MaxInFlight
 	// a template: the class in the queue, 0 to 9; "" = all are equal
 	Priority string `toml:"priority"`
 	// of the slots, for those below the highest class that waits
-	PriorityMinShare float64 `toml:"priority_min_share" unit:"share"`
+	PriorityMinShare float64 `toml:"priority_min_share" unit:"share" range:"0.01 to 0.5"`
 }
 
 // Rate bounds the requests of one key.
@@ -66,14 +70,14 @@ type Rate struct {
 	Name       string        `toml:"name"` // unique; of letters, digits and . _ -
 	Key        string        `toml:"key"`  // a template of request variables
 	Rate       PerSecond     `toml:"rate"`
-	Burst      int           `toml:"burst" unit:"requests"`   // at least 1
-	MaxDelay   time.Duration `toml:"max_delay"`               // 0 to 10 s; 0 = what exceeds the burst is rejected at once
-	IPv4Prefix int           `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
-	IPv6Prefix int           `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
-	MaxKeys    int           `toml:"max_keys" unit:"keys"`    // 1 to 100 million, 16 bytes each
-	Routes     []string      `toml:"routes"`                  // names; empty = all but `pass`
+	Burst      int           `toml:"burst" unit:"requests"`       // at least 1
+	MaxDelay   time.Duration `toml:"max_delay" range:"0s to 10s"` // 0 = what exceeds the burst is rejected at once
+	IPv4Prefix int           `toml:"ipv4_prefix" unit:"bits" range:"1 to 32"`
+	IPv6Prefix int           `toml:"ipv6_prefix" unit:"bits" range:"1 to 128"`
+	MaxKeys    int           `toml:"max_keys" unit:"keys" range:"1 to 100000000"` // 16 bytes each
+	Routes     []string      `toml:"routes"`                                      // names; empty = all but `pass`
 
-	Scope     string            `toml:"scope"`     // "instance" or "fleet"
+	Scope     string            `toml:"scope" words:"instance fleet"`
 	Overrides map[string]string `toml:"overrides"` // rates by pattern of the key's value, or "off"; see RateOverrides
 }
 
@@ -98,8 +102,6 @@ func defaultLimits() Limits {
 	}
 }
 
-const most = 1 << 30 // of anything that is counted
-
 func (l *Limits) check(r *report.Report, routes []string) {
 	l.Connection.check(r)
 	l.Window.check(r)
@@ -110,30 +112,27 @@ func (l *Limits) check(r *report.Report, routes []string) {
 	for i := range l.InFlight {
 		l.InFlight[i].check(r, position.Element("limits.in_flight", i), routes)
 	}
-	names, at := l.keyedNames()
-	r.Unique(names, func(i int) string { return at[i] })
+	names := l.KeyedNames()
+	at := func(i int) string {
+		if i < len(l.Rates) {
+			return position.Element("limits.rate", i) + ".name"
+		}
+		return position.Element("limits.in_flight", i-len(l.Rates)) + ".name"
+	}
+	r.Unique(names, at)
 	l.checkObserveOnly(r, names, at)
 }
 
 func (c *Connection) check(r *report.Report) {
-	report.Between(r, "limits.connection.request_burst", c.RequestBurst, 1, most)
-	report.Between(r, "limits.connection.max_connections", c.MaxConnections, 1, most)
-	report.Between(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP, 1, most)
-	report.Between(r, "limits.connection.max_requests", c.MaxRequests, 0, most)
 	report.AtMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP,
 		"limits.connection.max_connections", c.MaxConnections)
 }
 
 func (w *Window) check(r *report.Report) {
-	report.Between(r, "limits.window.size", w.Size, time.Millisecond, time.Second)
-	report.Between(r, "limits.window.max", w.Max, 0, 1<<26-1)
-	report.Between(r, "limits.window.max_per_sku", w.MaxPerSKU, 0, 1<<16-1)
 	w.checkDelay(r)
 	if w.Max > 0 {
 		report.AtMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}
-	report.Between(r, "limits.window.warm_up", w.WarmUp, 0, 10*time.Minute)
-	r.OneOf("limits.window.scope", w.Scope, "instance", "fleet")
 }
 
 // maxDelay bounds Window.MaxDelay, in windows.
@@ -160,15 +159,10 @@ func (w *Window) checkDelay(r *report.Report) {
 }
 
 func (c *Concurrency) check(r *report.Report) {
-	report.Between(r, "limits.concurrency.max_in_flight", c.MaxInFlight, 1, most)
-	report.Between(r, "limits.concurrency.max_queue", c.MaxQueue, 0, most)
 	if c.MaxQueue > 0 {
 		r.Positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
-	r.OneOf("limits.concurrency.queue_order", c.QueueOrder, "fifo", "lifo")
-	r.OneOf("limits.concurrency.scope", c.Scope, "instance", "fleet")
-	report.Between(r, "limits.concurrency.priority_min_share", c.PriorityMinShare, 0.01, 0.5)
 	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
 		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
 			c.Priority)
@@ -195,11 +189,8 @@ func (l *Rate) check(r *report.Report, at string, routes []string) {
 	} else {
 		report.Between(r, at+".burst", l.Burst, 1, most)
 	}
-	report.Between(r, at+".max_delay", l.MaxDelay, 0, 10*time.Second)
-	report.Between(r, at+".max_keys", l.MaxKeys, 1, 100_000_000)
-	r.OneOf(at+".scope", l.Scope, "instance", "fleet")
 	l.checkOverrides(r, at+".overrides")
-	checkKeyed(r, at, keyedLimit{l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix, l.Routes}, routes)
+	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
 }
 
 // limitNames are those of the tables of [limits] that observe_only may name.
@@ -216,11 +207,11 @@ func limitNames() (names []string) {
 // Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]] or [[limits.in_flight]].
 func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
 
-func (l *Limits) checkObserveOnly(r *report.Report, keyed, at []string) {
+func (l *Limits) checkObserveOnly(r *report.Report, keyed []string, at func(i int) string) {
 	builtIn := limitNames()
 	for i, name := range keyed {
 		if slices.Contains(builtIn, name) {
-			r.Fail(at[i], "%q is the name of [limits.%s]; write another one", name, name)
+			r.Fail(at(i), "%q is the name of [limits.%s]; write another one", name, name)
 		}
 	}
 	known := slices.Concat(builtIn, keyed)
@@ -274,13 +265,13 @@ func (l *Rate) checkOverrides(r *report.Report, at string) {
 
 // InFlight bounds the requests of one key that are in the upstream at the same time.
 type InFlight struct {
-	Name       string   `toml:"name"`                    // unique; of letters, digits and . _ -
-	Key        string   `toml:"key"`                     // a template of request variables
-	Max        int      `toml:"max" unit:"requests"`     // 1 to 65,535
-	IPv4Prefix int      `toml:"ipv4_prefix" unit:"bits"` // 1 to 32
-	IPv6Prefix int      `toml:"ipv6_prefix" unit:"bits"` // 1 to 128
-	MaxKeys    int      `toml:"max_keys" unit:"keys"`    // 1 to 16 million, 16 bytes each
-	Routes     []string `toml:"routes"`                  // names; empty = all but `pass`
+	Name       string   `toml:"name"` // unique; of letters, digits and . _ -
+	Key        string   `toml:"key"`  // a template of request variables
+	Max        int      `toml:"max" unit:"requests" range:"1 to 65535"`
+	IPv4Prefix int      `toml:"ipv4_prefix" unit:"bits" range:"1 to 32"`
+	IPv6Prefix int      `toml:"ipv6_prefix" unit:"bits" range:"1 to 128"`
+	MaxKeys    int      `toml:"max_keys" unit:"keys" range:"1 to 16000000"` // 16 bytes each
+	Routes     []string `toml:"routes"`                                     // names; empty = all but `pass`
 }
 
 func (l *InFlight) preset() {
@@ -288,41 +279,31 @@ func (l *InFlight) preset() {
 }
 
 func (l *InFlight) check(r *report.Report, at string, routes []string) {
-	report.Between(r, at+".max", l.Max, 1, 65535)
-	report.Between(r, at+".max_keys", l.MaxKeys, 1, 16_000_000)
-	checkKeyed(r, at, keyedLimit{l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix, l.Routes}, routes)
+	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
 }
 
-// keyedLimit is what the limits of a key have in common.
-type keyedLimit struct {
-	name, key              string
-	ipv4Prefix, ipv6Prefix int
-	routes                 []string
-}
-
-func checkKeyed(r *report.Report, at string, l keyedLimit, routes []string) {
-	if r.Filled(at+".name", l.name) && strings.ContainsFunc(l.name, notLabel) {
-		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", l.name)
+// checkKeyed checks what the limits of a key have in common: of are the routes of this limit.
+func checkKeyed(r *report.Report, at, name, key string, of, routes []string) {
+	if r.Filled(at+".name", name) && strings.ContainsFunc(name, notLabel) {
+		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", name)
 	}
-	if len(report.VariablesOf(l.key)) == 0 {
-		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", l.key)
+	if len(report.VariablesOf(key)) == 0 {
+		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", key)
 	}
-	report.Between(r, at+".ipv4_prefix", l.ipv4Prefix, 1, 32)
-	report.Between(r, at+".ipv6_prefix", l.ipv6Prefix, 1, 128)
-	for i, name := range l.routes {
+	for i, name := range of {
 		if !slices.Contains(routes, name) {
 			r.Fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
 }
 
-// keyedNames are the names of all limits of keys, and where each stands.
-func (l *Limits) keyedNames() (names, at []string) {
+// KeyedNames are the names of all limits of keys: of rates, then of limits in flight.
+func (l *Limits) KeyedNames() (names []string) {
 	for i := range l.Rates {
-		names, at = append(names, l.Rates[i].Name), append(at, position.Element("limits.rate", i)+".name")
+		names = append(names, l.Rates[i].Name)
 	}
 	for i := range l.InFlight {
-		names, at = append(names, l.InFlight[i].Name), append(at, position.Element("limits.in_flight", i)+".name")
+		names = append(names, l.InFlight[i].Name)
 	}
-	return names, at
+	return names
 }

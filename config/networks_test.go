@@ -20,7 +20,7 @@ func listing(t *testing.T, text string) (path, key string) {
 	return path, fmt.Sprintf("[limits]\ndeny = [\"10.0.0.0/8\", \"file:%s\"]", path)
 }
 
-func TestListsOfNetworksComeFromFilesToo(t *testing.T) {
+func TestNetworks_ListsOfNetworksComeFromFilesToo(t *testing.T) {
 	path, key := listing(t, "# scrapers\r\n192.0.2.7\n\n 198.51.100.9/24 # not masked\n2001:db8::/32\n::1")
 	c, err := Parse("config.toml", []byte(whole(key)), nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestListsOfNetworksComeFromFilesToo(t *testing.T) {
 	}
 }
 
-func TestOneWrongLineRejectsTheWholeList(t *testing.T) {
+func TestNetworks_OneWrongLineRejectsTheWholeList(t *testing.T) {
 	path, key := listing(t, "192.0.2.7\n192.0.2.256\n")
 	_, err := Parse("config.toml", []byte(whole(key)), nil)
 	want := "config.toml:2: limits.deny[2]: " + path + ":2: \"192.0.2.256\" is neither a CIDR nor an address; write it " +
@@ -50,7 +50,7 @@ func TestOneWrongLineRejectsTheWholeList(t *testing.T) {
 }
 
 // Lists come out of editors and spreadsheets: a mark before the text is not part of the first network.
-func TestAByteOrderMarkIsNotPartOfAList(t *testing.T) {
+func TestNetworks_ByteOrderMarkIsNotPartOfAList(t *testing.T) {
 	_, key := listing(t, "\ufeff192.0.2.7\r\n")
 	c, err := Parse("config.toml", []byte(whole(key)), nil)
 	if err != nil || len(c.Limits.Denied) != 2 || c.Limits.Denied[1].String() != "192.0.2.7/32" {
@@ -62,7 +62,7 @@ func TestAByteOrderMarkIsNotPartOfAList(t *testing.T) {
 	}
 }
 
-func TestListsAreOfBoundedSize(t *testing.T) {
+func TestNetworks_ListsAreOfBoundedSize(t *testing.T) {
 	_, key := listing(t, strings.Repeat("#", 8<<20+1))
 	if _, err := Parse("config.toml", []byte(whole(key)), nil); err == nil || !strings.Contains(err.Error(),
 		"is larger than 8MiB") {

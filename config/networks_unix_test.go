@@ -11,7 +11,7 @@ import (
 
 // A list is read again at each change. What would be waited for without end, or is no file at all, is a problem at
 // once.
-func TestAListIsARegularFile(t *testing.T) {
+func TestNetworks_ListIsARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

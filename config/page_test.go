@@ -116,7 +116,7 @@ func describe(key string, said, may map[string]string) described {
 
 // missing says what a key without a default means where it is not written.
 func missing(key string) string {
-	table, _, _ := cutLast(key)
+	table, _ := cutLast(key)
 	switch {
 	case key == "upstream.targets", key == "sale.skus", key == "sale.starts", key == "sale.ends":
 		return "required"
@@ -206,7 +206,7 @@ func page(t *testing.T) []byte {
 	out.WriteString(pageHead)
 	table := "-"
 	for _, d := range rowsOfReference(t) {
-		in, name, _ := cutLast(d.key)
+		in, name := cutLast(d.key)
 		if in == "" {
 			name = d.key
 		}
@@ -302,7 +302,7 @@ func kindAt(s map[string]any, key string) (kind, usual string) {
 	return kind, usual
 }
 
-func TestMeaningsAreReadFromTheReference(t *testing.T) {
+func TestConfig_MeaningsAreReadFromTheReference(t *testing.T) {
 	got := meanings("mode = \"enforce\"  # one\n[a]\n# x = [1, 2]  # two\n#   x.y: three\n[[b]]\ny = 'a # b'\n")
 	if got["mode"] != "one" || got["a.x"] != "two" || got["a.x.y"] != "three" || len(got) != 4 {
 		t.Errorf("read %q", got)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPagesAreReadFromTheConfigurationsFolder(t *testing.T) {
+func TestPages_AreReadFromTheConfigurationsFolder(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(folder, name)

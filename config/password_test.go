@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPasswordIsReadAgainAndStaysWhileItsFileCannotBeRead(t *testing.T) {
+func TestPassword_IsReadAgainAndStaysWhileItsFileCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	file, path := filepath.Join(dir, "config.toml"), filepath.Join(dir, "password")
 	write := func(path, text string) {

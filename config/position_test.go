@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMistakesInRepeatedTablesAreNamedByTheirOwnLines(t *testing.T) {
+func TestPosition_MistakesInRepeatedTablesAreNamedByTheirOwnLines(t *testing.T) {
 	text := `[upstream]
 targets = ["http://127.0.0.1:9000"]
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"sluice/config/report"
@@ -8,17 +9,18 @@ import (
 
 // Queue is how routes with delivery = "queue" hand orders over to the shop.
 type Queue struct {
-	MaxInFlight int `toml:"max_in_flight" unit:"orders"` // in the shop at once, of all instances: 1 to 10000
-	// that begin, of all instances; 0 = no limit; at most 100000
-	Rate int `toml:"rate" unit:"orders/s"`
-	// of an order; 1 KiB to 256 KiB, at most server.max_body_size
-	MaxBody       Size          `toml:"max_body"`
-	DeliverWithin time.Duration `toml:"deliver_within"`           // 1 s to 24 h; see LongestAttempt
-	Attempts      int           `toml:"attempts" unit:"attempts"` // 1 to 100; then a person decides
-	Redeliver     string        `toml:"redeliver"`                // "by_status" or "by_key"
-	Grace         time.Duration `toml:"grace"`                    // 0 to 1 min
-	// 0 = orders are sent; else the longest lease: 1 s to 10 min
-	Pull time.Duration `toml:"pull"`
+	// in the shop at once, of all instances
+	MaxInFlight int `toml:"max_in_flight" unit:"orders" range:"1 to 10000"`
+	// that begin, of all instances; 0 = no limit
+	Rate int `toml:"rate" unit:"orders/s" range:"0 to 100000"`
+	// of an order; at most server.max_body_size
+	MaxBody       Size          `toml:"max_body" range:"1KiB to 256KiB"`
+	DeliverWithin time.Duration `toml:"deliver_within" range:"1s to 24h"`          // see LongestAttempt
+	Attempts      int           `toml:"attempts" unit:"attempts" range:"1 to 100"` // then a person decides
+	Redeliver     string        `toml:"redeliver" words:"by_status by_key"`
+	Grace         time.Duration `toml:"grace" range:"0s to 1m"`
+	// 0 = orders are sent; else the longest lease, of 1 s or more
+	Pull time.Duration `toml:"pull" range:"0s to 10m"`
 }
 
 func defaultQueue() Queue {
@@ -26,17 +28,9 @@ func defaultQueue() Queue {
 		Redeliver: "by_status", Grace: 5 * time.Second}
 }
 
-// Deliveries are how a route's orders reach the shop.
-var deliveries = []string{"direct", "queue"}
-
 // Queues reports whether orders of any route wait.
 func (c *Config) Queues() bool {
-	for i := range c.Routes {
-		if c.Routes[i].Delivery == "queue" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Delivery == "queue" })
 }
 
 // LongestAttempt is how long an attempt to deliver an order may last, until the shop can no longer make it.
@@ -52,14 +46,6 @@ func (c *Config) FirstAttempt() time.Duration {
 
 func (c *Config) checkQueue(r *report.Report) {
 	q := &c.Queue
-	report.Between(r, "queue.max_in_flight", q.MaxInFlight, 1, 10_000)
-	report.Between(r, "queue.rate", q.Rate, 0, 100_000)
-	report.Between(r, "queue.max_body", q.MaxBody, 1<<10, 256<<10)
-	report.Between(r, "queue.deliver_within", q.DeliverWithin, time.Second, 24*time.Hour)
-	report.Between(r, "queue.attempts", q.Attempts, 1, 100)
-	r.OneOf("queue.redeliver", q.Redeliver, "by_status", "by_key")
-	report.Between(r, "queue.grace", q.Grace, 0, time.Minute)
-	report.Between(r, "queue.pull", q.Pull, 0, 10*time.Minute)
 	if q.Pull > 0 && q.Pull < time.Second {
 		r.Fail("queue.pull", "%v is too short to make an order; write \"1s\" or more, or \"0s\" to send orders", q.Pull)
 	}
@@ -82,7 +68,6 @@ func (c *Config) checkQueue(r *report.Report) {
 
 // checkDelivery finds what a route's delivery contradicts.
 func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
-	r.OneOf(at+".delivery", t.Delivery, deliveries...)
 	if t.Delivery != "queue" {
 		return
 	}

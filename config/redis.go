@@ -12,23 +12,23 @@ import (
 type Redis struct {
 	// at least one "host:port": the server, the sentinels, or some of the cluster
 	Addresses      []string      `toml:"addresses"`
-	Topology       string        `toml:"topology"`    // "auto" "single" "sentinel" "cluster"
+	Topology       string        `toml:"topology" words:"auto single sentinel cluster"`
 	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
 	Username       string        `toml:"username"`
 	PasswordFile   string        `toml:"password_file"`
 	Password       Secret        // what PasswordFile held when it was read first
 	PasswordAt     string        // its path, from wherever sluice was started
-	DB             int           `toml:"db" unit:"number of a database"` // 0 or above; 0 in a cluster
+	DB             int           `toml:"db" unit:"number of a database" range:"0 to 1048576"` // 0 in a cluster
 	TLS            bool          `toml:"tls"`
-	PoolSize       int           `toml:"pool_size" unit:"connections"`  // 1 to 10000
-	ConnectTimeout time.Duration `toml:"connect_timeout"`               // above 0
-	Timeout        time.Duration `toml:"timeout"`                       // above 0; one command
-	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas"` // 0 to 16
-	ReadFrom       string        `toml:"read_from"`                     // "master" "replica"
-	Replicas       []string      `toml:"replicas"`                      // "host:port" of each
-	MaxStaleness   time.Duration `toml:"max_staleness"`                 // 500ms to 1m
-	BreakerErrors  int           `toml:"breaker_errors" unit:"errors"`  // at least 1, within a second
-	BreakerOpen    time.Duration `toml:"breaker_open"`                  // above 0
+	PoolSize       int           `toml:"pool_size" unit:"connections" range:"1 to 10000"`
+	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"`
+	Timeout        time.Duration `toml:"timeout" range:"above 0s"` // one command
+	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas" range:"0 to 16"`
+	ReadFrom       string        `toml:"read_from" words:"master replica"`
+	Replicas       []string      `toml:"replicas"`                                       // "host:port" of each
+	MaxStaleness   time.Duration `toml:"max_staleness" range:"500ms to 1m"`              // 500ms to 1m
+	BreakerErrors  int           `toml:"breaker_errors" unit:"errors" range:"1 to most"` // within a second
+	BreakerOpen    time.Duration `toml:"breaker_open" range:"above 0s"`
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
@@ -71,7 +71,6 @@ func (d *Redis) check(r *report.Report) {
 		r.HostPort(position.Element("stock.redis.addresses", i), address)
 	}
 	r.Unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
-	r.OneOf("stock.redis.topology", d.Topology, "auto", "single", "sentinel", "cluster")
 	switch {
 	case d.Topology == "sentinel" && d.MasterName == "":
 		r.Fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
@@ -85,18 +84,10 @@ func (d *Redis) check(r *report.Report) {
 		r.Fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}
 	d.checkReplicas(r)
-	report.Between(r, "stock.redis.db", d.DB, 0, 1<<20)
-	report.Between(r, "stock.redis.pool_size", d.PoolSize, 1, 10000)
-	r.Positive("stock.redis.connect_timeout", d.ConnectTimeout)
-	r.Positive("stock.redis.timeout", d.Timeout)
-	report.Between(r, "stock.redis.wait_replicas", d.WaitReplicas, 0, 16)
-	report.Between(r, "stock.redis.breaker_errors", d.BreakerErrors, 1, most)
-	r.Positive("stock.redis.breaker_open", d.BreakerOpen)
 }
 
 // checkReplicas wants replicas where they are to be read, and a bound of their age.
 func (d *Redis) checkReplicas(r *report.Report) {
-	r.OneOf("stock.redis.read_from", d.ReadFrom, "master", "replica")
 	r.Rule("stock.redis.replicas", "host:port of each")
 	for i, address := range d.Replicas {
 		r.HostPort(position.Element("stock.redis.replicas", i), address)
@@ -113,5 +104,4 @@ func (d *Redis) checkReplicas(r *report.Report) {
 		r.Fail("stock.redis.replicas", "are not read, for read_from is \"master\"; write read_from = \"replica\", or drop "+
 			"them")
 	}
-	report.Between(r, "stock.redis.max_staleness", d.MaxStaleness, 500*time.Millisecond, time.Minute)
 }

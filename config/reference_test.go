@@ -24,7 +24,7 @@ func referenceText(t *testing.T) string {
 	return string(text)
 }
 
-func TestReferenceShowsTheDefaults(t *testing.T) {
+func TestConfig_ReferenceShowsTheDefaults(t *testing.T) {
 	got, err := Load(reference, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func uncommented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestExamplesOfTheReferenceAreAccepted(t *testing.T) {
+func TestConfig_ExamplesOfTheReferenceAreAccepted(t *testing.T) {
 	text := uncommented(referenceText(t))
 	// The one sale of the reference has its stock written, which needs a ledger.
 	reserving := strings.Replace(text, `gate = "check"`, `gate = "reserve"`, 1)
@@ -72,7 +72,7 @@ func TestExamplesOfTheReferenceAreAccepted(t *testing.T) {
 	}
 }
 
-func TestReferenceNamesEveryKey(t *testing.T) {
+func TestConfig_ReferenceNamesEveryKey(t *testing.T) {
 	var tree map[string]any
 	if _, err := toml.Decode(uncommented(referenceText(t)), &tree); err != nil {
 		t.Fatal(err)

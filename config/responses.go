@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"sluice/config/position"
 	"sluice/config/report"
@@ -17,14 +18,14 @@ type Origins []string
 
 // Responses is what a rejected client gets.
 type Responses struct {
-	Format string `toml:"format"` // "auto" "html" "problem" "envelope"
+	Format string `toml:"format" words:"auto html problem envelope"`
 	// at least one: "zh-CN" "en", or of a file in TemplateDir; the first is the fallback
 	Languages        []string          `toml:"languages"`
 	TemplateDir      string            `toml:"template_dir"`
 	Pages            map[string]string // what TemplateDir holds, by file
 	PagesDir         string            // where it is
-	RetryAfterJitter time.Duration     `toml:"retry_after_jitter"` // 0 to 1 min
-	CORSOrigins      Origins           `toml:"cors_origins"`       // whose pages may read; none, or "*" alone
+	RetryAfterJitter time.Duration     `toml:"retry_after_jitter" range:"0s to 1m"`
+	CORSOrigins      Origins           `toml:"cors_origins"` // whose pages may read; none, or "*" alone
 	RatelimitHeaders bool              `toml:"ratelimit_headers"`
 	Envelope         Envelope          `toml:"envelope"`
 	Classes          Classes           `toml:"classes"`
@@ -49,7 +50,7 @@ type Classes struct {
 
 // Envelope is the shop's own form of an answer, in JSON.
 type Envelope struct {
-	Status int `toml:"status" unit:"HTTP status"` // 200 to 599
+	Status int `toml:"status" unit:"HTTP status" range:"200 to 599"`
 	// a template of $code $message $reason $detail $request_id $retry_after $sku
 	Body string `toml:"body"`
 }
@@ -58,7 +59,7 @@ type Envelope struct {
 type Class struct {
 	Status     int           `toml:"status" unit:"HTTP status"`    // 400 to 599; of confirmed 200 to 599
 	Code       int           `toml:"code" unit:"code of the shop"` // for $code
-	RetryAfter time.Duration `toml:"retry_after"`                  // 0 to 1 h; 0 = the header is left out
+	RetryAfter time.Duration `toml:"retry_after" range:"0s to 1h"` // 0 = the header is left out
 	Redirect   string        `toml:"redirect"`                     // a path or URL for browsers (303); "" = none
 }
 
@@ -88,11 +89,8 @@ func defaultResponses() Responses {
 }
 
 func (s *Responses) check(r *report.Report) {
-	r.OneOf("responses.format", s.Format, "auto", "html", "problem", "envelope")
 	s.checkLanguages(r)
-	report.Between(r, "responses.retry_after_jitter", s.RetryAfterJitter, 0, time.Minute)
 	r.Origins("responses.cors_origins", s.CORSOrigins)
-	report.Between(r, "responses.envelope.status", s.Envelope.Status, 200, 599)
 	if r.Filled("responses.envelope.body", s.Envelope.Body) {
 		r.Variables("responses.envelope.body", s.Envelope.Body, "code", "message", "reason", "detail",
 			"request_id", "retry_after", "sku")
@@ -113,19 +111,16 @@ type namedClass struct {
 	class *Class
 }
 
-func (s *Responses) classes() []namedClass {
-	return []namedClass{
-		{"busy", &s.Classes.Busy}, {"sold_out", &s.Classes.SoldOut}, {"not_started", &s.Classes.NotStarted},
-		{"ended", &s.Classes.Ended},
-		{"paused", &s.Classes.Paused}, {"confirmed", &s.Classes.Confirmed}, {"duplicate", &s.Classes.Duplicate},
-		{"denied", &s.Classes.Denied}, {"unidentified", &s.Classes.Unidentified}, {"room", &s.Classes.Room},
-		{"unknown_sku", &s.Classes.UnknownSKU}, {"bad_request", &s.Classes.BadRequest}, {"unavailable",
-			&s.Classes.Unavailable},
+func (s *Responses) classes() (all []namedClass) {
+	table := reflect.ValueOf(&s.Classes).Elem()
+	for i := range table.NumField() {
+		class, _ := table.Field(i).Addr().Interface().(*Class)
+		all = append(all, namedClass{table.Type().Field(i).Tag.Get("toml"), class})
 	}
+	return all
 }
 
 func (c *Class) check(r *report.Report, at string) {
-	report.Between(r, at+".retry_after", c.RetryAfter, 0, time.Hour)
 	if c.Redirect == "" {
 		return
 	}

@@ -9,13 +9,13 @@ import (
 
 // Route says which requests these are, which gate they pass, and where SKU, user and quantity are found.
 type Route struct {
-	Name     string `toml:"name"`     // unique; a label in logs and metrics
-	Match    string `toml:"match"`    // METHOD [HOST]/PATH; its syntax is the proxy's
-	Gate     string `toml:"gate"`     // "pass" "limit" "check" "reserve"
-	SKU      string `toml:"sku"`      // a template; needed by check and reserve
-	User     string `toml:"user"`     // a template; "" = no user is identified
-	Quantity string `toml:"quantity"` // a template or a number
-	Delivery string `toml:"delivery"` // "direct" or "queue": how orders of gate reserve reach the shop
+	Name     string `toml:"name"`                          // unique; a label in logs and metrics
+	Match    string `toml:"match"`                         // METHOD [HOST]/PATH; its syntax is the proxy's
+	Gate     string `toml:"gate"`                          // "pass" "limit" "check" "reserve"
+	SKU      string `toml:"sku"`                           // a template; needed by check and reserve
+	User     string `toml:"user"`                          // a template; "" = no user is identified
+	Quantity string `toml:"quantity"`                      // a template or a number
+	Delivery string `toml:"delivery" words:"direct queue"` // how orders of gate reserve reach the shop
 
 	Require []string `toml:"require"` // conditions like "$jwt_level>=2"; their syntax is the proxy's
 
@@ -24,9 +24,10 @@ type Route struct {
 	Room string `toml:"room"` // name of a [[room]] whose pass orders need; "" = none
 
 	// of this route, within limits.concurrency; 0 = no cap of its own
-	MaxInFlight int `toml:"max_in_flight" unit:"requests"`
+	MaxInFlight int `toml:"max_in_flight" unit:"requests" range:"0 to most"`
 
-	Cache time.Duration `toml:"cache"` // how long an answer to GET is given to others as well; 0 = not at all
+	// how long an answer to GET is given to others as well; 0 = not at all
+	Cache time.Duration `toml:"cache" range:"0s or more"`
 }
 
 func (t *Route) preset() { *t = Route{Quantity: "1", Delivery: "direct", Require: []string{}} }
@@ -72,8 +73,6 @@ func (t *Route) check(r *report.Report, at string) {
 		r.Fail(at+".sku", "is missing: gate %q must know what is bought; write where it is found, like \"$path_sku\"", t.Gate)
 	}
 	r.Filled(at+".quantity", t.Quantity)
-	report.Between(r, at+".max_in_flight", t.MaxInFlight, 0, most)
-	r.NotNegative(at+".cache", t.Cache)
 	if t.needsStock() && t.Cache > 0 {
 		r.Fail(at+".cache", "an answer of gate %q is one person's; drop cache, or write gate = \"pass\" or \"limit\"", t.Gate)
 	}

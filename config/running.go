@@ -23,28 +23,29 @@ type Admin struct {
 
 // Ops is where health and metrics are served.
 type Ops struct {
-	Listen         string `toml:"listen"`                       // "" = none
-	MetricsMaxSKUs int    `toml:"metrics_max_skus" unit:"SKUs"` // 0 or above
+	Listen         string `toml:"listen"` // "" = none
+	MetricsMaxSKUs int    `toml:"metrics_max_skus" unit:"SKUs" range:"0 to 1048576"`
 }
 
 // Log is the log of what happens to this instance.
 type Log struct {
-	Level  string `toml:"level"`  // "debug" "info" "warn" "error"
-	Format string `toml:"format"` // "auto" "text" "json"
+	Level  string `toml:"level" words:"debug info warn error"`
+	Format string `toml:"format" words:"auto text json"`
 }
 
 // AccessLog is the log of requests.
 type AccessLog struct {
 	Output string `toml:"output"` // "off" "stdout" "file:/path"
 	// rejections of each reason; beyond them one in 1000 is logged
-	RejectedPerSecond int  `toml:"rejected_per_second" unit:"lines"`
+	RejectedPerSecond int  `toml:"rejected_per_second" unit:"lines" range:"0 to most"`
 	MaskIP            bool `toml:"mask_ip"`
-	BufferSize        Size `toml:"buffer_size"` // in memory; 0 to 4GiB
+	BufferSize        Size `toml:"buffer_size" range:"0B to 4GiB"` // in memory
 }
 
-// check wants the whole file to make sense, section by section in the order of the reference.
+// check wants the whole file to make sense: each value by itself, then section by section in the order of the
+// reference.
 func (c *Config) check(r *report.Report) {
-	r.OneOf("mode", c.Mode, "enforce", "observe")
+	c.checkFields(r)
 	c.Server.check(r)
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
@@ -57,13 +58,9 @@ func (c *Config) check(r *report.Report) {
 	c.Responses.check(r)
 	c.checkListeners(r)
 	c.checkFleet(r)
-	r.OneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	r.OneOf("log.format", c.Log.Format, "auto", "text", "json")
 	c.AccessLog.check(r)
 	c.Traces.check(r)
-	c.Cache.check(r)
 	c.checkSettle(r)
-	report.Between(r, "ops.metrics_max_skus", c.Ops.MetricsMaxSKUs, 0, 1<<20)
 }
 
 // checkListeners also rejects one address twice, which would only fail when it is opened.
@@ -98,39 +95,30 @@ func (a *AccessLog) check(r *report.Report) {
 	} else if path == "" {
 		r.Fail("access_log.output", "%q names no file; write it like \"file:/var/log/sluice/access.log\"", a.Output)
 	}
-	report.Between(r, "access_log.rejected_per_second", a.RejectedPerSecond, 0, most)
-	report.Between(r, "access_log.buffer_size", a.BufferSize, 0, 4<<30)
 }
 
 // Cache bounds what routes with cache keep of the shop's answers.
 type Cache struct {
-	Size                 Size          `toml:"size"`                   // 1MiB to 64GiB
-	StaleWhileRevalidate time.Duration `toml:"stale_while_revalidate"` // 0 or above
-	StaleIfError         time.Duration `toml:"stale_if_error"`         // 0 or above
+	Size                 Size          `toml:"size" range:"1MiB to 64GiB"`
+	StaleWhileRevalidate time.Duration `toml:"stale_while_revalidate" range:"0s or more"`
+	StaleIfError         time.Duration `toml:"stale_if_error" range:"0s or more"`
 }
 
 func defaultCache() Cache {
 	return Cache{Size: 64 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute}
 }
 
-func (c *Cache) check(r *report.Report) {
-	report.Between(r, "cache.size", c.Size, 1<<20, 64<<30)
-	r.NotNegative("cache.stale_while_revalidate", c.StaleWhileRevalidate)
-	r.NotNegative("cache.stale_if_error", c.StaleIfError)
-}
-
 // Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
 // and where units that came back to the shop's Redis are tried.
 type Fleet struct {
-	Name      string `toml:"name"`                       // of letters, digits and . _ -
-	Instances int    `toml:"instances" unit:"instances"` // 0 = count heartbeats in Redis; at most 1048576
+	Name      string `toml:"name"`                                            // of letters, digits and . _ -
+	Instances int    `toml:"instances" unit:"instances" range:"0 to 1048576"` // 0 = count heartbeats in Redis
 }
 
 func (c *Config) checkFleet(r *report.Report) {
 	if r.Filled("fleet.name", c.Fleet.Name) && strings.ContainsFunc(c.Fleet.Name, notLabel) {
 		r.Fail("fleet.name", "%q stands in a key of Redis; write letters, digits and . _ -", c.Fleet.Name)
 	}
-	report.Between(r, "fleet.instances", c.Fleet.Instances, 0, 1<<20)
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
 		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write "+
 			"source = \"redis\", or fleet.instances")
@@ -155,13 +143,13 @@ func (c *Config) checkFleetScopes(r *report.Report) {
 
 // Traces say where traces of forwarded requests go, and of how many.
 type Traces struct {
-	Endpoint    string  `toml:"endpoint"`                  // of a collector; "" = no traces
-	SampleRatio float64 `toml:"sample_ratio" unit:"share"` // 0 to 1; 0 = only those that a trusted proxy has sampled
+	Endpoint string `toml:"endpoint"` // of a collector; "" = no traces
+	// 0 = only those that a trusted proxy has sampled
+	SampleRatio float64 `toml:"sample_ratio" unit:"share" range:"0 to 1"`
 	ServiceName string  `toml:"service_name"`
 }
 
 func (t *Traces) check(r *report.Report) {
-	report.Between(r, "traces.sample_ratio", t.SampleRatio, 0, 1)
 	if t.Endpoint == "" {
 		return
 	}

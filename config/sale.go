@@ -14,12 +14,12 @@ type Sale struct {
 	Name        string    `toml:"name"` // unique
 	SKUs        []string  `toml:"skus"` // at least one
 	Starts      time.Time `toml:"starts"`
-	Ends        time.Time `toml:"ends"`         // after Starts
-	BeforeStart string    `toml:"before_start"` // "reject" or "pass"
+	Ends        time.Time `toml:"ends"` // after Starts
+	BeforeStart string    `toml:"before_start" words:"reject pass"`
 	// units by SKU, written before the start where none is yet
 	Stock map[string]int `toml:"stock"`
 	// of all SKUs together, that a user may have; 0 = no limit
-	MaxPerUser int `toml:"max_per_user" unit:"units"`
+	MaxPerUser int `toml:"max_per_user" unit:"units" range:"0 to most"`
 }
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
@@ -125,8 +125,6 @@ func (s *Sale) check(r *report.Report, at string) {
 	}
 	r.Unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
 	s.checkTimes(r, at)
-	r.OneOf(at+".before_start", s.BeforeStart, "reject", "pass")
-	report.Between(r, at+".max_per_user", s.MaxPerUser, 0, most)
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
 		key := position.Join(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {

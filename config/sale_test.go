@@ -26,7 +26,7 @@ starts = 2026-11-10T18:00:00Z
 ends = 2026-11-10T20:00:00Z
 `
 
-func TestSKUIsInOneSaleAtATime(t *testing.T) {
+func TestSale_SKUIsInOneSaleAtATime(t *testing.T) {
 	if _, err := Parse("c", []byte(twoSales), nil); err != nil {
 		t.Errorf("one begins when the other ends: %v", err)
 	}
@@ -38,14 +38,14 @@ func TestSKUIsInOneSaleAtATime(t *testing.T) {
 	}
 }
 
-func TestTimeWithoutOffsetIsRejected(t *testing.T) {
+func TestSale_TimeWithoutOffsetIsRejected(t *testing.T) {
 	_, err := Parse("c", []byte(strings.Replace(twoSales, "00:00:00+08:00", "00:00:00", 1)), nil)
 	if err == nil || !strings.Contains(err.Error(), "c:11: sale[1].starts: ") {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
+func TestSale_OnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 	early := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nbefore_start = \"pass\"", 1)
 	for text, want := range map[string]string{
 		strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1): "c:13: sale[1].stock: is written into ledgers",
@@ -58,7 +58,7 @@ func TestOnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 }
 
 // What cannot be pushed is told before the night of the sale.
-func TestListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
+func TestSale_ListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
 	of := func(units string) string {
 		text := strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1)
 		return strings.Replace(text, "{ 1 = 5 }", "{ 1 = "+units+" }", 1) +
@@ -74,7 +74,7 @@ func TestListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
 	}
 }
 
-func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
+func TestSale_TimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 	for _, tt := range []struct{ old, year, want string }{
 		{"2026-11-11T00:00:00+08:00", "2300", "c:11: sale[1].starts: 2300-11-11T00:00:00+08:00 is not a time of a sale; " +
 			"write a year from 2000 to 2199"},
@@ -90,7 +90,7 @@ func TestTimeFarAwayIsRejectedAndDoesNotWrapAround(t *testing.T) {
 	}
 }
 
-func TestUnitsOfAUserAreCountedWhereLedgersAre(t *testing.T) {
+func TestSale_UnitsOfAUserAreCountedWhereLedgersAre(t *testing.T) {
 	limited := strings.Replace(twoSales, `name = "two"`, "name = \"two\"\nmax_per_user = 2", 1)
 	if _, err := Parse("c", []byte(limited), nil); err != nil {
 		t.Error(err)

@@ -29,7 +29,7 @@ func same(t *testing.T, path string, want []byte) {
 	}
 }
 
-func TestSchemaIsThatOfTheStructs(t *testing.T) {
+func TestSchema_IsThatOfTheStructs(t *testing.T) {
 	tree := schema()
 	for _, d := range rowsOfReference(t) {
 		describeIn(tree, d)
@@ -59,7 +59,7 @@ func describeIn(s map[string]any, d described) {
 	}
 }
 
-func TestPageOfTheConfigurationIsThatOfTheStructs(t *testing.T) {
+func TestSchema_PageOfTheConfigurationIsThatOfTheStructs(t *testing.T) {
 	same(t, "../docs/configuration.md", page(t))
 }
 

@@ -9,15 +9,16 @@ import (
 
 // Script is the shop's own script, by which routes that reserve take units. Without one they take them from the ledger.
 type Script struct {
-	Preset     string            `toml:"preset"`     // one that comes with Sluice; or File
-	File       string            `toml:"file"`       // the shop's Lua
-	Keys       []string          `toml:"keys"`       // templates with $sku, $serial and $user: KEYS
-	Args       []string          `toml:"args"`       // templates with $quantity, $token and $time too: ARGV
-	Codes      map[string]string `toml:"codes"`      // what the script returns, and what that means
-	Release    string            `toml:"release"`    // a file that ends in .lua, a preset's name, or "none"
-	Idempotent bool              `toml:"idempotent"` // a second run with the same keys and arguments takes nothing more
-	TTL        time.Duration     `toml:"ttl"`        // 0 = no order is kept
-	Take, Back string            // what File and GiveBack hold
+	Preset  string            `toml:"preset"`  // one that comes with Sluice; or File
+	File    string            `toml:"file"`    // the shop's Lua
+	Keys    []string          `toml:"keys"`    // templates with $sku, $serial and $user: KEYS
+	Args    []string          `toml:"args"`    // templates with $quantity, $token and $time too: ARGV
+	Codes   map[string]string `toml:"codes"`   // what the script returns, and what that means
+	Release string            `toml:"release"` // a file that ends in .lua, a preset's name, or "none"
+	// a second run with the same keys and arguments takes nothing more
+	Idempotent bool          `toml:"idempotent"`
+	TTL        time.Duration `toml:"ttl" range:"0s to 720h"` // 0 = no order is kept
+	Take, Back string        // what File and GiveBack hold
 }
 
 // Used tells whether routes that reserve take units by a script.
@@ -26,7 +27,6 @@ func (s *Script) Used() bool { return s.Preset != "" || s.File != "" }
 // checkScript rejects what a script cannot go together with. Package script knows what it needs itself.
 func (s *Stock) checkScript(r *report.Report) {
 	c := &s.Script
-	report.Between(r, "stock.script.ttl", c.TTL, 0, 30*24*time.Hour)
 	for i, text := range c.Keys {
 		r.Variables(position.Element("stock.script.keys", i), text, append(skuNames(), "serial", "user")...)
 	}

@@ -20,19 +20,19 @@ type Server struct {
 	TrustedProxies    []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
 	ClientIPHeader    string        `toml:"client_ip_header"`
 	ProxyProtocol     bool          `toml:"proxy_protocol"`
-	ReadHeaderTimeout time.Duration `toml:"read_header_timeout"` // above 0, at most ReadTimeout
-	ReadTimeout       time.Duration `toml:"read_timeout"`        // above 0; the whole request
-	WriteTimeout      time.Duration `toml:"write_timeout"`       // above 0
-	IdleTimeout       time.Duration `toml:"idle_timeout"`        // above 0
-	MaxHeaderSize     Size          `toml:"max_header_size"`     // 1 KiB to 1 MiB
-	LenientTarget     bool          `toml:"lenient_target"`      // percent-encode raw UTF-8 in a target
-	MaxBodySize       Size          `toml:"max_body_size"`       // 1 KiB to 1 GiB; gated routes hold all of it in memory
-	BodyMemory        Size          `toml:"body_memory"`         // 64 KiB to 1024 GiB; at least twice MaxBodySize
+	ReadHeaderTimeout time.Duration `toml:"read_header_timeout" range:"above 0s"` // at most ReadTimeout
+	ReadTimeout       time.Duration `toml:"read_timeout" range:"above 0s"`        // the whole request
+	WriteTimeout      time.Duration `toml:"write_timeout" range:"above 0s"`
+	IdleTimeout       time.Duration `toml:"idle_timeout" range:"above 0s"`
+	MaxHeaderSize     Size          `toml:"max_header_size" range:"1KiB to 1MiB"`
+	LenientTarget     bool          `toml:"lenient_target"`                       // percent-encode raw UTF-8 in a target
+	MaxBodySize       Size          `toml:"max_body_size" range:"1KiB to 1GiB"`   // gated routes hold all of it in memory
+	BodyMemory        Size          `toml:"body_memory" range:"64KiB to 1024GiB"` // at least twice MaxBodySize
 	RequestIDHeader   string        `toml:"request_id_header"`
-	StateDir          string        `toml:"state_dir"`        // "" = none
-	ShutdownDelay     time.Duration `toml:"shutdown_delay"`   // 0 or above
-	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"` // above 0
-	TLS               *TLS          `toml:"tls"`              // nil = plain HTTP
+	StateDir          string        `toml:"state_dir"` // "" = none
+	ShutdownDelay     time.Duration `toml:"shutdown_delay" range:"0s or more"`
+	ShutdownTimeout   time.Duration `toml:"shutdown_timeout" range:"above 0s"`
+	TLS               *TLS          `toml:"tls"` // nil = plain HTTP
 }
 
 // TLS names the files of a certificate, in PEM.
@@ -40,9 +40,6 @@ type TLS struct {
 	CertFile string `toml:"cert_file"`
 	KeyFile  string `toml:"key_file"`
 }
-
-// Trusted is TrustedProxies as prefixes, "private" spelled out.
-func (s *Server) Trusted() []netip.Prefix { return trusted(s.TrustedProxies) }
 
 func defaultServer() Server {
 	return Server{
@@ -76,15 +73,7 @@ func (s *Server) check(r *report.Report) {
 	}
 	r.Token("server.client_ip_header", s.ClientIPHeader)
 	r.Token("server.request_id_header", s.RequestIDHeader)
-	r.Positive("server.read_header_timeout", s.ReadHeaderTimeout)
-	r.Positive("server.read_timeout", s.ReadTimeout)
-	r.Positive("server.write_timeout", s.WriteTimeout)
-	r.Positive("server.idle_timeout", s.IdleTimeout)
-	r.NotNegative("server.shutdown_delay", s.ShutdownDelay)
-	r.Positive("server.shutdown_timeout", s.ShutdownTimeout)
 	report.AtMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
-	report.Between(r, "server.max_header_size", s.MaxHeaderSize, 1<<10, 1<<20)
-	report.Between(r, "server.max_body_size", s.MaxBodySize, 1<<10, 1<<30)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
 		r.Fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
@@ -97,7 +86,6 @@ func (s *Server) check(r *report.Report) {
 
 // checkBodyMemory wants room for two of the largest bodies: a large one takes at most half of the memory.
 func (s *Server) checkBodyMemory(r *report.Report) {
-	report.Between(r, "server.body_memory", s.BodyMemory, 64<<10, 1<<40)
 	if s.MaxBodySize <= s.BodyMemory/2 {
 		return
 	}
@@ -135,10 +123,9 @@ func (s *Server) checkSocket(r *report.Report) {
 	}
 }
 
-// trusted reads the CIDRs of server.trusted_proxies, which are checked already.
-func trusted(list []string) []netip.Prefix {
-	var prefixes []netip.Prefix
-	for _, text := range list {
+// Trusted is TrustedProxies as prefixes, "private" spelled out. They are checked already.
+func (s *Server) Trusted() (prefixes []netip.Prefix) {
+	for _, text := range s.TrustedProxies {
 		parts := []string{text}
 		if text == "private" { // RFC 1918, RFC 4193, loopback
 			parts = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "127.0.0.0/8", "::1/128"}

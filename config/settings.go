@@ -24,7 +24,7 @@ type Setting struct {
 // shown, and of a URL neither the password nor the query.
 func (c *Config) Settings() []Setting {
 	var all []Setting
-	c.walk(reflect.ValueOf(c).Elem(), "", func(key string, v reflect.Value) {
+	walk(reflect.ValueOf(c).Elem(), "", func(key string, _ reflect.StructTag, v reflect.Value) {
 		all = append(all, Setting{key, shown(v), c.origin(key)})
 	})
 	return all
@@ -39,25 +39,26 @@ func (c *Config) origin(key string) string {
 }
 
 // walk visits the keys of one table, and of those inside it. path has the [index] of repeated tables.
-func (c *Config) walk(table reflect.Value, path string, visit func(key string, v reflect.Value)) {
+func walk(table reflect.Value, path string, visit func(key string, tag reflect.StructTag, v reflect.Value)) {
 	for i := range table.NumField() {
-		tag := table.Type().Field(i).Tag.Get("toml")
-		if tag == "" {
+		tag := table.Type().Field(i).Tag
+		name := tag.Get("toml")
+		if name == "" {
 			continue
 		}
-		v, key := table.Field(i), position.Join(path, tag)
+		v, key := table.Field(i), position.Join(path, name)
 		switch {
 		case v.Kind() == reflect.Pointer && v.IsNil():
 		case v.Kind() == reflect.Pointer:
-			c.walk(v.Elem(), key, visit)
-		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
-			c.walk(v, key, visit)
+			walk(v.Elem(), key, visit)
+		case isTable(v.Type()):
+			walk(v, key, visit)
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			for j := range v.Len() {
-				c.walk(v.Index(j), position.Element(key, j), visit)
+				walk(v.Index(j), position.Element(key, j), visit)
 			}
 		default:
-			visit(key, v)
+			visit(key, tag, v)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func adjusted(t *testing.T, text string) *Config {
 	return c
 }
 
-func TestSettingsTellWhereEachValueIsFromAndNoSecret(t *testing.T) {
+func TestConfig_SettingsTellWhereEachValueIsFromAndNoSecret(t *testing.T) {
 	c := adjusted(t, adjustable)
 	found := map[string]Setting{}
 	for _, s := range c.Settings() {
@@ -59,7 +59,7 @@ func TestSettingsTellWhereEachValueIsFromAndNoSecret(t *testing.T) {
 	}
 }
 
-func TestWithChangesOneValueAndNothingElse(t *testing.T) {
+func TestConfig_WithChangesOneValueAndNothingElse(t *testing.T) {
 	c := adjusted(t, adjustable)
 	next, err := c.With(map[string]any{"limits.window.max": 50.0, "limits.rate[per_ip].rate": "600/m",
 		"route[order].max_in_flight": 3.0, "mode": "observe", "limits.concurrency.queue_timeout": "1s"})
@@ -78,7 +78,7 @@ func TestWithChangesOneValueAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWithRejectsWhatAFileMayNotSay(t *testing.T) {
+func TestConfig_WithRejectsWhatAFileMayNotSay(t *testing.T) {
 	c := adjusted(t, adjustable)
 	for key, one := range map[string]struct {
 		value any
@@ -104,7 +104,7 @@ func TestWithRejectsWhatAFileMayNotSay(t *testing.T) {
 	}
 }
 
-func TestAnOverrideCanBeCopiedAsTOML(t *testing.T) {
+func TestConfig_OverrideCanBeCopiedAsTOML(t *testing.T) {
 	for key, one := range map[string]struct {
 		value any
 		want  string
@@ -141,7 +141,7 @@ func FuzzWithKeepsTheOriginal(f *testing.F) {
 
 // What is wrong by a password, or holds one and is wrong by something else, is told of without it: a reload puts it
 // into the log, on record, and before everybody who may look.
-func TestAMistakeDoesNotTellAPassword(t *testing.T) {
+func TestConfig_MistakeDoesNotTellAPassword(t *testing.T) {
 	for _, lines := range []string{
 		"[stock.redis]\naddresses = [\"redis://u:PLANTED@127.0.0.1:6379\"]",
 		"[stock.redis]\naddresses = [\"redis://:PLANT/ED@PLANTED@127.0.0.1:6379\"]",

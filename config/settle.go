@@ -16,15 +16,16 @@ import (
 
 // Settle is how sluice settle brings orders into a database. The gate does not read it.
 type Settle struct {
-	Database     string        `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
-	PasswordFile string        `toml:"password_file"`
-	Password     Secret        // what PasswordFile holds
-	URL          string        // Database; the path of SQLite is absolute, or as seen from where sluice was started
-	Listen       string        `toml:"listen"`               // host:port of health and metrics; "" = none
-	Batch        int           `toml:"batch" unit:"entries"` // entries a transaction, 1 to 10000
-	Workers      int           `toml:"workers" unit:"SKUs"`  // 1 to 64
-	Verify       time.Duration `toml:"verify"`               // 0 or 1s to 24h; 0 = never
-	Stock        SettleStock   `toml:"stock"`
+	Database     string `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
+	PasswordFile string `toml:"password_file"`
+	Password     Secret // what PasswordFile holds
+	URL          string // Database; the path of SQLite is absolute, or as seen from where sluice was started
+	// host:port of health and metrics; "" = none
+	Listen  string        `toml:"listen"`
+	Batch   int           `toml:"batch" unit:"entries" range:"1 to 10000"` // entries a transaction
+	Workers int           `toml:"workers" unit:"SKUs" range:"1 to 64"`
+	Verify  time.Duration `toml:"verify" range:"0s to 24h"` // 0 = never; else 1s or more
+	Stock   SettleStock   `toml:"stock"`
 	// returns serial and quantity of the orders of :sku; "" = they are not compared
 	OrdersQuery string     `toml:"orders_query"`
 	Paid        SettlePaid `toml:"paid"`
@@ -32,8 +33,8 @@ type Settle struct {
 	Webhook SettleWebhook `toml:"webhook"`
 	Jobs    SettleJobs    `toml:"jobs"`
 
-	RerouteAfter time.Duration `toml:"reroute_after"` // 0 to 24h; 0 = SKUs wait for their database
-	RerouteTo    string        `toml:"reroute_to"`    // a home
+	RerouteAfter time.Duration `toml:"reroute_after" range:"0s to 24h"` // 0 = SKUs wait for their database
+	RerouteTo    string        `toml:"reroute_to"`                      // a home
 
 	Homes []SettleHome `toml:"home"`
 }
@@ -49,7 +50,7 @@ type SettleStock struct {
 // SettlePaid ends a SKU when all its units are paid.
 type SettlePaid struct {
 	Query string        `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
-	Every time.Duration `toml:"every"` // 1s to 1h
+	Every time.Duration `toml:"every" range:"1s to 1h"`
 }
 
 // SettleWebhook is an HTTP server that gets every change of a ledger.
@@ -57,8 +58,8 @@ type SettleWebhook struct {
 	URL     string        `toml:"url"` // "" = none
 	KeyFile string        `toml:"key_file"`
 	Key     Secret        // what KeyFile holds
-	Batch   int           `toml:"batch" unit:"changes"` // of a request, 1 to 1000
-	Timeout time.Duration `toml:"timeout"`              // 100ms to 1m
+	Batch   int           `toml:"batch" unit:"changes" range:"1 to 1000"` // of a request
+	Timeout time.Duration `toml:"timeout" range:"100ms to 1m"`            // 100ms to 1m
 }
 
 func defaultSettle() Settle {
@@ -74,8 +75,6 @@ var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z
 
 func (c *Config) checkSettle(r *report.Report) {
 	s := &c.Settle
-	report.Between(r, "settle.batch", s.Batch, 1, 10_000)
-	report.Between(r, "settle.workers", s.Workers, 1, 64)
 	if s.Listen != "" {
 		r.Listen("settle.listen", s.Listen)
 	}
@@ -91,10 +90,9 @@ func (c *Config) checkSettle(r *report.Report) {
 	if q := s.OrdersQuery; q != "" && !strings.Contains(q, ":sku") {
 		r.Fail("settle.orders_query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
-	if report.Between(r, "settle.verify", s.Verify, 0, 24*time.Hour); s.Verify > 0 && s.Verify < time.Second {
+	if s.Verify > 0 && s.Verify < time.Second {
 		r.Fail("settle.verify", "%v is too short; write \"1s\" or more, or \"0s\" for never", s.Verify)
 	}
-	report.Between(r, "settle.paid.every", s.Paid.Every, time.Second, time.Hour)
 	if q := s.Paid.Query; q != "" && !strings.Contains(q, ":sku") {
 		r.Fail("settle.paid.query", "lacks :sku; write it where the SKU stands, like WHERE sku = :sku")
 	}
@@ -117,8 +115,6 @@ func (c *Config) checkSettle(r *report.Report) {
 
 func (s *Settle) checkWebhook(r *report.Report) {
 	w := &s.Webhook
-	report.Between(r, "settle.webhook.batch", w.Batch, 1, 1000)
-	report.Between(r, "settle.webhook.timeout", w.Timeout, 100*time.Millisecond, time.Minute)
 	if w.URL == "" {
 		return
 	}
@@ -230,7 +226,6 @@ func (s *Settle) checkHomes(r *report.Report) {
 		}
 	}
 	r.Unique(names, func(i int) string { return position.Element("settle.home", max(i-1, 0)) + ".name" })
-	report.Between(r, "settle.reroute_after", s.RerouteAfter, 0, 24*time.Hour)
 	if s.RerouteAfter > 0 && (len(s.Homes) == 0 || !slices.Contains(names, s.RerouteTo)) {
 		r.Fail("settle.reroute_to", "%q is not another home; write one of %s", s.RerouteTo, strings.Join(names, ", "))
 	}
@@ -275,29 +270,28 @@ func (c *Config) AtHome(name string) *Config {
 
 // SettleJobs are jobs of River, which PostgreSQL keeps.
 type SettleJobs struct {
-	Kinds   []string      `toml:"kinds"` // of JobKinds; empty = no jobs
+	Kinds   []string      `toml:"kinds"` // of jobKinds; empty = no jobs
 	Queue   string        `toml:"queue"`
 	URL     string        `toml:"url"` // of sluice settle work; "" = the shop's own workers work the jobs
 	KeyFile string        `toml:"key_file"`
 	Key     Secret        // what KeyFile holds
-	Workers int           `toml:"workers" unit:"jobs"` // 1 to 1000
-	Timeout time.Duration `toml:"timeout"`             // 100ms to 10m
-	Listen  string        `toml:"listen"`              // host:port of health and metrics of sluice settle work; "" = none
+	Workers int           `toml:"workers" unit:"jobs" range:"1 to 1000"`
+	Timeout time.Duration `toml:"timeout" range:"100ms to 10m"` // 100ms to 10m
+	// host:port of health and metrics of sluice settle work; "" = none
+	Listen string `toml:"listen"`
 }
 
-// JobKinds are the changes of an order that a job can follow.
-var JobKinds = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
+// jobKinds are the changes of an order that a job can follow.
+var jobKinds = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
 
 func (s *Settle) checkJobs(r *report.Report) {
 	j := &s.Jobs
-	report.Between(r, "settle.jobs.workers", j.Workers, 1, 1000)
-	report.Between(r, "settle.jobs.timeout", j.Timeout, 100*time.Millisecond, 10*time.Minute)
 	if j.Listen != "" {
 		r.Listen("settle.jobs.listen", j.Listen)
 	}
 	for _, kind := range j.Kinds {
-		if !slices.Contains(JobKinds, kind) {
-			r.Fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(JobKinds, ", "))
+		if !slices.Contains(jobKinds, kind) {
+			r.Fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(jobKinds, ", "))
 		}
 	}
 	if !queueNames.MatchString(j.Queue) || len(j.Queue) > 64 {

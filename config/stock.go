@@ -10,17 +10,17 @@ import (
 
 // Stock is where the gate learns what is left.
 type Stock struct {
-	Source       string        `toml:"source"`        // "memory" "redis" "off"
-	OnError      string        `toml:"on_error"`      // "reject" or "allow"
-	UnknownSKU   string        `toml:"unknown_sku"`   // "reject" or "allow"
-	PollInterval time.Duration `toml:"poll_interval"` // 1 ms to 1 s
+	Source       string        `toml:"source" words:"memory redis off"`
+	OnError      string        `toml:"on_error" words:"reject allow"`
+	UnknownSKU   string        `toml:"unknown_sku" words:"reject allow"`
+	PollInterval time.Duration `toml:"poll_interval" range:"1ms to 1s"`
 	// orders at the upstream for each unit left; 0 = no cap
-	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests"`
-	SoldOutTTL         time.Duration `toml:"sold_out_ttl"` // above 0
+	MaxInFlightPerUnit int           `toml:"max_in_flight_per_unit" unit:"requests" range:"0 to most"`
+	SoldOutTTL         time.Duration `toml:"sold_out_ttl" range:"above 0s"`
 	// nil = the shop's answers teach nothing
 	SoldOutOn *Answer `toml:"sold_out_on"`
-	Detail    string  `toml:"detail"`                 // "level" "exact" "none"
-	LowStock  int     `toml:"low_stock" unit:"units"` // so many units or less; 0 or above
+	Detail    string  `toml:"detail" words:"level exact none"`
+	LowStock  int     `toml:"low_stock" unit:"units" range:"0 to most"` // so many units or less
 	Redis     Redis   `toml:"redis"`
 	Layout    Layout  `toml:"layout"`
 	Script    Script  `toml:"script"`
@@ -53,14 +53,6 @@ func defaultStock(env func(string) (string, bool)) Stock {
 }
 
 func (s *Stock) check(r *report.Report) {
-	r.OneOf("stock.source", s.Source, "memory", "redis", "off")
-	r.OneOf("stock.on_error", s.OnError, "reject", "allow")
-	r.OneOf("stock.unknown_sku", s.UnknownSKU, "reject", "allow")
-	report.Between(r, "stock.poll_interval", s.PollInterval, time.Millisecond, time.Second)
-	report.Between(r, "stock.max_in_flight_per_unit", s.MaxInFlightPerUnit, 0, most)
-	r.Positive("stock.sold_out_ttl", s.SoldOutTTL)
-	r.OneOf("stock.detail", s.Detail, "level", "exact", "none")
-	report.Between(r, "stock.low_stock", s.LowStock, 0, most)
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")
 	}
@@ -89,19 +81,19 @@ func (a *Answer) check(r *report.Report, at string) {
 
 // Reserve is how routes with gate = "reserve" hold, confirm and release.
 type Reserve struct {
-	MaxPerUser     int           `toml:"max_per_user" unit:"units"` // units a person; 0 = no limit
-	ReservationTTL time.Duration `toml:"reservation_ttl"`           // at least 1 s
-	ConfirmOn      []string      `toml:"confirm_on"`                // "2xx" or "201"; empty = only the API confirms
+	MaxPerUser     int           `toml:"max_per_user" unit:"units" range:"0 to most"` // units a person; 0 = no limit
+	ReservationTTL time.Duration `toml:"reservation_ttl" range:"1s to 720h"`
+	ConfirmOn      []string      `toml:"confirm_on"` // "2xx" or "201"; empty = only the API confirms
 	ReleaseOn      []string      `toml:"release_on"`
 	ConfirmJSON    *JSONValue    `toml:"confirm_json"` // nil = the status alone decides
 	SecretFile     string        `toml:"secret_file"`
 	Secret         Secret        // what SecretFile holds, at least 16 bytes
 	StatusURL      string        `toml:"status_url"` // with {serial}, perhaps {sku}; "" = the shop cannot be asked
 	// "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
-	OnNotFound       string `toml:"on_not_found"`
+	OnNotFound       string `toml:"on_not_found" words:"keep release_after_deadline cancel_then_release release_after_ttl"`
 	WriteBack        bool   `toml:"write_back"`
-	MaxBatch         int    `toml:"max_batch" unit:"orders"`          // orders in one call of a script: 1 to 256
-	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries"` // 100 to 10 million
+	MaxBatch         int    `toml:"max_batch" unit:"orders" range:"1 to 256"` // orders in one call of a script
+	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries" range:"100 to 10000000"`
 	StreamKeepUnread bool   `toml:"stream_keep_unread"`
 	Apart            string // put before the keys that belong to no SKU, by a load test; "" = none
 }
@@ -125,10 +117,6 @@ func defaultReserve() Reserve {
 }
 
 func (v *Reserve) check(r *report.Report) {
-	report.Between(r, "stock.reserve.max_per_user", v.MaxPerUser, 0, most)
-	report.Between(r, "stock.reserve.max_batch", v.MaxBatch, 1, 256)
-	report.Between(r, "stock.reserve.stream_max_events", v.StreamMaxEvents, 100, 10_000_000)
-	report.Between(r, "stock.reserve.reservation_ttl", v.ReservationTTL, time.Second, 30*24*time.Hour)
 	statusClasses(r, "stock.reserve.confirm_on", v.ConfirmOn)
 	statusClasses(r, "stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
@@ -144,8 +132,6 @@ func (v *Reserve) check(r *report.Report) {
 		r.Fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like "+
 			"\"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
 	}
-	r.OneOf("stock.reserve.on_not_found", v.OnNotFound, "keep", "release_after_deadline", "cancel_then_release",
-		"release_after_ttl")
 }
 
 // statusClasses wants statuses such as "2xx" or "201".

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestUnitsReadWhatTheReferencePromises(t *testing.T) {
+func TestUnits_ReadWhatTheReferencePromises(t *testing.T) {
 	for text, want := range map[string]Size{"0B": 0, "512B": 512, "16KiB": 16 << 10, "1.5KiB": 1536, "1MiB": 1 << 20,
 		"1024GiB": 1 << 40} {
 		if got, err := parseSize(text); err != nil || got != want {
@@ -26,7 +26,7 @@ func TestUnitsReadWhatTheReferencePromises(t *testing.T) {
 	}
 }
 
-func TestUnitsRejectEverythingElse(t *testing.T) {
+func TestUnits_RejectEverythingElse(t *testing.T) {
 	for _, text := range []string{"", "B", "1", "-1B", "1.5B", "1 KiB", "1kib", "1KB", "1025GiB", "1e3B", "0x1B",
 		"1.2.3KiB", ".KiB", "infB"} {
 		if got, err := parseSize(text); err == nil {
@@ -46,7 +46,7 @@ func TestUnitsRejectEverythingElse(t *testing.T) {
 	}
 }
 
-func TestSizePrintsAsItIsWritten(t *testing.T) {
+func TestUnits_SizePrintsAsItIsWritten(t *testing.T) {
 	for _, text := range []string{"0B", "512B", "1025B", "16KiB", "1MiB", "1025KiB", "3GiB"} {
 		if size, err := parseSize(text); err != nil || size.String() != text {
 			t.Errorf("%q prints as %q, %v", text, size, err)

@@ -14,25 +14,23 @@ import (
 // Upstream is the shop's ordering backend.
 type Upstream struct {
 	Targets  []string `toml:"targets"` // at least one; no default
-	Policy   string   `toml:"policy"`
-	MaxConns int      `toml:"max_conns" unit:"connections"` // 1 to 65535, per target
-	// 0 to 1000000 requests that wait for a connection; 0 = none waits
-	MaxPending int `toml:"max_pending" unit:"requests"`
-	// 0 to Timeout; how long they wait; 0 = they do not
-	QueueTimeout time.Duration `toml:"queue_timeout"`
-	// 1 MiB to 1 TiB; what slow clients have not read, in memory
-	ResponseMemory Size `toml:"response_memory"`
+	Policy   string   `toml:"policy" words:"least_conn round_robin random first client_hash"`
+	MaxConns int      `toml:"max_conns" unit:"connections" range:"1 to 65535"` // per target
+	// that wait for a connection; 0 = none waits
+	MaxPending     int           `toml:"max_pending" unit:"requests" range:"0 to 1000000"`
+	QueueTimeout   time.Duration `toml:"queue_timeout" range:"0s or more"`        // how long they wait, at most Timeout
+	ResponseMemory Size          `toml:"response_memory" range:"1MiB to 1024GiB"` // what slow clients have not read
 	// past it, in a file: 1 MiB to 1 TiB; 0 = none
 	SpoolSize Size `toml:"spool_size"`
 	// "" = the system's folder for temporary files
 	SpoolDir       string        `toml:"spool_dir"`
-	ConnectTimeout time.Duration `toml:"connect_timeout"` // above 0, at most Timeout
-	// above 0, at most Timeout; to the response's header
-	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout"`
-	Timeout               time.Duration `toml:"timeout"` // above 0; the whole exchange
-	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout"`
+	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"` // at most Timeout
+	// to the response's header, at most Timeout
+	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout" range:"above 0s"`
+	Timeout               time.Duration `toml:"timeout" range:"above 0s"` // the whole exchange
+	IdleConnTimeout       time.Duration `toml:"idle_conn_timeout" range:"above 0s"`
 	PassHost              bool          `toml:"pass_host"`
-	Retry                 string        `toml:"retry"` // "off" or "connect"
+	Retry                 string        `toml:"retry" words:"off connect"`
 	TLS                   UpstreamTLS   `toml:"tls"`
 	Health                Health        `toml:"health"`
 }
@@ -49,12 +47,12 @@ type UpstreamTLS struct {
 
 // Health is how each target is probed.
 type Health struct {
-	Path     string        `toml:"path"`                 // "" = no active check
-	Interval time.Duration `toml:"interval"`             // above 0
-	Timeout  time.Duration `toml:"timeout"`              // above 0, at most Interval
-	Fails    int           `toml:"fails" unit:"checks"`  // 1 to 1000, in a row
-	Passes   int           `toml:"passes" unit:"checks"` // 1 to 1000, in a row
-	Status   string        `toml:"status"`               // "200" or "200-399"; see Statuses
+	Path     string        `toml:"path"` // "" = no active check
+	Interval time.Duration `toml:"interval" range:"above 0s"`
+	Timeout  time.Duration `toml:"timeout" range:"above 0s"`               // at most Interval
+	Fails    int           `toml:"fails" unit:"checks" range:"1 to 1000"`  // in a row
+	Passes   int           `toml:"passes" unit:"checks" range:"1 to 1000"` // in a row
+	Status   string        `toml:"status"`                                 // "200" or "200-399"; see Statuses
 }
 
 // Statuses is the range of Status, both ends included.
@@ -102,23 +100,13 @@ func (u *Upstream) check(r *report.Report) {
 		r.Target(position.Element("upstream.targets", i), target)
 	}
 	r.Unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
-	r.OneOf("upstream.policy", u.Policy, "least_conn", "round_robin", "random", "first", "client_hash")
-	report.Between(r, "upstream.max_conns", u.MaxConns, 1, 65535)
-	report.Between(r, "upstream.max_pending", u.MaxPending, 0, 1000000)
-	r.NotNegative("upstream.queue_timeout", u.QueueTimeout)
-	report.Between(r, "upstream.response_memory", u.ResponseMemory, 1<<20, maxSize)
 	r.Rule("upstream.spool_size", "0B, or 1MiB to 1024GiB")
 	if u.SpoolSize != 0 {
 		report.Between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
 	}
-	r.Positive("upstream.connect_timeout", u.ConnectTimeout)
-	r.Positive("upstream.response_header_timeout", u.ResponseHeaderTimeout)
-	r.Positive("upstream.timeout", u.Timeout)
-	r.Positive("upstream.idle_conn_timeout", u.IdleConnTimeout)
 	report.AtMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
 	report.AtMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
 	report.AtMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
-	r.OneOf("upstream.retry", u.Retry, "off", "connect")
 	u.checkTLS(r)
 	u.Health.check(r)
 }
@@ -151,19 +139,11 @@ func (t *UpstreamTLS) read(r *report.Report, folder string) {
 		return
 	}
 	t.CAPath = source.From(folder, t.CAFile)
-	text, err := source.Read(t.CAPath, maxCA)
-	switch {
-	case err != nil:
-		r.Fail("upstream.tls.ca_file", "open %s: %s; write the path of a file that sluice may read", t.CAPath,
-			source.Cause(err))
-	case len(text) > maxCA:
-		r.Fail("upstream.tls.ca_file", "%s is larger than %v; write the certificate of the CA alone into it", t.CAPath,
-			Size(maxCA))
-	case !x509.NewCertPool().AppendCertsFromPEM(text):
+	t.CA = r.Text("upstream.tls.ca_file", folder, t.CAFile, maxCA, "the certificate of the CA")
+	if t.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(t.CA)) {
 		r.Fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
 			"\"-----BEGIN CERTIFICATE-----\" on", t.CAPath)
 	}
-	t.CA = string(text)
 }
 
 // maxCA bounds a file of certificates, in bytes.
@@ -173,11 +153,7 @@ func (h *Health) check(r *report.Report) {
 	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {
 		r.Fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
 	}
-	r.Positive("upstream.health.interval", h.Interval)
-	r.Positive("upstream.health.timeout", h.Timeout)
 	report.AtMost(r, "upstream.health.timeout", h.Timeout, "upstream.health.interval", h.Interval)
-	report.Between(r, "upstream.health.fails", h.Fails, 1, 1000)
-	report.Between(r, "upstream.health.passes", h.Passes, 1, 1000)
 	if low, high := h.Statuses(); low == 0 || high < low {
 		r.Fail("upstream.health.status", "%q is not a range of statuses; write it like \"200\" or \"200-399\"", h.Status)
 	}

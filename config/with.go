@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sluice/config/position"
 	"sluice/config/report"
 	"strings"
 )
@@ -25,7 +26,7 @@ func (c *Config) With(values map[string]any) (*Config, error) {
 			next.Limits.observe(&d, key, name, values[key])
 			continue
 		}
-		field, err := next.field(key)
+		field, _, err := next.field(key)
 		if err != nil {
 			d.Fail(key, "%v", err)
 			continue
@@ -43,7 +44,7 @@ func (c *Config) ValueOf(key string) (any, error) {
 	if name, ok := observedIn(key); ok {
 		return !c.Limits.Enforced(name), nil
 	}
-	field, err := c.field(key)
+	field, _, err := c.field(key)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func InTOML(key string, value any) string {
 	if name, ok := observedIn(key); ok {
 		return observedInTOML(name, value)
 	}
-	table, name, _ := cutLast(key)
+	table, name := cutLast(key)
 	line := fmt.Sprintf("%s = %s\n", name, text)
 	switch array, called, repeated := strings.Cut(table, "["); {
 	case repeated:
@@ -99,12 +100,12 @@ func observedInTOML(name string, value any) string {
 	return fmt.Sprintf("# in [limits], remove %q from observe_only\n", name)
 }
 
-func cutLast(key string) (table, name string, ok bool) {
+func cutLast(key string) (table, name string) {
 	i := strings.LastIndexByte(key, '.')
-	if at := strings.LastIndexByte(key, ']'); i < 0 || i < at {
-		return "", key, false
+	if i < 0 || i < strings.LastIndexByte(key, ']') {
+		return "", key
 	}
-	return key[:i], key[i+1:], true
+	return key[:i], key[i+1:]
 }
 
 // unpointed turns JSON's numbers into TOML's, of which those without a point are another kind.
@@ -115,26 +116,39 @@ func unpointed(v any) any {
 	return v
 }
 
-// field is where the value of key stands in c.
-func (c *Config) field(key string) (reflect.Value, error) {
-	at := reflect.ValueOf(c).Elem()
+// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into
+// "limits.rate[1].burst". A key that is not there is as it was.
+func (c *Config) Place(key string) string {
+	_, place, err := c.field(key)
+	if err != nil {
+		return key
+	}
+	return place
+}
+
+// field is where the value of key stands in c, and where Settings has it.
+func (c *Config) field(key string) (at reflect.Value, place string, err error) {
+	at = reflect.ValueOf(c).Elem()
 	for rest := key; rest != ""; {
 		var step step
 		step, rest = firstStep(rest)
 		if at = tagged(at, step.name); !at.IsValid() {
-			return at, fmt.Errorf("%.80q is no key", key)
+			return at, "", fmt.Errorf("%.80q is no key", key)
 		}
+		place = position.Join(place, step.name)
 		if step.indexed {
-			var names []string
-			if at, names = called(at, step.called); !at.IsValid() {
-				return at, fmt.Errorf("no [[%s]] is called %.80q; %s", step.name, step.called, report.Meant(step.called, names))
+			i, names := called(at, step.called)
+			if i < 0 {
+				return at, "", fmt.Errorf("no [[%s]] is called %.80q; %s", step.name, step.called,
+					report.Meant(step.called, names))
 			}
+			at, place = at.Index(i), position.Element(place, i)
 		}
 	}
 	if k := at.Kind(); k == reflect.Struct || k == reflect.Pointer || k == reflect.Slice || k == reflect.Map {
-		return at, fmt.Errorf("%.80q has no single value", key)
+		return at, "", fmt.Errorf("%.80q has no single value", key)
 	}
-	return at, nil
+	return at, place, nil
 }
 
 // step is one part of a key: a name, and the name of an element where it is indexed.
@@ -169,51 +183,12 @@ func tagged(of reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// called is the element of a repeated table with a name; the zero Value = none, and names are those that there are.
-func called(list reflect.Value, name string) (found reflect.Value, names []string) {
-	if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
-		return reflect.Value{}, nil
-	}
-	for i := range list.Len() {
-		if n := tagged(list.Index(i), "name"); n.IsValid() && n.Kind() == reflect.String {
-			if names = append(names, n.String()); n.String() == name {
-				return list.Index(i), names
-			}
+// called is which element of a repeated table has a name; -1 = none, and names are those that there are.
+func called(list reflect.Value, name string) (i int, names []string) {
+	if list.Kind() == reflect.Slice && list.Type().Elem().Kind() == reflect.Struct {
+		for i := range list.Len() {
+			names = append(names, tagged(list.Index(i), "name").String())
 		}
 	}
-	return reflect.Value{}, names
-}
-
-// Place turns a key that is named as for With into one of Settings: "limits.rate[per_ip].burst" into
-// "limits.rate[1].burst". A key that is not there is as it was.
-func (c *Config) Place(key string) string {
-	table, name, ok := cutLast(key)
-	array, element, repeated := strings.Cut(table, "[")
-	if !ok || !repeated {
-		return key
-	}
-	list, err := c.list(array)
-	if err != nil {
-		return key
-	}
-	for i := range list.Len() {
-		if n := tagged(list.Index(i), "name"); n.IsValid() && n.String() == strings.TrimSuffix(element, "]") {
-			return fmt.Sprintf("%s[%d].%s", array, i+1, name)
-		}
-	}
-	return key
-}
-
-// list is the repeated table at a path.
-func (c *Config) list(path string) (reflect.Value, error) {
-	at := reflect.ValueOf(c).Elem()
-	for name := range strings.SplitSeq(path, ".") {
-		if at = tagged(at, name); !at.IsValid() {
-			return at, fmt.Errorf("%.80q is no table", path)
-		}
-	}
-	if at.Kind() != reflect.Slice || at.Type().Elem().Kind() != reflect.Struct {
-		return at, fmt.Errorf("%.80q is not repeated", path)
-	}
-	return at, nil
+	return slices.Index(names, name), names
 }

@@ -42,7 +42,7 @@ func metrics(t *testing.T) map[string]bool {
 
 var name = regexp.MustCompile(`\bsluice_[a-z_]+\b`)
 
-func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
+func TestDeploy_RulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	known := metrics(t)
 	var dashboard struct {
 		Panels []struct {
@@ -92,7 +92,7 @@ func alerts(t *testing.T) (all []string) {
 	return all
 }
 
-func TestEveryAlertHasASectionInTheRunbookAndATest(t *testing.T) {
+func TestDeploy_EveryAlertHasASectionInTheRunbookAndATest(t *testing.T) {
 	rules, tests := read(t, "prometheus/sluice.rules.yaml"), read(t, "prometheus/sluice.rules.test.yaml")
 	var sections []string
 	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
@@ -112,7 +112,7 @@ func TestEveryAlertHasASectionInTheRunbookAndATest(t *testing.T) {
 	}
 }
 
-func TestRulesPleasePromtool(t *testing.T) {
+func TestDeploy_RulesPleasePromtool(t *testing.T) {
 	promtool := tool(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "sluice.rules.yaml"}, {"test", "rules", "sluice.rules.test.yaml"}} {
 		cmd := exec.Command(promtool, args...)

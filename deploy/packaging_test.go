@@ -70,7 +70,7 @@ func copyTree(t *testing.T, from string) (to string) {
 }
 
 // A build of the same sources gives the same bytes, wherever they lie: a published hash can be checked.
-func TestBuildIsReproducible(t *testing.T) {
+func TestPackaging_BuildIsReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the binary twice")
 	}
@@ -84,7 +84,7 @@ func TestBuildIsReproducible(t *testing.T) {
 }
 
 // What the release and the packages name must be there: their tools find out on the day of the release.
-func TestReleaseNamesFilesThatAreThere(t *testing.T) {
+func TestPackaging_ReleaseNamesFilesThatAreThere(t *testing.T) {
 	text := read(t, "../.goreleaser.yaml") + read(t, "packages/nfpm.yaml")
 	sources := regexp.MustCompile(`(?:src|postinstall|preremove|preinstall): "?([^,}"\n]+)`).FindAllStringSubmatch(text,
 		-1)
@@ -107,7 +107,7 @@ func TestReleaseNamesFilesThatAreThere(t *testing.T) {
 	}
 }
 
-func TestUnitExposesLittle(t *testing.T) {
+func TestPackaging_UnitExposesLittle(t *testing.T) {
 	// The threshold is in tenths: 2.0.
 	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager",
 		"systemd/sluice.service")
@@ -117,7 +117,7 @@ func TestUnitExposesLittle(t *testing.T) {
 }
 
 // systemd reads the units without a complaint of its own. It looks for the binary, which is not there: a stand-in is.
-func TestUnitsPleaseSystemd(t *testing.T) {
+func TestPackaging_UnitsPleaseSystemd(t *testing.T) {
 	analyze, dir := tool(t, "systemd-analyze"), t.TempDir()
 	for _, unit := range []string{"sluice.service", "sluice.socket"} {
 		text := strings.ReplaceAll(read(t, "systemd/"+unit), "/usr/bin/sluice", "/bin/true")
@@ -139,7 +139,7 @@ func TestUnitsPleaseSystemd(t *testing.T) {
 }
 
 // Both Dockerfiles make the same image: what differs is where the binary comes from.
-func TestImagesAreTheSameWhereverTheBinaryIsBuilt(t *testing.T) {
+func TestPackaging_ImagesAreTheSameWhereverTheBinaryIsBuilt(t *testing.T) {
 	last := func(path string) string {
 		_, stage, _ := strings.Cut(read(t, path), "\nFROM scratch\n")
 		stage = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(stage, "")
@@ -162,7 +162,7 @@ type inspected struct {
 }
 
 // The image is built with no registry and no daemon, and runs as nobody on a root that cannot be written.
-func TestImageRunsUnprivilegedOnAReadOnlyRoot(t *testing.T) {
+func TestPackaging_ImageRunsUnprivilegedOnAReadOnlyRoot(t *testing.T) {
 	buildah := tool(t, "buildah")
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it mounts the image")

@@ -15,7 +15,7 @@ const atMost = 32_000_000
 
 // A program that finds methods by names which only run time knows must carry every exported method of every type it
 // has: of the Redis client alone that is 8 MB. One such call anywhere is enough, so it is named here.
-func TestBinaryIsSmallAndFindsNoMethodByName(t *testing.T) {
+func TestSize_BinaryIsSmallAndFindsNoMethodByName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the binary")
 	}
@@ -48,7 +48,7 @@ func findingMethods(said string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-func TestLinkerIsUnderstood(t *testing.T) {
+func TestSize_LinkerIsUnderstood(t *testing.T) {
 	const said = "main.main -> fmt.Println\nmain.main -> text/template.(*state).evalField <ReflectMethod>\n" +
 		"text/template.(*state).evalField <ReflectMethod> -> reflect.Value.MethodByName\n" +
 		"x.Of[go.shape.struct { A int }] <UsedInIface> <ReflectMethod> -> reflect.Value.Method\nx.F <UsedInIface> -> x.G\n"

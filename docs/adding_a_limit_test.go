@@ -20,7 +20,7 @@ import (
 
 const (
 	tutorial      = "adding-a-limit.md"
-	maxLimitFiles = 5 // that a new limit may touch; neither tests nor what is generated are counted
+	maxLimitFiles = 5 // that a new limit may touch; tests, translations and what is generated are not counted
 )
 
 // The tutorial is applied to a copy of the tree, as a reader would do it. What it promises is asked of the binary that
@@ -55,7 +55,7 @@ func TestAddingALimit_TutorialWorks(t *testing.T) {
 func TestAddingALimit_TouchesFewFiles(t *testing.T) {
 	var files []string
 	for _, m := range regexp.MustCompile(`(?m)^\+\+\+ b/(.*)$`).FindAllStringSubmatch(content(t, tutorial), -1) {
-		if !strings.HasSuffix(m[1], "_test.go") {
+		if !strings.HasSuffix(m[1], "_test.go") && !strings.Contains(m[1], ".zh-CN.") {
 			files = append(files, m[1])
 		}
 	}
@@ -237,7 +237,7 @@ func (g *sluice) order(t *testing.T, user string) string {
 func (g *sluice) expect(t *testing.T, address, want string) {
 	t.Helper()
 	var text []byte
-	for range 100 {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get("http://" + address)
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +250,6 @@ func (g *sluice) expect(t *testing.T, address, want string) {
 		if strings.Contains(string(text), want) {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("%s does not say %s:\n%.3000s", address, want, text)
 }

@@ -41,7 +41,7 @@ func anchor(heading string) string {
 	return "#" + strings.ReplaceAll(strings.TrimSpace(heading), " ", "-")
 }
 
-func TestPagesLinkToWhatIsThere(t *testing.T) {
+func TestDocs_PagesLinkToWhatIsThere(t *testing.T) {
 	all := pages(t)
 	anchors := map[string]bool{}
 	for name, text := range all {
@@ -65,7 +65,7 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestConfigurationsOnPagesAreTOML(t *testing.T) {
+func TestDocs_ConfigurationsOnPagesAreTOML(t *testing.T) {
 	n := 0
 	for name, text := range pages(t) {
 		for _, m := range block.FindAllStringSubmatch(text, -1) {

@@ -16,7 +16,7 @@ type schema struct {
 
 // Pages show no key that the configuration does not have. The texts of a language are no configuration, and
 // adding-a-limit.md adds a key.
-func TestConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
+func TestKeys_ConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
 	var whole schema
 	if err := json.Unmarshal([]byte(content(t, "../config.schema.json")), &whole); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ var (
 )
 
 // A page that says which test holds a promise names one that is there, and each row of the table of faults names one.
-func TestPagesNameTestsThatExist(t *testing.T) {
+func TestDocs_PagesNameTestsThatExist(t *testing.T) {
 	there := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,27 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 )
-
-// holdBodyMemory begins an order whose body, of 32 KiB, does not come.
-func holdBodyMemory(t *testing.T, g *running) {
-	saying(t, dial(t, g.front), "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\nx")
-	soon(t, "the memory for the body is reserved", func() bool { return g.metric("sluice_body_memory_bytes") == 32<<10 })
-}
-
-// pss is the memory of the gate in KiB, shared pages counted in part.
-func (g *running) pss() int {
-	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", g.process.Process.Pid))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB`).FindSubmatch(text)
-	if found == nil {
-		g.t.Fatal("no Pss")
-	}
-	kib, _ := strconv.Atoi(string(found[1]))
-	return kib
-}
 
 // checkedMemory is the worst case that `sluice check` prints for the gate's configuration, in KiB.
 func (g *running) checkedMemory() int {

@@ -20,7 +20,8 @@ func TestReserve_BusyUpstreamLeavesUnitAndKey(t *testing.T) {
 		return false
 	})
 	r := redistest.Start(t)
-	g := gate(t, redisAt(r), shop.setting(), "upstream.max_conns = 1", `upstream.queue_timeout = "200ms"`, reserveRoutes)
+	g := gate(t, redisAt(r), shop.setting(), unhurried, "upstream.max_conns = 1", `upstream.queue_timeout = "200ms"`,
+		reserveRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "2")
 	ends := make(chan string)
 	go func() {
@@ -52,7 +53,7 @@ func TestReserve_BusyUpstreamLeavesUnitAndKey(t *testing.T) {
 func TestUpstream_BurstOfPagesWaitsForConnections(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), "upstream.max_conns = 4", allPages)
+	g := gate(t, shop.setting(), unhurried, "upstream.max_conns = 4", `upstream.queue_timeout = "30s"`, allPages)
 	ends := make(chan answer)
 	for range 150 {
 		go func() { ends <- g.ask("GET", "/") }()

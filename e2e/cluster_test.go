@@ -135,7 +135,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	served, end := shopping(shoppers, 40, skus, []string{one.front, two.front})
 	moved, dead := skuOn(nodes, 0, skus), skuOn(nodes, 1, skus)
 	soon(t, "a quarter is sold", func() bool { return served.Load() > int64(shoppers/4) })
-	slot := redisconn.Slot("{" + moved + "}")
+	slot := redistest.Slot(redisconn.Tag("{" + moved + "}"))
 	nodes.Move(slot, nodes.Masters[2], nil)
 	before := fields(client, moved)["sold"]
 	took := soon(t, "the SKU that has moved is sold on", func() bool { return fields(client, moved)["sold"] != before })
@@ -166,7 +166,7 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 // skuOn is the last SKU that a master had at the beginning.
 func skuOn(nodes *redistest.Nodes, master, skus int) (sku string) {
 	for i := range skus {
-		if s := strconv.Itoa(1001 + i); redisconn.Slot("{"+s+"}")*len(nodes.Masters)/16384 == master {
+		if s := strconv.Itoa(1001 + i); redistest.Slot(redisconn.Tag("{"+s+"}"))*len(nodes.Masters)/16384 == master {
 			sku = s
 		}
 	}

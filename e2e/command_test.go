@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -222,15 +224,25 @@ func TestStock_CommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 
 func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 	t.Parallel()
-	g := gate(t, open(t, nil).setting(), `server.shutdown_delay = "4s"`)
+	inside, leave := make(chan struct{}), make(chan struct{})
+	shop := open(t, func(http.ResponseWriter, *http.Request) {
+		close(inside)
+		<-leave
+	})
+	g := gate(t, shop.setting(), unhurried, `server.shutdown_timeout = "5m"`)
 	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
 	wants(t, ok(t, "healthcheck", "--ops", g.ops, "--ready"), "ready", "upstream: 1 of 1")
+	var last sync.WaitGroup // the gate drains until the last request has its answer
+	last.Go(func() { g.ask("GET", "/page").must(t, 200, "") })
+	<-inside
 	g.terminate()
 	soon(t, "readiness fails", func() bool { return !g.ready() })
 	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
 	if s := run(t, "", "healthcheck", "--ops", g.ops, "--ready"); s.code != 1 || !strings.Contains(s.out, "not ready") {
 		t.Errorf("healthcheck --ready of a gate that drains: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
+	close(leave)
+	last.Wait()
 	g.stopped()
 	if s := run(t, "", "healthcheck", "--ops", g.ops); s.code != 1 {
 		t.Errorf("healthcheck of a gate that has gone: exit code %d: %s%s", s.code, s.out, s.complaint)

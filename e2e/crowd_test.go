@@ -93,6 +93,10 @@ func push(t *testing.T, address string, total int) tally {
 	l := listener{bufio.NewReader(c)}
 	for done := 0; done < total; {
 		batch := min(16, total-done)
+		if err := c.SetDeadline(time.Now().Add(long)); err != nil {
+			t.Error(err)
+			return got
+		}
 		if _, err := c.Write(repeated(batch)); err != nil {
 			t.Errorf("send orders: %v", err)
 			return got

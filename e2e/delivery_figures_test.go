@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,7 @@ func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
 		made.Store(r.Header.Get("Idempotency-Key"), time.Now())
 		return true
 	}
-	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`)
+	settings := shop.patient(shop.server.URL)
 	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 4", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(units))
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: units}}
@@ -164,7 +165,7 @@ func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
 		}
 		return true
 	}
-	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "20s"`)
+	settings := shop.patient(shop.server.URL)
 	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 1", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
 	const body = 600
@@ -190,7 +191,7 @@ func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 	for i, routes := range []string{reserveRoutes, waitingRoutes} {
 		r, shop := redistest.Start(t), openLameShop(t)
 		g := gate(t, redisAt(r), boundless,
-			strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5s"`), routes)
+			shop.patient(shop.server.URL), routes)
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
 		cpu, redis, calls := g.cpu(t), redisCPU(t, r), r.Calls("evalsha")
 		g.many(t, n, 32, "body", func(int, *http.Response) {})
@@ -224,6 +225,21 @@ func (g *running) cpu(t *testing.T) float64 {
 		sum += n / 100
 	}
 	return sum
+}
+
+// pss is the memory of the gate in KiB, shared pages counted in part.
+func (g *running) pss() int {
+	g.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", g.process.Process.Pid))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB`).FindSubmatch(text)
+	if found == nil {
+		g.t.Fatal("no Pss")
+	}
+	kib, _ := strconv.Atoi(string(found[1]))
+	return kib
 }
 
 func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {

@@ -18,7 +18,7 @@ func TestDelivery_ProvenUserNeedsNoProofOfTheOrder(t *testing.T) {
 	if err := os.WriteFile(key, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL),
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL),
 		"[auth]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
 		strings.Replace(waitingRoutes, "$cookie_uid", "$jwt_uid", 1))
 	ok(t, "stock", "set", "--config", g.file, "1001", "5")

@@ -24,7 +24,7 @@ func (g *running) replace(t *testing.T, from, to string) {
 func TestDelivery_ReloadSwitchesBetweenDirectAndQueue(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openLameShop(t)
-	g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL), "queue.rate = 0", reserveRoutes)
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL), "queue.rate = 0", reserveRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "50")
 	buy := func(i int) waiting {
 		return g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i))
@@ -32,6 +32,7 @@ func TestDelivery_ReloadSwitchesBetweenDirectAndQueue(t *testing.T) {
 	if w := buy(0); w.status != 201 {
 		t.Fatalf("direct: %+v", w)
 	}
+	paced := time.Now()
 	g.replace(t, "queue.rate = 0", "queue.rate = 1")
 	g.replace(t, "gate = \"reserve\"\n", "gate = \"reserve\"\ndelivery = \"queue\"\n")
 	for i := 1; i <= 20; i++ {
@@ -43,8 +44,9 @@ func TestDelivery_ReloadSwitchesBetweenDirectAndQueue(t *testing.T) {
 	if w := buy(21); w.status != 201 {
 		t.Errorf("direct again: %+v", w)
 	}
-	if q := queueOf(t, g); q.Rate != 1 || shop.orders() > 15 {
-		t.Errorf("rate %d, %d orders made: the rest should wait", q.Rate, shop.orders())
+	q, made := queueOf(t, g), shop.orders()
+	if passed := time.Since(paced); q.Rate != 1 || made > 5+int(passed/time.Second) {
+		t.Errorf("rate %d, %d orders made in %v: the rest should wait", q.Rate, made, passed)
 	}
 	g.replace(t, "queue.rate = 1", "queue.rate = 1000")
 	soon(t, "what waits is delivered", func() bool { return ledgerOf(t, r, "1001") == account{total: 50, sold: 22} })
@@ -73,5 +75,37 @@ func TestDelivery_RedisThatRestartsLosesNoOrder(t *testing.T) {
 	soon(t, "and confirmed", func() bool { return ledgerOf(t, r, "1001") == account{total: n, sold: n} })
 	if d := shop.doubles(); len(d) > 0 {
 		t.Errorf("made twice: %v", d)
+	}
+}
+
+// The gate that accepted the orders is gone, and the next one has no route with a queue. What was promised is
+// delivered.
+func TestDelivery_RestartWithoutAQueueDeliversWhatWaits(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	const n = 30
+	settings := []string{redisAt(r), boundless, shop.patient(shop.server.URL)}
+	slow := gate(t, append(settings, "queue.rate = 1", waitingRoutes)...)
+	ok(t, "stock", "set", "--config", slow.file, "1001", "50")
+	for i := range n {
+		if w := slow.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i)); w.status != 202 {
+			t.Fatalf("%+v", w)
+		}
+	}
+	slow.terminate()
+	slow.stopped()
+	if made := shop.orders(); made > n-3 {
+		t.Fatalf("%d orders were made before the restart", made)
+	}
+	direct := gate(t, append(settings, reserveRoutes)...)
+	soon(t, "what waits is delivered", func() bool { return ledgerOf(t, r, "1001") == account{total: 50, sold: n} })
+	if d := shop.doubles(); len(d) > 0 || shop.orders() != n {
+		t.Errorf("%d orders; twice: %v", shop.orders(), d)
+	}
+	if q := queueOf(t, direct); q.Waiting != 0 {
+		t.Errorf("the queue is told as %+v", q)
+	}
+	if w := direct.call(t, "POST", orderPath, "", "Cookie", "uid=direct"); w.status != 201 {
+		t.Errorf("an order of now: %+v", w)
 	}
 }

@@ -52,6 +52,11 @@ queue.grace = "400ms"
 `
 }
 
+// patient are settings whose attempts a busy machine, too, ends in time.
+func (s *lameShop) patient(target string) string {
+	return strings.ReplaceAll(s.settings(target), `imeout = "300ms"`, `imeout = "20s"`)
+}
+
 func (s *lameShop) serve(w http.ResponseWriter, r *http.Request) {
 	if serial, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
 		s.mu.Lock()

@@ -21,6 +21,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	kept "sluice/queue/message"
 )
 
@@ -200,7 +201,7 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	opened := sync.OnceFunc(func() { close(open) })
 	t.Cleanup(opened)
 	shop.answer = func(http.ResponseWriter, *http.Request) bool { <-open; return true }
-	g := gate(t, redisAt(r), boundless, strings.ReplaceAll(shop.settings(shop.server.URL), "300ms", "20s"),
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL),
 		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "3")
 	buy := func(user string, more ...string) waiting {
@@ -277,13 +278,8 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 		}
 		return true
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	g := gate(t, redisAt(r), boundless, shop.settings("http://"+address), waitingRoutes)
+	address := testkit.FreeAddress(t)
+	g := gate(t, redisAt(r), boundless, shop.patient("http://"+address), waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "5")
 	for i := range 5 {
 		if w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i)); w.status != 202 {
@@ -295,7 +291,8 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 		return strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"}`) &&
 			!strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"} 0`)
 	})
-	if listener, err = net.Listen("tcp", address); err != nil {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
 		t.Fatal(err)
 	}
 	back := &http.Server{Handler: shop.server.Config.Handler}

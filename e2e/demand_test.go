@@ -28,8 +28,12 @@ func TestDemand_SKUsOfCheckRoutesAreMeasuredByName(t *testing.T) {
 	})
 	g.order("1001").must(t, 409, "sold_out")
 	g.wantMetric(1, "sluice_sku_requests_total", `sku="1002"`, `result="forwarded"`)
-	g.wantMetric(1, "sluice_sku_requests_total", `sku="1001"`, `result="rejected"`)
-	g.wantMetric(1201, "sluice_sku_requests_total", `sku="_other"`, `result="rejected"`)
+	// Requests count under _other until the SKU is found hot, which a slow rush may see while it still runs.
+	named := g.metric("sluice_sku_requests_total", `sku="1001"`, `result="rejected"`)
+	other := g.metric("sluice_sku_requests_total", `sku="_other"`, `result="rejected"`)
+	if named < 1 || other < 1 || named+other != 1202 {
+		t.Errorf("%v rejections by name and %v of other SKUs, want 1202 together", named, other)
+	}
 	soon(t, "the units are those of the shop", func() bool {
 		return g.metric("sluice_sku_stock_left", `sku="1002"`) == 7 && g.metric("sluice_sku_stock_left", `sku="1003"`) == 3 &&
 			strings.Contains(g.scrape(), `sluice_sku_stock_left{sku="1001"} 0`)

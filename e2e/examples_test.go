@@ -89,7 +89,7 @@ func trades(t *testing.T, example string, shop *exec.Cmd) {
 		t.Fatal(err)
 	}
 	path := file(t, "server.shutdown_delay = \"0s\"\n"+listeners+strings.ReplaceAll(string(text), "127.0.0.1:9000",
-		"127.0.0.1:"+port))
+		"127.0.0.1:"+port)+patientTable)
 	environment := []string{"SLUICE_SECRET_FILE=" + secret, "REDIS_ADDR=" + redis.Addr}
 	stock := exec.Command(binary, "stock", "set", "--config", path, "1001", "2")
 	stock.Env = append(surroundings(), environment...)

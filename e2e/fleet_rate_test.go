@@ -14,7 +14,7 @@ import (
 func (d *dated) rated(t *testing.T, when string, perSecond float64) {
 	t.Helper()
 	var heard []string
-	for range 6 {
+	for range 30 {
 		from := time.Now()
 		time.Sleep(time.Second)
 		n, whole := float64(d.since(from)), time.Since(from).Seconds()*perSecond
@@ -55,7 +55,8 @@ func TestFleet_SharesARateByDemand(t *testing.T) {
 	shop.rated(t, "asked unevenly", perSecond)
 	redis.Kill()
 	shop.rated(t, "Redis is away", perSecond)
-	if most, bound := shop.worst(time.Second), perSecond*11/10+2*burst; most > bound {
+	most, bound := shop.worst(time.Second), perSecond*11/10+2*burst+shop.caughtUp(perSecond)
+	if t.Logf("at most %d within any second", most); most > bound {
 		t.Errorf("%d came within a second, more than %d", most, bound)
 	}
 }

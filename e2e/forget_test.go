@@ -21,7 +21,7 @@ func TestReload_KeepsRequestsInFlightAndConnectionsCounted(t *testing.T) {
 		}
 		fmt.Fprintln(w, "served")
 	})
-	g := gate(t, shop.setting(), `stock.source = "off"`, "limits.concurrency.max_in_flight = 1",
+	g := gate(t, shop.setting(), unhurried, `stock.source = "off"`, "limits.concurrency.max_in_flight = 1",
 		"limits.concurrency.max_queue = 0",
 		"limits.connection.max_connections_per_ip = 2", `[[route]]
 name = "api"

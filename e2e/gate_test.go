@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,9 @@ const (
 	long  = 30 * time.Second      // for what should take a moment
 	pause = 20 * time.Millisecond // between two looks; slow enough for limits.connection.request_rate
 )
+
+// unhurried has the gate wait for a shop that holds a request for as long as a test wants.
+const unhurried = "upstream.timeout = \"5m\"\nupstream.response_header_timeout = \"5m\""
 
 // routes are what a gate has when its settings name none: an order route and the rest of the shop.
 const routes = `
@@ -215,3 +219,16 @@ func inTime(t *testing.T, patience time.Duration, what string, is func() bool) t
 
 // quoted renders a list of strings for a setting.
 func quoted(list ...string) string { return strings.ReplaceAll(fmt.Sprintf("%q", list), `" "`, `", "`) }
+
+// fixed is a setting of addresses that two processes can share: free ports of this moment.
+func fixed(t *testing.T) (setting, front string) {
+	t.Helper()
+	var ports [3]string
+	for i := range ports {
+		for ports[i] == "" || slices.Contains(ports[:i], ports[i]) {
+			ports[i] = testkit.FreeAddress(t)
+		}
+	}
+	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"",
+		ports[0], ports[1], ports[2]), ports[0]
+}

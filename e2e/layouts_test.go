@@ -148,19 +148,19 @@ func (k *knownShop) open(t *testing.T, stock *redis.Client) *shop {
 func (k *knownShop) guard(t *testing.T, s *shop, stock *redistest.Server) *running {
 	t.Helper()
 	folder := t.TempDir()
-	copied := func(name, before string) string {
+	copied := func(name, before, after string) string {
 		text, err := os.ReadFile(filepath.Join(layoutsFolder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, append([]byte(before), text...), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(before+string(text)+after), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	copied("available.lua", "")
-	path := copied(k.example+".toml", "server.shutdown_delay = \"0s\"\n"+listeners)
+	copied("available.lua", "", "")
+	path := copied(k.example+".toml", "server.shutdown_delay = \"0s\"\n"+listeners, patientTable)
 	command := exec.Command(binary, "run", "--config", path)
 	command.Env = []string{"SHOP_URL=" + s.url, "REDIS_ADDR=" + stock.Addr}
 	return start(t, path, command)

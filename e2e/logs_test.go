@@ -27,6 +27,26 @@ func logged(t *testing.T, settings ...string) (*running, *journal) {
 	return start(t, path, command), out
 }
 
+// A gateway has several clients of one Redis, of which one logs what that is.
+func TestLog_RedisIsFoundOnce(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	for _, text := range []string{routes, reserveRoutes} {
+		g := gate(t, "upstream.targets = [\"http://127.0.0.1:1\"]", "limits.window.scope = \"fleet\"", redisAt(redis), text)
+		g.terminate()
+		g.stopped()
+		found := 0
+		for _, line := range g.log.lines() {
+			if line.Msg == "redis found" {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("it is logged %d times, want once:\n%s", found, g.log.String())
+		}
+	}
+}
+
 // unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound
 // first.
 const unlogged = "access_log.output = \"off\"\naccess_log.buffer_size = \"0B\""

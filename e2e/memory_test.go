@@ -4,38 +4,14 @@ package e2e
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// resident is the resident memory of the gate in KiB.
-func (g *running) resident() int {
-	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.Atoi(strings.Fields(value)[0])
-			if err != nil {
-				g.t.Fatal(err)
-			}
-			return kib
-		}
-	}
-	g.t.Fatal("no VmRSS")
-	return 0
-}
 
 // throng opens n connections from as many addresses as the default limit of one asks for; fewer where this process may
 // not open so many files.

@@ -50,14 +50,14 @@ func TestMistakes_InTheFile(t *testing.T) {
 		"no connections": {"upstream.max_conns = 0\n" + shopSetting + routes,
 			[]string{`%:1: upstream.max_conns: 0 must be from 1 to 65535`}},
 		"bad TOML": {shopSetting + "mode = \"enforce\n" + routes,
-			[]string{`%:2: mode: strings cannot contain newlines`, "(column "}},
+			[]string{`%:2: mode: strings cannot contain newlines; close the quotes on this line`, "(column "}},
 		"key twice": {"mode = \"observe\"\n" + shopSetting + "mode = \"enforce\"\n" + routes,
 			[]string{`%:3: mode: `, "has already been defined: on line 1; drop one of them"}},
 		"route name twice": {shopSetting + routes + routes,
 			[]string{`%:16: route[3].name: "order" stands at route[1].name too; change or drop one`,
 				"%:17: route[3].match: can never match"}},
 		"shadowed route": {shopSetting + "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n" + order,
-			[]string{`.match: can never match: route "all" before it takes every such request`}},
+			[]string{`.match: can never match: route "all" before it takes every such request; write the narrow route first`}},
 		"unknown placeholder": {shopSetting + strings.Replace(routes, "$path_sku", "$path_id", 1),
 			[]string{".sku: ", "$path_id: the pattern has no {id}"}},
 		"unknown variable": {shopSetting + strings.Replace(routes, "$path_sku", "$foo", 1),
@@ -65,15 +65,18 @@ func TestMistakes_InTheFile(t *testing.T) {
 		"wildcard": {shopSetting + strings.Replace(routes, "{sku}", "*", 1),
 			[]string{".match: ", "write \"POST /api/seckill/{name}/order\""}},
 		"colon parameter": {shopSetting + strings.Replace(routes, "{sku}", ":sku", 1),
-			[]string{".match: ", "{sku}"}},
+			[]string{".match: ", `":sku" stands for itself alone: write "POST /api/seckill/{sku}/order"`}},
 		"regular expression": {shopSetting + strings.Replace(routes, "{sku}", "[0-9]+", 1),
-			[]string{".match: ", "{name}"}},
+			[]string{".match: ", `regular expressions match nothing: write "POST /api/seckill/{name}/order"`}},
 		"no slash": {shopSetting + strings.Replace(routes, "POST /", "POST ", 1),
-			[]string{".match: ", "/"}},
+			[]string{".match: ", `"api" is not a host name: write "POST /api/seckill/{sku}/order"`}},
 		"no dollar": {shopSetting + strings.Replace(routes, "$path_sku", "path_sku", 1),
-			[]string{".sku: ", "$path_sku"}},
-		"layout without SKU": {shopSetting + "stock.layout.read_key = \"stock\"\n" + routes,
-			[]string{"stock.layout."}},
+			[]string{".sku: ", `"path_sku" is the same for every request: write "$path_sku"`}},
+		"layout without SKU": {shopSetting + "stock.layout.key = \"stock\"\n" + routes,
+			[]string{`%:2: stock.layout.key: `, "has no $sku: all SKUs would share it; write it like "}},
+		"no slots": {"limits.concurrency.max_in_flight = 0\n" + shopSetting + routes,
+			[]string{`%:1: limits.concurrency.max_in_flight: 0 must be from 1 to `,
+				`; 0 is not "off": leave the key out for its default`}},
 		"unset variable": {"upstream.targets = [\"${SHOP_NOWHERE}\"]\n" + routes,
 			[]string{`${SHOP_NOWHERE} is not set; set it, or write ${SHOP_NOWHERE:-fallback}`}},
 		"no password file": {"stock.redis.password_file = \"/nowhere/secret\"\n" + shopSetting + routes,
@@ -129,7 +132,7 @@ func TestMistakes_OnTheCommandLine(t *testing.T) {
 		{"check --jsn " + good, 2, "unknown flag --jsn, did you mean --json?"},
 		{"check -f " + good, 2, "unknown flag -f, did you mean --config?"},
 		{"explain /orders/1 --data x -c " + good, 2, "unknown flag --data, did you mean --body?"},
-		{"explain limits.windw.max -c " + good, 1, `is no key of the configuration, did you mean limits.window.max?`},
+		{"explain limits.windw.max -c " + good, 1, `, did you mean limits.window.max?; sluice config print`},
 		{"status " + good, 2, "did you mean --config " + good + "?"},
 		{"chekc", 2, `unknown command "chekc", did you mean "check"?`},
 		{"check " + good + " b", 2, `unexpected argument "b"`},
@@ -289,14 +292,14 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 	if err := os.Remove(g.file); err != nil {
 		t.Fatal(err)
 	}
-	inTime(t, 20*time.Second, "the deleted file is told", func() bool {
+	soon(t, "the deleted file is told", func() bool {
 		return strings.Contains(g.log.String(), "no such file; restore it: sluice config print --admin 127.0.0.1:8090")
 	})
 	wants(t, run(t, "", "status", "--admin", g.admin).out, "reload    rejected", "no such file")
 	_, metrics := g.peek("/metrics")
 	wants(t, metrics, "sluice_config_last_reload_successful 0")
 	write(string(text))
-	inTime(t, 20*time.Second, "the file is back", func() bool {
+	soon(t, "the file is back", func() bool {
 		_, metrics := g.peek("/metrics")
 		return strings.Contains(metrics, "sluice_config_last_reload_successful 1")
 	})

@@ -52,12 +52,15 @@ func reply(status string, r *http.Request) string {
 var certain = map[string]int{"answers": 200, "closes idle": 200, "closes at once": 200, "fails after it": 500,
 	"has no time": 503}
 
+// shopTimeout is how long the gate waits for what the shop says.
+const shopTimeout = 500 * time.Millisecond
+
 // Package upstream tests at most once as a contract, case by case. Here the built binary meets all of them at a time.
 func TestOrder_ReachesTheShopAtMostOnce(t *testing.T) {
 	t.Parallel()
 	bad := misbehave(t, func(c net.Conn, r *http.Request) bool { return deeds[r.Header.Get("Deed")](c, r) })
-	g := stocked(t, "upstream.targets = "+quoted(bad.url), `upstream.response_header_timeout = "200ms"`, unlimited,
-		strings.Replace(routes, `"POST /api`, `"/api`, 1))
+	g := stocked(t, "upstream.targets = "+quoted(bad.url), unlimited,
+		fmt.Sprintf("upstream.response_header_timeout = %q", shopTimeout), strings.Replace(routes, `"POST /api`, `"/api`, 1))
 	const shoppers, rounds = 8, 5
 	var all sync.WaitGroup
 	for s := range shoppers {
@@ -97,13 +100,15 @@ func attempt(t *testing.T, g *running, bad *rogue, o order) {
 		return
 	}
 	r.Header = http.Header{"Cookie": {"uid=7"}, "Serial": {o.serial}, "Deed": {o.deed}}
+	sent := time.Now()
 	a, err := g.send(r)
+	late := a.reason == "upstream_timeout" && time.Since(sent) >= shopTimeout // on a busy machine whatever the shop says
 	switch seen := bad.seen(o.serial); {
 	case err != nil:
 		t.Errorf("%s: %v", o.serial, err)
 	case seen == 0 && a.reason == "":
 		t.Errorf("%s: never arrived, but was answered %d %s", o.serial, a.status, a.body)
-	case seen == 1 && certain[o.deed] != 0 && (a.status != certain[o.deed] || a.body != o.serial):
+	case seen == 1 && certain[o.deed] != 0 && !late && (a.status != certain[o.deed] || a.body != o.serial):
 		t.Errorf("%s: answered %d %s", o.serial, a.status, a.body)
 	case a.reason == "" && a.body != o.serial:
 		t.Errorf("%s: got another order's answer: %d %s", o.serial, a.status, a.body)

@@ -34,7 +34,8 @@ func TestConcurrency_SlowOrdersStarveNoPage(t *testing.T) {
 			<-release
 		}
 	})
-	g := gate(t, shop.setting(), "upstream.max_conns = 16", "limits.concurrency.max_in_flight = 64", threeRoutes)
+	g := gate(t, shop.setting(), unhurried, "upstream.max_conns = 16", "limits.concurrency.max_in_flight = 64",
+		threeRoutes)
 	var orders sync.WaitGroup
 	defer orders.Wait()
 	defer close(release)
@@ -55,8 +56,8 @@ func TestConcurrency_HangingSearchLeavesSlotsForOrders(t *testing.T) {
 			<-release
 		}
 	})
-	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 10\nlimits.concurrency.queue_timeout = \"50ms\"",
-		threeRoutes)
+	g := gate(t, shop.setting(), unhurried,
+		"limits.concurrency.max_in_flight = 10\nlimits.concurrency.queue_timeout = \"50ms\"", threeRoutes)
 	var searches sync.WaitGroup
 	defer searches.Wait()
 	defer close(release)
@@ -80,7 +81,8 @@ func TestConcurrency_SlowReaderHoldsNoSlot(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 1\nlimits.concurrency.max_queue = 0", threeRoutes)
+	g := gate(t, shop.setting(), unhurried,
+		"limits.concurrency.max_in_flight = 1\nlimits.concurrency.max_queue = 0", threeRoutes)
 	for i := range int64(4) {
 		c := dial(t, g.front) // reads nothing
 		if _, err := io.WriteString(c, "GET /search HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
@@ -103,8 +105,8 @@ func TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop(t *testing.T) {
 			<-release
 		}
 	})
-	g := gate(t, shop.setting(), "limits.concurrency.max_in_flight = 1\nlimits.concurrency.queue_timeout = \"60s\"",
-		threeRoutes)
+	g := gate(t, shop.setting(), unhurried,
+		"limits.concurrency.max_in_flight = 1\nlimits.concurrency.queue_timeout = \"60s\"", threeRoutes)
 	say := func(path string) (l listener, hangUp func() error) {
 		c := dial(t, g.front)
 		if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -277,4 +278,24 @@ func TestRate_MaxDelayLetsABurstThroughOneAfterTheOther(t *testing.T) {
 		t.Errorf("the shop saw %d requests, want 15", n)
 	}
 	wants(t, ok(t, "explain", "GET /", "--config", g.file), "rate      paced counts it by")
+}
+
+// resident is the resident memory of the gate in KiB.
+func (g *running) resident() int {
+	g.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.Atoi(strings.Fields(value)[0])
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			return kib
+		}
+	}
+	g.t.Fatal("no VmRSS")
+	return 0
 }

@@ -79,13 +79,13 @@ func rejections() []rejecting {
 			settings: "server.max_body_size = \"1KiB\"",
 			asks: "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n" + long(1025) +
 				"\r\n0\r\n\r\n"},
-		{reason: "too_slow", status: 408, limit: "server.read_timeout: 100ms",
-			settings: "server.read_timeout = \"100ms\"\nserver.read_header_timeout = \"100ms\"",
+		{reason: "too_slow", status: 408, limit: "server.read_timeout: 1s",
+			settings: "server.read_timeout = \"1s\"\nserver.read_header_timeout = \"1s\"",
 			asks:     "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\n\r\nh"},
 		{reason: "overloaded", status: 503, limit: "server.body_memory: 64KiB",
 			settings: "server.body_memory = \"64KiB\"\nserver.max_body_size = \"32KiB\"",
 			asks:     "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\n", prepare: holdBodyMemory},
-		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"100ms\"",
+		{name: "a head that dawdles", reason: "malformed", status: 408, settings: "server.read_header_timeout = \"1s\"",
 			asks: "GET / HTTP/1.1\r\nHost: s"},
 		{name: "a head too large", reason: "malformed", status: 431, settings: "server.max_header_size = \"1KiB\"",
 			asks: "GET / HTTP/1.1\r\nHost: shop\r\nX: " + long(1100) + "\r\n\r\n"},
@@ -118,7 +118,7 @@ func (c rejecting) try(t *testing.T) {
 		}
 	})
 	defer close(release)
-	settings := []string{shop.setting()}
+	settings := []string{shop.setting(), unhurried}
 	for key, usual := range map[string]string{"stock.source": `"off"`, "limits.window.max_per_sku": "0", "[[route]]": ""} {
 		switch {
 		case strings.Contains(c.settings, key):
@@ -238,4 +238,10 @@ func answered(t *testing.T, in *bufio.Reader) answer {
 		t.Fatal(err)
 	}
 	return answer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), string(b), resp.Header, resp.Close}
+}
+
+// holdBodyMemory begins an order whose body, of 32 KiB, does not come.
+func holdBodyMemory(t *testing.T, g *running) {
+	saying(t, dial(t, g.front), "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 32768\r\n\r\nx")
+	soon(t, "the memory for the body is reserved", func() bool { return g.metric("sluice_body_memory_bytes") == 32<<10 })
 }

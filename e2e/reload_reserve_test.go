@@ -84,7 +84,7 @@ func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 		close(arrived)
 		<-over
 	})
-	g := reserves(t, r, 10, shop.setting())
+	g := reserves(t, r, 10, shop.setting(), unhurried)
 	b := &buyer{user: "7", key: "k-1"}
 	defer b.leave()
 	answered := make(chan int)
@@ -118,7 +118,7 @@ func TestReload_DoesNotEndADrain(t *testing.T) {
 		close(arrived)
 		<-over
 	})
-	g := reserves(t, redistest.Start(t), 10, shop.setting())
+	g := reserves(t, redistest.Start(t), 10, shop.setting(), unhurried)
 	b := &buyer{user: "7", key: "k-1"}
 	defer b.leave()
 	answered := make(chan int)

@@ -24,7 +24,7 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 		<-answer
 		return false
 	})
-	g := reserves(t, r, orders+5, shop.setting(), `stock.reserve.reservation_ttl = "1s"`, `stock.redis.timeout = "100ms"`)
+	g := reserves(t, r, orders+5, shop.setting(), unhurried, `stock.reserve.reservation_ttl = "1s"`)
 	var all sync.WaitGroup
 	buyAt := func(user string, want int) {
 		all.Go(func() {

@@ -3,34 +3,17 @@
 package e2e
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"sluice/internal/testkit"
 )
-
-// fixed is a setting of addresses that two processes can share: free ports of this moment.
-func fixed(t *testing.T) (setting, front string) {
-	t.Helper()
-	var ports [3]string
-	for i := range ports {
-		for ports[i] == "" || slices.Contains(ports[:i], ports[i]) {
-			ports[i] = testkit.FreeAddress(t)
-		}
-	}
-	return fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"500ms\"",
-		ports[0], ports[1], ports[2]), ports[0]
-}
 
 // No shopper notices that another process has taken the port over.
 func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {

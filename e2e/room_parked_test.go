@@ -55,7 +55,7 @@ func TestRoom_AllWhoWaitForNewsHearTheEnd(t *testing.T) {
 		t.Errorf("%d clients that wait take %d KiB", n, parked-connected)
 	}
 	for _, p := range buyers[:10] {
-		p.ask(t, g, "POST", "/pass")
+		p.claims(t, g)
 		if status, reason := p.order(t, g); status != 200 {
 			t.Errorf("number %d orders: %d %s", p.number, status, reason)
 		}

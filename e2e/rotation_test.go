@@ -31,7 +31,7 @@ func TestRedisPassword_MayChangeDuringASale(t *testing.T) {
 			if err := os.WriteFile(password, []byte("the first\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			redis := "stock.source = \"redis\"\nstock.redis.username = \"sluice\"\nstock.redis.addresses = " + quoted(r.Addr) +
+			redis := redisAt(r) + "\nstock.redis.username = \"sluice\"" +
 				"\nstock.redis.password_file = " + strconv.Quote(password)
 			var g *running
 			if kind == "check" {

@@ -72,11 +72,11 @@ func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 				ok(t, "stock", "set", "--config", g.file, "1001", "100")
 			}
 			soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
-			arrived := shop.arrivals.Load()
 			finish := g.slowOrder(t, "1001", "slow")
 			time.Sleep(100 * time.Millisecond)
 			ok(t, "sale", "pause", "--config", g.file, "rush")
-			time.Sleep(300 * time.Millisecond)
+			soon(t, "the pause is known", func() bool { return g.order("1001").is(503, "paused") })
+			arrived := shop.arrivals.Load()
 			if status, reason := finish(); status != 503 || reason != "paused" {
 				t.Errorf("a dawdling order hears %d %s", status, reason)
 			}
@@ -132,15 +132,19 @@ func TestOverride_PauseOutlivesARedisThatForgotIt(t *testing.T) {
 // Shoppers are not sent home between two sales that follow each other.
 func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
 	r, shop := redistest.Start(t), open(t, nil)
-	begins := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
 	const form = "2006-01-02T15:04:05.000Z07:00"
-	two := fmt.Sprintf("[[sale]]\nname = \"a\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n[[sale]]\nname = \"b\"\nskus "+
-		"= [\"1001\"]\nstarts = %s\nends = %s\n",
-		begins.Add(-time.Hour).Format(form), begins.Format(form), begins.Format(form), begins.Add(time.Hour).Format(form))
-	g := reserves(t, r, 100000, shop.setting(), two)
+	sale := func(name string, starts, ends time.Time) string {
+		return fmt.Sprintf("[[sale]]\nname = %q\nskus = [\"1001\"]\nstarts = %s\nends = %s\n", name, starts.Format(form),
+			ends.Format(form))
+	}
+	earlier := time.Now().Add(-time.Hour)
+	alone := sale("a", earlier, earlier.Add(2*time.Hour))
+	g := reserves(t, r, 100000, shop.setting(), alone)
 	heard := map[string]int{}
 	soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
-	for n := 0; time.Now().Before(begins.Add(time.Second)); n++ {
+	begins := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+	g.rewrite(g.change(alone, sale("a", earlier, begins)+sale("b", begins, begins.Add(time.Hour))), true)
+	for n := 0; n < 50 || time.Now().Before(begins.Add(time.Second)); n++ {
 		b := &buyer{user: fmt.Sprint("n", n)}
 		status, reason := b.buy(g.front)
 		b.leave()

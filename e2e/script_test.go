@@ -128,7 +128,8 @@ func TestScript_RestockAndGiveBackAreSeenByAllInstances(t *testing.T) {
 			w.WriteHeader(http.StatusConflict)
 		}
 	})
-	one, two := scripted(t, r, behind, hashScript).front, scripted(t, r, behind, hashScript).front
+	begin := func() string { return scripted(t, r, behind, hashScript, unhurried).front }
+	one, two := begin(), begin()
 	buys := func(front, user string) (int, string) {
 		b := &buyer{user: user}
 		defer b.leave()

@@ -10,8 +10,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// The key of the shop shows how the sale ended, also when the ledger's orders are forgotten.
-func TestArchive_LeavesTheShopsKeyAsItWas(t *testing.T) {
+// The key of the shop shows how the sale ended, also when the ledger's orders are forgotten. Who bought then, and sends
+// no key, makes another order in the next sale.
+func TestArchive_LeavesTheShopsKeyAndBeginsAnotherSale(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 5, shop.setting(), keepsChanges, "stock.reserve.write_back = true")
@@ -40,6 +41,19 @@ func TestArchive_LeavesTheShopsKeyAsItWas(t *testing.T) {
 	}
 	ok(t, "stock", "set", "--admin", g.admin, "1001", "7")
 	soon(t, "the key shows a new stock", func() bool { return left() == "7" })
+	ok(t, "stock", "resume", "--admin", g.admin, "1001")
+	again := &buyer{user: "ann"} // who sends no key
+	defer again.leave()
+	soon(t, "ann buys in the next sale", func() bool {
+		status, reason := again.buy(g.front)
+		if status != 200 && reason != "ended" {
+			t.Fatalf("%d %s", status, reason)
+		}
+		return status == 200
+	})
+	if n := shop.booked(); n != 3 {
+		t.Errorf("the shop has %d orders: want 3, one of them of the next sale", n)
+	}
 	if strings.Contains(g.log.String(), "cannot be shown") {
 		t.Error("the mirror has failed")
 	}

@@ -74,11 +74,12 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 		return tries > 0 &&
 			strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records")
 	})
-	if text := s.scrape(); !strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"5xx\"} ") ||
-		!strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} ") ||
-		strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} 0\n") {
-		t.Errorf("the metrics do not show the webhook:\n%s", text)
-	}
+	soon(t, "the metrics show the webhook", func() bool {
+		text := s.scrape()
+		return strings.Contains(text, "sluice_settler_webhook_requests_total{code=\"5xx\"} ") &&
+			strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} ") &&
+			!strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} 0\n")
+	})
 	status := run(t, "", "settle", "status", "--config", s.file).out
 	if !strings.Contains(status, "SENT TO") || !strings.Contains(status, "webhook") {
 		t.Errorf("the status does not show the webhook: %s", status)

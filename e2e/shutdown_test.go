@@ -104,7 +104,7 @@ func (d *departing) shop(t *testing.T) {
 
 func TestShutdown_ReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	t.Parallel()
-	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "3s"`)
+	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "8s"`)
 	if a := g.order("1001"); !a.is(200, "") || a.closes {
 		t.Errorf("before the end: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
 	}

@@ -128,6 +128,7 @@ func feel(t *testing.T, f felt, turns int) {
 		both.Wait()
 		return own, aside.spread()
 	}
+	judged, waited := 0, 0 // turns in which the machine was quick, and those of them in which pages were late all the same
 	var ratios [3][]float64
 	shares := [...]float64{0.5, 0.99, 0.999}
 	for turn := range turns {
@@ -141,14 +142,20 @@ func feel(t *testing.T, f felt, turns int) {
 		during, beside := pages(&all[1])
 		opened = r.Number("stats", "total_connections_received:") - opened
 		o.listen(false)
-		if late := during.at(0.99); late >= timeout && before.at(0.99) < timeout/2 && beside.at(0.99) < timeout/2 {
-			t.Errorf("turn %d: one page in a hundred took %v and more, as if it had waited for Redis", turn, late)
+		if before.at(0.99) < timeout/2 && beside.at(0.99) < timeout/2 {
+			if judged++; during.at(0.99) >= timeout {
+				waited++
+			}
 		}
 		for i, share := range shares {
 			ratios[i] = append(ratios[i], during.over(before, share))
 		}
 		t.Logf("turn %d: sold again after %v; p99 %v, then %v, of a gate without Redis %v, with %d connections opened", turn,
 			again, before.at(0.99), during.at(0.99), beside.at(0.99), opened)
+	}
+	if waited > 1 && 2*waited > judged { // in a single turn it may be the machine
+		t.Errorf("in %d of %d turns one page in a hundred took %v and more, as if it had waited for Redis", waited, judged,
+			timeout)
 	}
 	before, during := all[0].spread(), all[1].spread()
 	t.Logf("%d pages while Redis is quick: %v", len(before), before)

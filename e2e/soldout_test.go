@@ -18,6 +18,9 @@ func redisAt(s *redistest.Server) string {
 	return usualRedisAt(s) + "\nstock.redis.timeout = \"1s\""
 }
 
+// patientTable is the patience of redisAt for a file that has the table [stock]: it stands at its end.
+const patientTable = "\n[stock.redis]\ntimeout = \"1s\"\n"
+
 // usualRedisAt is redisAt with the patience that gates have by default, or that the test chooses: there Redis hangs.
 func usualRedisAt(s *redistest.Server) string {
 	return "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(s.Addr)
@@ -84,11 +87,16 @@ func TestSoldOut_ReachesNeitherShopNorRedis(t *testing.T) {
 	}
 
 	redis.Client.Set(t.Context(), key, 5, 0)
-	took = soon(t, "the gate opens again", func() bool { return g.order("1001").is(200, "") })
-	t.Logf("open again %v after the restock", took)
-	if took > 5*time.Second {
-		t.Errorf("a restock was seen only after %v; stock.sold_out_ttl is 1s", took)
+	readings := func() int64 { return redis.Calls("get") + redis.Calls("mget") }
+	before, open := readings(), false
+	took = soon(t, "the gate opens again, or has read its stock ten times", func() bool {
+		open = g.order("1001").is(200, "")
+		return open || readings() >= before+10
+	})
+	if !open {
+		g.order("1001").must(t, 200, "")
 	}
+	t.Logf("open again %v and %d readings after the restock", took, readings()-before)
 }
 
 // perSecond is how many commands Redis processes in a second while do runs.

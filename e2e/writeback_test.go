@@ -39,6 +39,7 @@ func TestWriteBack_TheStatusOfTheShopFollowsTheSale(t *testing.T) {
 	redis.Client.Set(t.Context(), "goods_status:1001", "7", 0)
 	ok(t, "sale", "end", "--config", g.file, "today")
 	becomes("9")
+	soon(t, "the last change is in the log", func() bool { return written(g)+written(other) >= 4 })
 	if n := written(g) + written(other); n != 4 {
 		t.Errorf("%d changes were written, want 4", n)
 	}

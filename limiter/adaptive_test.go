@@ -20,7 +20,7 @@ var slowdowns = []struct {
 	{"fewer workers, times vary", 21, 20 * time.Millisecond, 0.5, 0.85},
 }
 
-func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
+func TestAdaptive_ShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 	for _, c := range slowdowns {
 		t.Run(c.name, func(t *testing.T) {
 			p := NewConcurrencyLimiter(256, 512)
@@ -46,7 +46,7 @@ func TestAShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 	}
 }
 
-func TestAFixedLimitCrowdsTheShop(t *testing.T) {
+func TestAdaptive_FixedLimitCrowdsTheShop(t *testing.T) {
 	p := NewConcurrencyLimiter(256, 512)
 	seconds := tripled(t, NewAdaptive(p), p, 64, 60*time.Millisecond, 0)
 	if slow := mean(seconds[10:20]); slow.inFlight < 250 {
@@ -54,7 +54,7 @@ func TestAFixedLimitCrowdsTheShop(t *testing.T) {
 	}
 }
 
-func TestTheLimitStaysWithinItsBounds(t *testing.T) {
+func TestAdaptive_TheLimitStaysWithinItsBounds(t *testing.T) {
 	p := NewConcurrencyLimiter(256, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(10, 40)
@@ -63,7 +63,7 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 	}
 	now := int64(0)
 	for range 200 { // a shop that has room for everybody
-		for p.Acquire(0, nil) == Admitted {
+		for p.Acquire(0, 0, nil) == Admitted {
 		}
 		now += 100 * ms
 		for range 1000 {
@@ -87,7 +87,7 @@ func TestTheLimitStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestWithoutShoppersTheLimitStays(t *testing.T) {
+func TestAdaptive_WithoutShoppersTheLimitStays(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(5, 100)
@@ -102,11 +102,11 @@ func TestWithoutShoppersTheLimitStays(t *testing.T) {
 	}
 }
 
-func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
+func TestAdaptive_ThatIsOffChangesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(7, 0)
 	a := NewAdaptive(p)
 	for range 7 {
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 	}
 	for now := int64(0); now < int64(time.Minute); now += 20 * ms {
 		a.Tick(now)
@@ -119,7 +119,7 @@ func TestAnAdaptiveThatIsOffChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAnAdaptiveThatIsOffNotesNoAnswer(t *testing.T) {
+func TestAdaptive_ThatIsOffNotesNoAnswer(t *testing.T) {
 	a := NewAdaptive(NewConcurrencyLimiter(7, 0))
 	for i, most := range []int{0, 5, 0, 5} {
 		if i > 0 {
@@ -133,7 +133,7 @@ func TestAnAdaptiveThatIsOffNotesNoAnswer(t *testing.T) {
 	}
 }
 
-func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
+func TestAdaptive_WhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
 	a := NewAdaptive(NewConcurrencyLimiter(0, 0))
 	a.since.Store(int64(time.Second))
 	a.Answered(int64(time.Second)+5, 6)
@@ -143,7 +143,7 @@ func TestWhoEnteredBeforeTheLimitChangedSaysNothingAboutIt(t *testing.T) {
 	}
 }
 
-func TestAdaptiveAllocatesNothing(t *testing.T) {
+func TestAdaptive_AllocatesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	a := NewAdaptive(p)
 	a.SetBounds(1, 10)
@@ -165,7 +165,7 @@ func BenchmarkAdaptiveAnswered(b *testing.B) {
 }
 
 // A request in the shop when the limit begins to adapt has said nothing of it yet, however late that is.
-func TestAnAdaptiveThatHasJustBegunJudgesNothing(t *testing.T) {
+func TestAdaptive_ThatHasJustBegunJudgesNothing(t *testing.T) {
 	a := NewAdaptive(NewConcurrencyLimiter(7, 0))
 	a.SetBounds(3, 5)
 	a.pressed, a.ticks = 1, 1 // it was full

@@ -20,7 +20,7 @@ func arrivals(random *rand.Rand, perWindow float64, windows int) (at []int64) {
 
 // A window rejects some of a load that fits it, since what comes is never even; carry is what that costs less with.
 // What is in excess is rejected, and nothing of the budget with it.
-func TestCarryRejectsLittleAndWastesNothing(t *testing.T) {
+func TestLimiter_CarryRejectsLittleAndWastesNothing(t *testing.T) {
 	const most, windows = 10, 10_000
 	for _, c := range []struct {
 		load         float64 // of the budget

@@ -82,38 +82,37 @@ type Client interface {
 }
 
 // Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-func (p *ConcurrencyLimiter) Peek() (full bool) { return p.PeekAs(0) }
-
-// PeekAs is Peek for a client of this class.
-func (p *ConcurrencyLimiter) PeekAs(class int) (full bool) {
+func (p *ConcurrencyLimiter) Peek(class int) (full bool) {
 	s, most := p.state.Load(), p.maxQueue.Load()
 	return (waiting(s) != 0 || !p.room(s)) && waiting(s) >= most && p.queues.displaces(class, most) < 0
 }
 
-// Acquire takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at
-// most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came, but the client had left, and the place has
-// gone on to the next. Each Admitted must be ended by one Release.
-func (p *ConcurrencyLimiter) Acquire(timeout time.Duration, client Client) Verdict {
-	return p.AcquireAs(0, timeout, client)
-}
-
-// AcquireAs is Acquire for a client of this class, from 0, the lowest, to Classes-1. One who waits may be displaced by
-// one of another class; that is QueueFull, too.
-func (p *ConcurrencyLimiter) AcquireAs(class int, timeout time.Duration, client Client) Verdict {
-	class = min(max(class, 0), Classes-1)
+// TryAcquire takes a place if one is free and no one waits for it.
+func (p *ConcurrencyLimiter) TryAcquire() bool {
 	for {
 		s := p.state.Load()
-		switch {
-		case waiting(s) == 0 && p.room(s):
-			if p.state.CompareAndSwap(s, s+oneInFlight) {
-				return Admitted
-			}
-		case waiting(s) >= p.maxQueue.Load() && p.queues.displaces(class, p.maxQueue.Load()) < 0:
-			return QueueFull
-		default:
-			return p.enterSlow(class, timeout, client)
+		if waiting(s) != 0 || !p.room(s) {
+			return false
+		}
+		if p.state.CompareAndSwap(s, s+oneInFlight) {
+			return true
 		}
 	}
+}
+
+// Acquire takes a place for client (nil = one who never goes) of this class, from 0, the lowest, to Classes-1. If there
+// is none it waits in the queue, for timeout at most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came,
+// but the client had left, and the place has gone on to the next. One who waits may be displaced by one of another
+// class; that is QueueFull, too. Each Admitted must be ended by one Release.
+func (p *ConcurrencyLimiter) Acquire(class int, timeout time.Duration, client Client) Verdict {
+	class = min(max(class, 0), Classes-1)
+	switch {
+	case p.TryAcquire():
+		return Admitted
+	case p.Peek(class):
+		return QueueFull
+	}
+	return p.enterSlow(class, timeout, client)
 }
 
 // Release gives a place back, or on to the one whose turn it is.

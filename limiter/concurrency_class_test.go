@@ -21,7 +21,7 @@ type crowdOf struct {
 func newCrowdOf(queue, share int) *crowdOf {
 	c := &crowdOf{ConcurrencyLimiter: NewConcurrencyLimiter(1, queue)}
 	c.SetMinShare(share)
-	c.Acquire(0, nil)
+	c.Acquire(0, 0, nil)
 	return c
 }
 
@@ -29,7 +29,7 @@ func newCrowdOf(queue, share int) *crowdOf {
 func (c *crowdOf) come(class, n int) {
 	for range n {
 		go func() {
-			verdict := c.AcquireAs(class, time.Hour, nil)
+			verdict := c.Acquire(class, time.Hour, nil)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.got = append(c.got, fmt.Sprint(class, " ", verdict))
@@ -110,7 +110,7 @@ func TestConcurrencyLimiter_FullQueueHasRoomForBothCrowds(t *testing.T) {
 			if diff := cmp.Diff(want, c.ends()); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
-			if !c.PeekAs(9) || !c.PeekAs(0) {
+			if !c.Peek(9) || !c.Peek(0) {
 				t.Errorf("%s: the queue is full, and Peek says it is not", name)
 			}
 			c.drain()
@@ -147,7 +147,7 @@ func TestConcurrencyLimiter_WithoutAShareThereIsOneClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowdOf(2, 0)
 		c.come(0, 2)
-		if c.come(0, 1); !c.PeekAs(9) {
+		if c.come(0, 1); !c.Peek(9) {
 			t.Error("a full queue has room")
 		}
 		if diff := cmp.Diff(map[string]int{"0 queue full": 1}, c.ends()); diff != "" {
@@ -166,7 +166,7 @@ func TestConcurrencyLimiter_ClassesLoseNoPlace(t *testing.T) {
 	for g := range 24 {
 		work.Go(func() {
 			for i := range 300 {
-				if p.AcquireAs((g*i)%Classes, time.Duration(i%3)*50*time.Microsecond, nil) != Admitted {
+				if p.Acquire((g*i)%Classes, time.Duration(i%3)*50*time.Microsecond, nil) != Admitted {
 					continue
 				}
 				if inside.Add(1) > 3 {

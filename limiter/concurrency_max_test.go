@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestPlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random. Never more are
-// inside than the larger max, everyone is answered, and in the end nothing is taken, no request waits.
-func TestPlacesSurviveAStorm(t *testing.T) {
+// TestConcurrencyMax_PlacesSurviveAStorm lets hand-overs, time-outs, departures and changes of max meet at random.
+// Never more are inside than the larger max, everyone is answered, and in the end nothing is taken, no request waits.
+func TestConcurrencyMax_PlacesSurviveAStorm(t *testing.T) {
 	const largest = 4
 	p := NewConcurrencyLimiter(largest, 5)
 	var inside, admitted atomic.Int64
@@ -18,7 +18,7 @@ func TestPlacesSurviveAStorm(t *testing.T) {
 	for g := range 16 {
 		all.Go(func() {
 			for i := range 500 {
-				if p.Acquire(time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
+				if p.Acquire(0, time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
 					continue
 				}
 				if n := inside.Add(1); n > largest {
@@ -41,12 +41,12 @@ func TestPlacesSurviveAStorm(t *testing.T) {
 	}
 }
 
-func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
+func TestConcurrencyMax_RaisedMaxLetsThoseInWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 3)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		for range 3 {
-			go p.Acquire(time.Hour, nil)
+			go p.Acquire(0, time.Hour, nil)
 		}
 		synctest.Wait()
 		expect(t, p, 1, 3)
@@ -60,21 +60,21 @@ func TestRaisedMaxLetsThoseInWhoWait(t *testing.T) {
 
 func TestConcurrencyLimiter_RaisingMaxKeepsTheOrder(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 2)
-	p.Acquire(0, nil)
+	p.Acquire(0, 0, nil)
 	p.join(newWaiter())
 	p.maxInFlight.Store(2) // what SetMax does first
-	if got := p.Acquire(0, nil); got != TimedOut {
+	if got := p.Acquire(0, 0, nil); got != TimedOut {
 		t.Errorf("%v, want timed out: the new room is for the one who waited", got)
 	}
 }
 
-func TestLoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
+func TestConcurrencyMax_LoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(3, 1)
 		for range 3 {
-			p.Acquire(0, nil)
+			p.Acquire(0, 0, nil)
 		}
-		go p.Acquire(time.Hour, nil)
+		go p.Acquire(0, time.Hour, nil)
 		synctest.Wait()
 		p.SetMax(1, 1)
 		for _, want := range []struct{ inFlight, queued int }{{2, 1}, {1, 1}, {1, 0}, {0, 0}} {

@@ -18,19 +18,19 @@ func expect(t *testing.T, p *ConcurrencyLimiter, inFlight, queued int) {
 	}
 }
 
-func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
+func TestConcurrency_PlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(2, 1)
 		for range 2 {
-			if got := p.Acquire(time.Second, nil); got != Admitted {
+			if got := p.Acquire(0, time.Second, nil); got != Admitted {
 				t.Errorf("%v, want admitted: there is room", got)
 			}
 		}
 		third := make(chan Verdict, 1)
-		go func() { third <- p.Acquire(time.Second, nil) }()
+		go func() { third <- p.Acquire(0, time.Second, nil) }()
 		synctest.Wait()
 		expect(t, p, 2, 1)
-		if got := p.Acquire(time.Second, nil); got != QueueFull {
+		if got := p.Acquire(0, time.Second, nil); got != QueueFull {
 			t.Errorf("%v, want queue full", got)
 		}
 		p.Release()
@@ -46,8 +46,8 @@ func TestPlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 
 func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	p.Acquire(time.Hour, nil)
-	if got := p.Acquire(time.Hour, nil); got != QueueFull {
+	p.Acquire(0, time.Hour, nil)
+	if got := p.Acquire(0, time.Hour, nil); got != QueueFull {
 		t.Errorf("%v, want queue full", got)
 	}
 	expect(t, p, 1, 0)
@@ -56,20 +56,20 @@ func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	for range 1000 {
-		if got := p.Acquire(0, nil); got != Admitted {
+		if got := p.Acquire(0, 0, nil); got != Admitted {
 			t.Fatalf("%v, want admitted", got)
 		}
 	}
 	expect(t, p, 1000, 0)
 }
 
-func TestWaitingEndsAfterTheTimeout(t *testing.T) {
+func TestConcurrency_WaitingEndsAfterTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 2)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		for range 3 { // the second and third use the first's waiter again
 			start := time.Now()
-			if got := p.Acquire(200*time.Millisecond, nil); got != TimedOut {
+			if got := p.Acquire(0, 200*time.Millisecond, nil); got != TimedOut {
 				t.Errorf("%v, want timed out", got)
 			}
 			if waited := time.Since(start); waited != 200*time.Millisecond {
@@ -90,13 +90,13 @@ const (
 	left  who = false
 )
 
-func TestThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
+func TestConcurrency_ThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 3)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		ends := make([]Verdict, 3)
 		for i, w := range []who{left, left, stays} {
-			go func() { ends[i] = p.Acquire(time.Hour, w) }()
+			go func() { ends[i] = p.Acquire(0, time.Hour, w) }()
 			synctest.Wait()
 		}
 		p.Release()
@@ -108,20 +108,20 @@ func TestThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 	})
 }
 
-func TestWhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
-	if got := NewConcurrencyLimiter(1, 1).Acquire(0, left); got != Admitted {
+func TestConcurrency_WhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
+	if got := NewConcurrencyLimiter(1, 1).Acquire(0, 0, left); got != Admitted {
 		t.Errorf("%v, want admitted: only a wait is worth a look", got)
 	}
 }
 
-func TestNewestFirstServesTheLastToCome(t *testing.T) {
+func TestConcurrency_NewestFirstServesTheLastToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 10)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		var order []int
 		for i := range 4 {
 			go func() {
-				p.Acquire(time.Hour, stays)
+				p.Acquire(0, time.Hour, stays)
 				order = append(order, i)
 			}()
 			synctest.Wait()
@@ -138,10 +138,10 @@ func TestNewestFirstServesTheLastToCome(t *testing.T) {
 	})
 }
 
-func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
+func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 10)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		var order []int
 		for i := range 10 {
 			go func() {
@@ -149,7 +149,7 @@ func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 				if i == 0 || i == 4 || i == 9 { // head, middle, tail
 					patience = time.Second
 				}
-				if p.Acquire(patience, nil) == Admitted {
+				if p.Acquire(0, patience, nil) == Admitted {
 					order = append(order, i) // one at a time: there is one place
 					p.Release()
 				}
@@ -173,30 +173,30 @@ func TestPlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 	})
 }
 
-func TestNewcomersDoNotOvertakeTheQueue(t *testing.T) {
+func TestConcurrency_NewcomersDoNotOvertakeTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 2)
-		p.Acquire(0, nil)
+		p.Acquire(0, 0, nil)
 		admitted := make(chan struct{})
-		go func() { p.Acquire(time.Hour, nil); close(admitted) }()
+		go func() { p.Acquire(0, time.Hour, nil); close(admitted) }()
 		synctest.Wait()
 		p.Release() // the place is the waiter's now, even if it has not run yet
-		if got := p.Acquire(time.Millisecond, nil); got != TimedOut {
+		if got := p.Acquire(0, time.Millisecond, nil); got != TimedOut {
 			t.Errorf("%v, want timed out: the place went to the one who waited", got)
 		}
 		<-admitted
 	})
 }
 
-// TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which the wait ends:
-// whichever wins, the place is either used or free afterwards.
-func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
+// TestConcurrency_HandOverAtTheMomentOfTheTimeoutLosesNoPlace has the place come free at the very instant at which
+// the wait ends: whichever wins, the place is either used or free afterwards.
+func TestConcurrency_HandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 200 {
 			p := NewConcurrencyLimiter(1, 1)
-			p.Acquire(0, nil)
+			p.Acquire(0, 0, nil)
 			time.AfterFunc(time.Millisecond, p.Release)
-			switch got := p.Acquire(time.Millisecond, who(i%2 == 0)); got {
+			switch got := p.Acquire(0, time.Millisecond, who(i%2 == 0)); got {
 			case Admitted:
 				synctest.Wait()
 				expect(t, p, 1, 0)
@@ -213,9 +213,9 @@ func TestHandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 
 // The next two are about moments that a race seldom hits: they call what Acquire calls, in the unlucky order.
 
-func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
+func TestConcurrency_PlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 	p, w := NewConcurrencyLimiter(1, 1), newWaiter()
-	p.Acquire(0, nil)
+	p.Acquire(0, 0, nil)
 	p.join(w)
 	p.Release()
 	if got := p.timedOut(w); got != Admitted || len(w.handed) != 0 {
@@ -224,7 +224,7 @@ func TestPlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 	expect(t, p, 1, 0)
 }
 
-func TestQueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
+func TestConcurrency_QueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 1)
 	if got, waits := p.join(newWaiter()); got != Admitted || waits {
 		t.Errorf("%v, waits: %v; want admitted: a place became free", got, waits)
@@ -269,18 +269,18 @@ func TestConcurrencyLimiter_QueueKeepsItsOrderWhenRequestsLeave(t *testing.T) {
 	})
 }
 
-func TestRejectionForAFullQueueWritesNothing(t *testing.T) {
+func TestConcurrency_RejectionForAFullQueueWritesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	p.Acquire(0, nil)
+	p.Acquire(0, 0, nil)
 	p.mu.Lock() // a rejection that wanted the queue would wait for ever
 	defer p.mu.Unlock()
 	before := p.state.Load()
-	if got := p.Acquire(time.Hour, nil); got != QueueFull || p.state.Load() != before {
+	if got := p.Acquire(0, time.Hour, nil); got != QueueFull || p.state.Load() != before {
 		t.Errorf("%v, state %x; want queue full, %x", got, p.state.Load(), before)
 	}
 }
 
-func TestLeaveWithoutEnterIsAMistake(t *testing.T) {
+func TestConcurrency_LeaveWithoutEnterIsAMistake(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("Release without Acquire passed in silence")
@@ -289,36 +289,56 @@ func TestLeaveWithoutEnterIsAMistake(t *testing.T) {
 	NewConcurrencyLimiter(1, 1).Release()
 }
 
-func TestPlacesAllocateNothing(t *testing.T) {
+func TestConcurrency_PlacesAllocateNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	if n := testing.AllocsPerRun(1000, func() { p.Acquire(0, nil); p.Acquire(0, nil); p.Release() }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { p.Acquire(0, 0, nil); p.Acquire(0, 0, nil); p.Release() }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
 func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
 	l := NewConcurrencyLimiter(1, 1)
-	if l.Peek() {
+	if l.Peek(0) {
 		t.Error("full although a slot is free")
 	}
-	l.Acquire(0, nil)
-	if l.Peek() {
+	l.Acquire(0, 0, nil)
+	if l.Peek(0) {
 		t.Error("full although the queue is empty")
 	}
 	done := make(chan Verdict)
-	go func() { done <- l.Acquire(time.Minute, nil) }()
+	go func() { done <- l.Acquire(0, time.Minute, nil) }()
 	for l.Queued() == 0 {
 		runtime.Gosched()
 	}
-	if !l.Peek() {
+	if !l.Peek(0) {
 		t.Error("not full although slot and queue are taken")
 	}
 	l.Release()
 	if v := <-done; v != Admitted {
 		t.Errorf("the queue's first was %v", v)
 	}
-	if l.SetMax(1, 0); !l.Peek() {
+	if l.SetMax(1, 0); !l.Peek(0) {
 		t.Error("not full although there is no queue")
 	}
 	l.Release()
+}
+
+func TestConcurrencyLimiter_TriesWithoutAWait(t *testing.T) {
+	p := NewConcurrencyLimiter(1, 1)
+	if !p.TryAcquire() || p.TryAcquire() {
+		t.Fatal("of one place the first has to have it, and no other")
+	}
+	waits := make(chan Verdict)
+	go func() { waits <- p.Acquire(0, time.Hour, nil) }()
+	for p.Queued() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	p.Release()
+	if <-waits != Admitted || p.TryAcquire() {
+		t.Error("a place went past the one who waits for it")
+	}
+	p.Release()
+	if !p.TryAcquire() {
+		t.Error("a free place was not given")
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestConnRateAdmitsItsBurstAndThenItsRate(t *testing.T) {
+func TestConnrate_ConnRateAdmitsItsBurstAndThenItsRate(t *testing.T) {
 	c, at := NewConnRate(10, 3), time.Unix(1000, 0)
 	admitted := 0
 	for i := range 1000 { // ten seconds, a request every 10 ms
@@ -21,7 +21,7 @@ func TestConnRateAdmitsItsBurstAndThenItsRate(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsAsToldIsAdmitted(t *testing.T) {
+func TestConnrate_WhoWaitsAsToldIsAdmitted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond := rapid.Float64Range(0.01, 10_000).Draw(t, "rate")
 		c := NewConnRate(perSecond, rapid.IntRange(0, 5).Draw(t, "burst"))
@@ -48,7 +48,7 @@ func TestWhoWaitsAsToldIsAdmitted(t *testing.T) {
 	})
 }
 
-func TestWithoutARateNothingIsLimited(t *testing.T) {
+func TestConnrate_WithoutARateNothingIsLimited(t *testing.T) {
 	for _, c := range []ConnRate{{}, NewConnRate(0, 1), NewConnRate(-1, 1), NewConnRate(math.NaN(), 1)} {
 		for range 1000 {
 			if wait, ok := c.Allow(time.Unix(0, 0)); !ok || wait != 0 {
@@ -58,7 +58,7 @@ func TestWithoutARateNothingIsLimited(t *testing.T) {
 	}
 }
 
-func TestWaitThatNoDurationCanHoldIsTheLongest(t *testing.T) {
+func TestConnrate_WaitThatNoDurationCanHoldIsTheLongest(t *testing.T) {
 	c := NewConnRate(1e-300, 1)
 	c.Allow(time.Unix(0, 0))
 	if wait, ok := c.Allow(time.Unix(0, 0)); ok || wait != math.MaxInt64 {
@@ -66,7 +66,7 @@ func TestWaitThatNoDurationCanHoldIsTheLongest(t *testing.T) {
 	}
 }
 
-func TestConnRateAllocatesNothing(t *testing.T) {
+func TestConnrate_ConnRateAllocatesNothing(t *testing.T) {
 	c, at := NewConnRate(1, 10), time.Unix(0, 0)
 	if n := testing.AllocsPerRun(1000, func() { c.Allow(at) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

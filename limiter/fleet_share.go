@@ -44,14 +44,13 @@ const (
 	fleetStripes = 4
 )
 
-// fleetKeys are the busy keys, in a table of open addressing that does not change, but for the counts.
+// fleetKeys are the busy keys. They do not change, but for their counts.
 type fleetKeys struct {
-	seed  [2]uint64
-	cells []*fleetKey // a power of two; nil = none
+	seed [2]uint64
+	byID map[uint64]*fleetKey
 }
 
 type fleetKey struct {
-	id    uint64
 	share atomic.Uint64 // bits of a float64
 	asked [fleetStripes]struct {
 		n atomic.Int64
@@ -60,26 +59,20 @@ type fleetKey struct {
 	demand float64 // a second, smoothed; below 0 = not known yet. Under FleetShare.mu
 }
 
-// NewFleetShare returns one of which nothing is admitted until SetParts.
-func NewFleetShare() *FleetShare { return &FleetShare{} }
-
 // SetParts takes the part of every key, and those of the busy ones. seed is the same at all instances, and a secret:
 // who knew it could choose a key that is taken for another's.
 func (f *FleetShare) SetParts(seed [2]uint64, base float64, busy []FleetPart) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	next := &fleetKeys{seed: seed, byID: make(map[uint64]*fleetKey, len(busy))}
 	old := f.keys.Load()
-	if old != nil && old.seed != seed {
-		old = nil
-	}
-	next := &fleetKeys{seed: seed, cells: make([]*fleetKey, 1<<bits.Len(uint(2*len(busy))))}
 	for _, part := range busy {
-		k := old.find(part.Key)
-		if k == nil {
-			k = &fleetKey{id: part.Key, demand: -1}
+		k := &fleetKey{demand: -1}
+		if old != nil && old.seed == seed && old.byID[part.Key] != nil {
+			k = old.byID[part.Key]
 		}
 		k.share.Store(math.Float64bits(part.Share))
-		next.put(k)
+		next.byID[part.Key] = k
 	}
 	f.base.Store(math.Float64bits(base))
 	f.keys.Store(next)
@@ -96,14 +89,12 @@ func (f *FleetShare) Demand(elapsed time.Duration) (all []FleetDemand) {
 	if keys == nil || seconds <= 0 {
 		return nil
 	}
-	for _, k := range keys.cells {
-		if k != nil {
-			k.count(seconds)
-			all = append(all, FleetDemand{Key: k.id, PerSecond: k.demand, Share: math.Float64frombits(k.share.Load())})
-		}
+	for id, k := range keys.byID {
+		k.count(seconds)
+		all = append(all, FleetDemand{Key: id, PerSecond: k.demand, Share: math.Float64frombits(k.share.Load())})
 	}
 	for i := range f.wanted {
-		if id := f.wanted[i].Swap(0); id != 0 && keys.find(id) == nil {
+		if id := f.wanted[i].Swap(0); id != 0 && keys.byID[id] == nil {
 			all = append(all, FleetDemand{Key: id, PerSecond: -1, Share: f.Base()})
 		}
 	}
@@ -131,18 +122,18 @@ func (k *fleetKey) count(seconds float64) {
 	}
 }
 
-// partOf is the part of key, and notes that it is asked for. id is for want.
-func (f *FleetShare) partOf(now int64, key []byte) (share float64, id uint64, busy bool) {
+// partOf is the part of key, and notes that a busy one is asked for. id is for want; 0 = key is busy.
+func (f *FleetShare) partOf(now int64, key []byte) (share float64, id uint64) {
 	keys := f.keys.Load()
 	if keys == nil {
-		return 0, 0, true
+		return 0, 0
 	}
 	id = keyed64(keys.seed, key)
-	if k := keys.find(id); k != nil {
+	if k := keys.byID[id]; k != nil {
 		k.asked[uint64(now)>>6%fleetStripes].n.Add(1)
-		return math.Float64frombits(k.share.Load()), id, true
+		return math.Float64frombits(k.share.Load()), 0
 	}
-	return f.Base(), id, false
+	return f.Base(), id
 }
 
 // want notes that a key is rejected that is not busy yet. Once it is noted nothing is written.
@@ -151,28 +142,6 @@ func (f *FleetShare) want(id uint64) {
 	if cell.Load() == 0 {
 		cell.CompareAndSwap(0, id)
 	}
-}
-
-func (t *fleetKeys) find(id uint64) *fleetKey {
-	if t == nil {
-		return nil
-	}
-	mask := uint64(len(t.cells) - 1)
-	for i := id & mask; t.cells[i] != nil; i = (i + 1) & mask {
-		if t.cells[i].id == id {
-			return t.cells[i]
-		}
-	}
-	return nil
-}
-
-func (t *fleetKeys) put(k *fleetKey) {
-	mask := uint64(len(t.cells) - 1)
-	i := k.id & mask
-	for t.cells[i] != nil {
-		i = (i + 1) & mask
-	}
-	t.cells[i] = k
 }
 
 // keyed64 is SipHash-1-3 (Aumasson and Bernstein, 2012) of data: the same at all who know the seed.

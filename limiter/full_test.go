@@ -9,7 +9,7 @@ import (
 
 // Peek says what Acquire would do, in a table that is much too small, with callers that were overtaken, caps that grow
 // and those that are divided; and it writes nothing.
-func TestFullTellsWhatTakeWouldDo(t *testing.T) {
+func TestLimiter_FullTellsWhatTakeWouldDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := tenMs(rapid.IntRange(0, 3).Draw(t, "carry"))
 		w := NewWindowLimiter(grid, Caps{
@@ -35,7 +35,7 @@ func TestFullTellsWhatTakeWouldDo(t *testing.T) {
 	})
 }
 
-func TestToLookWhetherWindowsAreFullAllocatesNothing(t *testing.T) {
+func TestLimiter_ToLookWhetherWindowsAreFullAllocatesNothing(t *testing.T) {
 	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 30, PerSKU: 1}), int64(0), []byte("SKU-1001")
 	if n := testing.AllocsPerRun(1000, func() { w.Peek(now, sku); w.Acquire(now, sku); now += ms }); n != 0 {
 		t.Errorf("%v allocations a look, want 0", n)

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // InFlightLimiter admits so many requests of each key at the same time.
@@ -252,30 +250,4 @@ func (s *InFlightLimiters) InFlight(name string) (keys, requests int) {
 		return l.InFlight()
 	}
 	return 0, 0
-}
-
-func keysInFlight() *prometheus.Desc {
-	return describe("sluice_in_flight_keys", "Keys of a limit in flight that have requests in flight.", "limit")
-}
-
-func requestsInFlight() *prometheus.Desc {
-	return describe("sluice_in_flight_requests", "Requests in flight that a limit in flight counts.", "limit")
-}
-
-// Describe implements [prometheus.Collector].
-func (s *InFlightLimiters) Describe(to chan<- *prometheus.Desc) {
-	to <- keysInFlight()
-	to <- requestsInFlight()
-}
-
-// Collect implements [prometheus.Collector].
-func (s *InFlightLimiters) Collect(to chan<- prometheus.Metric) {
-	s.mu.Lock()
-	all := s.inForce
-	s.mu.Unlock()
-	for _, l := range all {
-		keys, requests := l.InFlight()
-		collect(to, keysInFlight(), prometheus.GaugeValue, float64(keys), l.spec.Name)
-		collect(to, requestsInFlight(), prometheus.GaugeValue, float64(requests), l.spec.Name)
-	}
 }

@@ -30,7 +30,7 @@ func gather(t *testing.T, of ...prometheus.Collector) map[string]float64 {
 	return shown
 }
 
-func TestWindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
+func TestMetrics_WindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 3, PerSKU: 2})
 	for range 5 {
 		w.Acquire(0, []byte("a")) // fills its window
@@ -48,9 +48,9 @@ func TestWindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 	}
 }
 
-func TestGaugesShowWhatIsTakenNow(t *testing.T) {
+func TestMetrics_GaugesShowWhatIsTakenNow(t *testing.T) {
 	p, c := NewConcurrencyLimiter(7, 0), NewConnLimiter(0, 0)
-	p.Acquire(0, nil)
+	p.Acquire(0, 0, nil)
 	c.Open(netip.Addr{})
 	c.Open(netip.Addr{})
 	want := map[string]float64{
@@ -63,7 +63,7 @@ func TestGaugesShowWhatIsTakenNow(t *testing.T) {
 	}
 }
 
-func TestVerdictsAreNamed(t *testing.T) {
+func TestMetrics_VerdictsAreNamed(t *testing.T) {
 	if Admitted.String() != "admitted" || ClientFull.String() != "client full" || Verdict(99).String() != "unknown" {
 		t.Error("a verdict has another's name")
 	}

@@ -36,7 +36,7 @@ func floodKeys(rate *RateLimiter, keys int, over time.Duration) (honest, honestO
 }
 
 // Two million addresses in ten seconds: no key is evicted, nothing grows, and few keys suffer for others.
-func TestFloodOfKeysIsNeitherAmnestyNorDenial(t *testing.T) {
+func TestRateFlood_FloodOfKeysIsNeitherAmnestyNorDenial(t *testing.T) {
 	const over = 10 * time.Second
 	for _, c := range []struct {
 		keys int

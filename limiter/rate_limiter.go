@@ -34,7 +34,7 @@ type RateLimiter struct {
 
 // nearCounts are the admissions that left less than a fifth of a key's burst. A rejection writes none of them.
 type nearCounts [nearStripes]struct {
-	n atomic.Int64
+	n atomic.Uint64
 	_ cacheLine
 }
 
@@ -42,7 +42,7 @@ const nearStripes = 4
 
 func (c *nearCounts) add(now int64) { c[uint64(now)>>6%nearStripes].n.Add(1) }
 
-func (c *nearCounts) sum() (n int64) {
+func (c *nearCounts) sum() (n uint64) {
 	for i := range c {
 		n += c[i].n.Load()
 	}
@@ -77,7 +77,7 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 	r.depth = burst * r.perToken
 	r.maxDelay = min(max(int64(spec.MaxDelay), 0), maxDepth-r.depth)
 	if spec.Fleet {
-		r.fleet = NewFleetShare()
+		r.fleet = &FleetShare{}
 	}
 	return r
 }
@@ -154,10 +154,7 @@ func (r *RateLimiter) Fleet() *FleetShare { return r.fleet }
 // that what a key has used stays the same part of its burst when the part changes. perToken 0 = it has no part. id is 0
 // for a key that is known to be busy.
 func (r *RateLimiter) part(now int64, key []byte) (perToken, depth int64, id uint64) {
-	share, id, busy := r.fleet.partOf(now, key)
-	if busy {
-		id = 0
-	}
+	share, id := r.fleet.partOf(now, key)
 	ns := float64(r.perToken) / share
 	if !(ns < maxDepth/2) {
 		return 0, 0, id

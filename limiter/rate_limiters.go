@@ -1,10 +1,6 @@
 package limiter
 
-import (
-	"sync"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "sync"
 
 // RateLimiters are the keyed rates in force. A change of configuration keeps what each key has used of a rate that goes
 // on to count the same keys (by its name and Of) in as much memory: no key gets a new burst by it.
@@ -84,39 +80,4 @@ func (s *RateLimiters) Fleet() map[string]*FleetShare {
 		}
 	}
 	return parts
-}
-
-func rateFill() *prometheus.Desc {
-	return describe("sluice_rate_table_fill_ratio",
-		"Part of a keyed rate's table that holds what has not been earned back, by a sample; "+
-			"above 0.5 false rejections become likely: raise max_keys.", "rate")
-}
-
-func rateBytes() *prometheus.Desc {
-	return describe("sluice_rate_table_bytes", "Memory of a keyed rate's table, which max_keys fixes.", "rate")
-}
-
-func rateNear() *prometheus.Desc {
-	return describe("sluice_rate_nearly_limited_total",
-		"Requests that a keyed rate admitted, and whose key had then used 80 % of its burst or more.", "rate")
-}
-
-// Describe implements [prometheus.Collector].
-func (s *RateLimiters) Describe(to chan<- *prometheus.Desc) {
-	to <- rateFill()
-	to <- rateBytes()
-	to <- rateNear()
-}
-
-// Collect implements [prometheus.Collector].
-func (s *RateLimiters) Collect(to chan<- prometheus.Metric) {
-	s.mu.Lock()
-	rates := s.inForce
-	s.mu.Unlock()
-	now := s.now()
-	for _, r := range rates {
-		collect(to, rateFill(), prometheus.GaugeValue, r.fill(now), r.spec.Name)
-		collect(to, rateBytes(), prometheus.GaugeValue, float64(r.bytes()), r.spec.Name)
-		collect(to, rateNear(), prometheus.CounterValue, float64(r.near.sum()), r.spec.Name)
-	}
 }

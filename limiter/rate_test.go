@@ -54,7 +54,7 @@ func apart(r *RateLimiter, n int) (keys []string) {
 	return keys
 }
 
-func TestRateDecidesAsPlainTokensDo(t *testing.T) {
+func TestRate_DecidesAsPlainTokensDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		burst := rapid.IntRange(1, 5).Draw(t, "burst")
 		rate := perMs(burst, 256)
@@ -86,7 +86,7 @@ func TestRateDecidesAsPlainTokensDo(t *testing.T) {
 
 // No more than rate·t + burst of a key are admitted within any t, also where keys share cells, and where callers are
 // overtaken and pass times that are over.
-func TestRateIsNeverExceeded(t *testing.T) {
+func TestRate_IsNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		burst := rapid.IntRange(1, 4).Draw(t, "burst")
 		rate := perMs(burst, rapid.IntRange(1, 4).Draw(t, "maxKeys"))
@@ -119,7 +119,7 @@ func TestRateIsNeverExceeded(t *testing.T) {
 }
 
 // At one instant exactly a burst is admitted of each key, by however many threads it is asked for.
-func TestRacesForATokenHaveOneWinner(t *testing.T) {
+func TestRate_RacesForATokenHaveOneWinner(t *testing.T) {
 	const burst, threads, keys = 100, 4, 3
 	for _, maxKeys := range []int{1, 1 << 16} { // one cell a row for all keys, and cells enough
 		for range 20 {
@@ -161,7 +161,7 @@ func cellsOf(r *RateLimiter) map[string]int64 {
 	return all
 }
 
-func TestRejectedByARateWritesNothing(t *testing.T) {
+func TestRate_RejectedByARateWritesNothing(t *testing.T) {
 	rate := perMs(2, 64)
 	rate.Acquire(0, []byte("a"))
 	rate.Acquire(0, []byte("a"))
@@ -180,7 +180,7 @@ func TestRejectedByARateWritesNothing(t *testing.T) {
 }
 
 // One row alone would reject a key that shares a cell with a key that has nothing left.
-func TestRateRejectsOnlyWhenBothRowsSayNo(t *testing.T) {
+func TestRate_RejectsOnlyWhenBothRowsSayNo(t *testing.T) {
 	rate := perMs(1, 64)
 	rate.Acquire(0, []byte("loud"))
 	loud := [2]*atomic.Int64{}
@@ -206,7 +206,7 @@ func TestRateRejectsOnlyWhenBothRowsSayNo(t *testing.T) {
 	}
 }
 
-func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
+func TestRate_KeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 	for _, c := range []struct {
 		spec            RateSpec
 		perToken, depth int64
@@ -229,7 +229,7 @@ func TestRateKeepsWithinRangeWhatIsBeyondIt(t *testing.T) {
 	}
 }
 
-func TestRateAllocatesNothing(t *testing.T) {
+func TestRate_AllocatesNothing(t *testing.T) {
 	rate, now, key := perMs(1, 1<<10), int64(0), make([]byte, 8)
 	if n := testing.AllocsPerRun(1000, func() {
 		binary.NativeEndian.PutUint64(key, uint64(now/3))
@@ -244,7 +244,7 @@ func TestRateAllocatesNothing(t *testing.T) {
 // A rejection writes nothing that other cores read, so it must not count towards the near-limit signal.
 func TestRateLimiter_CountsAdmissionsNearTheLimit(t *testing.T) {
 	rate, key := NewRateLimiter(RateSpec{PerSecond: 1, Burst: 10, MaxKeys: 100}), []byte("a")
-	for i, want := range []int64{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3} {
+	for i, want := range []uint64{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3} {
 		if rate.Acquire(0, key); rate.near.sum() != want {
 			t.Errorf("%d nearly limited after %d requests, want %d", rate.near.sum(), i+1, want)
 		}

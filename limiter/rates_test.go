@@ -19,7 +19,7 @@ func used(rates []*RateLimiter) (empty []bool) {
 }
 
 // No key gets a new burst by a change that does not concern its rate, nor by one of rate and burst.
-func TestRatesForgetNothingThatGoesOn(t *testing.T) {
+func TestRates_ForgetNothingThatGoesOn(t *testing.T) {
 	specs := []RateSpec{
 		{Name: "same", Of: "$remote_addr", PerSecond: 1, Burst: 2, MaxKeys: 100},
 		{Name: "slower", Of: "$remote_addr", PerSecond: 1, Burst: 2, MaxKeys: 100},
@@ -48,7 +48,7 @@ func TestRatesForgetNothingThatGoesOn(t *testing.T) {
 }
 
 // A key has used as many tokens of the new rate as of the old one, or all of them.
-func TestAnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
+func TestRates_AnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
 	for _, c := range []struct {
 		perSecond   float64
 		burst, left int
@@ -74,7 +74,7 @@ func TestAnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
 	}
 }
 
-func TestRatesShowTheirTables(t *testing.T) {
+func TestRates_ShowTheirTables(t *testing.T) {
 	s := NewRateLimiters(standing)
 	rates := s.Prepare([]RateSpec{
 		{Name: "a", PerSecond: 1, Burst: 1, MaxKeys: 1}, {Name: "b", PerSecond: 1, Burst: 1, MaxKeys: 10_000},

@@ -10,7 +10,7 @@ import (
 
 // Whatever the cap and however many share it, in each window of their clock the parts sum up to the cap, no part is
 // larger than another by more than one, and over as many windows as there are instances all have had the same.
-func TestPartsSumUpToTheCapInEveryWindow(t *testing.T) {
+func TestShare_PartsSumUpToTheCapInEveryWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of, most := rapid.IntRange(1, 40).Draw(t, "of"), rapid.Int64Range(1, 100).Draw(t, "cap")
 		first := rapid.Int64Range(0, maxNumber-1000).Draw(t, "first window")
@@ -35,7 +35,7 @@ func TestPartsSumUpToTheCapInEveryWindow(t *testing.T) {
 	})
 }
 
-func TestTwentyAmongThreeAreSevenSevenAndSix(t *testing.T) {
+func TestShare_TwentyAmongThreeAreSevenSevenAndSix(t *testing.T) {
 	var got [3]int
 	for rank := range got {
 		w := NewWindowLimiter(tenMs(0), Caps{PerSKU: 20, SKUs: 64})
@@ -50,7 +50,7 @@ func TestTwentyAmongThreeAreSevenSevenAndSix(t *testing.T) {
 // Instances with clocks and phases of their own, and a cap that is smaller than their number: since they read the
 // shared clock to find whose turn it is, all together never admit more in one of its windows than the cap of the two of
 // their own that touch it, and no less than all of it.
-func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
+func TestShare_CapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 	const most, instances, windows, began = 2, 5, 500, int64(1) << 60
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, caps := range []Caps{{All: most, SKUs: 64}, {PerSKU: most, SKUs: 64}} {
@@ -77,7 +77,7 @@ func TestACapBelowTheNumberOfInstancesIsUsedInTurn(t *testing.T) {
 	}
 }
 
-func TestNoPartAdmitsNoRequest(t *testing.T) {
+func TestShare_NoPartAdmitsNoRequest(t *testing.T) {
 	for _, s := range []Share{{Rank: 1}, {Rank: -1, Of: 3}, {Rank: 3, Of: 3}} {
 		w := NewWindowLimiter(tenMs(1), Caps{All: 5, PerSKU: 5, SKUs: 64})
 		w.SetShare(s)
@@ -92,7 +92,7 @@ func TestNoPartAdmitsNoRequest(t *testing.T) {
 	}
 }
 
-func TestNoCapIsNoCapForEveryShare(t *testing.T) {
+func TestShare_NoCapIsNoCapForEveryShare(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{SKUs: 64})
 	w.SetShare(Share{Rank: 2, Of: 3})
 	for range 1000 {
@@ -104,7 +104,7 @@ func TestNoCapIsNoCapForEveryShare(t *testing.T) {
 
 // What was booked under a larger share counts under the smaller one, and the caps that are changed meanwhile are
 // those of all instances.
-func TestAShareHoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
+func TestShare_HoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 12, SKUs: 64})
 	for range 5 {
 		w.Acquire(0, nil)
@@ -122,7 +122,7 @@ func TestAShareHoldsForWhatIsBookedAndForNewCaps(t *testing.T) {
 	}
 }
 
-func TestADividedAndWarmingDecisionAllocatesNothing(t *testing.T) {
+func TestShare_DividedAndWarmingDecisionAllocatesNothing(t *testing.T) {
 	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 30, PerSKU: 20, WarmUp: time.Second}), int64(0), []byte("SKU-1001")
 	w.SetShare(Share{Rank: 1, Of: 3})
 	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now, sku); sku[7]++; now += ms }); n != 0 {

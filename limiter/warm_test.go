@@ -9,7 +9,7 @@ import (
 
 const second = int64(time.Second)
 
-func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
+func TestWarm_CapsGrowFromATenthToTheWhole(t *testing.T) {
 	for _, sku := range []string{"", "1001"} {
 		w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 		const opened = 3600 * second // long after the start of the gate
@@ -28,7 +28,7 @@ func TestCapsGrowFromATenthToTheWhole(t *testing.T) {
 }
 
 // A SKU that opens later begins low, while all together and the one that is warm go on.
-func TestEachSKUWarmsUpByItself(t *testing.T) {
+func TestWarm_EachSKUWarmsUpByItself(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1000, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	other := "1002" // in another cell, whatever the seed
@@ -45,7 +45,7 @@ func TestEachSKUWarmsUpByItself(t *testing.T) {
 
 func hashOf(w *WindowLimiter, sku string) uint64 { return maphash.Bytes(w.skus.seed, []byte(sku)) }
 
-func TestWhatHasRestedIsColdAgain(t *testing.T) {
+func TestWarm_WhatHasRestedIsColdAgain(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "")
 	for now := int64(0); now < 3600*second; now += 300 * second {
@@ -63,14 +63,14 @@ func TestWhatHasRestedIsColdAgain(t *testing.T) {
 	}
 }
 
-func TestTheSmallestCapStillAdmits(t *testing.T) {
+func TestWarm_TheSmallestCapStillAdmits(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 3, SKUs: 64, WarmUp: 10 * time.Second})
 	if got := drain(w, 0, ""); got != 1 {
 		t.Errorf("%d of a cold cap of 3, want 1", got)
 	}
 }
 
-func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
+func TestWarm_WarmingFleetSharesWhatHasGrown(t *testing.T) {
 	total := 0
 	for rank := range 3 {
 		w := NewWindowLimiter(tenMs(0), Caps{All: 40, SKUs: 64, WarmUp: 10 * time.Second})
@@ -83,7 +83,7 @@ func TestAWarmingFleetSharesWhatHasGrown(t *testing.T) {
 }
 
 // However many race for the first admission, each window keeps to what has grown, and rejections write nothing.
-func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
+func TestWarm_RacedWarmUpExceedsNoWindow(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 100, SKUs: 64, WarmUp: 400 * time.Millisecond})
 	var counts [40]atomic.Int64
 	storm(2, 40*200, func(i int) (int64, time.Duration, bool) {
@@ -102,7 +102,7 @@ func TestRacedWarmUpExceedsNoWindow(t *testing.T) {
 	}
 }
 
-func TestRejectionWhileWarmingWritesNothing(t *testing.T) {
+func TestWarm_RejectionWhileWarmingWritesNothing(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 40, PerSKU: 40, SKUs: 64, WarmUp: 10 * time.Second})
 	drain(w, 0, "1001")
 	now := 5*second + 5*ms

@@ -6,26 +6,30 @@ import (
 	"time"
 )
 
-// WindowLimiter keeps two limits about the same windows: at most so many of one SKU, and so many of all SKUs together.
-// A request is booked into the first window where both have room, so that both hold in every window; one that is
-// rejected is charged to neither. See [Window] for what a window promises.
+// WindowLimiter keeps two limits about the same windows of its [Grid]: at most so many of one SKU, and so many of all
+// SKUs together. A request is booked into the first window where both have room, so that both hold in every window; one
+// that is rejected is charged to neither. What exceeds a window may be booked into the windows that follow, up to
+// MaxAhead of them, first come first served.
+//
+// It promises that, whatever times its callers pass and in whatever order, no window is given out more than max times.
+// Its windows are fixed, not sliding: 2·max may be admitted within an instant, at the end of one window and the
+// start of the next; no stretch of Size ever sees more.
 //
 // Its memory is fixed at the start. Requests for made-up SKUs can neither grow it nor push a SKU out of it.
 //
 // It is safe for concurrent use.
 type WindowLimiter struct {
-	grid   grid
-	perSKU atomic.Int64
-	share  atomic.Uint64
-	_      cacheLine
-	all    *Window
-	skus   *skuSketch
-	warmth *warmth // nil = caps hold in full from the start
+	grid           grid
+	maxAll, perSKU atomic.Int64
+	share          atomic.Uint64
+	all            allWindows
+	skus           *skuSketch
+	warmth         *warmth // nil = caps hold in full from the start
 }
 
 // Caps are the maxima of [WindowLimiter]. Negative ones count as 0; too large ones as the largest.
 type Caps struct {
-	All    int // requests of all SKUs in one window; 0 = no cap
+	All    int // requests of all SKUs in one window, at most 67108863; 0 = no cap
 	PerSKU int // requests of one SKU in one window, at most 65535; 0 = no cap
 
 	// SKUs fixes the memory: 64 bytes for each, rounded up to a power of two; 0 = 100000, at most 16777216.
@@ -42,7 +46,7 @@ func NewWindowLimiter(g Grid, caps Caps) *WindowLimiter {
 	if caps.SKUs <= 0 {
 		caps.SKUs = 100_000
 	}
-	w := &WindowLimiter{grid: g.within(), all: NewWindow(g, 0), warmth: newWarmth(caps.WarmUp)}
+	w := &WindowLimiter{grid: g.within(), warmth: newWarmth(caps.WarmUp)}
 	w.skus = newSKUs(caps.SKUs, w.grid.carry)
 	w.SetCaps(caps.All, caps.PerSKU)
 	return w
@@ -63,15 +67,18 @@ func (w *WindowLimiter) Successor(g Grid, caps Caps) *WindowLimiter {
 // SetCaps changes the maxima from now on. What is booked stays booked, and counts; what was admitted while there was
 // no cap was not counted.
 func (w *WindowLimiter) SetCaps(all, perSKU int) {
-	w.all.SetMax(all)
+	w.maxAll.Store(int64(min(max(all, 0), maxBooked)))
 	w.perSKU.Store(int64(min(max(perSKU, 0), maxSKUBooked)))
 }
 
 // SetShare has this instance admit its part of the caps alone, from now on. What is booked stays booked, and counts.
 func (w *WindowLimiter) SetShare(s Share) { w.share.Store(uint64(s.on(w.grid))) }
 
-// Acquire books one request for sku at or after now, as [Window.Acquire] does. A request without a SKU, empty or nil,
-// counts among all alone.
+// Acquire books one request for sku at or after now. It reports how long to wait for its window: 0, or up to the start
+// of a window at most MaxAhead later than now's. If there is no room it reports how long it takes until there may be,
+// and has consumed nothing. A request without a SKU, empty or nil, counts among all alone.
+//
+// A caller that was overtaken, whose now is of a window that is over by more than ringSize, is rejected.
 func (w *WindowLimiter) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) {
 	r := w.request(sku)
 	if r.all == 0 && r.perSKU == 0 {
@@ -102,7 +109,7 @@ func (w *WindowLimiter) Peek(now int64, sku []byte) (wait time.Duration, full bo
 
 // request is what is asked of a window for sku now.
 func (w *WindowLimiter) request(sku []byte) request {
-	r := request{all: w.all.max.Load(), perSKU: w.perSKU.Load(), share: share(w.share.Load())}
+	r := request{all: w.maxAll.Load(), perSKU: w.perSKU.Load(), share: share(w.share.Load())}
 	if len(sku) == 0 {
 		r.perSKU = 0
 	}

@@ -30,7 +30,7 @@ func BenchmarkWindow(b *testing.B) {
 		max  int
 	}{{"rejected", 20}, {"admitted", maxBooked}} {
 		b.Run(c.name, func(b *testing.B) {
-			w := NewWindow(tenMs(1), c.max)
+			w := newOfAll(tenMs(1), c.max)
 			contend(b, func(now int64, _ int) { w.Acquire(now) })
 		})
 	}

@@ -31,7 +31,7 @@ func (w *WindowLimiter) words() string {
 	return s
 }
 
-func TestWindowsDecideAsPlainCountsDo(t *testing.T) {
+func TestWindowLimiter_WindowsDecideAsPlainCountsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := tenMs(rapid.IntRange(0, 3).Draw(t, "carry"))
 		all, perSKU := rapid.IntRange(0, 6).Draw(t, "all"), rapid.IntRange(0, 3).Draw(t, "perSKU")
@@ -60,9 +60,9 @@ func TestWindowsDecideAsPlainCountsDo(t *testing.T) {
 	})
 }
 
-// TestBothCapsHoldInEveryWindow lets callers of six SKUs, some overtaken, fight for windows where now the SKUs' caps
-// and now the cap of all is the tighter one.
-func TestBothCapsHoldInEveryWindow(t *testing.T) {
+// TestWindowLimiter_BothCapsHoldInEveryWindow lets callers of six SKUs, some overtaken, fight for windows where now
+// the SKUs' caps and now the cap of all is the tighter one.
+func TestWindowLimiter_BothCapsHoldInEveryWindow(t *testing.T) {
 	const perSKU, windows = 10, 40
 	for _, all := range []int{25, 60} {
 		for _, size := range []int{1, 4096} { // one line for everything, and room for everything
@@ -100,7 +100,7 @@ func TestBothCapsHoldInEveryWindow(t *testing.T) {
 	}
 }
 
-func TestRejectionByAllDoesNotChargeTheSKU(t *testing.T) {
+func TestWindowLimiter_RejectionByAllDoesNotChargeTheSKU(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 1, PerSKU: 2, SKUs: 64})
 	w.Acquire(0, []byte("other"))
 	before := w.words()
@@ -112,7 +112,7 @@ func TestRejectionByAllDoesNotChargeTheSKU(t *testing.T) {
 	}
 }
 
-func TestRejectionByTheSKUDoesNotChargeAll(t *testing.T) {
+func TestWindowLimiter_RejectionByTheSKUDoesNotChargeAll(t *testing.T) {
 	w := NewWindowLimiter(tenMs(1), Caps{All: 9, PerSKU: 2, SKUs: 64})
 	for range 4 {
 		w.Acquire(0, []byte("hot"))
@@ -126,9 +126,9 @@ func TestRejectionByTheSKUDoesNotChargeAll(t *testing.T) {
 	}
 }
 
-// TestRaceForAllLeavesNoSKUCharged has all SKUs race for the last places of all. When the cap of all is then lifted,
-// each SKU must still have exactly the places that it did not get.
-func TestRaceForAllLeavesNoSKUCharged(t *testing.T) {
+// TestWindowLimiter_RaceForAllLeavesNoSKUCharged has all SKUs race for the last places of all. When the cap of all is
+// then lifted, each SKU must still have exactly the places that it did not get.
+func TestWindowLimiter_RaceForAllLeavesNoSKUCharged(t *testing.T) {
 	const perSKU, skus = 40, 8
 	for round := range 50 {
 		now := int64(round) * 10 * ms
@@ -156,7 +156,7 @@ func TestRaceForAllLeavesNoSKUCharged(t *testing.T) {
 	}
 }
 
-func TestPlaceGivenBackIsTakenOnce(t *testing.T) {
+func TestWindowLimiter_PlaceGivenBackIsTakenOnce(t *testing.T) {
 	s := newSKUs(64, 0)
 	cell := s.book(1, 7, 2)
 	s.book(1, 7, 2)
@@ -169,7 +169,7 @@ func TestPlaceGivenBackIsTakenOnce(t *testing.T) {
 	}
 }
 
-func TestPlaceOfAWindowThatIsOverIsNotGivenBack(t *testing.T) {
+func TestWindowLimiter_PlaceOfAWindowThatIsOverIsNotGivenBack(t *testing.T) {
 	s := newSKUs(1, 0)
 	cell := s.book(1, 7, 2)
 	for n := range int64(8) {
@@ -182,7 +182,7 @@ func TestPlaceOfAWindowThatIsOverIsNotGivenBack(t *testing.T) {
 	}
 }
 
-func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
+func TestWindowLimiter_PlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	s := newSKUs(1, 0)
 	s.giveBack(s.book(1, 7, 100), 1)
 	before := words(s.lines[0][:])
@@ -200,9 +200,9 @@ func TestPlacesGivenBackInARaceAreAllFree(t *testing.T) {
 	}
 }
 
-// TestMadeUpSKUsNeitherStarveNorForgive floods a window with SKUs that are not sold before and after the hot one is
-// booked out, in a table of ordinary size and in one that is far too small.
-func TestMadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
+// TestWindowLimiter_MadeUpSKUsNeitherStarveNorForgive floods a window with SKUs that are not sold before and after
+// the hot one is booked out, in a table of ordinary size and in one that is far too small.
+func TestWindowLimiter_MadeUpSKUsNeitherStarveNorForgive(t *testing.T) {
 	const most = 20
 	for _, c := range []struct{ skus, atLeast int }{
 		{100_000, most - 1}, // a made-up SKU may share its cell, once in a hundred thousand runs
@@ -240,7 +240,7 @@ func drain(w *WindowLimiter, now int64, sku string) (n int) {
 	}
 }
 
-func TestCellOfAWindowUnderWayIsNotReused(t *testing.T) {
+func TestWindowLimiter_CellOfAWindowUnderWayIsNotReused(t *testing.T) {
 	const carry = 2
 	s := newSKUs(1, carry)
 	for hash := range uint64(8) {
@@ -259,7 +259,7 @@ func TestCellOfAWindowUnderWayIsNotReused(t *testing.T) {
 	}
 }
 
-func TestCellThatWasReusedStillTellsThatItsWindowIsOver(t *testing.T) {
+func TestWindowLimiter_CellThatWasReusedStillTellsThatItsWindowIsOver(t *testing.T) {
 	s := newSKUs(1, 0)
 	s.book(10, 7, 1)
 	s.book(11, 7, 1) // reuses the cell; the rest of the line is free
@@ -268,7 +268,7 @@ func TestCellThatWasReusedStillTellsThatItsWindowIsOver(t *testing.T) {
 	}
 }
 
-func TestWindowsAllocateNothing(t *testing.T) {
+func TestWindowLimiter_WindowsAllocateNothing(t *testing.T) {
 	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 3, PerSKU: 2}), int64(0), []byte("SKU-1001")
 	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now, sku); sku[7]++; now += ms }); n != 0 {
 		t.Errorf("%v allocations a decision, want 0", n)

@@ -15,7 +15,14 @@ const ms = int64(time.Millisecond)
 
 func tenMs(carry int) Grid { return Grid{Size: 10 * time.Millisecond, MaxAhead: carry} }
 
-// plainWindow is a Window that anyone can check: how many in which window.
+// ofAll is a WindowLimiter that is asked without a SKU.
+type ofAll struct{ *WindowLimiter }
+
+func newOfAll(g Grid, most int) ofAll { return ofAll{NewWindowLimiter(g, Caps{All: most, SKUs: 1})} }
+
+func (w ofAll) Acquire(now int64) (time.Duration, bool) { return w.WindowLimiter.Acquire(now, nil) }
+
+// plainWindow is a window that anyone can check: how many in which window.
 type plainWindow struct {
 	grid   Grid
 	max    int
@@ -44,7 +51,7 @@ func (p *plainWindow) take(now int64) (time.Duration, bool) {
 	return p.until(first+1, now), false
 }
 
-func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
+func TestWindow_DecidesAsAPlainCountDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := Grid{
 			Size:     time.Duration(rapid.Int64Range(1, 20).Draw(t, "size")) * time.Millisecond,
@@ -52,7 +59,7 @@ func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
 		}
 		grid.Phase = time.Duration(rapid.Int64Range(0, int64(grid.Size)-1).Draw(t, "phase"))
 		most := rapid.IntRange(0, 5).Draw(t, "max")
-		window, plain := NewWindow(grid, most), plainWindow{grid, most, map[int64]int{}}
+		window, plain := newOfAll(grid, most), plainWindow{grid, most, map[int64]int{}}
 		now := rapid.Int64Range(0, 1<<50).Draw(t, "start")
 		for range rapid.IntRange(1, 80).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 30*ms)).Draw(t, "pause")
@@ -65,8 +72,8 @@ func TestWindowDecidesAsAPlainCountDoes(t *testing.T) {
 	})
 }
 
-func TestFirstComeIsFirstBooked(t *testing.T) {
-	w := NewWindow(tenMs(2), 2)
+func TestWindow_FirstComeIsFirstBooked(t *testing.T) {
+	w := newOfAll(tenMs(2), 2)
 	want := []struct {
 		wait time.Duration
 		ok   bool
@@ -86,9 +93,9 @@ func TestFirstComeIsFirstBooked(t *testing.T) {
 	}
 }
 
-func TestPhaseMovesEveryBoundary(t *testing.T) {
+func TestWindow_PhaseMovesEveryBoundary(t *testing.T) {
 	for _, phase := range []time.Duration{4 * time.Millisecond, 14 * time.Millisecond, -6 * time.Millisecond} {
-		w := NewWindow(Grid{Size: 10 * time.Millisecond, Phase: phase}, 1)
+		w := newOfAll(Grid{Size: 10 * time.Millisecond, Phase: phase}, 1)
 		w.Acquire(0)
 		if wait, ok := w.Acquire(0); wait != 6*time.Millisecond || ok {
 			t.Errorf("phase %v: %v, %v at 0; want 6ms, false", phase, wait, ok)
@@ -102,12 +109,12 @@ func TestPhaseMovesEveryBoundary(t *testing.T) {
 	}
 }
 
-// TestWorstBurstIsTwiceMax measures the burst that the doc comment states: 2·max within one nanosecond around a
+// TestWindow_WorstBurstIsTwiceMax measures the burst that the doc comment states: 2·max within one nanosecond around a
 // boundary is reached, and no stretch of a window's size sees more.
-func TestWorstBurstIsTwiceMax(t *testing.T) {
+func TestWindow_WorstBurstIsTwiceMax(t *testing.T) {
 	const most = 7
 	for _, carry := range []int{0, 2} {
-		w := NewWindow(tenMs(carry), most)
+		w := newOfAll(tenMs(carry), most)
 		var turns []int64
 		for now := 10*ms - 1; now < 60*ms; now += 250_001 {
 			for {
@@ -141,12 +148,12 @@ func worstBurst(turns []int64, length int64) (worst int) {
 	return worst
 }
 
-// TestNoWindowExceedsItsMax lets many callers, some far behind the others, fight for the same windows.
-func TestNoWindowExceedsItsMax(t *testing.T) {
+// TestWindow_NoWindowExceedsItsMax lets many callers, some far behind the others, fight for the same windows.
+func TestWindow_NoWindowExceedsItsMax(t *testing.T) {
 	const most, windows = 500, 40
 	for i := range 6 {
 		carry := i / 2
-		take := NewWindow(tenMs(carry), most).Acquire
+		take := newOfAll(tenMs(carry), most).Acquire
 		if i%2 == 1 { // and the same for one SKU
 			w := NewWindowLimiter(tenMs(carry), Caps{PerSKU: most})
 			take = func(now int64) (time.Duration, bool) { return w.Acquire(now, []byte("1001")) }
@@ -209,8 +216,8 @@ func meet(arrived *atomic.Int64, want int64) {
 	}
 }
 
-func TestWindowThatIsOverAdmitsNoRequest(t *testing.T) {
-	w := NewWindow(tenMs(0), 1)
+func TestWindow_ThatIsOverAdmitsNoRequest(t *testing.T) {
+	w := newOfAll(tenMs(0), 1)
 	w.Acquire(0)
 	w.Acquire(ringSize * 10 * ms) // the window that overwrites the first
 	if _, ok := w.Acquire(0); ok {
@@ -218,39 +225,39 @@ func TestWindowThatIsOverAdmitsNoRequest(t *testing.T) {
 	}
 }
 
-func TestRejectionByAWindowWritesNothing(t *testing.T) {
-	w := NewWindow(tenMs(1), 3)
+func TestWindow_RejectionByAWindowWritesNothing(t *testing.T) {
+	w := newOfAll(tenMs(1), 3)
 	for range 6 {
 		w.Acquire(0)
 	}
-	before := words(w.ring[:])
+	before := words(w.all.ring[:])
 	if _, ok := w.Acquire(0); ok {
 		t.Fatal("admitted a seventh into two windows of three")
 	}
-	if after := words(w.ring[:]); after != before {
+	if after := words(w.all.ring[:]); after != before {
 		t.Errorf("a rejection changed the words from %s to %s", before, after)
 	}
 }
 
-func TestLoweredMaxHoldsForWhatIsBooked(t *testing.T) {
-	w := NewWindow(tenMs(1), 4)
+func TestWindow_LoweredMaxHoldsForWhatIsBooked(t *testing.T) {
+	w := newOfAll(tenMs(1), 4)
 	for range 5 {
 		w.Acquire(0) // four now, one in the next window
 	}
-	w.SetMax(2)
+	w.SetCaps(2, 0)
 	if wait, ok := w.Acquire(0); !ok || wait != 10*time.Millisecond {
 		t.Errorf("%v, %v; want the second place of the next window", wait, ok)
 	}
 	if _, ok := w.Acquire(0); ok {
 		t.Error("admitted a third into a window of two")
 	}
-	w.SetMax(0)
+	w.SetCaps(0, 0)
 	if wait, ok := w.Acquire(0); !ok || wait != 0 {
 		t.Errorf("%v, %v without a cap; want 0, true", wait, ok)
 	}
 }
 
-func TestGridIsBroughtWithinItsRanges(t *testing.T) {
+func TestWindow_GridIsBroughtWithinItsRanges(t *testing.T) {
 	for _, c := range []struct {
 		in   Grid
 		want grid
@@ -265,8 +272,8 @@ func TestGridIsBroughtWithinItsRanges(t *testing.T) {
 	}
 }
 
-func TestWindowAllocatesNothing(t *testing.T) {
-	w, now := NewWindow(tenMs(1), 1), int64(0)
+func TestWindow_AllocatesNothing(t *testing.T) {
+	w, now := newOfAll(tenMs(1), 1), int64(0)
 	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now); now += ms }); n != 0 {
 		t.Errorf("%v allocations a decision, want 0", n)
 	}

@@ -11,17 +11,6 @@ import (
 	"sluice/proxy/stockstatus"
 )
 
-// CompileAuth reports what New would find wrong with in, beside routes that need it. Errors begin with the key of
-// [auth], or are *route.Error.
-func CompileAuth(in credentials.Options, routes []Route) error {
-	bound, _, errs := bindRoutes(routes)
-	if len(errs) > 0 {
-		return nil // reported elsewhere
-	}
-	_, err := credentials.New(in, provenOn(bound), nil)
-	return err
-}
-
 // proven is the route as the keys see it.
 func (rt *boundRoute) proven() credentials.Route {
 	return credentials.Route{Name: rt.Name, Variables: rt.variables(), SKU: &rt.sku, User: &rt.user, UserText: rt.User,

@@ -26,9 +26,6 @@ var (
 	errNoBodyMemory = errors.New("body_memory is in use")
 )
 
-// checkBody reads the whole body into memory before a window or slot is booked: a slow body would hold either.
-func (p *Proxy) checkBody(r *Request) rejection { return p.readBody(r) }
-
 // readBody reads the whole body of a request into memory, at most MaxBody bytes. A length that was announced is judged
 // before a byte of it is waited for; the buffer grows with what arrives, within body_memory.
 func (p *Proxy) readBody(r *Request) rejection {

@@ -19,9 +19,10 @@ type check struct {
 
 	// mayBlock says that it may wait for something. What it reads from its own client does not count.
 	mayBlock bool
-	only     orders                              // 0 = both
-	applies  func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
-	due      func(r *Request) bool               // nil = for each request of the route
+	atOnce   func(p *Proxy, r *Request) (no rejection, decided bool) // what can be decided without a wait; nil = nothing
+	only     orders                                                  // 0 = both
+	applies  func(p *Proxy, rt *boundRoute) bool                     // nil = always; a row that does not apply is left out
+	due      func(r *Request) bool                                   // nil = for each request of the route
 	run      func(p *Proxy, r *Request) rejection
 }
 
@@ -33,6 +34,19 @@ type Limiters struct {
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
 	Priority    limitkey.Priority // in the queue of Concurrency
+}
+
+// ask runs the check. The event loop is released before one that has to wait.
+func (c *check) ask(p *Proxy, r *Request) rejection {
+	if c.atOnce != nil {
+		if no, decided := c.atOnce(p, r); decided {
+			return no
+		}
+	}
+	if c.mayBlock {
+		r.conn.StepAside()
+	}
+	return c.run(p, r)
 }
 
 // orders are those that a check is for: those that are forwarded at once, or those that wait until they are delivered.
@@ -53,7 +67,8 @@ var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used }, run: (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
-		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop), run: (*Proxy).checkMatch}
+		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),
+		run:     func(_ *Proxy, r *Request) rejection { return r.unmatched }}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
 		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
@@ -97,12 +112,15 @@ var (
 		reasons: reasons(reject.Window), run: (*Proxy).checkWindowFull}
 	queueFull = check{name: "concurrency, before waiting", only: direct, config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency), run: (*Proxy).checkQueueFull}
+	// Before a window or slot is booked: a slow body would hold either.
 	body = check{name: "body", only: direct, config: "server.max_body_size, server.body_memory",
-		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed), run: (*Proxy).checkBody}
+		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed), run: (*Proxy).readBody}
 	window = check{name: "window", only: direct, config: "limits.window",
-		reasons: reasons(reject.Window, reject.ClientGone), mayBlock: true, run: (*Proxy).acquireWindow}
+		reasons: reasons(reject.Window, reject.ClientGone), mayBlock: true,
+		atOnce: (*Proxy).bookWindow, run: (*Proxy).awaitWindow}
 	slot = check{name: "concurrency", only: direct, config: "limits.concurrency", mayBlock: true,
-		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone), run: (*Proxy).acquireSlot}
+		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone), atOnce: (*Proxy).takeFreeSlot,
+		run: (*Proxy).acquireSlot}
 	scheduleAgain = check{name: "schedule, after waiting", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
@@ -111,7 +129,7 @@ var (
 	stock = check{name: "stock", config: "stock", mayBlock: true,
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
-		run: (*Proxy).checkStock}
+		atOnce: (*Proxy).checkReadStock, run: (*Proxy).checkStock}
 	waitingBody = check{name: "body of an order that waits", only: waiting, config: "queue.max_body",
 		reasons: body.reasons, run: (*Proxy).checkWaitingBody}
 	reserveToWait = check{name: "reservation, until it is delivered", only: waiting, config: "stock.reserve",
@@ -180,7 +198,7 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 		row.Observed = !slices.ContainsFunc(rt.rates, func(m keyed.BoundRate) bool { return !m.Observe })
 	}
 	if c.config == inFlight.config {
-		row.describeInFlight(rt.inFlight)
+		row.Value, row.Observed = keyed.DescribeInFlight(rt.inFlight)
 	}
 	if c.name == requirement.name {
 		row.Value = strings.Join(rt.Require, ", ")

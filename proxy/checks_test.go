@@ -36,18 +36,32 @@ func (l *checkLog) attach(p *Proxy) {
 
 func (l *checkLog) wrap(rows []check) {
 	for i := range rows {
-		name, run := rows[i].name, rows[i].run
+		name, run, atOnce := rows[i].name, rows[i].run, rows[i].atOnce
 		rows[i].run = func(p *Proxy, r *Request) rejection {
 			no := run(p, r)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.returned[name] == nil {
-				l.returned[name] = map[reject.Reason]bool{}
-			}
-			l.returned[name][no.Reason] = true
+			l.add(name, no.Reason)
 			return no
 		}
+		if atOnce == nil {
+			continue
+		}
+		rows[i].atOnce = func(p *Proxy, r *Request) (rejection, bool) {
+			no, decided := atOnce(p, r)
+			if decided {
+				l.add(name, no.Reason)
+			}
+			return no, decided
+		}
 	}
+}
+
+func (l *checkLog) add(name string, reason reject.Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.returned[name] == nil {
+		l.returned[name] = map[reject.Reason]bool{}
+	}
+	l.returned[name][reason] = true
 }
 
 func (l *checkLog) has(name string, reason reject.Reason) bool {
@@ -284,6 +298,22 @@ func TestChecks_OnlyThoseBehindTheBodyMayBlock(t *testing.T) {
 				t.Errorf("gate %v: %s comes behind a check that may block", route.Gate(gate), row.name)
 			}
 			blocks = blocks || row.mayBlock
+		}
+	}
+}
+
+// What is decided at once does not wait, and what is not decided is asked in full, once.
+func TestCheck_WaitsOnlyForWhatIsNotDecidedAtOnce(t *testing.T) {
+	ran := 0
+	c := check{name: "stock", run: func(*Proxy, *Request) rejection { ran++; return rejection{Reason: reject.Paused} }}
+	for _, decided := range []bool{true, false} {
+		c.atOnce = func(*Proxy, *Request) (rejection, bool) { return rejection{Reason: reject.SoldOut}, decided }
+		want, times := reject.SoldOut, 0
+		if !decided {
+			want, times = reject.Paused, 1
+		}
+		if no := c.ask(nil, nil); no.Reason != want || ran != times {
+			t.Errorf("decided %v: %v, asked in full %d times; want %v and %d", decided, no.Reason, ran, want, times)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (p *Proxy) changesSomething(head *http1.Request) bool {
 
 func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 	r.checks = p.internalChecks
-	if !r.conn.Resumed() && !p.admitInternal(r) {
+	if !r.conn.Resumed() && !p.passesChecks(r) {
 		p.reject(r)
 		return
 	}
@@ -93,21 +93,6 @@ func (p *Proxy) answerPreflight(r *Request) rejection {
 	}
 	r.discardBody()
 	return rejection{}
-}
-
-// admitInternal asks the checks that questions to the proxy itself have to pass.
-func (p *Proxy) admitInternal(r *Request) bool {
-	for i := range r.checks {
-		r.rejection = r.checks[i].run(p, r)
-		switch reason := r.rejection.Reason; {
-		case reason == reject.Admitted:
-		case p.observeOnly[reason] || p.Observe:
-			r.observe()
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // localResponse begins an answer of the proxy's own.
@@ -148,8 +133,6 @@ func transientReasons() (names []string) {
 	}
 	return names
 }
-
-func newClientScript() *clientscript.Script { return clientscript.New(transientReasons()) }
 
 // answerScript serves the script: from a cache for five minutes, and by its ETag after that, so that a new version of
 // the gateway is in force soon.

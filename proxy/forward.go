@@ -166,7 +166,7 @@ func (p *Proxy) finishResponse(r *Request) {
 		resp.Header.SetBytesV(p.RequestIDHeader, r.id)
 	}
 	r.discardBody()
-	if resp.IsBodyStream() && (r.acquired.stock || r.acquired.slot != nil || r.acquired.places.any()) {
+	if resp.IsBodyStream() && (r.acquired.stock || r.acquired.slot != nil || r.acquired.places.Any()) {
 		p.releaseLater(r, resp.BodyStream())
 	}
 }
@@ -187,10 +187,8 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	}
 	owed := r.acquired
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
-	if r.acquired.stock || r.acquired.slot != nil || r.acquired.places.any() {
-		r.conn.LimitWrites()
-	}
-	r.acquired.stock, r.acquired.slot, r.acquired.places = false, nil, places{}
+	r.conn.LimitWrites()
+	r.acquired = acquired{order: r.acquired.order, conn: r.acquired.conn}
 	stream.OnEnd(func() { p.releaseStockAndSlot(&owed) })
 }
 
@@ -198,7 +196,6 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 func (p *Proxy) build(r *Request) rejection {
 	out, head := &r.attempt.request, &r.exchange.Request
 	r.address()
-	out.Stream = true
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
 	h := &out.HTTP.Header

@@ -19,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/octets"
+	"sluice/limiter"
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -108,7 +109,8 @@ func (o *observer) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
 func (o *observer) watch(x *http1.Exchange, method string, handle func()) {
 	o.now = handled{method: method}
 	handle()
-	if _, reason, found := bytes.Cut(x.Local.Fields(), []byte("X-Sluice-Reason: ")); found && x.Local.Status != 0 {
+	answer := x.Local.AppendTo(nil, "", true)
+	if _, reason, found := bytes.Cut(answer, []byte("X-Sluice-Reason: ")); found && x.Local.Status != 0 {
 		reason, _, _ = bytes.Cut(reason, []byte("\r\n"))
 		o.now.reason = string(reason)
 	}
@@ -165,6 +167,10 @@ func (o *observer) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return reject.Admitted
 }
 
+func (*observer) EnterAtOnce(int64, []byte, []byte) (reject.Reason, bool) {
+	return reject.Admitted, false
+}
+
 func (o *observer) Leave([]byte) { o.owed["stock"]-- }
 
 // ledger and slots are the observer's Orders and Concurrency, whose methods have names of its other parts.
@@ -188,9 +194,10 @@ func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{State: "none"}, reject.Admitted
 }
 
-func (o slots) Acquire(Waiter, int) reject.Reason { o.owed["slot"]++; return reject.Admitted }
-func (slots) Peek(int) bool                       { return false }
-func (o slots) Release(time.Duration)             { o.owed["slot"]-- }
+func (o slots) Acquire(limiter.Client, int) reject.Reason { o.owed["slot"]++; return reject.Admitted }
+func (slots) TryAcquire() bool                            { return false }
+func (slots) Peek(int) bool                               { return false }
+func (o slots) Release(time.Duration)                     { o.owed["slot"]-- }
 
 // Enabled, Handle, WithAttrs and WithGroup of faults implement slog.Handler: an error is a panic that was caught.
 type faults struct{ *observer }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/proxy/http1"
+	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -24,20 +25,22 @@ func (p *Proxy) Handle(r *Request) {
 	}
 }
 
-// admit finds the request's route and runs its checks in their order; the first objection decides. A limit that is only
-// observed is counted, and the next check goes on. In observe mode the first objection is counted, what was acquired is
-// released, and the request is forwarded. The event loop is released before the first check that may block.
+// admit finds the request's route and runs its checks.
 func (p *Proxy) admit(r *Request) bool {
 	p.match(r)
+	return p.passesChecks(r)
+}
+
+// passesChecks runs the request's checks in their order; the first objection decides. A limit that is only observed is
+// counted, and the next check goes on. In observe mode the first objection is counted, what was acquired is released,
+// and the request is forwarded.
+func (p *Proxy) passesChecks(r *Request) bool {
 	for i := range r.checks {
 		check := &r.checks[i]
 		if check.due != nil && !check.due(r) {
 			continue
 		}
-		if check.mayBlock {
-			r.conn.StepAside()
-		}
-		r.rejection = check.run(p, r)
+		r.rejection = check.ask(p, r)
 		switch reason := r.rejection.Reason; {
 		case reason == reject.Admitted:
 		case p.observeOnly[reason]:
@@ -94,7 +97,7 @@ func (p *Proxy) release(r *Request) {
 
 // account counts the answer, and writes the access record.
 func (p *Proxy) account(r *Request) {
-	r.shard().Status(r.status())
+	r.shard().Status(r.exchange.Status())
 	if r.route.Gate.GuardsStock() && len(r.buyer.sku) > 0 {
 		r.client.shard.CountSKU(r.buyer.sku, r.attempt.sent, r.now)
 	}
@@ -125,7 +128,7 @@ type acquired struct {
 	sku    []byte             // of stock
 	slot   ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
 	took   time.Duration      // by the upstream, to answer
-	places places             // of limits in flight: Release of each is owed
+	places keyed.Places       // of limits in flight: Release of each is owed
 	order  bool               // Orders.Reserve took the units: Settle is owed
 	conn   bool               // Upstream.Acquire took one: Release is owed
 }
@@ -139,7 +142,7 @@ func (p *Proxy) releaseStockAndSlot(a *acquired) {
 		a.slot.Release(a.took)
 		a.slot = nil
 	}
-	a.places.release()
+	a.places.Release()
 }
 
 // countRejection counts the rejection, with its cause where it has one.

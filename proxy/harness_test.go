@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"sluice/limiter"
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -38,7 +39,8 @@ func (upstreamFunc) Acquire(*upstream.Request) bool                             
 func (upstreamFunc) Release(*upstream.Request)                                   {}
 func (f windowFunc) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) { return f(now, sku) }
 func (f windowFunc) Peek(int64, []byte) (wait time.Duration, full bool)          { return 0, false }
-func (f slotFunc) Acquire(Waiter, int) reject.Reason                             { return f() }
+func (f slotFunc) Acquire(limiter.Client, int) reject.Reason                     { return f() }
+func (f slotFunc) TryAcquire() bool                                              { return false }
 func (f slotFunc) Peek(int) bool                                                 { return false }
 func (f slotFunc) Release(time.Duration)                                         {}
 
@@ -67,6 +69,10 @@ func (s *stockMap) Enter(_ int64, sku, _ []byte) reject.Reason {
 	defer s.mu.Unlock()
 	s.entered++
 	return s.closed[string(sku)]
+}
+
+func (*stockMap) EnterAtOnce(int64, []byte, []byte) (reject.Reason, bool) {
+	return reject.Admitted, false
 }
 
 func (s *stockMap) Leave([]byte) {
@@ -118,7 +124,7 @@ func options(to Upstream) Options {
 	return Options{
 		Routes: orderRoutes, RequestIDHeader: "X-Request-Id", MaxBody: 1 << 10, PassHost: true,
 		Responses: reject.Options{
-			Languages: []string{"en", "zh-CN"}, ReasonHeader: "X-Sluice-Reason",
+			Languages:    []string{"en", "zh-CN"},
 			Origins:      []string{"https://shop", "https://shop.example"},
 			EnvelopeBody: `{"code":$code,"msg":"$message","data":null}`,
 			Answers: map[reject.Class]reject.Answer{

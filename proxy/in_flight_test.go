@@ -170,7 +170,7 @@ func TestKeyedInFlight_PlaceOfATunnelIsGivenBack(t *testing.T) {
 	testkit.Eventually(t, "nothing is in flight", func() bool { return requestsOf(counter) == 0 })
 }
 
-func TestCompileInFlight_RejectsLimitsThatCannotCount(t *testing.T) {
+func TestFaults_AreLimitsInFlightThatCannotCount(t *testing.T) {
 	one, _ := together("one", 1)
 	noName, _ := together("r", 1, "nowhere")
 	body, _ := together("r", 1, "rest")
@@ -186,7 +186,7 @@ func TestCompileInFlight_RejectsLimitsThatCannotCount(t *testing.T) {
 		{[]keyed.InFlight{body}, `in_flight "r": key: on route "rest": the bodies of a pass route are not read`},
 	} {
 		got := ""
-		if errs := CompileInFlight(c.limits, orderRoutes); len(errs) > 0 {
+		if errs := Faults(Options{Routes: orderRoutes, Limiters: Limiters{InFlight: c.limits}}); len(errs) > 0 {
 			got = errors.Join(errs...).Error()
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

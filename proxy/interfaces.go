@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/limiter"
 	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -54,19 +55,16 @@ type WindowLimiter interface {
 type ConcurrencyLimiter interface {
 	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
 	// before its turn came. Of those who wait the highest class goes first, 0 to 9.
-	Acquire(client Waiter, class int) reject.Reason
+	Acquire(client limiter.Client, class int) reject.Reason
+
+	// TryAcquire takes a slot where one is free for which no one waits.
+	TryAcquire() bool
 
 	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
 	Peek(class int) (full bool)
 
 	// Release gives the slot back. took is how long the upstream had the request, 0 where it never got it.
 	Release(took time.Duration)
-}
-
-// Waiter is who waits for a slot.
-type Waiter interface {
-	// Gone reports that the client has closed its connection. It does not block.
-	Gone() bool
 }
 
 // Stock is what may be asked about a SKU.
@@ -79,6 +77,9 @@ type Stock interface {
 	// bound, for the first reading of a SKU and for what is known of user. Each request that was Admitted must call
 	// Leave once when the upstream has answered.
 	Enter(now int64, sku, user []byte) reject.Reason
+
+	// EnterAtOnce is Enter where memory decides; else it reports false and has done nothing.
+	EnterAtOnce(now int64, sku, user []byte) (reason reject.Reason, known bool)
 
 	// Leave ends what Enter admitted.
 	Leave(sku []byte)

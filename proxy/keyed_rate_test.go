@@ -236,7 +236,11 @@ func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
 	}
 }
 
-func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
+func rateFaults(r keyed.Rate, routes []Route) []error {
+	return Faults(Options{Routes: routes, Limiters: Limiters{Rates: []keyed.Rate{r}}})
+}
+
+func TestFaults_AreRatesThatCannotCount(t *testing.T) {
 	for _, c := range []struct {
 		rate keyed.Rate
 		want string
@@ -254,14 +258,14 @@ func TestCompileRates_RejectsRatesThatCannotCount(t *testing.T) {
 		{keyedRate("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
 	} {
 		got := ""
-		if errs := CompileRates([]keyed.Rate{c.rate}, orderRoutes); len(errs) > 0 {
+		if errs := rateFaults(c.rate, orderRoutes); len(errs) > 0 {
 			got = errors.Join(errs...).Error()
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s on %v (-want +got):\n%s", c.rate.Key, c.rate.Routes, diff)
 		}
 	}
-	if errs := CompileRates([]keyed.Rate{keyedRate("r", "$remote_addr", 1)}, orderRoutes[2:]); len(errs) != 1 {
+	if errs := rateFaults(keyedRate("r", "$remote_addr", 1), orderRoutes[2:]); len(errs) != 1 {
 		t.Errorf("a rate that counts nothing: %v", errs)
 	}
 }

@@ -35,24 +35,28 @@ func (p *Proxy) checkWindowFull(r *Request) rejection {
 	return rejection{}
 }
 
-// acquireWindow books the request into a window, and sleeps until the window begins.
-func (p *Proxy) acquireWindow(r *Request) rejection {
+// bookWindow books the request into a window, and admits it where that has begun.
+func (p *Proxy) bookWindow(r *Request) (no rejection, decided bool) {
 	if r.bypass {
-		return rejection{}
+		return no, true
 	}
 	now := r.checked
 	if r.hasBody() || r.page.fetches { // the body, or another request's fetch, may have taken its time
 		now = p.Now()
 	}
 	wait, ok := p.Windows.Acquire(now, r.buyer.sku)
-	switch {
-	case !ok:
-		return rejection{Reason: reject.Window, Wait: wait}
-	case wait > 0:
-		time.Sleep(wait)
-		if r.conn.Gone() {
-			return rejection{Reason: reject.ClientGone}
-		}
+	if !ok {
+		return rejection{Reason: reject.Window, Wait: wait}, true
+	}
+	r.wait = wait
+	return rejection{}, wait <= 0
+}
+
+// awaitWindow sleeps until the window that is booked begins.
+func (p *Proxy) awaitWindow(r *Request) rejection {
+	time.Sleep(r.wait)
+	if r.conn.Gone() {
+		return rejection{Reason: reject.ClientGone}
 	}
 	return rejection{}
 }
@@ -67,19 +71,23 @@ func (p *Proxy) checkQueueFull(r *Request) rejection {
 	return rejection{Reason: reject.Concurrency}
 }
 
-// acquireSlot takes a slot of the concurrency limit.
-func (p *Proxy) acquireSlot(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
-	slots := p.concurrencyOf(r)
-	reason := slots.Acquire(r.conn, r.route.priority.Of(&r.source))
-	if reason == reject.Admitted {
+// takeFreeSlot takes a slot of the concurrency limit, where one is free.
+func (p *Proxy) takeFreeSlot(r *Request) (no rejection, decided bool) {
+	if slots := p.concurrencyOf(r); !r.bypass && slots.TryAcquire() {
 		r.acquired.slot = slots
-		return rejection{}
 	}
-	r.limit = r.route.Bound
-	return rejection{Reason: reason}
+	return rejection{}, r.bypass || r.acquired.slot != nil
+}
+
+// acquireSlot waits for a slot of the concurrency limit.
+func (p *Proxy) acquireSlot(r *Request) (no rejection) {
+	slots := p.concurrencyOf(r)
+	if no.Reason = slots.Acquire(r.conn, r.route.priority.Of(&r.source)); no.Reason == reject.Admitted {
+		r.acquired.slot = slots
+	} else {
+		r.limit = r.route.Bound
+	}
+	return no
 }
 
 func (p *Proxy) concurrencyOf(r *Request) ConcurrencyLimiter {
@@ -89,14 +97,26 @@ func (p *Proxy) concurrencyOf(r *Request) ConcurrencyLimiter {
 	return p.Concurrency
 }
 
-// checkStock asks the stock check, which counts the requests that it admits.
+// checkReadStock asks the stock check, which counts the requests that it admits, where that need not read.
+func (p *Proxy) checkReadStock(r *Request) (no rejection, decided bool) {
+	reason, known := p.Stock.EnterAtOnce(p.Now(), r.buyer.sku, r.buyer.user)
+	if known {
+		no = r.enteredStock(reason)
+	}
+	return no, known
+}
+
+// checkStock asks the stock check, and waits for what that has to read.
 func (p *Proxy) checkStock(r *Request) rejection {
-	reason := p.Stock.Enter(p.Now(), r.buyer.sku, r.buyer.user)
+	return r.enteredStock(p.Stock.Enter(p.Now(), r.buyer.sku, r.buyer.user))
+}
+
+func (r *Request) enteredStock(reason reject.Reason) rejection {
 	switch reason {
 	case reject.Admitted:
 		r.acquired.stock, r.acquired.sku = true, r.buyer.sku
 	case reject.Concurrency:
-		r.limit = p.Unit
+		r.limit = r.proxy.Unit
 	}
 	return rejection{Reason: reason}
 }

@@ -107,7 +107,7 @@ func TestConnectionLimits_ObserveOnlyAdmitsConnections(t *testing.T) {
 	if resp, _ := talk(t, addr, search); resp.StatusCode != 200 {
 		t.Errorf("%d, want 200", resp.StatusCode)
 	}
-	if n := counted(t, s.Collector())["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
+	if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 		t.Errorf("%v observed, want 1", n)
 	}
 }

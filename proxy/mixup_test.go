@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice/internal/testkit"
+	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -173,6 +174,10 @@ func (o *mixupOwed) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return reject.Admitted
 }
 
+func (o *mixupOwed) EnterAtOnce(now int64, sku, user []byte) (reject.Reason, bool) {
+	return o.Enter(now, sku, user), true
+}
+
 func (o *mixupOwed) Leave([]byte) { o.left.Add(1) }
 
 func (o *mixupOwed) check(t *testing.T) {
@@ -191,9 +196,13 @@ func (o *mixupOwed) check(t *testing.T) {
 // mixupSlots are slots without a bound.
 type mixupSlots struct{ *mixupOwed }
 
-func (s mixupSlots) Acquire(Waiter, int) reject.Reason { s.acquired.Add(1); return reject.Admitted }
-func (mixupSlots) Peek(int) bool                       { return false }
-func (s mixupSlots) Release(time.Duration)             { s.released.Add(1) }
+func (s mixupSlots) Acquire(limiter.Client, int) reject.Reason {
+	s.acquired.Add(1)
+	return reject.Admitted
+}
+func (s mixupSlots) TryAcquire() bool      { s.acquired.Add(1); return true }
+func (mixupSlots) Peek(int) bool           { return false }
+func (s mixupSlots) Release(time.Duration) { s.released.Add(1) }
 
 // mixupOrders reserves for each Idempotency-Key a serial of the same name.
 type mixupOrders struct {

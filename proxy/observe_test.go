@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/upstream"
@@ -72,7 +73,7 @@ type calledSlots struct {
 	calls *[]string
 }
 
-func (s calledSlots) Acquire(c Waiter, _ int) reject.Reason {
+func (s calledSlots) Acquire(c limiter.Client, _ int) reject.Reason {
 	*s.calls = append(*s.calls, "acquire")
 	return s.slotFunc.Acquire(c, 0)
 }

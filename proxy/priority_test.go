@@ -3,6 +3,7 @@ package proxy
 import (
 	"testing"
 
+	"sluice/limiter"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/reject"
 )
@@ -18,7 +19,7 @@ func (s classSlots) Peek(class int) bool {
 	return false
 }
 
-func (s classSlots) Acquire(_ Waiter, class int) reject.Reason {
+func (s classSlots) Acquire(_ limiter.Client, class int) reject.Reason {
 	*s.classes = append(*s.classes, class)
 	return reject.Admitted
 }

@@ -113,8 +113,9 @@ type Proxy struct {
 // New compiles routes and responses. Its errors are *route.Error or *keyed.Error where a route or a limit by key is at
 // fault.
 func New(o Options) (*Proxy, error) {
-	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(), bypass: clientaddr.NewList(o.Bypass),
-		deny: clientaddr.NewList(o.Deny), unmatched: boundRoute{Route: Route{Name: noRouteName}}}
+	p := &Proxy{Options: o, start: time.Now(), script: clientscript.New(transientReasons()),
+		bypass: clientaddr.NewList(o.Bypass), deny: clientaddr.NewList(o.Deny),
+		unmatched: boundRoute{Route: Route{Name: noRouteName}}}
 	if p.Now == nil {
 		p.Now = func() int64 { return int64(time.Since(p.start)) }
 	}

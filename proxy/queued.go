@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
 	"sluice/queue/message"
@@ -29,7 +30,7 @@ type Queue interface {
 
 	// Find tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
 	// until the state is another, while there is room for those who wait: then nothing else counts.
-	Find(sku, serial string, wait time.Duration, client orderview.Client) (_ orderview.Order, suspended bool,
+	Find(sku, serial string, wait time.Duration, client http1.Client) (_ orderview.Order, suspended bool,
 		_ reject.Reason)
 
 	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.

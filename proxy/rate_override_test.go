@@ -39,7 +39,7 @@ func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 			t.Errorf("%d of 6 requests of %s passed, want %d", passed, c.uid, c.want)
 		}
 	}
-	if errs := CompileRates([]keyed.Rate{overridden("users", 2, 4)}, orderRoutes); len(errs) > 0 {
+	if errs := rateFaults(overridden("users", 2, 4), orderRoutes); len(errs) > 0 {
 		t.Error(errs)
 	}
 
@@ -82,10 +82,10 @@ func TestKeyedRate_OverrideIsTold(t *testing.T) {
 	}
 }
 
-func TestCompileRates_NamesTheOverrideThatNeverMatches(t *testing.T) {
+func TestFaults_NameTheOverrideThatNeverMatches(t *testing.T) {
 	r := keyedRate("r", "$remote_addr", 1)
 	r.Overrides = []keyed.RateOverride{{Pattern: "vip-*", Off: true}}
-	errs := CompileRates([]keyed.Rate{r}, orderRoutes)
+	errs := rateFaults(r, orderRoutes)
 	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `rate "r": overrides: "vip-*" is no network`) {
 		t.Errorf("%v", errs)
 	}

@@ -116,31 +116,33 @@ func clientOf(k *limitkey.Key, r *Request) (client netip.Addr) {
 	return client
 }
 
-// rateText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless
-// open.
-func (r *Request) rateText(dst []byte, m *keyed.BoundRate, open bool) []byte {
+// keyText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless open.
+func (r *Request) keyText(dst []byte, m *keyed.Limit, open bool) []byte {
 	return m.Key.AppendText(dst, &r.source, clientOf(&m.Key, r), open, r.proxy.counters.AppendHash)
 }
 
-// countRate counts that a rate rejects, and by which key.
+// countRate counts that the i-th rate of the route rejects.
 func (p *Proxy) countRate(r *Request, i int) {
-	m := &r.route.rates[i]
+	p.countLimit(r, &r.route.rates[i].Limit, r.rateKeys.grades[i].Bound, r.rateKeys.keys[i])
+}
+
+// countLimit counts that a limit by key rejects, and which key. bound says how large it is.
+func (p *Proxy) countLimit(r *Request, m *keyed.Limit, bound string, key []byte) {
 	if count := m.Counters.At(r.client.shard); m.Observe || p.Observe {
 		count.Observed()
 	} else {
 		count.Rejected()
 	}
 	if !m.Observe {
-		r.limit = r.rateKeys.grades[i].Bound
+		r.limit = bound
 	}
-	r.client.shard.RejectedKey(m.Name, r.rateKeys.keys[i], r.now,
-		func(dst []byte) []byte { return r.rateText(dst, m, false) })
+	r.client.shard.RejectedKey(m.Name, key, r.now, func(dst []byte) []byte { return r.keyText(dst, m, false) })
 }
 
 // appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
 // what the upstream may have said itself: they are lists. Rates that are only observed are left out.
 func (p *Proxy) appendRateFields(r *Request) {
-	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.status() == 101 {
+	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.exchange.Status() == 101 {
 		return
 	}
 	policies, limits := r.scratch.text[:0], r.scratch.value[:0]

@@ -33,8 +33,8 @@ func (p *Proxy) record(r *Request) {
 func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 	a := &r.attempt
 	e := metrics.AccessRecord{
-		Shard: r.client.shard.Index, Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
-		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.status(), Reason: r.rejection.Reason,
+		Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
+		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.exchange.Status(), Reason: r.rejection.Reason,
 		Detail: r.rejection.Detail, Observed: r.observed.Reason, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
 		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, Order: r.outcome,
 		Deadline: r.reservation.Deadline, BytesIn: -1, BytesOut: responseLength(r.exchange),
@@ -62,13 +62,13 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 
 // recordRejectedConn tells the access log of a connection that was rejected before any HTTP was read: the nth for that
 // reason.
-func (p *Proxy) recordRejectedConn(c *http1.Conn, shard *metrics.Shard, reason reject.Reason, nth uint64) {
+func (p *Proxy) recordRejectedConn(c *http1.Conn, reason reject.Reason, nth uint64) {
 	now := p.Now()
 	if p.AccessLog == nil || !p.AccessLog.Sampled(now, reason, nth) {
 		return
 	}
 	e := metrics.AccessRecord{
-		Shard: shard.Index, Client: c.Peer(), Reason: reason, Limit: p.Bounds[reason], Version: p.Version,
+		Client: c.Peer(), Reason: reason, Limit: p.Bounds[reason], Version: p.Version,
 		BytesIn: -1, BytesOut: -1, Arrived: now, Decided: now, Answered: now, Done: now,
 	}
 	if !c.Secure() { // else it is closed without an answer

@@ -104,8 +104,12 @@ func TestConnectionLimit_RejectionIsRecordedOnce(t *testing.T) {
 		if got[reject.IPConns] != 1 || got[reject.ConnOpen] != 0 || requests[reject.IPConns] != 0 {
 			t.Errorf("%s: the totals are %v", name, got)
 		}
-		if n := counted(t, s.Collector())["sluice_rejected_connections_total ip_conns"]; n != 1 {
+		all := counted(t, s)
+		if n := all["sluice_rejected_connections_total ip_conns"]; n != 1 {
 			t.Errorf("%s: %v connections are counted, want 1", name, n)
+		}
+		if n, shown := all["sluice_rejected_connections_total conn_open"]; n != 0 || !shown {
+			t.Errorf("%s: a reason without a rejection is shown as %v, %v; want 0", name, n, shown)
 		}
 	}
 }
@@ -128,7 +132,7 @@ func TestConnectionLimit_ObservedRejectionServesTheConnection(t *testing.T) {
 		if resp, _ := talk(t, addr, closing); resp.StatusCode != 200 {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
-		if n := counted(t, s.Collector())["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
+		if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 			t.Errorf("%s: %v connections are counted, want 1", name, n)
 		}
 		testkit.Eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })

@@ -37,9 +37,8 @@ var textHTML = []byte("text/html")
 // "Your order was not placed and you were not charged" is what a rejected shopper wants to know, and must not
 // read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state:
 // to that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
-
-// mayRepeat reports whether an earlier request of this client may have placed the order that this one is about, and it
-// has not been looked up.
+//
+// mayRepeat reports whether an earlier request of this client may have placed the order of this one, not looked up.
 func (r *Request) mayRepeat() bool {
 	if r.internal || r.repeatable {
 		return true

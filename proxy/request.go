@@ -56,7 +56,8 @@ type Request struct {
 	rateKeys    rateKeys
 	page        pageState
 	upload      spool.Upload
-	heldBody    int64 // bytes of body_memory
+	heldBody    int64         // bytes of body_memory
+	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
 	trace       trace
 	reject      reject.Case // room for the rejection's response
@@ -136,14 +137,6 @@ func (r *Request) method() []byte { return r.exchange.Request.Method() }
 
 // shard is where what becomes of this request is counted.
 func (r *Request) shard() *metrics.RouteShard { return r.route.counters.At(r.client.shard) }
-
-// status is the status of the response, in whichever form it is.
-func (r *Request) status() int {
-	if r.exchange.Local.Status != 0 {
-		return r.exchange.Local.Status
-	}
-	return r.exchange.Forwarded.StatusCode()
-}
 
 // addField adds a field to the response, in whichever form it is.
 func (r *Request) addField(name string, value []byte) {

@@ -41,22 +41,20 @@ func (r *Request) answered(by Reservation) rejection {
 // checkEarlierOrder asks memory alone whether the order is decided already.
 func (p *Proxy) checkEarlierOrder(r *Request) rejection {
 	known, decided := p.Orders.Decided(r.now, r.order())
-	r.lookUp = !decided && known.LookUp
-	return r.decidedBy(known, decided)
+	if !decided {
+		r.lookUp = known.LookUp
+		return rejection{}
+	}
+	return r.answered(known)
 }
 
 // lookUpEarlierOrder asks the store whether the order has won before. It comes before the limits of what reaches the
 // upstream: a shopper of a sold-out SKU must not hold a slot.
 func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
-	known, decided := p.Orders.LookUp(p.Now(), r.order())
-	return r.decidedBy(known, decided)
-}
-
-func (r *Request) decidedBy(known Reservation, decided bool) rejection {
-	if !decided {
-		return rejection{}
+	if known, decided := p.Orders.LookUp(p.Now(), r.order()); decided {
+		return r.answered(known)
 	}
-	return r.answered(known)
+	return rejection{}
 }
 
 // reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.

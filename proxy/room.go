@@ -75,15 +75,6 @@ func checkRooms(routes []boundRoute) error {
 	return nil
 }
 
-// CompileRooms reports what New would find wrong with the rooms of routes; the error is a *route.Error.
-func CompileRooms(routes []Route) error {
-	bound, _, errs := bindRoutes(routes)
-	if len(errs) > 0 {
-		return nil // reported elsewhere
-	}
-	return checkRooms(bound)
-}
-
 // checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none.
 func (p *Proxy) checkRoom(r *Request) rejection {
 	if r.bypass || r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {

@@ -108,7 +108,7 @@ func TestRoom_RejectionDeniesNoOrderThatMayHaveBeenPlaced(t *testing.T) {
 	}
 }
 
-func TestCompileRooms_UserMustBeKnownWithoutARoute(t *testing.T) {
+func TestFaults_UserOfARoomMustBeKnownWithoutARoute(t *testing.T) {
 	of := func(user string, gate route.Gate) Route {
 		return Route{Name: "a", Match: "/a/{uid}", Gate: gate, User: user, Room: "rush"}
 	}
@@ -124,7 +124,7 @@ func TestCompileRooms_UserMustBeKnownWithoutARoute(t *testing.T) {
 		"pass":        {[]Route{of("$cookie_uid", route.Pass)}, "is of a user"},
 		"two of them": {[]Route{of("$cookie_uid", route.Limit), other}, "write the same"},
 	} {
-		err := CompileRooms(c.routes)
+		err := errors.Join(Faults(Options{Routes: c.routes})...)
 		var at *route.Error
 		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &at) || at.Key != "room" ||
 			!strings.Contains(err.Error(), c.want)) {

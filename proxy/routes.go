@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/proxy/credentials"
 	"sluice/proxy/keyed"
 	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
@@ -89,8 +90,8 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 	table = route.NewTable(patterns, gates)
 	for i := range patterns {
 		if j := table.CoveredBy(i); j >= 0 {
-			errs = append(errs, route.Fault(routes[i].Name, "match",
-				fmt.Errorf("can never match: route %q before it takes every such request", routes[j].Name)))
+			errs = append(errs, route.Fault(routes[i].Name, "match", fmt.Errorf("can never match: route %q before it "+
+				"takes every such request; write the narrow route first", routes[j].Name)))
 		}
 	}
 	return routes, table, errs
@@ -144,10 +145,21 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	return rt, nil
 }
 
-// CompileRoutes reports everything that is wrong with routes; each error is a *route.Error.
-func CompileRoutes(routes []Route) (errs []error) {
-	_, _, errs = bindRoutes(routes)
-	return errs
+// Faults are what New would find wrong with the routes of o; if nothing is, with the limits by key, the keys and the
+// waiting rooms on them. Each is a *route.Error, a *keyed.Error, or begins with a key of [auth].
+func Faults(o Options) (errs []error) {
+	routes, _, errs := bindRoutes(o.Routes)
+	if len(errs) > 0 {
+		return errs
+	}
+	if _, err := credentials.New(o.Auth, provenOn(routes), nil); err != nil {
+		errs = append(errs, err)
+	}
+	if err := checkRooms(routes); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, attachRates(o.Rates, routes)...)
+	return append(errs, attachInFlight(o.InFlight, routes)...)
 }
 
 // match finds the request's route, and with it the checks that it has to pass.
@@ -198,34 +210,12 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 	return methods, paths
 }
 
-// checkMatch rejects what could not be matched.
-func (p *Proxy) checkMatch(r *Request) rejection { return r.unmatched }
-
 // isPreflight reports a CORS preflight, which is neither counted nor judged (Fetch, section 3.2.2). Browsers never send
 // one that names another method or path.
 func isPreflight(r *Request) bool {
 	head := &r.exchange.Request
 	return string(head.Method()) == "OPTIONS" && !head.Override &&
 		len(head.Peek("Access-Control-Request-Method")) > 0
-}
-
-// CompileRates reports everything that is wrong with rates on routes, once nothing is wrong with these; each error is a
-// *keyed.Error.
-func CompileRates(rates []keyed.Rate, routes []Route) (errs []error) {
-	bound, _, errs := bindRoutes(routes)
-	if len(errs) > 0 {
-		return nil
-	}
-	return attachRates(rates, bound)
-}
-
-// CompileInFlight does the same for limits in flight.
-func CompileInFlight(limits []keyed.InFlight, routes []Route) (errs []error) {
-	bound, _, errs := bindRoutes(routes)
-	if len(errs) > 0 {
-		return nil
-	}
-	return attachInFlight(limits, bound)
 }
 
 func attachRates(rates []keyed.Rate, routes []boundRoute) (errs []error) {

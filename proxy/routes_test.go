@@ -6,7 +6,7 @@ import (
 	"sluice/proxy/route"
 )
 
-func TestCompileRoutes_PatternsAndConstantsThatMatchNothingAreErrors(t *testing.T) {
+func TestFaults_ArePatternsAndConstantsThatMatchNothing(t *testing.T) {
 	const uid = "$cookie_uid"
 	for _, tt := range []struct{ match, sku, user, key, want string }{
 		{"POST /orders/:sku", "$path_sku", uid, "match",
@@ -21,7 +21,8 @@ func TestCompileRoutes_PatternsAndConstantsThatMatchNothingAreErrors(t *testing.
 			`"guest" is the same for every request: all clients would be one user; write a variable like $cookie_uid`},
 		{"POST /orders", "1001", uid, "", ""}, // a route that sells one SKU
 	} {
-		errs := CompileRoutes([]Route{{Name: "order", Match: tt.match, Gate: route.Check, SKU: tt.sku, User: tt.user}})
+		order := Route{Name: "order", Match: tt.match, Gate: route.Check, SKU: tt.sku, User: tt.user}
+		errs := Faults(Options{Routes: []Route{order}})
 		if tt.want == "" {
 			if len(errs) != 0 {
 				t.Errorf("%+v: %v", tt, errs)

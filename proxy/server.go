@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -93,7 +95,7 @@ func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
 	case !full && (p.Observe || p.observeOnly[reason]):
 		s.observed[reason].Add(1)
 	default:
-		p.recordRejectedConn(c, state.shard, reason, s.rejected[reason].Add(1))
+		p.recordRejectedConn(c, reason, s.rejected[reason].Add(1))
 		return p.responder.Raw(reason), false
 	}
 	if p.ConnRate != nil && !state.shared {
@@ -110,25 +112,40 @@ func (s *Server) CloseConn(c *http1.Conn) {
 	}
 }
 
-// Collector collects what was counted of connections and of requests that are not valid HTTP/1.1.
-func (s *Server) Collector() *metrics.ConnectionCollector {
-	return metrics.NewConnectionCollector(s.connectionCounts)
+var (
+	connRejectedDesc = prometheus.NewDesc("sluice_rejected_connections_total",
+		"Connections rejected before any HTTP was read, by reason.", []string{"reason"}, nil)
+	connObservedDesc = prometheus.NewDesc("sluice_observed_connection_rejections_total",
+		"Connections that were accepted in observe mode and would otherwise have been rejected, by reason.",
+		[]string{"reason"}, nil)
+	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total",
+		"Requests that break a rule of HTTP/1.1, by rule.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(ch chan<- *prometheus.Desc) {
+	ch <- connRejectedDesc
+	ch <- connObservedDesc
+	ch <- malformedDesc
 }
 
-func (s *Server) connectionCounts() metrics.ConnectionCounts {
-	c := metrics.ConnectionCounts{
-		Rejected: map[reject.Reason]uint64{}, Observed: map[reject.Reason]uint64{},
-		Violations: map[string]uint64{},
+// Collect implements prometheus.Collector. The reasons of connection limits are shown at 0 too, so that a rate can be
+// computed from the first rejection on.
+func (s *Server) Collect(ch chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, n uint64, label string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
+	}
+	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
+		count(connRejectedDesc, s.rejected[reason].Load(), reason.String())
+		count(connObservedDesc, s.observed[reason].Load(), reason.String())
 	}
 	stats := s.Stats()
-	c.WithoutProxyHeader = stats.MissingProxyHeaders
-	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
-		c.Rejected[reason], c.Observed[reason] = s.rejected[reason].Load(), s.observed[reason].Load()
-	}
+	count(connRejectedDesc, stats.MissingProxyHeaders, "no_proxy_header")
 	for rule, n := range stats.ProtocolErrors {
-		c.Violations[http1.Rule(rule).String()] = n
+		if n > 0 {
+			count(malformedDesc, n, http1.Rule(rule).String())
+		}
 	}
-	return c
 }
 
 // Totals adds up all routes, those that a reload has dropped included, and the connections that were rejected.

@@ -56,8 +56,8 @@ func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: 50 * time.Millisecond,
-			ReadTimeout: 50 * time.Millisecond})
+		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: time.Second,
+			ReadTimeout: time.Second})
 		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
 			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/limiter"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -61,13 +62,15 @@ func TestSlowBody_NothingIsTakenUntilItIsWhole(t *testing.T) {
 // oneSlot is a concurrency limit of one request without a queue.
 type oneSlot struct{ taken, acquired, released atomic.Int64 }
 
-func (s *oneSlot) Acquire(Waiter, int) reject.Reason {
+func (s *oneSlot) Acquire(limiter.Client, int) reject.Reason {
 	if !s.taken.CompareAndSwap(0, 1) {
 		return reject.Concurrency
 	}
 	s.acquired.Add(1)
 	return reject.Admitted
 }
+
+func (s *oneSlot) TryAcquire() bool { return s.Acquire(nil, 0) == reject.Admitted }
 
 func (s *oneSlot) Peek(int) bool { return s.taken.Load() == 1 }
 

@@ -41,7 +41,7 @@ func TestUpload_BrokenBodyIsTheClientsFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, addr := serveWith(t, p, ServerOptions{ReadTimeout: 300 * time.Millisecond, IdleTimeout: time.Minute})
+		s, addr := serveWith(t, p, ServerOptions{ReadTimeout: 2 * time.Second, IdleTimeout: time.Minute})
 		resp, body := talk(t, addr, "POST /upload HTTP/1.1\r\nHost: s\r\n"+tt.framing)
 		if resp.StatusCode != tt.status || !resp.Close {
 			t.Errorf("%.60q: %d %s, want %d", tt.framing, resp.StatusCode, body, tt.status)
@@ -49,7 +49,7 @@ func TestUpload_BrokenBodyIsTheClientsFault(t *testing.T) {
 		if tt.rule == "" {
 			continue
 		}
-		if n := counted(t, s.Collector())["sluice_malformed_requests_total "+tt.rule]; n != 1 {
+		if n := counted(t, s)["sluice_malformed_requests_total "+tt.rule]; n != 1 {
 			t.Errorf("%.60q: counted %v times as %s, want once", tt.framing, n, tt.rule)
 		}
 	}

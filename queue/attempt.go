@@ -41,8 +41,11 @@ func (k attemptKind) String() string {
 	return [numAttemptKinds]string{"confirmed", "released", "again", "unsent", "unknown"}[k]
 }
 
+// sender makes one attempt to deliver an order, and reads what came of it: from the answer, or by asking afterwards.
+type sender struct{ *shared }
+
 // attempt sends an order once.
-func (d *Deliverer) attempt(sku string, o *protocol.Leased) result {
+func (s *sender) attempt(sku string, o *protocol.Leased) result {
 	m, err := message.DecodeRequest(o.Request)
 	if err != nil {
 		return result{kind: attemptUnsent, move: protocol.MoveLater, time: protocol.Never, why: "its request is lost"}
@@ -54,18 +57,18 @@ func (d *Deliverer) attempt(sku string, o *protocol.Leased) result {
 	var req upstream.Request
 	var resp fasthttp.Response
 	req.Reset()
-	d.build(&req, &m, sku, o)
-	outcome := d.o.Send(&req, &resp)
+	s.build(&req, &m, sku, o)
+	outcome := s.o.Send(&req, &resp)
 	defer req.Reset()
 	defer resp.Reset()
 	now = time.Now()
 	switch outcome {
 	case upstream.NotSent, upstream.Busy:
-		d.pace.unreachable(now)
+		s.pace.unreachable(now)
 		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
 	case upstream.Answered:
-		d.pace.answered()
-		r := d.judge(now, o, &resp)
+		s.pace.answered()
+		r := s.judge(now, o, &resp)
 		r.ended = resp.StatusCode() != fasthttp.StatusBadGateway && resp.StatusCode() != fasthttp.StatusGatewayTimeout
 		return r
 	}
@@ -73,7 +76,7 @@ func (d *Deliverer) attempt(sku string, o *protocol.Leased) result {
 }
 
 // build makes the request of one attempt.
-func (d *Deliverer) build(req *upstream.Request, m *message.Request, sku string, o *protocol.Leased) {
+func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o *protocol.Leased) {
 	req.Order, req.Whole = true, true
 	h := &req.HTTP.Header
 	h.SetMethod(m.Method)
@@ -86,8 +89,8 @@ func (d *Deliverer) build(req *upstream.Request, m *message.Request, sku string,
 	h.Add("Sluice-Quantity", strconv.FormatInt(o.Quantity, 10))
 	h.Add("Sluice-Deadline", strconv.FormatInt(o.Deadline, 10))
 	h.Add("Sluice-Attempt", strconv.FormatInt(o.Attempt, 10))
-	if d.o.Signer != nil {
-		h.Add("Sluice-Signature", string(d.o.Signer.Append(nil, auth.SignedOrder{Method: []byte(m.Method),
+	if s.o.Signer != nil {
+		h.Add("Sluice-Signature", string(s.o.Signer.Append(nil, auth.SignedOrder{Method: []byte(m.Method),
 			Target: []byte(m.Target), Serial: o.Serial, SKU: []byte(sku), Quantity: o.Quantity, Deadline: o.Deadline})))
 	}
 	if m.HasBody {
@@ -98,16 +101,16 @@ func (d *Deliverer) build(req *upstream.Request, m *message.Request, sku string,
 
 // judge reads the upstream's answer. One that rejects the order for now, or since it came after the attempt's deadline,
 // lets it wait again: the upstream has said that this attempt made none.
-func (d *Deliverer) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
+func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
 	status := resp.StatusCode()
 	busy := status == fasthttp.StatusTooManyRequests || status == fasthttp.StatusServiceUnavailable
 	if busy {
-		d.pace.busy(now, o.Serial, retryAfter(resp))
+		s.pace.busy(now, o.Serial, retryAfter(resp))
 	} else {
-		d.pace.taken()
+		s.pace.taken()
 	}
 	stated := len(resp.Header.Peek(verdict.OrderHeader)) > 0
-	switch outcome := d.o.Outcome(resp); {
+	switch outcome := s.o.Outcome(resp); {
 	case outcome == metrics.OrderConfirmed:
 		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}
 	case outcome != metrics.OrderRejected:
@@ -117,7 +120,7 @@ func (d *Deliverer) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Resp
 	case !stated && o.Open: // it says nothing of the earlier attempt, which may have made the order
 		return result{kind: attemptUnknown}
 	case !stated && now.UnixMilli() >= o.Deadline:
-		return d.again(o, protocol.MoveAgain)
+		return s.again(o, protocol.MoveAgain)
 	}
 	return result{kind: attemptReleased, move: protocol.MoveRelease, answer: answerOf(resp)}
 }
@@ -134,8 +137,8 @@ func notNow(now time.Time, o *protocol.Leased, retryAfter time.Duration) result 
 }
 
 // again lets an order wait again, unless it had enough attempts.
-func (d *Deliverer) again(o *protocol.Leased, move protocol.Move) result {
-	if o.Attempt >= int64(d.live().Attempts) {
+func (s *sender) again(o *protocol.Leased, move protocol.Move) result {
+	if o.Attempt >= int64(s.live().Attempts) {
 		return result{kind: attemptAgain, move: protocol.MoveLater, time: protocol.Never,
 			why: "it had as many attempts as queue.attempts allows"}
 	}

@@ -14,37 +14,29 @@ import (
 )
 
 // Deliverer takes orders that wait, of all SKUs, and sends them. Every instance has one. It is safe for concurrent use.
-// It has many methods, since what sends, what is pulled and what clients ask share its lines, places and counts: each
-// file holds the methods of one step.
 type Deliverer struct {
+	*shared
+	stop context.CancelFunc // ends ctx
+	wake chan struct{}      // holds one
+	halt chan struct{}      // closed when Close begins
+	work sync.WaitGroup
+
+	lines    lines
+	looks    batches[string, protocol.Position]
+	looking  atomic.Int64 // orders that clients look for now
+	asks     atomic.Int64
+	slots    slots
+	sender   sender
+	decider  decider
+	underway underway
+}
+
+// shared is what the parts of a deliverer have in common. It is safe for concurrent use.
+type shared struct {
 	o    Options // but for its Settings, which are those of the start
 	now  atomic.Pointer[Settings]
 	ctx  context.Context // of what is sent and asked; ends when Close gives up
-	stop context.CancelFunc
-	wake chan struct{} // holds one
-	halt chan struct{} // closed when Close begins
-	work sync.WaitGroup
-
-	pace      *pace
-	lines     lines
-	looks     batches[string, protocol.Position]
-	looking   atomic.Int64 // orders that clients look for now
-	decisions batches[protocol.Decision, decided]
-
-	prefix string       // of this instance's tokens
-	tokens atomic.Int64 // that were made
-	asks   atomic.Int64
-
-	// The loop's own.
-	paused  time.Time     // until then the upstream wants no orders
-	dry     time.Time     // until then no place is asked for, since all were taken
-	dryWait time.Duration // how long that was
-
-	mu       sync.Mutex
-	inFlight int // in the upstream
-	sending  map[orderName]bool
-	answered int // the upstream has answered, and the store is being told
-	free     []place
+	pace *pace
 
 	counts [numAttemptKinds]atomic.Uint64
 	calls  [numCallKinds]atomic.Uint64
@@ -52,7 +44,8 @@ type Deliverer struct {
 	alarms atomic.Uint64 // orders that became stuck
 }
 
-type orderName struct{ sku, serial string }
+// live are the settings in force.
+func (s *shared) live() *Settings { return s.now.Load() }
 
 const (
 	idleWait    = 250 * time.Millisecond  // while nothing waits
@@ -69,18 +62,17 @@ func New(o Options) *Deliverer {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d := &Deliverer{o: o, wake: make(chan struct{}, 1), halt: make(chan struct{}), prefix: rand.Text()[:12],
-		pace: newPace(o.MaxInFlight, time.Now())}
-	d.now.Store(&o.Settings)
-	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.lines.all, d.sending = make(map[string]*line), make(map[orderName]bool)
-	d.looks.call, d.decisions.call = d.find, d.tellAll
+	common := &shared{o: o, pace: newPace(o.MaxInFlight, time.Now())}
+	common.now.Store(&o.Settings)
+	d := &Deliverer{shared: common, wake: make(chan struct{}, 1), halt: make(chan struct{}), sender: sender{common}}
+	common.ctx, d.stop = context.WithCancel(context.Background())
+	d.slots.shared, d.slots.prefix = common, rand.Text()[:12]
+	d.decider.shared, d.decider.underway = common, &d.underway
+	d.lines.all, d.underway.sending = make(map[string]*line), make(map[orderName]bool)
+	d.looks.call, d.decider.batch.call = d.find, d.decider.tellAll
 	d.work.Go(d.run)
 	return d
 }
-
-// live are the settings in force.
-func (d *Deliverer) live() *Settings { return d.now.Load() }
 
 // Use changes the settings. What is under way goes on.
 func (d *Deliverer) Use(s Settings) {
@@ -104,7 +96,7 @@ func (d *Deliverer) Close(ctx context.Context) {
 	}
 	d.stop()
 	<-ended
-	d.giveBack()
+	d.slots.giveBack()
 }
 
 // Accepted says that an order of sku waits now. It tells about how many wait before it, and how long it will wait; 0 =
@@ -159,9 +151,7 @@ func (d *Deliverer) gather(pause time.Duration, left bool) bool {
 			return true
 		case <-d.wake:
 		}
-		d.mu.Lock()
-		inFlight := d.inFlight
-		d.mu.Unlock()
+		inFlight := int(d.slots.inFlight.Load())
 		if limit := d.pace.now(time.Now()); left && (4*inFlight <= limit || limit < 8 && 2*inFlight <= limit) {
 			return true
 		}
@@ -174,7 +164,7 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
 	now := time.Now()
-	if err := d.scan(ctx, now); err != nil {
+	if err := d.lines.scan(ctx, d.o.Store, now); err != nil {
 		return d.fault(err), 0, false
 	}
 	active := d.lines.active()
@@ -182,12 +172,12 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	for _, l := range active {
 		waiting += l.depth.Waiting
 	}
-	places, err := d.acquire(ctx, now, waiting)
+	places, err := d.slots.acquire(ctx, now, waiting)
 	if err != nil {
 		return d.fault(err), 0, false
 	}
 	unused := d.share(ctx, now, active, places)
-	d.release(unused...)
+	d.slots.release(unused...)
 	sent, left = len(places)-len(unused), waiting > int64(len(places))
 	switch {
 	case len(active) == 0:
@@ -239,9 +229,7 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
 	protocol.HandedOut, error,
 ) {
-	d.mu.Lock()
-	limit := d.live().MaxInFlight + d.answered // those are not in the upstream any more
-	d.mu.Unlock()
+	limit := d.live().MaxInFlight + int(d.underway.answered.Load()) // those are not in the upstream any more
 	d.calls[callTake].Add(1)
 	taken, err := d.o.Store.HandOut(ctx, l.sku, protocol.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
 		Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
@@ -254,7 +242,7 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 		d.resolveLater(l.sku, o)
 	}
 	for _, o := range taken.Expired {
-		d.work.Go(func() { d.expired(l.sku, o) })
+		d.work.Go(func() { d.decider.expired(l.sku, o) })
 	}
 	return taken, nil
 }
@@ -262,57 +250,41 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 // send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it
 // that has heard nothing itself; else at the end of its lease.
 func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
-	d.mu.Lock()
-	d.inFlight++
 	name := orderName{sku, o.Serial}
-	d.sending[name] = true
-	d.mu.Unlock()
+	d.slots.inFlight.Add(1)
+	d.underway.begin(name)
 	d.work.Go(func() {
-		d.news(sku, &o, protocol.StatusHeld, "")
+		d.decider.news(sku, &o, protocol.StatusHeld, "")
 		r := result{kind: attemptUnsent, move: protocol.MoveUnsent}
-		if d.extend(&o, p) {
-			r = d.attempt(sku, &o)
+		if d.slots.extend(&o, p) {
+			r = d.sender.attempt(sku, &o)
+		} else {
+			p.granted = time.Time{} // the store may have given it to another instance
 		}
 		d.counts[r.kind].Add(1)
 		free := r.kind != attemptUnknown || r.ended
 		if free {
 			p.unused = r.kind == attemptUnsent
-			d.release(p)
+			d.slots.release(p)
+			d.underway.answered.Add(1)
 		}
-		d.leave(free)
-		if r.kind == attemptUnknown && !d.o.Cancels && d.ask(sku, o.Serial) == ledger.OrderExists {
+		d.slots.inFlight.Add(-1)
+		d.rouse()
+		if r.kind == attemptUnknown && !d.o.Cancels && d.sender.ask(sku, o.Serial) == ledger.OrderExists {
 			r.move = protocol.MoveConfirm // its answer alone was lost
 		}
 		if r.move == "" && r.ended { // answered, and not by what came of it: asked about at the end of its lease
 			r.move, r.time = protocol.MoveLater, o.Deadline+d.o.Grace.Milliseconds()
 		}
-		d.decide(sku, &o, r)
-		d.told(name, free)
+		d.decider.decide(sku, &o, r)
+		d.underway.end(name)
+		if free {
+			d.underway.answered.Add(-1)
+		}
 		if r.kind == attemptUnsent || r.kind == attemptAgain { // it waits again
 			d.rouse()
 		}
 	})
-}
-
-// leave notes that an attempt is over, and whether the upstream is done with it.
-func (d *Deliverer) leave(done bool) {
-	d.mu.Lock()
-	d.inFlight--
-	if done {
-		d.answered++
-	}
-	d.mu.Unlock()
-	d.rouse()
-}
-
-// told notes that the store was told of an attempt.
-func (d *Deliverer) told(name orderName, done bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.sending, name)
-	if done {
-		d.answered--
-	}
 }
 
 // resolveLater decides about an order whose last attempt has an unknown outcome.
@@ -320,7 +292,7 @@ func (d *Deliverer) resolveLater(sku string, o protocol.Leased) {
 	d.asks.Add(1)
 	d.work.Go(func() {
 		defer d.asks.Add(-1)
-		d.decide(sku, &o, d.resolve(sku, &o))
+		d.decider.decide(sku, &o, d.sender.resolve(sku, &o))
 		d.rouse()
 	})
 }

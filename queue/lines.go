@@ -22,11 +22,13 @@ type line struct {
 
 // lines are the SKUs with orders that wait or were handed out. It is safe for concurrent use.
 type lines struct {
-	mu      sync.Mutex
-	all     map[string]*line
+	mu   sync.Mutex
+	all  map[string]*line
+	turn int // which of the active ones is first
+
+	// Of scan alone.
 	scanned time.Time
 	after   string // of all SKUs: the last one that was searched; "" = none
-	turn    int    // which of the active ones is first
 }
 
 const (
@@ -112,16 +114,13 @@ func (s *lines) total() (sum protocol.Depth) {
 	return sum
 }
 
-// scan searches for orders of SKUs that this instance knows nothing of: others have accepted them.
-func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
-	s := &d.lines
-	s.mu.Lock()
-	due := now.Sub(s.scanned) >= scanEvery
-	s.mu.Unlock()
-	if !due {
+// scan searches for orders of SKUs that this instance knows nothing of: others have accepted them. One goroutine calls
+// it.
+func (s *lines) scan(ctx context.Context, store protocol.Queue, now time.Time) error {
+	if now.Sub(s.scanned) < scanEvery {
 		return nil
 	}
-	skus, err := d.o.Store.Names(ctx, s.after)
+	skus, err := store.Names(ctx, s.after)
 	if err != nil {
 		return err
 	}
@@ -130,7 +129,7 @@ func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
 		s.after = skus[len(skus)-1]
 	}
 	for some := range slices.Chunk(skus, protocol.MaxTogether) {
-		depths, err := d.o.Store.Depths(ctx, some)
+		depths, err := store.Depths(ctx, some)
 		if err != nil {
 			return err
 		}
@@ -140,8 +139,6 @@ func (d *Deliverer) scan(ctx context.Context, now time.Time) error {
 		}
 		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.scanned = now
 	return nil
 }

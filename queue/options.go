@@ -70,6 +70,6 @@ const takeBytes = 2 << 20
 func (s *Settings) atOnce() int { return min(max(takeBytes/max(s.MaxBody, 1), 1), protocol.MaxItems) }
 
 const (
-	AnswerFor     = 15 * time.Minute // how long an answer is kept at least; twice as long at most
+	answerFor     = 15 * time.Minute // how long an answer is kept at least; twice as long at most
 	maxAnswerBody = 16 << 10         // bytes
 )

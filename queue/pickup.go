@@ -63,27 +63,7 @@ func (d *Deliverer) StateOf(sku string, p protocol.Position) State {
 }
 
 // Delivers reports whether this instance is delivering an order: what becomes of it is going to be news.
-func (d *Deliverer) Delivers(sku, serial string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.sending[orderName{sku, serial}]
-}
-
-// news tells of an order that was handed out here.
-func (d *Deliverer) news(sku string, o *protocol.Leased, status byte, answer string) {
-	if d.o.News == nil {
-		return
-	}
-	p := protocol.Position{Record: o.Record, Answer: answer}
-	if p.Status = status; status == protocol.StatusHeld {
-		p.Where = protocol.Delivering
-	} else { // before the news: see Delivers
-		d.mu.Lock()
-		delete(d.sending, orderName{sku, o.Serial})
-		d.mu.Unlock()
-	}
-	d.o.News(sku, p)
-}
+func (d *Deliverer) Delivers(sku, serial string) bool { return d.underway.has(orderName{sku, serial}) }
 
 // find asks the store where orders of a SKU are.
 func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, error) {
@@ -98,7 +78,7 @@ func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (protocol.Do
 	if protocol.CheckSKU(sku) != nil || protocol.CheckSerial(serial) != nil {
 		return protocol.NotFound, nil
 	}
-	came, err := d.decisions.do(ctx, sku, protocol.Decision{Serial: serial, Move: protocol.MoveCancel,
+	came, err := d.decider.batch.do(ctx, sku, protocol.Decision{Serial: serial, Move: protocol.MoveCancel,
 		Answer: (&message.Answer{State: message.Cancelled}).Text()})
 	if err == nil && came.done == protocol.Changed {
 		d.o.Settled(sku, serial, protocol.Release, came.version)

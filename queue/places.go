@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
@@ -20,26 +22,44 @@ type place struct {
 // needed for each order. It is counted into what the store is told of how long the place lasts.
 const reuseFor = 100 * time.Millisecond
 
+// slots are the places that this instance holds and asks for. Only the loop calls acquire; all else is safe for
+// concurrent use.
+type slots struct {
+	*shared
+	prefix string       // of this instance's tokens
+	tokens atomic.Int64 // that were made
+
+	// The loop's own.
+	paused  time.Time     // until then the upstream wants no orders
+	dry     time.Time     // until then no place is asked for, since all were taken
+	dryWait time.Duration // how long that was
+
+	inFlight atomic.Int64 // orders in the upstream
+
+	mu   sync.Mutex
+	free []place
+}
+
 // acquire gives back places that are free, and takes others: for as many orders as wait, within the limit.
-func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (granted []place, err error) {
-	limit, pause, rate := d.pace.now(now), d.pace.takePause(), d.live().Rate
-	if d.o.Pulls {
+func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (granted []place, err error) {
+	limit, pause, rate := s.pace.now(now), s.pace.takePause(), s.live().Rate
+	if s.o.Pulls {
 		waiting = 0
 	}
 	if pause > 0 {
-		d.paused = now.Add(pause)
+		s.paused = now.Add(pause)
 	}
-	d.mu.Lock()
-	want := int(min(int64(max(limit-d.inFlight, 0)), waiting, maxTake))
-	if rate == 0 && now.After(d.paused) {
-		granted = d.reuse(now, want)
+	s.mu.Lock()
+	want := int(min(max(int64(limit)-s.inFlight.Load(), 0), waiting, maxTake))
+	if rate == 0 && now.After(s.paused) {
+		granted = s.reuse(now, want)
 	}
-	back := d.old(now)
-	d.mu.Unlock()
-	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (d.o.Timeout + d.o.Grace + reuseFor).Milliseconds(),
+	back := s.old(now)
+	s.mu.Unlock()
+	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (s.o.Timeout + s.o.Grace + reuseFor).Milliseconds(),
 		Pause: pause.Milliseconds()}
-	if now.After(d.dry) || len(back) > 0 {
-		call.Want = d.newTokens(want - len(granted))
+	if now.After(s.dry) || len(back) > 0 {
+		call.Want = s.newTokens(want - len(granted))
 	}
 	for _, p := range back {
 		if call.Free = append(call.Free, p.token); p.unused {
@@ -49,17 +69,17 @@ func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (
 	if len(call.Free) == 0 && len(call.Want) == 0 && pause == 0 {
 		return granted, nil
 	}
-	d.calls[callSlots].Add(1)
-	n, err := d.o.Store.Slots(ctx, call)
+	s.calls[callSlots].Add(1)
+	n, err := s.o.Store.Slots(ctx, call)
 	if err != nil {
-		d.release(append(granted, back...)...)
+		s.release(append(granted, back...)...)
 		return nil, err
 	}
 	if len(call.Want) > 0 && n == 0 {
-		d.dryWait = min(max(2*d.dryWait, fullWait), longestDry)
-		d.dry = now.Add(d.dryWait)
+		s.dryWait = min(max(2*s.dryWait, fullWait), longestDry)
+		s.dry = now.Add(s.dryWait)
 	} else if n > 0 {
-		d.dryWait = 0
+		s.dryWait = 0
 	}
 	for _, token := range call.Want[:n] {
 		granted = append(granted, place{token: token, granted: now})
@@ -68,76 +88,76 @@ func (d *Deliverer) acquire(ctx context.Context, now time.Time, waiting int64) (
 }
 
 // reuse takes out free places that were granted lately. mu is held.
-func (d *Deliverer) reuse(now time.Time, n int) (taken []place) {
-	kept := d.free[:0]
-	for _, p := range d.free {
+func (s *slots) reuse(now time.Time, n int) (taken []place) {
+	kept := s.free[:0]
+	for _, p := range s.free {
 		if len(taken) < n && now.Sub(p.granted) < reuseFor {
 			taken = append(taken, p)
 		} else {
 			kept = append(kept, p)
 		}
 	}
-	d.free = kept
+	s.free = kept
 	return taken
 }
 
 // old takes out free places that are given back now. mu is held.
-func (d *Deliverer) old(now time.Time) (back []place) {
-	kept := d.free[:0]
-	for _, p := range d.free {
+func (s *slots) old(now time.Time) (back []place) {
+	kept := s.free[:0]
+	for _, p := range s.free {
 		if len(back) < protocol.MaxTokens && now.Sub(p.granted) >= reuseFor {
 			back = append(back, p)
 		} else {
 			kept = append(kept, p)
 		}
 	}
-	d.free = kept
+	s.free = kept
 	return back
 }
 
 // newTokens are names for n places.
-func (d *Deliverer) newTokens(n int) (tokens []string) {
+func (s *slots) newTokens(n int) (tokens []string) {
 	for range n {
-		tokens = append(tokens, d.prefix+strconv.FormatInt(d.tokens.Add(1), 36))
+		tokens = append(tokens, s.prefix+strconv.FormatInt(s.tokens.Add(1), 36))
 	}
 	return tokens
 }
 
 // release frees places. Past 4 x MaxTokens they end by themselves.
-func (d *Deliverer) release(free ...place) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.free = append(d.free, free[:min(len(free), max(4*protocol.MaxTokens-len(d.free), 0))]...)
+func (s *slots) release(free ...place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, free[:min(len(free), max(4*protocol.MaxTokens-len(s.free), 0))]...)
 }
 
 // giveBack gives back what is free when nothing is sent any more.
-func (d *Deliverer) giveBack() {
+func (s *slots) giveBack() {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var tokens []string
-	for _, p := range d.free[:min(len(d.free), protocol.MaxTokens)] {
+	for _, p := range s.free[:min(len(s.free), protocol.MaxTokens)] {
 		tokens = append(tokens, p.token)
 	}
 	if len(tokens) > 0 {
-		_, _ = d.o.Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1}) // or they end by themselves
+		_, _ = s.o.Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1}) // or they end by themselves
 	}
 }
 
 // extend keeps the place of an attempt that may take longer than a first one, or reports that it is lost.
-func (d *Deliverer) extend(o *protocol.Leased, p place) bool {
+func (s *slots) extend(o *protocol.Leased, p place) bool {
 	if o.Attempt <= 1 {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
+	ctx, cancel := context.WithTimeout(s.ctx, callLimit)
 	defer cancel()
-	lasts := time.Until(time.UnixMilli(o.Deadline)) + d.o.Grace + time.Second
+	lasts := time.Until(time.UnixMilli(o.Deadline)) + s.o.Grace + time.Second
 	if lasts <= 0 {
 		return false
 	}
-	d.calls[callSlots].Add(1)
-	n, err := d.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
-		Limit: d.live().MaxInFlight, For: lasts.Milliseconds()})
+	s.calls[callSlots].Add(1)
+	n, err := s.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
+		Limit: s.live().MaxInFlight, For: lasts.Milliseconds()})
 	return err == nil && n == 1
 }

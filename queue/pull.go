@@ -23,12 +23,12 @@ type Pulled struct {
 // PullCall is one call of Pull.
 type PullCall struct {
 	SKU    string // "" = of any
-	Orders int    // at most MaxPull
+	Orders int    // at most maxPull
 	Lease  time.Duration
 }
 
-// MaxPull is how many orders one call hands out.
-const MaxPull = 100
+// maxPull is how many orders one call hands out.
+const maxPull = 100
 
 // pullLimit is how long the store may take for all of one call.
 const pullLimit = 5 * time.Second
@@ -52,7 +52,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	// From here on a consumer that has gone must not leave places and orders taken half.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullLimit)
 	defer cancel()
-	tokens := d.newTokens(min(c.Orders, MaxPull))
+	tokens := d.slots.newTokens(min(c.Orders, maxPull))
 	d.calls[callSlots].Add(1)
 	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
 		For: (4*lease + d.o.Grace).Milliseconds()})
@@ -77,7 +77,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 		}
 	}
 	for _, t := range tokens {
-		d.release(place{token: t, unused: true})
+		d.slots.release(place{token: t, unused: true})
 	}
 	d.rouse() // the loop gives back what is free
 	if len(orders) > 0 {
@@ -89,7 +89,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 func (d *Deliverer) pulled(sku string, o protocol.Leased, token string) (Pulled, bool) {
 	m, err := message.DecodeRequest(o.Request)
 	if err != nil {
-		d.work.Go(func() { d.decide(sku, &o, stuck("its request is lost")) })
+		d.work.Go(func() { d.decider.decide(sku, &o, stuck("its request is lost")) })
 		return Pulled{}, false
 	}
 	receipt := strconv.FormatInt(o.Lease, 10) + "." + token
@@ -125,7 +125,7 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 		return 0, err
 	}
 	now := time.Now()
-	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.askedAgain(now)}
+	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.decider.askedAgain(now)}
 	switch {
 	case open && c.Move == protocol.MoveRelease:
 		// whether it exists is asked, or it is handed out again
@@ -135,7 +135,7 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	case c.Answer.Status > 0:
 		decision.Answer = c.Answer.Text()
 	}
-	came, err := d.decisions.do(ctx, c.SKU, decision)
+	came, err := d.decider.batch.do(ctx, c.SKU, decision)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +158,7 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	case done == protocol.Changed:
 		d.counts[kind].Add(1)
 	}
-	d.release(place{token: token})
+	d.slots.release(place{token: token})
 	d.rouse()
 	return done, nil
 }

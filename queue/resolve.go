@@ -18,13 +18,13 @@ const (
 )
 
 // ask asks the upstream for an order.
-func (d *Deliverer) ask(sku, serial string) ledger.OrderStatus {
-	if d.o.Source == nil {
+func (s *sender) ask(sku, serial string) ledger.OrderStatus {
+	if s.o.Source == nil {
 		return ledger.OrderUnknown
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
 	defer cancel()
-	status, err := d.o.Source.Ask(ctx, sku, serial)
+	status, err := s.o.Source.Ask(ctx, sku, serial)
 	if err != nil {
 		return ledger.OrderUnknown
 	}
@@ -34,25 +34,25 @@ func (d *Deliverer) ask(sku, serial string) ledger.OrderStatus {
 // resolve decides about an order whose last attempt has an unknown outcome. The deadline of that attempt and the grace
 // have passed before the upstream is asked: what it does not know then it does not make of that attempt any more, if it
 // keeps to the deadline.
-func (d *Deliverer) resolve(sku string, o *protocol.Leased) result {
+func (s *sender) resolve(sku string, o *protocol.Leased) result {
 	now := time.Now()
-	status := d.ask(sku, o.Serial)
+	status := s.ask(sku, o.Serial)
 	over := now.UnixMilli() >= o.Until
-	nowhere := status == ledger.OrderNotFound && (d.o.Fenced || d.o.Cancels)
+	nowhere := status == ledger.OrderNotFound && (s.o.Fenced || s.o.Cancels)
 	switch {
 	case status == ledger.OrderExists:
 		return result{move: protocol.MoveConfirm}
-	case nowhere && (over || d.o.Cancels):
+	case nowhere && (over || s.o.Cancels):
 		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
 	case nowhere:
-		return d.again(o, protocol.MoveNowhere)
-	case d.live().ByKey && !over:
-		return d.again(o, protocol.MoveRepeat)
+		return s.again(o, protocol.MoveNowhere)
+	case s.live().ByKey && !over:
+		return s.again(o, protocol.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
-	case d.live().ByKey && d.o.Source == nil:
+	case s.live().ByKey && s.o.Source == nil:
 		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
-	case d.o.Source == nil:
+	case s.o.Source == nil:
 		return stuck("the upstream cannot be asked about it: there is no status_url")
 	}
 	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)

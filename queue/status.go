@@ -28,16 +28,12 @@ type SKUStatus struct {
 
 // Status tells what waits and what was done.
 func (d *Deliverer) Status(now time.Time) Status {
-	s := Status{Limit: d.pace.now(now), Expired: d.expire.Load(), Attempts: make(map[string]uint64, numAttemptKinds),
-		SKUs: d.lines.status()}
+	s := Status{Depth: d.lines.total(), Limit: d.pace.now(now), Expired: d.expire.Load(),
+		Attempts: make(map[string]uint64, numAttemptKinds), SKUs: d.lines.status()}
 	for kind := range numAttemptKinds {
 		s.Attempts[kind.String()] = d.counts[kind].Load()
 	}
 	for _, one := range s.SKUs {
-		s.Waiting += one.Waiting
-		s.Leased += one.Leased
-		s.Asking += one.Asking
-		s.Stuck += one.Stuck
 		s.PerSecond += one.PerSecond
 		if s.Oldest == 0 || one.Oldest > 0 && one.Oldest < s.Oldest {
 			s.Oldest = one.Oldest

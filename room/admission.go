@@ -40,8 +40,11 @@ func (r *Rules) wanted(s *State) int64 {
 }
 
 // Pending is how many people were called lately, and may still claim a pass.
-func (s *State) Pending(r *Rules) int64 {
-	return max(s.Called-s.stepAt(s.At-r.ClaimWithin.Milliseconds()).Called-s.Lately, 0)
+func (s *State) Pending(r *Rules) int64 { return max(s.Called-s.decided(r)-s.Lately, 0) }
+
+// decided is how many people were called so long ago that none of them can claim a pass any more.
+func (s *State) decided(r *Rules) int64 {
+	return s.stepAt(s.At - (r.Notice(s) + r.ClaimWithin).Milliseconds()).Called
 }
 
 // ShareThatOrders is the share of decided passes with which an order was placed: 1 at first, and never below leastUsed.
@@ -52,8 +55,7 @@ func (s *State) ShareThatOrders() float64 {
 // ShareThatComes is the share of those called who claimed a pass, among people who cannot do so any more: 1 at first,
 // and never below leastUsed.
 func (s *State) ShareThatComes(r *Rules) float64 {
-	called := s.stepAt(s.At - r.ClaimWithin.Milliseconds()).Called
-	return min(max(float64(s.Claimed-s.Lately+1)/float64(called+1), leastUsed), 1)
+	return min(max(float64(s.Claimed-s.Lately+1)/float64(s.decided(r)+1), leastUsed), 1)
 }
 
 // advance moves the threshold to its end, and then the number.

@@ -34,11 +34,11 @@ func TestMove_FollowsTheFreeUnits(t *testing.T) {
 			s.Called, s.Steps = 13, []Step{{At: s.At - 1000, Called: 13, Serving: 13}}
 		}, 1000, 0},
 		{"half of them came", func(s *State) {
-			s.Called, s.Claimed, s.Inside, s.Steps = 13, 6, 6, []Step{{At: s.At - 91_000, Called: 13, Serving: 13}}
+			s.Called, s.Claimed, s.Inside, s.Steps = 13, 6, 6, []Step{{At: s.At - 97_000, Called: 13, Serving: 13}}
 		}, 1000, 14}, // (13 - 6) / (7/14)
 		{"claims of those called before are not of those called last", func(s *State) {
 			s.Free, s.Called, s.Claimed, s.Used, s.Lately = 3, 46, 37, 37, 2
-			s.Steps = []Step{{At: s.At - 90_500, Called: 40, Serving: 40}, {At: s.At - 500, Called: 46, Serving: 46}}
+			s.Steps = []Step{{At: s.At - 96_500, Called: 40, Serving: 40}, {At: s.At - 500, Called: 46, Serving: 46}}
 		}, 1000, 1},
 		{"half of the passes ended without an order", func(s *State) { s.Used, s.Expired = 9, 10 }, 1000, 26},
 		{"drain", func(s *State) { s.Phase = Drain }, 1000, 13},
@@ -84,17 +84,19 @@ func TestMove_DrawsTheEarlyAndThenCallsTheLate(t *testing.T) {
 func TestPosition_OfNumbers(t *testing.T) {
 	r := rules()
 	s := stocked(10, 0)
-	s.Serving, s.Called, s.Count = 20, 20, 2
-	s.Steps = []Step{{At: s.At - 100_000, Serving: 5, Called: 5}, {At: s.At - 2000, Serving: 20, Called: 20}}
+	s.Serving, s.Called, s.Count = 22, 22, 3
+	s.Steps = []Step{{At: s.At - 100_000, Serving: 5, Called: 5}, {At: s.At - 6000, Serving: 20, Called: 20},
+		{At: s.At - 2000, Serving: 22, Called: 22}}
 	for _, c := range []struct {
 		number int64
 		want   Position
 	}{
-		{3, Position{State: IsMissed, Score: -1, CalledAt: 900_000, Until: 990_000}},
-		{20, Position{State: IsCalled, Score: -1, CalledAt: 998_000, Until: 1_088_000}},
-		{21, Position{State: IsWaiting, Score: -1, ETA: 666}}, // 15 in the last ten seconds
-		{170, Position{State: IsWaiting, Score: -1, Ahead: 149, ETA: 100_000}},
-		{400, Position{State: IsWaiting, Score: -1, Ahead: 379, ETA: 253_333, Chance: NoChance}},
+		{3, Position{State: IsMissed, Score: -1, CalledAt: 900_000, From: 906_000, Until: 996_000}},
+		{20, Position{State: IsCalled, Score: -1, CalledAt: 994_000, From: 1_000_000, Until: 1_090_000}},
+		{22, Position{State: IsWaiting, Score: -1, ETA: 4000, CalledAt: 998_000, From: 1_004_000, Until: 1_094_000}},
+		{23, Position{State: IsWaiting, Score: -1, ETA: 588}}, // 17 in the last ten seconds
+		{192, Position{State: IsWaiting, Score: -1, Ahead: 169, ETA: 100_000}},
+		{400, Position{State: IsWaiting, Score: -1, Ahead: 377, ETA: 222_352, Chance: NoChance}},
 	} {
 		if got := r.Position(&s, nil, Place{Number: c.number, Joined: 1}, nil); got != c.want {
 			t.Errorf("%d: %+v, want %+v", c.number, got, c.want)

@@ -21,6 +21,7 @@ type Document struct {
 	Left       string   `json:"left,omitempty"`       // "none" "few" "many"; absent = not said, or not known
 	Returns    int64    `json:"returns_until_ms,omitempty"`
 	Poll       Poll     `json:"poll"`
+	NoticeMS   int64    `json:"notice_ms"` // from a call until a pass may be claimed
 	ClaimMS    int64    `json:"claim_within_ms"`
 	Draw       *Lottery `json:"draw,omitempty"`
 	Stale      int64    `json:"stale_ms,omitempty"` // how old all of this is, where Redis is away
@@ -28,10 +29,13 @@ type Document struct {
 }
 
 // Poll is how a client computes the pause until its next poll: its ETA over the divisor, within floor and ceiling.
+// Where fewer people than Soon are before it the ceiling is SoonMS.
 type Poll struct {
 	FloorMS   int64 `json:"floor_ms"`
 	CeilingMS int64 `json:"ceiling_ms"`
 	Divisor   int64 `json:"divisor"`
+	Soon      int64 `json:"soon"`
+	SoonMS    int64 `json:"soon_ms"`
 }
 
 // Stock says how much of the stock is told.
@@ -43,7 +47,8 @@ type Stock struct {
 func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document {
 	d := Document{Room: r.Name, ServerTime: s.At, Phase: s.Phase, Order: FIFO, Issued: s.Issued, Serving: s.Serving,
 		Threshold: s.Threshold, Stale: stale, Message: s.Message, ClaimMS: r.ClaimWithin.Milliseconds(),
-		Poll: Poll{r.PollFloor.Milliseconds(), r.Ceiling(s).Milliseconds(), PollDivisor}}
+		NoticeMS: r.Notice(s).Milliseconds(), Poll: Poll{r.PollFloor.Milliseconds(), r.Ceiling(s).Milliseconds(),
+			pollDivisor, r.soon(s), r.shortCeiling().Milliseconds()}}
 	switch s.Phase {
 	case Closed:
 		d.OpensAt, d.StartsAt = sale.Starts-r.Opens.Milliseconds(), sale.Starts
@@ -53,7 +58,7 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 		d.Returns = s.Returns
 	}
 	if s.moves() {
-		d.PerSecond, _ = strconv.ParseFloat(strconv.FormatFloat(s.PerSecond(), 'f', 1, 64), 64)
+		d.PerSecond, _ = strconv.ParseFloat(strconv.FormatFloat(s.perSecond(), 'f', 1, 64), 64)
 	}
 	if s.Draw {
 		drawn := s.Lottery

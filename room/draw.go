@@ -25,8 +25,8 @@ const (
 // Final is what decides a draw.
 type Final [sha256.Size]byte
 
-// NewFinal is HMAC-SHA256 of the beacon by the seed. Without a beacon the seed alone decides.
-func NewFinal(seed, beacon []byte) (f Final) {
+// newFinal is HMAC-SHA256 of the beacon by the seed. Without a beacon the seed alone decides.
+func newFinal(seed, beacon []byte) (f Final) {
 	h := hmac.New(sha256.New, seed)
 	h.Write(beacon)
 	h.Sum(f[:0])
@@ -83,11 +83,11 @@ func (l *Lottery) Final() (f Final, err error) {
 		if err != nil || len(signature) == 0 {
 			return f, fmt.Errorf("beacon %.70q: is not in hexadecimal digits", l.Beacon)
 		}
-		return NewFinal(seed, signature), nil
+		return newFinal(seed, signature), nil
 	case l.DrawnBy != ByShop || l.Beacon != "":
 		return f, errors.New("it is not said who has drawn")
 	}
-	return NewFinal(seed, nil), nil
+	return newFinal(seed, nil), nil
 }
 
 // CheckBeacon checks that signature, in hexadecimal digits, is that of the round by the key.

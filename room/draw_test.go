@@ -27,7 +27,7 @@ func TestDraw_EarlyAndLateHaveTheSameChance(t *testing.T) {
 	var won [groups]float64
 	total := 0.0
 	for range draws {
-		final := NewFinal(seedOf(random), seedOf(random))
+		final := newFinal(seedOf(random), seedOf(random))
 		s := State{Early: users, Issued: users, Serving: users, Phase: Open, Draw: true, Lottery: Lottery{Seed: "drawn"}}
 		rules := Rules{Overshoot: 1}
 		s.Threshold = rules.Move(&s, called).Threshold
@@ -69,7 +69,7 @@ func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
 	s := State{Draw: true, Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
 		Steps: []Step{{At: 1000, Threshold: ScoreEnd / 4}, {At: 2000, Threshold: ScoreEnd / 2}}, Threshold: ScoreEnd / 2,
 		At: 3000}
-	rec, final := rules.Record(&s), NewFinal([]byte(seed), signature)
+	rec, final := rules.Record(&s), newFinal([]byte(seed), signature)
 	times := map[int64]int{}
 	for i := range 100 {
 		user := fmt.Sprintf("u%d", i)
@@ -116,7 +116,7 @@ func TestVerify_FindsWhatWasChanged(t *testing.T) {
 }
 
 func TestScore_AllocatesNothing(t *testing.T) {
-	final := NewFinal([]byte("seed"), nil)
+	final := newFinal([]byte("seed"), nil)
 	user := []byte(strings.Repeat("u", maxUser))
 	if n := testing.AllocsPerRun(100, func() { _ = final.Score(user) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -126,7 +126,7 @@ func TestScore_AllocatesNothing(t *testing.T) {
 // Who came behind a draw whose start was moved takes part in the next one, with the same ticket.
 func TestPosition_ATicketFromBehindADrawIsInTheNextOne(t *testing.T) {
 	late, rules := Place{Number: 12, Joined: 1}, Rules{Name: "r", ClaimWithin: time.Minute}
-	final := NewFinal([]byte("seed"), nil)
+	final := newFinal([]byte("seed"), nil)
 	s := State{Draw: true, Early: 10, Issued: 12, Starts: 1000, At: 2000, Phase: Open, Lottery: Lottery{Seed: "drawn"}}
 	if pos := rules.Position(&s, &final, late, []byte("u")); pos.Score >= 0 {
 		t.Errorf("behind the draw: %+v", pos)

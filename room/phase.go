@@ -1,7 +1,5 @@
 package room
 
-import "time"
-
 // Words of operators. No word means that the room goes by itself.
 const (
 	OverrideHold  = "hold"
@@ -63,13 +61,4 @@ func (p Phase) Passes() bool {
 		return true
 	}
 	return false
-}
-
-// Ceiling is the longest pause between two polls. It is a quarter while all units are reserved, so that the end is
-// heard soon.
-func (r *Rules) Ceiling(s *State) time.Duration {
-	if s.Stocked && s.Known && s.Phase == LastChance {
-		return max(r.PollFloor, r.PollCeiling/4)
-	}
-	return r.PollCeiling
 }

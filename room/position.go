@@ -3,7 +3,6 @@ package room
 import (
 	"math"
 	"slices"
-	"time"
 )
 
 // Standing of a place. The values are what clients read.
@@ -24,6 +23,7 @@ type Position struct {
 	Ahead    int64 // people before this one, about; -1 = not known
 	ETA      int64 // ms until it is called, about; -1 = not known
 	CalledAt int64 // Unix ms; 0 = not yet
+	From     int64 // Unix ms: a pass may be claimed from then on; until then the place waits; 0 = it is not called
 	Until    int64 // Unix ms: a pass must be claimed by then; 0 = it is not called
 	Chance   string
 }
@@ -43,15 +43,19 @@ func (r *Rules) Position(s *State, final *Final, p Place, user []byte) Position 
 		pos.Score = final.Score(user)
 	}
 	if pos.CalledAt = s.calledAt(p.Number, pos.Score); pos.CalledAt != 0 {
-		pos.State, pos.Ahead, pos.ETA = IsCalled, 0, 0
-		pos.Until = pos.CalledAt + r.ClaimWithin.Milliseconds()
-		if s.At > pos.Until {
+		pos.From = pos.CalledAt + r.Notice(s).Milliseconds()
+		pos.Until = pos.From + r.ClaimWithin.Milliseconds()
+		pos.Ahead, pos.ETA = 0, max(pos.From-s.At, 0)
+		switch {
+		case s.At > pos.Until:
 			pos.State = IsMissed
+		case s.At >= pos.From:
+			pos.State = IsCalled
 		}
 		return pos
 	}
 	pos.Ahead = s.ahead(p.Number, pos.Score)
-	if rate := s.PerSecond(); rate > 0 && s.moves() {
+	if rate := s.perSecond(); rate > 0 && s.moves() {
 		pos.ETA = int64(min(float64(pos.Ahead+1)/rate*1000, math.MaxInt32*1000.0))
 	}
 	if s.Known && (s.Phase == Open || s.Phase == LastChance) && float64(pos.Ahead)*leastUsed >= float64(s.Free+s.Held) {
@@ -96,12 +100,4 @@ func (s *State) ahead(number, score int64) int64 {
 		return s.undrawn(0) + max(number-max(s.Serving, s.Early)-1, 0)
 	}
 	return max(number-s.Serving-1, 0)
-}
-
-// Pause is until when a client does well to poll again: a part of its ETA within the floor and the ceiling.
-func (r *Rules) Pause(eta int64) time.Duration {
-	if eta == unknown {
-		return r.PollCeiling
-	}
-	return min(max(time.Duration(eta)*time.Millisecond/PollDivisor, r.PollFloor), r.PollCeiling)
 }

@@ -51,6 +51,3 @@ type Rules struct {
 	PollFloor   time.Duration
 	PollCeiling time.Duration
 }
-
-// PollDivisor is by what a client divides its ETA to have the pause until its next poll.
-const PollDivisor = 10

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -60,25 +61,15 @@ type Step struct {
 
 // stepAt is the last step at or before at (Unix ms); the zero Step when there is none.
 func (s *State) stepAt(at int64) Step {
-	i, _ := slices.BinarySearchFunc(s.Steps, at+1, func(step Step, at int64) int { return compare(step.At, at) })
+	i, _ := slices.BinarySearchFunc(s.Steps, at+1, func(step Step, at int64) int { return cmp.Compare(step.At, at) })
 	if i == 0 {
 		return Step{}
 	}
 	return s.Steps[i-1]
 }
 
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// PerSecond is how many people were called a second, lately; 0 = none, or it is not known.
-func (s *State) PerSecond() float64 {
+// perSecond is how many people were called a second, lately; 0 = none, or it is not known.
+func (s *State) perSecond() float64 {
 	const lately = 10_000 // ms
 	before, seconds := s.stepAt(s.At-lately), float64(lately)/1000
 	if before.At == 0 && len(s.Steps) > 0 && s.Count <= MaxSteps { // the first one is of less than that ago

@@ -27,8 +27,8 @@ const (
 )
 
 const (
-	// SignedLength is the length of a ticket in bytes: ASCII letters, digits, "-" and "_".
-	SignedLength = 38
+	// signedLength is the length of a ticket in bytes: ASCII letters, digits, "-" and "_".
+	signedLength = 38
 
 	placeSize  = 12 // bytes: flags, seven of the number, four of the time
 	ticketSize = placeSize + auth.SumSize
@@ -63,7 +63,7 @@ var errTicket = errors.New("no ticket of this room and user")
 // Read checks a ticket, and returns what it says.
 func (k *Keys) Read(ticket, name, user []byte) (Place, error) {
 	var raw [ticketSize]byte
-	if len(ticket) != SignedLength {
+	if len(ticket) != signedLength {
 		return Place{}, errTicket
 	}
 	// Strict, or else several last letters would decode to the same bytes.

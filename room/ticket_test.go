@@ -27,8 +27,8 @@ func TestTicket_IsOfOneRoomAndUser(t *testing.T) {
 	k := keysOf(t, newSecret)
 	p := Place{Number: 123_456_789, Joined: 1_793_000_000, Flags: Early}
 	made := k.Append(nil, []byte("double-11"), []byte("u1"), p)
-	if len(made) != SignedLength {
-		t.Fatalf("%d bytes, want %d", len(made), SignedLength)
+	if len(made) != signedLength {
+		t.Fatalf("%d bytes, want %d", len(made), signedLength)
 	}
 	if got, err := k.Read(made, []byte("double-11"), []byte("u1")); err != nil || got != p {
 		t.Errorf("read %+v, %v", got, err)
@@ -66,7 +66,7 @@ func TestTicket_CheckAllocatesNothing(t *testing.T) {
 	k := keysOf(t, newSecret, oldSecret)
 	name, user := []byte("double-11"), []byte("u1")
 	made := k.Append(nil, name, user, Place{Number: 5, Joined: 9})
-	wrong := bytes.Repeat([]byte("A"), SignedLength)
+	wrong := bytes.Repeat([]byte("A"), signedLength)
 	if n := testing.AllocsPerRun(200, func() {
 		_, _ = k.Read(made, name, user)
 		_, _ = k.Read(wrong, name, user)

@@ -9,8 +9,8 @@ import (
 // are longer.
 const WaitClasses = 30
 
-// Waits counts people by how long they had waited when they were called: from joining or from the start, whichever was
-// later.
+// Waits counts people by how long they had waited until they could claim a pass: from joining or from the start,
+// whichever was later.
 type Waits [WaitClasses]int64
 
 // WaitClass is the class of a wait.
@@ -41,8 +41,8 @@ func (w *Waits) Quantile(share float64) (wait time.Duration, ok bool) {
 	return wait.Round(100 * time.Millisecond), true
 }
 
-// Waited is how long a person had waited who joined and was called at these times (Unix ms), in a room whose start is
-// starts.
-func Waited(joined, called, starts int64) time.Duration {
-	return time.Duration(max(called-max(joined, starts), 0)) * time.Millisecond
+// Waited is how long a person had waited who joined at joined and could claim a pass from then on (Unix ms), in a room
+// whose start is starts.
+func Waited(joined, from, starts int64) time.Duration {
+	return time.Duration(max(from-max(joined, starts), 0)) * time.Millisecond
 }

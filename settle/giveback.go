@@ -50,30 +50,6 @@ type Givebacks interface {
 	Done(ctx context.Context, g Giveback, outcome string) error
 }
 
-// giveBackAll gives orders back until ctx ends.
-func (s *Settler) giveBackAll(ctx context.Context) {
-	tick := time.NewTicker(givebackEvery)
-	defer tick.Stop()
-	for trouble := ""; ; {
-		n, err := s.GiveBack(ctx)
-		switch {
-		case err == nil:
-			trouble = ""
-		case ctx.Err() == nil && err.Error() != trouble:
-			trouble = err.Error()
-			s.log.Error("settle: orders are not given back; they are tried again", "error", err)
-		}
-		if n == givebacksAtOnce && err == nil {
-			continue // more are due
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 // GiveBack tries the orders that are due to be given back once, at most 100, and returns how many there were. The
 // database comes first: its stock is never less than what Redis has free.
 func (s *Settler) GiveBack(ctx context.Context) (n int, err error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/redisconn"
 )
 
 // Moved is the state of a cursor whose SKU is, or was, settled elsewhere since: its orders are old.
@@ -136,7 +138,7 @@ func (s Stream) mark(ctx context.Context, sku, before, after string) error {
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before, after).Int()
 		return err
-	}, fault)
+	}, redisconn.Unanswered)
 	switch {
 	case err == nil && done < 0:
 		err = errors.New("it has no ledger")

@@ -15,27 +15,6 @@ type Paid struct {
 	Every time.Duration
 }
 
-// endPaid ends SKUs that are paid until ctx ends.
-func (s *Settler) endPaid(ctx context.Context) {
-	tick := time.NewTicker(s.o.Paid.Every)
-	defer tick.Stop()
-	for trouble := ""; ; {
-		err := s.EndPaid(ctx)
-		switch {
-		case err == nil:
-			trouble = ""
-		case ctx.Err() == nil && err.Error() != trouble:
-			trouble = err.Error()
-			s.log.Error("settle: SKUs do not end by what is paid", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 // EndPaid ends each SKU that is on sale, that has sold every unit, and of which every unit is paid. What is paid alone
 // does not end a SKU: the count may be that of an earlier sale.
 func (s *Settler) EndPaid(ctx context.Context) error {

@@ -46,11 +46,10 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 // before it is in the database. The stream is read last: it says which change of an order is the newer one.
 func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
-	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) bool {
+	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) {
 		if r.Status != 'X' && (p.cursor == nil || p.cursor.State != Moved) { // rows that were left behind are old
 			rows = append(rows, r)
 		}
-		return true
 	})
 	if err != nil {
 		return b, err

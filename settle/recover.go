@@ -151,11 +151,10 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 func (s *Settler) reportMissing(ctx context.Context, sku string, l Ledger) error {
 	var serials []string
 	var units int64
-	err := s.db.Orders(ctx, sku, l.Born, func(r Record) bool {
+	err := s.db.Orders(ctx, sku, l.Born, func(r Record) {
 		if r.Missing {
 			serials, units = append(serials, r.Serial), units+r.Quantity
 		}
-		return true
 	})
 	if err != nil {
 		return err

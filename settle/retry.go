@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 const (
@@ -58,10 +60,8 @@ func again(ctx context.Context, f func() error) error {
 		if !errors.Is(err, ErrElsewhere) || try == retryTries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, retryPause) {
 			return ctx.Err()
-		case <-time.After(retryPause):
 		}
 	}
 }

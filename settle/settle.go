@@ -137,8 +137,8 @@ type Database interface {
 	// ErrData where that is the cause.
 	Settle(ctx context.Context, b Batch) (Outcome, error)
 
-	// Orders shows see the orders of one ledger, sorted by serial, until see returns false.
-	Orders(ctx context.Context, sku string, born int64, see func(Record) bool) error
+	// Orders shows see the orders of one ledger, sorted by serial.
+	Orders(ctx context.Context, sku string, born int64, see func(Record)) error
 
 	// Settled returns up to where every target has settled a SKU; zero if one of them has not begun.
 	Settled(ctx context.Context, sku string) (Position, error)

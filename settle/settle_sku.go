@@ -9,6 +9,8 @@ import (
 
 const (
 	batchesATurn     = 20          // then the next SKU has its turn
+	firstEntries     = 16          // that are read for the first transaction of a SKU, and at least for each
+	batchRecords     = 2000        // of a transaction, unless one entry has more: 500 entries of 64 would have 32,000
 	acknowledgeEvery = time.Second // of one SKU; trimming is not urgent
 	maxDetail        = 64 << 10    // bytes of a conflict
 )
@@ -18,6 +20,7 @@ type skuCursor struct {
 	sku          string
 	cursor       *Cursor // nil = none, or not read yet
 	loaded       bool
+	entries      int // to be read for a transaction, by how many records those of the last one had
 	wait         time.Duration
 	due          time.Time
 	rests        time.Time // no turn before, whatever has changed
@@ -51,7 +54,8 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 		if p.cursor != nil {
 			from = p.cursor.Position
 		}
-		entries, err := s.stream.Entries(ctx, p.sku, from, s.o.Batch+1)
+		n := min(max(p.entries, firstEntries), s.o.Batch)
+		entries, err := s.stream.Entries(ctx, p.sku, from, n+1)
 		if err != nil {
 			return worked, err
 		}
@@ -66,11 +70,12 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 		}
 		switch found {
 		case following:
-			if err := s.writeEntries(ctx, p, batch); err != nil {
+			part := ofOneTransaction(batch, n)
+			if err := s.writeEntries(ctx, p, part); err != nil {
 				return worked, err
 			}
 			worked = true
-			if len(entries) <= s.o.Batch {
+			if len(entries) <= n && len(part) == len(batch) {
 				return worked, s.acknowledge(ctx, p)
 			}
 			continue
@@ -84,6 +89,17 @@ func (s *Settler) settleSKU(ctx context.Context, p *skuCursor) (worked bool, err
 	}
 	p.more = true
 	return worked, s.acknowledge(ctx, p)
+}
+
+// ofOneTransaction returns the first n entries, or fewer that have batchRecords records, but at least one.
+func ofOneTransaction(entries []Entry, n int) []Entry {
+	records := 0
+	for i, e := range entries {
+		if records += len(e.Records); i == n || i > 0 && records > batchRecords {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 // load reads the cursor.
@@ -103,7 +119,6 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 
 // writeEntries writes entries in one transaction.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
-	entries = entries[:min(len(entries), s.o.Batch)]
 	b, used := batchOf(p.sku, p.cursor, entries)
 	if err := s.findBorn(ctx, &b); err != nil {
 		return err
@@ -115,6 +130,11 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 	p.cursor = &o.Cursor
 	s.count(b, o)
 	s.counts.entries.Add(int64(used))
+	records := 0
+	for _, e := range b.Entries {
+		records += len(e.Records)
+	}
+	p.entries = batchRecords * used / max(records, 1)
 	if at := entries[0].At; at > 0 {
 		lag := max(s.now().Sub(time.UnixMilli(at)), 0)
 		s.counts.lag.Observe(lag.Seconds())

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	minPoll     = 20 * time.Millisecond // between two turns of a SKU: a transaction for each change would cost too much
+	minPoll     = 50 * time.Millisecond // between two turns of a SKU: a transaction for each change would cost too much
 	maxPoll     = 5 * time.Second       // of a SKU that has not changed for long, or whose last turn failed
 	listEvery   = time.Second           // how often new SKUs are looked for
 	maxMessages = 1024                  // notifications that wait
@@ -60,7 +60,7 @@ type Options struct {
 // Settler brings the changes of all ledgers of one Redis into a database. Any number of settlers may run.
 // It has many methods because each step of a pass is one: read, settle, compare, give back, report.
 type Settler struct {
-	stream Source
+	stream Stream
 	db     Database
 	o      Options
 	log    *slog.Logger
@@ -72,7 +72,7 @@ type Settler struct {
 }
 
 // New returns a Settler that does nothing until Run or Drain.
-func New(stream Source, db Database, o Options) (*Settler, error) {
+func New(stream Stream, db Database, o Options) (*Settler, error) {
 	if o.Batch < 1 || o.Batch > 10_000 {
 		return nil, errors.New("batch: it must be 1 to 10000")
 	}
@@ -106,10 +106,19 @@ func (s *Settler) Run(ctx context.Context) {
 		})
 	}
 	if s.o.Givebacks != nil {
-		beside.Go(func() { s.giveBackAll(ctx) })
+		beside.Go(func() {
+			s.repeat(ctx, givebackEvery, "settle: orders are not given back; they are tried again", func() (bool, error) {
+				n, err := s.GiveBack(ctx)
+				return n == givebacksAtOnce, err
+			})
+		})
 	}
 	if s.o.Paid.Count != nil {
-		beside.Go(func() { s.endPaid(ctx) })
+		beside.Go(func() {
+			s.repeat(ctx, s.o.Paid.Every, "settle: SKUs do not end by what is paid", func() (bool, error) {
+				return false, s.EndPaid(ctx)
+			})
+		})
 	}
 	if s.o.Verify > 0 {
 		beside.Go(func() { s.verifyAll(ctx) })
@@ -128,21 +137,60 @@ func (s *Settler) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-timer.C:
 		case sku := <-woken:
-			for more := true; more; {
-				if p := places[sku]; p != nil {
-					p.due = p.rests
-					if p.postponed.After(p.due) {
-						p.due = p.postponed
-					}
-				}
-				select {
-				case sku = <-woken:
-				default:
-					more = false
-				}
-			}
+			wake(places, sku)
+			s.gather(ctx, places, woken, min(next, minPoll))
 		}
 		timer.Stop()
+	}
+}
+
+// gather wakes SKUs for a while, so that one transaction settles what changes in it.
+func (s *Settler) gather(ctx context.Context, places map[string]*skuCursor, woken <-chan string, d time.Duration) {
+	over := time.After(d)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
+		case sku := <-woken:
+			wake(places, sku)
+		}
+	}
+}
+
+// wake makes a SKU due that has changed, unless it rests, or its target wants no further try yet.
+func wake(places map[string]*skuCursor, sku string) {
+	if p := places[sku]; p != nil {
+		p.due = p.rests
+		if p.postponed.After(p.due) {
+			p.due = p.postponed
+		}
+	}
+}
+
+// repeat does something again and again until ctx ends, and at once where more is to be done. A fault is logged when it
+// begins, or becomes another one.
+func (s *Settler) repeat(ctx context.Context, every time.Duration, fault string, do func() (more bool, err error)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for trouble := ""; ; {
+		more, err := do()
+		switch {
+		case err == nil:
+			trouble = ""
+		case ctx.Err() == nil && err.Error() != trouble:
+			trouble = err.Error()
+			s.log.Error(fault, "error", err)
+		}
+		if more && err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 

@@ -2,10 +2,14 @@ package settle
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,4 +68,62 @@ func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 	if s.counts.unlisted.Load() != 0 || s.counts.behindSince.Load() != 0 {
 		t.Error("SKUs are named that are settled")
 	}
+}
+
+// However often a SKU changes, and however soon others are due, its changes are gathered between two turns.
+func TestSettler_SKUThatChangesRestsBetweenTwoTurns(t *testing.T) {
+	now := time.Now()
+	s := &Settler{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	p := &skuCursor{sku: "hot"}
+	places := map[string]*skuCursor{p.sku: p}
+	wake(places, p.sku)
+	if p.due.After(now) {
+		t.Errorf("its first turn is in %s, want at once", p.due.Sub(now))
+	}
+	for _, worked := range []bool{true, false, false, false} {
+		s.end(t.Context(), p, worked, nil)
+		wake(places, p.sku)
+		if rest := p.due.Sub(now); rest != minPoll {
+			t.Errorf("after a turn (it worked: %v) it rests for %s, want %s", worked, rest, minPoll)
+		}
+	}
+	s.end(t.Context(), p, false, &PostponedError{Wait: time.Minute, Err: errors.New("it asks to wait")})
+	wake(places, p.sku)
+	if wait := p.due.Sub(now); wait != time.Minute {
+		t.Errorf("its target is tried in %s, want a minute", wait)
+	}
+}
+
+// A settler that is restarted each day, and verifies once a day, would never verify if the first pass had to wait.
+func TestSettler_VerifiesAllSKUsSoonAfterItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := redisconn.New(redisconn.Options{ // there is none: a pass ends all the same
+			Topology: redisconn.Single, Addresses: []string{"127.0.0.1:1"}, PoolSize: 1, ConnectTimeout: time.Second,
+			Timeout: time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			client.Close()
+			time.Sleep(time.Minute) // until it dials no more
+		}()
+		s, err := New(Stream{Redis: client}, nil,
+			Options{Batch: 1, Verify: 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var verifying sync.WaitGroup
+		verifying.Go(func() { s.verifyAll(ctx) })
+		defer verifying.Wait()
+		defer stop()
+		const first = -1
+		s.counts.unverified.Store(first)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if s.counts.unverified.Load() == first {
+			t.Error("the pass of frozen ledgers has not ended in two minutes")
+		}
+	})
 }

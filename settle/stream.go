@@ -18,6 +18,7 @@ import (
 const (
 	skusAtOnce    = 500
 	recordsAtOnce = 1000
+	entriesAtOnce = 100 // of many records each
 	maxSKUs       = 100_000
 )
 
@@ -49,15 +50,6 @@ type Stream struct{ Redis *redisconn.Client }
 
 func keyOf(sku, part string) string { return "sluice:{" + sku + "}:" + part }
 
-// fault leaves out of the circuit breaker's count what Redis itself has answered.
-func fault(err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
-		return nil
-	}
-	return err
-}
-
 // SKUs returns the SKUs that may have a ledger, sorted, at most 100,000, and how many there are beyond these.
 func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error) {
 	const registry = "sluice:skus"
@@ -68,7 +60,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 				Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
 			}).Result()
 			return err
-		}, fault)
+		}, redisconn.Unanswered)
 		if err != nil {
 			return nil, 0, fmt.Errorf("list skus: %w", err)
 		}
@@ -79,7 +71,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 	err = s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		beyond, err = c.ZLexCount(ctx, registry, "("+all[len(all)-1], "+").Result()
 		return err
-	}, fault)
+	}, redisconn.Unanswered)
 	if err != nil {
 		return nil, 0, fmt.Errorf("count skus: %w", err)
 	}
@@ -91,7 +83,7 @@ func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.Redis.To("sluice:skus").Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		now, err = c.Time(ctx).Result()
 		return err
-	}, fault)
+	}, redisconn.Unanswered)
 	if err != nil {
 		return now, fmt.Errorf("read the clock of redis: %w", err)
 	}
@@ -118,7 +110,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 			all[k] = ledgerOf(replies[i].Val())
 		}
 		return nil
-	}, fault)
+	}, redisconn.Unanswered)
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("read ledgers: %w", err)
 	}
@@ -155,7 +147,7 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		replies, err = c.Do(ctx, "XRANGE", key, start, "+", "COUNT", count).Slice()
 		return err
-	}, fault)
+	}, redisconn.Unanswered)
 	if err != nil {
 		return nil, fmt.Errorf("read changes of %q: %w", sku, err)
 	}
@@ -179,7 +171,7 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 		err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 			pairs, next, err = c.HScan(ctx, key, cursor, "", recordsAtOnce).Result()
 			return err
-		}, fault)
+		}, redisconn.Unanswered)
 		if err != nil {
 			return nil, fmt.Errorf("read records of %q: %w", sku, err)
 		}
@@ -201,7 +193,7 @@ func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, err
 func (s Stream) Locate(ctx context.Context, sku string, records map[string]Record) (oldest int64, err error) {
 	oldest = math.MaxInt64
 	for from := (Position{}); ; {
-		entries, err := s.Entries(ctx, sku, from, recordsAtOnce)
+		entries, err := s.Entries(ctx, sku, from, entriesAtOnce)
 		if err != nil {
 			return 0, err
 		}
@@ -214,7 +206,7 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 			}
 			from = Position{e.Epoch, e.Ver + 1}
 		}
-		if len(entries) < recordsAtOnce {
+		if len(entries) < entriesAtOnce {
 			return oldest, nil
 		}
 	}
@@ -230,7 +222,7 @@ func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
 			err = c.XGroupCreate(ctx, key, group, before).Err()
 		}
 		return err
-	}, fault)
+	}, redisconn.Unanswered)
 	if err != nil {
 		return fmt.Errorf("pin changes of %q: %w", sku, err)
 	}

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 const (
+	firstPass    = time.Minute // at most, of frozen ledgers alone: then all are verified
 	verifyAgain  = time.Second // until a SKU is looked at again that is not settled yet, or that is being repaired
 	unmovedEvery = 60          // a SKU that has not moved is verified with each so many times
 	maxRepairs   = 3           // one after another, of a SKU that does not become equal
@@ -61,11 +64,17 @@ type look struct {
 	trouble     string          // of the last look
 }
 
-// verifyAll verifies SKUs until ctx ends: those that have moved, and now and then the others.
+// verifyAll verifies SKUs until ctx ends: those that have moved, and now and then the others. The first pass is of
+// frozen ledgers alone: one may wait for what the settler before this one did not say, and sells nothing until then. A
+// settler that starts again and again does not read all SKUs each time.
 func (s *Settler) verifyAll(ctx context.Context) {
-	for trouble := ""; ctx.Err() == nil; {
+	first := true
+	for trouble := ""; ctx.Err() == nil; first = false {
 		end := s.now().Add(s.o.Verify)
-		due, err := s.due(ctx)
+		if first {
+			end = s.now().Add(min(s.o.Verify, firstPass))
+		}
+		due, err := s.due(ctx, first)
 		if err != nil && err.Error() != trouble && ctx.Err() == nil {
 			s.log.Warn("settle: SKUs are not verified; they are tried again", "error", err)
 		}
@@ -80,13 +89,11 @@ func (s *Settler) verifyAll(ctx context.Context) {
 			wait := end.Sub(s.now())
 			if len(due) > 0 {
 				wait = min(wait, verifyAgain)
-			} else if err == nil && failed == 0 {
+			} else if err == nil && failed == 0 && !first {
 				s.counts.verified.Store(s.now().UnixNano())
 			}
-			select {
-			case <-ctx.Done():
+			if !periodic.Pause(ctx, wait) {
 				return
-			case <-time.After(wait):
 			}
 			if !s.now().Before(end) {
 				break
@@ -96,8 +103,9 @@ func (s *Settler) verifyAll(ctx context.Context) {
 	}
 }
 
-// due are the SKUs that are settled here, and that have moved since they were verified, or were verified long ago.
-func (s *Settler) due(ctx context.Context) (due []string, err error) {
+// due are the SKUs that are settled here, and that have moved since they were verified, or were verified long ago; of
+// these only the frozen ones, or all.
+func (s *Settler) due(ctx context.Context, onlyFrozen bool) (due []string, err error) {
 	skus, _, err := s.stream.SKUs(ctx)
 	for len(skus) > 0 && err == nil {
 		some := skus[:min(len(skus), skusAtOnce)]
@@ -109,6 +117,9 @@ func (s *Settler) due(ctx context.Context) (due []string, err error) {
 		for i, sku := range some {
 			if ledgers[i].Epoch == 0 || !s.o.Home.has(sku, ledgers[i]) {
 				delete(s.looks, sku)
+				continue
+			}
+			if onlyFrozen && ledgers[i].State != frozen {
 				continue
 			}
 			if k := s.look(sku); k.at != ledgers[i].Position || s.now().Sub(k.when) >= unmovedEvery*s.o.Verify {

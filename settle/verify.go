@@ -45,7 +45,7 @@ func (c Comparison) Equal() bool {
 
 // Verify compares the orders of a SKU in Redis and in the database at one position, so that a difference is no lag. It
 // writes nothing. ok is false if the SKU has neither a ledger nor a cursor.
-func Verify(ctx context.Context, stream Source, db Database, sku string) (c Comparison, ok bool, err error) {
+func Verify(ctx context.Context, stream Stream, db Database, sku string) (c Comparison, ok bool, err error) {
 	for range compareTries {
 		c, found, err := compareOnce(ctx, stream, db, sku, nil)
 		if err != nil || found == absent || found == compared {
@@ -67,7 +67,7 @@ const (
 
 // compareOnce tries to compare once. explained tells which rows are no difference; nil = none. r is the ledger's record
 // of the order, if it has one.
-func compareOnce(ctx context.Context, stream Source, db Database, sku string,
+func compareOnce(ctx context.Context, stream Stream, db Database, sku string,
 	explained func(row, r Record, ok bool) bool) (c Comparison, found sight, err error) {
 	before, cursor, has, err := positions(ctx, stream, db, sku)
 	switch {
@@ -95,7 +95,7 @@ func compareOnce(ctx context.Context, stream Source, db Database, sku string,
 	return c, compared, nil
 }
 
-func positions(ctx context.Context, stream Source, db Database, sku string) (Ledger, Cursor, bool, error) {
+func positions(ctx context.Context, stream Stream, db Database, sku string) (Ledger, Cursor, bool, error) {
 	all, err := stream.Ledgers(ctx, []string{sku})
 	if err != nil {
 		return Ledger{}, Cursor{}, false, err
@@ -107,23 +107,21 @@ func positions(ctx context.Context, stream Source, db Database, sku string) (Led
 // compare fills in what differs. A released or refunded order that Redis has forgotten is no difference.
 func (c *Comparison) compare(ctx context.Context, db Database, records map[string]Record,
 	explained func(row, r Record, ok bool) bool) error {
-	err := db.Orders(ctx, c.SKU, c.born, func(row Record) bool {
+	err := db.Orders(ctx, c.SKU, c.born, func(row Record) {
 		c.Booked += row.counted()
 		r, ok := records[row.Serial]
 		delete(records, row.Serial)
 		text := describe(r, ok)
 		switch {
-		case text == describe(row, true), !ok && row.Status != 'C' && row.Status != 'H':
-			return true
-		case explained != nil && explained(row, r, ok):
-			return true
+		case text == describe(row, true), !ok && row.Status != 'C' && row.Status != 'H',
+			explained != nil && explained(row, r, ok):
+			return
 		case isLost(row, r, ok, false), row.Status == 'H' && !ok:
 			c.lost++
 		case row.Status == 'C' && r.Status == 'C' && row.Deducted > r.Quantity:
 			c.unproven++
 		}
 		c.differ(row.Serial, text, describe(row, true))
-		return true
 	})
 	for _, r := range sorted(records) {
 		c.differ(r.Serial, describe(r, true), "")

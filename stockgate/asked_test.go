@@ -36,7 +36,7 @@ func (p *paced) advance(t *testing.T, d time.Duration) {
 	}
 }
 
-func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
+func TestStockgate_SKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	check(t, s.Set(t.Context(), "1001", 10))
@@ -62,7 +62,7 @@ func TestASKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 	}
 }
 
-func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
+func TestStockgate_HotSKUIsReadAtEveryRefresh(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	check(t, s.Set(t.Context(), "1001", 10))
@@ -84,7 +84,7 @@ func TestAHotSKUIsReadAtEveryRefresh(t *testing.T) {
 
 // Shoppers who come at random, some fifty a second, are judged by a reading that is older than a refresh: one of those
 // who come between two readings, and each one within the refresh behind it.
-func TestOldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
+func TestStockgate_OldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
@@ -152,7 +152,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 }
 
 // A shop that counts below zero has sold out as well: a first such reading lets no request through that waits for one.
-func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
+func TestStockgate_BurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 	for _, n := range []int64{0, -3} {
 		if admitted, soldOut := burstBehindAPause(t, n); admitted != 1 || soldOut != 99 {
 			t.Errorf("%d left: %d admitted, %d sold out", n, admitted, soldOut)
@@ -161,7 +161,7 @@ func TestABurstBehindAPauseSendsOneIntoAShopThatHasSoldOut(t *testing.T) {
 }
 
 // An old reading serves one request and no more, none beyond sold_out_ttl, and none while no other can be read.
-func TestAnOldReadingServesOneRequest(t *testing.T) {
+func TestStockgate_OldReadingServesOneRequest(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)
 	for _, c := range []struct {
@@ -188,7 +188,7 @@ func TestAnOldReadingServesOneRequest(t *testing.T) {
 	}
 }
 
-func TestACrowdWritesOnceForEachReading(t *testing.T) {
+func TestStockgate_CrowdWritesOnceForEachReading(t *testing.T) {
 	e, writes := &entry{}, 0
 	for now := range int64(10_000) { // a second, in steps of 100 µs, with a reading every 10 ms
 		before := e.asked.Load()
@@ -228,7 +228,7 @@ func (s *slowly) ReadUncached(ctx context.Context, skus []string, out []layout.R
 	return s.Memory.ReadUncached(ctx, skus, out)
 }
 
-func TestATurnIsFollowedByAsMuchRest(t *testing.T) {
+func TestStockgate_TurnIsFollowedByAsMuchRest(t *testing.T) {
 	s := stepped(t, options(), NewMemory()).poller
 	ms := int64(time.Millisecond)
 	for _, c := range []struct{ took, want int64 }{{0, 10}, {4, 10}, {5, 10}, {6, 12}, {30, 60}, {80, 130}} {
@@ -294,7 +294,7 @@ func (f *flooded) Read(ctx context.Context, skus []string, out []layout.Reading)
 
 // Shoppers who open one page of a large shop after another ask for SKUs that are new to the gate, one behind the other.
 // Those that are asked for already are read all the same.
-func TestATurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
+func TestStockgate_TurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) {
 	m := NewMemory()
 	src := &flooded{slowly: &slowly{Memory: m, takes: int64(2 * time.Millisecond)}}
 	g := pacedGate(t, options(), src)

@@ -26,7 +26,7 @@ func withBuyers(t *testing.T, server *redistest.Server, o Options) (*Gate, *Redi
 	return open(t, o, s), s
 }
 
-func TestOnlyABuyerIsADuplicate(t *testing.T) {
+func TestBuyers_OnlyABuyerIsADuplicate(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	g, _ := withBuyers(t, server, o)
@@ -47,7 +47,7 @@ func TestOnlyABuyerIsADuplicate(t *testing.T) {
 	}
 }
 
-func TestRejectedRequestAsksForNoBuyer(t *testing.T) {
+func TestBuyers_RejectedRequestAsksForNoBuyer(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour
@@ -71,7 +71,7 @@ func TestRejectedRequestAsksForNoBuyer(t *testing.T) {
 	}
 }
 
-func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
+func TestBuyers_DuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.PerUnit = 1
@@ -87,7 +87,7 @@ func TestDuplicateTakesNoPlaceOfAUnit(t *testing.T) {
 	}
 }
 
-func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
+func TestBuyers_SetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 	server := redistest.Start(t)
 	for _, allow := range []bool{false, true} {
 		var log bytes.Buffer
@@ -109,6 +109,10 @@ func TestSetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T) {
 			t.Errorf("allow %v: %d in flight, want %d", allow, n, inFlight)
 		}
 		g.Close()
+		if !strings.Contains(log.String(), "its orders are decided by stock.on_error") ||
+			!strings.Contains(log.String(), "sluice check --online") {
+			t.Errorf("without its consequence and the way out:\n%s", &log)
+		}
 		if n := strings.Count(log.String(), "{1001}:uids"); n != 1 {
 			t.Errorf("the key is named %d times, want once:\n%s", n, &log)
 		}
@@ -128,7 +132,7 @@ func asking(t *testing.T, o Options, ask func(context.Context, []Buyer) error) *
 	return g
 }
 
-func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
+func TestBuyers_WhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		var rounds []int
@@ -162,7 +166,7 @@ func TestWhoComesDuringARoundTripSharesTheNext(t *testing.T) {
 	})
 }
 
-func TestWaitForABuyerIsBoundedAndALateAnswerIsDropped(t *testing.T) {
+func TestBuyers_WaitForABuyerIsBoundedAndALateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		var users []string
@@ -195,7 +199,7 @@ func TestWaitForABuyerIsBoundedAndALateAnswerIsDropped(t *testing.T) {
 	})
 }
 
-func TestNoBuyerIsAskedForWhileTheSourceIsLost(t *testing.T) {
+func TestBuyers_NoBuyerIsAskedForWhileTheSourceIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options()
 		o.AllowOnError = true
@@ -212,7 +216,7 @@ func TestNoBuyerIsAskedForWhileTheSourceIsLost(t *testing.T) {
 	})
 }
 
-func TestStockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
+func TestBuyers_StockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.AllowOnError = true
@@ -226,7 +230,7 @@ func TestStockThatIsDecidedByOnErrorIsNotAskedForBuyers(t *testing.T) {
 	}
 }
 
-func TestErrorOfARoundTripIsNoAnswer(t *testing.T) {
+func TestBuyers_ErrorOfARoundTripIsNoAnswer(t *testing.T) {
 	o := options()
 	g := asking(t, o, func(context.Context, []Buyer) error { return errors.New("gone") })
 	if got := g.Enter(o.Now(), []byte("1001"), []byte("7")); got != reject.StockError {
@@ -238,7 +242,7 @@ func TestErrorOfARoundTripIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestAskingForABuyerAllocatesNothing(t *testing.T) {
+func TestBuyers_AskingForABuyerAllocatesNothing(t *testing.T) {
 	o := options()
 	o.Refresh = time.Hour
 	g := asking(t, o, func(context.Context, []Buyer) error { return nil })

@@ -29,7 +29,7 @@ func clustered(t *testing.T, nodes *redistest.Nodes, o layout.Options) *Redis {
 	return r
 }
 
-func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T) {
+func TestCluster_StockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	script := "local left = redis.call('get', KEYS[1]) return left and tonumber(left)"
@@ -85,7 +85,8 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 		t.Fatalf("nothing was learnt: %v", err)
 	}
 	for i, sku := range skus {
-		if dead := redisconn.Slot(sku)*3/16384 == 1; dead != (out[i].Fault != nil) || !dead && out[i].Left != int64(i+1) {
+		dead := redistest.Slot(redisconn.Tag(sku))*3/redistest.SlotCount == 1
+		if dead != (out[i].Fault != nil) || !dead && out[i].Left != int64(i+1) {
 			t.Errorf("%s, on the dead master is %t: %+v", sku, dead, out[i])
 		}
 	}
@@ -96,7 +97,7 @@ func TestStockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *testing.T
 	}
 }
 
-func TestLayoutWhoseKeysAreApartIsRejectedOnAClusterAlone(t *testing.T) {
+func TestCluster_LayoutWhoseKeysAreApartIsRejectedOnAClusterAlone(t *testing.T) {
 	t.Parallel()
 	o := layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"}
 	r := clustered(t, redistest.Cluster(t, 2), o)

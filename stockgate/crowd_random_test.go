@@ -16,7 +16,7 @@ import (
 // Shoppers who come in bursts, with pauses between them that are as long as readings last, meet a shop that sells by
 // DECR and sells again, and a Redis that is away for a while: whatever has happened, a SKU opens and closes again by
 // what Redis says.
-func TestBurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
+func TestCrowdRandom_BurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku"})

@@ -36,7 +36,7 @@ func (l *leaving) Ping(ctx context.Context) error { return l.Read(ctx, nil, nil)
 
 // The stock went below zero while Redis was away for longer than any reading is used: a request then waits for two
 // readings, and these may be a whole refresh apart. He hears that it is sold out, however rarely and slowly it is read.
-func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
+func TestDipped_WhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		for _, refresh := range []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second} {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) {
 }
 
 // A second reading that never comes is not waited for either.
-func TestTheWaitForASecondReadingIsBounded(t *testing.T) {
+func TestDipped_TheWaitForASecondReadingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, sku := options(), []byte("1001")
 		o.Refresh, o.Wait = time.Second, 150*time.Millisecond

@@ -17,7 +17,7 @@ func Example() {
 	stock := stockgate.NewMemory()
 	_ = stock.Set(context.Background(), "1001", 1)
 
-	gate, err := stockgate.New(stockgate.Options{Now: now}, stock)
+	gate, err := stockgate.New(stockgate.Options{Now: now, Wait: 20 * time.Second}, stock)
 	if err != nil {
 		fmt.Println(err)
 		return

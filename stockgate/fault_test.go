@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -25,7 +26,7 @@ func setUp(t *testing.T, server *redistest.Server, commands ...string) {
 	}
 }
 
-func TestKeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
+func TestFault_KeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
 	sold := layout.Options{Type: layout.HashSold, Key: "$sku", TotalField: "total", SoldField: "sold"}
 	left := layout.Options{Type: layout.HashLeft, Key: "$sku", LeftField: "left"}
 	counter := layout.Options{Type: layout.Counter, Key: "$sku"}
@@ -71,7 +72,7 @@ func TestKeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
 	}
 }
 
-func TestOneFaultyKeySpoilsNoOther(t *testing.T) {
+func TestFault_OneFaultyKeySpoilsNoOther(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "$sku"})
 	setUp(t, server, "HSET bad a 1", "SET good 5")
@@ -82,7 +83,7 @@ func TestOneFaultyKeySpoilsNoOther(t *testing.T) {
 	}
 }
 
-func TestStatusAndFlagCloseASKU(t *testing.T) {
+func TestFault_StatusAndFlagCloseASKU(t *testing.T) {
 	field := layout.Options{
 		Type: layout.HashSold, Key: "$sku", TotalField: "goods_count", SoldField: "goods_bought_num",
 		StatusField: "goods_status", StatusOpen: []string{"1", "open"},
@@ -124,7 +125,7 @@ func TestStatusAndFlagCloseASKU(t *testing.T) {
 	}
 }
 
-func TestListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
+func TestFault_ListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku:v1"})
 	setUp(t, server, "SET stock:a:v1 5", "SET stock:b:v1 x", "SET stock:c:v2 5", "SET stock::v1 5")
@@ -134,7 +135,7 @@ func TestListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
 	}
 }
 
-func TestSetNeverReplacesAKeyOfAnotherType(t *testing.T) {
+func TestFault_SetNeverReplacesAKeyOfAnotherType(t *testing.T) {
 	for kind, command := range map[string]string{"counter": "HSET 1001 total 5", "hash_left": "SET 1001 5"} {
 		server := redistest.Start(t)
 		o := layouts()[kind]
@@ -151,7 +152,7 @@ func TestSetNeverReplacesAKeyOfAnotherType(t *testing.T) {
 	}
 }
 
-func TestSettingACounterKeepsItsTimeToLive(t *testing.T) {
+func TestFault_SettingACounterKeepsItsTimeToLive(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	setUp(t, server, "SET seckill:{x}:stock 5 EX 1000")
@@ -161,7 +162,7 @@ func TestSettingACounterKeepsItsTimeToLive(t *testing.T) {
 	}
 }
 
-func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
+func TestFault_EachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 	var log bytes.Buffer
 	o := options()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -187,7 +188,7 @@ func TestEachFaultyKeyIsNamedOnceAndOnlySoMany(t *testing.T) {
 
 // A Redis that rejects the login, since its password is another one, says nothing of any SKU: least of all that
 // there is none.
-func TestRedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
+func TestFault_RedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
 	all := layouts()
 	all["list"] = layout.Options{Type: layout.List, Key: "units:$sku"}
 	for name, o := range all {
@@ -204,6 +205,13 @@ func TestRedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
 			t.Cleanup(func() { s.Close() })
 			check(t, s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1)))
 			setUp(t, server, "ACL SETUSER app resetpass >another", "CLIENT KILL USER app")
+			testkit.Eventually(t, "the end of the old connections is noticed", func() bool {
+				err := s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1))
+				if err == nil {
+					t.Fatal("a Redis that rejects the login has answered")
+				}
+				return strings.Contains(err.Error(), "WRONGPASS")
+			})
 			for range 5 {
 				out := make([]layout.Reading, 1)
 				if err := s.Read(t.Context(), []string{"1001"}, out); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {

@@ -12,7 +12,7 @@ import (
 	"sluice/proxy/reject"
 )
 
-func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
+func TestStockgate_TenThousandFirstAskersAreOneRead(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	check(t, s.Set(t.Context(), "1001", 10))
@@ -41,7 +41,7 @@ func TestTenThousandFirstAskersAreOneRead(t *testing.T) {
 }
 
 // A request may find a SKU out of date, be delayed, and arrive when the look it wants has just ended.
-func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
+func TestStockgate_LookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
 	g, e := learnt(t, options(), 5, []byte("1001"), reading(1))
 	if v := g.firstRead(5, e); v != onSale {
 		t.Fatalf("look: %v", v)
@@ -51,7 +51,7 @@ func TestLookThatHasJustEndedIsNotTakenAgain(t *testing.T) {
 	}
 }
 
-func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
+func TestStockgate_FirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range 3 * readAtOnce {
 		g.poller.publishReading(0, addEntry(g.table, 0, name(i)), reading(1))
@@ -63,7 +63,7 @@ func TestFirstLookWaitsForOneRoundTripOfATurnOnly(t *testing.T) {
 	}
 }
 
-func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
+func TestStockgate_FirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	o := options()
@@ -86,7 +86,7 @@ func TestFirstLooksAtManySKUsShareRoundTrips(t *testing.T) {
 	}
 }
 
-func TestFirstLooksArePaced(t *testing.T) {
+func TestStockgate_FirstLooksArePaced(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	s := g.poller
 	for i := range 2 * readAtOnce {
@@ -104,7 +104,7 @@ func TestFirstLooksArePaced(t *testing.T) {
 	}
 }
 
-func TestWaitForAFirstLookIsBounded(t *testing.T) {
+func TestStockgate_WaitForAFirstLookIsBounded(t *testing.T) {
 	o := options()
 	o.Wait = time.Millisecond
 	g := stepped(t, o, NewMemory()) // the poller does not run
@@ -113,7 +113,7 @@ func TestWaitForAFirstLookIsBounded(t *testing.T) {
 	}
 }
 
-func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
+func TestStockgate_FullQueueIsAnAnswerAtOnce(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	for i := range maxPending {
 		if !g.poller.queueFirstRead(addEntry(g.table, 0, name(i))) {
@@ -135,7 +135,7 @@ func TestFullQueueIsAnAnswerAtOnce(t *testing.T) {
 
 func (e *entry) key() []byte { return []byte(e.sku) }
 
-func TestFailedLookWakesItsWaiters(t *testing.T) {
+func TestStockgate_FailedLookWakesItsWaiters(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	g := stepped(t, options(), s)
@@ -148,7 +148,7 @@ func TestFailedLookWakesItsWaiters(t *testing.T) {
 	}
 }
 
-func TestLostSourceIsNotWaitedFor(t *testing.T) {
+func TestStockgate_LostSourceIsNotWaitedFor(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	g.poller.health.record(1, errors.New("gone"))
 	if got := g.Enter(0, []byte("1001"), nil); got != reject.StockError {
@@ -159,7 +159,7 @@ func TestLostSourceIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestClosedGateAnswers(t *testing.T) {
+func TestStockgate_ClosedGateAnswers(t *testing.T) {
 	o := options()
 	g := open(t, o, NewMemory())
 	g.Close()

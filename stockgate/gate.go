@@ -150,6 +150,20 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	return reason
 }
 
+// EnterAtOnce implements proxy.Stock.
+func (g *Gate) EnterAtOnce(now int64, sku, user []byte) (reason reject.Reason, known bool) {
+	e := g.table.Find(sku)
+	if e == nil || g.buyers != nil && len(user) > 0 {
+		return reject.Admitted, false
+	}
+	v, at := e.reading()
+	if now-at > g.lasts[v] {
+		return reject.Admitted, false
+	}
+	e.markAsked(now, at)
+	return g.decide(e, v), true
+}
+
 // checkBuyer decides for a request that decide has admitted: only who has not bought goes on. It is the last question
 // because it is the dearest, and all that was rejected before has not asked it.
 func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
@@ -228,13 +242,7 @@ func (g *Gate) StockStatus(now int64, sku []byte) (phase stockstatus.Phase, free
 
 // fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the
 // crowd does not reach it.
-type fallbacks struct {
-	_        [64]byte
-	allowed  atomic.Uint64
-	_        [56]byte
-	rejected atomic.Uint64
-	_        [56]byte
-}
+type fallbacks struct{ allowed, rejected atomic.Uint64 }
 
 // fallback decides for a request whose stock cannot be known. e may be nil.
 func (g *Gate) fallback(e *entry) reject.Reason {

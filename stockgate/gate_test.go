@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-func TestGateSaysWhatTheStockSays(t *testing.T) {
+func TestGate_SaysWhatTheStockSays(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "full", 3))
 		check(t, s.Set(t.Context(), "empty", 0))
@@ -32,7 +32,32 @@ func TestGateSaysWhatTheStockSays(t *testing.T) {
 	})
 }
 
-func TestLastUnitClosesAndRestockReopens(t *testing.T) {
+// A SKU that was read decides at once, as Enter does, and counts who is admitted; another one has to be entered.
+func TestGate_DecidesAtOnceWhereTheStockIsRead(t *testing.T) {
+	eachStore(t, func(t *testing.T, s store) {
+		check(t, s.Set(t.Context(), "full", 1))
+		check(t, s.Set(t.Context(), "empty", 0))
+		o := options()
+		o.PerUnit = 1
+		g := open(t, o, s)
+		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut} {
+			if _, known := g.EnterAtOnce(o.Now(), []byte(sku), nil); known {
+				t.Errorf("%s was decided at once before it was read", sku)
+			}
+			left(g, []byte(sku), g.Enter(o.Now(), []byte(sku), nil))
+			testkit.Eventually(t, sku+" is decided at once", func() bool {
+				got, known := g.EnterAtOnce(o.Now(), []byte(sku), nil)
+				return known && got == want
+			})
+		}
+		testkit.Eventually(t, "the unit has its order", func() bool {
+			got, known := g.EnterAtOnce(o.Now(), []byte("full"), nil)
+			return known && got == reject.Concurrency
+		})
+	})
+}
+
+func TestGate_LastUnitClosesAndRestockReopens(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		sku := []byte("1001")
 		check(t, s.Set(t.Context(), "1001", 1))
@@ -52,7 +77,7 @@ func TestLastUnitClosesAndRestockReopens(t *testing.T) {
 	})
 }
 
-func TestUnknownSKUMayBeAllowed(t *testing.T) {
+func TestGate_UnknownSKUMayBeAllowed(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		o := options()
 		o.AllowUnknown = true
@@ -65,7 +90,7 @@ func TestUnknownSKUMayBeAllowed(t *testing.T) {
 	})
 }
 
-func TestPerUnitBoundsWhatIsInFlight(t *testing.T) {
+func TestGate_PerUnitBoundsWhatIsInFlight(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		sku := []byte("1001")
 		check(t, s.Set(t.Context(), "1001", 3))
@@ -91,7 +116,7 @@ func TestPerUnitBoundsWhatIsInFlight(t *testing.T) {
 }
 
 // The concurrent form of the law above: in flight never exceeds the cap, and all places are given back.
-func TestPerUnitHoldsUnderARush(t *testing.T) {
+func TestGate_PerUnitHoldsUnderARush(t *testing.T) {
 	s := NewMemory()
 	sku := []byte("1001")
 	check(t, s.Set(t.Context(), "1001", 5))
@@ -123,7 +148,7 @@ func TestPerUnitHoldsUnderARush(t *testing.T) {
 	}
 }
 
-func TestLeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
+func TestGate_LeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
 	s := NewMemory()
 	sku := []byte("1001")
 	check(t, s.Set(t.Context(), "1001", 1))
@@ -140,7 +165,7 @@ func TestLeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
 	}
 }
 
-func TestSoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
+func TestGate_SoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	sku := []byte("1001")
@@ -168,7 +193,7 @@ func TestSoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	}
 }
 
-func TestEachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
+func TestGate_EachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	o := options()
@@ -222,7 +247,7 @@ func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 	}
 }
 
-func TestIdleSKUIsLookedAtAfresh(t *testing.T) {
+func TestGate_IdleSKUIsLookedAtAfresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory()
 		check(t, s.Set(t.Context(), "1001", 0))
@@ -240,7 +265,7 @@ func TestIdleSKUIsLookedAtAfresh(t *testing.T) {
 	})
 }
 
-func TestRestockReopensWithinSoldOutMemory(t *testing.T) {
+func TestGate_RestockReopensWithinSoldOutMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory()
 		sku := []byte("1001")

@@ -58,7 +58,8 @@ func (f *faults) report(sku string, cause error) {
 	case f.named[sku]:
 	case len(f.named) < maxNamed:
 		f.named[sku] = true
-		f.log.Warn("stock cannot be read", "sku", sku, "cause", cause)
+		f.log.Warn("cannot read the stock of a SKU; its orders are decided by stock.on_error", "sku", sku, "cause", cause,
+			"fix", "sluice check --online names what is wrong with its key")
 	case !f.full:
 		f.full = true
 		f.log.Warn("more stocks cannot be read; no further ones are named", "named", maxNamed)

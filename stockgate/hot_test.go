@@ -24,7 +24,7 @@ func hot(t testing.TB, o Options) (*Gate, map[reject.Reason][]byte) {
 	return g, skus
 }
 
-func TestDecisionsAllocateNothing(t *testing.T) {
+func TestHot_DecisionsAllocateNothing(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, skus := hot(t, o)
@@ -46,7 +46,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestRejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
+func TestHot_RejectionsWithinATenthOfASecondWriteNothing(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, skus := hot(t, o)

@@ -15,7 +15,7 @@ func lessons() *SoldOutFeedback {
 	return NewSoldOutFeedback(time.Second, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
-func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
+func TestLessons_LessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 	l := lessons()
 	l.RecordSoldOut(1000, []byte("1001"), false)
 	second := int64(time.Second)
@@ -34,7 +34,7 @@ func TestLessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 	}
 }
 
-func TestLessonOfAnOrderWithUnitsIsCountedAndClosesNothingHere(t *testing.T) {
+func TestLessons_LessonOfAnOrderWithUnitsIsCountedAndClosesNothingHere(t *testing.T) {
 	l := lessons()
 	l.RecordSoldOut(1000, []byte("1001"), true)
 	if l.SoldOut(1000, []byte("1001")) || l.forced.Load() != 1 || !l.warned.Load() {
@@ -42,7 +42,7 @@ func TestLessonOfAnOrderWithUnitsIsCountedAndClosesNothingHere(t *testing.T) {
 	}
 }
 
-func TestInventedSKUsDoNotKeepALessonOut(t *testing.T) {
+func TestLessons_InventedSKUsDoNotKeepALessonOut(t *testing.T) {
 	l := lessons()
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -60,7 +60,7 @@ func TestInventedSKUsDoNotKeepALessonOut(t *testing.T) {
 	}
 }
 
-func TestAskingLessonsCostsNothing(t *testing.T) {
+func TestLessons_AskingLessonsCostsNothing(t *testing.T) {
 	l := lessons()
 	l.RecordSoldOut(1, []byte("1001"), false)
 	sku, other := []byte("1001"), []byte("other")
@@ -69,7 +69,7 @@ func TestAskingLessonsCostsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownIsWhatBuyersFind(t *testing.T) {
+func TestLessons_WhatIsShownIsWhatBuyersFind(t *testing.T) {
 	m := NewMemory()
 	for sku, n := range map[string]int64{"some": 7, "none": 0} {
 		check(t, m.Set(t.Context(), sku, n))

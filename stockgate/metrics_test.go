@@ -41,7 +41,7 @@ func (x exposition) has(t *testing.T, want string) {
 	}
 }
 
-func TestMetricsCountRoundTripsAndNotSKUs(t *testing.T) {
+func TestMetrics_CountRoundTripsAndNotSKUs(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	check(t, s.Read(t.Context(), make([]string, 5), make([]layout.Reading, 5)))
@@ -89,7 +89,7 @@ sluice_redis_up 0
 `)
 }
 
-func TestMetricsPassTheLinter(t *testing.T) {
+func TestMetrics_PassTheLinter(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	s := dial(t, redistest.Start(t), layouts()["counter"])
 	for _, c := range []prometheus.Collector{g, s} {
@@ -101,7 +101,7 @@ func TestMetricsPassTheLinter(t *testing.T) {
 	}
 }
 
-func TestFallbacksAreCountedByDecision(t *testing.T) {
+func TestMetrics_FallbacksAreCountedByDecision(t *testing.T) {
 	o := options()
 	o.AllowOnError = true
 	g := stepped(t, o, NewMemory())
@@ -115,7 +115,7 @@ sluice_stock_fallback_total{decision="reject"} 0
 `)
 }
 
-func TestErrorsAreSortedByKind(t *testing.T) {
+func TestMetrics_ErrorsAreSortedByKind(t *testing.T) {
 	for err, want := range map[error]failure{
 		context.DeadlineExceeded: timedOut,
 		redis.ErrPoolTimeout:     disconnected,

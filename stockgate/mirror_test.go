@@ -8,7 +8,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-func TestMirrorNeverGoesBack(t *testing.T) {
+func TestMirror_NeverGoesBack(t *testing.T) {
 	for name, shape := range map[string]struct {
 		o    layout.Options
 		fill []any
@@ -58,7 +58,7 @@ func TestMirrorNeverGoesBack(t *testing.T) {
 }
 
 // Who gives both keys an end keeps it: the version beside the stock is not to outlive it.
-func TestMirrorKeepsTheEndOfItsKeys(t *testing.T) {
+func TestMirror_KeepsTheEndOfItsKeys(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku"})
 	for ver := range int64(2) {
@@ -75,7 +75,7 @@ func TestMirrorKeepsTheEndOfItsKeys(t *testing.T) {
 	}
 }
 
-func TestMirrorShowsWhatAReaderOfTheLayoutFindsFree(t *testing.T) {
+func TestMirror_ShowsWhatAReaderOfTheLayoutFindsFree(t *testing.T) {
 	for _, at := range []int64{-1, 5} {
 		s := dial(t, redistest.Start(t), layout.Options{Type: layout.Counter, Key: "stock:$sku", SoldOutAt: at})
 		for ver, free := range []int64{3, 0} {
@@ -90,7 +90,7 @@ func TestMirrorShowsWhatAReaderOfTheLayoutFindsFree(t *testing.T) {
 	}
 }
 
-func TestMirrorLeavesKeysOfAnotherTypeWhole(t *testing.T) {
+func TestMirror_LeavesKeysOfAnotherTypeWhole(t *testing.T) {
 	server := redistest.Start(t)
 	for _, c := range []struct {
 		o    layout.Options

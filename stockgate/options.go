@@ -1,6 +1,7 @@
 package stockgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,10 +29,10 @@ type Options struct {
 
 // checked fills in the defaults.
 func (o Options) checked() (Options, error) {
-	o.Refresh = or(o.Refresh, 10*time.Millisecond)
-	o.SoldOutMemory = or(o.SoldOutMemory, time.Second)
-	o.Wait = or(o.Wait, 150*time.Millisecond)
-	o.MaxSKUs = or(o.MaxSKUs, 100_000)
+	o.Refresh = cmp.Or(o.Refresh, 10*time.Millisecond)
+	o.SoldOutMemory = cmp.Or(o.SoldOutMemory, time.Second)
+	o.Wait = cmp.Or(o.Wait, 150*time.Millisecond)
+	o.MaxSKUs = cmp.Or(o.MaxSKUs, 100_000)
 	if o.Instances == nil {
 		o.Instances = func() int { return 1 }
 	}
@@ -46,11 +47,4 @@ func (o Options) checked() (Options, error) {
 			"stock gate: refresh, sold_out_ttl, wait, max_in_flight_per_unit and max_skus must not be negative")
 	}
 	return o, nil
-}
-
-func or[T int | time.Duration](v, fallback T) T {
-	if v == 0 {
-		return fallback
-	}
-	return v
 }

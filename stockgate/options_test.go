@@ -8,7 +8,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
+func TestStockgate_OptionsThatCannotWorkAreRejected(t *testing.T) {
 	for what, change := range map[string]func(*Options){
 		"no clock":         func(o *Options) { o.Now = nil },
 		"negative refresh": func(o *Options) { o.Refresh = -1 },
@@ -26,7 +26,7 @@ func TestOptionsThatCannotWorkAreRejected(t *testing.T) {
 	}
 }
 
-func TestRedisOptionsThatCannotWorkAreRejected(t *testing.T) {
+func TestStockgate_RedisOptionsThatCannotWorkAreRejected(t *testing.T) {
 	l, err := layout.New(layouts()["counter"])
 	check(t, err)
 	good := RedisOptions{
@@ -53,7 +53,7 @@ func TestRedisOptionsThatCannotWorkAreRejected(t *testing.T) {
 	}
 }
 
-func TestRedisOnAUnixSocket(t *testing.T) {
+func TestStockgate_RedisOnAUnixSocket(t *testing.T) {
 	path := t.TempDir() + "/s"
 	redistest.Start(t, "--unixsocket", path)
 	l, err := layout.New(layouts()["counter"])

@@ -11,7 +11,7 @@ import (
 	"sluice/proxy/reject"
 )
 
-func TestSharesCoverWhatCameBack(t *testing.T) {
+func TestOrderQuota_SharesCoverWhatCameBack(t *testing.T) {
 	for _, c := range []struct {
 		free, perUnit int64
 		instances     int
@@ -43,7 +43,7 @@ func returned(t *testing.T, n int64, instances int) (*Gate, *entry, []byte, func
 	return g, e, sku, read
 }
 
-func TestUnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
+func TestOrderQuota_UnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
 	g, _, sku, read := returned(t, 5, 2)
 	enters := func(want int) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestUnitsThatCameBackAreTriedByThisInstancesShareAlone(t *testing.T) {
 }
 
 // The reading began before the try ended: what it found free may be what the try took.
-func TestATryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
+func TestOrderQuota_TryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
 	g, e, sku, _ := returned(t, 1, 1)
 	if got := g.Enter(0, sku, nil); got != reject.Admitted {
 		t.Fatal(got)
@@ -93,7 +93,7 @@ func TestATryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestWhatWasNeverSoldOutIsNotRationed(t *testing.T) {
+func TestOrderQuota_WhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 	s := NewMemory()
 	check(t, s.Set(t.Context(), "1001", 1))
 	o := options()
@@ -108,7 +108,7 @@ func TestWhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 
 // A crowd at what came back, while the shop takes it: the requests at the shop are no more than the units and one
 // share.
-func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
+func TestOrderQuota_RushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	s, sku := NewMemory(), []byte("1001")
 	check(t, s.Set(t.Context(), "1001", 0))
 	o := options()
@@ -141,7 +141,7 @@ func TestARushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	}
 }
 
-func TestTriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
+func TestOrderQuota_TriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
 	g, e, sku, read := returned(t, 1, 1)
 	if n := testing.AllocsPerRun(100, func() {
 		g.Enter(0, sku, nil)
@@ -161,11 +161,11 @@ func TestTriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) {
 }
 
 // A burst at a SKU that no request has asked for: all wait for its first reading, and that admits two for each unit.
-func TestABurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
+func TestOrderQuota_BurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "1001", 10))
 		o := options()
-		o.PerUnit, o.Refresh, o.Wait = 2, time.Second, 10*time.Second
+		o.PerUnit, o.Refresh = 2, time.Hour // one reading
 		g := open(t, o, s)
 		var admitted, busy atomic.Int64
 		var all sync.WaitGroup
@@ -189,7 +189,7 @@ func TestABurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
 	})
 }
 
-func TestADuplicateLeavesItsTryToAnother(t *testing.T) {
+func TestOrderQuota_DuplicateLeavesItsTryToAnother(t *testing.T) {
 	server := redistest.Start(t)
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour // one reading
@@ -207,7 +207,7 @@ func TestADuplicateLeavesItsTryToAnother(t *testing.T) {
 }
 
 // Once an order has ended in vain the SKU is read again without another request.
-func TestAUnitThatAnOrderDidNotTakeIsReadSoon(t *testing.T) {
+func TestOrderQuota_UnitThatAnOrderDidNotTakeIsReadSoon(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
@@ -223,7 +223,7 @@ func TestAUnitThatAnOrderDidNotTakeIsReadSoon(t *testing.T) {
 	}
 }
 
-func TestTooManyWhoWaitForFirstReadingsAreBusy(t *testing.T) {
+func TestOrderQuota_TooManyWhoWaitForFirstReadingsAreBusy(t *testing.T) {
 	o := options()
 	o.Wait = 10 * time.Second
 	g := stepped(t, o, NewMemory())
@@ -237,7 +237,7 @@ func TestTooManyWhoWaitForFirstReadingsAreBusy(t *testing.T) {
 }
 
 // While there are tries, an order that comes in the very instant of a reading takes one.
-func TestAReadingRejectsNoOrderWhileUnitsAreFree(t *testing.T) {
+func TestOrderQuota_ReadingRejectsNoOrderWhileUnitsAreFree(t *testing.T) {
 	_, e, _, read := returned(t, 1_000_000, 1)
 	var readings sync.WaitGroup
 	stop := make(chan struct{})

@@ -37,7 +37,7 @@ func enters(g *Gate, o Options, sku string, want reject.Reason) func() bool {
 	return func() bool { return left(g, []byte(sku), g.Enter(o.Now(), []byte(sku), nil)) == want }
 }
 
-func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
+func TestOutage_KilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
 		server := redistest.Start(t)
@@ -71,7 +71,7 @@ func TestKilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	}
 }
 
-func TestHangingRedisHoldsNoRequest(t *testing.T) {
+func TestOutage_HangingRedisHoldsNoRequest(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
@@ -82,7 +82,7 @@ func TestHangingRedisHoldsNoRequest(t *testing.T) {
 	testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 }
 
-func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
+func TestOutage_IdleGateNoticesThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
 	testkit.Eventually(t, "a ping succeeded", func() bool { return server.Calls("ping") > 0 && g.Away(o.Now()) == 0 })
@@ -90,7 +90,7 @@ func TestIdleGateNoticesThatRedisWentAway(t *testing.T) {
 	testkit.Eventually(t, "noticed", func() bool { return g.Away(o.Now()) > 0 })
 }
 
-func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
+func TestOutage_GateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	g, _, o := outage(t, server, false)
@@ -100,7 +100,7 @@ func TestGateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 }
 
-func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
+func TestOutage_CallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	server := redistest.Start(t)
 	_, s, _ := outage(t, server, false)
 	server.Kill()
@@ -114,7 +114,7 @@ func TestCallsThatTheBreakerStoppedAreCounted(t *testing.T) {
 	}
 }
 
-func TestCallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
+func TestOutage_CallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
 	s := dial(t, redistest.Start(t), layouts()["counter"])
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -126,7 +126,7 @@ func TestCallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
 	check(t, s.Ping(t.Context()))
 }
 
-func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
+func TestOutage_OperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	server.Client.HSet(t.Context(), "seckill:{1001}:stock", "total", 1)
@@ -138,7 +138,7 @@ func TestOperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 	check(t, s.Ping(t.Context()))
 }
 
-func TestClosedRedisAnswersWithAnError(t *testing.T) {
+func TestOutage_ClosedRedisAnswersWithAnError(t *testing.T) {
 	s := dial(t, redistest.Start(t), layouts()["counter"])
 	check(t, s.Close())
 	check(t, s.Close())
@@ -147,7 +147,7 @@ func TestClosedRedisAnswersWithAnError(t *testing.T) {
 	}
 }
 
-func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
+func TestOutage_WrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "secret")
 	s := dial(t, server, layouts()["counter"])
 	err := s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1))
@@ -157,7 +157,7 @@ func TestWrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 }
 
 // Who was let in while nothing was known of the SKU is not counted out in another request's place.
-func TestRequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
+func TestOutage_RequestsOfAnOutageDoNotWidenPerUnit(t *testing.T) {
 	o := options()
 	o.AllowOnError, o.PerUnit = true, 1
 	g, sku := stepped(t, o, NewMemory()), []byte("1001")

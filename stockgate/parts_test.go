@@ -10,7 +10,7 @@ import (
 
 // A client may name a SKU with an empty part, or with too few: where keys name the parts it has no key, and asking for
 // it would reach into another slot, or into another SKU's key.
-func TestASKUWithoutAllItsPartsIsUnknownAndAffectsNoOther(t *testing.T) {
+func TestStockgate_SKUWithoutAllItsPartsIsUnknownAndAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	o := layout.Options{Type: layout.CounterUsers, Key: "{$sku_1}:{$sku_2}:stock", UsersKey: "{$sku_1}:{$sku_2}:uids"}

@@ -71,20 +71,14 @@ func (r *Redis) Fit(ctx context.Context) error {
 	return nil
 }
 
-// Topology is what Redis is: redisconn.Single, redisconn.Sentinel or redisconn.Cluster. It may have to ask.
-func (r *Redis) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
-
-// Servers are the ways to each server that takes writes, for callers that want to know more of them.
-func (r *Redis) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
-
-// call makes one round trip of size commands on a way, when the breaker lets it. ask returns an error only when it
-// learnt nothing.
-func (r *Redis) call(ctx context.Context, way redisconn.Route, op operation, size int,
+// call makes one round trip of one command on a way, when the breaker lets it. ask returns an error only when it learnt
+// nothing.
+func (r *Redis) call(ctx context.Context, way redisconn.Route, op operation,
 	ask func(context.Context, *redis.Client) error) error {
 	err := r.Fit(ctx)
 	if err == nil {
 		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return r.timed(op, size, func() error { return ask(ctx, c) })
+			return r.timed(op, 1, func() error { return ask(ctx, c) })
 		}, func(err error) error { return lost(op, err) })
 	}
 	if errors.Is(err, redisconn.ErrBreakerOpen) {
@@ -135,7 +129,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 }
 
 func (r *Redis) ping(ctx context.Context, way redisconn.Route) error {
-	return r.call(ctx, way, ping, 1, func(ctx context.Context, c *redis.Client) error {
+	return r.call(ctx, way, ping, func(ctx context.Context, c *redis.Client) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)
 		}

@@ -30,7 +30,7 @@ func alike(t *testing.T, s Source, skus ...string) []layout.Reading {
 	return again
 }
 
-func TestAgainSaysWhatReadSays(t *testing.T) {
+func TestRedisUncached_AgainSaysWhatReadSays(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "1001", 5))
 		check(t, s.Set(t.Context(), "1002", 0))
@@ -43,7 +43,7 @@ func TestAgainSaysWhatReadSays(t *testing.T) {
 	})
 }
 
-func TestAgainFindsTheFaultsOfEachKeyAndSpoilsNoOther(t *testing.T) {
+func TestRedisUncached_AgainFindsTheFaultsOfEachKeyAndSpoilsNoOther(t *testing.T) {
 	server := redistest.Start(t)
 	for name, o := range map[string]layout.Options{
 		"plain":    {Type: layout.Counter, Key: "$sku"},
@@ -78,7 +78,7 @@ func TestAgainFindsTheFaultsOfEachKeyAndSpoilsNoOther(t *testing.T) {
 	}
 }
 
-func TestAgainIsOneCommandForCountersAndNoneIsReadTwice(t *testing.T) {
+func TestRedisUncached_AgainIsOneCommandForCountersAndNoneIsReadTwice(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	var skus []string
@@ -99,7 +99,7 @@ func TestAgainIsOneCommandForCountersAndNoneIsReadTwice(t *testing.T) {
 	}
 }
 
-func TestAgainOnAClusterAsksEachMasterForItsOwn(t *testing.T) {
+func TestRedisUncached_AgainOnAClusterAsksEachMasterForItsOwn(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := clustered(t, nodes, layout.Options{Type: layout.Counter, Key: "c:$sku"})
@@ -139,7 +139,7 @@ func denied(t *testing.T, server *redistest.Server, rules ...string) (*Redis, *b
 	return s, log
 }
 
-func TestUserWhoMayNotRunMGETIsReadForByGETAndToldOnce(t *testing.T) {
+func TestRedisUncached_UserWhoMayNotRunMGETIsReadForByGETAndToldOnce(t *testing.T) {
 	for what, c := range map[string]struct {
 		options []string
 		rules   string
@@ -168,7 +168,7 @@ func TestUserWhoMayNotRunMGETIsReadForByGETAndToldOnce(t *testing.T) {
 	}
 }
 
-func TestTheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
+func TestRedisUncached_TheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
 	page, err := os.ReadFile("../docs/redis.md")
 	check(t, err)
 	rights := regexp.MustCompile("the user reads the shop's keys: `([^`]*)`").FindSubmatch(page)
@@ -184,7 +184,7 @@ func TestTheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
 	}
 }
 
-func TestKeyThatMayNotBeReadSpoilsNoOtherOfTheSameMGET(t *testing.T) {
+func TestRedisUncached_KeyThatMayNotBeReadSpoilsNoOtherOfTheSameMGET(t *testing.T) {
 	server := redistest.Start(t)
 	s, log := denied(t, server, "resetkeys", "~stock:x", "~stock:z")
 	for range 3 {
@@ -201,7 +201,7 @@ func TestKeyThatMayNotBeReadSpoilsNoOtherOfTheSameMGET(t *testing.T) {
 	}
 }
 
-func TestAgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
+func TestRedisUncached_AgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "secret")
 	s := dial(t, server, layouts()["counter"])
 	out := make([]layout.Reading, 2)
@@ -221,7 +221,7 @@ func TestAgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 }
 
 // What stands before Redis may answer for fewer keys than were named: it is unknown whose the answers are.
-func TestAnMGETThatIsNotAnsweredInFullIsBelievedOfNoSKU(t *testing.T) {
+func TestRedisUncached_MGETThatIsNotAnsweredInFullIsBelievedOfNoSKU(t *testing.T) {
 	server := redistest.Start(t)
 	setUp(t, server, "SET a 5", "SET b 6", "SET c 7")
 	full, cut := []byte("*3\r\n$1\r\n7\r\n$1\r\n5\r\n$1\r\n6\r\n"), []byte("*2\r\n$1\r\n5\r\n$1\r\n6\r\n")

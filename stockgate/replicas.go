@@ -163,7 +163,7 @@ func replication(ctx context.Context, link *redisconn.Client) (is map[string]str
 			}
 		}
 		return nil
-	}, func(err error) error { return err })
+	}, nil)
 	return is, err
 }
 
@@ -229,12 +229,12 @@ func (o *replica) gone(err error) bool {
 // callReading makes one round trip that reads, to a replica where there is one to be read, or else to the master.
 func (r *Redis) callReading(ctx context.Context, key string, ask func(context.Context, *redis.Client) error) error {
 	if from := r.replicas.pick(ctx); from != nil {
-		err := r.call(ctx, from.link.To(key), read, 1, ask)
+		err := r.call(ctx, from.link.To(key), read, ask)
 		if !from.gone(err) {
 			return err
 		}
 	}
-	return r.call(ctx, r.link.To(key), read, 1, ask)
+	return r.call(ctx, r.link.To(key), read, ask)
 }
 
 // Replicas are those that stock is read from where they can be.

@@ -15,7 +15,7 @@ func scripted(t *testing.T, server *redistest.Server, text string) *Redis {
 	return dial(t, server, layout.Options{Type: layout.Script, Key: "$sku", Script: text})
 }
 
-func TestScriptIsTaughtOnceAndAgainAfterAFlush(t *testing.T) {
+func TestScript_IsTaughtOnceAndAgainAfterAFlush(t *testing.T) {
 	server := redistest.Start(t)
 	s := scripted(t, server, "return tonumber(redis.call('GET', KEYS[1]))")
 	setUp(t, server, "SET x 5")
@@ -36,7 +36,7 @@ func TestScriptIsTaughtOnceAndAgainAfterAFlush(t *testing.T) {
 	}
 }
 
-func TestUnknownScriptDoesNotOpenTheBreaker(t *testing.T) {
+func TestScript_UnknownScriptDoesNotOpenTheBreaker(t *testing.T) {
 	server := redistest.Start(t)
 	s := scripted(t, server, "return 5")
 	for range 50 { // more than the breaker bears in a second
@@ -47,7 +47,7 @@ func TestUnknownScriptDoesNotOpenTheBreaker(t *testing.T) {
 	}
 }
 
-func TestWhatAScriptReturnsIsUnderstoodOrAFault(t *testing.T) {
+func TestScript_WhatAScriptReturnsIsUnderstoodOrAFault(t *testing.T) {
 	server := redistest.Start(t)
 	paused := reading(5)
 	paused.OnSale = false
@@ -99,7 +99,7 @@ func TestWhatAScriptReturnsIsUnderstoodOrAFault(t *testing.T) {
 	}
 }
 
-func TestScriptGetsAllKeysThatAreConfigured(t *testing.T) {
+func TestScript_GetsAllKeysThatAreConfigured(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Script, Key: "{$sku}:s", StatusKey: "{$sku}:on",
 		StatusOpen:  []string{"1"},
@@ -115,7 +115,7 @@ func TestScriptGetsAllKeysThatAreConfigured(t *testing.T) {
 	}
 }
 
-func TestScriptAndStatusMustBothSayOnSale(t *testing.T) {
+func TestScript_AndStatusMustBothSayOnSale(t *testing.T) {
 	server := redistest.Start(t)
 	setUp(t, server, "SET on:x 1", "SET on:y 0", "SET on:z 1")
 	s := dial(t, server, layout.Options{Type: layout.Script, Key: "$sku", StatusKey: "on:$sku", StatusOpen: []string{"1"},
@@ -128,7 +128,7 @@ func TestScriptAndStatusMustBothSayOnSale(t *testing.T) {
 }
 
 // A Redis before 7 knows no EVALSHA_RO.
-func TestOlderRedisRunsTheScriptToo(t *testing.T) {
+func TestScript_OlderRedisRunsTheScriptToo(t *testing.T) {
 	server := redistest.Start(t, "--rename-command", "EVALSHA_RO", "")
 	s := scripted(t, server, "return 5")
 	for range 3 {
@@ -141,7 +141,7 @@ func TestOlderRedisRunsTheScriptToo(t *testing.T) {
 	}
 }
 
-func TestUserWithoutTheRightToAScriptIsToldSo(t *testing.T) {
+func TestScript_UserWithoutTheRightToAScriptIsToldSo(t *testing.T) {
 	server := redistest.Start(t)
 	setUp(t, server, "ACL SETUSER default -evalsha_ro")
 	r := readOne(t, scripted(t, server, "return 5"), "x")
@@ -150,7 +150,7 @@ func TestUserWithoutTheRightToAScriptIsToldSo(t *testing.T) {
 	}
 }
 
-func TestStockBehindAScriptIsNotWritten(t *testing.T) {
+func TestScript_StockBehindAScriptIsNotWritten(t *testing.T) {
 	server := redistest.Start(t)
 	s := scripted(t, server, "return 5")
 	err := s.Set(t.Context(), "x", 5)

@@ -57,7 +57,7 @@ func shapes() map[string]shape {
 	}
 }
 
-func TestEveryLayoutFollowsTheShopFromTheFirstUnitToTheLastAndBack(t *testing.T) {
+func TestShapes_EveryLayoutFollowsTheShopFromTheFirstUnitToTheLastAndBack(t *testing.T) {
 	for name, c := range shapes() {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
@@ -94,7 +94,7 @@ func TestEveryLayoutFollowsTheShopFromTheFirstUnitToTheLastAndBack(t *testing.T)
 	}
 }
 
-func TestListThatWasSeenIsSoldOutAndOneThatNeverWasIsUnknown(t *testing.T) {
+func TestShapes_ListThatWasSeenIsSoldOutAndOneThatNeverWasIsUnknown(t *testing.T) {
 	server := redistest.Start(t)
 	o := layout.Options{Type: layout.List, Key: "goods:$sku"}
 	s := dial(t, server, o)
@@ -115,7 +115,7 @@ func TestListThatWasSeenIsSoldOutAndOneThatNeverWasIsUnknown(t *testing.T) {
 	}
 }
 
-func TestBuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.T) {
+func TestShapes_BuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.T) {
 	for trace, set := range map[string]string{"users": "SADD users:x 7", "status": "SET status:x 1"} {
 		server := redistest.Start(t)
 		s := dial(t, server, layout.Options{Type: layout.List, Key: "goods:$sku", UsersKey: "users:$sku",
@@ -132,7 +132,7 @@ func TestBuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.T) {
 	}
 }
 
-func TestMemoryOfListsIsBounded(t *testing.T) {
+func TestShapes_MemoryOfListsIsBounded(t *testing.T) {
 	var m emptiedLists
 	l, err := layout.New(layout.Options{Type: layout.List, Key: "$sku"})
 	check(t, err)
@@ -145,7 +145,7 @@ func TestMemoryOfListsIsBounded(t *testing.T) {
 	}
 }
 
-func TestUnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {
+func TestShapes_UnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {
 	for _, c := range []struct {
 		fill string
 		set  int64
@@ -173,7 +173,7 @@ func TestUnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {
 // mostListsPushed is more than one command of an operator may push.
 const mostListsPushed = 100_001
 
-func TestAddToAListNeedsAsManyUnitsAsItTakes(t *testing.T) {
+func TestShapes_AddToAListNeedsAsManyUnitsAsItTakes(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.List, Key: "$sku"})
 	setUp(t, server, "RPUSH x u u")
@@ -195,7 +195,7 @@ func TestAddToAListNeedsAsManyUnitsAsItTakes(t *testing.T) {
 	}
 }
 
-func TestCountersKeepTheirBuyersWhenTheyAreSet(t *testing.T) {
+func TestShapes_CountersKeepTheirBuyersWhenTheyAreSet(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, shapes()["counter_users"].layout)
 	setUp(t, server, "SADD p:{x}:{88}:uids 7")
@@ -205,7 +205,7 @@ func TestCountersKeepTheirBuyersWhenTheyAreSet(t *testing.T) {
 	}
 }
 
-func TestListOfStockFindsPartsOfSKUs(t *testing.T) {
+func TestShapes_ListOfStockFindsPartsOfSKUs(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "{$sku_1}:{$sku_2}:stock"})
 	setUp(t, server, "SET {7}:{88}:stock 5", "SET {7}:{88}:uids 5")
@@ -218,7 +218,7 @@ func TestListOfStockFindsPartsOfSKUs(t *testing.T) {
 	}
 }
 
-func TestKeyThatMayNotBeReadIsAFaultOfItsSKUAlone(t *testing.T) {
+func TestShapes_KeyThatMayNotBeReadIsAFaultOfItsSKUAlone(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"})
 	setUp(t, server, "SET stock:x 5", "SET stock:y 5", "SADD uids:x 7")

@@ -30,5 +30,5 @@ type Stock struct {
 // ErrUnknownSKU is the cause when a SKU has no stock.
 var ErrUnknownSKU = errors.New("no such SKU")
 
-// readAtOnce is the most SKUs in one round trip: with layout.MaxCommands each, fewer than 1,000 commands.
+// readAtOnce is the most SKUs in one round trip: with at most 3 commands each, fewer than 1,000 commands.
 const readAtOnce = 320

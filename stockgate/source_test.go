@@ -17,7 +17,7 @@ func readOne(t *testing.T, s Source, sku string) layout.Reading {
 	return out[0]
 }
 
-func TestMissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T) {
+func TestStockgate_MissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		if r := readOne(t, s, "1001"); r.Exists || r.Fault != nil {
 			t.Fatalf("a SKU that was never set reads %+v", r)
@@ -25,7 +25,7 @@ func TestMissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T) {
 	})
 }
 
-func TestWhatIsSetIsRead(t *testing.T) {
+func TestStockgate_WhatIsSetIsRead(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		for _, n := range []int64{500, 0, 1 << 53, 7} {
 			check(t, s.Set(t.Context(), "1001", n))
@@ -37,7 +37,7 @@ func TestWhatIsSetIsRead(t *testing.T) {
 	})
 }
 
-func TestReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
+func TestStockgate_ReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "a", 1))
 		check(t, s.Set(t.Context(), "c", 3))
@@ -49,7 +49,7 @@ func TestReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
 	})
 }
 
-func TestNegativeStockCannotBeSet(t *testing.T) {
+func TestStockgate_NegativeStockCannotBeSet(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		if err := s.Set(t.Context(), "1001", -1); err == nil {
 			t.Fatal("set −1 succeeded")
@@ -60,7 +60,7 @@ func TestNegativeStockCannotBeSet(t *testing.T) {
 	})
 }
 
-func TestAddReturnsWhatIsLeft(t *testing.T) {
+func TestStockgate_AddReturnsWhatIsLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "1001", 1<<53))
 		for _, step := range []struct{ delta, left int64 }{{1, 1<<53 + 1}, {-1 << 53, 1}, {-3, -2}} {
@@ -74,7 +74,7 @@ func TestAddReturnsWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestAddToUnknownSKUCreatesNothing(t *testing.T) {
+func TestStockgate_AddToUnknownSKUCreatesNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		if _, err := s.Add(t.Context(), "1001", 5); !errors.Is(err, ErrUnknownSKU) {
 			t.Fatalf("add to a SKU that does not exist: %v", err)
@@ -85,7 +85,7 @@ func TestAddToUnknownSKUCreatesNothing(t *testing.T) {
 	})
 }
 
-func TestConcurrentAddsLoseNothing(t *testing.T) {
+func TestStockgate_ConcurrentAddsLoseNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		check(t, s.Set(t.Context(), "1001", 0))
 		var wg sync.WaitGroup
@@ -105,7 +105,7 @@ func TestConcurrentAddsLoseNothing(t *testing.T) {
 	})
 }
 
-func TestListIsSortedAndBounded(t *testing.T) {
+func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
 		for _, sku := range []string{"b", "a*", "c:d"} {
 			check(t, s.Set(t.Context(), sku, int64(len(sku))))
@@ -128,7 +128,7 @@ func TestListIsSortedAndBounded(t *testing.T) {
 	})
 }
 
-func TestMemoryNeverTakesMoreThanThereIs(t *testing.T) {
+func TestStockgate_MemoryNeverTakesMoreThanThereIs(t *testing.T) {
 	m := NewMemory()
 	check(t, m.Set(t.Context(), "1001", 100))
 	var taken sync.Map

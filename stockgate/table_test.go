@@ -10,7 +10,7 @@ import (
 	"sluice/stockgate/skutable"
 )
 
-func TestInventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
+func TestTable_InventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 	m := NewMemory()
 	o := options()
 	o.MaxSKUs = 1000
@@ -59,7 +59,7 @@ func (g *Gate) look1(e *entry) {
 	}
 }
 
-func TestForgottenSKUsMakeRoom(t *testing.T) {
+func TestTable_ForgottenSKUsMakeRoom(t *testing.T) {
 	o := options()
 	o.MaxSKUs = 4
 	g := stepped(t, o, NewMemory())
@@ -81,7 +81,7 @@ func TestForgottenSKUsMakeRoom(t *testing.T) {
 	}
 }
 
-func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T) {
+func TestTable_UnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T) {
 	const memory = int64(time.Second)
 	for now, want := range map[int64]int{memory: 1, memory + 1: 0} {
 		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
@@ -95,7 +95,7 @@ func TestUnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *testing.T)
 	}
 }
 
-func TestSKUInFlightIsNotForgotten(t *testing.T) {
+func TestTable_SKUInFlightIsNotForgotten(t *testing.T) {
 	o := options()
 	o.PerUnit = 1
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
@@ -108,7 +108,7 @@ func TestSKUInFlightIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
+func TestTable_SKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	sku := []byte("1001")
 	o := options()
 	o.PerUnit = 1
@@ -125,7 +125,7 @@ func TestSKUInFlightIsLookedAtAfreshAfterAPause(t *testing.T) {
 	}
 }
 
-func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
+func TestTable_OverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	if got := g.Enter(0, bytes.Repeat([]byte("x"), longestSKU+1), nil); got != reject.UnknownSKU {
 		t.Fatalf("enter: %v", got)
@@ -135,7 +135,7 @@ func TestOverlongSKUIsUnknownAndNotRemembered(t *testing.T) {
 	}
 }
 
-func TestRememberedSKUIsACopy(t *testing.T) {
+func TestTable_RememberedSKUIsACopy(t *testing.T) {
 	g := stepped(t, options(), NewMemory())
 	sku := []byte("1001")
 	addEntry(g.table, 0, sku)

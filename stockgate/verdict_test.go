@@ -18,7 +18,7 @@ func learnt(t *testing.T, o Options, at int64, sku []byte, r layout.Reading) (*G
 	return g, e
 }
 
-func TestVerdictLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
+func TestVerdict_LastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 	sku := []byte("1001")
 	const at, memory = int64(5e9), int64(time.Second)
 	for what, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestVerdictLastsForSoldOutMemoryAndNotLonger(t *testing.T) {
 	}
 }
 
-func TestOpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
+func TestVerdict_OpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
 	sku := []byte("1001")
 	const at, lasts = int64(5e9), int64(200 * time.Millisecond)
 	g, _ := learnt(t, options(), at, sku, reading(3))
@@ -59,7 +59,7 @@ func TestOpenSampleServesForTwentyRefreshesWhileTheSourceIsAway(t *testing.T) {
 	}
 }
 
-func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
+func TestVerdict_SoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 	sku := []byte("1001")
 	const at = int64(5e9)
 	for _, allow := range []bool{false, true} {
@@ -80,7 +80,7 @@ func TestSoldOutOutlivesTheSourceForSoldOutMemory(t *testing.T) {
 	}
 }
 
-func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
+func TestVerdict_UnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	now := int64(time.Millisecond)
@@ -99,7 +99,7 @@ func TestUnitsThatAreTakenAndGivenBackDoNotCloseASKU(t *testing.T) {
 	}
 }
 
-func TestZeroClosesAtOnce(t *testing.T) {
+func TestVerdict_ZeroClosesAtOnce(t *testing.T) {
 	sku := []byte("1001")
 	g, e := learnt(t, options(), 0, sku, reading(2))
 	g.poller.publishReading(1, e, reading(0))
@@ -108,7 +108,7 @@ func TestZeroClosesAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsSoldOutIsReadFourTimesInSoldOutMemory(t *testing.T) {
+func TestVerdict_WhatIsSoldOutIsReadFourTimesInSoldOutMemory(t *testing.T) {
 	g, e := learnt(t, options(), 0, []byte("1001"), reading(0))
 	s := g.poller
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestWhatIsSoldOutIsReadFourTimesInSoldOutMemory(t *testing.T) {
 	}
 }
 
-func TestFaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
+func TestVerdict_FaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
 	sku := []byte("1001")
 	for _, allow := range []bool{false, true} {
 		o := options()
@@ -148,7 +148,7 @@ func TestFaultyStockIsDecidedByOnErrorAndCounted(t *testing.T) {
 	}
 }
 
-func TestCrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
+func TestVerdict_CrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
 	e := &entry{}
 	writes := 0
 	for now := range int64(10_000) { // a second, in steps of 100 µs
@@ -163,7 +163,7 @@ func TestCrowdWritesTheTimeItAskedTenTimesASecond(t *testing.T) {
 	}
 }
 
-func TestVerdictAndTimeAreReadTogether(t *testing.T) {
+func TestVerdict_AndTimeAreReadTogether(t *testing.T) {
 	e := &entry{}
 	for v := range numVerdicts {
 		for _, at := range []int64{0, 1, -1, 1 << 59, -1 << 59} {
@@ -175,7 +175,7 @@ func TestVerdictAndTimeAreReadTogether(t *testing.T) {
 	}
 }
 
-func TestProductOfLargeNumbersIsHeld(t *testing.T) {
+func TestVerdict_ProductOfLargeNumbersIsHeld(t *testing.T) {
 	for _, c := range [][3]int64{{2, 3, 6}, {1, 1<<63 - 1, 1<<63 - 1}, {2, 1 << 62, 1<<63 - 1}, {5, 0, 0}} {
 		if got := times(c[0], c[1]); got != c[2] {
 			t.Errorf("%d × %d = %d, want %d", c[0], c[1], got, c[2])

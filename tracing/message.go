@@ -1,10 +1,12 @@
 package tracing
 
 import (
+	"bytes"
 	"encoding/hex"
 	"strconv"
 	"time"
 
+	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -73,14 +75,12 @@ func text(key, v string) attribute { return attribute{key, value{Text: &v}} }
 
 func number(key string, n int) attribute { return attribute{key, value{Number: strconv.Itoa(n)}} }
 
-func instant(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
-
 // messageOf makes two spans of each request: one at Sluice and one at the upstream.
 func messageOf(o *Options, batch []record) message {
 	spans := make([]span, 0, 2*len(batch))
 	for i := range batch {
 		spans = append(spans, batch[i].span())
-		if batch[i].sent {
+		if batch[i].of.Sent {
 			spans = append(spans, batch[i].upstreamSpan())
 		}
 	}
@@ -90,40 +90,62 @@ func messageOf(o *Options, batch []record) message {
 	}}}
 }
 
+// record is a request that is sent to the collector.
+type record struct {
+	trace metrics.Trace
+	of    metrics.AccessRecord // its texts are copies
+	done  time.Time            // of.Done by the wall clock
+}
+
+// newRecord copies what belongs to the request. now is e.Done by the wall clock.
+func newRecord(t metrics.Trace, e metrics.AccessRecord, now time.Time) record {
+	e.Method, e.Path, e.ID, e.SKU = bytes.Clone(e.Method), bytes.Clone(e.Path), bytes.Clone(e.ID), bytes.Clone(e.SKU)
+	e.User = nil
+	return record{t, e, now}
+}
+
+// instant is a time of the record's clock, as Unix ns.
+func (r *record) instant(ns int64) string {
+	return strconv.FormatInt(r.done.Add(time.Duration(ns-r.of.Done)).UnixNano(), 10)
+}
+
 func (r *record) span() span {
+	t, e := &r.trace, &r.of
 	s := span{
-		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Span[:]),
-		Name: r.method + " " + r.route, Kind: server,
-		Start: instant(r.came), End: instant(r.done),
+		TraceID: hex.EncodeToString(t.ID[:]), SpanID: hex.EncodeToString(t.Span[:]),
+		Name: string(e.Method) + " " + e.Route, Kind: server,
+		Start: r.instant(e.Arrived), End: r.instant(e.Done),
 		Attributes: []attribute{
-			text("http.request.method", r.method), text("url.path", r.path), number("http.response.status_code", r.status),
-			text("sluice.route", r.route), text("sluice.gate", r.gate.String()), text("sluice.request_id", r.id),
+			text("http.request.method", string(e.Method)), text("url.path", string(e.Path)),
+			number("http.response.status_code", e.Status), text("sluice.route", e.Route),
+			text("sluice.gate", e.Gate.String()), text("sluice.request_id", string(e.ID)),
 		},
 	}
-	if r.Parent != [8]byte{} {
-		s.ParentID = hex.EncodeToString(r.Parent[:])
+	if t.Parent != [8]byte{} {
+		s.ParentID = hex.EncodeToString(t.Parent[:])
 	}
-	if r.sku != "" {
-		s.Attributes = append(s.Attributes, text("sluice.sku", r.sku))
+	if len(e.SKU) > 0 {
+		s.Attributes = append(s.Attributes, text("sluice.sku", string(e.SKU)))
 	}
-	if r.reason != reject.Admitted {
-		s.Attributes = append(s.Attributes, text("sluice.reason", r.reason.String()))
+	if e.Reason != reject.Admitted {
+		s.Attributes = append(s.Attributes, text("sluice.reason", e.Reason.String()))
 	}
-	if r.status >= 500 {
-		s.Status = &status{r.reason.String(), failed}
+	if e.Status >= 500 {
+		s.Status = &status{e.Reason.String(), failed}
 	}
 	return s
 }
 
 func (r *record) upstreamSpan() span {
+	t, e := &r.trace, &r.of
 	s := span{
-		TraceID: hex.EncodeToString(r.ID[:]), SpanID: hex.EncodeToString(r.Upstream[:]),
-		ParentID: hex.EncodeToString(r.Span[:]), Name: r.method, Kind: client,
-		Start: instant(r.decided), End: instant(r.answered),
-		Attributes: []attribute{text("server.address", r.target), text("sluice.outcome", r.outcome.String())},
+		TraceID: hex.EncodeToString(t.ID[:]), SpanID: hex.EncodeToString(t.Upstream[:]),
+		ParentID: hex.EncodeToString(t.Span[:]), Name: string(e.Method), Kind: client,
+		Start: r.instant(e.Decided), End: r.instant(e.Answered),
+		Attributes: []attribute{text("server.address", e.Target), text("sluice.outcome", e.Outcome.String())},
 	}
-	if r.outcome != upstream.Answered {
-		s.Status = &status{r.outcome.String(), failed}
+	if e.Outcome != upstream.Answered {
+		s.Status = &status{e.Outcome.String(), failed}
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -61,28 +60,29 @@ func parseAddress(target string) (address, error) {
 
 const (
 	addressesFresh = 5 * time.Second  // a name's addresses are used so long
-	lookUpBackoff  = time.Second      // after a look-up that failed or took too long
+	addressesStale = 30 * time.Second // older ones are used only where the name server takes longer than lookUpWait
+	lookUpWait     = 200 * time.Millisecond
+	lookUpBackoff  = time.Second      // after a look-up that failed
 	lookUpTimeout  = 30 * time.Second // of one look-up: each name server that is down costs five seconds
 )
 
-// resolver remembers for a few seconds which addresses a name has, so that many dials share one look-up. If the name
-// server fails, or is slow, the last known addresses are used. It is safe for concurrent use.
+// resolver remembers for a few seconds which addresses a name has, so that many dials share one look-up. The last known
+// addresses are used until a newer look-up has ended: a dial waits only where none is known, and shortly where they are
+// stale. It is safe for concurrent use.
 //
 // A look-up has a goroutine of its own, which goes on when the dials that wait for it end: the result of a name server
 // that is always slower than a dial would never be used otherwise.
 type resolver struct {
 	mu      sync.Mutex
 	known   []netip.Addr
-	err     error
+	err     error // of the last look-up, while nothing is known
 	until   time.Time
 	pending chan struct{}      // closed when the current look-up has ended; nil = there is none
 	cancel  context.CancelFunc // ends it
-	slow    bool               // a dial has waited for it in vain
 	closed  bool
 }
 
-// lookUp returns the addresses of host. All callers share one look-up. A failure is remembered too, so that they do not
-// fail one by one. A caller whose ctx ends waits no longer.
+// lookUp returns the addresses of host. All callers share one look-up. A caller whose ctx ends waits no longer.
 func (r *resolver) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip}, nil
@@ -91,14 +91,32 @@ func (r *resolver) lookUp(ctx context.Context, host string) ([]netip.Addr, error
 	defer r.mu.Unlock()
 	if time.Now().After(r.until) {
 		r.start(host)
-		if !r.slow || len(r.known) == 0 {
-			r.await(ctx, host)
+		if pending := r.pending; len(r.known) == 0 || time.Since(r.until) > addressesStale {
+			var late <-chan time.Time // nil = never
+			if len(r.known) > 0 {
+				late = time.After(waitWithin(ctx))
+			}
+			r.mu.Unlock()
+			select {
+			case <-pending:
+			case <-late:
+			case <-ctx.Done():
+			}
+			r.mu.Lock()
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look up %q: %w", host, err)
 	}
 	return r.known, r.err
+}
+
+// waitWithin is how long a dial with stale addresses waits: it leaves half of the dial's time for the connection.
+func waitWithin(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return min(lookUpWait, time.Until(end)/2)
+	}
+	return lookUpWait
 }
 
 // start starts a look-up, unless there is one. mu is held.
@@ -110,7 +128,7 @@ func (r *resolver) start(host string) {
 	if r.closed {
 		cancel()
 	}
-	r.pending, r.cancel, r.slow = make(chan struct{}), cancel, false
+	r.pending, r.cancel = make(chan struct{}), cancel
 	go r.run(ctx, host)
 }
 
@@ -122,40 +140,14 @@ func (r *resolver) run(ctx context.Context, host string) {
 	r.cancel()
 	defer close(r.pending)
 	r.pending = nil
-	if err != nil || len(found) == 0 {
-		r.fail(host, err)
+	switch {
+	case err == nil && len(found) > 0:
+		r.known, r.err, r.until = found, nil, time.Now().Add(addressesFresh)
 		return
-	}
-	r.known, r.err, r.until = found, nil, time.Now().Add(addressesFresh)
-}
-
-// await waits for the look-up, without mu. Where addresses are known it waits for three quarters of the dial's time at
-// most, which leaves time to connect to them; and no later dial waits for the same look-up.
-func (r *resolver) await(ctx context.Context, host string) {
-	bounded, pending := ctx, r.pending
-	if end, ok := ctx.Deadline(); ok && len(r.known) > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
-		defer cancel()
-	}
-	r.mu.Unlock()
-	select {
-	case <-pending:
-	case <-bounded.Done():
-	}
-	r.mu.Lock()
-	if r.pending == pending && !errors.Is(ctx.Err(), context.Canceled) {
-		r.slow = true
-		r.fail(host, bounded.Err())
-	}
-}
-
-// fail lets what is known be used for a moment. mu is held.
-func (r *resolver) fail(host string, err error) {
-	r.until = time.Now().Add(lookUpBackoff)
-	if len(r.known) == 0 {
+	case len(r.known) == 0:
 		r.err = fmt.Errorf("look up %q: %w", host, err)
 	}
+	r.until = time.Now().Add(lookUpBackoff)
 }
 
 // close ends the current look-up and waits for it. Later ones fail.

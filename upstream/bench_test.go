@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
 )
 
 var headOfSmallResponse = []byte(smallResponse[:strings.Index(smallResponse, "\r\n\r\n")+4])
@@ -65,7 +67,7 @@ func serveMinimal(c net.Conn) {
 			}
 			name, value, _ := bytes.Cut(line[:len(line)-2], []byte(": "))
 			if bytes.EqualFold(name, []byte("content-length")) {
-				length = int(parseLength(value))
+				length = int(octets.Length(value))
 			}
 		}
 		if _, err := r.Discard(length); err != nil {
@@ -87,7 +89,7 @@ func smallOrder() *Request {
 
 func smallPage() *Request {
 	r := newRequest("GET", "/api/page?x=1", "Accept: */*", "Cookie: uid=7", "X-Forwarded-For: 203.0.113.9")
-	r.Stream = true
+	r.Whole = false
 	return r
 }
 

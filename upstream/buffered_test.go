@@ -15,7 +15,7 @@ import (
 // answerTo sends an order, whose answer may be a stream.
 func answerTo(p *Pool, path string) (*fasthttp.Response, Outcome) {
 	resp, order := new(fasthttp.Response), newOrder("POST", path)
-	order.Stream = true
+	order.Whole = false
 	return resp, p.Send(order, resp)
 }
 
@@ -28,8 +28,9 @@ func largeAnswers(t *testing.T, n int) *rawServer {
 		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
 		"/events": status200 + "Content-Type: Text/Event-Stream; charset=utf-8\r\n" +
 			"Transfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
-		"/asked": status200 + "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
-		"/cut":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
+		"/asked":  status200 + "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n",
+		"/closed": "HTTP/1.1 200 OK\r\n\r\n" + body,
+		"/cut":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "zz\r\n",
 	}
 	return newRawServer(t, func(v *visit) {
 		for {
@@ -38,6 +39,9 @@ func largeAnswers(t *testing.T, n int) *rawServer {
 				return
 			}
 			v.reply(answers[targetOf(head)])
+			if targetOf(head) == "/closed" {
+				return
+			}
 		}
 	})
 }

@@ -18,9 +18,8 @@ type timeouts struct {
 // exchange is one request and its response on one connection.
 type exchange struct {
 	timeouts
-	conn    *conn
-	start   time.Time
-	maxBody int // bytes of a response's body that is read whole
+	conn  *conn
+	start time.Time
 
 	head        head
 	tunnel      *tunnel // where a 101 leads to; nil = no upgrade was asked for

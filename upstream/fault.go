@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // cause is why a target could not be connected to, or gave no usable response: a label of metrics.
@@ -65,7 +67,7 @@ func diagnoseTLS(err error) (cause, string) {
 	var alert tls.AlertError
 	switch {
 	case errors.As(err, &authority):
-		return causeCertificate, "write the certificate of its CA into a file, and name that in upstream.tls.ca_file"
+		return causeCertificate, "name a file in upstream.tls.ca_file that holds the certificate of its CA"
 	case errors.As(err, &host):
 		return causeCertificate, "write a name of the certificate into upstream.tls.server_name, " +
 			"or correct the host in upstream.targets"
@@ -84,34 +86,22 @@ func diagnoseTLS(err error) (cause, string) {
 // faults are what went wrong with a target of late. It is safe for concurrent use.
 type faults struct {
 	mu        sync.Mutex
-	last      error         // why the target cannot be used; nil = it can, as far as is known
-	heard     time.Duration // of the clock: when the last fault of a response was logged
-	unlogged  int           // faults of responses since
-	logged    cause         // of the last connection that was logged, plus 1; 0 = none was
-	loggedAt  time.Duration // of the clock
+	last      error // why the target cannot be used; nil = it can, as far as is known
 	connected [numCauses]uint64
+
+	connectLog, responseLog rate.Sometimes // when a line is due
 }
 
-// logPause is the time between two lines of the log about the same fault of a target.
+// logPause is the time between two lines of the log about one kind of fault of a target.
 const logPause = 10 * time.Second
 
-// unreached counts an error of a connection at now. It reports whether it is to be logged: it is the first one, or of
-// another cause than the one before; and not the same again within a moment.
-func (f *faults) unreached(err error, now time.Duration) (log bool) {
+// unreached counts an error of a connection.
+func (f *faults) unreached(err error) {
 	why, _ := diagnose(err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := numCauses
-	if f.last != nil {
-		known, _ = diagnose(f.last)
-	}
 	f.last = err
 	f.connected[why]++
-	if why == known || f.logged == why+1 && now-f.loggedAt < logPause {
-		return false
-	}
-	f.logged, f.loggedAt = why+1, now
-	return true
 }
 
 // set notes why the target cannot be used; nil = it can.
@@ -131,18 +121,6 @@ func (f *faults) text() string {
 	return f.last.Error() + "; " + Remedy(f.last)
 }
 
-// broken reports whether a response that did not come at now is to be logged, and how many were not since.
-func (f *faults) broken(now time.Duration) (log bool, unlogged int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.heard > 0 && now-f.heard < logPause {
-		f.unlogged++
-		return false, 0
-	}
-	unlogged, f.heard, f.unlogged = f.unlogged, now, 0
-	return true, unlogged
-}
-
 // counts are the errors of connections by cause.
 func (f *faults) counts() [numCauses]uint64 {
 	f.mu.Lock()
@@ -150,36 +128,40 @@ func (f *faults) counts() [numCauses]uint64 {
 	return f.connected
 }
 
-// logUnreached counts an error of a connection, and logs it where it is new.
+// logUnreached counts an error of a connection, and logs it at most once in a while.
 func (t *target) logUnreached(err error) {
-	now := t.clock.now()
-	t.ejection.failed(now)
-	if !t.faults.unreached(err, now) {
-		return
+	t.ejection.failed(t.clock.now())
+	t.faults.unreached(err)
+	if isDue(&t.faults.connectLog) {
+		t.log.Warn("cannot connect to the upstream; requests that no other target takes are answered 503 no_upstream",
+			"target", t.url, "error", err, "fix", Remedy(err))
 	}
-	t.log.Warn("cannot connect to the upstream; requests that no other target takes are answered 503 no_upstream",
-		"target", t.url, "error", err, "fix", Remedy(err))
+}
+
+// isDue reports whether a line may be logged now. The caller logs it: rate.Sometimes holds its lock while it calls, and
+// a log that accepts nothing would delay all requests that fail.
+func isDue(s *rate.Sometimes) (due bool) {
+	s.Do(func() { due = true })
+	return due
 }
 
 // logBroken logs a request without a usable response, at most once in a while.
-func (t *target) logBroken(o Outcome, err error, now time.Duration) {
+func (t *target) logBroken(o Outcome, err error) {
 	if o != Broken && o != TimedOut || err == nil {
 		return
 	}
-	log, unlogged := t.faults.broken(now)
-	if !log {
-		return
-	}
 	answer, fix := "502 upstream_error", "see the log of the upstream"
-	if o == TimedOut {
+	switch {
+	case errors.Is(err, errSpeaksTLS):
+		fix = Remedy(err)
+	case o == TimedOut:
 		answer = "504 upstream_timeout"
 		fix = "see why the upstream is slow, or raise upstream.response_header_timeout and timeout"
 	}
-	if errors.Is(err, errSpeaksTLS) {
-		fix = Remedy(err)
+	if isDue(&t.faults.responseLog) {
+		t.log.Warn("no usable response from the upstream; the client is answered "+answer,
+			"target", t.url, "error", err, "fix", fix)
 	}
-	t.log.Warn("no usable response from the upstream; the client is answered "+answer,
-		"target", t.url, "error", err, "fix", fix, "unlogged", unlogged)
 }
 
 // retryEjected connects once to a target whose ejection is over: without a request to try it, it would count as down

@@ -41,7 +41,7 @@ func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Ou
 	s := &socket{Conn: &script{said: said, step: max(1, step)}}
 	c := newConn(s, s)
 	t := &target{dialer: &dialer{}, store: spool.New(spool.Options{}), queue: new(queue), open: 1, retired: true}
-	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, maxBody: 1 << 20, start: time.Now()}
+	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {
 		final, err := e.readHead()
@@ -85,7 +85,7 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said []byte, step int, streams, head bool) {
 		req := newPage("/")
-		req.Stream = streams
+		req.Whole = !streams
 		if head {
 			req.HTTP.Header.SetMethod("HEAD")
 		}
@@ -178,7 +178,7 @@ func TestTransport_PiecesOfAnySizeReadTheSame(t *testing.T) {
 	for name, said := range poisons {
 		for _, streams := range []bool{false, true} {
 			req := newPage("/")
-			req.Stream = streams
+			req.Whole = !streams
 			want, wantOutcome, _, _ := receive([]byte(said), 1<<16, req)
 			for step := 1; step < len(said); step++ {
 				resp, outcome, _, _ := receive([]byte(said), step, req)

@@ -214,6 +214,7 @@ func targetOf(head string) string {
 func newRequest(method, target string, lines ...string) *Request {
 	r := new(Request)
 	r.Reset()
+	r.Whole = true
 	r.HTTP.Header.SetMethod(method)
 	r.HTTP.Header.SetRequestURI(target)
 	r.HTTP.Header.Add("Host", "")
@@ -255,7 +256,7 @@ func newOrder(method, target string) *Request {
 // newPage is a GET whose response may be handed on as it comes.
 func newPage(target string) *Request {
 	r := newRequest("GET", target)
-	r.Stream = true
+	r.Whole = false
 	return r
 }
 

@@ -154,7 +154,7 @@ func (h *head) field(r role, value []byte) bool {
 		if h.length >= 0 {
 			return false
 		}
-		h.length = parseLength(value)
+		h.length = octets.Length(value)
 		return h.length >= 0
 	case transferEncoding:
 		if h.chunked || !octets.EqualFold(value, "chunked") {
@@ -239,21 +239,6 @@ func (h *head) names(field []byte) bool {
 		}
 	}
 	return false
-}
-
-// parseLength reads digits only, without a leading zero; -1 for anything else. Eighteen digits fit.
-func parseLength(b []byte) int64 {
-	if len(b) == 0 || len(b) > 18 || b[0] == '0' && len(b) > 1 {
-		return -1
-	}
-	var n int64
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n
 }
 
 // interim reports a response that another one follows.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/periodic"
 )
 
 // Health configures the health checks of targets. With an empty Path there are none.
@@ -74,20 +76,11 @@ func (t *target) startChecks(h Health) {
 	t.health.done = make(chan struct{})
 	go func() {
 		defer close(t.health.done)
-		tick := time.NewTicker(h.Interval)
-		defer tick.Stop()
-		for {
-			err := t.check(ctx, h)
-			if ctx.Err() != nil {
-				return
+		periodic.Now(ctx, h.Interval, func(ctx context.Context) {
+			if err := t.check(ctx, h); ctx.Err() == nil {
+				t.recordCheck(h, err)
 			}
-			t.recordCheck(h, err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
+		})
 	}()
 }
 
@@ -148,7 +141,7 @@ func (t *target) check(ctx context.Context, h Health) error {
 		req.HTTP.Header.Add(field[0], field[1])
 	}
 	bounds := timeouts{response: h.Timeout, total: h.Timeout}
-	e := exchange{conn: c, start: start, timeouts: bounds, maxBody: defaultMaxAnswer}
+	e := exchange{conn: c, start: start, timeouts: bounds}
 	if outcome, _ := e.run(req, resp, t); outcome != Answered {
 		return fmt.Errorf("check health: no response (%s): %w", outcome, cmp.Or(e.err, errUnhealthy))
 	}

@@ -36,7 +36,11 @@ func TestHealth_CheckPassesOnTheStatusesNamed(t *testing.T) {
 	p := newPool(t, options(server.url()))
 	x := p.targets.Load().all[0]
 	for path, want := range map[string]bool{"/200": true, "/399": true, "/500": false, "/garbage": false, "/hang": false} {
-		err := x.check(context.Background(), Health{Path: path, Timeout: 300 * time.Millisecond, Status: "200-399"})
+		timeout := 10 * time.Second
+		if path == "/hang" {
+			timeout = 300 * time.Millisecond
+		}
+		err := x.check(context.Background(), Health{Path: path, Timeout: timeout, Status: "200-399"})
 		if (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -64,85 +64,66 @@ func (c *counters) count(o Outcome, resp *fasthttp.Response, took time.Duration)
 	c.took.Observe(took.Seconds())
 }
 
-// descriptions are the metrics' names. They are made once for each Pool.
-type descriptions struct{ requests, duration, inFlight, up, waiting, waits, held, spooled, faults *prometheus.Desc }
-
-func describe() descriptions {
-	d := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("sluice_upstream_"+name, help, labels, nil)
-	}
-	return descriptions{
-		requests: d("requests_total", "Requests to a target by the status of its response, or why there was none.",
-			"target", "code"),
-		duration: d("request_duration_seconds",
-			"Time from the choice of a target to the end of its response, or to the head of one that is streamed.", "target"),
-		inFlight: d("in_flight", "Requests without a response yet, or whose response is still streamed.", "target"),
-		up:       d("up", "Whether a target passes its health checks and can be connected to.", "target"),
-		waiting:  d("pending_requests", "Requests that wait for a connection."),
-		held: d("held_connections",
-			"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target"),
-		spooled: d("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in"),
-		faults: d("connect_errors_total", "Connections to a target that could not be opened, by cause.",
-			"target", "cause"),
-		waits: d("waits_total",
-			"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end"),
-	}
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("sluice_upstream_"+name, help, labels, nil)
 }
+
+var (
+	requestsDesc = desc("requests_total", "Requests to a target by the status of its response, or why there was none.",
+		"target", "code")
+	inFlightDesc = desc("in_flight", "Requests without a response yet, or whose response is still streamed.", "target")
+	upDesc       = desc("up", "Whether a target passes its health checks and can be connected to.", "target")
+	waitingDesc  = desc("pending_requests", "Requests that wait for a connection.")
+	waitsDesc    = desc("waits_total",
+		"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end")
+	heldDesc = desc("held_connections",
+		"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target")
+	spooledDesc = desc("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in")
+	faultsDesc  = desc("connect_errors_total", "Connections to a target that could not be opened, by cause.",
+		"target", "cause")
+)
 
 // Describe implements prometheus.Collector.
-func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
-	ch <- p.desc.requests
-	ch <- p.desc.duration
-	ch <- p.desc.inFlight
-	ch <- p.desc.up
-	ch <- p.desc.waiting
-	ch <- p.desc.waits
-	ch <- p.desc.held
-	ch <- p.desc.spooled
-	ch <- p.desc.faults
-}
+func (p *Pool) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, ch) }
 
 // Collect implements prometheus.Collector.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
-	p.emit(ch, p.desc.waiting, prometheus.GaugeValue, float64(p.queue.lengths[0].Load()+p.queue.lengths[1].Load()))
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	count := func(d *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge(waitingDesc, float64(p.queue.lengths[0].Load()+p.queue.lengths[1].Load()))
 	for end, name := range waitEnds {
-		p.emit(ch, p.desc.waits, prometheus.CounterValue, float64(p.queue.ends[end].Load()), name)
+		count(waitsDesc, p.queue.ends[end].Load(), name)
 	}
 	memory, file := p.options.Load().Spool.Used()
-	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(memory), "memory")
-	p.emit(ch, p.desc.spooled, prometheus.GaugeValue, float64(file), "file")
+	gauge(spooledDesc, float64(memory), "memory")
+	gauge(spooledDesc, float64(file), "file")
 	for _, t := range p.targets.Load().all {
 		t.mu.Lock()
 		held := t.held
 		t.mu.Unlock()
-		p.emit(ch, p.desc.held, prometheus.GaugeValue, float64(held), t.url)
+		gauge(heldDesc, float64(held), t.url)
 		c := &t.counters
 		for i := range c.codes {
 			if n := c.codes[i].Load(); n > 0 {
-				p.emit(ch, p.desc.requests, prometheus.CounterValue, float64(n), t.url, strconv.Itoa(i+100))
+				count(requestsDesc, n, t.url, strconv.Itoa(i+100))
 			}
 		}
 		for i := range c.unanswered {
-			p.emit(ch, p.desc.requests, prometheus.CounterValue, float64(c.unanswered[i].Load()), t.url, unanswered[i])
+			count(requestsDesc, c.unanswered[i].Load(), t.url, unanswered[i])
 		}
 		for i, n := range t.faults.counts() {
-			p.emit(ch, p.desc.faults, prometheus.CounterValue, float64(n), t.url, causeNames[i])
+			count(faultsDesc, n, t.url, causeNames[i])
 		}
 		up := 0.0
 		if !t.health.down.Load() && !t.ejection.failing() {
 			up = 1
 		}
-		p.emit(ch, p.desc.up, prometheus.GaugeValue, up, t.url)
-		p.emit(ch, p.desc.inFlight, prometheus.GaugeValue, float64(c.inFlight.Load()), t.url)
+		gauge(upDesc, up, t.url)
+		gauge(inFlightDesc, float64(c.inFlight.Load()), t.url)
 		ch <- c.took
 	}
-}
-
-func (p *Pool) emit(ch chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64,
-	labels ...string) {
-	m, err := prometheus.NewConstMetric(d, kind, v, labels...)
-	if err != nil {
-		m = prometheus.NewInvalidMetric(d, err)
-	}
-	ch <- m
 }

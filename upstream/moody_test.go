@@ -141,11 +141,11 @@ func moodyRequest(i int, target string) *Request {
 		return newPage(target)
 	case 1:
 		r := newRequest("POST", target)
-		r.Stream = true
+		r.Whole = false
 		return r.withStream(io.LimitReader(zeros{}, int64(size)), -1)
 	default:
 		r := newRequest([]string{"POST", "PUT", "PATCH", "DELETE"}[i%4], target)
-		r.Order, r.Stream = true, i%2 == 0
+		r.Order, r.Whole = false, i%2 == 0
 		return r.withBody(make([]byte, size))
 	}
 }

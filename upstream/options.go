@@ -26,7 +26,6 @@ type Options struct {
 	IdleConnTimeout time.Duration // keep it below the upstream's keep-alive
 	Retry           string        // "off", or "connect": another target, while not one byte was written
 	Health          Health
-	MaxAnswer       int          // bytes of a response that is read whole, more is Broken; 0 = 8 MiB
 	Spool           *spool.Store // where responses wait for slow clients; nil = 64 MiB of memory, and no file
 	TLS             TLS          // of https targets
 	Logger          *slog.Logger // changes of state only; nil = none
@@ -90,10 +89,7 @@ func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 // MaxWhole is how many bytes of a response are read whole for a Request that wants so; more is Broken.
 const MaxWhole = 1 << 20
 
-const (
-	defaultMaxAnswer = 8 << 20  // bytes
-	defaultMemory    = 64 << 20 // bytes
-)
+const defaultMemory = 64 << 20 // bytes of a Spool
 
 func (o *Options) validate() error {
 	for name, d := range map[string]time.Duration{
@@ -104,8 +100,8 @@ func (o *Options) validate() error {
 			return fmt.Errorf("read %s %v: must be more than 0", name, d)
 		}
 	}
-	if o.MaxConns <= 0 || o.MaxAnswer < 0 {
-		return fmt.Errorf("read limits: %d connections, %d bytes of a response", o.MaxConns, o.MaxAnswer)
+	if o.MaxConns <= 0 {
+		return fmt.Errorf("read limit: %d connections", o.MaxConns)
 	}
 	if o.MaxPending < 0 || o.QueueTimeout < 0 {
 		return fmt.Errorf("read queue: %d requests, %v", o.MaxPending, o.QueueTimeout)

@@ -49,7 +49,7 @@ func TestTransport_PanicLeavesNoConnectionAndNoMemory(t *testing.T) {
 						}
 					}()
 					req := newOrder("POST", "/")
-					req.Stream = true
+					req.Whole = false
 					p.Send(req, new(fasthttp.Response))
 				}()
 			}

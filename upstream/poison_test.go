@@ -46,7 +46,7 @@ func TestTransport_SurplusBytesNeverReachAnotherRequest(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/stream=%v", name, stream), func(t *testing.T) {
 				t.Parallel()
 				req := newPage("/first")
-				req.Stream = stream
+				req.Whole = !stream
 				victimised(t, func(v *visit) { v.request(); v.reply(poison); v.waitClosed() }, func(p *Pool) {
 					sendAndRead(p, req)
 				})

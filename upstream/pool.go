@@ -22,6 +22,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/periodic"
 	"sluice/upstream/spool"
 )
 
@@ -30,13 +31,12 @@ type Pool struct {
 	options atomic.Pointer[Options]
 	clock   clock
 	queue   *queue
-	desc    descriptions
 	targets atomic.Pointer[targets]
 
-	mu      sync.Mutex // of Reconfigure and Close
-	closed  bool
-	stop    chan struct{}
-	stopped chan struct{}
+	mu     sync.Mutex // of Reconfigure and Close
+	closed bool
+	stop   context.CancelFunc
+	reaper sync.WaitGroup
 }
 
 // New checks o and starts a Pool. No connection is opened before the first request or health check.
@@ -44,28 +44,22 @@ func New(o Options) (*Pool, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = defaultMaxAnswer
-	}
 	if o.Spool == nil {
 		o.Spool = spool.New(spool.Options{Memory: defaultMemory})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{
-		clock:   clock{epoch: time.Now()},
-		desc:    describe(),
-		stop:    make(chan struct{}),
-		stopped: make(chan struct{}),
-	}
+	p := &Pool{clock: clock{epoch: time.Now()}}
 	p.queue = &queue{targets: &p.targets, clock: p.clock}
 	p.options.Store(&o)
 	p.targets.Store(&targets{next: new(atomic.Uint64)})
 	if err := p.Reconfigure(o); err != nil {
 		return nil, err
 	}
-	go p.reapIdle()
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(context.Background())
+	p.reaper.Go(func() { p.reapIdle(ctx) })
 	return p, nil
 }
 
@@ -242,8 +236,8 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Reconfigure replaces the options, but those that a Pool keeps for its life: MaxAnswer, Spool, Logger and Wrap. A
-// target that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
+// Reconfigure replaces the options, but those that a Pool keeps for its life: Spool, Logger and Wrap. A target
+// that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
 // Exchanges under way go on by the options they have begun with. An error changes nothing.
 func (p *Pool) Reconfigure(o Options) error {
 	if err := o.validate(); err != nil {
@@ -259,7 +253,7 @@ func (p *Pool) Reconfigure(o Options) error {
 		return errPoolClosed
 	}
 	before := p.options.Load()
-	o.MaxAnswer, o.Spool, o.Logger, o.Wrap = before.MaxAnswer, before.Spool, before.Logger, before.Wrap
+	o.Spool, o.Logger, o.Wrap = before.Spool, before.Logger, before.Wrap
 	old := p.targets.Load()
 	next := &targets{next: old.next, pick: pick}
 	use, err := p.addTargets(next, old, &o)
@@ -326,13 +320,13 @@ func (ts *targets) targetFor(url string) *target {
 
 func (p *Pool) newTarget(a address, s *settings, o *Options) *target {
 	t := &target{
-		dialer:  newDialer(a, s, o.Wrap),
-		maxBody: o.MaxAnswer,
-		store:   o.Spool,
-		queue:   p.queue,
-		clock:   p.clock,
-		log:     o.Logger,
+		dialer: newDialer(a, s, o.Wrap),
+		store:  o.Spool,
+		queue:  p.queue,
+		clock:  p.clock,
+		log:    o.Logger,
 	}
+	t.faults.connectLog.Interval, t.faults.responseLog.Interval = logPause, logPause
 	t.counters.took = newDurations(t.url)
 	return t
 }
@@ -341,23 +335,13 @@ func (p *Pool) newTarget(a address, s *settings, o *Options) *target {
 const maxReapPause = time.Second
 
 // reapIdle closes old idle connections, and tries ejected targets again, until Close.
-func (p *Pool) reapIdle() {
-	defer close(p.stopped)
+func (p *Pool) reapIdle(ctx context.Context) {
 	var probes sync.WaitGroup
 	defer probes.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for {
-		pause := time.NewTimer(min(max(p.options.Load().IdleConnTimeout/2, time.Millisecond), maxReapPause))
-		select {
-		case <-p.stop:
-			pause.Stop()
-			return
-		case <-pause.C:
-			for _, t := range p.targets.Load().all {
-				t.reap(p.clock.now())
-				t.retryEjected(ctx, &probes)
-			}
+	for periodic.Pause(ctx, min(max(p.options.Load().IdleConnTimeout/2, time.Millisecond), maxReapPause)) {
+		for _, t := range p.targets.Load().all {
+			t.reap(p.clock.now())
+			t.retryEjected(ctx, &probes)
 		}
 	}
 }
@@ -371,8 +355,8 @@ func (p *Pool) Close() {
 		return
 	}
 	p.closed = true
-	close(p.stop)
-	<-p.stopped
+	p.stop()
+	p.reaper.Wait()
 	p.queue.close()
 	for _, t := range p.targets.Load().all {
 		t.stop()

@@ -146,7 +146,7 @@ func TestRelay_EndlessStreamsAreCapped(t *testing.T) {
 		}
 	}
 	order := newOrder("POST", "/events")
-	order.Stream = true
+	order.Whole = false
 	resp := new(fasthttp.Response)
 	if outcome := p.Send(order, resp); outcome != Answered {
 		t.Errorf("an order: %v", outcome)

@@ -19,10 +19,9 @@ type Request struct {
 	HTTP fasthttp.Request
 
 	Order     bool   // written at most once; has connections of its own; a reused connection is probed before
-	Stream    bool   // a response without a length may be handed on as it comes; else it is read whole
 	Store     bool   // what fits into memory is read whole, as for an Order
 	BodyReady bool   // the body stream does not wait for the client
-	Whole     bool   // read whole in any case, up to MaxWhole and Options.MaxAnswer
+	Whole     bool   // read whole in any case, up to MaxWhole; else a large response is handed on as it comes
 	ClientKey uint64 // hash of the client, for policy client_hash
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
 
@@ -56,7 +55,7 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableSpecialHeader()
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
-	r.Order, r.Stream, r.Store, r.Whole, r.BodyReady = false, false, false, false, false
+	r.Order, r.Store, r.Whole, r.BodyReady = false, false, false, false
 	r.ClientKey, r.Owner, r.Client, r.Target = 0, nil, nil, ""
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -37,21 +38,57 @@ func TestResolver_HangingNameServerLeavesTimeForKnownAddresses(t *testing.T) {
 	}
 }
 
-// One dial has found out that the resolver hangs: no other waits for the same look-up.
-func TestResolver_HangingNameServerIsWaitedForOnce(t *testing.T) {
-	stalled(t)
-	var n resolver
-	defer n.close()
-	n.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
-	for _, patience := range []time.Duration{20 * time.Millisecond, time.Hour, time.Hour} {
-		ctx, end := context.WithTimeout(t.Context(), patience)
-		defer end()
-		if found, err := n.lookUp(ctx, "shop.example."); err != nil || len(found) != 1 {
-			t.Fatal(found, err)
+// A dial does not wait for a look-up where the known addresses are at most addressesStale past their time.
+func TestResolver_HangingNameServerIsNotWaitedForWhereAddressesAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := stalled(t)
+		n := resolver{known: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, until: time.Now()}
+		defer n.close()
+		time.Sleep(addressesStale)
+		for range 3 {
+			start := time.Now()
+			found, err := n.lookUp(t.Context(), "shop.example.")
+			if waited := time.Since(start); err != nil || len(found) != 1 || waited != 0 {
+				t.Fatalf("%v, %v, after %s; want the known address at once", found, err, waited)
+			}
 		}
-		n.mu.Lock()
-		n.until = time.Time{} // a moment later
-		n.mu.Unlock()
+		synctest.Wait()
+		if asked.Load() == 0 {
+			t.Error("the name server was not asked")
+		}
+	})
+}
+
+// A dial with stale addresses waits for a new look-up, but at most lookUpWait and half of its own time.
+func TestResolver_StaleAddressesAreUsedOnlyWhereTheNameServerIsSlow(t *testing.T) {
+	fresh, stale := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	for name, tt := range map[string]struct {
+		dial, takes, waits time.Duration
+		want               netip.Addr
+	}{
+		"in time":    {time.Second, lookUpWait / 2, lookUpWait / 2, fresh},
+		"too slow":   {time.Second, 2 * lookUpWait, lookUpWait, stale},
+		"short dial": {lookUpWait, 2 * lookUpWait, lookUpWait / 2, stale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				knowing(t, func() { time.Sleep(tt.takes) })
+				n := resolver{known: []netip.Addr{stale}, until: time.Now()}
+				defer n.close()
+				time.Sleep(addressesStale + 1)
+				ctx, cancel := context.WithTimeout(t.Context(), tt.dial)
+				defer cancel()
+				start := time.Now()
+				found, err := n.lookUp(ctx, "shop.example.")
+				if err != nil || len(found) != 1 || found[0].Unmap() != tt.want {
+					t.Errorf("%v, %v, want %s", found, err, tt.want)
+				}
+				if waited := time.Since(start); waited != tt.waits {
+					t.Errorf("it waited %s, want %s", waited, tt.waits)
+				}
+				time.Sleep(tt.takes) // until the name server has answered
+			})
+		})
 	}
 }
 
@@ -79,9 +116,10 @@ func TestResolver_LookUpEndsWithItsTarget(t *testing.T) {
 	o.ConnectTimeout = 20 * time.Millisecond
 	p := newPool(t, o)
 	removed := p.targets.Load().all[0]
-	if outcome := p.Send(smallOrder(), &fasthttp.Response{}); outcome != NotSent || asked.Load() == 0 {
-		t.Fatalf("%v, and asked %d times", outcome, asked.Load())
+	if outcome := p.Send(smallOrder(), &fasthttp.Response{}); outcome != NotSent {
+		t.Fatal(outcome)
 	}
+	testkit.Eventually(t, "the name server is asked", func() bool { return asked.Load() > 0 })
 	if err := replace(p, []string{"http://127.0.0.1:1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,14 +27,10 @@ func (e *exchange) receive(req *Request, resp *fasthttp.Response, t *target, ear
 	}
 	b := bodyOf(&e.head, resp.SkipBody, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
-	if !req.Whole && b.streams() && (req.Stream || b.framing == counted) { // HTTP/1.0 clients understand a length too
+	if !req.Whole && b.streams() {
 		return e.startStream(req, resp, t, b, reusable)
 	}
-	most := e.maxBody
-	if req.Whole {
-		most = min(most, MaxWhole)
-	}
-	if err := e.readBody(&b, resp, most, early); err != nil {
+	if err := e.readBody(&b, resp, early); err != nil {
 		return outcomeOf(err), mustClose
 	}
 	if !reusable || c.in.buffered() > 0 {
@@ -63,9 +59,9 @@ func (e *exchange) parseHeader(h *fasthttp.ResponseHeader) error {
 	return nil
 }
 
-// readBody reads a body whole into resp; one of more than most bytes is an error. Only one that did not come with its
-// head needs the longer deadline.
-func (e *exchange) readBody(b *body, resp *fasthttp.Response, most int, early bool) error {
+// readBody reads a body whole into resp; one of more than MaxWhole bytes is an error. Only one that did not come with
+// its head needs the longer deadline.
+func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error {
 	if b.framing == bodiless {
 		return nil
 	}
@@ -78,7 +74,7 @@ func (e *exchange) readBody(b *body, resp *fasthttp.Response, most int, early bo
 			return err
 		}
 	}
-	whole, err := b.appendTo(resp.SwapBody(nil)[:0], most)
+	whole, err := b.appendTo(resp.SwapBody(nil)[:0], MaxWhole)
 	resp.SwapBody(whole)
 	if err == nil && resp.Header.ContentLength() != len(whole) {
 		resp.Header.SetContentLength(len(whole))

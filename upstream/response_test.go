@@ -86,7 +86,7 @@ func TestTransport_BodyOfEveryFramingArrivesWhole(t *testing.T) {
 				p := answering(t, c.response, c.closes)
 				for range 2 {
 					req := newPage("/")
-					req.Stream = stream
+					req.Whole = !stream
 					if o, body := sendAndRead(p, req); o != Answered || body != c.body {
 						t.Fatalf("%v, %d bytes of body, want %d", o, len(body), len(c.body))
 					}
@@ -144,7 +144,7 @@ func TestTransport_ContentLengthDescribesTheBody(t *testing.T) {
 	} {
 		req := newPage("/")
 		req.HTTP.Header.SetMethod(c.method)
-		req.Stream = c.stream
+		req.Whole = !c.stream
 		resp := new(fasthttp.Response)
 		if o := answering(t, c.response, true).Send(req, resp); o != Answered || resp.Header.ContentLength() != c.want {
 			t.Errorf("%s: %v, length %d, want %d", name, o, resp.Header.ContentLength(), c.want)
@@ -237,36 +237,6 @@ var malformed = map[string]string{
 	"101 unasked":               "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
 }
 
-func TestTransport_ResponseOverMaxAnswerIsBroken(t *testing.T) {
-	server := newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
-			switch targetOf(head) {
-			case "/counted":
-				v.reply(ok("12345"))
-			case "/chunked":
-				v.reply("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n123\r\n2\r\n45\r\n0\r\n\r\n")
-			default:
-				v.reply("HTTP/1.1 200 OK\r\n\r\n12345")
-				return
-			}
-		}
-	})
-	for most, want := range map[int]Outcome{4: Broken, 5: Answered} {
-		o := options(server.url())
-		o.MaxAnswer = most
-		p := newPool(t, o)
-		for _, target := range []string{"/counted", "/chunked", "/closed"} {
-			if outcome, _ := sendOrder(p, "GET", target); outcome != want {
-				t.Errorf("%s, limit %d: outcome %d", target, most, outcome)
-			}
-		}
-	}
-}
-
 // A response to HEAD, a 304 and a 204 have no body, whatever their fields announce.
 func TestTransport_BodilessResponseKeepsItsLength(t *testing.T) {
 	for _, c := range []struct {
@@ -301,18 +271,13 @@ func TestTransport_BodilessResponseKeepsItsLength(t *testing.T) {
 }
 
 // The responses to many orders at once have a bound.
-func TestTransport_ResponseToAnOrderOverOneMiBIsBroken(t *testing.T) {
-	page := ok(strings.Repeat("x", MaxWhole+1))
-	for _, whole := range []bool{true, false} {
-		p := answering(t, page, true)
-		req := newOrder("POST", "/order")
-		req.Whole = whole
-		want := Answered
-		if whole {
-			want = Broken
-		}
-		if outcome := p.Send(req, new(fasthttp.Response)); outcome != want {
-			t.Errorf("whole %v: %v, want %v", whole, outcome, want)
+func TestTransport_WholeResponseOverOneMiBIsBroken(t *testing.T) {
+	for n, want := range map[int]Outcome{MaxWhole: Answered, MaxWhole + 1: Broken} {
+		p := newPool(t, options(largeAnswers(t, n).url()))
+		for _, target := range []string{"/counted", "/chunked", "/closed"} {
+			if outcome, _ := sendOrder(p, "GET", target); outcome != want {
+				t.Errorf("%s, %d bytes: %v, want %v", target, n, outcome, want)
+			}
 		}
 	}
 }

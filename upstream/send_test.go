@@ -102,12 +102,12 @@ func TestTransport_UnannouncedStreamPanics(t *testing.T) {
 
 func TestRequest_ResetLeavesNothing(t *testing.T) {
 	req := newOrder("POST", "/").withBody([]byte("x"))
-	req.Stream, req.Store, req.Whole, req.ClientKey, req.Target = true, true, true, 7, "t"
+	req.Store, req.Whole, req.ClientKey, req.Target = true, true, 7, "t"
 	req.Reset()
 	if got := string(req.appendHead(nil, nil)); got != "GET / HTTP/1.1\r\n\r\n" || len(req.body()) != 0 {
 		t.Errorf("%q", got)
 	}
-	if req.Order || req.Stream || req.Store || req.Whole || req.ClientKey != 0 || req.Target != "" {
+	if req.Order || req.Store || req.Whole || req.ClientKey != 0 || req.Target != "" {
 		t.Errorf("%+v", req)
 	}
 }
@@ -278,7 +278,6 @@ func TestTransport_InterruptedWriteGoesOnWhereItStopped(t *testing.T) {
 	target := p.targets.Load().all[0]
 	e := exchange{
 		timeouts: target.settings.Load().timeouts,
-		maxBody:  target.maxBody,
 		conn:     newConn(s, s),
 		start:    time.Now(),
 	}
@@ -312,7 +311,6 @@ func TestTransport_LongUploadLeavesTimeForItsResponse(t *testing.T) {
 	defer target.drop(c)
 	e := exchange{
 		timeouts: target.settings.Load().timeouts,
-		maxBody:  target.maxBody,
 		conn:     c,
 		start:    time.Now().Add(-time.Hour),
 	}

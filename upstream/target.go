@@ -18,7 +18,6 @@ const maxStale = 3
 // one lock keeps its idle connections, its dials and its bounds together.
 type target struct {
 	*dialer
-	maxBody  int
 	store    *spool.Store
 	queue    *queue
 	clock    clock
@@ -75,7 +74,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
 			start, tries = c.returnedAt, maxStale
 		}
-		e := exchange{timeouts: s.timeouts, conn: c, start: t.clock.at(start), maxBody: t.maxBody, tunnel: tun}
+		e := exchange{timeouts: s.timeouts, conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, d := e.run(req, resp, t)
 		if d == stale || outcome == NotSent && s.retry && c.reused {
 			if d != stale {
@@ -87,7 +86,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 			continue
 		}
 		end = t.clock.now()
-		t.logBroken(outcome, e.err, end)
+		t.logBroken(outcome, e.err)
 		if d != streaming {
 			t.release(c, d, end)
 		}

@@ -40,16 +40,6 @@ const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 // Files are the page's own.
 func Files() fs.FS { return embedded }
 
-// PackedSize is how many bytes the whole page has as it is sent, packed.
-func (d *Dashboard) PackedSize() (sum int) {
-	for name, a := range d.files {
-		if name != "/" { // index.html once more
-			sum += len(a.packed)
-		}
-	}
-	return sum
-}
-
 // New packs the files.
 func New() *Dashboard {
 	d := &Dashboard{files: map[string]asset{}}

@@ -46,13 +46,14 @@ export function scrollable(e) {
   const name = () => e.closest("article, section")?.querySelector("h2, h3")?.textContent;
   const measure = () => {
     const wide = e.scrollWidth > e.clientWidth + 1;
-    if (wide === (e.tabIndex === 0)) return;
+    if (wide === (e.tabIndex === 0) || e === document.activeElement) return; // a focus is not taken away
     if (wide) {
       e.tabIndex = 0;
       e.setAttribute("role", "region");
       e.setAttribute("aria-label", name() || "");
     } else for (const attribute of ["tabindex", "role", "aria-label"]) e.removeAttribute(attribute);
   };
+  e.addEventListener("blur", measure);
   new ResizeObserver(measure).observe(e);
   new MutationObserver(measure).observe(e, { childList: true, subtree: true, characterData: true });
 }

@@ -89,7 +89,7 @@ function tick() {
 }
 
 async function look() {
-  if (known && !watched()) return;
+  if ($("app").hidden || known && !watched()) return; // at the login form there is no token to ask with
   try {
     const told = (await ask("sales")).sales, before = sales;
     known = true;

@@ -84,7 +84,7 @@ function compare(before, s) {
 }
 
 export async function look() {
-  if (status && !watched()) return;
+  if ($("app").hidden || status && !watched()) return;
   const began = Date.now();
   try {
     const s = await ask("status");

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/config/position"
 	"sluice/internal/apitest"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
@@ -22,7 +23,7 @@ import (
 )
 
 // ops.listen and admin.listen may be unix sockets: then those who ask must find them there.
-func TestAGateOnUnixSocketsCanBeAsked(t *testing.T) {
+func TestSluice_GateOnUnixSocketsCanBeAsked(t *testing.T) {
 	at := "unix:" + filepath.Join(t.TempDir(), "gate.sock")
 	ln, err := listener.Open(at, false)
 	if err != nil {
@@ -48,7 +49,7 @@ func TestAGateOnUnixSocketsCanBeAsked(t *testing.T) {
 	}
 }
 
-func TestAPageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
+func TestSluice_PageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 	}))
@@ -60,7 +61,7 @@ func TestAPageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
 }
 
 // An address stands on the command line as in the configuration.
-func TestAPortAloneIsOfThisMachine(t *testing.T) {
+func TestSluice_PortAloneIsOfThisMachine(t *testing.T) {
 	gate := httptest.NewServer(apitest.New(t, memstore.New(), 1).Handler)
 	defer gate.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(gate.URL, "http://"), ":")
@@ -69,7 +70,7 @@ func TestAPortAloneIsOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestUnknownNamesAreMisuse(t *testing.T) {
+func TestSluice_UnknownNamesAreMisuse(t *testing.T) {
 	for _, words := range [][]string{
 		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
 		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},
@@ -101,7 +102,7 @@ func typed(t *testing.T, line string) error {
 	return err
 }
 
-func TestCommandsDecideReservations(t *testing.T) {
+func TestSluice_CommandsDecideReservations(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
@@ -160,7 +161,7 @@ func TestCommandsDecideReservations(t *testing.T) {
 }
 
 // Freezing is what the ledger does; only who has looked after the orders opens it.
-func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
+func TestSluice_ResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
@@ -180,7 +181,7 @@ func TestResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 }
 
 // REDIS_ADDR is the environment's word for config.toml; many machines set it for another program.
-func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
+func TestSluice_WhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	t.Setenv("REDIS_ADDR", "redis")
 	if _, err := (&runOptions{from: "127.0.0.1:0", to: "http://127.0.0.1:9"}).load(); err != nil {
 		t.Errorf("run --from --to: %v", err)
@@ -190,7 +191,24 @@ func TestWhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
+// Who explains a request without what the route reads is told the flags that give it.
+func TestExplain_SaysWhichFlagsGiveWhatIsMissing(t *testing.T) {
+	for detail, want := range map[string]string{
+		"sku missing: $json_productId":  `-H 'Content-Type: application/json' -d '{"productId": 1}'`,
+		"body is not JSON: $json_a.b.c": `-H 'Content-Type: application/json' -d '{"a": {"b": {"c": 1}}}'`,
+		"sku missing: $form_id":         "-H 'Content-Type: application/x-www-form-urlencoded' -d 'id=1'",
+		"user missing: $cookie_uid":     "-H 'Cookie: uid=1'",
+		"user missing: $http_x_user":    "-H 'x-user: 1'",
+		"sku missing: $path_sku":        "",
+		"path is not canonical":         "",
+	} {
+		if got := missing(detail); got != want {
+			t.Errorf("%s: %s, want %s", detail, got, want)
+		}
+	}
+}
+
+func TestSluice_KeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 	c := testkit.LimitConfig(t, "limits.window.max = 50")
 	for key, want := range map[string][]string{
 		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
@@ -215,12 +233,12 @@ func TestAKeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 }
 
 // Every key that can be overridden is one, and a reload could change it too.
-func TestWhatCanBeOverriddenIsLive(t *testing.T) {
+func TestSluice_WhatCanBeOverriddenIsLive(t *testing.T) {
 	keys := map[string]bool{}
 	c := testkit.LimitConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`+
 		"\nlimits.in_flight = [{name = \"f\", max = 1}]")
 	for _, s := range c.Settings() {
-		keys[bare(s.Key)] = true
+		keys[position.WithoutIndexes(s.Key)] = true
 	}
 	for _, key := range app.Overridable {
 		if !keys[key] || !app.ChangesOnReload(key) {

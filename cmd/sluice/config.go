@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"sluice"
 	"sluice/admin"
 	"sluice/config"
+	"sluice/config/position"
 	"sluice/internal/app"
 )
 
@@ -54,7 +54,7 @@ func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting,
 		return nil, err
 	}
 	for _, s := range c.Settings() {
-		all = append(all, admin.Setting{Key: s.Key, Value: s.Value, Origin: s.Origin})
+		all = append(all, admin.Setting{Setting: s})
 	}
 	return all, nil
 }
@@ -86,44 +86,33 @@ func inText(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
 // exceptions are values of keys that change with a reload, and need a restart themselves.
 var exceptions = map[string]string{
 	"route.gate": "; the first route with \"check\" or \"reserve\" needs a restart: its stock is opened at the start",
 }
 
+// explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
 func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 	for _, s := range c.Settings() {
-		if s.Key != key && bare(s.Key) != key {
+		bare := position.WithoutIndexes(s.Key)
+		if s.Key != key && bare != key {
 			continue
 		}
 		ok = true
 		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
 		if app.ChangesOnReload(s.Key) {
-			fmt.Fprintln(to, "changes   with a reload"+cmp.Or(exceptions[bare(s.Key)], ""))
+			fmt.Fprintln(to, "changes   with a reload"+exceptions[bare])
 		} else {
 			fmt.Fprintln(to, "changes   with a restart")
 		}
 		if app.CheckOverridable(s.Key) == nil {
 			fmt.Fprintln(to, "override  for a while, with sluice override set")
 		}
-		if line := inReference(bare(s.Key)); line != "" {
+		if line := inReference(bare); line != "" {
 			fmt.Fprintf(to, "reference %s\n", line)
 		}
 	}
 	return ok
-}
-
-// bare is a key without the [index] of repeated tables.
-func bare(key string) string {
-	for {
-		i := strings.IndexByte(key, '[')
-		j := strings.IndexByte(key, ']')
-		if i < 0 || j < i {
-			return key
-		}
-		key = key[:i] + key[j+1:]
-	}
 }
 
 // inReference is the line of the reference that has a key, with its default and its meaning; "" = none.

@@ -14,7 +14,7 @@ import (
 func newDemo() *cobra.Command {
 	o := demosale.Options{Version: version, Gate: "reserve"}
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Run a shop, a gateway and a crowd in one process, and report what happened.", Args: noArgs,
+		Use: "demo", Short: "Run a shop, a gateway and a crowd in one process, and report what happened.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Keep && !cmd.Flags().Changed("shoppers") {
 				o.Shoppers = 6000

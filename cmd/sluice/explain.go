@@ -41,7 +41,7 @@ func newExplain() *cobra.Command {
 			return exactly(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, strings.Join(args, " ")) },
-		ValidArgsFunction: completeBy(0, func(c *config.Config) (keys []string) {
+		ValidArgsFunction: completeBy(func(c *config.Config) (keys []string) {
 			for _, s := range c.Settings() {
 				keys = append(keys, s.Key)
 			}
@@ -66,7 +66,7 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	}
 	if !strings.ContainsAny(request, " /") {
 		if !explainKey(cmd.OutOrStdout(), c, request) {
-			return fmt.Errorf("%q is no key of the configuration%s, and no request such as 'GET /': "+
+			return fmt.Errorf("%q is neither a key of the configuration nor a request such as 'GET /'%s; "+
 				"sluice config print lists the keys", request, meant(nearKey(c, request)))
 		}
 		return nil
@@ -95,6 +95,9 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 		fmt.Fprintf(to, "rejected  %s\n", found.Reason)
 		if found.Detail != "" {
 			fmt.Fprintf(to, "detail    %s\n", found.Detail)
+			if flags := missing(found.Detail); flags != "" {
+				fmt.Fprintf(to, "try       %s\n", flags)
+			}
 		}
 	}
 	if found.Reason == reject.NoRoute {
@@ -120,6 +123,24 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 		fmt.Fprintf(to, "stock     %s\n", stockPlace(c, found))
 	}
 	printChecks(to, found.Checks)
+}
+
+// missing are the flags of explain that give what detail says is missing, by the variable at its end; "" = none.
+func missing(detail string) string {
+	_, variable, _ := strings.Cut(detail, "$")
+	source, name, _ := strings.Cut(variable, "_")
+	switch source {
+	case "json":
+		return fmt.Sprintf(`-H 'Content-Type: application/json' -d '{"%s": 1%s'`,
+			strings.ReplaceAll(name, ".", `": {"`), strings.Repeat("}", 1+strings.Count(name, ".")))
+	case "form":
+		return fmt.Sprintf("-H 'Content-Type: application/x-www-form-urlencoded' -d '%s=1'", name)
+	case "cookie":
+		return fmt.Sprintf("-H 'Cookie: %s=1'", name)
+	case "http":
+		return fmt.Sprintf("-H '%s: 1'", strings.ReplaceAll(name, "_", "-"))
+	}
+	return ""
 }
 
 // printRoutes prints what the routes match, for a request that none matches.

@@ -3,10 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +21,7 @@ type healthcheckOptions struct {
 func newHealthcheck() *cobra.Command {
 	h := healthcheckOptions{config: "/etc/sluice/config.toml"}
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: noArgs,
+		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd.OutOrStdout()) },
 	}
 	configFlag(cmd, cmd.Flags(), &h.config, "take ops.listen from this `file`, if it exists")
@@ -58,8 +56,7 @@ func (h *healthcheckOptions) run(out io.Writer) error {
 	return nil
 }
 
-// address is where to ask: as said, else as configured, else the default. An address that means every
-// interface is asked on this one.
+// address is where to ask: as said, else as configured, else the default.
 func (h *healthcheckOptions) address() (string, error) {
 	address := h.ops
 	if address == "" {
@@ -75,15 +72,5 @@ func (h *healthcheckOptions) address() (string, error) {
 	if address == "" {
 		return "", fmt.Errorf(`ops.listen of %s is "": nothing listens there`, h.config)
 	}
-	if strings.HasPrefix(address, "unix:") {
-		return address, nil
-	}
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
-	if err != nil {
-		return "", err
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
+	return address, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,20 +32,33 @@ source = "redis"
 key = "seckill:stock:$sku"              # your own key; sluice init --full shows the rest
 `
 
+// starterInChinese is starter with Chinese comments.
+var starterInChinese = strings.NewReplacer(
+	`count rejections only; then "enforce"`, `只统计本该拒绝的请求；确认无误后改为 "enforce"`,
+	"your shop", "你的商城",
+	"what an order looks like", "下单请求是什么样的",
+	"your own key; sluice init --full shows the rest", "你自己的 key；其余的键：sluice init --full --lang zh",
+).Replace(starter)
+
 func newInit() *cobra.Command {
 	var full bool
+	lang := "en"
 	cmd := &cobra.Command{
 		Use: "init [file]", Short: "Write a first configuration file.", Args: exactly,
 		Long: "Write a first configuration file: config.toml, unless another is named. - = standard output.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := starter
+			text, reference := starter, sluice.Reference
+			if lang != "en" {
+				text, reference = starterInChinese, sluice.ReferenceInChinese
+			}
 			if full {
-				text = sluice.Reference
+				text = reference
 			}
 			return writeConfig(cmd.OutOrStdout(), argument(args, "config.toml"), text)
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "the commented reference: every key, its default, its meaning")
+	choiceFlag(cmd, cmd.Flags(), &lang, "lang", "language of the comments", "en", "zh", "zh-CN")
 	return cmd
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,12 +28,12 @@ func newLimit() *cobra.Command {
 
 // newLimitKey is a command that asks for one key. A key with several variables has a value for each.
 func newLimitKey(at *target, use, short, method string) *cobra.Command {
-	var scope instanceFlag
+	var here bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{"value": args[1:]}
-			if scope.here {
+			if here {
 				query.Set("scope", admin.ScopeInstance)
 			}
 			var all admin.KeyStates
@@ -41,17 +43,9 @@ func newLimitKey(at *target, use, short, method string) *cobra.Command {
 			}
 			return printKey(cmd, &all)
 		},
-		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
-			for _, r := range c.Limits.Rates {
-				names = append(names, r.Name)
-			}
-			for _, l := range c.Limits.InFlight {
-				names = append(names, l.Name)
-			}
-			return names
-		}),
+		ValidArgsFunction: completeBy(func(c *config.Config) []string { return c.Limits.KeyedNames() }),
 	}
-	scope.addTo(cmd)
+	instanceFlag(cmd, &here)
 	return cmd
 }
 
@@ -59,7 +53,7 @@ func newLimitKey(at *target, use, short, method string) *cobra.Command {
 func printKey(cmd *cobra.Command, all *admin.KeyStates) error {
 	rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 	for _, s := range all.Instances {
-		fmt.Fprintf(rows, "%s\t%s\n", nameOf(s.Instance), keyLine(&s))
+		fmt.Fprintf(rows, "%s\t%s\n", cmp.Or(s.Instance, "this instance"), keyLine(&s))
 	}
 	for _, id := range all.Missing {
 		fmt.Fprintf(rows, "%s\tno answer\n", id)
@@ -67,22 +61,11 @@ func printKey(cmd *cobra.Command, all *admin.KeyStates) error {
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	for _, s := range all.Instances {
-		if s.Fault != "" {
-			return errReported
-		}
-	}
-	if len(all.Missing) > 0 {
+	faulty := slices.ContainsFunc(all.Instances, func(s admin.KeyState) bool { return s.Fault != "" })
+	if faulty || len(all.Missing) > 0 {
 		return errReported
 	}
 	return nil
-}
-
-func nameOf(instance string) string {
-	if instance == "" {
-		return "this instance"
-	}
-	return instance
 }
 
 // keyLine says in one line how a key stands.
@@ -111,17 +94,7 @@ func keyLine(s *admin.KeyState) string {
 	return strings.Join(parts, ", ")
 }
 
-// instanceFlag is --instance: a change of the one instance that is asked, and not of its fleet.
-type instanceFlag struct{ here bool }
-
-func (f *instanceFlag) addTo(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.here, "instance", false, "this instance alone, and not all of its fleet")
-}
-
-// scope is what the API is told; "" = the fleet where there is one.
-func (f *instanceFlag) scope() string {
-	if f.here {
-		return admin.ScopeInstance
-	}
-	return ""
+// instanceFlag adds --instance: a change of the one instance that is asked, and not of its fleet.
+func instanceFlag(cmd *cobra.Command, here *bool) {
+	cmd.Flags().BoolVar(here, "instance", false, "this instance alone, and not all of its fleet")
 }

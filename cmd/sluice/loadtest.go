@@ -23,11 +23,8 @@ func newLoadtest() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "loadtest", Short: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.",
-		Args: noArgs,
+		Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if sandbox.IsChild() {
-				return reported(sandbox.ServeChild())
-			}
 			if err := o.Check(); err != nil {
 				return misuse(cmd, err)
 			}
@@ -61,12 +58,15 @@ func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool
 	if !asJSON {
 		o.Progress = out
 	}
-	ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer cancel()
 	result, err := o.Run(ctx)
 	if bad := (*report.Error)(nil); errors.As(err, &bad) {
 		fmt.Fprintln(os.Stderr, err) // each of its lines says where it is
 		return errReported
+	}
+	if errors.Is(err, sandbox.ErrRedisAway) {
+		fmt.Fprintln(os.Stderr, "sluice:", err)
 	}
 	if err != nil {
 		return err
@@ -96,12 +96,4 @@ func writeResult(out io.Writer, result loadtest.Result, asJSON bool) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(result)
-}
-
-// reported is errReported for an error that the load test has heard of already.
-func reported(err error) error {
-	if errors.Is(err, sandbox.ErrReported) {
-		return errReported
-	}
-	return err
 }

@@ -23,12 +23,12 @@ func newOverride() *cobra.Command {
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
 		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
-	set.ValidArgsFunction = completeBy(0, overridableKeys)
+	set.ValidArgsFunction = completeBy(overridableKeys)
 	pause := newOverrideOf(at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "paused"} })
 	end := newOverrideOf(at, "end <sku>", "Tell shoppers for a while that the sale of a SKU is over.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "ended"} })
-	pause.ValidArgsFunction = completeBy(0, (*config.Config).SKUsOnSale)
+	pause.ValidArgsFunction = completeBy((*config.Config).SKUsOnSale)
 	end.ValidArgsFunction = pause.ValidArgsFunction
 	cmd.AddCommand(set, pause, end, newOverrideUndo(at), newOverrideList(at))
 	return cmd
@@ -47,13 +47,13 @@ func overridableKeys(c *config.Config) (keys []string) {
 // newOverrideOf is a command that asks for an override.
 func newOverrideOf(at *target, use, short string, want func(args []string) map[string]any) *cobra.Command {
 	var forTime, until string
-	var scope instanceFlag
+	var here bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := want(args)
-			if in["scope"] = scope.scope(); in["scope"] == "" {
-				delete(in, "scope")
+			if here {
+				in["scope"] = admin.ScopeInstance
 			}
 			switch {
 			case (forTime == "") == (until == ""):
@@ -78,7 +78,7 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 	}
 	cmd.Flags().StringVar(&forTime, "for", "", "how `long` it lasts: 90s, 10m, 2h; at most 24h")
 	cmd.Flags().StringVar(&until, "until", "", "or until when, as a `time` of RFC 3339")
-	scope.addTo(cmd)
+	instanceFlag(cmd, &here)
 	return cmd
 }
 
@@ -129,7 +129,7 @@ func newOverrideUndo(at *target) *cobra.Command {
 func newOverrideList(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "list", Short: "Show what is overridden.", Args: noArgs,
+		Use: "list", Short: "Show what is overridden.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Overrides []admin.Override `json:"overrides"`

@@ -15,7 +15,7 @@ import (
 var shownCommand = regexp.MustCompile("(?m)(?:`|^\\$ |^    |^)sluice ([a-z][^`\n|&;)#>]*)")
 
 // What pages tell people to type is understood.
-func TestCommandsOnPagesAreThere(t *testing.T) {
+func TestPages_CommandsOnPagesAreThere(t *testing.T) {
 	seen := 0
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../examples/*.md", "../../examples/*/*.md",
 		"../../deploy/*.md"} {

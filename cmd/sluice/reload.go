@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
-	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/periodic"
 )
 
 func newReload() *cobra.Command {
 	var at target
 	var drop bool
 	cmd := &cobra.Command{
-		Use: "reload", Short: "Make a running gateway read its configuration again.", Args: noArgs,
+		Use: "reload", Short: "Make a running gateway read its configuration again.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := map[string]string{"overrides": "keep"}
 			if drop {
@@ -47,7 +47,7 @@ func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 		fmt.Fprintf(out, "reloaded: %s runs\n", done.Config)
 	}
 	for _, c := range done.Changed {
-		fmt.Fprintf(out, "changed   %s\n", config.Change(c))
+		fmt.Fprintf(out, "changed   %s\n", c)
 	}
 	for _, key := range done.Restart {
 		fmt.Fprintf(out, "restart   %s changes only with a restart, and stays as it was\n", key)
@@ -65,7 +65,7 @@ func newDrain() *cobra.Command {
 	var at target
 	var fleet, noWait bool
 	cmd := &cobra.Command{
-		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: noArgs,
+		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: exactly,
 		Long: "Make a running gateway finish what is in flight, then stop. The command waits until it\n" +
 			"has stopped: its addresses are free then. With --fleet it does not wait.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,10 +117,8 @@ func (t *target) awaitEnd(cmd *cobra.Command, before *admin.Status) error {
 		case err != nil && !errors.Is(err, context.DeadlineExceeded):
 			return err
 		}
-		select {
-		case <-cmd.Context().Done():
+		if !periodic.Pause(cmd.Context(), drainPoll) {
 			return cmd.Context().Err()
-		case <-time.After(drainPoll):
 		}
 	}
 }

@@ -127,7 +127,7 @@ func newReservationAdopt(at *target) *cobra.Command {
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
 			}
-			if err := stores.CheckSKU(sku); err != nil {
+			if err := admin.CheckSKU(sku); err != nil {
 				return err
 			}
 			return settleOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
@@ -145,7 +145,7 @@ func newReservationList(at *target) *cobra.Command {
 	var state, sku string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "Show orders: first those that must be decided first.", Args: noArgs,
+		Use: "list", Short: "Show orders: first those that must be decided first.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unknown && state != "" || stuck && state != "" || unknown && stuck {
 				return misuse(cmd, errors.New("--unknown, --stuck and --state: name one of them"))

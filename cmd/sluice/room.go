@@ -49,7 +49,7 @@ func newRoom() *cobra.Command {
 func newRoomStatus(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "status", Short: "Show the waiting rooms.", Args: noArgs,
+		Use: "status", Short: "Show the waiting rooms.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Rooms []admin.Room `json:"rooms"`
@@ -102,7 +102,7 @@ func newRoomChange(at *target, use, short string, want func(args []string) (map[
 			}
 			return changeRoom(cmd, at, args[0], in)
 		},
-		ValidArgsFunction: completeBy(0, roomNames),
+		ValidArgsFunction: completeBy(roomNames),
 	}
 }
 
@@ -130,7 +130,7 @@ func newRoomBeacon(at *target) *cobra.Command {
 			}
 			return changeRoom(cmd, at, args[0], map[string]any{"beacon": value, "round": round})
 		},
-		ValidArgsFunction: completeBy(0, roomNames),
+		ValidArgsFunction: completeBy(roomNames),
 	}
 	cmd.Flags().Int64Var(&round, "round", 0, "`round` of the beacon")
 	cmd.Flags().StringVar(&value, "signature", "", "what it published, in `hexadecimal` digits")
@@ -143,7 +143,7 @@ const maxRoomRecord = 4 << 20
 func newRoomVerify() *cobra.Command {
 	var user, from string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Compute from published data alone where a user stood in a draw.", Args: noArgs,
+		Use: "verify", Short: "Compute from published data alone where a user stood in a draw.", Args: exactly,
 		Long: "Compute from published data alone where a user stood in a draw, and when the user was called.\n" +
 			"--record is what /.sluice/room/NAME/draw has: its URL, or a file.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

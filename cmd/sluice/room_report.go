@@ -27,7 +27,7 @@ func newRoomReport(at *target) *cobra.Command {
 			}
 			return fmt.Errorf("there is no waiting room %q; \"sluice room status\" shows all", args[0])
 		},
-		ValidArgsFunction: completeBy(0, roomNames),
+		ValidArgsFunction: completeBy(roomNames),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sluice/config"
+	"sluice/config/position"
 	"sluice/config/report"
 )
 
@@ -28,7 +29,7 @@ const (
 // newRoot is the command line of sluice.
 func newRoot() *cobra.Command {
 	root := parent("sluice", "A gateway for flash sales. Start with: sluice demo")
-	var printVersion bool
+	var printVersion bool // cobra's own --version needs text/template, and with it 11 MB
 	root.Flags().BoolVarP(&printVersion, "version", "v", false, "print the version")
 	which := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -63,7 +64,7 @@ func newRoot() *cobra.Command {
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version.", Args: noArgs,
+		Use: "version", Short: "Print the version.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "sluice", version)
 			return err
@@ -186,7 +187,7 @@ func nearArgument(cmd *cobra.Command, arg string) string {
 func nearKey(c *config.Config, key string) string {
 	var keys []string
 	for _, s := range c.Settings() {
-		keys = append(keys, bare(s.Key))
+		keys = append(keys, position.WithoutIndexes(s.Key))
 	}
 	return report.Nearest(key, keys)
 }
@@ -213,9 +214,6 @@ func exactly(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// noArgs wants no argument.
-func noArgs(cmd *cobra.Command, args []string) error { return exactly(cmd, args) }
 
 // either is "a, b or c".
 func either(words []string) string {

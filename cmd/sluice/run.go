@@ -20,7 +20,7 @@ type runOptions struct {
 func newRun() *cobra.Command {
 	o := runOptions{config: "config.toml"}
 	cmd := &cobra.Command{
-		Use: "run", Short: "Run the gateway.", Args: noArgs,
+		Use: "run", Short: "Run the gateway.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (o.from == "") != (o.to == "") {
 				return misuse(cmd, errors.New("--from and --to go together: where shoppers come in, and where the shop is"))
@@ -44,9 +44,11 @@ func (o *runOptions) run() error {
 	}
 	log := app.NewLog(c.Log, os.Stderr)
 	slog.SetDefault(log)
-	return app.Run(c, app.RunOptions{
-		Options: app.Options{Version: version}, Load: o.load, Files: o.files, TakeOver: o.takeOver, ModeSet: o.mode != "",
-	}, log)
+	run := app.RunOptions{Options: app.Options{Version: version}, TakeOver: o.takeOver, ModeSet: o.mode != ""}
+	if o.from == "" {
+		run.Load = o.load
+	}
+	return app.Run(c, run, log)
 }
 
 // load reads the configuration: from its file, or from --from and --to.
@@ -65,12 +67,4 @@ func (o *runOptions) setMode(c *config.Config) []error {
 		c.Mode = o.mode
 	}
 	return nil
-}
-
-// files are what a reload reads again; none = nothing.
-func (o *runOptions) files(c *config.Config) []string {
-	if o.from != "" {
-		return nil
-	}
-	return c.Files()
 }

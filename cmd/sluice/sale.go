@@ -25,7 +25,7 @@ func newSale() *cobra.Command {
 func newSaleList(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "list", Short: "Show all sales.", Args: noArgs,
+		Use: "list", Short: "Show all sales.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Sales []admin.Sale `json:"sales"`
@@ -63,13 +63,16 @@ func newSaleState(at *target, use, short, state string) *cobra.Command {
 			printSale(cmd, now)
 			return nil
 		},
-		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
-			for i := range c.Sales {
-				names = append(names, c.Sales[i].Name)
-			}
-			return names
-		}),
+		ValidArgsFunction: completeBy(saleNames),
 	}
+}
+
+// saleNames completes the name of a sale.
+func saleNames(c *config.Config) (names []string) {
+	for i := range c.Sales {
+		names = append(names, c.Sales[i].Name)
+	}
+	return names
 }
 
 func printSale(cmd *cobra.Command, s admin.Sale) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,32 +34,31 @@ func newSettlement() *cobra.Command {
 
 func newSettleRun(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: noArgs,
+		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer cancel()
-			c, err := config.Load(*file, os.LookupEnv)
-			if err != nil {
-				return err
-			}
-			log := app.NewLog(c.Log, os.Stderr)
-			return settler.Run(ctx, c, version, log)
+			return untilStopped(cmd, *file, settler.Run)
 		},
 	}
+}
+
+// untilStopped works by the configuration of a file until a signal comes.
+func untilStopped(cmd *cobra.Command, file string,
+	work func(ctx context.Context, c *config.Config, version string, log *slog.Logger) error) error {
+	ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	return work(ctx, c, version, app.NewLog(c.Log, os.Stderr))
 }
 
 func newSettleWork(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "work", Short: "Send the jobs of settled orders to a webhook until it is stopped. Any number of them may run.",
-		Args: noArgs,
+		Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer cancel()
-			c, err := config.Load(*file, os.LookupEnv)
-			if err != nil {
-				return err
-			}
-			return settler.Work(ctx, c, version, app.NewLog(c.Log, os.Stderr))
+			return untilStopped(cmd, *file, settler.Work)
 		},
 	}
 }
@@ -66,7 +66,7 @@ func newSettleWork(file *string) *cobra.Command {
 func newSettleMigrate(file *string) *cobra.Command {
 	var printOnly bool
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Create or change Sluice's tables in the database.", Args: noArgs,
+		Use: "migrate", Short: "Create or change Sluice's tables in the database.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(*file, os.LookupEnv)
 			if err != nil {
@@ -154,7 +154,7 @@ func atHomeOf(cmd *cobra.Command, homes settler.Homes, sku string) (*settler.Set
 
 func newSettleStatus(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: noArgs,
+		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
 				return printSettleStatus(cmd, s, c)
@@ -261,7 +261,7 @@ func printable(text string) string {
 func newSettleVerify(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [sku]", Short: "Compare every order in Redis and in the database, at one position.", Args: exactly,
-		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return eachHome(cmd, *file, func(s *settler.Settlement, _ *config.Config) error { return verifyHome(cmd, s) })

@@ -78,7 +78,7 @@ func onConflict(file *string, cmd *cobra.Command,
 func newSettleRebuild(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rebuild <sku>", Short: "Read all orders of a SKU from Redis, and make them those of the database.",
-		Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			homes, c, err := openHomes(*file)
 			if err != nil {
@@ -113,12 +113,7 @@ func newSettleRebuild(file *string) *cobra.Command {
 func newSettleArchive(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "archive <sale>", Short: "Free the memory in Redis of a sale that is over and settled.", Args: exactly,
-		ValidArgsFunction: completeBy(0, func(c *config.Config) (names []string) {
-			for i := range c.Sales {
-				names = append(names, c.Sales[i].Name)
-			}
-			return names
-		}),
+		ValidArgsFunction: completeBy(saleNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			homes, c, err := openHomes(*file)
 			if err != nil {
@@ -144,7 +139,6 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 		return err
 	}
 	var failed error
-	archived := false
 	for _, sku := range of.Sales[sale].SKUs {
 		if next := following(of.Sales, sale, sku, now); next != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
@@ -169,14 +163,9 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 		case !ok:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s has no ledger\n", printable(sku))
 		default:
-			archived = true
 			fmt.Fprintf(cmd.OutOrStdout(), "%s at %s: archived; %d records freed, %d units sold\n", printable(sku), c.At,
 				c.Records, c.Sold)
 		}
-	}
-	if archived {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sluice: before you sell such a SKU again, write another key into "+
-			"stock.reserve.secret_file: users without an Idempotency-Key get the serials of before otherwise")
 	}
 	return failed
 }
@@ -198,7 +187,7 @@ func newSettleMove(file *string) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "move <sku>", Short: "Settle a SKU in another home from now on.", Args: exactly,
-		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return misuse(cmd, errors.New("--to: name the home to which the SKU moves"))

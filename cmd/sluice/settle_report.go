@@ -33,7 +33,7 @@ type settleFinding struct {
 func newSettleReport(file *string) *cobra.Command {
 	var asJSON, asCSV bool
 	cmd := &cobra.Command{
-		Use: "report", Short: "Show what does not add up: oversold first.", Args: noArgs,
+		Use: "report", Short: "Show what does not add up: oversold first.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asCSV {
 				return misuse(cmd, errors.New("--json and --csv: name one of them"))

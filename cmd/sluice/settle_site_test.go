@@ -139,12 +139,12 @@ func settleDrain(t *testing.T, file, sku string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := settler.Open(c, log)
+	homes, err := settler.OpenHomes(c, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	worker, err := s.Settler(c, log)
+	defer homes.Close()
+	worker, err := homes[0].Settler(c, log)
 	if err == nil {
 		err = worker.Drain(t.Context(), sku)
 	}

@@ -16,7 +16,7 @@ func newStatus() *cobra.Command {
 	var at target
 	var watch, asJSON, fleet bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: noArgs,
+		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := "/status"
 			if fleet {

@@ -32,10 +32,10 @@ func newStock() *cobra.Command {
 		"where a SKU has both: Sluice's ledger, or the shop's own key "+
 			"(default: the ledger, if any route reserves)", "ledger", "layout")
 	state := func(use, short, state string) *cobra.Command {
-		return at.one(use, short, func([]string) (any, error) { return map[string]any{"state": state}, nil })
+		return at.one(use, short, func() any { return map[string]any{"state": state} })
 	}
 	thaw := at.one("thaw <sku>", "Sell a frozen SKU again: every order that the shop has is in its ledger now.",
-		func([]string) (any, error) { return map[string]any{"state": "on", "reconciled": true}, nil })
+		func() any { return map[string]any{"state": "on", "reconciled": true} })
 	thaw.Long = thaw.Short + " The same as resume --reconciled."
 	cmd.AddCommand(at.newGet(), at.newList(), at.newSet(), at.newAdd(),
 		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"), at.newResume(),
@@ -45,23 +45,17 @@ func newStock() *cobra.Command {
 	return cmd
 }
 
-// one is a command that changes the stock of one SKU, its first argument, and shows it.
-func (s *stockTarget) one(use, short string, change func(args []string) (any, error)) *cobra.Command {
+// one is a command that changes the stock of one SKU, its argument, and shows it.
+func (s *stockTarget) one(use, short string, change func() any) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := change(args)
-			if err != nil {
-				return misuse(cmd, err)
-			}
-			return s.printStock(cmd, "POST", args[0], in)
-		},
+		Use: use, Short: short, Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "POST", args[0], change()) },
 	}
 }
 
 // printStock asks about a SKU, or changes it, and prints its stock.
 func (s *stockTarget) printStock(cmd *cobra.Command, method, sku string, change any, header ...string) error {
-	if err := stores.CheckSKU(sku); err != nil {
+	if err := admin.CheckSKU(sku); err != nil {
 		return err
 	}
 	var now admin.Stock
@@ -86,45 +80,42 @@ func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query u
 func (s *stockTarget) newGet() *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
-		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "GET", args[0], nil) },
 	}, &s.json)
 }
 
 func (s *stockTarget) newSet() *cobra.Command {
-	limit := int64(-1)
-	cmd := s.one("set <sku> <units>", "Set the stock of a SKU. A SKU without a ledger gets one, and is on sale.",
-		func(args []string) (any, error) {
+	var limit int64
+	cmd := &cobra.Command{
+		Use: "set <sku> <units>", Short: "Set the stock of a SKU. A SKU without a ledger gets one, and is on sale.",
+		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			units, err := number("<units>", args[1])
 			switch {
 			case err != nil:
-				return nil, err
+				return misuse(cmd, err)
 			case units < 0:
-				return nil, fmt.Errorf("<units> %d: a stock is 0 or more", units)
+				return misuse(cmd, fmt.Errorf("<units> %d: a stock is 0 or more", units))
 			case limit < -1:
-				return nil, fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", limit)
-			case limit >= 0:
-				return map[string]any{"set": units, "limit": limit}, nil
+				return misuse(cmd, fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", limit))
 			}
-			return map[string]any{"set": units}, nil
-		})
-	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with " +
-		"what is held and sold.\n" +
-		"A SKU that had a ledger which Redis has lost gets none: sluice stock recreate makes it again, with its orders."
-	set := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), operateWithin)
-		defer cancel()
-		if units, err := number("<units>", args[1]); err == nil && units >= 0 && limit >= -1 {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			if err := s.knownToSettlement(ctx, args[0]); err != nil {
+			if err := s.knownToSettlement(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-		}
-		return set(cmd, args)
+			change := map[string]any{"set": units}
+			if limit >= 0 {
+				change["limit"] = limit
+			}
+			return s.printStock(cmd, "POST", args[0], change)
+		},
 	}
+	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with " +
+		"what is held and sold.\n" +
+		"A SKU that had a ledger which Redis has lost gets none: sluice stock recreate makes it again, with its orders."
 	cmd.Flags().Int64Var(&limit, "limit", -1,
 		"in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
 	return cmd
@@ -134,7 +125,7 @@ func (s *stockTarget) newAdd() *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
 		Use: "add <sku> <units>", Short: "Add to the stock of a SKU; a negative number takes units away.", Args: exactly,
-		ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			units, err := number("<units>", args[1])
 			if err != nil {
@@ -157,13 +148,8 @@ func (s *stockTarget) newAdd() *cobra.Command {
 
 func (s *stockTarget) newResume() *cobra.Command {
 	var reconciled bool
-	cmd := s.one("resume <sku>", "Sell a SKU again.", func([]string) (any, error) {
-		change := map[string]any{"state": "on"}
-		if reconciled {
-			change["reconciled"] = true
-		}
-		return change, nil
-	})
+	cmd := s.one("resume <sku>", "Sell a SKU again.",
+		func() any { return map[string]any{"state": "on", "reconciled": reconciled} })
 	cmd.Flags().BoolVar(&reconciled, "reconciled", false,
 		"it was frozen, and every order that the shop has is in its ledger now")
 	return cmd
@@ -172,7 +158,7 @@ func (s *stockTarget) newResume() *cobra.Command {
 func (s *stockTarget) newList() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "Show all SKUs.", Args: noArgs,
+		Use: "list", Short: "Show all SKUs.", Args: exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -297,7 +283,7 @@ func (s *stockTarget) newRecreate() *cobra.Command {
 			"  settle  those of the settlement's database, where every instance that sold this SKU still runs\n" +
 			"  none    there are none: you say that the shop has no order of this SKU\n" +
 			"Then it opens. If it is interrupted, the same command goes on.",
-		Args: exactly, ValidArgsFunction: completeBy(0, (*config.Config).SKUsOnSale),
+		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want.SKU = args[0]
 			return s.recreate(cmd, want)
@@ -313,7 +299,7 @@ func (s *stockTarget) newRecreate() *cobra.Command {
 func (s *stockTarget) recreate(cmd *cobra.Command, want recreate.Recreation) error {
 	err := want.Check(s.kind, s.Admin)
 	if err == nil {
-		err = stores.CheckSKU(want.SKU)
+		err = admin.CheckSKU(want.SKU)
 	}
 	if err != nil {
 		return misuse(cmd, err)
@@ -367,5 +353,7 @@ func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
 		return err
 	}
 	defer done()
+	ctx, cancel := context.WithTimeout(ctx, operateWithin)
+	defer cancel()
 	return recreate.KnownToSettlement(ctx, to, c, sku)
 }

@@ -130,7 +130,7 @@ func (t *target) openRunning() (adminclient.Client, error) {
 		}
 	}
 	to := adminclient.Client{Token: string(admin.Token)}
-	to.Base, to.HTTP = adminclient.NewHTTP(adminclient.LocalAddress(admin.Listen), operateWithin)
+	to.Base, to.HTTP = adminclient.NewHTTP(admin.Listen, operateWithin)
 	return to, nil
 }
 
@@ -175,11 +175,11 @@ func (t *target) call(cmd *cobra.Command, method, path string, in, out any, head
 	return to.Call(ctx, method, path, in, out, header...)
 }
 
-// completeBy completes an argument, at its place, by what the configuration names.
-func completeBy(place int, words func(*config.Config) []string) cobra.CompletionFunc {
+// completeBy completes the first argument by what the configuration names.
+func completeBy(words func(*config.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		file, err := cmd.Flags().GetString("config")
-		if err != nil || len(args) != place {
+		if err != nil || len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		c, err := config.Load(file, os.LookupEnv)
@@ -197,6 +197,6 @@ func skuFlag(cmd *cobra.Command, to *string, usage string) {
 	cmd.Flags().StringVar(to, "sku", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string,
 		cobra.ShellCompDirective) {
-		return completeBy(0, (*config.Config).SKUsOnSale)(cmd, nil, word)
+		return completeBy((*config.Config).SKUsOnSale)(cmd, nil, word)
 	})
 }

@@ -21,7 +21,7 @@ func (l Lines) Near(key string) int {
 		if n, ok := l[key]; ok {
 			return n
 		}
-		key = Parent(key)
+		key = parent(key)
 	}
 	return 0
 }
@@ -40,8 +40,8 @@ func Element(array string, i int) string {
 	return fmt.Sprintf("%s[%d]", array, i+1)
 }
 
-// Parent cuts the last name or the last [index] off a path. Quoted names may hold dots and brackets.
-func Parent(key string) string {
+// parent cuts the last name or the last [index] off a path. Quoted names may hold dots and brackets.
+func parent(key string) string {
 	cut, quoted := 0, false
 	for i := 0; i < len(key); i++ {
 		switch c := key[i]; {

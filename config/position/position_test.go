@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEveryKeyHasTheLineItBeginsOn(t *testing.T) {
+func TestPosition_EveryKeyHasTheLineItBeginsOn(t *testing.T) {
 	tests := []struct {
 		text string
 		want Lines
@@ -89,7 +89,7 @@ func withoutLine(v any, index Lines, path string) string {
 	return ""
 }
 
-func TestDeepNestingCostsNoMoreThanTheTextItIsWrittenIn(t *testing.T) {
+func TestPosition_DeepNestingCostsNoMoreThanTheTextItIsWrittenIn(t *testing.T) {
 	const deep = 60_000
 	text := "a = " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\nb = " + strings.Repeat("{b = ", deep) + "1"
 	index := Index(text)
@@ -105,11 +105,11 @@ func TestDeepNestingCostsNoMoreThanTheTextItIsWrittenIn(t *testing.T) {
 	}
 }
 
-func TestParentOfAKeyIsTheTableAroundIt(t *testing.T) {
+func TestPosition_ParentOfAKeyIsTheTableAroundIt(t *testing.T) {
 	for key, want := range map[string]string{
 		"a": "", "a.b": "a", "a[2]": "a", "a[2].b": "a[2]", `a."b.c[1]"`: "a", `a."\"."`: "a", "": "",
 	} {
-		if got := Parent(key); got != want {
+		if got := parent(key); got != want {
 			t.Errorf("Parent(%q) = %q, want %q", key, got, want)
 		}
 	}

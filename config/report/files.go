@@ -1,59 +1,66 @@
 package report
 
 import (
+	"fmt"
 	"sluice/config/source"
 	"strings"
 )
 
-// maxSecret bounds a file that holds one password or token.
-const maxSecret = 4 << 10
+const (
+	maxSecret = 4 << 10  // bytes of a file that holds one password or token
+	maxScript = 64 << 10 // bytes of a file that holds a script
+)
 
-// maxScript bounds a file that holds a script, in bytes.
-const maxScript = 64 << 10
+// Text reads a file of at most so many bytes, which holds something like "the script"; "" = it was reported why not. A
+// relative path starts in folder.
+func (r *Report) Text(key, folder, path string, most int, what string) string {
+	path = source.From(folder, path)
+	text, err := source.Read(path, int64(most))
+	switch {
+	case err != nil:
+		r.Fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
+	case len(text) > most:
+		r.Fail(key, "%s is larger than %s; write %s alone into it", path, binary(most), what)
+	case len(strings.TrimSpace(string(text))) == 0:
+		r.Fail(key, "%s is empty; write %s into it", path, what)
+	default:
+		return string(text)
+	}
+	return ""
+}
+
+// binary is a number of whole KiB or MiB.
+func binary(bytes int) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%dMiB", bytes>>20)
+	}
+	return fmt.Sprintf("%dKiB", bytes>>10)
+}
+
+// Secret reads one line; the end of the line is not part of it. "" = no file is named, or it was reported why not.
+func (r *Report) Secret(key, folder, path string) string {
+	if path == "" {
+		return ""
+	}
+	value := strings.TrimRight(r.Text(key, folder, path, maxSecret, "the value"), "\r\n")
+	if strings.ContainsAny(value, "\r\n\x00") {
+		r.Fail(key, "%s holds more than one line; write the value alone into it", source.From(folder, path))
+		return ""
+	}
+	return value
+}
 
 // LongSecret is a secret that cannot be found by trying.
 func (r *Report) LongSecret(key, folder, path string) string {
-	faults := len(r.problems)
 	value := r.Secret(key, folder, path)
-	if value != "" && len(value) < 16 && len(r.problems) == faults {
+	if value != "" && len(value) < 16 {
 		r.Fail(key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex 32",
 			path)
 	}
 	return value
 }
 
-// Secret reads one line; the end of the line is not part of it.
-func (r *Report) Secret(key, folder, path string) string {
-	if path == "" {
-		return ""
-	}
-	path = source.From(folder, path)
-	text, err := source.Read(path, maxSecret)
-	value := strings.TrimRight(string(text), "\r\n")
-	switch {
-	case err != nil:
-		r.Fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
-	case value == "":
-		r.Fail(key, "%s is empty; write the value into it", path)
-	case len(text) > maxSecret:
-		r.Fail(key, "%s is larger than 4KiB; write the value alone into it", path)
-	case strings.ContainsAny(value, "\r\n\x00"):
-		r.Fail(key, "%s holds more than one line; write the value alone into it", path)
-	}
-	return value
-}
-
 // Lua is the text of a script.
 func (r *Report) Lua(key, folder, path string) string {
-	path = source.From(folder, path)
-	text, err := source.Read(path, maxScript)
-	switch {
-	case err != nil:
-		r.Fail(key, "open %s: %s; write the path of a file that sluice may read", path, source.Cause(err))
-	case len(text) > maxScript:
-		r.Fail(key, "%s is larger than 64KiB; write the script alone into it", path)
-	case len(strings.TrimSpace(string(text))) == 0:
-		r.Fail(key, "%s is empty; write the script into it", path)
-	}
-	return string(text)
+	return r.Text(key, folder, path, maxScript, "the script")
 }

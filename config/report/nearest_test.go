@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-func TestSuggestionIsALikelySlipOfThePenOrNothing(t *testing.T) {
+func TestNearest_SuggestionIsALikelySlipOfThePenOrNothing(t *testing.T) {
 	known := []string{"size", "max", "max_per_sku", "carry", "scope", "read_timeout"}
 	for name, want := range map[string]string{
 		"maximum": "max", "mx": "max", "amx": "max", "Max": "max", "max-per-sku": "max_per_sku", "maxPerSku": "max_per_sku",
@@ -14,7 +14,7 @@ func TestSuggestionIsALikelySlipOfThePenOrNothing(t *testing.T) {
 	}
 }
 
-func TestEditsAreCountedWithSwapsAsOne(t *testing.T) {
+func TestNearest_EditsAreCountedWithSwapsAsOne(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int

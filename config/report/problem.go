@@ -16,10 +16,10 @@ import (
 
 // Problem is one thing that is wrong in a configuration file.
 type Problem struct {
-	File    string // as the operator named it
-	Line    int    // from 1; 0 = the problem belongs to no line
-	Key     string // such as "limits.window.max" or "route[2].gate", counted from 1; may be empty
-	Message string // what is wrong and the way out, lower case
+	File    string `json:"file"`           // as the operator named it; "" = it belongs to no file
+	Line    int    `json:"line,omitempty"` // from 1; 0 = the problem belongs to no line
+	Key     string `json:"key,omitempty"`  // such as "limits.window.max" or "route[2].gate", counted from 1; may be empty
+	Message string `json:"message"`        // what is wrong and the way out, lower case
 }
 
 // String renders the problem as "file:line: key: message", without the parts that it lacks.
@@ -33,7 +33,7 @@ func (p Problem) String() string {
 		b.WriteString(": " + p.Key)
 	}
 	b.WriteString(": " + p.Message)
-	return b.String()
+	return strings.TrimPrefix(b.String(), ": ")
 }
 
 // Error is everything that reading found wrong, in the order of the file's lines.

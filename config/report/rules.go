@@ -31,7 +31,7 @@ func (r *Report) Filled(key, value string) bool {
 func (r *Report) Positive(key string, d time.Duration) {
 	r.Rule(key, "above 0s")
 	if d <= 0 {
-		r.Fail(key, "%v must be above 0s", d)
+		r.Fail(key, "%v must be above 0s%s", d, notOff(d))
 	}
 }
 
@@ -46,9 +46,19 @@ func (r *Report) NotNegative(key string, d time.Duration) {
 // Between wants low <= value <= high.
 func Between[T cmp.Ordered](r *Report, key string, value, low, high T) {
 	r.Rule(key, fmt.Sprintf("%v to %v", low, high))
-	if value < low || value > high {
-		r.Fail(key, "%v must be from %v to %v", value, low, high)
+	if value >= low && value <= high {
+		return
 	}
+	r.Fail(key, "%v must be from %v to %v%s", value, low, high, notOff(value))
+}
+
+// notOff is what to tell of a 0 where none may stand: in other programs it is often "no limit".
+func notOff[T cmp.Ordered](value T) string {
+	var zero T
+	if value != zero {
+		return ""
+	}
+	return "; 0 is not \"off\": leave the key out for its default"
 }
 
 // AtMost reports a contradiction: the key's value must not exceed that of another key. It is reported at the

@@ -8,7 +8,7 @@ func environment(name string) (string, bool) {
 	return value, ok
 }
 
-func TestEnvironmentIsExpandedAndRequestVariablesAreNot(t *testing.T) {
+func TestVariable_EnvironmentIsExpandedAndRequestVariablesAreNot(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      "",
 		"plain":                 "plain",

@@ -24,7 +24,7 @@ var (
 // pictures of it; the sale is then longer.
 func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
-	args := []string{"demo", "--keep", "--units=900", "--opens-in=8s"}
+	args := []string{"demo", "--keep", "--units=900", "--opens-in=20s"}
 	if os.Getenv("SLUICE_IMAGES") != "" {
 		args = []string{"demo", "--keep", "--units=1200", "--shoppers=3000", "--opens-in=25s"}
 	}
@@ -76,7 +76,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 			return strconv.Quote(path)
 		}
 		now := time.Now()
-		g := open(t, redisAt(redis), `stock.redis.timeout = "2s"`, shop.settings(), "admin.token_file = "+
+		g := open(t, redisAt(redis), shop.settings(), "admin.token_file = "+
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
 			`upstream.response_header_timeout = "1s"`, `upstream.timeout = "2s"`,
 			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),

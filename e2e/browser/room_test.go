@@ -19,9 +19,9 @@ func TestRoom_InABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	const room = "[[room]]\nname = \"rush\"\nsale = \"1001\"\norder = \"draw\"\nopens = \"1h\"\novershoot = 1.0\n" +
-		"claim_within = \"15s\"\npoll_ceiling = \"2s\"\n"
+		"claim_within = \"60s\"\npoll_ceiling = \"2s\"\n"
 	play(t, "room.mjs", func() any {
-		begins := time.Now().Add(12 * time.Second).Truncate(time.Millisecond)
+		begins := time.Now().Add(25 * time.Second).Truncate(time.Millisecond)
 		g := open(t, redisAt(redis), "auth.room_key_file = \""+key+"\"", shop.settings(),
 			schedule("1001", begins, begins.Add(time.Hour), "stock = { 1001 = 1 }"), room,
 			strings.Replace(routes, "user = ", "room = \"rush\"\nuser = ", 1))

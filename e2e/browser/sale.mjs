@@ -87,11 +87,11 @@ await play(async (visitor, stage) => {
   await state(ben, "sold_out");
   is("ben reads that it is sold out", /Sold out\. If a piece comes back/.test(await form(ben).getByRole("status").innerText()));
   is("ben cannot press", await button.isDisabled());
-  await cleo.page.goto(other + "/");
+  // The page of who came early has gone on by itself, to where she came from, without a script as well.
+  await cleo.page.waitForURL(other + "/");
   await cleo.page.getByRole("button", { name: "Buy" }).click();
   await cleo.page.getByRole("heading", { name: "Sold out" }).waitFor();
   await nothing(cleo);
-  // The page of who came early has gone on by itself, to where she came from.
   await dora.page.waitForURL(one + "/");
   await state(dora, "open", "sold_out", "ended");
 

@@ -32,7 +32,7 @@ func blocks(page string) (all []string) {
 	return all
 }
 
-func TestManualHoldsTheProgramsThatAreTested(t *testing.T) {
+func TestDocs_ManualHoldsTheProgramsThatAreTested(t *testing.T) {
 	for _, page := range []string{english, chinese} {
 		all := blocks(read(t, page))
 		for file, language := range map[string]string{"verify.go": "go", "Verify.java": "java", "verify.php": "php",
@@ -45,7 +45,7 @@ func TestManualHoldsTheProgramsThatAreTested(t *testing.T) {
 }
 
 // The manual's own example, field by field, has the signature that the manual shows.
-func TestManualsExampleIsSigned(t *testing.T) {
+func TestDocs_ManualsExampleIsSigned(t *testing.T) {
 	key := regexp.MustCompile("`(sluice-example-[^`]*)`")
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\|$")
 	value := regexp.MustCompile("(?m)^v1=[0-9a-f]{64}$")
@@ -62,7 +62,7 @@ func TestManualsExampleIsSigned(t *testing.T) {
 	}
 }
 
-func TestManualsAreOfEqualRank(t *testing.T) {
+func TestDocs_ManualsAreOfEqualRank(t *testing.T) {
 	e, c := read(t, english), read(t, chinese)
 	if !slices.Equal(blocks(e), blocks(c)) {
 		t.Error("the blocks of code differ")
@@ -74,7 +74,7 @@ func TestManualsAreOfEqualRank(t *testing.T) {
 	}
 }
 
-func TestManualsLinkToWhatIsThere(t *testing.T) {
+func TestDocs_ManualsLinkToWhatIsThere(t *testing.T) {
 	for _, page := range []string{english, chinese} {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, page), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {

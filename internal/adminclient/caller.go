@@ -20,9 +20,7 @@ func NewHTTP(address string, within time.Duration) (base string, client *http.Cl
 		}
 		return "http://localhost", client
 	}
-	if strings.HasPrefix(address, ":") { // as it stands in a configuration
-		address = "localhost" + address
-	}
+	address = LocalAddress(address)
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}

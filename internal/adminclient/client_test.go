@@ -21,7 +21,7 @@ import (
 var status = regexp.MustCompile(`\b40\d\b`)
 
 // A command says the same whether it works on Redis itself or through a gate.
-func TestBothWaysToALedgerSayTheSame(t *testing.T) {
+func TestClient_BothWaysToALedgerSayTheSame(t *testing.T) {
 	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestBothWaysToALedgerSayTheSame(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
+func TestClient_AnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	shop := httptest.NewServer(http.NotFoundHandler())
 	defer shop.Close()
 	base, over := NewHTTP(shop.URL, time.Minute)
@@ -109,7 +109,7 @@ func TestAnAnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	}
 }
 
-func TestAUserCannotDisturbTheTerminal(t *testing.T) {
+func TestClient_UserCannotDisturbTheTerminal(t *testing.T) {
 	for user, want := range map[string]string{"": "-", "7": "7", "王小明": "王小明", "a\x1b[2Jb": `"a\x1b[2Jb"`,
 		"a\tb": `"a\tb"`, "a\u202eb": `"a\u202eb"`} {
 		if got := stores.PrintableName(user); got != want {

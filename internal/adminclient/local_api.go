@@ -50,8 +50,8 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		}
 		opened = append(opened, func() error { board.Close(); return nil })
 		sales := stores.Sales{Schedule: board}
-		if l, ok := api.Ledgers.(stores.Ledgers); ok && !api.Scripted {
-			sales.Ledgers = &l
+		if l, ok := api.Ledgers.(*stores.Ledgers); ok && !api.Scripted {
+			sales.Ledgers = l
 		}
 		api.Sales = sales
 	}

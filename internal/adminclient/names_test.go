@@ -15,7 +15,7 @@ import (
 )
 
 // Whatever a request can name, an operator can.
-func TestEverySKUThatIsSoldCanBeSet(t *testing.T) {
+func TestNames_EverySKUThatIsSoldCanBeSet(t *testing.T) {
 	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestEverySKUThatIsSoldCanBeSet(t *testing.T) {
 }
 
 // What is no UTF-8 would be another name in every answer.
-func TestNoSKUIsWhatJSONCannotTell(t *testing.T) {
+func TestNames_NoSKUIsWhatJSONCannotTell(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	k.Says(400, apitest.Words("no request can name it"), "POST", "/stock/a%ff", `{"set": 1}`)
 	k.Says(400, apitest.Words("no request can name it"), "GET", "/stock/a%ff", "")
@@ -52,7 +52,7 @@ func TestNoSKUIsWhatJSONCannotTell(t *testing.T) {
 
 // An answer that sends a command elsewhere is not followed: a change would become a question, and its answer be
 // believed.
-func TestNoCommandFollowsARedirect(t *testing.T) {
+func TestNames_NoCommandFollowsARedirect(t *testing.T) {
 	followed := false
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/other" {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/admin"
 	"sluice/config"
@@ -101,7 +102,7 @@ func Reserving(addresses ...string) *config.Config {
 	c := config.Default()
 	c.Stock.Source = "redis"
 	c.Stock.Redis.Addresses = addresses
-	c.Stock.Redis.Timeout = c.Stock.Redis.ConnectTimeout // the machine may be busy
+	c.Stock.Redis.ConnectTimeout, c.Stock.Redis.Timeout = 5*time.Second, 5*time.Second // the machine may be busy
 	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
 		Quantity: "1"}}
 	return c

@@ -63,22 +63,17 @@ func (g *Gateway) why(q admin.Question, most int) admin.Decisions {
 // has no reader any more is not a reason to die: what is written there is lost, and counted.
 func (g *Gateway) reopening() (end func()) {
 	signal.Ignore(syscall.SIGPIPE)
-	asked, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	asked, stopped := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(asked, rotated()...)
 	go func() {
 		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-asked:
-				g.access.Reopen()
-			}
+		for range asked {
+			g.access.Reopen()
 		}
 	}()
 	return func() {
-		signal.Stop(asked)
-		close(stop)
+		signal.Stop(asked) // no signal comes after that
+		close(asked)
 		<-stopped
 	}
 }

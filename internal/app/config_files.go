@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,51 +20,50 @@ import (
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
 // failed may have named others, which are not watched: it is tried again.
 type configFiles struct {
-	files  atomic.Pointer[[]string]
-	failed atomic.Bool // the last that was read was bad
+	mu     sync.Mutex // guards list and failed
+	list   []string
+	failed bool // what was read last was bad
 
 	seen map[string]fingerprint // what they held at the last look
-	gone map[string]int         // looks in a row in which a file was missing
 }
 
 func (s *configFiles) set(files []string, failed bool) {
-	s.files.Store(&files)
-	s.failed.Store(failed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list, s.failed = files, failed
 }
 
-func (s *configFiles) some() bool { return len(*s.files.Load()) > 0 }
+func (s *configFiles) now() (files []string, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list, s.failed
+}
 
 type fingerprint [sha256.Size]byte
-
-// looksToMiss is how many looks in a row must miss a file that was there: for one it may be gone while it is replaced.
-const looksToMiss = 2
 
 // changed looks at the files, and reports whether any of them has changed since the last look, is new or is gone. One
 // goroutine at a time calls it.
 func (s *configFiles) changed() (changed bool) {
-	missing := map[string]int{}
 	if s.seen == nil {
 		s.seen = map[string]fingerprint{}
 	}
-	for _, file := range *s.files.Load() {
+	files, _ := s.now()
+	for _, file := range files {
 		sum, err := digest(file)
-		switch {
-		case err == nil && sum != s.seen[file]:
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // the next look may tell
+		}
+		if sum != s.seen[file] { // a file that is not there has the zero sum
 			s.seen[file], changed = sum, true
-		case errors.Is(err, fs.ErrNotExist):
-			if missing[file] = s.gone[file] + 1; missing[file] == looksToMiss {
-				delete(s.seen, file)
-				changed = true
-			}
 		}
 	}
-	s.gone = missing
 	return changed
 }
 
 // readable is the error of what would be waited for without end, such as a pipe.
 func (s *configFiles) readable() error {
-	for _, file := range *s.files.Load() {
+	files, _ := s.now()
+	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return &report.Error{Problems: []report.Problem{{File: file,
 				Message: "not a regular file: it cannot be read again"}}}
@@ -94,12 +93,8 @@ func digest(file string) (sum fingerprint, err error) {
 	return sum, err
 }
 
-// How often the files are looked at, since notification fails on bind mounts and ConfigMaps; and, in such looks, how
-// often a bad configuration is tried again: what it lacked may lie in a file that came later.
-const (
-	lookEveryFile = 2 * time.Second
-	looksToRetry  = 3
-)
+// lookEveryFile is how often the files are looked at, since notification fails on bind mounts and ConfigMaps.
+const lookEveryFile = 2 * time.Second
 
 // hangups is SIGHUP, which otherwise ends a process: it must be asked for before the gate is opened, and is never given
 // back. Who is starting reads the file once more, and who drains has nothing to read again, and goes on.
@@ -109,45 +104,43 @@ func hangups() <-chan os.Signal {
 	return hangup
 }
 
-// changes tells when to read the files again: at SIGHUP, and when their content has changed; and, by retry, when they
-// were bad for a while. It ends with stop.
-func changes(from *configFiles, watch bool, hangup <-chan os.Signal, log *slog.Logger, stop <-chan struct{}) (again,
-	retry <-chan struct{}) {
-	read, try := make(chan struct{}, 1), make(chan struct{}, 1)
-	tell := func(c chan<- struct{}) {
-		select {
-		case c <- struct{}{}:
-		default: // it is going to be read anyway
-		}
-	}
+// follow has reload read the files again: at SIGHUP and, where they are watched, when their content has changed; while
+// they are bad as a retry, since what they lacked may lie in a file that comes later. end ends that.
+func (s *configFiles) follow(watch bool, hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool),
+) (end func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(stopped)
 		tick := time.NewTicker(lookEveryFile)
 		defer tick.Stop()
-		bad := 0
 		for {
 			select {
 			case <-stop:
 				return
 			case <-hangup:
-				if err := from.readable(); err != nil || !from.some() {
+				files, _ := s.now()
+				if err := s.readable(); err != nil || len(files) == 0 {
 					log.Warn("SIGHUP: there is no configuration file to read again", "err", err)
 					continue
 				}
-				from.changed()
-				tell(read)
+				s.changed()
+				reload(false)
 			case <-tick.C:
-				if !from.failed.Load() {
-					bad = 0
-				} else if bad++; watch && bad%looksToRetry == 0 && from.readable() == nil {
-					tell(try)
-				}
-				if from.changed() && watch {
-					tell(read)
+				changed := s.changed()
+				switch _, failed := s.now(); {
+				case !watch:
+				case changed:
+					reload(false)
+				case failed && s.readable() == nil:
+					reload(true)
 				}
 			}
 		}
 	}()
-	return read, try
+	return func() {
+		close(stop)
+		<-stopped
+	}
 }
 
 // digestFolder is of the names and the content of what lies in a folder, but not of folders in it.

@@ -43,12 +43,17 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.schedule != nil {
 		api.Sales = g.sales()
 	}
-	api.Rooms, api.Queue = g.rooms.Admin(), g.queue.Admin()
+	if len(g.Config.Rooms) > 0 {
+		api.Rooms = g.rooms
+	}
+	if queue := g.queue.Load(); queue != nil {
+		api.Queue = queue
+	}
 	return api.Handler()
 }
 
 // ledgers are those of this gate, or the orders that are kept beside a script; nil = it keeps none.
-func (g *Gateway) ledgers() admin.Ledgers {
+func (g *Gateway) ledgers() *stores.Ledgers {
 	if kept, settles := g.script.Records(); kept != nil {
 		return stores.NewLedgers(g.Config, kept, settles)
 	}
@@ -91,12 +96,15 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
 		return nil
 	}
+	g.controller.mu.Lock() // orders that wait may be found at once, and change what this reads and sets
+	defer g.controller.mu.Unlock()
 	g.probes = g.Checks()
 	if err := open("ops.listen", g.Config.Ops.Listen, admin.Ops(g.probes, g.Metrics)); err != nil {
 		return nil, err
 	}
 	if g.Config.Admin.Listen != "" {
 		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), web.New()
+		g.onClose(g.watch.Close)
 	}
 	g.control.use(g.api(g.Config, log))
 	return servers, open("admin.listen", g.Config.Admin.Listen, &g.control)

@@ -23,12 +23,10 @@ type controller struct {
 	g   *Gateway
 	log *slog.Logger
 
-	read     func() (*config.Config, error)        // the files again; nil = there are none
-	onReload func(running *config.Config, ok bool) // hears how that went; nil = no one is told
-	drain    chan struct{}                         // an operator asked for it; nil = the process cannot be ended here
-	mode     bool                                  // the command line said --mode, which no file changes
-
-	ledgers func() admin.Ledgers // nil = none is kept
+	load  func() (*config.Config, error) // reads the files again; nil = there are none
+	files *configFiles                   // that load reads
+	drain chan struct{}                  // an operator asked for it; nil = the process cannot be ended here
+	mode  bool                           // the command line said --mode, which no file changes
 
 	reading sync.Mutex // of the files; locked before mu
 
@@ -36,7 +34,6 @@ type controller struct {
 	filed     *config.Config   // as the files say
 	running   *config.Config   // with the overrides
 	overrides []admin.Override // of the fleet and of this instance, the earliest end first
-	unfit     []admin.Override // of the fleet, that the configuration here has no room for
 	unsettled []admin.Override // of SKUs, whose ledgers have still to hear of them
 
 	lastID, lastNumber int64 // of this instance's own
@@ -49,11 +46,9 @@ type controller struct {
 }
 
 func newController(g *Gateway, log *slog.Logger) *controller {
-	h := &controller{g: g, log: log, filed: g.Config, running: g.Config, ledgers: g.ledgers,
+	return &controller{g: g, log: log, filed: g.Config, running: g.Config,
 		reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
 		wake:     make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-	go h.expireOverrides()
-	return h
 }
 
 // close ends the waiting for the ends of overrides. What they paused in Redis stays so, and is told.
@@ -81,7 +76,7 @@ var errNoFile = fmt.Errorf("reload: %w: no configuration file is behind this gat
 // reload reads the files again. A bad one changes nothing, and is told of; but not once more where it is only tried
 // again and nothing has changed. drop ends the overrides of keys; otherwise those stay that the new file has room for.
 func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
-	if h.read == nil {
+	if h.load == nil {
 		return admin.Reloaded{}, errNoFile
 	}
 	h.reading.Lock()
@@ -96,9 +91,7 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	if err == nil {
 		done, err = h.apply(next, drop)
 	}
-	if h.onReload != nil {
-		h.onReload(h.filed, err == nil)
-	}
+	h.files.set(h.filed.Files(), err != nil)
 	h.reloaded = admin.Reload{At: time.Now().UTC(), OK: err == nil}
 	if err != nil {
 		h.g.reloaded.Set(0)
@@ -115,6 +108,9 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 
 // reloadUnasked is a reload that no operator of the API asked for: by a signal, or since a file has changed.
 func (h *controller) reloadUnasked(retry bool) {
+	if retry && !h.faulty() {
+		return // the file was read, and was good, since the retry fell due
+	}
 	done, err := h.reload(false, retry)
 	deed := admin.AuditEntry{Role: "sluice", What: "config.reload", Object: done.Config, After: done}
 	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
@@ -126,33 +122,50 @@ func (h *controller) reloadUnasked(retry bool) {
 	h.g.trail.Record(deed, "")
 }
 
+// read reads the files again, unless one would be waited for without end.
+func (h *controller) read() (*config.Config, error) {
+	if err := h.files.readable(); err != nil {
+		return nil, err
+	}
+	return h.load()
+}
+
+// faulty reports whether the last reading of the files failed.
+func (h *controller) faulty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fault != ""
+}
+
 // apply has the gate run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
-	kept, dropped := slices.Concat(h.overrides, h.unfit), []admin.Override(nil)
+	kept, dropped := h.overrides, []admin.Override(nil)
 	if drop {
-		kept, dropped = split(kept)
+		// no file says anything of SKUs, and what is of the fleet holds for all instances
+		stays := func(o admin.Override) bool { return o.SKU != "" || ofFleet(o) }
+		kept = slices.DeleteFunc(slices.Clone(h.overrides), func(o admin.Override) bool { return !stays(o) })
+		dropped = slices.DeleteFunc(slices.Clone(h.overrides), stays)
 	}
 	effective, kept, unfit := h.laidOver(next, kept)
-	ofFleet, unfit := unfitOfFleet(unfit)
-	changed, err := h.g.change(h.running, effective)
-	if err != nil {
+	changed := changedKeys(h.running, effective)
+	if err := h.g.change(h.running, effective); err != nil {
 		return done, err
 	}
 	waits := waiting(h.g.Config, next)
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
-	h.filed, h.running, h.overrides, h.unfit, h.waits = next, effective, kept, ofFleet, waits
+	h.filed, h.running, h.overrides, h.waits = next, effective, kept, waits
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
 		h.recordExpiry(o, "override.drop", "override dropped at a reload")
 	}
-	for _, o := range kept {
+	for _, o := range h.inForce() {
 		done.Kept = append(done.Kept, o.ID)
 	}
-	done.Config, done.Restart, done.Changed = next.Version(), waits, inForce(diff)
+	done.Config, done.Restart, done.Changed = next.Version(), waits, reloadable(diff)
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
-		"overrides_kept", len(kept), "overrides_dropped", len(done.Dropped))
+		"overrides_kept", len(done.Kept), "overrides_dropped", len(done.Dropped))
 	if len(sellElsewhere) > 0 {
 		h.log.Warn("routes sell from another stock now: their gate changed between check and reserve; set that stock, and "+
 			"change all instances", "routes", sellElsewhere)
@@ -163,24 +176,17 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	return done, nil
 }
 
-// split keeps the overrides of SKUs, which no file says anything of, and those of the fleet, which hold for all
-// instances.
-func split(all []admin.Override) (kept, keys []admin.Override) {
-	for _, o := range all {
-		if o.SKU != "" || o.Scope == admin.ScopeFleet {
-			kept = append(kept, o)
-		} else {
-			keys = append(keys, o)
-		}
-	}
-	return kept, keys
-}
+// ofFleet reports whether o holds on all instances: one that has no room here may have it with another file.
+func ofFleet(o admin.Override) bool { return o.Scope == admin.ScopeFleet }
 
-// laidOver is c as far as it is live with what is overridden, and what of it there is no room for: a rate that has
-// gone, a number that contradicts a new one. What is overridden here alone is above what is for the fleet. Those kept
-// are in the order of their ends.
+// byEnd is the order of overrides.
+func byEnd(x, y admin.Override) int { return x.Until.Compare(y.Until) }
+
+// laidOver is c as far as it is live with what is overridden. There may be no room for it: a rate has gone, a number
+// contradicts a new one. Then one of the fleet is marked, and another one is dropped. What is overridden here alone is
+// above what is for the fleet. Those kept are in the order of their ends.
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
-	effective *config.Config, kept, unfit []admin.Override,
+	effective *config.Config, kept, dropped []admin.Override,
 ) {
 	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
@@ -189,30 +195,25 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	for _, o := range all {
 		if o.SKU == "" {
 			next, err := effective.With(map[string]any{o.Key: o.Value})
-			if err != nil {
-				o.Fault = err.Error()
-				unfit = append(unfit, o)
-				continue
+			switch {
+			case err != nil:
+				o.Unfit, o.Fault = true, err.Error()
+			case o.Unfit:
+				o.Unfit, o.Fault = false, ""
 			}
-			effective = next
-			o.Before, _ = c.ValueOf(o.Key) // With has found it
+			if !o.Unfit {
+				effective = next
+				o.Before, _ = c.ValueOf(o.Key) // With has found it
+			}
 		}
-		kept = append(kept, o)
-	}
-	sorted.By(kept, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
-	return effective, kept, unfit
-}
-
-// unfitOfFleet are those of all that hold on other instances, and may hold here with another file.
-func unfitOfFleet(all []admin.Override) (fleet, own []admin.Override) {
-	for _, o := range all {
-		if o.Scope == admin.ScopeFleet {
-			fleet = append(fleet, o)
+		if o.Unfit && !ofFleet(o) {
+			dropped = append(dropped, o)
 		} else {
-			own = append(own, o)
+			kept = append(kept, o)
 		}
 	}
-	return fleet, own
+	sorted.By(kept, byEnd)
+	return effective, kept, dropped
 }
 
 // maxDiff bounds the changes that one line of the log tells.
@@ -229,25 +230,17 @@ func said(diff []config.Change) []string {
 	return lines
 }
 
-// inForce are the changes of a file that a reload makes; one below an override shows when that ends.
-func inForce(diff []config.Change) []admin.Changed {
-	changed := []admin.Changed{}
-	for _, c := range diff {
-		if ChangesOnReload(c.Key) {
-			changed = append(changed, admin.Changed(c))
-		}
-	}
-	return changed
+// reloadable are the changes of a file that a reload makes; one below an override shows when that ends.
+func reloadable(diff []config.Change) []config.Change {
+	return slices.DeleteFunc(append([]config.Change{}, diff...),
+		func(c config.Change) bool { return !ChangesOnReload(c.Key) })
 }
 
-func problemsOf(err error) (problems []admin.Problem) {
+func problemsOf(err error) []report.Problem {
 	if bad := (*report.Error)(nil); errors.As(err, &bad) {
-		for _, p := range bad.Problems {
-			problems = append(problems, admin.Problem(p))
-		}
-		return problems
+		return bad.Problems
 	}
-	return []admin.Problem{{Message: err.Error()}}
+	return []report.Problem{{Message: err.Error()}}
 }
 
 // Reload implements admin.Controller.

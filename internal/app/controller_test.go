@@ -16,8 +16,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app/stores"
-	"sluice/stockgate/ledger"
+	"sluice/internal/app/orders"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -71,9 +70,10 @@ func steer(t testing.TB) (g *Gateway, file *string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	g.controller.read = read
+	g.controller.load, g.controller.files = read, &configFiles{}
 	g.controller.drain = make(chan struct{}, 1)
 	g.watch = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics())
+	g.onClose(g.watch.Close)
 	g.probes = g.Checks()
 	g.control.use(g.api(c, g.log))
 	return g, &text
@@ -100,7 +100,27 @@ func maxInFlight(g *Gateway) float64 {
 	return 0
 }
 
-func TestAnOverrideIsObeyedAndUndone(t *testing.T) {
+// A retry that fell due before a good file was read applies nothing again, and logs nothing.
+func TestReload_RetryEndsWithTheFault(t *testing.T) {
+	g, file := steer(t)
+	good := *file
+	var log strings.Builder
+	g.controller.log = slog.New(slog.NewTextHandler(&log, nil))
+	reloads := func() int { return strings.Count(log.String(), `"configuration reloaded"`) }
+	*file = good + "\n[nothing]\n"
+	g.controller.reloadUnasked(false)
+	*file = good
+	g.controller.reloadUnasked(true)
+	if !g.controller.reloaded.OK {
+		t.Fatalf("%+v", g.controller.reloaded)
+	}
+	g.controller.reloadUnasked(true)
+	if n := reloads(); n != 1 {
+		t.Errorf("applied %d times, want once:\n%s", n, &log)
+	}
+}
+
+func TestController_OverrideIsObeyedAndUndone(t *testing.T) {
 	g, _ := steer(t)
 	o := g.controller.must(t, "limits.concurrency.max_in_flight", 7.0)
 	if maxInFlight(g) != 7 || o.Before != 256 || o.TOML != "[limits.concurrency]\nmax_in_flight = 7\n" {
@@ -118,7 +138,7 @@ func TestAnOverrideIsObeyedAndUndone(t *testing.T) {
 	}
 }
 
-func TestAnOverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
+func TestController_OverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
 	g, _ := steer(t)
 	for key, value := range map[string]any{
 		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0,
@@ -141,7 +161,7 @@ func TestAnOverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
 }
 
 // A reload keeps what is overridden where the new file has room for it, and drops all of it when that is asked for.
-func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
+func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	g, file := steer(t)
 	window, rate := g.controller.must(t, "limits.window.max", 50.0), g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
@@ -164,7 +184,7 @@ func TestOverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	}
 }
 
-func TestABadFileChangesNothingAndIsTold(t *testing.T) {
+func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 	g, file := steer(t)
 	g.controller.must(t, "limits.window.max", 50.0)
 	*file = strings.Replace(steered, "max = 100", "maxx = 100", 1)
@@ -217,7 +237,7 @@ func TestReload_ShowsTheKeysThatWaitForARestart(t *testing.T) {
 	check(nil, false)
 }
 
-func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
+func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		for _, sku := range []string{"1", "2"} {
@@ -232,12 +252,11 @@ func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			}
 			return s.State
 		}
-		ledgers := stores.NewLedgers(&config.Config{}, store, func() *ledger.Reserver { return nil })
-		h := &controller{g: &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
-			log:     slog.New(slog.DiscardHandler),
-			ledgers: func() admin.Ledgers { return ledgers },
-			wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-		go h.expireOverrides()
+		h := &controller{g: &Gateway{Config: &config.Config{}, Orders: &orders.Ledger{Store: store},
+			trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
+			log:  slog.New(slog.DiscardHandler),
+			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+		go h.attend()
 		for _, sku := range []string{"1", "2"} {
 			o := admin.Override{SKU: sku, Value: "paused", Until: time.Now().Add(10 * time.Minute)}
 			if _, err := h.Override(t.Context(), o); err != nil || state(sku) != "paused" {
@@ -258,7 +277,7 @@ func TestASKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 }
 
 // A SKU that is paused for a while, and then for good, stays so: what an operator closed never opens by itself.
-func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
+func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 	for _, state := range []string{"paused", "on", "ended"} {
 		g, _ := steer(t)
 		if _, err := g.ledgers().SetTotal(t.Context(), "1001", 5, 0); err != nil {
@@ -284,7 +303,7 @@ func TestWhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
+func TestController_TheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
 	g, _ := steer(t)
 	o := g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/config", nil)
@@ -300,9 +319,9 @@ func TestTheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
 		found[s.Key] = s
 	}
 	for _, want := range []admin.Setting{
-		{Key: "limits.window.max", Value: 100.0, Origin: "config.toml:7", Live: true},
-		{Key: "limits.window.size", Value: "10ms", Origin: "default", Live: true},
-		{Key: "limits.rate[1].burst", Value: 5.0, Origin: "override " + o.ID, Live: true},
+		{Setting: config.Setting{Key: "limits.window.max", Value: 100.0, Origin: "config.toml:7"}, Live: true},
+		{Setting: config.Setting{Key: "limits.window.size", Value: "10ms", Origin: "default"}, Live: true},
+		{Setting: config.Setting{Key: "limits.rate[1].burst", Value: 5.0, Origin: "override " + o.ID}, Live: true},
 	} {
 		if found[want.Key] != want {
 			t.Errorf("%+v, want %+v", found[want.Key], want)

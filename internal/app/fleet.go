@@ -22,16 +22,16 @@ import (
 // fleet is this instance among those of its fleet: the summaries that they tell each other, and what operators have
 // changed on all of them. Without a Redis that instances share there is none.
 type fleet struct {
-	g       *Gateway
-	host    string
-	last    metrics.Traffic // of the summary before; of the goroutine of the exchange alone
-	lastAt  time.Time
-	closing sync.WaitGroup // exchanges of former names
+	g    *Gateway
+	host string
 
-	mu      sync.Mutex
-	summing sync.Mutex         // of last and lastAt
-	joined  bool               // this gateway runs; a load test tells no fleet of itself
-	x       *exchange.Exchange // nil = none
+	summing sync.Mutex      // of last and lastAt
+	last    metrics.Traffic // of the summary before
+	lastAt  time.Time
+
+	mu     sync.Mutex
+	joined bool               // this gateway runs; a load test tells no fleet of itself
+	x      *exchange.Exchange // nil = none
 }
 
 func newFleet(g *Gateway) *fleet {
@@ -48,28 +48,19 @@ func sharesRedis(c *config.Config) bool {
 	return c.Stock.Source == "redis" || shared && c.Stock.Source != "memory"
 }
 
-// use joins the fleet of c. What goes on in a fleet of another name is ended without waiting: a controller that calls
-// this has the lock that a summary needs.
+// use joins the fleet as soon as a configuration has instances share something.
 func (f *fleet) use(c *config.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.x != nil && f.x.Fleet() == c.Fleet.Name {
-		return nil
-	}
-	if !f.joined || f.x == nil && !sharesRedis(c) {
+	if !f.joined || f.x != nil || !sharesRedis(c) {
 		return nil
 	}
 	way := stores.RedisOptions(f.g.Config)
 	way.PoolSize = 2 // one for what operators ask
-	name := c.Fleet.Name
-	x, err := exchange.New(exchange.Options{Redis: way, Fleet: name, Instance: stores.InstanceName(f.host),
-		Summary: f.summary, Do: f.do, Log: f.g.log,
-		Changed: func(all []exchange.Change, again bool) { f.g.controller.fleetChanged(name, all, again) }})
+	x, err := exchange.New(exchange.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(),
+		Summary: f.summary, Do: f.do, Changed: f.g.controller.fleetChanged, Log: f.g.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
-	}
-	if f.x != nil {
-		f.closing.Go(f.x.Close)
 	}
 	f.x = x
 	x.Start()
@@ -99,7 +90,6 @@ func (f *fleet) close() {
 	if x != nil {
 		x.Close()
 	}
-	f.closing.Wait()
 }
 
 // exchange is the way to the other instances; nil = there is none.
@@ -167,29 +157,25 @@ type task struct {
 	Who   string             `json:"who,omitempty"`
 }
 
-// do does a task, and answers it.
+// do does a task, and answers it with an admin.KeyState.
 func (f *fleet) do(text string) string {
 	var t task
-	if err := json.Unmarshal([]byte(text), &t); err != nil {
-		return `{"fault": "this instance does not know that task: it has another version"}`
-	}
-	switch {
+	var done admin.KeyState
+	switch err := json.Unmarshal([]byte(text), &t); {
+	case err != nil, t.Key == nil && !t.Drain:
+		done.Fault = "this instance does not know that task: it has another version"
 	case t.Key != nil:
-		s := f.key(*t.Key)
-		told, _ := json.Marshal(s) // text and numbers
-		return string(told)
-	case t.Drain && t.By == f.exchange().ID():
-		return `{}`
-	case t.Drain:
+		done = f.key(*t.Key)
+	case t.By != f.exchange().ID():
 		if err := f.g.controller.drainHere(); err != nil {
-			told, _ := json.Marshal(admin.KeyState{Fault: err.Error()})
-			return string(told)
+			done.Fault = err.Error()
+			break
 		}
 		f.g.trail.Record(admin.AuditEntry{Role: "sluice", Who: t.Who, What: "gate.drain", Detail: admin.ScopeFleet},
 			"drain of the fleet asked for", "by", t.Who)
-		return `{}`
 	}
-	return `{"fault": "this instance does not know that task: it has another version"}`
+	told, _ := json.Marshal(done) // text and numbers
+	return string(told)
 }
 
 // key asks this instance about a key.

@@ -46,7 +46,7 @@ func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override
 		return fmt.Errorf("override: it may be made, and holds on all instances then: sluice override list tells in a "+
 			"second or two: %w", err)
 	}
-	want.ID, want.Number, want.Fleet = idOf(made.Number), made.Number, x.Fleet()
+	want.ID, want.Number = idOf(made.Number), made.Number
 	return nil
 }
 
@@ -54,55 +54,53 @@ func idOf(number int64) string { return "f" + strconv.FormatInt(number, 36) }
 
 // removeFromFleet takes o off the list that has it.
 func (h *controller) removeFromFleet(ctx context.Context, o *admin.Override) error {
-	if x := h.g.fleet.exchange(); o.Scope == admin.ScopeFleet && x != nil && x.Fleet() == o.Fleet {
+	if x := h.g.fleet.exchange(); o.Scope == admin.ScopeFleet && x != nil {
 		return x.Remove(ctx, changeOf(o), o.Number)
 	}
-	return nil // it is this instance's alone, or that of a fleet that this instance has left
+	return nil // it is this instance's alone
 }
 
 // overrideOf is the override of a change; ok is false for one that is not understood, as of a newer version.
-func overrideOf(fleet string, c exchange.Change) (o admin.Override, ok bool) {
+func overrideOf(c exchange.Change) (o admin.Override, ok bool) {
 	if json.Unmarshal([]byte(c.Text), &o) != nil || changeOf(&o) != c.Name {
 		return o, false
 	}
-	o.ID, o.Number, o.Fleet, o.Scope = idOf(c.Number), c.Number, fleet, admin.ScopeFleet
+	o.ID, o.Number, o.Scope = idOf(c.Number), c.Number, admin.ScopeFleet
 	o.Until, o.Fault = c.Until.UTC(), ""
 	return o, o.SKU != "" || CheckOverridable(o.Key) == nil
 }
 
-// fleetChanged takes over what the list of a fleet says now. again tells that ledgers may have lost what they were
+// fleetChanged takes over what the list of the fleet says now. again tells that ledgers may have lost what they were
 // told of it: they are told all of it once more.
-func (h *controller) fleetChanged(fleet string, changes []exchange.Change, again bool) {
-	x := h.g.fleet.exchange()
-	if x == nil || x.Fleet() != fleet {
+func (h *controller) fleetChanged(changes []exchange.Change, again bool) {
+	if h.g.fleet.exchange() == nil {
 		return // this instance has left it
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := slices.Concat(h.overrides, h.unfit)
-	next, came := h.listed(fleet, changes, before, again)
+	before := h.overrides
+	next, came := h.listed(changes, before, again)
 	gone := slices.DeleteFunc(slices.Clone(before), func(b admin.Override) bool {
-		return b.Scope != admin.ScopeFleet || slices.ContainsFunc(next, func(o admin.Override) bool { return o.ID == b.ID })
+		return !ofFleet(b) || slices.ContainsFunc(next, func(o admin.Override) bool { return o.ID == b.ID })
 	})
 	defer h.awake()
 	if len(came)+len(gone) == 0 {
 		return
 	}
-	_, mine := unfitOfFleet(before)
-	running, kept, unfit := h.laidOver(h.filed, append(mine, next...))
-	if _, err := h.g.change(h.running, running); err != nil {
+	mine := slices.DeleteFunc(slices.Clone(before), ofFleet)
+	running, kept, dropped := h.laidOver(h.filed, append(mine, next...))
+	if err := h.g.change(h.running, running); err != nil {
 		h.log.Error("overrides of the fleet are not in force here", "err", err)
 		return
 	}
-	ofFleet, dropped := unfitOfFleet(unfit)
-	h.running, h.overrides, h.unfit = running, kept, ofFleet
+	h.running, h.overrides = running, kept
 	h.recordFleet(came, gone, dropped)
 }
 
 // listed are the overrides of the fleet that hold on by a list, and those of them that are new. One whose key this
 // instance cannot override is told, and tried again with the next file. What is known here and not in the list holds
-// until its end: it was made a moment ago, or the list of another fleet has it.
-func (h *controller) listed(fleet string, changes []exchange.Change, before []admin.Override, again bool,
+// until its end: it was made a moment ago.
+func (h *controller) listed(changes []exchange.Change, before []admin.Override, again bool,
 ) (next, came []admin.Override) {
 	last := map[string]int64{}
 	for _, c := range changes {
@@ -113,7 +111,7 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 			}
 			continue
 		}
-		o, ok := overrideOf(fleet, c)
+		o, ok := overrideOf(c)
 		if !ok {
 			continue
 		}
@@ -129,7 +127,8 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 		case at < 0:
 			came = append(came, o)
 		default:
-			o.Until, o.TOML, o.Fault, o.Former = before[at].Until, before[at].TOML, before[at].Fault, before[at].Former
+			o.Until, o.TOML, o.Former = before[at].Until, before[at].TOML, before[at].Former
+			o.Fault, o.Unfit = before[at].Fault, before[at].Unfit
 		}
 		if o.SKU != "" && !ended && (at < 0 || again) {
 			h.unsettle(o)
@@ -137,8 +136,7 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 		next = append(next, o)
 	}
 	for _, b := range before {
-		known := b.Fleet == fleet && last[changeOf(&b)] >= b.Number
-		if b.Scope == admin.ScopeFleet && !known && (b.SKU != "" || b.Fleet == fleet) {
+		if ofFleet(b) && last[changeOf(&b)] < b.Number {
 			next = append(next, b)
 		}
 	}
@@ -149,8 +147,8 @@ func (h *controller) listed(fleet string, changes []exchange.Change, before []ad
 func (h *controller) recordFleet(came, gone, dropped []admin.Override) {
 	for _, o := range came {
 		fault := ""
-		for _, u := range h.unfit {
-			if u.ID == o.ID {
+		for _, u := range h.overrides {
+			if u.ID == o.ID && u.Unfit {
 				fault = u.Fault
 			}
 		}
@@ -170,8 +168,10 @@ func (h *controller) recordFleet(came, gone, dropped []admin.Override) {
 func (h *controller) standing() (inForce int, unfit []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.unfit[:min(len(h.unfit), 5)] {
-		unfit = append(unfit, bounded(o.Key))
+	for _, o := range h.overrides {
+		if o.Unfit && len(unfit) < 5 {
+			unfit = append(unfit, bounded(o.Key))
+		}
 	}
-	return len(h.overrides), unfit
+	return len(h.inForce()), unfit
 }

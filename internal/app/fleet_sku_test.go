@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -213,33 +214,18 @@ func TestFleetPause_TwoOperatorsWithinOneBeat(t *testing.T) {
 	becomes(t, "on", 0, a, b)
 }
 
-// A pause outlives no change of the fleet's name: an instance ends what it has known of.
-func TestFleetPause_EndsUnderAnotherNameOfTheFleet(t *testing.T) {
-	for _, undo := range []bool{true, false} {
-		server := redistest.Start(t)
-		g := joined(t, server, "")
-		h := g.controller
-		stocked(t, g)
-		g.controller.must(t, "limits.concurrency.max_in_flight", 7.0)
-		o, err := h.pause(t, 3*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		becomes(t, "paused", 2, g)
-		next := inFleet(t, server, "[fleet]\nname = \"other\"\n")
-		h.mu.Lock()
-		_, err = h.apply(next, false)
-		h.mu.Unlock()
-		if err != nil {
-			t.Fatal(err)
-		}
-		testkit.Eventually(t, "keys are the file's again", func() bool { return maxInFlight(g) == 256 })
-		if undo {
-			if _, err := h.Undo(t.Context(), o.ID); err != nil {
-				t.Error(err)
-			}
-		}
-		becomes(t, "on", 0, g)
+// An instance is of one fleet as long as it runs: another name waits for a restart, and overrides hold on.
+func TestFleet_NameChangesWithARestartAlone(t *testing.T) {
+	server := redistest.Start(t)
+	g := joined(t, server, "")
+	h := g.controller
+	h.must(t, "limits.concurrency.max_in_flight", 7.0)
+	next := inFleet(t, server, "[fleet]\nname = \"other\"\n")
+	h.mu.Lock()
+	done, err := h.apply(next, false)
+	h.mu.Unlock()
+	if err != nil || !slices.Equal(done.Restart, []string{"fleet.name"}) || maxInFlight(g) != 7 {
+		t.Errorf("%v: %+v, max_in_flight %g", err, done, maxInFlight(g))
 	}
 }
 
@@ -267,7 +253,7 @@ func TestFleet_OverrideThatFitsLaterEndsInTime(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := joined(t, server, otherRate), joined(t, server, "")
 	_, err := a.controller.Override(t.Context(), admin.Override{Key: "limits.rate[per_user].burst", Value: 9.0,
-		Until: time.Now().Add(4 * time.Second)})
+		Until: time.Now().Add(8 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +278,7 @@ func TestFleet_OverrideThatNeverFitsIsForgottenAtItsEnd(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := joined(t, server, otherRate), joined(t, server, "")
 	_, err := a.controller.Override(t.Context(), admin.Override{Key: "limits.rate[per_user].burst", Value: 9.0,
-		Until: time.Now().Add(3 * time.Second)})
+		Until: time.Now().Add(6 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +343,7 @@ func TestFleetPause_LedgerThatLostItsTailIsToldAgain(t *testing.T) {
 	}
 	told := func(removed bool) {
 		text, _ := json.Marshal(o)
-		g.controller.fleetChanged(o.Fleet, []exchange.Change{{Name: "sku 1001", Number: o.Number, Text: string(text),
+		g.controller.fleetChanged([]exchange.Change{{Name: "sku 1001", Number: o.Number, Text: string(text),
 			Until: o.Until, Removed: removed}}, true)
 	}
 	back("on", "0|")

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,30 +94,48 @@ func TestFleet_OwnOverrideIsAboveTheFleets(t *testing.T) {
 	}
 }
 
+// An override of the fleet that this instance had no room for stays out of force when the next override is made, also
+// where there would be room by then. A list of the fleet, or a file, lays it over again, and tells it.
+func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
+	g := joined(t, redistest.Start(t), "")
+	h := g.controller
+	const most, each = "limits.window.max", "limits.window.max_per_sku" // each is at most most, which is 100 in the file
+	later := func(hours int) time.Time { return time.Now().Add(time.Duration(hours) * time.Hour) }
+	h.fleetChanged([]exchange.Change{
+		{Name: "key " + each, Number: 9, Until: later(2), Text: `{"key": "` + each + `", "value": 150}`},
+		{Name: "key " + most, Number: 10, Until: later(1), Text: `{"key": "` + most + `", "value": 200}`},
+	}, false)
+	before, err := h.running.ValueOf(each)
+	if _, unfit := h.standing(); err != nil || !slices.Equal(unfit, []string{each}) {
+		t.Fatalf("%v, no room for %q, want %q", err, unfit, each)
+	}
+	h.must(t, "limits.concurrency.max_in_flight", 7.0)
+	if _, err := h.Override(t.Context(), admin.Override{Key: "limits.concurrency.max_queue", Value: 9.0,
+		Until: later(1), Scope: admin.ScopeInstance}); err != nil {
+		t.Fatal(err)
+	}
+	now, _ := h.running.ValueOf(each)
+	if inForce, unfit := h.standing(); now != before || inForce != 3 || !slices.Equal(unfit, []string{each}) {
+		t.Errorf("%s is %v, before %v; %d are in force, no room for %q", each, now, before, inForce, unfit)
+	}
+}
+
 // What is known here and not in the list holds on until its end: an override is made before the list is read that has
 // it. What is not understood, or may not be changed, is passed over.
 func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 	g := joined(t, redistest.Start(t), "")
 	h := g.controller
 	h.mu.Lock()
-	h.overrides = []admin.Override{{ID: "f1", Number: 1, Fleet: "shop", SKU: "1001", Value: "paused", Before: "on",
+	h.overrides = []admin.Override{{ID: "f1", Number: 1, SKU: "1001", Value: "paused", Before: "on",
 		Scope: admin.ScopeFleet, Until: time.Now().Add(time.Hour)}}
 	h.mu.Unlock()
-	name := g.fleet.exchange().Fleet()
-	if name != "shop" {
-		t.Fatal(name)
-	}
-	h.fleetChanged(name, []exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
+	h.fleetChanged([]exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
 		Text: `{"key": "mode", "value": "observe"}`}}, false)
 	all := h.Overrides()
 	if len(all) != 2 || all[0].SKU+all[1].SKU != "1001" || g.Status().Mode != "observe" {
 		t.Errorf("%+v", all)
 	}
-	h.fleetChanged("other", nil, false) // of a fleet that it has left
-	if len(h.Overrides()) != 2 {
-		t.Errorf("%+v", h.Overrides())
-	}
-	h.fleetChanged(name, []exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
+	h.fleetChanged([]exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
 		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Text: "no JSON"},
 		{Name: "sku 1001", Number: 1, Removed: true}}, false)
 	if all := h.Overrides(); len(all) != 0 || g.Status().Mode != "enforce" {

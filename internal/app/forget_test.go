@@ -23,7 +23,7 @@ func wired(t *testing.T, limits string) (*Gateway, *config.Config) {
 }
 
 // What was admitted in a window before a reload counts in that window after it, by the new maxima.
-func TestReloadForgetsNoWindow(t *testing.T) {
+func TestForget_ReloadForgetsNoWindow(t *testing.T) {
 	g, c := wired(t, "limits.window.max_delay = \"0s\"\nlimits.window.max = 5\nlimits.window.max_per_sku = 3")
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
@@ -42,7 +42,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := testkit.LimitConfig(t, limits)
-		if _, err := g.change(c, next); err != nil {
+		if err := g.change(c, next); err != nil {
 			t.Fatal(err)
 		}
 		c = next
@@ -56,7 +56,7 @@ func TestReloadForgetsNoWindow(t *testing.T) {
 }
 
 // The clock of every limit counts from the start of the gate. One that counts from 1970 jumps when the clock is set.
-func TestClockOfTheLimitsCannotBeSet(t *testing.T) {
+func TestForget_ClockOfTheLimitsCannotBeSet(t *testing.T) {
 	before := time.Now()
 	g, c := wired(t, "limits.window.max = 50")
 	for name, clock := range map[string]func() int64{

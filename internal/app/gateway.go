@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,16 +50,16 @@ type Gateway struct {
 	limits     *limits.Limiters
 	share      *limits.WindowShare
 	cache      *cache.Cache
-	Stock      *stockgate.Gate  // nil when stock.source is "off"
-	Orders     *orders.Ledger   // nil when no route reserves, or a script does
-	queue      *queueing.Queue  // nil when no order waits until it is delivered
-	script     *script.Reserver // nil when no script reserves
+	Stock      *stockgate.Gate                // nil when stock.source is "off"
+	Orders     *orders.Ledger                 // nil when no route reserves, or a script does
+	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
+	script     *script.Reserver               // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
-	rooms      *rooms.Rooms               // nil = there are none
-	Store      stores.Store               // nil likewise
+	rooms      *rooms.Rooms
+	Store      stores.Store // nil likewise
 	redis      *stockgate.Redis
 	source     stockgate.Source // what Stock reads; nil likewise
 	demand     *demand.Watch
@@ -81,6 +82,8 @@ type Gateway struct {
 	log        *slog.Logger
 
 	restartPending prometheus.Gauge // keys of the file that wait for a restart
+
+	closers []func() // of what is open, in the order in which it was opened
 }
 
 // Options are what a gateway has beside its configuration.
@@ -106,20 +109,24 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
 	}
+	g.onClose(g.access.Close)
 	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
 		if err := open(o); err != nil {
 			g.Close()
 			return nil, err
 		}
 	}
-	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server.Collector(), g.shop, g.cache, g.door,
+	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
 		g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.fleet = newFleet(g)
 	g.Metrics.MustRegister(g.fleet)
 	g.controller = newController(g, log)
+	g.onClose(g.controller.close)
+	g.onClose(g.fleet.close)
 	g.checked = admin.NewPreflight(g.preflight)
+	go g.controller.attend()
 	return g, nil
 }
 
@@ -127,6 +134,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
 	g.limits = limits.New(c, g.now, g.log)
+	g.onClose(g.limits.Close)
 	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
 	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
 		return err
@@ -139,12 +147,14 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 		if err != nil {
 			return err
 		}
+		g.onClose(g.Orders.Close)
 		g.Metrics.MustRegister(g.Orders)
 	}
 	if c.UsesScript() {
 		if g.script, err = openScript(c, g.now, g.log); err != nil {
 			return err
 		}
+		g.onClose(g.closeScript)
 		g.Metrics.MustRegister(g.script)
 	}
 	return nil
@@ -156,13 +166,16 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
 		return c.Errorf("upstream.targets", "%v", err)
 	}
+	g.onClose(g.shop.Close)
 	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
 	if g.tracer, err = openTraces(c, o.Version, g.log); err != nil {
 		return err
 	}
 	if g.tracer != nil {
+		g.onClose(g.tracer.Close)
 		g.Metrics.MustRegister(g.tracer)
 	}
+	g.onClose(g.share.Close)
 	if err := g.share.Begin(c); err != nil {
 		return err
 	}
@@ -177,12 +190,14 @@ func (g *Gateway) openProxy(Options) (err error) {
 	c := g.Config
 	ask, use := g.limits.Prepare(c)
 	use()
+	g.onClose(func() { g.queue.Load().Close(0) })
 	if err := g.openQueue(c); err != nil {
 		return err
 	}
 	if err := g.openRooms(); err != nil {
 		return err
 	}
+	g.onClose(g.rooms.Close)
 	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
 		return err
 	}
@@ -198,31 +213,36 @@ func (g *Gateway) openProxy(Options) (err error) {
 			return err
 		}
 		g.opener = orders.OpenBySales(c, g.schedule, g.Orders, g.log)
+		g.onClose(g.opener.Close)
 	}
 	g.openDemand()
 	if g.redis != nil {
 		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
+		g.onClose(g.writer.Close)
 	}
 	return nil
 }
 
-// openQueue starts the delivery of orders that wait as soon as a route of c has them wait. It goes on when no route
-// does so any more: what waits is delivered.
-func (g *Gateway) openQueue(c *config.Config) (err error) {
-	if g.Orders == nil || g.queue != nil || !c.Queues() {
+// openQueue starts the delivery of orders that wait as soon as a route of c has them wait, or some were found that an
+// earlier configuration has left. It goes on when no route does so any more: what waits is delivered.
+func (g *Gateway) openQueue(c *config.Config) error {
+	if g.Orders == nil || g.queue.Load() != nil || !c.Queues() && !g.Orders.Left.Any() {
 		return nil
 	}
 	o, began := g.Orders, *g.Config
 	began.Queue, began.Routes = c.Queue, c.Routes
 	var rules proxy.Options
 	settle(&rules, &g.Config.Stock.Reserve)
-	g.queue, err = queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
+	queue, err := queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
 		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
-		Keep: stores.KeepReleased, Log: g.log})
-	if g.queue != nil {
-		g.Metrics.MustRegister(g.queue)
+		Log: g.log})
+	if err != nil {
+		return err
 	}
-	return err
+	g.queue.Store(queue)
+	g.Orders.Left.Delivered()
+	g.Metrics.MustRegister(queue)
+	return nil
 }
 
 // openRooms opens the waiting rooms, which follow the sales and the ledgers.
@@ -238,10 +258,11 @@ func (g *Gateway) openRooms() (err error) {
 	if o.Pages, err = reject.NewRoomPages(responses(&g.Config.Responses)); err != nil {
 		return err
 	}
-	if g.rooms, err = rooms.Open(g.Config, o); err == nil && g.rooms != nil {
-		g.Metrics.MustRegister(g.rooms.Collector())
+	if g.rooms, err = rooms.Open(g.Config, o); err != nil {
+		return err
 	}
-	return err
+	g.Metrics.MustRegister(g.rooms.Collector())
+	return nil
 }
 
 // adopt has the event loops wait for a new connection to the upstream.
@@ -272,8 +293,8 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.Orders != nil {
 		o.Orders = g.Orders
 	}
-	if g.queue != nil {
-		o.Queue, o.MaxWaitingBody = g.queue, int64(c.Queue.MaxBody)
+	if queue := g.queue.Load(); queue != nil {
+		o.Queue, o.MaxWaitingBody = queue, int64(c.Queue.MaxBody)
 	}
 	if g.script != nil {
 		o.Orders = g.script
@@ -286,58 +307,20 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	return o
 }
 
-// Close ends what newGate started; the server must have been drained.
+// onClose has Close call end, before what was opened earlier is ended.
+func (g *Gateway) onClose(end func()) { g.closers = append(g.closers, end) }
+
+// Close ends what New started; the server must have been drained.
 func (g *Gateway) Close() {
-	if g.fleet != nil {
-		g.fleet.close()
+	for _, end := range slices.Backward(g.closers) {
+		end()
 	}
-	if g.controller != nil {
-		g.controller.close()
-	}
-	if g.watch != nil {
-		g.watch.Close()
-	}
-	if g.share != nil {
-		g.share.Close()
-	}
-	g.opener.Close()
-	if g.writer != nil {
-		g.writer.Close()
-	}
-	if g.demand != nil {
-		g.demand.Close()
-	}
-	g.queue.Close(0)
-	g.rooms.Close()
-	if g.Orders != nil {
-		g.Orders.Close()
-	}
-	if g.schedule != nil {
-		g.schedule.Close()
-	}
-	g.closeScript()
-	if g.Stock != nil {
-		g.Stock.Close()
-	}
-	if g.redis != nil {
-		_ = g.redis.Close()
-	}
-	if g.shop != nil {
-		g.shop.Close()
-	}
-	if g.limits != nil {
-		g.limits.Close()
-	}
-	if g.tracer != nil {
-		g.tracer.Close()
-	}
-	g.access.Close()
 }
 
 // Drain waits for what is under way, at most for timeout: for deliveries first, half of it.
 func (g *Gateway) Drain(timeout time.Duration) (cut int) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	g.queue.Close(timeout / 2)
+	g.queue.Load().Close(timeout / 2)
 	return g.Server.Drain(ctx)
 }

@@ -20,6 +20,7 @@ func (g *Gateway) openDemand() {
 		}
 	}
 	g.demand = demand.New(o)
+	g.onClose(g.demand.Close)
 	g.Metrics.MustRegister(g.demand)
 }
 
@@ -27,7 +28,7 @@ func (g *Gateway) openDemand() {
 // every route, which the proxy adds up for it, and without what only the page of metrics has.
 func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	shown := prometheus.NewRegistry()
-	shown.MustRegister(g.Server.Collector(), g.shop, g.demand)
+	shown.MustRegister(g.Server, g.shop, g.demand)
 	shown.MustRegister(g.limits.DashboardCollectors()...)
 	if g.redis != nil {
 		shown.MustRegister(g.redis)

@@ -17,7 +17,7 @@ import (
 	"sluice/stockgate/ledger/memstore"
 )
 
-func TestMetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
+func TestApp_MetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
 	c := config.Default()
 	c.Ops.MetricsMaxSKUs = 3
 	c.Sales = []config.Sale{{SKUs: []string{"4", "2"}}, {SKUs: []string{"2", "1", "3"}}}
@@ -27,7 +27,7 @@ func TestMetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
 }
 
 // Whatever shoppers ask for, the number of series stays: no label comes from a request.
-func TestSeriesDoNotGrowWithTheSKUsThatAreAsked(t *testing.T) {
+func TestApp_SeriesDoNotGrowWithTheSKUsThatAreAsked(t *testing.T) {
 	// More than any table of SKUs holds would take minutes; this is more than those of lessons and of holds do. check
 	// looks at only so many new ones in a second.
 	for gate, each := range map[string]int{"check": 10, "reserve": 20} {

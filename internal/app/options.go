@@ -41,19 +41,13 @@ func upstreamOptions(c *config.Config) upstream.Options {
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
 		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
-		Health: upstream.Health{
-			Path: u.Health.Path, Interval: u.Health.Interval, Timeout: u.Health.Timeout,
-			Fails: u.Health.Fails, Passes: u.Health.Passes, Status: u.Health.Status,
-		},
-		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
+		Health: upstream.Health(u.Health),
+		TLS:    upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
 
-// What no file changes.
-const (
-	reasonHeader = "X-Sluice-Reason" // of each rejection
-	jwtLeeway    = 30 * time.Second  // by how much the clock of a token's issuer may be wrong
-)
+// jwtLeeway is by how much the clock of a token's issuer may be wrong.
+const jwtLeeway = 30 * time.Second
 
 // gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
@@ -121,22 +115,19 @@ var formats = map[string]reject.Format{
 
 func responses(r *config.Responses) reject.Options {
 	of := &r.Classes
-	class := func(c config.Class) reject.Answer {
-		return reject.Answer{Status: c.Status, Code: c.Code, RetryAfter: c.RetryAfter, Redirect: c.Redirect}
-	}
 	return reject.Options{
 		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
 		Answers: map[reject.Class]reject.Answer{
-			reject.Busy: class(of.Busy), reject.SoldOutClass: class(of.SoldOut), reject.NotStartedClass: class(of.NotStarted),
-			reject.EndedClass: class(of.Ended), reject.PausedClass: class(of.Paused),
-			reject.ConfirmedClass: class(of.Confirmed), reject.DuplicateClass: class(of.Duplicate),
-			reject.DeniedClass: class(of.Denied), reject.UnidentifiedClass: class(of.Unidentified),
-			reject.RoomClass:       class(of.Room),
-			reject.UnknownSKUClass: class(of.UnknownSKU), reject.BadRequestClass: class(of.BadRequest),
-			reject.Unavailable: class(of.Unavailable),
+			reject.Busy: reject.Answer(of.Busy), reject.SoldOutClass: reject.Answer(of.SoldOut),
+			reject.NotStartedClass: reject.Answer(of.NotStarted), reject.EndedClass: reject.Answer(of.Ended),
+			reject.PausedClass: reject.Answer(of.Paused), reject.ConfirmedClass: reject.Answer(of.Confirmed),
+			reject.DuplicateClass: reject.Answer(of.Duplicate), reject.DeniedClass: reject.Answer(of.Denied),
+			reject.UnidentifiedClass: reject.Answer(of.Unidentified), reject.RoomClass: reject.Answer(of.Room),
+			reject.UnknownSKUClass: reject.Answer(of.UnknownSKU), reject.BadRequestClass: reject.Answer(of.BadRequest),
+			reject.Unavailable: reject.Answer(of.Unavailable),
 		},
 		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
-		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins, ReasonHeader: reasonHeader,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins,
 		RateFields: r.RatelimitHeaders,
 	}
 }

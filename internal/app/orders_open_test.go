@@ -13,10 +13,11 @@ import (
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // The ledger is opened beside everything else: what goes wrong there must not leave anybody waiting for it.
-func TestGateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
+func TestOrdersOpen_GateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // it never answers
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestGateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 	}
 }
 
-func TestGateOnARedisThatMayEvictIsNotWired(t *testing.T) {
+func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil ||
@@ -40,7 +41,7 @@ func TestGateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 }
 
 // An operator who gives the second sale of a SKU a stock is told that it changes nothing.
-func TestSaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
+func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 	addr := redistest.Start(t).Addr
 	begin := func(log *lockedBuffer, stock ...int) *Gateway {
 		c := apitest.Reserving(addr)
@@ -62,7 +63,7 @@ func TestSaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 	const line = "has a ledger, with another total"
 	same, other := &lockedBuffer{}, &lockedBuffer{}
 	g := begin(same, 3)
-	within(t, "its hours are told", func() bool {
+	testkit.Eventually(t, "its hours are told", func() bool {
 		s, ok, err := g.Orders.Store.ReadStock(context.Background(), "1001")
 		return ok && err == nil && s.Opens != 0
 	})
@@ -70,19 +71,9 @@ func TestSaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 		t.Errorf("the same total: %s", same)
 	}
 	begin(other, 5)
-	within(t, "the log says so", func() bool { return strings.Contains(other.String(), line) })
+	testkit.Eventually(t, "the log says so", func() bool { return strings.Contains(other.String(), line) })
 	if text := other.String(); !strings.Contains(text, "stock=5 total=3 sold=0") {
 		t.Error(text)
-	}
-}
-
-// within waits for what must come true.
-func within(t *testing.T, what string, come func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !come(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not in time: " + what)
-		}
 	}
 }
 

@@ -44,7 +44,14 @@ func CheckOverridable(key string) error {
 func (h *controller) Overrides() []admin.Override {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.overrides)
+	return h.inForce()
+}
+
+// inForce are the overrides but for those of the fleet that there is no room for here. mu is held.
+func (h *controller) inForce() []admin.Override { return fitting(h.overrides) }
+
+func fitting(all []admin.Override) []admin.Override {
+	return slices.DeleteFunc(slices.Clone(all), func(o admin.Override) bool { return o.Unfit })
 }
 
 // Override implements admin.Controller. One of the fleet is written into its list before anything else is changed.
@@ -94,19 +101,16 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	} else if next != h.running {
 		err = h.enforce(next, &want)
 	}
-	switch {
-	case err != nil && want.Fault == "":
+	if err != nil && want.Fault == "" {
 		return want, err
-	case want.Fault != "" && want.SKU == "":
-		h.unfit = append(h.unfit, want)
-		if next, _, _ := h.laidOver(h.filed, others); at >= 0 && h.enforce(next, &admin.Override{}) != nil {
+	}
+	if want.Unfit = want.Fault != "" && want.SKU == ""; want.Unfit && at >= 0 {
+		if next, _, _ := h.laidOver(h.filed, fitting(others)); h.enforce(next, &admin.Override{}) != nil {
 			h.log.Error("an override that was replaced is still in force here", "of", want.Key)
 		}
-	default:
-		others = append(others, want)
 	}
-	h.overrides = others
-	sorted.By(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
+	h.overrides = append(others, want)
+	sorted.By(h.overrides, byEnd)
 	h.awake()
 	return want, err
 }
@@ -125,7 +129,7 @@ func (h *controller) number(ctx context.Context, x *exchange.Exchange, want *adm
 // enforce has the gate run next, with want above the others. One of the fleet that cannot be in force here holds on the
 // other instances.
 func (h *controller) enforce(next *config.Config, want *admin.Override) error {
-	_, err := h.g.change(h.running, next)
+	err := h.g.change(h.running, next)
 	switch {
 	case err == nil:
 		h.running = next
@@ -147,41 +151,23 @@ func (h *controller) overruled(want *admin.Override, others []admin.Override) (*
 	if err != nil {
 		return nil, fmt.Errorf("override: %w: %w", admin.ErrInvalid, err)
 	}
-	next, kept, unfit := h.laidOver(h.filed, append(slices.Clone(others), *want))
-	if len(unfit) > 0 || len(kept) != len(others)+1 {
-		_, err := h.filed.With(valuesOf(append(slices.Clone(others), *want)))
-		return nil, fmt.Errorf("override %q: %w: %w", want.Key, admin.ErrInvalid, err)
+	next, kept, dropped := h.laidOver(h.filed, append(fitting(others), *want))
+	for _, o := range append(dropped, kept...) {
+		if o.Unfit {
+			return nil, fmt.Errorf("override %q: %w: %s", want.Key, admin.ErrInvalid, o.Fault)
+		}
 	}
 	want.Before, want.TOML = before, config.InTOML(want.Key, want.Value)
 	return next, nil
-}
-
-func valuesOf(overrides []admin.Override) map[string]any {
-	values := map[string]any{}
-	for _, o := range overrides {
-		if o.SKU == "" {
-			values[o.Key] = o.Value
-		}
-	}
-	return values
 }
 
 // Undo implements admin.Controller. A SKU is opened before its override leaves the list of the fleet.
 func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	is := func(o admin.Override) bool { return o.ID == id }
-	at := slices.IndexFunc(h.overrides, is)
+	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.ID == id })
 	if at < 0 {
-		if at = slices.IndexFunc(h.unfit, is); at < 0 {
-			return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
-		}
-		o := h.unfit[at]
-		err := h.remove(ctx, &o)
-		if err == nil {
-			h.unfit = slices.DeleteFunc(slices.Clone(h.unfit), is)
-		}
-		return o, err
+		return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
 	}
 	o := h.overrides[at]
 	if o.SKU != "" {

@@ -21,7 +21,7 @@ const (
 // is first is no matter.
 func (h *controller) end(ctx context.Context, at int) error {
 	o := h.overrides[at]
-	if l := h.skus(); o.SKU != "" && l != nil {
+	if l := h.g.ledgers(); o.SKU != "" && l != nil {
 		if err := l.Reinstate(ctx, o.SKU, o.Number); err != nil {
 			return err
 		}
@@ -37,13 +37,12 @@ func (h *controller) drop(at int) error {
 		h.overrides = others
 		return nil
 	}
-	next, kept, unfit := h.laidOver(h.filed, others)
-	if _, err := h.g.change(h.running, next); err != nil {
+	next, kept, dropped := h.laidOver(h.filed, others)
+	if err := h.g.change(h.running, next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
-	ofFleet, unfit := unfitOfFleet(unfit)
-	h.running, h.overrides, h.unfit = next, kept, append(h.unfit, ofFleet...)
-	for _, gone := range unfit { // it stood on the one that has ended
+	h.running, h.overrides = next, kept
+	for _, gone := range dropped { // it stood on the one that has ended
 		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
 	return nil
@@ -57,9 +56,13 @@ func (h *controller) awake() {
 	}
 }
 
-// expireOverrides ends each override in its time.
-func (h *controller) expireOverrides() {
+// attend ends each override in its time, and has orders delivered that an earlier configuration has left.
+func (h *controller) attend() {
 	defer close(h.stopped)
+	var left <-chan struct{}
+	if h.g.Orders != nil {
+		left = h.g.Orders.Left.Found()
+	}
 	for {
 		next := time.NewTimer(h.endDue())
 		select {
@@ -68,8 +71,19 @@ func (h *controller) expireOverrides() {
 			return
 		case <-h.wake:
 		case <-next.C:
+		case <-left:
+			h.deliverLeft()
 		}
 		next.Stop()
+	}
+}
+
+// deliverLeft has the gate deliver orders that wait, although none of its routes has orders wait.
+func (h *controller) deliverLeft() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.g.change(h.running, h.running); err != nil {
+		h.log.Error("orders that wait are not delivered; the next reload tries it again", "err", err)
 	}
 }
 
@@ -80,13 +94,6 @@ func (h *controller) endDue() time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
 	wait := h.settleSKUs(ctx)
-	var unfit []admin.Override
-	for _, o := range h.unfit {
-		if left := time.Until(o.Until); left > 0 {
-			unfit, wait = append(unfit, o), min(wait, left)
-		}
-	}
-	h.unfit = unfit
 	for len(h.overrides) > 0 {
 		o := h.overrides[0]
 		if left := time.Until(o.Until); left > 0 {
@@ -98,10 +105,12 @@ func (h *controller) endDue() time.Duration {
 			}
 			h.overrides[0].Fault = err.Error()
 			h.overrides[0].Until = time.Now().UTC().Add(endAgain)
-			sorted.By(h.overrides, func(x, y admin.Override) int { return x.Until.Compare(y.Until) })
+			sorted.By(h.overrides, byEnd)
 			continue
 		}
-		h.recordExpiry(o, "override.end", "override ended")
+		if !o.Unfit {
+			h.recordExpiry(o, "override.end", "override ended")
+		}
 	}
 	return wait
 }

@@ -8,29 +8,19 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/internal/app/stores"
 	"sluice/stockgate/exchange"
 )
 
-// skuStates are ledgers in which a SKU can be in another state for a while: see protocol.Overruler.
+// A SKU of a ledger can be in another state for a while: see protocol.Overruler.
 //
 // A pause of the fleet is written into its list first. Each instance that reads it there overrules the ledger, and ends
 // that at the time that the list says. The number of the pause begins once and ends once in the ledger. So it does not
 // matter how many instances do that, how often, and how late: what the list says becomes so.
-type skuStates interface {
-	Stock(ctx context.Context, sku string) (admin.Stock, error)
-	Overrule(ctx context.Context, sku, state string, number int64) (before string, inForce bool, err error)
-	Reinstate(ctx context.Context, sku string, number int64) error
-}
-
-// skus are the ledgers of this instance; nil = none is kept.
-func (h *controller) skus() skuStates {
-	s, _ := h.ledgers().(skuStates)
-	return s
-}
 
 // mayShut reads what the SKU will be again, or why it cannot be overridden.
 func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
-	l := h.skus()
+	l := h.g.ledgers()
 	if l == nil {
 		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
 			admin.ErrConflict)
@@ -54,7 +44,7 @@ func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
 // shut has the SKU's ledger say what is wanted. What fails is tried again by all instances that know of it, and want
 // has a Fault then.
 func (h *controller) shut(ctx context.Context, want *admin.Override) error {
-	before, inForce, err := h.skus().Overrule(ctx, want.SKU, fmt.Sprint(want.Value), want.Number)
+	before, inForce, err := h.g.ledgers().Overrule(ctx, want.SKU, fmt.Sprint(want.Value), want.Number)
 	switch {
 	case err != nil:
 		want.Fault = err.Error()
@@ -72,7 +62,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 
 // open has the SKU's ledger say what it said before o.
 func (h *controller) open(ctx context.Context, o *admin.Override) error {
-	l := h.skus()
+	l := h.g.ledgers()
 	if l == nil {
 		return fmt.Errorf("undo %s: %w: no ledger is kept here; undo it on an instance that takes units", o.ID,
 			admin.ErrConflict)
@@ -96,7 +86,7 @@ func (h *controller) unsettle(o admin.Override) {
 
 // settleSKUs tells ledgers what the list says of their SKUs, and returns how long it is until that is tried again.
 func (h *controller) settleSKUs(ctx context.Context) time.Duration {
-	l := h.skus()
+	l := h.g.ledgers()
 	var left []admin.Override
 	var away error
 	for _, o := range h.unsettled {
@@ -121,7 +111,7 @@ func (h *controller) settleSKUs(ctx context.Context) time.Duration {
 	return nothingEnds
 }
 
-func tellLedger(ctx context.Context, l skuStates, o *admin.Override) error {
+func tellLedger(ctx context.Context, l *stores.Ledgers, o *admin.Override) error {
 	if o.Value == nil {
 		return l.Reinstate(ctx, o.SKU, o.Number)
 	}

@@ -18,7 +18,7 @@ import (
 
 // A pipe or a device in the place of a file would be waited for, or read, without end; and with it each request that
 // changes the gate.
-func TestAPipeInThePlaceOfAFileIsABadFile(t *testing.T) {
+func TestPipe_InThePlaceOfAFileIsABadFile(t *testing.T) {
 	for _, name := range []string{"config.toml", "token", "secret", "pages/page.html"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestAPipeInThePlaceOfAFileIsABadFile(t *testing.T) {
 			t.Cleanup(g.Close)
 			var from configFiles
 			from.set(c.Files(), false)
-			(&RunOptions{Load: load, Files: (*config.Config).Files}).rereads(g.controller, &from)
+			g.controller.load, g.controller.files = load, &from
 			if err := errors.Join(os.Remove(file(name)), syscall.Mkfifo(file(name), 0o600)); err != nil {
 				t.Fatal(err)
 			}

@@ -32,13 +32,10 @@ func (g *Gateway) Checks() []admin.Check {
 		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
 	}
 	if g.share.IsCounted() {
-		checks = append(checks, admin.Check{Name: "fleet", Probe: yesOrNo(g.share.Counted)})
+		checks = append(checks, admin.Check{Name: "fleet", Probe: g.share.Counted})
 	}
-	if _, _, shared := g.limits.HasParts(); shared {
-		checks = append(checks, admin.Check{Name: "fleet limits", Probe: yesOrNo(func() (string, bool) {
-			detail, ok, _ := g.limits.HasParts()
-			return detail, ok
-		})})
+	if g.limits.HasParts() {
+		checks = append(checks, admin.Check{Name: "fleet limits", Probe: g.limits.CheckParts})
 	}
 	if len(g.schedule.All()) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
@@ -47,14 +44,6 @@ func (g *Gateway) Checks() []admin.Check {
 		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check})
 	}
 	return checks
-}
-
-// yesOrNo is a check that knows no middle.
-func yesOrNo(probe func() (string, bool)) func() (string, admin.Health) {
-	return func() (string, admin.Health) {
-		detail, ok := probe()
-		return detail, admin.HealthyIf(ok)
-	}
 }
 
 // check tells whether all of the file is in force. A file in part, or one before it, is never a reason to send clients
@@ -86,8 +75,11 @@ func (g *Gateway) upstreamCheck() (string, admin.Health) {
 			faults += "; " + t.Target + ": " + t.Fault
 		}
 	}
-	health := admin.HealthyIf(well > 0)
-	if well > 0 && well < len(states) {
+	health := admin.Healthy
+	switch {
+	case well == 0:
+		health = admin.Unready
+	case well < len(states):
 		health = admin.Degraded
 	}
 	return fmt.Sprintf("%d of %d targets up%s", well, len(states), faults), health

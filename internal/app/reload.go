@@ -22,7 +22,7 @@ var live = []string{
 	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
 	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
 	"queue.max_in_flight", "queue.rate", "queue.max_body", "queue.deliver_within", "queue.attempts", "queue.redeliver",
-	"limits.bypass", "limits.deny", "limits.observe_only", "fleet",
+	"limits.bypass", "limits.deny", "limits.observe_only", "fleet.instances",
 	"access_log", "cache",
 }
 
@@ -90,51 +90,45 @@ func waiting(began, next *config.Config) (keys []string) {
 
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
 // do windows whose size, max_delay and warm_up stay.
-func (g *Gateway) change(now, next *config.Config) (changed []string, err error) {
-	for _, key := range config.Diff(now, next) {
-		if ChangesOnReload(key) {
-			changed = append(changed, key)
-		}
-	}
-	changed = append(changed, lists(now, next)...)
+func (g *Gateway) change(now, next *config.Config) error {
 	if g.Stock == nil && next.ReadsStock() {
-		return nil, next.Errorf("route",
+		return next.Errorf("route",
 			"a gateway that looks at stock needs stock.source, which only a restart can change")
 	}
 	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
-		return nil, next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
+		return next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
 	}
 	if err := g.openQueue(next); err != nil {
-		return nil, err
+		return err
 	}
 	ask, use := g.limits.Prepare(next)
 	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := g.access.Set(accessSettings(next)); err != nil {
-		return nil, next.Errorf("access_log.output", "%v", err)
+		return next.Errorf("access_log.output", "%v", err)
 	}
 	if err := g.shop.Reconfigure(upstreamOptions(next)); err != nil {
 		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
-		return nil, next.Errorf("upstream.targets", "%v", err)
+		return next.Errorf("upstream.targets", "%v", err)
 	}
 	if err := g.fleet.use(next); err != nil {
-		return nil, err
+		return err
 	}
 	if err := g.share.Use(g.Config, next); err != nil {
 		_ = g.access.Set(accessSettings(now))
 		_ = g.shop.Reconfigure(upstreamOptions(now))
-		return nil, err
+		return err
 	}
 	use()
-	g.queue.Use(&next.Queue)
+	g.queue.Load().Use(&next.Queue)
 	pages, err := reject.NewRoomPages(responses(&next.Responses))
 	if err == nil {
 		err = g.rooms.Use(next, pages)
 	}
 	if err != nil { // pages and keys that were read are good
-		return nil, err
+		return err
 	}
 	g.schedule.Use(stores.SalesOf(next))
 	g.opener.Use(next)
@@ -146,11 +140,17 @@ func (g *Gateway) change(now, next *config.Config) (changed []string, err error)
 	g.proxy = successor
 	g.Server.Replace(successor)
 	g.control.use(g.api(next, g.log))
-	return changed, nil
+	return nil
 }
 
-// lists names the lists of addresses, the pages, keys and certificates that differ in a file alone.
-func lists(now, next *config.Config) (changed []string) {
+// changedKeys are the keys that a reload changes, with those of which only a file differs that they name: lists of
+// addresses, pages, keys and certificates.
+func changedKeys(now, next *config.Config) (changed []string) {
+	for _, key := range config.Diff(now, next) {
+		if ChangesOnReload(key) {
+			changed = append(changed, key)
+		}
+	}
 	a, b := &now.Limits, &next.Limits
 	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
 		changed = append(changed, "limits.bypass")

@@ -29,24 +29,9 @@ func pauseCollection() (collect func()) {
 // RunOptions say what a gateway that runs has beside its configuration.
 type RunOptions struct {
 	Options
-	Load     func() (*config.Config, error)        // reads the configuration again; nil = there is nothing to reload
-	Files    func(running *config.Config) []string // what Load reads
-	TakeOver bool                                  // share the addresses of a running gateway
-	ModeSet  bool                                  // the command line decides mode
-}
-
-// rereads has the controller load the files of from again when it is asked to; none = it cannot.
-func (o *RunOptions) rereads(h *controller, from *configFiles) {
-	h.mode = o.ModeSet
-	if from.some() {
-		h.read = func() (*config.Config, error) {
-			if err := from.readable(); err != nil {
-				return nil, err
-			}
-			return o.Load()
-		}
-		h.onReload = func(running *config.Config, ok bool) { from.set(o.Files(running), !ok) }
-	}
+	Load     func() (*config.Config, error) // reads the files of the configuration again; nil = there are none
+	TakeOver bool                           // share the addresses of a running gateway
+	ModeSet  bool                           // the command line decides mode
 }
 
 // Run serves until a signal or an operator stops it, and then until every accepted request has its response.
@@ -56,15 +41,17 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	hangup := hangups()
 	collect := pauseCollection()
 	var from configFiles
-	from.set(o.Files(c), false)
+	if o.Load != nil {
+		from.set(c.Files(), false)
+	}
 	from.changed() // before pages and lists are read: what changes from now on is noticed
 	g, err := New(c, o.Options, log)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	o.rereads(g.controller, &from)
-	g.controller.drain = make(chan struct{}, 1)
+	g.controller.mode, g.controller.drain = o.ModeSet, make(chan struct{}, 1)
+	g.controller.load, g.controller.files = o.Load, &from
 	listeners, err := g.open(o.TakeOver, log)
 	if err != nil {
 		return err
@@ -86,8 +73,18 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	again, retry := changes(&from, c.Watch, hangup, log, stop.Done())
-	err = g.untilStopped(stop, cancel, again, retry, failed, log)
+	leave := from.follow(c.Watch, hangup, log, g.controller.reloadUnasked)
+	select {
+	case err = <-failed:
+		log.Error("listening failed; draining", "err", err)
+	case <-g.controller.drain:
+	case <-stop.Done():
+		cancel() // a second signal ends the process at once
+	}
+	leave()
+	if err == nil {
+		g.announce(log)
+	}
 	g.draining.Store(true)
 	if cut := g.Drain(g.controller.config().Server.ShutdownTimeout); cut > 0 {
 		log.Warn("connections cut off: they had no answer within shutdown_timeout", "connections", cut)
@@ -96,34 +93,11 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	return err
 }
 
-// untilStopped obeys signals, files and operators until one of them stops the gateway, or a listener fails.
-func (g *Gateway) untilStopped(stop context.Context, cancel func(), again, retry <-chan struct{}, failed <-chan error,
-	log *slog.Logger,
-) error {
-	for {
-		select {
-		case <-again:
-			g.controller.reloadUnasked(false)
-		case <-retry:
-			g.controller.reloadUnasked(true)
-		case err := <-failed:
-			log.Error("listening failed; draining", "err", err)
-			return err
-		case <-g.controller.drain:
-			g.announce(log)
-			return nil
-		case <-stop.Done():
-			cancel() // a second signal ends the process at once
-			g.announce(log)
-			return nil
-		}
-	}
-}
-
 // announce tells everybody that this instance is going to stop, and gives them the time to hear it.
 func (g *Gateway) announce(log *slog.Logger) {
 	s := g.controller.config().Server
-	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String())
+	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String(),
+		"hint", "a second signal ends the process at once")
 	g.draining.Store(true)
 	g.rooms.Wake()
 	g.Server.AnnounceShutdown()

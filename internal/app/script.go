@@ -56,9 +56,6 @@ func keptOrders(c *config.Config) (*script.Keep, error) {
 
 // closeScript gives back what is owed and ends the Reserver.
 func (g *Gateway) closeScript() {
-	if g.script == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), orders.CloseTimeout)
 	defer cancel()
 	g.script.Close(ctx)

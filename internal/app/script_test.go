@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/app/stores"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 )
@@ -23,13 +24,13 @@ func TestScript_TakesTheLedgersPlace(t *testing.T) {
 func TestScript_KeysWithoutATagOnAClusterAreRejectedWithTheKeyThatWouldWork(t *testing.T) {
 	c := testkit.ScriptConfig("counter_users")
 	c.Stock.Redis.Topology = "cluster"
-	errs := scriptCompiles(c)
+	_, errs := stores.CompileScript(c)
 	if len(errs) != 1 {
 		t.Fatal(errs)
 	}
 	contains(t, errs[0].Error(), "stock.script.keys", `keys[1] = "seckill:stock:{$sku}", keys[2] = "seckill:users:{$sku}"`)
 	c.Stock.Script.Keys = []string{"{$sku}:stock", "{$sku}:uids"}
-	if errs := scriptCompiles(c); len(errs) != 0 {
+	if _, errs := stores.CompileScript(c); len(errs) != 0 {
 		t.Error(errs)
 	}
 }
@@ -39,7 +40,7 @@ func TestScript_ThatNamesAUserWantsARouteThatDoes(t *testing.T) {
 		"hash_bought": false} {
 		c := testkit.ScriptConfig(preset)
 		c.Routes[0].User = ""
-		errs := scriptCompiles(c)
+		_, errs := stores.CompileScript(c)
 		if (len(errs) == 1) != wanted || wanted && !strings.Contains(errs[0].Error(), "route[1].user: is missing") {
 			t.Errorf("%s: %v", preset, errs)
 		}

@@ -18,14 +18,17 @@ import (
 
 // The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is
 // another.
-func TestTheDashboardMissesNoMetricThatItReads(t *testing.T) {
-	code, err := os.ReadFile("../../admin/reading.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestApp_TheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	reads := map[string]bool{}
-	for _, found := range regexp.MustCompile(`case "([a-z_]+)":`).FindAllStringSubmatch(string(code), -1) {
-		reads["sluice_"+found[1]] = true
+	named := regexp.MustCompile(`(?:series|times|total|rose|took)[\[(]"([a-z_]+)"[\])]`)
+	for _, file := range []string{"reading.go", "second.go", "history.go"} {
+		code, err := os.ReadFile("../../admin/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range named.FindAllStringSubmatch(string(code), -1) {
+			reads["sluice_"+found[1]] = true
+		}
 	}
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), "seckill:stock:2001", 7, 0)
@@ -87,7 +90,7 @@ func spelled(t *testing.T, of prometheus.Gatherer) map[string]bool {
 }
 
 // What the dashboard reads does not grow with the routes.
-func TestTheDashboardReadsAsMuchWithManyRoutes(t *testing.T) {
+func TestApp_TheDashboardReadsAsMuchWithManyRoutes(t *testing.T) {
 	reads := func(routes int) int {
 		c := config.Default()
 		c.Upstream.Targets = []string{"http://127.0.0.1:9"}

@@ -10,7 +10,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app/stores"
 	"sluice/internal/doctor"
 )
 
@@ -58,7 +57,7 @@ func (g *Gateway) Limits() []admin.Limit {
 // numberOf is one number of a limit.
 func (h *controller) numberOf(key string) admin.Number {
 	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
-	for _, o := range h.overrides {
+	for _, o := range h.inForce() {
 		if o.Key == key && (n.Override == "" || o.Scope == admin.ScopeInstance) {
 			n.Override = o.ID
 		}
@@ -78,8 +77,8 @@ func (g *Gateway) Settings() admin.Settings {
 		filed[one.Key] = one.Value
 	}
 	for _, one := range h.running.Settings() {
-		set := admin.Setting{Key: one.Key, Value: one.Value, Origin: cmp.Or(origins[one.Key], one.Origin),
-			Live: ChangesOnReload(one.Key)}
+		set := admin.Setting{Setting: one, Live: ChangesOnReload(one.Key)}
+		set.Origin = cmp.Or(origins[one.Key], one.Origin)
 		if !set.Live && !reflect.DeepEqual(filed[one.Key], one.Value) {
 			set.Waits, set.Origin = filed[one.Key], "the file at the start"
 		}
@@ -94,7 +93,7 @@ func (h *controller) origins() map[string]string {
 	if h.mode {
 		origins["mode"] = "--mode"
 	}
-	for _, o := range h.overrides {
+	for _, o := range h.inForce() {
 		place := h.running.Place(o.Key)
 		if o.SKU == "" && (origins[place] == "" || o.Scope == admin.ScopeInstance) {
 			origins[place] = "override " + o.ID
@@ -116,7 +115,7 @@ func valueAt(c *config.Config, key string) any {
 func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	h := g.controller
 	h.mu.Lock()
-	c, mode, reloaded, waits, overrides := h.filed, h.running.Mode, h.reloaded, h.waits, h.overrides
+	c, mode, reloaded, waits, overrides := h.filed, h.running.Mode, h.reloaded, h.waits, h.inForce()
 	h.mu.Unlock()
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
 	g.checkState(o, mode, overrides)
@@ -201,7 +200,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
+	l := g.ledgers()
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)

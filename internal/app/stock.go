@@ -33,13 +33,12 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
+		g.onClose(func() { _ = r.Close() })
 		if err := stores.CheckFits(c, r); err != nil {
-			_ = r.Close()
 			return err
 		}
 		if c.Stock.Redis.ReadFrom == "replica" {
 			if err := r.ReadFrom(stores.RedisOptions(c), c.Stock.Redis.Replicas, c.Stock.Redis.MaxStaleness); err != nil {
-				_ = r.Close()
 				return c.Errorf("stock.redis.replicas", "%v", err)
 			}
 		}
@@ -59,11 +58,13 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		Now:           g.now,
 		Log:           log,
 	}, source)
-	if err == nil {
-		g.Metrics.MustRegister(g.Stock)
+	if err != nil {
+		return err
 	}
+	g.onClose(g.Stock.Close)
+	g.Metrics.MustRegister(g.Stock)
 	g.source = source
-	return err
+	return nil
 }
 
 // bought asks the shop's own set who has bought; nil when it keeps none.
@@ -123,6 +124,7 @@ func (g *Gateway) openSales() (err error) {
 	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
 		return err
 	}
+	g.onClose(g.schedule.Close)
 	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
 	g.Metrics.MustRegister(g.schedule, g.feedback)
 	return nil
@@ -146,8 +148,7 @@ func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 func (g *Gateway) sales() stores.Sales {
 	s := stores.Sales{Schedule: g.schedule}
 	if g.Orders != nil {
-		l := stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
-		s.Ledgers = &l
+		s.Ledgers = g.ledgers()
 	}
 	return s
 }

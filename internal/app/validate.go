@@ -29,27 +29,54 @@ func Validate(c *config.Config) (errs []error) {
 	}
 	errs = append(errs, forwardsToItself(c)...)
 	errs = append(errs, scriptCompiles(c)...)
-	for _, err := range proxy.CompileRoutes(routes(c)) {
-		var at *route.Error
-		if !errors.As(err, &at) {
-			errs = append(errs, err)
-			continue
-		}
-		for i := range slices.Backward(c.Routes) { // of two with one name the later one is at fault
-			if c.Routes[i].Name == at.Route {
-				errs = append(errs, c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err))
-				break
-			}
-		}
-	}
+	errs = append(errs, routesCompile(c)...)
 	errs = append(errs, pagesCompile(c)...)
-	errs = append(errs, proofCompiles(c)...)
 	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
 		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
 	}
-	errs = append(errs, roomsCompile(c)...)
-	errs = append(errs, ratesCompile(c)...)
-	return append(errs, inFlightCompile(c)...)
+	return append(errs, rooms.Check(c)...)
+}
+
+// routesCompile is the rule that routes can be understood, and the limits, keys and rooms on them. What config, or the
+// check of the rooms, has found is not told twice.
+func routesCompile(c *config.Config) (errs []error) {
+	o := proxy.Options{Routes: routes(c)}
+	o.Rates, o.InFlight = limits.KeyedRates(c), limits.KeyedInFlight(c)
+	if p := &c.Auth; (p.JWTAlgorithm == "" || p.JWTKey != "") && (p.CookieKeyFile == "" || len(p.CookieKey) >= 16) &&
+		(p.OrderTokenKeyFile == "" || len(p.OrderTokenKey) >= 16) {
+		o.Auth = proofs(p)
+	}
+	for _, err := range proxy.Faults(o) {
+		switch text := err.Error(); {
+		case strings.Contains(text, "needs auth."), strings.Contains(text, "is of a user"):
+		default:
+			errs = append(errs, located(c, err))
+		}
+	}
+	return errs
+}
+
+// located is a fault of the proxy's options with its place in the file.
+func located(c *config.Config, err error) error {
+	var ofRoute *route.Error
+	var ofLimit *keyed.Error
+	switch {
+	case errors.As(err, &ofRoute):
+		for i := range slices.Backward(c.Routes) { // of two with one name the later one is at fault
+			if c.Routes[i].Name == ofRoute.Route {
+				return c.Errorf(fmt.Sprintf("route[%d].%s", i+1, ofRoute.Key), "%v", ofRoute.Err)
+			}
+		}
+		return err
+	case errors.As(err, &ofLimit):
+		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == ofLimit.Name })
+		if ofLimit.Table == "in_flight" {
+			i = slices.IndexFunc(c.Limits.InFlight, func(l config.InFlight) bool { return l.Name == ofLimit.Name })
+		}
+		return c.Errorf(fmt.Sprintf("limits.%s[%d].%s", ofLimit.Table, i+1, ofLimit.Key), "%v", ofLimit.Err)
+	}
+	key, cause, _ := strings.Cut(err.Error(), ": ")
+	return c.Errorf("auth."+key, "%s", cause)
 }
 
 // forwardsToItself is the rule that no target is an address at which the gate listens itself: each request would come
@@ -93,74 +120,4 @@ func pagesCompile(c *config.Config) []error {
 		return []error{c.Errorf("responses.languages", "%s", strings.TrimPrefix(err.Error(), "languages: "))}
 	}
 	return []error{c.Errorf("responses.template_dir", "%v", err)}
-}
-
-// proofCompiles is the rule that keys can be used, and that routes find what they want proven. What config has found
-// missing is not told twice.
-func proofCompiles(c *config.Config) []error {
-	p := &c.Auth
-	if p.JWTAlgorithm != "" && p.JWTKey == "" || p.CookieKeyFile != "" && len(p.CookieKey) < 16 ||
-		p.OrderTokenKeyFile != "" && len(p.OrderTokenKey) < 16 {
-		return nil
-	}
-	err := proxy.CompileAuth(proofs(p), routes(c))
-	var at *route.Error
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &at):
-		key, cause, _ := strings.Cut(err.Error(), ": ")
-		return []error{c.Errorf("auth."+key, "%s", cause)}
-	case strings.Contains(at.Error(), "needs auth."), strings.Contains(at.Error(), "is of a user and a SKU"):
-		return nil // told by config
-	}
-	for i := range c.Routes {
-		if c.Routes[i].Name == at.Route {
-			return []error{c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err)}
-		}
-	}
-	return []error{err}
-}
-
-// roomsCompile is the rule that rooms fit their sales, routes and keys.
-func roomsCompile(c *config.Config) []error {
-	errs := rooms.Check(c)
-	var at *route.Error
-	if len(errs) > 0 || !errors.As(proxy.CompileRooms(routes(c)), &at) {
-		return errs
-	}
-	for i := range c.Routes {
-		if c.Routes[i].Name == at.Route {
-			return []error{c.Errorf(fmt.Sprintf("route[%d].%s", i+1, at.Key), "%v", at.Err)}
-		}
-	}
-	return []error{at}
-}
-
-// ratesCompile is the rule that every keyed rate's key can be understood on its routes.
-func ratesCompile(c *config.Config) (errs []error) {
-	for _, err := range proxy.CompileRates(limits.KeyedRates(c), routes(c)) {
-		var at *keyed.Error
-		if !errors.As(err, &at) {
-			errs = append(errs, err)
-			continue
-		}
-		i := slices.IndexFunc(c.Limits.Rates, func(r config.Rate) bool { return r.Name == at.Name })
-		errs = append(errs, c.Errorf(fmt.Sprintf("limits.rate[%d].%s", i+1, at.Key), "%v", at.Err))
-	}
-	return errs
-}
-
-// inFlightCompile is the same rule for the keys of limits in flight.
-func inFlightCompile(c *config.Config) (errs []error) {
-	for _, err := range proxy.CompileInFlight(limits.KeyedInFlight(c), routes(c)) {
-		var at *keyed.Error
-		if !errors.As(err, &at) {
-			errs = append(errs, err)
-			continue
-		}
-		i := slices.IndexFunc(c.Limits.InFlight, func(l config.InFlight) bool { return l.Name == at.Name })
-		errs = append(errs, c.Errorf(fmt.Sprintf("limits.in_flight[%d].%s", i+1, at.Key), "%v", at.Err))
-	}
-	return errs
 }

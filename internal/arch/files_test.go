@@ -21,7 +21,7 @@ const (
 // Names that say nothing of what is inside.
 var hollow = []string{"base", "common", "helper", "helpers", "misc", "types", "util", "utils"}
 
-func TestFilesAreSmall(t *testing.T) {
+func TestArch_FilesAreSmall(t *testing.T) {
 	for _, p := range list(t) {
 		for _, path := range p.paths(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			text, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func TestFilesAreSmall(t *testing.T) {
 	}
 }
 
-func TestFilesAndPackagesAreNamedForIdeas(t *testing.T) {
+func TestArch_FilesAndPackagesAreNamedForIdeas(t *testing.T) {
 	for _, p := range list(t) {
 		for _, path := range p.paths(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			if name := strings.TrimSuffix(filepath.Base(path), ".go"); saysNothing(name) {
@@ -56,7 +56,7 @@ func saysNothing(name string) bool {
 	return slices.Contains(hollow, strings.TrimSuffix(name, "_test"))
 }
 
-func TestPackagesSayWhatTheyPromise(t *testing.T) {
+func TestArch_PackagesSayWhatTheyPromise(t *testing.T) {
 	for _, p := range list(t) {
 		files := p.paths(p.GoFiles)
 		if len(files) == 0 {
@@ -84,7 +84,7 @@ func promises(name, doc string) bool {
 	return strings.HasPrefix(doc, "Package "+name+" ")
 }
 
-func TestNoInit(t *testing.T) {
+func TestArch_NoInit(t *testing.T) {
 	for _, p := range list(t) {
 		for _, path := range p.paths(p.GoFiles) {
 			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -107,7 +107,7 @@ func hasInit(f *ast.File) bool {
 	return false
 }
 
-func TestFileRulesSeeWhatTheyForbid(t *testing.T) {
+func TestArch_FileRulesSeeWhatTheyForbid(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc init() {}\n", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // The list names the modules that the binary holds, each with the version of go.mod: make licences.
-func TestLicencesAreListed(t *testing.T) {
+func TestLicences_AreListed(t *testing.T) {
 	linked := map[string]bool{}
 	for _, system := range []string{"linux", "darwin"} {
 		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice")

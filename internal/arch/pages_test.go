@@ -18,7 +18,7 @@ var (
 	comment = regexp.MustCompile(`(?m)[ \t]*#.*$`)
 )
 
-func TestPagesLinkToWhatIsThere(t *testing.T) {
+func TestPages_LinkToWhatIsThere(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no page in %s: %v", root, err)
@@ -33,7 +33,7 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 }
 
 // Both READMEs are of equal rank: the same chapters, the same commands and configurations, as many rows of figures.
-func TestReadmesSayTheSame(t *testing.T) {
+func TestPages_ReadmesSayTheSame(t *testing.T) {
 	english, chinese := read(t, filepath.Join(root, "README.md")), read(t, filepath.Join(root, "README.zh-CN.md"))
 	if e, c := strings.Count(english, "\n## "), strings.Count(chinese, "\n## "); e != c {
 		t.Errorf("%d chapters in English, %d in Chinese", e, c)
@@ -57,7 +57,7 @@ func examples(page string) []string {
 	return all
 }
 
-func TestExamplesAreComparedWithoutTheirComments(t *testing.T) {
+func TestPages_ExamplesAreComparedWithoutTheirComments(t *testing.T) {
 	a, b := examples("```toml\na = 1 # one\n```"), examples("```toml\na = 1   # 一\n```")
 	if len(a) != 1 || !slices.Equal(a, b) {
 		t.Errorf("%q and %q differ only in a comment", a, b)

@@ -10,7 +10,7 @@ import (
 var named = regexp.MustCompile(`(?m)^Test: \./(\S+) (\S+)$`)
 
 // A planted bug whose tests were renamed would be tried in vain; one that no page tells of is forgotten.
-func TestPlantedBugsAreListedAndNameTestsThatAreThere(t *testing.T) {
+func TestArch_PlantedBugsAreListedAndNameTestsThatAreThere(t *testing.T) {
 	patches, err := filepath.Glob(filepath.Join(root, "tools", "planted", "bugs", "*.patch"))
 	if err != nil || len(patches) < 10 {
 		t.Fatalf("%d planted bugs, %v", len(patches), err)

@@ -14,7 +14,7 @@ import (
 
 // A package-level variable is a constant that Go cannot write as one: an error, a table, a pattern. Two
 // gates in one process (a test, the demo, a reload) must not meet in it.
-func TestNoPackageKeepsState(t *testing.T) {
+func TestState_NoPackageKeepsState(t *testing.T) {
 	packages := list(t, "-export", "-deps")
 	exports := map[string]string{}
 	for _, p := range packages {
@@ -192,7 +192,7 @@ func isPool(t types.Type) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "sync" && named.Obj().Name() == "Pool"
 }
 
-func TestStateIsSeenWhereItIsKept(t *testing.T) {
+func TestState_IsSeenWhereItIsKept(t *testing.T) {
 	exports := map[string]string{}
 	for _, p := range list(t, "-export", "-deps", "sync", "sync/atomic", "errors") {
 		exports[p.ImportPath] = p.Export

@@ -33,7 +33,11 @@ type answer struct {
 	code   int           // of the shop, where it answered 409
 	wait   time.Duration // Retry-After; 0 = none
 	link   string        // where the gateway tells what became of the order
-	state  string        // of an order that was looked up, or that the gateway has accepted
+	state  string        // of an order that was looked up, or that the gateway has accepted; or in a waiting room
+
+	phase, ticket, pass string // of a waiting room
+	poll                time.Duration
+	clock, claimFrom    int64 // Unix ms; claimFrom 0 = it has not called the shopper
 }
 
 // ReasonHeader is where the gateway gives its reasons.
@@ -59,11 +63,16 @@ func readAnswer(resp *fasthttp.Response) answer {
 	}
 	if a.reason == "" && (a.status == 200 || a.status == 202 || a.status == 409) && len(resp.Body()) < 32<<10 {
 		var said struct {
-			Code  int
-			State string
+			Code                       int
+			State, Phase, Ticket, Pass string
+			Poll                       int64 `json:"poll_ms"`
+			ServerTime                 int64 `json:"server_time_ms"`
+			ClaimFrom                  int64 `json:"claim_from_ms"`
 		}
 		if json.Unmarshal(resp.Body(), &said) == nil {
-			a.code, a.state = said.Code, said.State
+			a.code, a.state, a.phase, a.ticket, a.pass = said.Code, said.State, said.Phase, said.Ticket, said.Pass
+			a.clock, a.claimFrom = said.ServerTime, said.ClaimFrom
+			a.poll = min(max(time.Duration(said.Poll)*time.Millisecond, 0), maxWait)
 		}
 	}
 	return a

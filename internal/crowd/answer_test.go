@@ -43,7 +43,7 @@ func kindOf(a answer) string {
 	return fmt.Sprintf("%+v", n)
 }
 
-func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
+func TestCrowd_AnswersDecideWhetherAShopperGoesHome(t *testing.T) {
 	const window, gone, dup = "X-Sluice-Reason: window\r\n", "X-Sluice-Reason: sold_out\r\n",
 		"X-Sluice-Reason: duplicate\r\n"
 	for _, c := range []struct {
@@ -84,7 +84,7 @@ func TestAnswersDecideWhetherAShopperGoesHome(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsWholeSecondsOrNothing(t *testing.T) {
+func TestCrowd_RetryAfterIsWholeSecondsOrNothing(t *testing.T) {
 	for said, want := range map[string]time.Duration{
 		"": 0, "0": 0, "3": 3 * time.Second, "-1": 0, "1.5": 0, "Fri, 31 Dec 1999 23:59:59 GMT": 0,
 		"3600": maxWait, "99999999999999999999": 0,
@@ -95,7 +95,7 @@ func TestRetryAfterIsWholeSecondsOrNothing(t *testing.T) {
 	}
 }
 
-func TestReasonsOfAFrontAreBounded(t *testing.T) {
+func TestCrowd_ReasonsOfAFrontAreBounded(t *testing.T) {
 	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}}
 	for i := range 10_000 {
 		word := []byte{'a' + byte(i%26), 'a' + byte(i/26%26), 'a' + byte(i/676%26)}

@@ -28,7 +28,11 @@ type Plan struct {
 	Connections int             // that they share
 	GiveUpAfter time.Duration   // the last of them came: then all go home
 	Tries       int             // orders of one shopper at most; 0 = no limit
+	Room        string          // the waiting room that all join before they order; "" = none
 	LookUp      bool            // after an unknown outcome a shopper looks it up; otherwise the shopper orders again
+
+	// Absent tells which shoppers do not come when the waiting room calls them; nil = all come.
+	Absent func(shopper int) bool
 
 	// Pause is how long a shopper waits before the next order. told is what Retry-After said.
 	Pause func(shopper, try int, told time.Duration) time.Duration
@@ -48,13 +52,15 @@ type Counts struct {
 	Delivered  int64 // of those accepted, confirmed later
 	Ended      int64 // of those accepted, without an order in the end
 	Lookups    int64 // requests that asked what became of an order
+	Room       RoomCounts
 	Home       [numEndings]int64
 }
 
-// visit is a shopper who comes at a time: to order, or to look up what became of the order.
+// visit is a shopper who comes at a time: to order, to look up what became of the order, or to the waiting room.
 type visit struct {
 	shopper int32
 	lookUp  bool
+	waits   bool
 }
 
 // calendar holds who comes when, one page for each millisecond. It is safe for concurrent use.
@@ -112,9 +118,11 @@ type Crowd struct {
 	empty    chan struct{} // closed when all are home
 
 	// Of each shopper, who is one visit at a time.
-	tried  []uint16
-	looked []uint8
-	links  sync.Map // shopper -> where the gateway tells of the order, and whether it has accepted it
+	tried    []uint16
+	looked   []uint8
+	seats    sync.Map // shopper -> its seat in the waiting room
+	outcomes []RoomOutcome
+	links    sync.Map // shopper -> where the gateway tells of the order, and whether it has accepted it
 
 	mu     sync.Mutex
 	counts Counts
@@ -126,7 +134,7 @@ func New(p Plan) (*Crowd, error) {
 	if len(p.Arrivals) == 0 || p.Connections < 1 {
 		return nil, errors.New("a crowd needs shoppers and connections")
 	}
-	f, err := p.Order.compile()
+	f, err := p.Order.compile(p.Room)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +148,11 @@ func New(p Plan) (*Crowd, error) {
 		Sent: NewSeries(length), Rejected: NewSeries(length),
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}},
 	}
+	if p.Room != "" {
+		c.outcomes = make([]RoomOutcome, len(p.Arrivals))
+	}
 	for i, at := range p.Arrivals {
-		c.calendar.write(at, visit{shopper: int32(i)})
+		c.calendar.write(at, visit{shopper: int32(i), waits: p.Room != ""})
 	}
 	return c, nil
 }
@@ -218,9 +229,12 @@ func (c *Crowd) carry(ctx context.Context) {
 			return
 		}
 		c.Late.Observe(now - v.at)
-		if v.lookUp {
+		switch {
+		case v.lookUp:
 			c.lookUp(ctx, &l, v)
-		} else {
+		case v.waits:
+			c.wait(ctx, &l, v)
+		default:
 			c.order(ctx, &l, v)
 		}
 	}
@@ -241,7 +255,7 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 	sent := time.Since(c.start)
 	c.Sent.Count(sent)
 	number := c.plan.First + int(v.shopper)
-	l.out = c.form.order(l.out[:0], number, c.address(number))
+	l.out = c.form.order(l.out[:0], number, c.address(number), c.passOf(v.shopper))
 	a, ok := l.exchange(ctx)
 	at := time.Since(c.start)
 	switch {
@@ -357,7 +371,7 @@ func (c *Crowd) ended(of link, what func(*Counts)) {
 }
 
 func (c *Crowd) lookUpAfter(shopper int32, pause time.Duration) {
-	c.visitAgain(visit{shopper, true}, pause+rand.N(500*time.Millisecond))
+	c.visitAgain(visit{shopper: shopper, lookUp: true}, pause+rand.N(500*time.Millisecond))
 }
 
 // orderAgain lets a shopper order once more, as long as there are tries.

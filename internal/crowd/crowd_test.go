@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestEveryArrivalIsOnTheCalendar(t *testing.T) {
+func TestCrowd_EveryArrivalIsOnTheCalendar(t *testing.T) {
 	arrivals := make([]time.Duration, 10_000)
 	for i := range arrivals {
 		arrivals[i] = time.Duration(i) * 61 * time.Millisecond
@@ -24,7 +24,7 @@ func TestEveryArrivalIsOnTheCalendar(t *testing.T) {
 	}
 }
 
-func TestTimesOfTwoStopwatchesTogether(t *testing.T) {
+func TestCrowd_TimesOfTwoStopwatchesTogether(t *testing.T) {
 	a, b := NewStopwatch(), NewStopwatch()
 	for range 99 {
 		a.Observe(time.Millisecond)
@@ -36,7 +36,7 @@ func TestTimesOfTwoStopwatchesTogether(t *testing.T) {
 	}
 }
 
-func TestPeaksAndSumsOfASeries(t *testing.T) {
+func TestCrowd_PeaksAndSumsOfASeries(t *testing.T) {
 	s := NewSeries(time.Second)
 	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3,
 		500 * time.Millisecond: 5, time.Hour: 9} {

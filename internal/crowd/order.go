@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,6 +29,8 @@ type Order struct {
 type form struct {
 	head, tail [][]byte // a buyer's number stands between the pieces, and the address between both
 	looks      []byte   // behind the place of a question
+	room       []byte   // the path of the waiting room, but for what is asked there
+	waits      [][]byte // behind that: a buyer's number stands between the pieces, and the address follows
 }
 
 const (
@@ -58,16 +61,10 @@ func (p places) set(text, value string) {
 	}
 }
 
-func (p places) sorted(source string) (names []string) {
-	for name := range p[source] {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (p places) sorted(source string) []string { return slices.Sorted(maps.Keys(p[source])) }
 
-// compile makes the text of an order.
-func (o Order) compile() (form, error) {
+// compile makes the text of an order, and of requests at a waiting room.
+func (o Order) compile(room string) (form, error) {
 	at, user := places{}, o.Names+own // who buys, and the key of the order
 	at.set(o.SKU, o.ID)
 	at.set(o.User, user)
@@ -89,15 +86,7 @@ func (o Order) compile() (form, error) {
 	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: "+
 		"sluice-crowd\r\nIdempotency-Key: %s\r\n",
 		method, at.path(path), at.query("arg", "?"), host, user)
-	if cookies := at.sorted("cookie"); len(cookies) > 0 {
-		for i, name := range cookies {
-			cookies[i] = name + "=" + at["cookie"][name]
-		}
-		fmt.Fprintf(&b, "Cookie: %s\r\n", strings.Join(cookies, "; "))
-	}
-	for _, name := range at.sorted("http") {
-		fmt.Fprintf(&b, "%s: %s\r\n", name, at["http"][name])
-	}
+	b.WriteString(at.fields())
 	body, kind, err := at.body()
 	if err != nil {
 		return form{}, err
@@ -109,9 +98,32 @@ func (o Order) compile() (form, error) {
 		body)
 	head, tail, _ := bytes.Cut(b.Bytes(), []byte{2})
 	return form{
+		room: fmt.Appendf(nil, "/.sluice/room/%s/", room), waits: bytes.Split(o.waits(host, user), []byte(own)),
 		head: bytes.Split(head, []byte(own)), tail: bytes.Split(tail, []byte(own)),
 		looks: fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n%s: ", host, o.Address),
 	}, nil
+}
+
+// waits is what follows the place of a request at a waiting room, but for the address. It has the user alone.
+func (o Order) waits(host, user string) []byte {
+	at := places{}
+	at.set(o.User, user)
+	return fmt.Appendf(nil, "%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nContent-Length: 0\r\n%s%s: ",
+		at.query("arg", "?"), host, at.fields(), o.Address)
+}
+
+// fields are the cookies and the other fields of the header.
+func (p places) fields() (text string) {
+	if cookies := p.sorted("cookie"); len(cookies) > 0 {
+		for i, name := range cookies {
+			cookies[i] = name + "=" + p["cookie"][name]
+		}
+		text = "Cookie: " + strings.Join(cookies, "; ") + "\r\n"
+	}
+	for _, name := range p.sorted("http") {
+		text += name + ": " + p["http"][name] + "\r\n"
+	}
+	return text
 }
 
 // path fills the captures of a pattern.
@@ -188,9 +200,12 @@ func grow(tree any, keys []string, value string) (any, error) {
 	return table, err
 }
 
-// order appends the request of one buyer.
-func (f *form) order(dst []byte, buyer, address int) []byte {
+// order appends the request of one buyer, who may have a pass of a waiting room.
+func (f *form) order(dst []byte, buyer, address int, pass string) []byte {
 	dst = appendAddress(appendPieces(dst, f.head, buyer), address)
+	if pass != "" {
+		dst = append(append(dst, "\r\nSluice-Pass: "...), pass...)
+	}
 	return appendPieces(dst, f.tail, buyer)
 }
 

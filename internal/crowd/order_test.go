@@ -13,11 +13,11 @@ import (
 func ask(t *testing.T, o Order, buyer, address int) (*http.Request, string) {
 	t.Helper()
 	o.Names = "loadtest-"
-	f, err := o.compile()
+	f, err := o.compile("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(string(f.order(nil, buyer, address)))))
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(string(f.order(nil, buyer, address, "")))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func ask(t *testing.T, o Order, buyer, address int) (*http.Request, string) {
 	return r, string(body)
 }
 
-func TestAnOrderSaysWhatTheConfigurationAsksFor(t *testing.T) {
+func TestOrder_SaysWhatTheConfigurationAsksFor(t *testing.T) {
 	r, body := ask(t, Order{Match: "POST shop.test/api/{area}/{sku}/{rest...}", ID: "s:1", SKU: "$path_sku",
 		User: "$cookie_uid", Quantity: "$arg_n",
 		Keys: []string{"$remote_addr$http_x_device", "$cookie_uid"}, Address: "X-Real-IP"}, 42, 7)
@@ -46,7 +46,7 @@ func TestAnOrderSaysWhatTheConfigurationAsksFor(t *testing.T) {
 	}
 }
 
-func TestAnOrderHasTheBodyThatIsReadOfIt(t *testing.T) {
+func TestOrder_HasTheBodyThatIsReadOfIt(t *testing.T) {
 	form := Order{Match: "/buy", ID: "s", SKU: "$form_goodsId", User: "$form_uid", Quantity: "1",
 		Address: "X-Forwarded-For"}
 	r, body := ask(t, form, 3, 200_000)
@@ -69,26 +69,26 @@ func TestAnOrderHasTheBodyThatIsReadOfIt(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatCannotBeIsRejected(t *testing.T) {
+func TestOrder_ThatCannotBeIsRejected(t *testing.T) {
 	for _, o := range []Order{
 		{Match: "/", SKU: "$form_a", User: "$json_b"},
 		{Match: "/", SKU: "$json_a.b", User: "$json_a"},
 		{Match: "/", SKU: "$json_a.99999999.b"},
 	} {
-		if _, err := o.compile(); err == nil {
+		if _, err := o.compile(""); err == nil {
 			t.Errorf("%+v is an order", o)
 		}
 	}
 }
 
-func TestEveryBuyerIsAnotherPerson(t *testing.T) {
-	f, err := Order{Match: "/", User: "$cookie_uid", Address: "X-Forwarded-For"}.compile()
+func TestOrder_EveryBuyerIsAnotherPerson(t *testing.T) {
+	f, err := Order{Match: "/", User: "$cookie_uid", Address: "X-Forwarded-For"}.compile("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for _, i := range []int{0, 1, 255, 256, 65_535, 65_536, aside - 1, aside, aside + 1, 4_999_999} {
-		text := string(f.order(nil, i, i))
+		text := string(f.order(nil, i, i, ""))
 		if seen[text] {
 			t.Errorf("buyer %d is another's twin", i)
 		}
@@ -96,7 +96,7 @@ func TestEveryBuyerIsAnotherPerson(t *testing.T) {
 	}
 }
 
-func TestASKUInThePathIsEscaped(t *testing.T) {
+func TestOrder_SKUInThePathIsEscaped(t *testing.T) {
 	r, _ := ask(t, Order{Match: "/buy/{sku}/{user}", ID: "a/b", SKU: "$path_sku", User: "$path_user", Address: "X"}, 42, 0)
 	if got := r.URL.EscapedPath(); got != "/buy/a%2Fb/loadtest-0000042" {
 		t.Error(got)

@@ -56,18 +56,23 @@ func Postgres(t testing.TB) *Server {
 	return s
 }
 
-// MariaDB runs MariaDB until the test ends. Without it the test is skipped, or fails where the environment has CI set.
+// MariaDB runs MariaDB until the test ends, or MySQL where SLUICE_MYSQLD names its server program. Without the program
+// the test is skipped, or fails where the environment has CI set.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
-	install, _ := exec.LookPath("mariadb-install-db")
-	server, _ := exec.LookPath("mariadbd")
-	if server == "" {
-		server = "/usr/sbin/mariadbd"
-	}
-	need(t, install, server)
 	s := &Server{t: t, account: "mysql", address: testkit.FreeAddress(t)}
-	dir := s.folder()
-	s.once(install, "--no-defaults", "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db")
+	server, dir := os.Getenv("SLUICE_MYSQLD"), s.folder()
+	if server != "" {
+		need(t, server)
+		s.once(server, "--no-defaults", "--initialize-insecure", "--datadir="+dir)
+	} else {
+		install, _ := exec.LookPath("mariadb-install-db")
+		if server, _ = exec.LookPath("mariadbd"); server == "" {
+			server = "/usr/sbin/mariadbd"
+		}
+		need(t, install, server)
+		s.once(install, "--no-defaults", "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db")
+	}
 	host, port, _ := net.SplitHostPort(s.address)
 	script := filepath.Join(filepath.Dir(dir), "init.sql")
 	text := "CREATE USER sluice@'127.0.0.1';\nGRANT ALL ON *.* TO sluice@'127.0.0.1' WITH GRANT OPTION;\n" +
@@ -77,7 +82,7 @@ func MariaDB(t testing.TB) *Server {
 	}
 	s.command = []string{server, "--no-defaults", "--datadir=" + dir, "--bind-address=" + host, "--port=" + port,
 		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--skip-name-resolve",
-		"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M"}
+		"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", "--secure-file-priv=" + dir}
 	s.URL = "mysql://sluice@" + s.address + "/sluice"
 	s.command = append(s.command, "--init-file="+script)
 	s.run()

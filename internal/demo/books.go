@@ -81,12 +81,6 @@ func (b *ledger) add(user string) (id string) {
 
 func orderID(number int) string { return fmt.Sprintf("D%06d", number) }
 
-func (b *ledger) stock(units int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.units = units
-}
-
 func (b *ledger) read() ShopTotals {
 	b.mu.Lock()
 	defer b.mu.Unlock()

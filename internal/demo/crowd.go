@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"sluice/internal/crowd"
+	"sluice/internal/periodic"
 )
 
 // Crowd is a number of shoppers who all want the same thing at the same moment. Each has a uid, an address
@@ -18,9 +20,10 @@ type Crowd struct {
 	Shoppers    int           // at least 1
 	First       int           // the number of the first of them: crowds that follow each other are other people
 	Spread      time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
-	GiveUpAfter time.Duration // when the last of them goes home; 0 = 20 s
+	GiveUpAfter time.Duration // when the last of them goes home, behind a room from the start on; 0 = 20 s
 
-	Waits bool // orders wait in the gate until the shop has room
+	Waits bool  // orders wait in the gate until the shop has room
+	Room  *Room // the waiting room that they join before they order; nil = there is none
 
 	// Ledger tells what the gate's books say now, where the gate takes the units; nil = it does not. It is asked ten
 	// times a second and more.
@@ -40,26 +43,42 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	if c.GiveUpAfter == 0 {
 		c.GiveUpAfter = 20 * time.Second
 	}
-	if err := enoughDescriptors(c.Shoppers); err != nil {
-		return Report{}, err
-	}
 	people, err := crowd.New(c.plan())
 	if err != nil {
 		return Report{}, err
 	}
-	begin := time.Now()
+	begin, until := time.Now(), c.GiveUpAfter
+	if c.Room != nil {
+		until += time.Until(c.Room.Starts)
+	}
+	var seen roomSight
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		pressing, cancel := context.WithTimeout(ctx, c.GiveUpAfter)
+		pressing, cancel := context.WithTimeout(ctx, until)
 		defer cancel()
+		var watch sync.WaitGroup
+		if c.Room != nil {
+			watch.Go(func() { c.watch(pressing, &seen) })
+		}
 		people.Run(pressing, begin)
 		c.awaitDecisions(ctx, shop)
+		cancel()
+		watch.Wait()
 	}()
-	look := func() Report { return c.report(people, shop, time.Since(begin)) }
+	look := func() Report {
+		r := c.report(people, shop, time.Since(begin))
+		if c.Room != nil {
+			r.Room = seen.report()
+		}
+		return r
+	}
 	follow(out, gone, look)
 	r := look()
 	r.Interrupted = ctx.Err() != nil
+	if c.Room != nil {
+		c.countOutcomes(ctx, people, r.Room)
+	}
 	return r, nil
 }
 
@@ -69,6 +88,10 @@ func (c Crowd) plan() crowd.Plan {
 		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.GiveUpAfter, Pause: pause,
 		Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
 			User: "$cookie_" + uidCookie, Address: "X-Forwarded-For", Names: shopperPrefix},
+	}
+	if c.Room != nil {
+		p.Room, p.Arrivals, p.Absent = c.Room.Name, c.Room.arrivals(c.Shoppers), absent
+		return p
 	}
 	for i := range c.Shoppers {
 		u := rand.New(rand.NewPCG(uint64(c.First+i), 0x5eed)).Float64()
@@ -108,12 +131,8 @@ func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.GiveUpAfter)
 	defer cancel()
-	for c.Ledger().Held > 0 || shop.Totals().InFlight > 0 {
-		select {
-		case <-time.After(undecided):
-		case <-ctx.Done():
-			return
-		}
+	for (c.Ledger().Held > 0 || shop.Totals().InFlight > 0) && periodic.Pause(ctx, undecided) {
+		continue
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // long is more patience than any of these sales takes.
 const long = 50 * time.Second
 
-func TestCrowdBuysWhatThereIsAndNoMore(t *testing.T) {
+func TestCrowd_BuysWhatThereIsAndNoMore(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	r := sell(t, shop, shop.Addr(), 50, long)
 	if r.Shop.Orders != 5 || r.Bought != 5 || r.SoldOut != 45 || r.Shop.Oversold != 0 {
@@ -33,7 +33,7 @@ func TestCrowdBuysWhatThereIsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestOversellShowsHoweverWrongTheStockIs(t *testing.T) {
+func TestCrowd_OversellShowsHoweverWrongTheStockIs(t *testing.T) {
 	shop := quickShop(t, 5, bottomless{})
 	r := sell(t, shop, shop.Addr(), 50, long)
 	if r.Shop.Oversold != 45 {
@@ -57,7 +57,7 @@ func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
 	}
 }
 
-func TestRejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
+func TestCrowd_RejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	var mu sync.Mutex
 	asked, inside := map[string]int{}, map[string]int{}
@@ -90,7 +90,7 @@ func TestRejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 	}
 }
 
-func TestWhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
+func TestCrowd_WhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 	shop := quickShop(t, 0, holding(0))
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		reject(w, http.StatusConflict, "sold_out")
@@ -102,7 +102,7 @@ func TestWhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 	}
 }
 
-func TestLostAnswerIsNoSecondOrder(t *testing.T) {
+func TestCrowd_LostAnswerIsNoSecondOrder(t *testing.T) {
 	shop := quickShop(t, 10, holding(10))
 	var lost sync.Map
 	front := inFront(t, shop, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -126,7 +126,7 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-func TestUnreachableFrontIsCountedAsBroken(t *testing.T) {
+func TestCrowd_UnreachableFrontIsCountedAsBroken(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestUnreachableFrontIsCountedAsBroken(t *testing.T) {
 	}
 }
 
-func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
+func TestCrowd_InterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	var mu sync.Mutex
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestInterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 	}
 }
 
-func TestCrowdWithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
+func TestCrowd_WithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
 	for _, c := range []Crowd{{}, {Front: "x", SKU: "1"}, {Front: "x", Shoppers: 1}, {SKU: "1", Shoppers: 1}} {
 		if _, err := c.Run(t.Context(), nil, io.Discard); err == nil {
 			t.Errorf("%+v runs", c)
@@ -173,7 +173,7 @@ func TestCrowdWithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
 	}
 }
 
-func TestSameShopperAlwaysBehavesAlike(t *testing.T) {
+func TestCrowd_SameShopperAlwaysBehavesAlike(t *testing.T) {
 	c := Crowd{Front: "127.0.0.1:1", SKU: "a/b", Shoppers: 1000, Spread: time.Second}
 	again := c.plan().Arrivals
 	early := 0
@@ -194,7 +194,7 @@ func TestSameShopperAlwaysBehavesAlike(t *testing.T) {
 	}
 }
 
-func TestPoliteShoppersWaitAsLongAsTheyAreTold(t *testing.T) {
+func TestCrowd_PoliteShoppersWaitAsLongAsTheyAreTold(t *testing.T) {
 	const told = 5 * time.Second
 	for i := range 300 {
 		p := pause(i, 1, told)

@@ -1,9 +1,6 @@
 package demo
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Ledger is what the gate wrote down of a sale where it takes the units itself (gate = "reserve").
 type Ledger struct {
@@ -18,28 +15,22 @@ type Ledger struct {
 
 // balance names what the gate's ledger and the shop's books disagree on. While a sale goes on they may: what is held is
 // in one of them alone. Of an interrupted one only what is sold can be told.
-func (r Report) balance() (wrong []error) {
-	if r.Ledger == nil {
-		return nil
-	}
-	complain := func(is bool, format string, args ...any) {
-		if is {
-			wrong = append(wrong, fmt.Errorf(format, args...))
-		}
-	}
+func (r Report) balance(complain func(wrong bool, format string, args ...any)) {
 	l := r.Ledger
+	if l == nil {
+		return
+	}
 	complain(l.Total != r.Shop.Units, "balance: the ledger has %d units in all, the shop %d", l.Total, r.Shop.Units)
 	complain(l.Free != l.Total-l.Held-l.Sold, "balance: %d free, but total %d - held %d - sold %d", l.Free, l.Total,
 		l.Held, l.Sold)
 	complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, but the shop knows %d orders: some are lost", l.Sold,
 		r.Shop.Orders)
 	if r.Interrupted {
-		return wrong
+		return
 	}
 	complain(l.Held != 0, "balance: %d units are still held", l.Held)
 	complain(r.Shop.Orders > l.Sold+l.Held, "balance: the shop knows %d orders, but the ledger %d sold and %d held",
 		r.Shop.Orders, l.Sold, l.Held)
-	return wrong
 }
 
 // Settled is what SQL says of the database that the orders were settled into, and of the shop's orders beside them.
@@ -80,21 +71,14 @@ func (s *Settled) over(b ShopTotals) ShopTotals {
 func (r Report) totals() ShopTotals { return r.Settled.over(r.Shop) }
 
 // unsettled names what the database disagrees on with the ledger and the shop.
-func (r Report) unsettled() error {
+func (r Report) unsettled(complain func(wrong bool, format string, args ...any)) {
 	s, l := r.Settled, r.Ledger
 	if s == nil || l == nil {
-		return nil
-	}
-	var broken []error
-	complain := func(wrong bool, format string, args ...any) {
-		if wrong {
-			broken = append(broken, fmt.Errorf(format, args...))
-		}
+		return
 	}
 	complain(s.NoOrder != 0, "settle: %d sold units have no order in the shop", s.NoOrder)
 	complain(!r.Interrupted && s.NoUnit != 0, "settle: %d orders of the shop took no unit", s.NoUnit)
 	complain(s.Sold != l.Sold, "settle: %d units sold in the database, %d in the ledger", s.Sold, l.Sold)
 	complain(s.Left != l.Total-s.Sold, "settle: %d of %d units sold, but %d in the stock", s.Sold, l.Total, s.Left)
 	complain(s.Orders != r.Shop.Orders, "settle: %d orders in the database, %d in the shop", s.Orders, r.Shop.Orders)
-	return errors.Join(broken...)
 }

@@ -119,7 +119,7 @@ func sellReserved(t *testing.T, shop *Shop, g *reserving, front string, shoppers
 	return r
 }
 
-func TestReservedSaleBalances(t *testing.T) {
+func TestLedger_ReservedSaleBalances(t *testing.T) {
 	shop, g := reservedShop(t, 5), holdingBack(5)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 18, long) // none of them has a mishap
 	if r.Err() != nil || r.Shop.Orders != 5 || *r.Ledger != (Ledger{Total: 5, Sold: 5}) {
@@ -130,7 +130,7 @@ func TestReservedSaleBalances(t *testing.T) {
 	}
 }
 
-func TestDeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
+func TestLedger_DeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
 	if r.Err() != nil || r.Shop.Orders != 39 || r.OtherAnswer != 1 ||
@@ -170,7 +170,7 @@ func TestShopper_UnknownOutcomeIsNoSecondOrder(t *testing.T) {
 	}
 }
 
-func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
+func TestLedger_SaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	shop := reservedShop(t, 0)
 	var mu sync.Mutex
 	looks := 0
@@ -192,7 +192,7 @@ func TestSaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	}
 }
 
-func TestUnitThatStaysHeldIsNamed(t *testing.T) {
+func TestLedger_UnitThatStaysHeldIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	front := g.front(t, shop, func(string) bool { return true }) // and no resolver runs
 	r := sellReserved(t, shop, g, front, 3, 500*time.Millisecond)
@@ -204,7 +204,7 @@ func TestUnitThatStaysHeldIsNamed(t *testing.T) {
 	}
 }
 
-func TestInterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
+func TestLedger_InterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	ctx, interrupt := context.WithCancel(t.Context())
 	front := g.front(t, shop, func(string) bool { interrupt(); return true })
@@ -215,7 +215,7 @@ func TestInterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	}
 }
 
-func TestOrderThatIsSentTwiceIsNamed(t *testing.T) {
+func TestLedger_OrderThatIsSentTwiceIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 5), holdingBack(5)
 	inner := g.front(t, shop, never)
 	front := inFront(t, shop, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -258,7 +258,7 @@ func balanced() Report {
 	return r
 }
 
-func TestBooksThatDoNotBalanceSaySo(t *testing.T) {
+func TestLedger_BooksThatDoNotBalanceSaySo(t *testing.T) {
 	if err := balanced().Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestBooksThatDoNotBalanceSaySo(t *testing.T) {
 	}
 }
 
-func TestInterruptedBooksTellOnlyWhatIsCertain(t *testing.T) {
+func TestLedger_InterruptedBooksTellOnlyWhatIsCertain(t *testing.T) {
 	r := balanced()
 	r.Interrupted, r.Ledger.Held, r.Ledger.Free = true, 2, 4
 	r.Shop.Orders = 105

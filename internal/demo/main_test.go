@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,3 +93,10 @@ func reject(w http.ResponseWriter, status int, reason string) {
 
 // who is the uid of a request.
 func who(r *http.Request) string { return userOf(r) }
+
+// String is the result as the command writes it.
+func (r Report) String() string {
+	var b strings.Builder
+	_ = WriteResults(&b, r)
+	return b.String()
+}

@@ -56,7 +56,7 @@ func (s *Shop) visit(r *http.Request) (a answer, id string, m fault) {
 	case s.Naive && s.left.Load() <= 0:
 		return soldOut, "", none
 	}
-	if !s.wait(s.till.join(came)) {
+	if !s.wait(s.till.ReserveN(came, 1).DelayFrom(came) + s.Service) {
 		return shutting, "", none
 	}
 	if s.Reserved {

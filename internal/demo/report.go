@@ -41,6 +41,17 @@ type Report struct {
 	Shop    ShopTotals
 	Ledger  *Ledger  // of Sluice; nil = the shop takes the units itself
 	Settled *Settled // nil = orders are not settled, or not yet
+	Room    *RoomReport
+}
+
+// complaints are the promises that were broken.
+type complaints []error
+
+// add adds one, if it is wrong.
+func (c *complaints) add(wrong bool, format string, args ...any) {
+	if wrong {
+		*c = append(*c, fmt.Errorf(format, args...))
+	}
 }
 
 // RejectedInAll is the sum over all reasons.
@@ -68,12 +79,8 @@ func (r Report) underWay() int64 {
 // order number that the shop does not know, an order that was sent twice, books that do not balance, or counts that do
 // not add up.
 func (r Report) Err() error {
-	var broken []error
-	complain := func(wrong bool, format string, args ...any) {
-		if wrong {
-			broken = append(broken, fmt.Errorf(format, args...))
-		}
-	}
+	var broken complaints
+	complain := broken.add
 	shop := r.totals()
 	complain(shop.Oversold != 0, "oversold %d: %d orders for %d units", shop.Oversold, shop.Orders, shop.Units)
 	complain(shop.Twice != 0, "sold twice: %d shoppers have more than one order", shop.Twice)
@@ -82,9 +89,14 @@ func (r Report) Err() error {
 	told := r.Bought + r.HadOne
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
-	broken = append(append(broken, r.balance()...), r.unsettled())
-	complain(r.underWay() != 0, "count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d",
-		r.Asked, r.Admitted, r.Accepted, r.RejectedInAll(), r.Failed())
+	r.balance(complain)
+	r.unsettled(complain)
+	if r.Room != nil {
+		r.Room.check(complain, r.Interrupted)
+	}
+	complain(r.Room == nil && r.underWay() != 0,
+		"count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d", r.Asked, r.Admitted, r.Accepted,
+		r.RejectedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
 	return errors.Join(broken...)
 }

@@ -21,7 +21,7 @@ func sound() Report {
 	}
 }
 
-func TestReportThatDoesNotAddUpSaysSo(t *testing.T) {
+func TestReport_ThatDoesNotAddUpSaysSo(t *testing.T) {
 	if err := sound().Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
 	}
 }
 
-func TestNumbersAreReadable(t *testing.T) {
+func TestReport_NumbersAreReadable(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
 		-100: "-100"} {
 		if got := count(n); got != want {

@@ -29,7 +29,7 @@ func bySerial(t *testing.T, shop *Shop, serial string, header ...string) (status
 	return resp.StatusCode
 }
 
-func TestOrdersThatBringNoUnitAreRejected(t *testing.T) {
+func TestReserved_OrdersThatBringNoUnitAreRejected(t *testing.T) {
 	shop := reservedShop(t, 5)
 	for name, header := range map[string][]string{
 		"nothing of the gate's": {},
@@ -49,7 +49,7 @@ func TestOrdersThatBringNoUnitAreRejected(t *testing.T) {
 	}
 }
 
-func TestSerialIsOneOrderHoweverOftenItComes(t *testing.T) {
+func TestReserved_SerialIsOneOrderHoweverOftenItComes(t *testing.T) {
 	shop := reservedShop(t, 5)
 	first, order := orderBy(t, shop, "a", "s1")
 	again, same := orderBy(t, shop, "a", "s1")
@@ -62,7 +62,7 @@ func TestSerialIsOneOrderHoweverOftenItComes(t *testing.T) {
 }
 
 // The shop does not ask who has bought: the gate said that this user may. Its books tell when the gate was wrong.
-func TestSecondOrderOfAUserAndOrdersBeyondTheUnitsShowInTheBooks(t *testing.T) {
+func TestReserved_SecondOrderOfAUserAndOrdersBeyondTheUnitsShowInTheBooks(t *testing.T) {
 	shop := reservedShop(t, 1)
 	for _, serial := range []string{"s1", "s2"} {
 		if status, body := orderBy(t, shop, "a", serial); status != 200 {
@@ -74,7 +74,7 @@ func TestSecondOrderOfAUserAndOrdersBeyondTheUnitsShowInTheBooks(t *testing.T) {
 	}
 }
 
-func TestOrderThatIsSaidNotToExistNeverWill(t *testing.T) {
+func TestReserved_OrderThatIsSaidNotToExistNeverWill(t *testing.T) {
 	shop := reservedShop(t, 5)
 	if got := bySerial(t, shop, "late"); got != 404 {
 		t.Errorf("a serial that never came: %d, want 404", got)
@@ -91,7 +91,7 @@ func TestOrderThatIsSaidNotToExistNeverWill(t *testing.T) {
 }
 
 // A shopper who asks through the gate must not cancel what is on its way.
-func TestClientsCannotCancelBySerial(t *testing.T) {
+func TestReserved_ClientsCannotCancelBySerial(t *testing.T) {
 	shop := reservedShop(t, 5)
 	for _, header := range [][]string{{"X-Forwarded-For", "198.51.100.1"}, {"Via", "1.1 sluice"}} {
 		if got := bySerial(t, shop, "mine", header...); got != 403 {
@@ -107,7 +107,7 @@ func TestClientsCannotCancelBySerial(t *testing.T) {
 	}
 }
 
-func TestMishapsAreTheSameShoppersAlways(t *testing.T) {
+func TestReserved_MishapsAreTheSameShoppersAlways(t *testing.T) {
 	counted := map[fault]int{}
 	for i := range 10_000 {
 		counted[mishapOf(userName(i))]++
@@ -123,7 +123,7 @@ func TestMishapsAreTheSameShoppersAlways(t *testing.T) {
 	}
 }
 
-func TestMishapsLeaveTheBooksAsTheyMust(t *testing.T) {
+func TestReserved_MishapsLeaveTheBooksAsTheyMust(t *testing.T) {
 	shop := reservedShop(t, 5)
 	if status, _ := orderBy(t, shop, userName(declinedOf50), "s1"); status != 402 || bySerial(t, shop, "s1") != 404 {
 		t.Errorf("a declined order: %d, and it must not exist", status)
@@ -136,7 +136,7 @@ func TestMishapsLeaveTheBooksAsTheyMust(t *testing.T) {
 	}
 }
 
-func TestAnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
+func TestReserved_AnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
 	shop := reservedShop(t, 5)
 	done := make(chan int)
 	go func() {

@@ -43,6 +43,23 @@ func (r Report) rowsOfQueue() []row {
 	}
 }
 
+// rowsOfRoom are the ten lines of a sale with a waiting room.
+func (r Report) rowsOfRoom() []row {
+	m := r.Room
+	return []row{
+		{"joined before the start", count(m.Early)},
+		{"called", count(m.Called)},
+		{"  of the first half to join", fmt.Sprintf("%s of %s", count(m.CalledOf[0]), count(m.Half[0]))},
+		{"  of the second half", fmt.Sprintf("%s of %s", count(m.CalledOf[1]), count(m.Half[1]))},
+		{"  did not come", count(m.Absent)},
+		{"  found nothing left", count(r.SoldOut - m.Over)},
+		{"were told of the end", count(m.Over)},
+		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
+		{"  oversold", count(r.totals().Oversold)},
+		{"calls while none was free", count(m.Unjust)},
+	}
+}
+
 // answerTime is how long 99 of 100 answers took at most; "–" when nothing was measured.
 func (r Report) answerTime() string {
 	if r.Answer.Count == 0 {
@@ -54,6 +71,8 @@ func (r Report) answerTime() string {
 // title names the sale; queue tells that one of those beside it has orders wait.
 func (r Report) title(queue bool) string {
 	switch {
+	case r.Room != nil:
+		return "by a draw"
 	case r.Waits:
 		return "queue"
 	case queue:
@@ -62,13 +81,6 @@ func (r Report) title(queue bool) string {
 		return "with Sluice"
 	}
 	return "without"
-}
-
-// String is the result in ten lines, and a sentence on the ledger or on a broken promise.
-func (r Report) String() string {
-	var b strings.Builder
-	_ = WriteResults(&b, r)
-	return b.String()
 }
 
 // WriteResults writes reports of the same crowd side by side, in ten lines of at most 80 columns. Below them it writes
@@ -83,7 +95,10 @@ func WriteResults(w io.Writer, all ...Report) error {
 		b.WriteByte('\n')
 	}
 	queue, rows := slices.ContainsFunc(all, func(r Report) bool { return r.Waits }), Report.rows
-	if queue {
+	switch {
+	case all[0].Room != nil:
+		rows = Report.rowsOfRoom
+	case queue:
 		rows = Report.rowsOfQueue
 	}
 	line(count(all[0].Shoppers)+" shoppers", func(r Report) string { return r.title(queue) + ", " + seconds(r.Took) })
@@ -113,6 +128,10 @@ func (r Report) verdict() string {
 		text += fmt.Sprintf("The ledger balances: %s sold, %s free, %s given back; %s lost responses resolved.\n",
 			count(l.Sold), count(l.Free), count(l.Released), count(l.Resolved))
 	}
+	if m := r.Room; m != nil && !r.Interrupted {
+		text += fmt.Sprintf("People were called while units were free alone; joining first was no advantage.\n"+
+			"The published record of the draw proves %s places.\n", count(m.Verified))
+	}
 	return text + r.Settled.String()
 }
 
@@ -127,8 +146,12 @@ func follow(out io.Writer, gone <-chan struct{}, read func() Report) {
 		select {
 		case <-tick.C:
 			r := read()
-			fmt.Fprintf(out, "%6s  %s of %s sold, %s oversold, %s presses, %s rejected, %s failed, %s in the shop\n",
-				seconds(r.Took), count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Asked),
+			room := ""
+			if r.Room != nil {
+				room = fmt.Sprintf("%-11s  %s joined, ", r.Room.Phase, count(r.Room.Joined))
+			}
+			fmt.Fprintf(out, "%6s  %s%s of %s sold, %s oversold, %s presses, %s rejected, %s failed, %s in the shop\n",
+				seconds(r.Took), room, count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Asked),
 				count(r.RejectedInAll()), count(r.Failed()), count(r.Shop.InFlight))
 		case <-gone:
 			return

@@ -3,27 +3,22 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync"
 	"time"
 
 	"sluice/internal/crowd"
+	"sluice/internal/periodic"
 )
 
-// RoomCrowd is a number of people who wait for a sale in the waiting room of the gateway in front of the shop. Most of
-// them join before the start, a few after it. Each one waits for news. One who is called claims a pass and orders, but
-// for a few who do not come. All stay until the room is over.
-type RoomCrowd struct {
-	Front       string // host:port of the gateway
-	Room        string
-	SKU         string
-	People      int
-	Starts      time.Time     // of the sale: the draw is made then
-	GiveUpAfter time.Duration // after the start; then the last of them goes home
-	Ledger      func() Ledger
+// Room is a waiting room that a crowd joins: most before the sale starts, a few after it. One who is called claims a
+// pass and orders, but for a few who do not come. All others stay until the room is over.
+type Room struct {
+	Name   string
+	Starts time.Time // of the sale: the draw is made then
 
 	// Verify tells from the record of the draw when a user was called, in Unix ms; 0 = the user was not.
 	Verify func(record []byte, user string) (calledAt int64, err error)
@@ -34,187 +29,170 @@ const (
 	absentOf20 = 7  // one does not come when called
 	lookEvery  = 20 * time.Millisecond
 	tickAtMost = 150 * time.Millisecond // between two states that a gateway has read one after the other
+	maxRecord  = 4 << 20                // bytes of what is read of the room
 )
 
 func late(i int) bool   { return i%20 == lateOf20 }
 func absent(i int) bool { return i%20 == absentOf20 }
 
-// Run lets the crowd into the room, shows on out how it goes, and reports when the room is over or time is up.
-func (c *RoomCrowd) Run(ctx context.Context, shop *Shop, out io.Writer) (RoomReport, error) {
-	if err := enoughDescriptors(c.People); err != nil {
-		return RoomReport{}, err
-	}
-	line := &http.Transport{MaxIdleConnsPerHost: c.People, DisableCompression: true}
-	defer line.CloseIdleConnections()
-	visit := &roomVisit{RoomCrowd: c, client: &http.Client{Transport: line}, people: make([]visitor, c.People)}
-	begin := time.Now()
-	waiting, cancel := context.WithDeadline(ctx, c.Starts.Add(c.GiveUpAfter))
-	defer cancel()
-	watched, stop := context.WithCancel(ctx)
-	var watch, all sync.WaitGroup
-	watch.Go(func() { visit.watch(watched, begin, shop, out) })
-	joinWithin := time.Until(c.Starts) * 3 / 4
-	for i := range c.People {
-		joins := begin.Add(joinWithin * time.Duration(i) / time.Duration(c.People))
+// shopperOf is the user of a shopper, as the crowd writes it.
+func shopperOf(i int) string { return fmt.Sprintf("%s%07d", shopperPrefix, i) }
+
+// arrivals are when each of n people joins, from now on.
+func (r *Room) arrivals(n int) (all []time.Duration) {
+	starts := time.Until(r.Starts)
+	for i := range n {
+		at := starts * 3 / 4 * time.Duration(i) / time.Duration(n)
 		if late(i) {
-			joins = c.Starts.Add(time.Second * time.Duration(i) / time.Duration(c.People))
+			at = starts + time.Second*time.Duration(i)/time.Duration(n)
 		}
-		all.Go(func() { visit.people[i] = visit.live(waiting, i, joins) })
+		all = append(all, at)
 	}
-	all.Wait()
-	c.awaitDecisions(waiting, shop)
-	stop()
-	watch.Wait()
-	return visit.report(ctx, shop, time.Since(begin)), nil
+	return all
 }
 
-// awaitDecisions waits until no unit is reserved any more.
-func (c *RoomCrowd) awaitDecisions(ctx context.Context, shop *Shop) {
-	for c.Ledger().Held > 0 || shop.Totals().InFlight > 0 {
-		select {
-		case <-time.After(undecided):
-		case <-ctx.Done():
-			return
+// RoomReport tells what became of the people of a room, counted apart from what the room says of itself.
+type RoomReport struct {
+	Phase  string // that it published last
+	Joined int64  // numbers that it has given out
+
+	Early    int64    // people who joined before the start
+	Half     [2]int64 // of these: who joined in the first half of the time, and in the second
+	CalledOf [2]int64 // of these: who were called
+	Called   int64    // all who were called
+	Absent   int64    // of these: who did not come
+	Over     int64    // were told while waiting that the room is over
+	Unjust   int64    // calls while nothing was free
+	Wrong    int64    // people whom the record of the draw calls otherwise than the room did
+	Verified int64    // people whose place was computed from the record
+	Failed   error    // why the record could not be verified
+
+	unaccountable int64 // people who neither were called, nor heard the end
+}
+
+// roomSight is what the public document has said so far. It is safe for concurrent use.
+type roomSight struct {
+	mu     sync.Mutex
+	last   sight
+	unjust int64
+}
+
+type sight struct {
+	ServerTime int64 `json:"server_time_ms"`
+	Phase      string
+	Left       string
+	Serving    int64
+	Threshold  int64
+	Issued     int64
+}
+
+// see compares a document with the one before. Between two that follow each other, and both say that nothing is free,
+// no people may have been called. It does not judge where the gateway has read a state between them that was not seen.
+func (s *roomSight) see(next sight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.last
+	s.last = next
+	follows := next.ServerTime-before.ServerTime <= tickAtMost.Milliseconds()
+	if follows && before.Left == "none" && next.Left == "none" &&
+		(next.Serving > before.Serving || next.Threshold > before.Threshold) {
+		s.unjust++
+	}
+}
+
+func (s *roomSight) report() *RoomReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &RoomReport{Phase: s.last.Phase, Joined: s.last.Issued, Unjust: s.unjust}
+}
+
+// watch reads the public document until ctx ends.
+func (c Crowd) watch(ctx context.Context, seen *roomSight) {
+	periodic.After(ctx, lookEvery, func(ctx context.Context) {
+		var next sight
+		if text, err := c.fetch(ctx, ""); err == nil && json.Unmarshal(text, &next) == nil {
+			seen.see(next)
 		}
-	}
+	})
 }
 
-// sleep waits for d, or until ctx has ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
-
-// visitor is what became of one person.
-type visitor struct {
-	joined, early, called, claimed, bought, soldOut, over bool
-	calledAt, leftAt                                      int64 // Unix ms of the gateway
-	err                                                   error
-}
-
-// roomVisit is a crowd that is on its way.
-type roomVisit struct {
-	*RoomCrowd
-	client *http.Client
-	people []visitor
-	seen   roomSight
-}
-
-var errNoPlace = errors.New("no place in the room is told")
-
-// place is what a person reads of the own place.
-type place struct {
-	Phase, State, Ticket, Pass string
-	ServerTime                 int64 `json:"server_time_ms"`
-	ClaimUntil                 int64 `json:"claim_until_ms"`
-	Poll                       int64 `json:"poll_ms"`
-}
-
-// ask asks as person i at an address of the room, again where the gateway has no time: the machine may be busy.
-func (v *roomVisit) ask(ctx context.Context, i int, method, action string, fields ...string) (p place, err error) {
-	for range 20 {
-		if p, err = v.askOnce(ctx, i, method, action, fields...); err == nil || sleep(ctx, quickest) != nil {
-			break
-		}
-	}
-	return p, err
-}
-
-func (v *roomVisit) askOnce(ctx context.Context, i int, method, action string, fields ...string) (p place, err error) {
-	resp, err := v.send(ctx, i, method, "/.sluice/room/"+v.Room+action, fields...)
-	if err != nil {
-		return p, err
-	}
-	defer resp.Body.Close()
-	if reason := resp.Header.Get(crowd.ReasonHeader); reason == "sold_out" || reason == "ended" { // who comes too late
-		return place{Phase: "over", State: "over", ServerTime: time.Now().UnixMilli()}, nil
-	}
-	if err = json.NewDecoder(resp.Body).Decode(&p); err != nil || p.State == "" {
-		return p, fmt.Errorf("%s %s: status %d: %w", method, action, resp.StatusCode, errors.Join(err, errNoPlace))
-	}
-	return p, nil
-}
-
-func (v *roomVisit) send(ctx context.Context, i int, method, path string, fields ...string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+v.Front+path, nil)
+// fetch reads what the gateway publishes of the room.
+func (c Crowd) fetch(ctx context.Context, what string) ([]byte, error) {
+	at := "http://" + c.Front + "/.sluice/room/" + c.Room.Name + what
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Cookie", uidCookie+"="+shopperOf(i))
-	req.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255))
-	req.Header.Set("Accept", "application/json")
-	for n := 0; n+1 < len(fields); n += 2 {
-		req.Header.Set(fields[n], fields[n+1])
-	}
-	return v.client.Do(req)
-}
-
-func shopperOf(i int) string { return fmt.Sprint(shopperPrefix, i) }
-
-// live joins at joins and waits until person i is called and has ordered, or the room is over.
-func (v *roomVisit) live(ctx context.Context, i int, joins time.Time) (me visitor) {
-	me.early = !late(i)
-	if sleep(ctx, time.Until(joins)) != nil {
-		return me
-	}
-	p, err := v.ask(ctx, i, "POST", "/join")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		me.err = err
-		return me
+		return nil, err
 	}
-	if p.Phase == "over" {
-		me.over, me.leftAt = true, p.ServerTime
-		return me
-	}
-	me.joined = true
-	ticket := p.Ticket
-	for ctx.Err() == nil {
-		p, err := v.ask(ctx, i, "GET", "/me", "Sluice-Ticket", ticket, "Prefer", "wait=20")
-		switch {
-		case err != nil:
-			me.err = err
-			return me
-		case p.State == "called" && !me.called:
-			me.called, me.calledAt = true, p.ServerTime
-			if !absent(i) {
-				v.buy(ctx, i, ticket, &me)
-			}
-			return me
-		case p.Phase == "over":
-			me.over, me.leftAt = true, p.ServerTime
-			return me
-		}
-		if p.Phase != "pre_queue" && p.State != "waiting" {
-			_ = sleep(ctx, time.Duration(p.Poll)*time.Millisecond)
-		}
-	}
-	return me
+	defer resp.Body.Close()
+	return io.ReadAll(io.LimitReader(resp.Body, maxRecord))
 }
 
-// buy claims the pass and orders with it.
-func (v *roomVisit) buy(ctx context.Context, i int, ticket string, me *visitor) {
-	p, err := v.ask(ctx, i, "POST", "/pass", "Sluice-Ticket", ticket)
-	if me.err = err; err != nil {
-		return
-	}
-	me.claimed = p.Pass != ""
-	for sleep(ctx, 0) == nil {
-		resp, err := v.send(ctx, i, "POST", "/api/seckill/"+v.SKU+"/order", "Sluice-Pass", p.Pass)
-		if me.err = err; err != nil {
-			return
+// countOutcomes counts what became of all, and compares it with what the record of the draw alone says.
+func (c Crowd) countOutcomes(ctx context.Context, people *crowd.Crowd, r *RoomReport) {
+	r.Over = people.Counts().Room.Ended
+	record, err := c.fetch(context.WithoutCancel(ctx), "/draw")
+	r.Failed = err
+	for i := range c.Shoppers {
+		outcome := people.RoomOutcome(i)
+		r.add(i, c.Shoppers, outcome)
+		if late(i) || r.Failed != nil {
+			continue
 		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		me.bought = resp.StatusCode == http.StatusOK
-		me.soldOut = resp.Header.Get(crowd.ReasonHeader) == "sold_out"
-		if resp.StatusCode != http.StatusTooManyRequests {
-			return
+		var at int64
+		if at, r.Failed = c.Room.Verify(record, shopperOf(i)); r.Failed != nil {
+			continue
 		}
-		_ = sleep(ctx, quickest)
+		r.Verified++
+		// One who has left is not told of units that came back.
+		if outcome.Called != (at != 0) && (outcome.Called || at < outcome.Over) {
+			r.Wrong++
+		}
 	}
+}
+
+func (r *RoomReport) add(i, all int, outcome crowd.RoomOutcome) {
+	half := 0
+	if i >= all/2 {
+		half = 1
+	}
+	for _, c := range []struct {
+		is bool
+		to *int64
+	}{
+		{!late(i), &r.Early}, {!late(i), &r.Half[half]}, {!late(i) && outcome.Called, &r.CalledOf[half]},
+		{outcome.Called, &r.Called}, {outcome.Called && absent(i), &r.Absent},
+		{!outcome.Called && outcome.Over == 0, &r.unaccountable},
+	} {
+		if c.is {
+			*c.to++
+		}
+	}
+}
+
+// bias is by how many standard deviations the two halves differ from what a fair draw gives.
+func (r *RoomReport) bias() float64 {
+	n, called := float64(r.Half[0]+r.Half[1]), float64(r.CalledOf[0]+r.CalledOf[1])
+	if n < 2 || called == 0 || called == n {
+		return 0
+	}
+	share := float64(r.Half[0]) / n
+	return math.Abs(float64(r.CalledOf[0])-called*share) /
+		math.Sqrt(called*share*(1-share)*(n-called)/(n-1))
+}
+
+// mostBias is exceeded by chance in one of 16,000 fair draws.
+const mostBias = 4
+
+// check complains of every promise that the room broke.
+func (r *RoomReport) check(complain func(wrong bool, format string, args ...any), interrupted bool) {
+	complain(r.Failed != nil && !interrupted, "verify the draw: %w", r.Failed)
+	complain(r.Unjust != 0, "%d times people were called while nothing was free", r.Unjust)
+	complain(r.Wrong != 0, "%d people were called otherwise than the record of the draw says", r.Wrong)
+	complain(r.bias() > mostBias, "of the first half %d of %d were called, and %d of %d of the second: that is no chance",
+		r.CalledOf[0], r.Half[0], r.CalledOf[1], r.Half[1])
+	complain(!interrupted && r.unaccountable != 0, "%d people were neither called nor heard the end", r.unaccountable)
 }

@@ -1,6 +1,6 @@
 package demo
 
-// serials are the orders by the name that the gate gave them. The zero value knows none.
+// serials are the orders by the name that the gate gave them.
 type serials struct {
 	came      map[string]bool
 	again     int64
@@ -16,7 +16,7 @@ func (b *ledger) arrive(serial string) {
 	if b.serials.came[serial] {
 		b.serials.again++
 	}
-	mark(&b.serials.came, serial)
+	b.serials.came[serial] = true
 }
 
 // place writes the order of a serial down and gives its number; the same one when it is there already. It reports
@@ -31,9 +31,6 @@ func (b *ledger) place(serial, user string) (id string, ok bool) {
 		b.serials.remade++
 		return orderID(n), true
 	}
-	if b.serials.orders == nil {
-		b.serials.orders = map[string]int{}
-	}
 	id = b.add(user)
 	b.serials.orders[serial] = len(b.buyers)
 	return id, true
@@ -46,7 +43,7 @@ func (b *ledger) orderOf(serial string) (id string, ok bool) {
 	defer b.mu.Unlock()
 	n, ok := b.serials.orders[serial]
 	if !ok {
-		mark(&b.serials.cancelled, serial)
+		b.serials.cancelled[serial] = true
 		return "", false
 	}
 	return orderID(n), true
@@ -61,11 +58,4 @@ func (b *ledger) bySerial() map[string]string {
 		buyers[serial] = b.buyers[n-1]
 	}
 	return buyers
-}
-
-func mark(set *map[string]bool, serial string) {
-	if *set == nil {
-		*set = map[string]bool{}
-	}
-	(*set)[serial] = true
 }

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Stock is what the shop takes units from.
@@ -56,7 +58,7 @@ type ShopOptions struct {
 type Shop struct {
 	ShopOptions
 	pages    pages
-	till     throttle
+	till     *rate.Limiter // begins one order after another; who comes faster stands in a line without an end
 	books    ledger
 	left     atomic.Int64 // of a naive shop
 	http     http.Server
@@ -89,8 +91,9 @@ func OpenShop(o ShopOptions) (*Shop, error) {
 	}
 	s := &Shop{
 		ShopOptions: o, pages: p, listener: ln, closing: make(chan struct{}),
-		till:  throttle{each: time.Second / time.Duration(o.Rate), service: o.Service},
-		books: ledger{units: o.Units, buying: map[string]bool{}},
+		till: rate.NewLimiter(rate.Limit(o.Rate), 1),
+		books: ledger{units: o.Units, buying: map[string]bool{},
+			serials: serials{came: map[string]bool{}, orders: map[string]int{}, cancelled: map[string]bool{}}},
 	}
 	s.left.Store(o.Units)
 	s.http.Handler = s.doors()
@@ -119,10 +122,6 @@ func (s *Shop) Totals() ShopTotals { return s.books.read() }
 
 // Orders are the buyers of the orders so far, by serial; none where the gate does not reserve.
 func (s *Shop) Orders() map[string]string { return s.books.bySerial() }
-
-// Stocked says that units are for sale in all from now on. Call it before more are put into the stock, or the first of
-// them count as oversold until it is called.
-func (s *Shop) Stocked(units int64) { s.books.stock(units) }
 
 // closeTime bounds the wait for answers that are being written when the shop closes.
 const closeTime = time.Second

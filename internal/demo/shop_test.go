@@ -9,25 +9,6 @@ import (
 	"time"
 )
 
-func TestTillKeepsItsPaceAndItsOrder(t *testing.T) {
-	start := time.Unix(1000, 0)
-	tl := throttle{each: 20 * time.Millisecond, service: 50 * time.Millisecond}
-	for _, c := range []struct{ at, want time.Duration }{
-		{0, 50 * time.Millisecond},                                            // none before
-		{0, 70 * time.Millisecond},                                            // begins 20 ms later
-		{0, 90 * time.Millisecond},                                            // and the next
-		{10 * time.Millisecond, 100 * time.Millisecond},                       // begins at 60 ms
-		{time.Second, 50 * time.Millisecond},                                  // the line is gone
-		{time.Second + 19*time.Millisecond, 51 * time.Millisecond},            // begins at 20 ms
-		{time.Second + 100*time.Millisecond, time.Duration(50_000_000)},       // idle time earns nothing
-		{time.Second + 100*time.Millisecond, time.Duration(70 * 1000 * 1000)}, // not even two at once
-	} {
-		if got := tl.join(start.Add(c.at)); got != c.want {
-			t.Errorf("who comes at %v is done after %v, want %v", c.at, got, c.want)
-		}
-	}
-}
-
 // client keeps no connection, so that none is left when the test ends.
 func client() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
 
@@ -54,7 +35,7 @@ func ask(t *testing.T, method, url string, header ...string) (*http.Response, st
 	return resp, string(body)
 }
 
-func TestOneUserBuysOnce(t *testing.T) {
+func TestShop_OneUserBuysOnce(t *testing.T) {
 	shop := quickShop(t, 100, holding(100))
 	var all sync.WaitGroup
 	for range 50 {
@@ -67,7 +48,7 @@ func TestOneUserBuysOnce(t *testing.T) {
 	}
 }
 
-func TestShopAnswersWithStatusAndCode(t *testing.T) {
+func TestShop_AnswersWithStatusAndCode(t *testing.T) {
 	shop := quickShop(t, 1, holding(1))
 	for _, c := range []struct {
 		path, cookie string
@@ -91,7 +72,7 @@ func TestShopAnswersWithStatusAndCode(t *testing.T) {
 	}
 }
 
-func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
+func TestShop_WhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 	stock := holding(0)
 	shop := quickShop(t, 0, stock)
 	order := func() int {
@@ -99,7 +80,9 @@ func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 		return resp.StatusCode
 	}
 	before := order()
-	shop.Stocked(1)
+	shop.books.mu.Lock()
+	shop.books.units = 1
+	shop.books.mu.Unlock()
 	stock.left.Add(1)
 	if after := order(); before != 409 || after != 200 {
 		t.Errorf("%d before and %d after the restock, want 409 and 200", before, after)
@@ -109,7 +92,7 @@ func TestWhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 	}
 }
 
-func TestClosingShopAnswersWhoWaitsInLine(t *testing.T) {
+func TestShop_ClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 	shop := open(t, ShopOptions{SKU: "1001", Units: 5, Stock: holding(5), Rate: 1, Service: time.Hour})
 	statuses := make(chan int)
 	for _, uid := range []string{"a", "b", "c"} {
@@ -132,7 +115,7 @@ func TestClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 	}
 }
 
-func TestPageSpeaksTheReadersLanguageAndGivesAUid(t *testing.T) {
+func TestShop_PageSpeaksTheReadersLanguageAndGivesAUid(t *testing.T) {
 	shop := quickShop(t, 1, holding(1))
 	url := "http://" + shop.Addr() + "/"
 	resp, page := ask(t, "GET", url, "Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8")
@@ -155,7 +138,7 @@ func TestPageSpeaksTheReadersLanguageAndGivesAUid(t *testing.T) {
 	}
 }
 
-func TestPageEscapesTheSKU(t *testing.T) {
+func TestShop_PageEscapesTheSKU(t *testing.T) {
 	p, err := newPages(`"><script>alert(1)</script>`)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +148,7 @@ func TestPageEscapesTheSKU(t *testing.T) {
 	}
 }
 
-func TestShopWithoutWhatItNeedsDoesNotOpen(t *testing.T) {
+func TestShop_WithoutWhatItNeedsDoesNotOpen(t *testing.T) {
 	good := ShopOptions{SKU: "1", Stock: bottomless{}}
 	for name, spoil := range map[string]func(*ShopOptions){
 		"no SKU":         func(o *ShopOptions) { o.SKU = "" },
@@ -183,7 +166,7 @@ func TestShopWithoutWhatItNeedsDoesNotOpen(t *testing.T) {
 	}
 }
 
-func TestUsersNamedMoreThanOnceAreCountedOnce(t *testing.T) {
+func TestShop_UsersNamedMoreThanOnceAreCountedOnce(t *testing.T) {
 	if got := repeated([]string{"a", "b", "a", "c", "a", "b"}); got != 2 {
 		t.Errorf("%d users, want 2", got)
 	}

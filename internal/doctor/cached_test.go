@@ -9,7 +9,7 @@ import (
 	"sluice/config"
 )
 
-func TestCheckWarnsOfAPersonsPageThatIsGivenToAll(t *testing.T) {
+func TestDoctor_CheckWarnsOfAPersonsPageThatIsGivenToAll(t *testing.T) {
 	for more, warns := range map[string]bool{"": false, "cache = \"1s\"": false, "user = \"$cookie_u\"": false,
 		"cache = \"1s\"\nuser = \"$cookie_u\"": true} {
 		c, err := config.Parse("config.toml",
@@ -24,7 +24,7 @@ func TestCheckWarnsOfAPersonsPageThatIsGivenToAll(t *testing.T) {
 	}
 }
 
-func TestCheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
+func TestDoctor_CheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestCheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
 	}
 }
 
-func TestCheckWarnsWhereOtherRequestsHaveNoRoute(t *testing.T) {
+func TestDoctor_CheckWarnsWhereOtherRequestsHaveNoRoute(t *testing.T) {
 	for match, warns := range map[string]bool{"POST /orders": true, "GET /": true, "/": false, "/{rest...}": false} {
 		c, err := config.Parse("config.toml", []byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\n"+
 			"name = \"some\"\nmatch = \""+match+"\"\ngate = \"limit\"\n"), nil)

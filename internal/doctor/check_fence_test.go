@@ -8,7 +8,7 @@ import (
 	"sluice/config"
 )
 
-func TestHoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
+func TestCheckFence_HoldThatAnOrderCanOutlastIsNoFence(t *testing.T) {
 	for hold, warned := range map[time.Duration]bool{10 * time.Second: true, 11 * time.Second: false} {
 		c := config.Default()
 		c.Stock.Reserve.OnNotFound, c.Stock.Reserve.ReservationTTL, c.Upstream.Timeout = "release_after_ttl", hold,

@@ -7,9 +7,6 @@ import (
 // checkLayout says what the shop's layout costs, and what it cannot tell.
 func (o *Report) checkLayout(c *config.Config) {
 	l := c.Stock.Layout
-	if c.Stock.Source != "redis" || !c.ReadsStock() {
-		return
-	}
 	if l.UsersKey != "" {
 		o.Info("buyers", "requests that may go on otherwise ask whether their user is in %s%s: many in one pipeline, one "+
 			"at a time", l.Prefix, l.UsersKey)

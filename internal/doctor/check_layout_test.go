@@ -7,7 +7,7 @@ import (
 	"sluice/config"
 )
 
-func TestCheckSaysWhatALayoutCostsAndCannotTell(t *testing.T) {
+func TestCheckLayout_CheckSaysWhatALayoutCostsAndCannotTell(t *testing.T) {
 	for _, c := range []struct {
 		layout, says string
 		allow        bool

@@ -81,10 +81,20 @@ func (o *Report) sizeInFlight(c *config.Config) {
 		}
 	}
 	connections := c.Upstream.MaxConns - c.Upstream.MaxConns/8 // see upstream.Options
-	if per := limit.MaxInFlight / max(1, len(c.Upstream.Targets)); per > connections {
+	targets := max(1, len(c.Upstream.Targets))
+	per, queued := limit.MaxInFlight/targets, 0
+	if c.Queues() && c.Queue.Pull == 0 {
+		queued = (limit.MaxInFlight + c.Queue.MaxInFlight) / targets
+	}
+	switch {
+	case per > connections:
 		o.Warn("in flight", "limits.concurrency.max_in_flight allows %d requests a target, but upstream.max_conns "+
 			"leaves only %d connections beside those for pages: the rest wait, and are rejected as upstream_busy", per,
 			connections)
+	case queued > connections:
+		o.Warn("in flight", "limits.concurrency.max_in_flight and queue.max_in_flight together allow %d requests a target, "+
+			"but upstream.max_conns leaves only %d connections beside those for pages: orders that find none slow the queue "+
+			"down", queued, connections)
 	}
 }
 

@@ -2,7 +2,7 @@ package doctor
 
 import "testing"
 
-func TestPartsAreToldAsTheyFall(t *testing.T) {
+func TestFigures_PartsAreToldAsTheyFall(t *testing.T) {
 	for _, c := range []struct {
 		perWindow, n int
 		want         string

@@ -53,10 +53,8 @@ func memoryParts(c *config.Config) []memoryPart {
 	if len(c.Rooms) > 0 {
 		parts = append(parts, memoryPart{"rooms", roomBytes(c)})
 	}
-	for _, r := range c.Routes {
-		if r.Cache > 0 {
-			return append(parts, memoryPart{"pages", int64(c.Cache.Size)})
-		}
+	if c.KeepsPages() {
+		parts = append(parts, memoryPart{"pages", int64(c.Cache.Size)})
 	}
 	return parts
 }

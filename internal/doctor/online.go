@@ -32,6 +32,11 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		return err
 	}
 	defer r.Close()
+	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
+	if err != nil {
+		return err
+	}
+	defer way.Close()
 	if err := r.Ping(ctx); errors.Is(err, layout.ErrApart) {
 		o.Fail("layout", "%v", err)
 		return nil
@@ -41,28 +46,29 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	}
 	if !c.UsesLedger() {
 		o.OK("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
-		o.checkServers(ctx, c, r)
+		o.checkServers(ctx, c, way)
 	}
-	o.tryServer(ctx, c)
+	o.tryServer(ctx, c, way)
 	if c.Stock.Redis.ReadFrom == "replica" {
 		o.tryReplicas(ctx, c, r)
 	}
 	if c.UsesScript() {
-		o.tryScript(ctx, c)
+		o.tryScript(ctx, c, way)
 	}
+	named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
+	slices.Sort(named)
+	named = slices.Compact(named)
 	if c.HasGate("check") || c.Stock.Reserve.WriteBack || stores.DescribesScript(c) {
-		named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
-		slices.Sort(named)
-		o.tryLayout(ctx, c, r, slices.Compact(named))
+		o.tryLayout(ctx, c, r, way, named)
 	}
 	if c.UsesLedger() {
-		return o.tryLedgers(ctx, c)
+		return o.tryLedgers(ctx, c, way, named)
 	}
 	return nil
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
-func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
+func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *redisconn.Client, skus []string) error {
 	r, err := stores.OpenLedger(c, true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -77,15 +83,12 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config) error {
 		o.Fail("redis", "%v", err)
 		return nil
 	}
-	o.checkServers(ctx, c, r)
+	o.checkServers(ctx, c, way)
 	l := stores.NewLedgers(c, r, nil)
-	named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
-	if len(named) == 0 {
+	if len(skus) == 0 {
 		o.TryAnyLedger(ctx, c, l)
-		return nil
 	}
-	slices.Sort(named)
-	for _, sku := range slices.Compact(named) {
+	for _, sku := range skus {
 		o.TryLedger(ctx, c, l, sku)
 	}
 	return nil
@@ -114,7 +117,7 @@ func evictionRemedy(err error) string {
 }
 
 // TryAnyLedger is for a configuration that names no SKU: then at least one must have a ledger, and some are looked at.
-func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l stores.Ledgers) {
+func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l *stores.Ledgers) {
 	const shown = 20
 	skus, err := l.SKUs(ctx, shown)
 	lost, err2 := l.Lost(ctx, shown)
@@ -138,8 +141,8 @@ func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l stores.Le
 }
 
 // TryLedger tells how the ledger of sku stands, or how it is made.
-func (o *Report) TryLedger(ctx context.Context, c *config.Config, l stores.Ledgers, sku string) {
-	if err := stores.CheckSKU(sku); err != nil {
+func (o *Report) TryLedger(ctx context.Context, c *config.Config, l *stores.Ledgers, sku string) {
+	if err := admin.CheckSKU(sku); err != nil {
 		o.Fail("ledger", "%v", err)
 		return
 	}

@@ -17,18 +17,13 @@ import (
 )
 
 // tryLayout reads the shop's own keys of skus, or of any SKU where none is named.
-func (o *Report) tryLayout(ctx context.Context, c *config.Config, r *stockgate.Redis, skus []string) {
+func (o *Report) tryLayout(ctx context.Context, c *config.Config, r *stockgate.Redis, way *redisconn.Client,
+	skus []string) {
 	l, err := stores.ShopLayout(c)
 	if err != nil {
 		o.Fail("layout", "%v", err)
 		return
 	}
-	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
-	if err != nil {
-		o.Fail("layout", "%v", err)
-		return
-	}
-	defer way.Close()
 	k := shopKeys{Report: o, config: c, layout: l, way: way}
 	if len(skus) == 0 {
 		k.tryAny(ctx, r)

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestKeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing.T) {
+func TestOnlineLayout_KeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing.T) {
 	counter := func(l *config.Layout) {}
 	for name, c := range map[string]struct {
 		layout func(*config.Layout)
@@ -57,7 +57,7 @@ func TestKeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestAnyKeyOfTheLayoutIsLookedAtWhereNoSKUIsNamed(t *testing.T) {
+func TestOnlineLayout_AnyKeyOfTheLayoutIsLookedAtWhereNoSKUIsNamed(t *testing.T) {
 	server := redistest.Start(t)
 	c := apitest.Reserving(server.Addr)
 	c.Routes[0].Gate = "check"

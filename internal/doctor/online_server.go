@@ -13,6 +13,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/periodic"
 	"sluice/stockgate"
 	"sluice/stockgate/redisconn"
 )
@@ -31,13 +32,7 @@ func quietly(o redisconn.Options) redisconn.Options {
 }
 
 // tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
-func (o *Report) tryServer(ctx context.Context, c *config.Config) {
-	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
-	if err != nil {
-		o.Fail("redis", "%v", err)
-		return
-	}
-	defer way.Close()
+func (o *Report) tryServer(ctx context.Context, c *config.Config, way *redisconn.Client) {
 	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
 	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
 		alone := topology != redisconn.Cluster // of a cluster each server is told of by itself
@@ -56,11 +51,11 @@ func (o *Report) tryServer(ctx context.Context, c *config.Config) {
 	}, func(error) error { return nil })
 }
 
-// section reads a section of INFO; nil where Redis does not tell.
-func section(ctx context.Context, r *redis.Client, name string) map[string]string {
-	text, err := r.Info(ctx, name).Result()
+// section reads a section of INFO, or the usual ones; nil where Redis does not tell.
+func section(ctx context.Context, r *redis.Client, name ...string) (map[string]string, error) {
+	text, err := r.Info(ctx, name...).Result()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	all := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -68,11 +63,11 @@ func section(ctx context.Context, r *redis.Client, name string) map[string]strin
 			all[key] = value
 		}
 	}
-	return all
+	return all, nil
 }
 
 func (o *Report) checkVersion(ctx context.Context, c *config.Config, r *redis.Client) {
-	info := section(ctx, r, "server")
+	info, _ := section(ctx, r, "server")
 	version := info["redis_version"]
 	if version == "" {
 		o.Warn("version", "redis does not tell its version: INFO is denied; allow it: ACL SETUSER … +info, so that a "+
@@ -129,7 +124,7 @@ func (o *Report) checkClock(ctx context.Context, r *redis.Client) {
 }
 
 func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
-	info := section(ctx, r, "persistence")
+	info, _ := section(ctx, r, "persistence")
 	save, err := r.ConfigGet(ctx, "save").Result()
 	switch {
 	case info == nil:
@@ -152,7 +147,7 @@ func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
 
 // checkReplicas holds the replicas against wait_replicas, and looks for what keeps a master that was left from selling.
 func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.Client) {
-	info := section(ctx, r, "replication")
+	info, _ := section(ctx, r, "replication")
 	replicas, _ := strconv.Atoi(info["connected_slaves"])
 	wanted := c.Stock.Redis.WaitReplicas
 	switch {
@@ -187,14 +182,9 @@ func (o *Report) tryReplicas(ctx context.Context, c *config.Config, r *stockgate
 	}
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
 	unread := func(s stockgate.Replica) bool { return !s.Read }
-	for slices.ContainsFunc(r.Replicas(), unread) && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-again.C:
-		}
+	for slices.ContainsFunc(r.Replicas(), unread) && periodic.Pause(ctx, 50*time.Millisecond) {
+		continue
 	}
 	for _, s := range r.Replicas() {
 		if s.Read {

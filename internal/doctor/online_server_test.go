@@ -16,7 +16,7 @@ import (
 	"sluice/internal/testkit"
 )
 
-func TestVersionsAreCompared(t *testing.T) {
+func TestOnlineServer_VersionsAreCompared(t *testing.T) {
 	for version, want := range map[string]bool{"6.0.16": true, "5.9": true, "6.2.0": false, "7.2.4": false, "10.0": false,
 		"unknown": false} {
 		if got := older(version, 6, 2); got != want {
@@ -25,7 +25,7 @@ func TestVersionsAreCompared(t *testing.T) {
 	}
 }
 
-func TestRedisThatKeepsNothingIsTold(t *testing.T) {
+func TestOnlineServer_RedisThatKeepsNothingIsTold(t *testing.T) {
 	text, _ := tried(t, apitest.Reserving(redistest.Start(t).Addr))
 	contains(t, text, "warn disk      nothing is kept on disk", "CONFIG SET appendonly yes", "ok   version", "ok   clock",
 		"ok   rights")
@@ -33,7 +33,7 @@ func TestRedisThatKeepsNothingIsTold(t *testing.T) {
 	contains(t, text, "ok   disk      changes are kept")
 }
 
-func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
+func TestOnlineServer_ReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr)
 	c := apitest.Reserving(master.Addr)
@@ -54,7 +54,7 @@ func TestReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 	contains(t, text, "FAIL replicas  this is a replica of "+host+":"+port)
 }
 
-func TestReplicasThatAreReadAreMeasured(t *testing.T) {
+func TestOnlineServer_ReplicasThatAreReadAreMeasured(t *testing.T) {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica, stray := redistest.Start(t, "--replicaof", host+" "+port), redistest.Start(t)
@@ -74,7 +74,7 @@ func TestReplicasThatAreReadAreMeasured(t *testing.T) {
 	}
 }
 
-func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {
+func TestOnlineServer_MissingRightsAreNamedWithTheWayOut(t *testing.T) {
 	server := redistest.Start(t)
 	for rights, says := range map[string][]string{
 		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd " +
@@ -99,7 +99,7 @@ func TestMissingRightsAreNamedWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestCheckLeavesNoKeyBehind(t *testing.T) {
+func TestOnlineServer_CheckLeavesNoKeyBehind(t *testing.T) {
 	server := redistest.Start(t)
 	tried(t, apitest.Reserving(server.Addr))
 	for _, key := range server.Client.Keys(t.Context(), "*").Val() {
@@ -107,7 +107,7 @@ func TestCheckLeavesNoKeyBehind(t *testing.T) {
 	}
 }
 
-func TestTargetsAreTried(t *testing.T) {
+func TestOnlineServer_TargetsAreTried(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t).Addr)
 	c.Stock.Source = "memory"
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +139,7 @@ func TestTargetsAreTried(t *testing.T) {
 	}
 }
 
-func TestFindingsAreToldInJSON(t *testing.T) {
+func TestOnlineServer_FindingsAreToldInJSON(t *testing.T) {
 	var out strings.Builder
 	o := Report{SKUs: []string{"1001"}}
 	if err := o.Try(t.Context(), apitest.Reserving(redistest.Start(t).Addr)); err != nil {

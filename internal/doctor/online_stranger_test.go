@@ -20,7 +20,7 @@ func selling(addresses ...string) *config.Config {
 	return c
 }
 
-func TestOneRedisIsNamedOnceAndItsVersionOnce(t *testing.T) {
+func TestOnline_OneRedisIsNamedOnceAndItsVersionOnce(t *testing.T) {
 	server := redistest.Start(t)
 	for _, c := range []*config.Config{apitest.Reserving(server.Addr), selling(server.Addr)} {
 		text, _ := tried(t, c)
@@ -33,7 +33,7 @@ func TestOneRedisIsNamedOnceAndItsVersionOnce(t *testing.T) {
 	}
 }
 
-func TestAKeyThatExpiresIsToldBeforeItDoes(t *testing.T) {
+func TestOnline_KeyThatExpiresIsToldBeforeItDoes(t *testing.T) {
 	server := redistest.Start(t)
 	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, time.Hour).Err(); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestAKeyThatExpiresIsToldBeforeItDoes(t *testing.T) {
 }
 
 // Whichever master has the keys, what is wrong with them is said, and no master is taken for all of them.
-func TestKeysOfAClusterAreLookedForOnAllItsMasters(t *testing.T) {
+func TestOnline_KeysOfAClusterAreLookedForOnAllItsMasters(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	c, client := selling(nodes.Addrs()...), nodes.Client()
@@ -103,7 +103,7 @@ func TestCheckOnline_TriesTheKeysOfAScript(t *testing.T) {
 }
 
 // Whatever is found, other programs read one object and nothing beside it.
-func TestJSONIsOneObjectWhateverIsFound(t *testing.T) {
+func TestOnline_JSONIsOneObjectWhateverIsFound(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	nodes := redistest.Cluster(t, 3)

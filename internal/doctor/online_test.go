@@ -9,6 +9,7 @@ import (
 	"sluice/internal/adminclient"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // tried is what the online checks say of c, and whether one failed.
@@ -44,7 +45,7 @@ func contains(t *testing.T, text string, words ...string) {
 	}
 }
 
-func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
+func TestOnline_SKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t).Addr)
 	c.Stock.Reserve.MaxPerUser = 2
 	c.Sales = []config.Sale{{Name: "night", SKUs: []string{"1001", "1003"}, Stock: map[string]int{"1001": 500}}}
@@ -80,7 +81,7 @@ func TestASKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	contains(t, text, "ok   ledger    1001 5 free of 5: 0 held, 0 sold; 2 a person\n", "1002 5 free", "1003 5 free")
 }
 
-func TestALedgerThatCannotSellFailsTheCheck(t *testing.T) {
+func TestOnline_LedgerThatCannotSellFailsTheCheck(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t).Addr)
 	to, done, err := adminclient.Local(c)
 	if err != nil {
@@ -105,7 +106,7 @@ func TestALedgerThatCannotSellFailsTheCheck(t *testing.T) {
 		`FAIL ledger    SKU "a b"`)
 }
 
-func TestARedisThatEvictsFailsTheCheck(t *testing.T) {
+func TestOnline_RedisThatEvictsFailsTheCheck(t *testing.T) {
 	c := apitest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	text, failed := tried(t, c, "1001")
 	if !failed {
@@ -119,7 +120,7 @@ func TestARedisThatEvictsFailsTheCheck(t *testing.T) {
 	}
 }
 
-func TestARedisThatIsAwayIsSaidOnce(t *testing.T) {
+func TestOnline_RedisThatIsAwayIsSaidOnce(t *testing.T) {
 	server := redistest.Start(t)
 	c := apitest.Reserving(server.Addr)
 	server.Kill()
@@ -132,11 +133,22 @@ func TestARedisThatIsAwayIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestWordsThatAShellWouldSplitAreQuoted(t *testing.T) {
+func TestOnline_WordsThatAShellWouldSplitAreQuoted(t *testing.T) {
 	for text, want := range map[string]string{"1001": "1001", "a b.toml": "'a b.toml'", "it's": `'it'\''s'`,
 		"$HOME": "'$HOME'", "大闸": "'大闸'"} {
 		if got := Quoted(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
+}
+
+// Orders of the queue are beside the concurrency limit: both together need connections.
+func TestCheck_ConnectionsAreForTheQueueToo(t *testing.T) {
+	c := testkit.LimitConfig(t, "limits.concurrency.max_in_flight = 80\nupstream.max_conns = 100\nqueue.max_in_flight = 9")
+	const warning = "queue.max_in_flight together allow 89 requests a target"
+	if said := examined(c, (*Report).sizeInFlight); strings.Contains(said, warning) {
+		t.Errorf("no route has a queue: %s", said)
+	}
+	c.Routes[0].Delivery = "queue"
+	contains(t, examined(c, (*Report).sizeInFlight), warning, "only 88 connections")
 }

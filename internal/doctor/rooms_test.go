@@ -8,7 +8,7 @@ import (
 	"sluice/internal/testkit"
 )
 
-func TestCheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
+func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 	for user, warns := range map[string]bool{"$cookie_uid": true, "$http_x_user": true, "$remote_addr": false} {
 		text := "upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\nname = \"order\"\nmatch = \"/\"\n" +
 			"gate = \"limit\"\nroom = \"rush\"\nuser = \"" + user + "\"\n[[room]]\nname = \"rush\"\nper_second = 5\n"

@@ -37,18 +37,12 @@ func (o *Report) checkScript(c *config.Config) {
 
 // tryScript finds out whether the keys of a script lie together on what Redis turns out to be, and whether its servers
 // accept the Lua.
-func (o *Report) tryScript(ctx context.Context, c *config.Config) {
+func (o *Report) tryScript(ctx context.Context, c *config.Config, way *redisconn.Client) {
 	s, errs := stores.CompileScript(c)
 	if len(errs) > 0 {
 		o.Fail("script", "%v", errors.Join(errs...))
 		return
 	}
-	way, err := redisconn.New(quietly(stores.RedisOptions(c)))
-	if err != nil {
-		o.Fail("script", "%v", err)
-		return
-	}
-	defer way.Close()
 	if topology, err := way.Topology(ctx); err == nil && topology == redisconn.Cluster {
 		if err := s.OneSlot(); err != nil {
 			o.Fail("script", "%v", err)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -14,9 +15,6 @@ import (
 // checkTopology says what Redis is taken for.
 func (o *Report) checkTopology(c *config.Config) {
 	r := c.Stock.Redis
-	if c.Stock.Source != "redis" || !c.ReadsStock() {
-		return
-	}
 	at := strings.Join(r.Addresses, " ")
 	switch {
 	case r.Topology == redisconn.Sentinel || r.Topology == redisconn.Auto && r.MasterName != "":
@@ -30,12 +28,6 @@ func (o *Report) checkTopology(c *config.Config) {
 	}
 }
 
-// servers is a Redis, of which more is to be known.
-type servers interface {
-	Topology(ctx context.Context) (string, error)
-	Servers(ctx context.Context) ([]redisconn.Route, error)
-}
-
 // server is what one of them says of itself; "" = it does not tell.
 type server struct {
 	version, role string
@@ -45,34 +37,31 @@ type server struct {
 }
 
 // checkServers says what Redis is, and what of its settings would lose orders in a fail-over.
-func (o *Report) checkServers(ctx context.Context, c *config.Config, r servers) {
-	topology, err := r.Topology(ctx)
+func (o *Report) checkServers(ctx context.Context, c *config.Config, way *redisconn.Client) {
+	topology, err := way.Topology(ctx)
 	if err != nil {
 		o.Fail("redis", "%v", err)
 		return
 	}
-	ways, err := r.Servers(ctx)
+	servers, err := way.Servers(ctx)
 	if err != nil {
 		o.Fail("redis", "%v", err)
 		return
 	}
 	switch topology {
 	case redisconn.Single: // what else there is to say, "version" and "replicas" do
-		if s, err := describe(ctx, ways[0]); err == nil && !c.UsesLedger() && s.role != "" && s.role != "master" {
-			o.checkServer(c, ways[0].Address(), s)
+		if s, err := describe(ctx, servers[0]); err == nil && !c.UsesLedger() && s.role != "" && s.role != "master" {
+			o.checkServer(c, servers[0].Address(), s)
 		}
 		return
 	case redisconn.Sentinel:
 		o.OK("redis", "it is a master behind sentinels")
 		return
 	}
-	o.OK("redis", "it is a cluster, with %d taking writes", len(ways))
-	for _, way := range ways {
-		s, err := describe(ctx, way)
-		at := way.Address()
-		if at == "" {
-			at = "the master"
-		}
+	o.OK("redis", "it is a cluster, with %d taking writes", len(servers))
+	for _, one := range servers {
+		s, err := describe(ctx, one)
+		at := cmp.Or(one.Address(), "the master")
 		if err != nil {
 			o.Fail("redis", "%s: %v", at, err)
 			continue
@@ -111,27 +100,21 @@ func (o *Report) checkServer(c *config.Config, at string, s server) {
 // describe asks one server about itself.
 func describe(ctx context.Context, way redisconn.Route) (s server, err error) {
 	err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		text, err := c.Info(ctx).Result()
+		info, err := section(ctx, c)
 		if err != nil && !redis.HasErrorPrefix(err, "NOPERM") {
 			return err
 		}
-		for line := range strings.Lines(text) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			switch name {
-			case "redis_version":
-				s.version, s.number = "Redis "+value, value
-			case "valkey_version":
-				s.version = "Valkey " + value
-			case "role":
-				s.role = value
-			case "connected_slaves":
-				s.replicas, _ = strconv.Atoi(value)
-			}
+		s.role, s.number = info["role"], info["redis_version"]
+		s.replicas, _ = strconv.Atoi(info["connected_slaves"])
+		if valkey := info["valkey_version"]; valkey != "" {
+			s.version = "Valkey " + valkey
+		} else if s.number != "" {
+			s.version = "Redis " + s.number
 		}
 		if found, err := c.ConfigGet(ctx, "min-replicas-to-write").Result(); err == nil { // it may be denied
 			s.minimum = found["min-replicas-to-write"]
 		}
 		return nil
-	}, func(err error) error { return err })
+	}, nil)
 	return s, err
 }

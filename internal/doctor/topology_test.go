@@ -10,7 +10,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestCheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
+func TestTopology_CheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
 	c := config.Default()
 	c.Stock.Source, c.Stock.Redis.Topology = "redis", "cluster"
 	c.Stock.Layout.Type, c.Stock.Layout.Key, c.Stock.Layout.UsersKey = "counter_users", "stock:$sku", "uids:$sku"
@@ -23,7 +23,7 @@ func TestCheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
 	}
 }
 
-func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
+func TestTopology_OnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	c := apitest.Reserving(w.Servers[0].Addr)
@@ -41,7 +41,7 @@ func TestOnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
 	}
 }
 
-func TestCheckTellsTheTopology(t *testing.T) {
+func TestTopology_CheckTellsTheTopology(t *testing.T) {
 	for topology, says := range map[string]string{
 		"single": "one server", "sentinel": `the master "shop"`, "cluster": "a cluster", "auto": "says itself",
 	} {

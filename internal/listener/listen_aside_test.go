@@ -56,7 +56,7 @@ func TestOperatorConnections_SurplusHears503(t *testing.T) {
 		t.Error("another address is shut out")
 	}
 	open[0].Close()
-	for range 100 {
+	for range 1_000 {
 		if answered(dial("127.0.0.1")) {
 			return
 		}

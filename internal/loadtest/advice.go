@@ -71,7 +71,7 @@ func (a *adviser) crowd() {
 	a.addRow("", "", "", "This machine makes the crowd and runs the gateway, and could not do both: 1 of 100 requests "+
 		"was sent %.0f ms late or more, and never more than %d in a second. A real crowd comes sooner than that. What the "+
 		"gateway did is as it is told here; what it could do is not to be seen on this machine.", c.Late.P99, c.PeakPerS)
-	if used := (a.r.CPU.Gate + a.r.CPU.Crowd) / max(a.r.Took, 0.001); used < 0.7*float64(a.r.CPU.Cores) {
+	if used := a.r.CPU.Used / max(a.r.Took, 0.001); used < 0.7*float64(a.r.CPU.Cores) {
 		a.addRow("", "", "",
 			"Of %d cores the load test had %.1f: others use this machine, and the figures are theirs as well.", a.r.CPU.Cores,
 			used)

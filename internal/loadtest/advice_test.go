@@ -16,14 +16,14 @@ func quiet() (Result, Limits) {
 		Works: crowd.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
 	r.Ledger = &Ledger{Total: 500, Sold: 500, Own: true}
 	r.Redis.Command = crowd.Times{Count: 100, P50: 0.2, P99: 1, Max: 2}
-	r.CPU.Cores, r.CPU.Gate, r.CPU.Crowd = 2, 3, 3
+	r.CPU.Cores, r.CPU.Used = 2, 6
 	l := Limits{Window: 10 * time.Millisecond, MaxPerSKU: 32, InFlight: 64,
 		InFlightKey: "limits.concurrency.max_in_flight", Queue: 512, QueueTimeout: 200 * time.Millisecond,
 		MaxOpen: 50_000, Trusts: true, ResponseTimeout: 5 * time.Second, Reserves: true}
 	return r, l
 }
 
-func TestAdviceFollowsFromTheFigures(t *testing.T) {
+func TestAdvice_FollowsFromTheFigures(t *testing.T) {
 	late := crowd.Times{Count: 1, P50: 1, P99: 4000, Max: 5000}
 	for name, c := range map[string]struct {
 		change func(*Result, *Limits)
@@ -96,7 +96,7 @@ func TestAdviceFollowsFromTheFigures(t *testing.T) {
 	}
 }
 
-func TestBooksThatDoNotBalanceAreAnError(t *testing.T) {
+func TestAdvice_BooksThatDoNotBalanceAreAnError(t *testing.T) {
 	for name, spoil := range map[string]func(*Result){
 		"oversold":            func(r *Result) { r.Shop.Oversold = 1 },
 		"sent twice":          func(r *Result) { r.Shop.Again = 1 },

@@ -19,7 +19,7 @@ import (
 	"sluice/internal/crowd"
 )
 
-func TestShapesOfACrowd(t *testing.T) {
+func TestCrowd_ShapesOfACrowd(t *testing.T) {
 	p := Plan{Buyers: 10_001, Shape: Ramp, Spread: time.Minute}
 	all := p.arrivals()
 	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second ||
@@ -81,7 +81,7 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
 	return r
 }
 
-func TestACrowdBuysWhatThereIs(t *testing.T) {
+func TestCrowd_BuysWhatThereIs(t *testing.T) {
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 40, Capacity: 4, Latency: time.Millisecond}, 300, nil)
 	if r.Shop.Orders != 40 || r.Buyer != (Home{Bought: 40, SoldOut: 260}) || r.Requests != 300 || !r.SoldOut ||
 		r.Err() != nil {
@@ -99,7 +99,7 @@ func TestACrowdBuysWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestTheRejectedComeBackAFewTimes(t *testing.T) {
+func TestCrowd_TheRejectedComeBackAFewTimes(t *testing.T) {
 	busy := func(_ int64, w http.ResponseWriter) bool {
 		w.Header().Set(crowd.ReasonHeader, "window")
 		w.WriteHeader(429)
@@ -111,7 +111,7 @@ func TestTheRejectedComeBackAFewTimes(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
+func TestCrowd_WhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 	lost := func(n int64, w http.ResponseWriter) bool {
 		switch n {
 		case 1:
@@ -131,7 +131,7 @@ func TestWhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCrowdGoesHomeAtOnce(t *testing.T) {
+func TestCrowd_InterruptedCrowdGoesHomeAtOnce(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	hang := func(n int64, _ http.ResponseWriter) bool {
 		if n == 5 {
@@ -146,7 +146,7 @@ func TestAnInterruptedCrowdGoesHomeAtOnce(t *testing.T) {
 	}
 }
 
-func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
+func TestCrowd_EverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	shop, err := OpenShop(ShopOptions{Units: 1000, Capacity: 1, Latency: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -162,21 +162,21 @@ func TestEverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	}
 }
 
-func TestEverybodyOfASlowSpikeComes(t *testing.T) {
+func TestCrowd_EverybodyOfASlowSpikeComes(t *testing.T) {
 	p := Plan{Buyers: 10_000, Shape: Spike, Spread: 5 * time.Minute}
 	if all := p.arrivals(); len(all) != p.Buyers || slices.Max(all) > p.comesWithin() {
 		t.Errorf("%d of %d come, the last after %v", len(all), p.Buyers, slices.Max(all))
 	}
 }
 
-func TestErrorsOfTheShopMakeNoOrder(t *testing.T) {
+func TestCrowd_ErrorsOfTheShopMakeNoOrder(t *testing.T) {
 	r := runCrowd(t, t.Context(), ShopOptions{Units: 100, Capacity: 8, Errors: 0.25}, 100, nil)
 	if r.Shop.Failed != 25 || r.Shop.Orders != 75 || r.Buyer.Unsure != 25 {
 		t.Errorf("%+v, %+v", r.Shop, r.Buyer)
 	}
 }
 
-func TestASerialIsOneOrder(t *testing.T) {
+func TestCrowd_SerialIsOneOrder(t *testing.T) {
 	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true})
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +214,17 @@ func TestASerialIsOneOrder(t *testing.T) {
 	}
 }
 
+// A load test that cannot begin closes its shop at once.
+func TestShop_ClosesBeforeItServes(t *testing.T) {
+	for range 200 {
+		shop, err := OpenShop(ShopOptions{Capacity: 1, Units: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shop.Close()
+	}
+}
+
 // Behind a queue with a fence an order that is not there yet may come again, until its deadline.
 func TestShop_OrderMayComeAgainUntilItsDeadline(t *testing.T) {
 	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true, Again: true})
@@ -247,7 +258,7 @@ func TestShop_OrderMayComeAgainUntilItsDeadline(t *testing.T) {
 	}
 }
 
-func TestAPlanThatIsNoneIsAnError(t *testing.T) {
+func TestCrowd_PlanThatIsNoneIsAnError(t *testing.T) {
 	good := Plan{Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second, Tries: 1, Connections: 1,
 		Gate: unseen{errors.New("it is gone")}}
 	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {

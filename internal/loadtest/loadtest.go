@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"sluice/internal/crowd"
@@ -22,6 +23,7 @@ import (
 type Plan struct {
 	Front       string      // host:port of the gate
 	Order       crowd.Order // how an order looks
+	Room        string      // the waiting room before it; "" = none
 	Buyers      int
 	Addresses   int           // that they come from; 0 = one each
 	Shape       string        // Spike or Ramp
@@ -49,15 +51,10 @@ type Gate interface {
 // GatewayReading is how the gate is at one time. Counts are since it began.
 type GatewayReading struct {
 	Calls     map[string]int64 // to Redis, by kind
-	Command   crowd.Times      // of one command as the gate's machine sees it; Count 0 = there is no Redis
+	Command   crowd.Times      // of one command of Redis; Count 0 = there is no Redis
 	Windows   int64            // of the SKU, or of all together, that were used
 	Saturated int64            // of these, full
-	CPU       time.Duration
-	Memory    int64 // bytes; 0 = not known
-
-	Total, Free, Held, Sold int64
-	Counted                 bool // the four are known
-	Ledger                  bool // and are the gate's own
+	Ledger    *Ledger          // nil = they are not known
 }
 
 // Limits are the keys that advice may be about; 0 = no cap.
@@ -107,8 +104,8 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	}
 	p.Order.Names = "loadtest-"
 	c, err := crowd.New(crowd.Plan{
-		Front: p.Front, Order: p.Order, Arrivals: p.arrivals(), Addresses: p.Addresses, Connections: p.Connections,
-		GiveUpAfter: p.GiveUpAfter, Tries: p.Tries, LookUp: true, Pause: pause,
+		Front: p.Front, Order: p.Order, Room: p.Room, Arrivals: p.arrivals(), Addresses: p.Addresses,
+		Connections: p.Connections, GiveUpAfter: p.GiveUpAfter, Tries: p.Tries, LookUp: true, Pause: pause,
 	})
 	if err != nil {
 		return Result{}, fmt.Errorf("load test: %w", err)
@@ -117,7 +114,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	own, start := cpu(), time.Now()
+	used, start := cpu(), time.Now()
 	p.Shop.begin(start)
 	c.Run(ctx, start)
 	took := time.Since(start)
@@ -127,7 +124,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	}
 	r := p.result(c, took, before, after)
 	r.drives = p.Limits.Reserves
-	r.CPU.Crowd = crowd.Seconds(cpu() - own)
+	r.CPU = CPU{Cores: runtime.NumCPU(), Used: crowd.Seconds(cpu() - used)}
 	r.Interrupted = ctx.Err() != nil
 	r.Advice = advise(&r, p.Limits)
 	return r, nil
@@ -145,7 +142,7 @@ func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 	for end := time.Now().Add(settleWithin); ; {
 		idle := p.Shop.inFlight.now.Load() == 0 // before the look: what it took is in the books then
 		look, err := p.Gate.Read(lasting)
-		if err != nil || idle && look.Held == 0 || ctx.Err() != nil || time.Now().After(end) {
+		if err != nil || idle && (look.Ledger == nil || look.Ledger.Held == 0) || ctx.Err() != nil || time.Now().After(end) {
 			return look, err
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -27,6 +27,10 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 		h.GaveUp, h.Rejected, h.Unsure)
 	line("requests", "%d, and %d that asked what became of an order; at most %d in a second; %d broken", r.Requests,
 		r.StatusRequests, r.Crowd.PeakPerS, r.Broken)
+	if m := r.Room; m != nil {
+		line("waiting room", "%d joined, %d polls, %d passes; %d were told of the end while they waited", m.Joined, m.Polls,
+			m.Passes, m.Ended)
+	}
 	if q := r.Queue; q != nil {
 		line("queue", "%d accepted (p99 %.1f ms): %d delivered, %d ended without an order, %d still waited", q.Accepted,
 			q.Answer.P99, q.Delivered, q.Ended, q.Waiting)
@@ -58,8 +62,8 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	if c := r.Redis.Command; c.Count > 0 {
 		line("redis", "a command takes p50 %.2f ms, p99 %.2f ms", c.P50, c.P99)
 	}
-	line("machine", "%d cores, %.1f s; gate %.1f s of processor time, crowd and shop %.1f s; gate %d MiB", r.CPU.Cores,
-		r.Took, r.CPU.Gate, r.CPU.Crowd, r.CPU.Bytes>>20)
+	line("machine", "%d cores, %.1f s; crowd, gateway and shop took %.1f s of processor time", r.CPU.Cores, r.Took,
+		r.CPU.Used)
 	line("crowd", "%d connections, %s; sent late: p50 %.1f ms, p99 %.1f ms%s", r.Crowd.Connections, r.Shape,
 		r.Crowd.Late.P50, r.Crowd.Late.P99, map[bool]string{true: " (SATURATED)"}[r.Crowd.Saturated])
 	for _, text := range r.NotTested {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"time"
 
 	"sluice/internal/crowd"
@@ -23,22 +22,23 @@ type Result struct {
 	FirstUnit float64 `json:"first_unit_s"` // after the start
 	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
 
-	Requests       int64            `json:"requests"`
-	StatusRequests int64            `json:"status_requests"`
-	Rejected       map[string]int64 `json:"rejected"`
-	Broken         int64            `json:"broken"`
-	Queue          *Queue           `json:"queue,omitempty"`
-	Buyer          Home             `json:"buyers_home"`
-	Rejection      crowd.Times      `json:"rejections"`    // of the gate, from when the request was sent
-	Order          crowd.Times      `json:"shops_answers"` // likewise
-	Felt           crowd.Times      `json:"felt"`          // both, from when the buyer wanted it
-	Shop           Account          `json:"shop"`
-	Ledger         *Ledger          `json:"ledger,omitempty"`
-	Redis          Redis            `json:"redis"`
-	Windows        Windows          `json:"windows"`
-	CPU            CPU              `json:"cpu"`
-	Crowd          Load             `json:"crowd"`
-	Advice         []Advice         `json:"advice"`
+	Requests       int64             `json:"requests"`
+	StatusRequests int64             `json:"status_requests"`
+	Rejected       map[string]int64  `json:"rejected"`
+	Broken         int64             `json:"broken"`
+	Queue          *Queue            `json:"queue,omitempty"`
+	Room           *crowd.RoomCounts `json:"room,omitempty"`
+	Buyer          Home              `json:"buyers_home"`
+	Rejection      crowd.Times       `json:"rejections"`    // of the gate, from when the request was sent
+	Order          crowd.Times       `json:"shops_answers"` // likewise
+	Felt           crowd.Times       `json:"felt"`          // both, from when the buyer wanted it
+	Shop           Account           `json:"shop"`
+	Ledger         *Ledger           `json:"ledger,omitempty"`
+	Redis          Redis             `json:"redis"`
+	Windows        Windows           `json:"windows"`
+	CPU            CPU               `json:"cpu"`
+	Crowd          Load              `json:"crowd"`
+	Advice         []Advice          `json:"advice"`
 
 	NotTested []string `json:"not_tested"`
 
@@ -88,12 +88,10 @@ type Windows struct {
 	Full int64 `json:"full"`
 }
 
-// CPU is the processor time of both sides, in seconds.
+// CPU is the processor time of crowd, gateway and shop together, in seconds.
 type CPU struct {
 	Cores int     `json:"cores"`
-	Gate  float64 `json:"gate_s"`
-	Crowd float64 `json:"crowd_and_shop_s"`
-	Bytes int64   `json:"gate_bytes"`
+	Used  float64 `json:"used_s"`
 }
 
 // Load is how well the crowd could be made.
@@ -118,15 +116,16 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 	if n.Accepted > 0 {
 		r.Queue = &Queue{n.Accepted, n.Delivered, n.Ended, n.Accepted - n.Delivered - n.Ended, c.Accepted.Times()}
 	}
+	if p.Room != "" {
+		r.Room = &n.Room
+	}
 	maps.Copy(r.Rejected, n.Unknown) // other reasons than the rejections
 	r.Buyer = Home{
 		Bought: n.Home[crowd.Bought] + n.Home[crowd.HadOne], SoldOut: n.Home[crowd.SoldOut],
 		Rejected: n.Home[crowd.Rejected], Unsure: n.Home[crowd.Unsure], GaveUp: n.Home[crowd.GaveUp],
 	}
 	r.Rejection, r.Order, r.Felt = c.Rejections.Times(), c.Answers.Times(), c.Felt.Times()
-	if after.Counted {
-		r.Ledger = &Ledger{after.Total, after.Free, after.Held, after.Sold, after.Ledger}
-	}
+	r.Ledger = after.Ledger
 	r.Redis = Redis{Calls: map[string]int64{}, Command: after.Command}
 	for kind, calls := range after.Calls {
 		if calls -= before.Calls[kind]; calls > 0 {
@@ -135,7 +134,6 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 		}
 	}
 	r.Windows = Windows{after.Windows - before.Windows, after.Saturated - before.Saturated}
-	r.CPU = CPU{Cores: runtime.NumCPU(), Gate: crowd.Seconds(after.CPU - before.CPU), Bytes: after.Memory}
 	r.Crowd = Load{Connections: p.Connections, PeakPerS: c.Sent.Peak(100), Late: c.Late.Times()}
 	r.Crowd.Saturated = r.Crowd.Late.P99 > lateness
 	if selling := last - first; last > 0 && p.Limits.Window > 0 {

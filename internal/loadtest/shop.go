@@ -47,7 +47,6 @@ type Shop struct {
 	requests atomic.Int64
 	failed   atomic.Int64
 	broke    atomic.Int64 // orders whose unit could not be taken off the stock that the gate reads
-	busy     atomic.Int64 // ns of work done
 	waited   *crowd.Stopwatch
 	worked   *crowd.Stopwatch
 	sold     crowd.Series
@@ -92,6 +91,7 @@ func (s *Shop) Addr() string { return s.listener.Addr().String() }
 func (s *Shop) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	_ = s.listener.Close() // the server does not know it before Serve has begun
 	_ = s.server.ShutdownWithContext(ctx)
 	s.served.Wait()
 }
@@ -143,7 +143,6 @@ func (s *Shop) order(ctx *fasthttp.RequestCtx) {
 	defer func() {
 		took := time.Since(begun)
 		s.worked.Observe(took)
-		s.busy.Add(int64(took))
 		s.working.add(-1)
 		<-s.places
 	}()

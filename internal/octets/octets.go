@@ -3,7 +3,10 @@
 // It knows no message and no header field.
 package octets
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
 
 // Lower is c in lower case, where c is an ASCII letter.
 func Lower(c byte) byte {
@@ -164,4 +167,23 @@ func AppendField[N, V ~[]byte | ~string](dst []byte, name N, value V) []byte {
 // U+2066 to U+2069. Show it escaped.
 func IsBidiControl(c rune) bool {
 	return c == 0x200e || c == 0x200f || c == 0x61c || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}
+
+// Length reads a Content-Length as every parser reads it: the digits of an int64 without a leading zero; -1 for
+// anything else.
+func Length(b []byte) int64 {
+	if len(b) == 0 || len(b) > 19 || b[0] == '0' && len(b) > 1 {
+		return -1
+	}
+	var n uint64 // 19 digits fit
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	if n > math.MaxInt64 {
+		return -1
+	}
+	return int64(n)
 }

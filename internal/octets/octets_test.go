@@ -71,3 +71,14 @@ func TestOctets_AllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestLength_IsReadInOneWayOrNot(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "7": 7, "9223372036854775807": 1<<63 - 1, "9223372036854775808": -1, "99999999999999999999": -1, "": -1,
+		"00": -1, "07": -1, "+1": -1, "-1": -1, " 1": -1, "1 ": -1, "0x1": -1, "1,1": -1,
+	} {
+		if got := Length([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

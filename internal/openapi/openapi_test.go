@@ -38,7 +38,7 @@ components:
         counts: {type: object, additionalProperties: {type: integer}}
 `
 
-func TestAnswerIsHeldAgainstItsSchema(t *testing.T) {
+func TestOpenapi_AnswerIsHeldAgainstItsSchema(t *testing.T) {
 	d, err := Read(small)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAnswerIsHeldAgainstItsSchema(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsAnError(t *testing.T) {
+func TestOpenapi_WhatIsNotUnderstoodIsAnError(t *testing.T) {
 	for _, text := range []string{
 		"", "openapi: 3.0.0", "openapi: 3.1.0", strings.Replace(small, "    get:", "   get:", 1),
 		strings.Replace(small, "[id, state]", "[id, state", 1),

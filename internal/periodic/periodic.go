@@ -1,5 +1,6 @@
-// Package periodic calls a function again and again. It promises that calls do not overlap, and that none begins after
-// the context has ended and was noticed. It does not start a goroutine: the caller owns the one that it runs in.
+// Package periodic calls a function again and again, and waits. It promises that calls do not overlap, and that none
+// begins after the context has ended and was noticed. It does not start a goroutine: the caller owns the one that it
+// runs in.
 package periodic
 
 import (
@@ -35,5 +36,17 @@ func wait(ctx context.Context, tick *time.Ticker) bool {
 		return false
 	case <-tick.C:
 		return true
+	}
+}
+
+// Pause waits for d, unless ctx ends before: then it reports false.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -24,7 +24,7 @@ func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []Order) {
 		{"other", "9", 1}}
 }
 
-func TestAdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
+func TestAdopt_AdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
 	k, to, orders := shopHas(t)
 	before := k.Ask("GET", "/stock/1001", "").Body.String()
 	would, err := adopt(t.Context(), to, "1001", orders, adoption{apply: false})
@@ -54,7 +54,7 @@ func TestAdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestFrozenSKUIsAdoptedAndThawed(t *testing.T) {
+func TestAdopt_FrozenSKUIsAdoptedAndThawed(t *testing.T) {
 	k, to, orders := shopHas(t)
 	k.Says(200, apitest.Words(`"frozen"`), "POST", "/stock/1001", `{"state": "frozen"}`)
 	k.Says(409, apitest.Words("adopt"), "POST", "/stock/1001", `{"state": "on"}`)
@@ -64,7 +64,7 @@ func TestFrozenSKUIsAdoptedAndThawed(t *testing.T) {
 	k.Says(200, apitest.Words(`"state":"on"`, `"sold":3`), "POST", "/stock/1001", `{"state": "on", "reconciled": true}`)
 }
 
-func TestAdoptingRejectsWhatItCannotMean(t *testing.T) {
+func TestAdopt_AdoptingRejectsWhatItCannotMean(t *testing.T) {
 	k, _, _ := shopHas(t)
 	for body, status := range map[string]int{
 		``: 400, `{}`: 400, `{"orders": []}`: 400, `{"orders": [{"serial": "a", "quantity": 0}]}`: 400,
@@ -76,7 +76,7 @@ func TestAdoptingRejectsWhatItCannotMean(t *testing.T) {
 	k.Says(404, nil, "POST", "/stock/none/adopt", `{"orders": [{"serial": "a", "quantity": 1}]}`)
 }
 
-func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
+func TestAdopt_OrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,7,1\nb,,2\n": "map[1001:[{a 7 1} {b  2}]]",
 		"sku,quantity,serial,user,paid\n1002,3,a,\"x,y\",yes\n":    "map[1002:[{a x,y 3}]]",
@@ -95,7 +95,7 @@ func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 		"{\"serial\":\"a\"":                   "line 1:",
 		"serial,sku,quantity\na,{x},1\n":      "line 2: SKU",
 	} {
-		got, err := ReadOrders(strings.NewReader(text), "1001")
+		got, err := readOrders(strings.NewReader(text), "1001")
 		said := fmt.Sprint(got)
 		if err != nil {
 			said = err.Error()
@@ -104,7 +104,7 @@ func TestOrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, said, want)
 		}
 	}
-	if _, err := ReadOrders(strings.NewReader("a,7,1\n"), ""); err == nil || !strings.Contains(err.Error(), "--sku") {
+	if _, err := readOrders(strings.NewReader("a,7,1\n"), ""); err == nil || !strings.Contains(err.Error(), "--sku") {
 		t.Errorf("without any SKU: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func FuzzReadOrders(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		orders, err := ReadOrders(strings.NewReader(text), "1001")
+		orders, err := readOrders(strings.NewReader(text), "1001")
 		if err != nil {
 			return
 		}

@@ -33,17 +33,17 @@ func OpenOrders(path, sku string) (map[string][]Order, error) {
 		defer file.Close()
 		in = file
 	}
-	orders, err := ReadOrders(in, sku)
+	orders, err := readOrders(in, sku)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return orders, nil
 }
 
-// ReadOrders reads a shop's orders by SKU: JSON objects with serial, user, quantity and perhaps sku, one a line, or CSV
+// readOrders reads a shop's orders by SKU: JSON objects with serial, user, quantity and perhaps sku, one a line, or CSV
 // with these columns, which a header may put into another order. usual is the SKU of those that name none. An order
 // that is not whole is an error with its line, and so is a serial that comes twice: nothing is guessed.
-func ReadOrders(in io.Reader, usual string) (orders map[string][]Order, err error) {
+func readOrders(in io.Reader, usual string) (orders map[string][]Order, err error) {
 	text := bufio.NewReader(in)
 	orders = make(map[string][]Order)
 	seen := make(map[string]int)

@@ -15,6 +15,7 @@ import (
 	"sluice/config"
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
+	"sluice/internal/periodic"
 	"sluice/internal/settler"
 	settlement "sluice/settle"
 	"sluice/settle/sqlstore"
@@ -102,10 +103,8 @@ func (r *Recreation) awaitTold(ctx context.Context, to adminclient.Client) error
 	}
 	start, wait := time.Now(), min(toldAfter+time.Duration(len(all.Stock)/100)*time.Second, maxToldAfter)
 	for {
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, time.Second) {
 			return ctx.Err()
-		case <-time.After(time.Second):
 		}
 		var now admin.Stock
 		err := to.Call(ctx, "GET", "/stock/"+adminclient.Segment(r.SKU)+"?kind=ledger", nil, &now)
@@ -186,14 +185,13 @@ func (r *Recreation) Settled(ctx context.Context, of *settler.Settlement, databa
 			"[[settle.home]] that has it, and repeat", r.SKU, database)
 	}
 	undecided := 0
-	err = of.Store.Orders(ctx, r.SKU, cursor.Born, func(one settlement.Record) bool {
+	err = of.Store.Orders(ctx, r.SKU, cursor.Born, func(one settlement.Record) {
 		if one.Status == 'C' || one.Status == 'H' {
 			orders = append(orders, Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
 		}
 		if one.Status == 'H' {
 			undecided++
 		}
-		return true
 	})
 	if err == nil {
 		fmt.Fprintf(by.Err, "sluice: the database has %d orders of %s, %d of them undecided then; where no instance "+

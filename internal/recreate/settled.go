@@ -49,14 +49,13 @@ func AdoptSettled(ctx context.Context, to adminclient.Client, of *settler.Settle
 func unknownOrders(ctx context.Context, of *settler.Settlement, query, sku string, born int64) (orders []Order,
 	err error) {
 	users := make(map[string]string) // of undecided orders, which the shop may have
-	err = of.Store.Orders(ctx, sku, born, func(r settlement.Record) bool {
+	err = of.Store.Orders(ctx, sku, born, func(r settlement.Record) {
 		switch undecided := r.Status == 'H' && r.Missing; {
 		case undecided && query != "":
 			users[r.Serial] = r.User
 		case undecided, r.Status == 'C':
 			orders = append(orders, Order{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
 		}
-		return true
 	})
 	if err != nil {
 		return nil, err

@@ -14,9 +14,6 @@ import (
 	"sluice/internal/testkit"
 )
 
-// slots is how many a cluster has.
-const slots = 16384
-
 // Nodes is a Redis Cluster.
 type Nodes struct {
 	Masters  []*Server
@@ -40,7 +37,7 @@ func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
 	}
 	c.joinAll()
 	for i, s := range c.Masters {
-		c.mustRun(s, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
+		c.mustRun(s, "cluster", "addslotsrange", i*SlotCount/masters, (i+1)*SlotCount/masters-1)
 	}
 	await(t, "a cluster", func() bool { return c.agree(masters + len(replicated)) })
 	for i, of := range replicated {
@@ -67,7 +64,8 @@ func (c *Nodes) Addrs() (all []string) {
 
 // Client is a client for the whole cluster, for the test's own commands; it is closed with the test.
 func (c *Nodes) Client() *redis.ClusterClient {
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ReadTimeout: 10 * time.Second,
+		PoolTimeout: time.Minute})
 	c.t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -177,7 +175,7 @@ func (c *Nodes) agree(servers int) bool {
 		text, err := s.Client.ClusterInfo(context.Background()).Result()
 		return err != nil || !strings.Contains(text, "cluster_state:ok") ||
 			!strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(servers)+"\r") ||
-			!strings.Contains(text, "cluster_slots_ok:"+strconv.Itoa(slots)+"\r")
+			!strings.Contains(text, "cluster_slots_ok:"+strconv.Itoa(SlotCount)+"\r")
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
+func TestCluster_ReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
 	t.Parallel()
 	c := Cluster(t, 3, 1)
 	client := c.Client()
@@ -27,7 +27,7 @@ func TestReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
 	}
 }
 
-func TestMovedSlotTakesItsKeysWithIt(t *testing.T) {
+func TestCluster_MovedSlotTakesItsKeysWithIt(t *testing.T) {
 	t.Parallel()
 	c := Cluster(t, 3)
 	client := c.Client()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestKilledServerIsBackOnTheSameAddressAfterRestart(t *testing.T) {
+func TestRedistest_KilledServerIsBackOnTheSameAddressAfterRestart(t *testing.T) {
 	s := Start(t)
 	ctx := context.Background()
 	if err := s.Client.Set(ctx, "k", 1, 0).Err(); err != nil {

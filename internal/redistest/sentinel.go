@@ -149,7 +149,8 @@ func await(t testing.TB, what string, is func() bool) {
 	t.Fatalf("redistest: never: %s", what)
 }
 
-// client is for the test's own commands to a server.
+// client is for the test's own commands to a server. Its times suit a busy machine.
 func client(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1, PoolSize: 4})
+	return redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1, PoolSize: 4, ReadTimeout: 10 * time.Second,
+		PoolTimeout: time.Minute})
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestReplicaFollowsAKilledMasterWithWhatItHad(t *testing.T) {
+func TestSentinel_ReplicaFollowsAKilledMasterWithWhatItHad(t *testing.T) {
 	t.Parallel()
 	w := Sentinel(t)
 	ctx := context.Background()

@@ -23,12 +23,12 @@ func jobsOf(j config.SettleJobs) (*sqlstore.Jobs, error) {
 	return jobs.New(j.Kinds, j.Queue, slog.New(slog.DiscardHandler))
 }
 
-// MigrateAll is Migrate for every home, one after the other. What it has applied is named after the home, but for the
+// MigrateAll is migrate for every home, one after the other. What it has applied is named after the home, but for the
 // main one.
 func MigrateAll(ctx context.Context, c *config.Config) (applied []string, err error) {
 	var faults []error
 	for _, name := range c.Settle.HomeNames() {
-		done, err := Migrate(ctx, c.AtHome(name))
+		done, err := migrate(ctx, c.AtHome(name))
 		for _, what := range done {
 			if name != config.MainHome {
 				what += " in " + name
@@ -43,9 +43,9 @@ func MigrateAll(ctx context.Context, c *config.Config) (applied []string, err er
 	return applied, errors.Join(faults...)
 }
 
-// Migrate creates or changes the tables: those of Sluice, and River's where there are jobs. It returns the names of
+// migrate creates or changes the tables: those of Sluice, and River's where there are jobs. It returns the names of
 // what it has applied.
-func Migrate(ctx context.Context, c *config.Config) (applied []string, err error) {
+func migrate(ctx context.Context, c *config.Config) (applied []string, err error) {
 	store, err := OpenStore(c)
 	if err != nil {
 		return nil, err

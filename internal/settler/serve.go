@@ -16,6 +16,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/listener"
+	"sluice/internal/periodic"
 	"sluice/settle"
 	"sluice/settle/webhook"
 )
@@ -33,27 +34,16 @@ func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), buildInfo(version),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var checks []admin.Check
+	metrics := newMetrics(version)
 	workers := make([]worker, len(homes))
 	for i, s := range homes {
 		if workers[i], err = s.worker(c, log); err != nil {
 			return err
 		}
-		check, registry := workers[i].watch.Check(), prometheus.Registerer(metrics)
-		if len(homes) > 1 {
-			check.Name += " " + s.home.Name
-			registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": s.home.Name}, metrics)
-		}
-		registry.MustRegister(workers[i].collected...)
-		checks = append(checks, check)
+		metrics.add(c, s.home.Name, workers[i].watch.check(), workers[i].collected...)
 	}
-	if c.Settle.Listen != "" {
-		if err := serve(ctx, &running, "settle.listen", c.Settle.Listen, admin.Ops(checks, metrics), log); err != nil {
-			return err
-		}
+	if err := metrics.serve(ctx, &running, "settle.listen", c.Settle.Listen, log); err != nil {
+		return err
 	}
 	var settling sync.WaitGroup
 	for i, s := range homes {
@@ -62,7 +52,7 @@ func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger
 	if c.Settle.RerouteAfter > 0 {
 		r := rerouter{homes: homes, workers: workers, after: c.Settle.RerouteAfter, log: log}
 		r.to = slices.IndexFunc(homes, func(s *Settlement) bool { return s.home.Name == c.Settle.RerouteTo })
-		settling.Go(func() { every(ctx, watchEvery, r.run) })
+		settling.Go(func() { every(ctx, r.run) })
 	}
 	settling.Wait()
 	return nil
@@ -77,14 +67,14 @@ type worker struct {
 }
 
 func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err error) {
-	w.watch = NewWatch(s.Store, c.Ops.MetricsMaxSKUs)
+	w.watch = newWatch(s.Store, c.Ops.MetricsMaxSKUs)
 	if w.orders, err = s.Settler(c, log); err != nil {
 		return w, err
 	}
 	w.collected = []prometheus.Collector{w.watch, w.orders}
 	if c.Settle.Webhook.URL != "" {
 		var target *webhook.Target
-		if w.sender, target, err = s.Webhook(c, log); err != nil {
+		if w.sender, target, err = s.webhook(c, log); err != nil {
 			return w, err
 		}
 		w.collected = append(w.collected, w.sender, target)
@@ -96,8 +86,8 @@ func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err e
 func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, version string, log *slog.Logger) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { w.watch.Run(ctx) })
-	running.Go(func() { every(ctx, watchEvery, func(ctx context.Context) { s.publish(ctx, w) }) })
+	running.Go(func() { w.watch.run(ctx) })
+	running.Go(func() { every(ctx, func(ctx context.Context) { s.publish(ctx, w) }) })
 	if err := s.waitForSchema(ctx, c, log); err != nil {
 		return // stopped while it waited
 	}
@@ -111,15 +101,43 @@ func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, versio
 		"rebuilds", done.Rebuilds)
 }
 
-// serve answers at the address of a key until ctx ends.
-func serve(ctx context.Context, running *sync.WaitGroup, key, address string, handler http.Handler,
-	log *slog.Logger) error {
+// operated is what an operator may ask of a process: its metrics, and whether its databases answer.
+type operated struct {
+	*prometheus.Registry
+	checks []admin.Check
+}
+
+func newMetrics(version string) *operated {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.",
+		ConstLabels: prometheus.Labels{"version": version}})
+	build.Set(1)
+	o := &operated{Registry: prometheus.NewRegistry()}
+	o.MustRegister(collectors.NewGoCollector(), build, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return o
+}
+
+// add adds what concerns a home, which is named where there are several.
+func (o *operated) add(c *config.Config, home string, check admin.Check, collected ...prometheus.Collector) {
+	registry := prometheus.Registerer(o)
+	if len(c.Settle.Homes) > 0 {
+		check.Name += " " + home
+		registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": home}, o)
+	}
+	registry.MustRegister(collected...)
+	o.checks = append(o.checks, check)
+}
+
+// serve answers at the address of a key until ctx ends; "" = nowhere.
+func (o *operated) serve(ctx context.Context, running *sync.WaitGroup, key, address string, log *slog.Logger) error {
+	if address == "" {
+		return nil
+	}
 	l, err := listener.Open(address, false)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	log.Info("listening for operators", "key", key, "address", l.Addr().String())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: admin.Ops(o.checks, o), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	running.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("settle: health and metrics are not served", "key", key, "error", err)
@@ -130,13 +148,6 @@ func serve(ctx context.Context, running *sync.WaitGroup, key, address string, ha
 		_ = server.Close()
 	})
 	return nil
-}
-
-func buildInfo(version string) prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.",
-		ConstLabels: prometheus.Labels{"version": version}})
-	g.Set(1)
-	return g
 }
 
 // waitForSchema waits until the database can be reached and has the tables of this version: an operator may migrate it
@@ -158,10 +169,8 @@ func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *s
 			log.Error("settle: the database cannot be used yet; changes stay in Redis", "home", s.home.Name, "error", err,
 				"again_in", again.String())
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, again) {
 			return ctx.Err()
-		case <-time.After(again):
 		}
 	}
 }

@@ -50,11 +50,6 @@ func OpenStore(c *config.Config) (*sqlstore.Store, error) {
 	return store, nil
 }
 
-// Open opens the database of the main home, and the Redis. It waits for neither.
-func Open(c *config.Config, log *slog.Logger) (*Settlement, error) {
-	return openHome(c, config.MainHome, log)
-}
-
 // openHome opens the database of one home, and the Redis.
 func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, error) {
 	if c = c.AtHome(name); c == nil {
@@ -110,8 +105,8 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 	})
 }
 
-// Webhook returns a settler of all SKUs that sends to the webhook, and its target.
-func (s *Settlement) Webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
+// webhook returns a settler of all SKUs that sends to the webhook, and its target.
+func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
 	w := c.Settle.Webhook
 	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: w.Batch, Timeout: w.Timeout})
 	worker, err := settle.New(s.Stream, target, settle.Options{

@@ -28,18 +28,18 @@ type Watch struct {
 	awaySince time.Time // zero = it answers
 }
 
-// NewWatch returns a Watch that has not asked yet. maxSKUs bounds the labels of its metrics.
-func NewWatch(store *sqlstore.Store, maxSKUs int) *Watch {
+// newWatch returns a Watch that has not asked yet. maxSKUs bounds the labels of its metrics.
+func newWatch(store *sqlstore.Store, maxSKUs int) *Watch {
 	return &Watch{store: store, maxSKUs: maxSKUs}
 }
 
-// Run asks the database again and again until ctx ends.
-func (w *Watch) Run(ctx context.Context) { every(ctx, watchEvery, w.ask) }
+// run asks the database again and again until ctx ends.
+func (w *Watch) run(ctx context.Context) { every(ctx, w.ask) }
 
-// every calls f at once and again and again until ctx ends, each time for no longer than the time between two calls.
-func every(ctx context.Context, between time.Duration, f func(context.Context)) {
-	periodic.Now(ctx, between, func(ctx context.Context) {
-		within, cancel := context.WithTimeout(ctx, between)
+// every calls f at once and each watchEvery until ctx ends, each time for no longer than until the next call.
+func every(ctx context.Context, f func(context.Context)) {
+	periodic.Now(ctx, watchEvery, func(ctx context.Context) {
+		within, cancel := context.WithTimeout(ctx, watchEvery)
 		defer cancel()
 		f(within)
 	})
@@ -74,8 +74,8 @@ func (w *Watch) last() (waiting sqlstore.Waiting, up bool, err error) {
 	return w.waiting, w.asked && w.err == nil, w.err
 }
 
-// Check is a condition of readiness. A settler whose database is away is degraded, never unready: it needs no restart.
-func (w *Watch) Check() admin.Check {
+// check is a condition of readiness. A settler whose database is away is degraded, never unready: it needs no restart.
+func (w *Watch) check() admin.Check {
 	return admin.Check{Name: "database", Probe: func() (string, admin.Health) {
 		_, up, err := w.last()
 		switch {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"sluice/admin"
 	"sluice/config"
@@ -32,10 +31,8 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_settler_job_requests_total",
 		Help: "Requests to the webhook of jobs: 2xx, 3xx, 4xx, 5xx, or error without a response."}, []string{"code"})
 	requests.WithLabelValues("2xx") // which is 0, and there
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), buildInfo(version), requests,
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var checks []admin.Check
+	metrics := newMetrics(version)
+	metrics.MustRegister(requests)
 	var watches []*jobWatch
 	defer func() {
 		for _, w := range watches {
@@ -48,20 +45,13 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 		if err != nil {
 			return c.Errorf("settle.database", "%v", err)
 		}
-		w, registry := &jobWatch{pool: pool, queue: j.Queue, states: jobs.States()}, prometheus.Registerer(metrics)
-		check := admin.Check{Name: "database", Probe: w.probe}
-		if len(c.Settle.Homes) > 0 {
-			check.Name += " " + name
-			registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": name}, metrics)
-		}
-		registry.MustRegister(w)
-		watches, checks = append(watches, w), append(checks, check)
+		w := &jobWatch{pool: pool, queue: j.Queue, states: jobs.States()}
+		metrics.add(c, name, admin.Check{Name: "database", Probe: w.probe}, w)
+		watches = append(watches, w)
 		beside.Go(func() { w.run(ctx) })
 	}
-	if j.Listen != "" {
-		if err := serve(ctx, &beside, "settle.jobs.listen", j.Listen, admin.Ops(checks, metrics), log); err != nil {
-			return err
-		}
+	if err := metrics.serve(ctx, &beside, "settle.jobs.listen", j.Listen, log); err != nil {
+		return err
 	}
 	ended := make(chan error)
 	for _, w := range watches {
@@ -93,7 +83,7 @@ type jobWatch struct {
 }
 
 func (w *jobWatch) run(ctx context.Context) {
-	every(ctx, watchEvery, func(ctx context.Context) {
+	every(ctx, func(ctx context.Context) {
 		states, oldest, err := jobs.Waiting(ctx, w.pool, w.queue)
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestByKeepsTheOrderOfEqualElements(t *testing.T) {
+func TestSorted_ByKeepsTheOrderOfEqualElements(t *testing.T) {
 	type one struct {
 		weight int
 		name   string

@@ -78,7 +78,7 @@ func (b View) head(s *admin.Status) []string {
 		lines = append(lines, b.in(bad, b.cut("reload    rejected at "+s.Reload.At.Local().Format(time.TimeOnly)+
 			"; the configuration before it runs on")))
 		for _, p := range s.Reload.Problems {
-			lines = append(lines, b.in(bad, b.cut(fmt.Sprintf("          %s:%d: %s: %s", p.File, p.Line, p.Key, p.Message))))
+			lines = append(lines, b.in(bad, b.cut("          "+p.String())))
 		}
 	}
 	return lines
@@ -116,8 +116,8 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 			r.P99, per(r.Errors))))
 	}
 	if len(seconds) > 1 {
-		lines = append(lines, b.bars("in", seconds, func(s *admin.Second) int64 { return s.Requests }),
-			b.bars("admitted", seconds, func(s *admin.Second) int64 { return s.Admitted }))
+		lines = append(lines, b.bars("last 60 s: in", seconds, func(s *admin.Second) int64 { return s.Requests }),
+			b.bars("     admitted", seconds, func(s *admin.Second) int64 { return s.Admitted }))
 	}
 	return lines
 }
@@ -172,7 +172,7 @@ func (b View) bars(name string, seconds []admin.Second, of func(*admin.Second) i
 	for i := range seconds {
 		row[i] = levels[of(&seconds[i])*int64(len(levels)-1)/most]
 	}
-	return b.in(quiet, b.cut(fmt.Sprintf("%-9s %s", name, row)))
+	return b.in(quiet, b.cut(name+" "+string(row)))
 }
 
 // stock says so where Redis does not answer: the gate can then only repeat what it said before.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/admin"
+	"sluice/config/report"
 )
 
 func busyGate() *admin.Status {
@@ -25,7 +26,7 @@ func busyGate() *admin.Status {
 	return s
 }
 
-func TestTheBoardFitsIntoATerminal(t *testing.T) {
+func TestView_TheBoardFitsIntoATerminal(t *testing.T) {
 	s := busyGate()
 	s.Checks = []admin.Probed{{Name: "redis", Detail: strings.Repeat("away ", 100)}}
 	s.Second.Stock[0].SKU = "\x1b[2J\u009b2J" + strings.Repeat("库存", 60)
@@ -44,7 +45,7 @@ func TestTheBoardFitsIntoATerminal(t *testing.T) {
 	}
 }
 
-func TestTheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
+func TestView_TheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 	text := View{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
 	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s",
 		"rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
@@ -64,7 +65,20 @@ func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
 	}
 }
 
-func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
+func TestBoard_NamesTheMinuteAndTheMistakesOfAFile(t *testing.T) {
+	s := busyGate()
+	s.Reload = admin.Reload{Problems: []report.Problem{
+		{File: "c.toml", Line: 3, Message: "is wrong"}, {File: "c.toml", Key: "mode", Message: "is odd"}}}
+	text := View{Width: 200, Height: 100}.Draw(s, []admin.Second{{Requests: 1}, {Requests: 2, Admitted: 1}}, "")
+	for _, want := range []string{"c.toml:3: is wrong\n", "c.toml: mode: is odd\n",
+		"last 60 s: in =#\n", "     admitted .#\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestView_OldNumbersAreNeverShownAsLive(t *testing.T) {
 	at := time.Unix(1000, 0)
 	w := watched{status: busyGate(), at: at, fault: errors.New("no gateway answers")}
 	if text := w.page(View{Width: 120, Height: 40}, at.Add(7*time.Second)); !strings.HasPrefix(text,
@@ -78,7 +92,7 @@ func TestOldNumbersAreNeverShownAsLive(t *testing.T) {
 }
 
 // Numbers that Redis does not confirm are not shown as those of now.
-func TestTheBoardSaysWhichStockIsOld(t *testing.T) {
+func TestView_TheBoardSaysWhichStockIsOld(t *testing.T) {
 	s := admin.Status{Second: &admin.Second{Span: 1,
 		Stock: []admin.StockSecond{{SKU: "1001", Total: 9, Sold: 2, Free: 7}}}}
 	for _, c := range []struct {

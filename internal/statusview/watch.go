@@ -12,6 +12,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/adminclient"
+	"sluice/internal/periodic"
 )
 
 // What a terminal is told: another page to draw on, and the old one back.
@@ -55,10 +56,8 @@ func Watch(to adminclient.Client) error {
 		if _, err := io.WriteString(os.Stdout, clearPage+strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, time.Second) {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -114,10 +113,8 @@ func follow(ctx context.Context, to adminclient.Client, out io.Writer) error {
 				return err
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, time.Second) {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }

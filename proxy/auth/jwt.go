@@ -29,7 +29,7 @@ type JWT struct {
 	rules  []jwt.ParserOption
 	claims []string
 	leeway time.Duration
-	cache  *tokenCache
+	cache  tokenCache
 }
 
 const (

@@ -3,89 +3,63 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
+	"math"
+	"sync/atomic"
 )
 
 // tokenCache holds a bounded number of verified tokens, so that many requests of one user cost one signature check.
 // Only tokens with a valid signature are stored. The key is the SHA-256 of the token, for which no collision is known.
 // A set holds four tokens. A fifth one replaces the one that expires first, which is verified again when it comes back.
-type tokenCache struct {
-	shards []cacheShard
-	sets   uint64 // of one shard
-}
+type tokenCache []tokenSet
 
-const (
-	cacheWays   = 4 // tokens of one set
-	cacheShards = 16
-)
+type tokenSet [4]atomic.Pointer[verified]
 
 type digest [sha256.Size]byte
 
-type cacheShard struct {
-	mu      sync.RWMutex
-	entries []cacheEntry // the entries of one set are neighbours
-	_       [64]byte
-}
-
-type cacheEntry struct {
+type verified struct {
 	key    digest
-	until  int64 // Unix s; 0 = empty
+	until  int64 // Unix s
 	claims map[string][]byte
 }
 
 // newTokenCache makes a cache of about size tokens; 0 = none.
-func newTokenCache(size int) *tokenCache {
-	if size <= 0 {
-		return nil
-	}
-	c := &tokenCache{shards: make([]cacheShard, cacheShards), sets: uint64(size/(cacheShards*cacheWays) + 1)}
-	for i := range c.shards {
-		c.shards[i].entries = make([]cacheEntry, c.sets*cacheWays)
-	}
-	return c
-}
+func newTokenCache(size int) tokenCache { return make(tokenCache, (max(size, 0)+3)/4) }
 
-// set returns the shard and the entries that may hold a token.
-func (c *tokenCache) set(key *digest) (s *cacheShard, entries []cacheEntry) {
-	n := binary.LittleEndian.Uint64(key[:])
-	s = &c.shards[n%cacheShards]
-	first := n / cacheShards % c.sets * cacheWays
-	return s, s.entries[first : first+cacheWays]
+// set returns the set that may hold a token.
+func (c tokenCache) set(key *digest) *tokenSet {
+	return &c[binary.LittleEndian.Uint64(key[:])%uint64(len(c))]
 }
 
 // claims returns the claims of a token that is valid at now (Unix s); nil = it is not stored or has expired.
-func (c *tokenCache) claims(key *digest, now int64) map[string][]byte {
-	if c == nil {
+func (c tokenCache) claims(key *digest, now int64) map[string][]byte {
+	if len(c) == 0 {
 		return nil
 	}
-	s, entries := c.set(key)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for i := range entries {
-		if entries[i].until > now && entries[i].key == *key {
-			return entries[i].claims
+	set := c.set(key)
+	for i := range set {
+		if v := set[i].Load(); v != nil && v.until > now && v.key == *key {
+			return v.claims
 		}
 	}
 	return nil
 }
 
-// store keeps the claims of a token until then (Unix s).
-func (c *tokenCache) store(key *digest, claims map[string][]byte, until int64) {
-	if c == nil {
+// store keeps the claims of a token until then (Unix s). Two at once may replace each other, which loses one of them.
+func (c tokenCache) store(key *digest, claims map[string][]byte, until int64) {
+	if len(c) == 0 {
 		return
 	}
-	s, entries := c.set(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	victim := 0
-	for i := range entries {
-		if entries[i].key == *key {
-			victim = i
+	set := c.set(key)
+	victim, first := &set[0], int64(math.MaxInt64)
+	for i := range set {
+		v := set[i].Load()
+		if v == nil || v.key == *key {
+			victim = &set[i]
 			break
 		}
-		if entries[i].until < entries[victim].until {
-			victim = i
+		if v.until < first {
+			victim, first = &set[i], v.until
 		}
 	}
-	entries[victim] = cacheEntry{*key, until, claims}
+	victim.Store(&verified{*key, until, claims})
 }

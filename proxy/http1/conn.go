@@ -94,9 +94,6 @@ func (c *Conn) ReadBody(p []byte) (int, error) {
 // chunks it is not known before its end was read.
 func (c *Conn) BodyCame() bool { return c.reader.bodyCame() }
 
-// BodyRead reports whether the request's body was read to its end, as one that is not there always was.
-func (c *Conn) BodyRead() bool { return c.reader.bodyRead() }
-
 // DiscardBody drops what of the body has come, without waiting for more, and reports whether that was all of it. The
 // server does so after each request; the connection ends where a part of the body is still to come.
 func (c *Conn) DiscardBody() (whole bool) { return c.reader.drainBody() }

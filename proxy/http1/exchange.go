@@ -189,6 +189,22 @@ func (script) SetDeadline(time.Time) error      { return nil }
 func (script) SetReadDeadline(time.Time) error  { return nil }
 func (script) SetWriteDeadline(time.Time) error { return nil }
 
+// Client is a Conn as those see it who have its request wait.
+type Client interface {
+	// Gone reports that the client has closed its connection. It does not block.
+	Gone() bool
+
+	// StepAside says that the answer may take its time.
+	StepAside()
+
+	// Suspend has the request wait without a goroutine: it is handled again after resume, which any goroutine may call,
+	// once. resume is nil where the request cannot wait.
+	Suspend() (resume func())
+
+	// Resumed reports that the request has waited by Suspend.
+	Resumed() bool
+}
+
 // suspension is a request that waits for something that the handler waits for. It has no goroutine where event loops
 // serve the connection, and no buffers: the head is kept as it was received, and is read again afterwards.
 type suspension struct {

@@ -111,25 +111,14 @@ func (s *scan) host(value []byte, at int) Rule {
 	return checkHost(value)
 }
 
-// length accepts Content-Length as every parser reads it: the digits of an int64, no leading zero.
+// length accepts Content-Length once.
 func (s *scan) length(value []byte) Rule {
 	if s.ContentLength >= 0 {
 		return lengthTwice
 	}
-	if len(value) == 0 || len(value) > 19 || value[0] == '0' && len(value) > 1 {
+	if s.ContentLength = octets.Length(value); s.ContentLength < 0 {
 		return badLength
 	}
-	var n uint64 // 19 digits fit
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return badLength
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	if n > 1<<63-1 {
-		return badLength
-	}
-	s.ContentLength = int64(n)
 	return fine
 }
 

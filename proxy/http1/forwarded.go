@@ -99,7 +99,7 @@ func (x *Exchange) appendForwardedHead(dst []byte, frame framing, connection str
 	dst = append(dst, "\r\n"...)
 	switching := status == fasthttp.StatusSwitchingProtocols
 	for name, value := range h.All() {
-		if switching && octets.EqualFold(name, "Connection") || !hopByHop(name) && !x.isTrailer(name) {
+		if switching && octets.EqualFold(name, "Connection") || !hopByHop(name) {
 			dst = octets.AppendField(dst, name, value)
 		}
 	}
@@ -108,9 +108,6 @@ func (x *Exchange) appendForwardedHead(dst []byte, frame framing, connection str
 	}
 	if frame == inChunks {
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
-		if trailer := h.Peek(fasthttp.HeaderTrailer); len(trailer) > 0 {
-			dst = octets.AppendField(dst, "Trailer", trailer)
-		}
 	}
 	if connection != "" && !switching {
 		dst = octets.AppendField(dst, "Connection", connection)
@@ -124,16 +121,6 @@ func hopByHop(name []byte) bool {
 		"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Trailer",
 	} {
 		if octets.EqualFold(name, known) {
-			return true
-		}
-	}
-	return false
-}
-
-// isTrailer reports a field that came behind the body, and follows it again.
-func (x *Exchange) isTrailer(name []byte) bool {
-	for t := range x.Forwarded.Header.Trailers() {
-		if octets.EqualFold(name, t) {
 			return true
 		}
 	}
@@ -267,13 +254,15 @@ func (w *streamWriter) flush() error {
 	return err
 }
 
+var lastChunk = []byte("0\r\n\r\n")
+
 // end writes what follows the last piece.
 func (w *streamWriter) end() error {
 	switch {
 	case w.frame == byLength && w.left > 0:
 		return errShortBody
 	case w.frame == inChunks:
-		return w.write(append([]byte("0\r\n"), w.x.Forwarded.Header.TrailerHeader()...))
+		return w.write(lastChunk)
 	case !w.flushed:
 		return w.flush()
 	}

@@ -160,25 +160,6 @@ func TestForwarded_FieldsAreTheUpstreamsAlone(t *testing.T) {
 	})
 }
 
-func TestForwarded_TrailersFollowChunks(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e engine) {
-		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
-			resp := &x.Forwarded
-			resp.SetBodyStream(strings.NewReader("hello"), -1)
-			if err := resp.Header.SetTrailer("X-Sum"); err != nil {
-				t.Error(err)
-			}
-			resp.Header.Set("X-Sum", "5")
-		}}, long)
-		got := converse(t, addr, get("Connection: close"))
-		want := "OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n" +
-			"5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n"
-		if !strings.HasSuffix(got, want) {
-			t.Errorf("%q", got)
-		}
-	})
-}
-
 // A body that breaks off is never taken for a whole one: the connection ends within it.
 func TestForwarded_BrokenStreamEndsTheConnection(t *testing.T) {
 	broken := iotest.ErrReader(errors.New("broken"))

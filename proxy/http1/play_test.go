@@ -57,7 +57,7 @@ func play(limits Limits, data []byte, n, size int) (out played) {
 		if out.err = r.readHead(&q); out.err != nil {
 			return out
 		}
-		out.begun.head = string(q.Text())
+		out.begun.head = string(q.head)
 		told := tell(&q)
 		content, err := readAll(r, p)
 		out.begun.content = content
@@ -89,7 +89,7 @@ func tell(q *Request) string {
 func readHead(r *reader) (string, error) {
 	var q Request
 	err := r.readHead(&q)
-	return string(q.Text()), err
+	return string(q.head), err
 }
 
 // readAll reads the body behind the last head through p, to its end or to an error.

@@ -57,13 +57,13 @@ const (
 	chunkExtension
 	badChunkEnd
 
-	// NumRules is the number of rules, for an array with one element each. Rule 0 is "none".
-	NumRules
+	// numRules is the number of rules, for an array with one element each. Rule 0 is "none".
+	numRules
 )
 
 // String is the stable label of the rule in snake_case, for metrics and logs.
 func (r Rule) String() string {
-	if r >= NumRules {
+	if r >= numRules {
 		return "unknown"
 	}
 	return rules[r].label
@@ -71,7 +71,7 @@ func (r Rule) String() string {
 
 // Text describes the rule's breach to a human, for example "space before the colon".
 func (r Rule) Text() string {
-	if r >= NumRules {
+	if r >= numRules {
 		return "unknown"
 	}
 	return rules[r].text
@@ -81,7 +81,7 @@ func (r Rule) Text() string {
 func (r Rule) err() ProtocolError { return ProtocolError{Status: rules[r].status, Rule: r} }
 
 // rules is the one table of statuses and names.
-var rules = [NumRules]struct {
+var rules = [numRules]struct {
 	status int
 	label  string
 	text   string

@@ -68,9 +68,6 @@ func (q *Request) Query() []byte {
 // Host is the value of Host, perhaps with a port. It is empty only where HTTP/1.0 comes without the field.
 func (q *Request) Host() []byte { return q.head[q.hostAt:q.hostEnd] }
 
-// Text is the whole head as it was received, with its empty line.
-func (q *Request) Text() []byte { return q.head }
-
 // Fields calls yield with the name and the value of each field, in their order, until yield returns false.
 func (q *Request) Fields(yield func(name, value []byte) bool) {
 	for i := range q.fields {

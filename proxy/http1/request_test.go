@@ -79,7 +79,7 @@ func TestRequest_ZeroValueIsEmpty(t *testing.T) {
 		for range q.Fields {
 			t.Error("there is a field")
 		}
-		if len(q.Method())+len(q.Target())+len(q.Host())+len(q.Text()) > 0 || q.Peek("A") != nil || q.Close || q.HTTP10 {
+		if len(q.Method())+len(q.Target())+len(q.Host())+len(q.head) > 0 || q.Peek("A") != nil || q.Close || q.HTTP10 {
 			t.Errorf("%q %q of %q", q.Method(), q.Target(), q.Host())
 		}
 	}
@@ -89,8 +89,8 @@ func TestRequest_RejectedHeadLeavesItEmpty(t *testing.T) {
 	for _, c := range rejected {
 		r := newParser(small).newReader(strings.NewReader(c.raw))
 		q := read(t, get("A: b"))
-		if err := r.readHead(q); err != c.rule.err() || tell(q) != tell(new(Request)) || len(q.Text()) > 0 {
-			t.Errorf("%q: %v; %q", c.raw, err, q.Text())
+		if err := r.readHead(q); err != c.rule.err() || tell(q) != tell(new(Request)) || len(q.head) > 0 {
+			t.Errorf("%q: %v; %q", c.raw, err, q.head)
 		}
 	}
 }
@@ -104,13 +104,13 @@ func TestRequest_KeepsBuffersOfUsualHeadsAlone(t *testing.T) {
 	for _, large := range []string{get("A: " + strings.Repeat("b", 9000)), get(many...), get(many[:300]...)} {
 		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(strings.NewReader(large + get()))
 		var q Request
-		if err := r.readHead(&q); err != nil || string(q.Text()) != large {
+		if err := r.readHead(&q); err != nil || string(q.head) != large {
 			t.Fatal(err)
 		}
 		if q.reset(); q.size() != usualHead || cap(q.fields) > usualFields {
 			t.Errorf("after a head of %d bytes: %d bytes, %d fields", len(large), q.size(), cap(q.fields))
 		}
-		if err := r.readHead(&q); err != nil || string(q.Text()) != get() {
+		if err := r.readHead(&q); err != nil || string(q.head) != get() {
 			t.Errorf("behind it: %v", err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestRequest_LargeHeadsComeOneBehindTheOther(t *testing.T) {
 		var q Request
 		for i := range 20 {
 			if err := r.readHead(&q); err != nil || string(q.Peek("A")) != strings.Repeat(string(rune('a'+i)), i*700) {
-				t.Fatalf("pieces of %d, head %d: %v, %.30q", n, i, err, q.Text())
+				t.Fatalf("pieces of %d, head %d: %v, %.30q", n, i, err, q.head)
 			}
 		}
 	}
@@ -177,8 +177,8 @@ func TestLimits_LenientTargetEncodesHighBytes(t *testing.T) {
 		string(q.Target()) != "/%E5%95%86%E5%93%81?q=%FF%25" {
 		t.Errorf("path %q, query %q, target %q", q.Path(), q.Query(), q.Target())
 	}
-	if string(q.Host()) != "shop" || string(q.Text()) != raw {
-		t.Errorf("host %q in %q", q.Host(), q.Text())
+	if string(q.Host()) != "shop" || string(q.head) != raw {
+		t.Errorf("host %q in %q", q.Host(), q.head)
 	}
 	if err := r.readHead(&q); err != nil || string(q.Target()) != "/a" {
 		t.Errorf("behind it: %q, %v", q.Target(), err)

@@ -48,9 +48,6 @@ func (a *Response) Write(text []byte) { a.body = append(a.body, text...) }
 // Body is the body so far. It is valid until the next call.
 func (a *Response) Body() []byte { return a.body }
 
-// Fields are the header lines so far, each with its CRLF; none of framing. They are valid until the next call.
-func (a *Response) Fields() []byte { return a.fields }
-
 // Reset makes it none, and keeps its buffers.
 func (a *Response) Reset() {
 	a.Status, a.date, a.Close = 0, nil, false

@@ -223,7 +223,7 @@ func TestRule_HasACaseALabelAndAStatus(t *testing.T) {
 		seen[c.rule] = true
 	}
 	names := map[string]bool{}
-	for rule := fine + 1; rule < NumRules; rule++ {
+	for rule := fine + 1; rule < numRules; rule++ {
 		v := rule.err()
 		if status := max(want[rule], 400); v.Status != status || v.Rule != rule {
 			t.Errorf("%v: %d, want %d", rule, v.Status, status)
@@ -240,7 +240,7 @@ func TestRule_HasACaseALabelAndAStatus(t *testing.T) {
 		}
 		names[rule.Text()] = true
 	}
-	if fine.String() != "none" || NumRules.String() != "unknown" {
-		t.Errorf("values that are no rule are called %q and %q", fine, NumRules)
+	if fine.String() != "none" || numRules.String() != "unknown" {
+		t.Errorf("values that are no rule are called %q and %q", fine, numRules)
 	}
 }

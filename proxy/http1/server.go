@@ -98,7 +98,7 @@ type Server struct {
 	awaiting  atomic.Int32 // connections whose PROXY header is awaited
 
 	missingHeaders atomic.Uint64
-	protocolErrors [NumRules]atomic.Uint64
+	protocolErrors [numRules]atomic.Uint64
 }
 
 // NewServer makes a Server that has no listener yet. It panics on limits under their minimum.
@@ -118,7 +118,7 @@ func (s *Server) SetLimits(l Limits) { s.parser.Store(newParser(l)) }
 
 // Stats are counters since the server was made, and the connections that are open now.
 type Stats struct {
-	ProtocolErrors      [NumRules]uint64 // by Rule
+	ProtocolErrors      [numRules]uint64 // by Rule
 	MissingProxyHeaders uint64           // connections that had to begin with a PROXY header and did not
 	Connections         int              // those that wait for a PROXY header included
 }

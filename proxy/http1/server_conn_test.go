@@ -116,7 +116,7 @@ func TestServer_IdleConnectionsOfLoopsNeedNoGoroutine(t *testing.T) {
 func TestServer_IdleConnectionEndsWithoutAWord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		h := &handler{}
-		_, addr := e.start(t, h, Options{IdleTimeout: 50 * time.Millisecond, ReadHeaderTimeout: 50 * time.Millisecond})
+		_, addr := e.start(t, h, Options{IdleTimeout: time.Second, ReadHeaderTimeout: time.Second})
 		for _, first := range []string{"", get(), "\r\n"} {
 			if got := converse(t, addr, first); strings.Count(got, "HTTP/1.1") != strings.Count(first, "GET") {
 				t.Errorf("after %q: %q", first, got)

@@ -14,7 +14,7 @@ import (
 
 func TestServer_SlowHeadIsTold408AndSlowBodyTimesOut(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
-		o := Options{IdleTimeout: time.Minute, ReadHeaderTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond}
+		o := Options{IdleTimeout: time.Minute, ReadHeaderTimeout: time.Second, ReadTimeout: time.Second}
 		s, addr := e.start(t, &handler{}, o)
 		for raw, want := range map[string]string{"GET / HT": "head_late", strings.TrimSuffix(order, "&"): "body: "} {
 			got := converse(t, addr, raw)
@@ -143,7 +143,7 @@ func TestServer_HandlerThatStepsAsideDelaysNoOther(t *testing.T) {
 
 func TestServer_HandlersTimeIsNotTheNextRequests(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
-		const timeout = 200 * time.Millisecond
+		const timeout = 600 * time.Millisecond
 		slow := atomic.Bool{}
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
 			if x.Conn.StepAside(); slow.Swap(false) {

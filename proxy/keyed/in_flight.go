@@ -2,9 +2,7 @@ package keyed
 
 import (
 	"fmt"
-
-	"sluice/proxy/limitkey"
-	"sluice/proxy/metrics"
+	"strings"
 )
 
 // InFlightLimiter limits how many requests of one key the upstream has at the same time.
@@ -32,15 +30,14 @@ type InFlight struct {
 	Limiter    InFlightLimiter
 }
 
-// MaxInFlight is how many InFlight count on one route.
-const MaxInFlight = 4
+// maxInFlight is how many InFlight count on one route.
+const maxInFlight = 4
 
 // BoundInFlight is an InFlight made ready for one route.
 type BoundInFlight struct {
-	*InFlight
-	Key      limitkey.Key
-	Bound    string // what the access log says of it
-	Counters metrics.Rate
+	Limit
+	Bound   string // what the access log says of it
+	Limiter InFlightLimiter
 }
 
 // BindInFlight gives each route the limits in flight that count on it, in their order. Each error is an *Error.
@@ -49,13 +46,14 @@ func BindInFlight(limits []InFlight, routes []Route) (bound [][]BoundInFlight, e
 	for i := range limits {
 		in := &limits[i]
 		key, err := bind(in.Routes, routes, func(at int) error {
-			m := BoundInFlight{InFlight: in, Bound: fmt.Sprintf("limits.in_flight %s: max %d", in.Name, in.Max)}
+			m := BoundInFlight{Limit: Limit{Name: in.Name, Observe: in.Observe}, Limiter: in.Limiter,
+				Bound: fmt.Sprintf("limits.in_flight %s: max %d", in.Name, in.Max)}
 			var err error
 			if m.Key, err = routes[at].key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
 				return err
 			}
-			if len(bound[at]) == MaxInFlight {
-				return fmt.Errorf("%d limits in flight count there already: name the routes of each", MaxInFlight)
+			if len(bound[at]) == maxInFlight {
+				return fmt.Errorf("%d limits in flight count there already: name the routes of each", maxInFlight)
 			}
 			bound[at] = append(bound[at], m)
 			return nil
@@ -65,4 +63,43 @@ func BindInFlight(limits []InFlight, routes []Route) (bound [][]BoundInFlight, e
 		}
 	}
 	return bound, errs
+}
+
+// Places are those that one request has taken, of each limit of its route; each is given back once.
+type Places [maxInFlight]struct {
+	of     InFlightLimiter // nil = none
+	ticket uint64
+}
+
+// Acquire takes a place of the i-th limit of the route.
+func (all *Places) Acquire(i int, of InFlightLimiter, key []byte) (ok bool) {
+	ticket, ok := of.Acquire(key)
+	if ok {
+		all[i].of, all[i].ticket = of, ticket
+	}
+	return ok
+}
+
+// Release gives all of them back.
+func (all *Places) Release() {
+	for i := range all {
+		if p := &all[i]; p.of != nil {
+			p.of.Release(p.ticket)
+			p.of = nil
+		}
+	}
+}
+
+// Any reports whether there is one.
+func (all *Places) Any() bool { return *all != Places{} }
+
+// DescribeInFlight says for people how large the limits of a route are, and whether all of them only observe.
+func DescribeInFlight(limits []BoundInFlight) (bounds string, observed bool) {
+	observed = true
+	var all []string
+	for i := range limits {
+		observed = observed && limits[i].Observe
+		all = append(all, strings.TrimPrefix(limits[i].Bound, "limits.in_flight "))
+	}
+	return strings.Join(all, ", "), observed
 }

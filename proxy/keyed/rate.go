@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/proxy/limitkey"
-	"sluice/proxy/metrics"
 )
 
 // RateLimiter counts what each key of one keyed rate has used.
@@ -50,10 +49,8 @@ type RateOverride struct {
 
 // BoundRate is a Rate made ready for one route.
 type BoundRate struct {
-	*Rate
-	Key       limitkey.Key
+	Limit
 	Quota     []byte // how its item of RateLimit begins
-	Counters  metrics.Rate
 	overrides limitkey.Overrides
 	grades    []Grade // the rate's own, and then one for each override
 	strictest int     // of grades: the one with the lowest rate
@@ -99,7 +96,7 @@ func BindRates(rates []Rate, routes []Route) (bound [][]BoundRate, errs []error)
 }
 
 func (in *Rate) bind(on *Route) (m BoundRate, err error) {
-	m = BoundRate{Rate: in, Quota: []byte(`"` + in.Name + `";r=`)}
+	m = BoundRate{Limit: Limit{Name: in.Name, Observe: in.Observe}, Quota: []byte(`"` + in.Name + `";r=`)}
 	if m.Key, err = on.key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
 		return m, err
 	}

@@ -2,7 +2,7 @@ package keyed
 
 import "testing"
 
-func TestPolicyIsTheBurstAndTheTimeThatEarnsIt(t *testing.T) {
+func TestRate_PolicyIsTheBurstAndTheTimeThatEarnsIt(t *testing.T) {
 	for _, c := range []struct {
 		burst     int
 		perSecond float64

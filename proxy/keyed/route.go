@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sluice/proxy/limitkey"
+	"sluice/proxy/metrics"
 )
 
 // Route is what a limit needs to know of a route.
@@ -13,6 +14,14 @@ type Route struct {
 	Name  string
 	Names []string // the {names} of its pattern
 	Pass  bool     // no limit counts there unless it names the route
+}
+
+// Limit is what both kinds of limits are on one route.
+type Limit struct {
+	Name     string
+	Observe  bool // count its rejections, and go on
+	Key      limitkey.Key
+	Counters metrics.Rate
 }
 
 // key compiles the key of a limit on the route.

@@ -29,14 +29,6 @@ var (
 		[]string{"rate"}, nil)
 	rateObservedDesc = prometheus.NewDesc("sluice_rate_observed_rejections_total",
 		"Requests that a keyed rate limit, or a limit in flight, in observe mode would have rejected.", []string{"rate"}, nil)
-
-	connRejectedDesc = prometheus.NewDesc("sluice_rejected_connections_total",
-		"Connections rejected before any HTTP was read, by reason.", []string{"reason"}, nil)
-	connObservedDesc = prometheus.NewDesc("sluice_observed_connection_rejections_total",
-		"Connections that were accepted in observe mode and would otherwise have been rejected, by reason.",
-		[]string{"reason"}, nil)
-	malformedDesc = prometheus.NewDesc("sluice_malformed_requests_total",
-		"Requests that break a rule of HTTP/1.1, by rule.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -92,56 +84,17 @@ func collectRoute(ch chan<- prometheus.Metric, name string, shards []RouteShard)
 		collectCounter(ch, rejectedDesc, rejected, name, reason.String())
 		collectCounter(ch, observedDesc, observed, name, reason.String())
 	}
-	for code := firstStatus; code < firstStatus+numStatuses; code++ {
+	for code := range numStatuses {
 		var n uint64
 		for i := range shards {
-			n += shards[i].status(code).Load()
+			n += shards[i].statuses[code].Load()
 		}
 		if n > 0 {
-			collectCounter(ch, requestsDesc, n, name, strconv.Itoa(code))
+			collectCounter(ch, requestsDesc, n, name, strconv.Itoa(firstStatus+code))
 		}
 	}
 }
 
 func collectCounter(ch chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-}
-
-// ConnectionCounts is what a server has counted of connections and of requests that are not HTTP/1.1.
-type ConnectionCounts struct {
-	Rejected           map[reject.Reason]uint64
-	Observed           map[reject.Reason]uint64 // accepted in observe mode
-	WithoutProxyHeader uint64                   // rejected: no PROXY protocol header from an address that has to send one
-	Violations         map[string]uint64        // requests, by the rule of HTTP/1.1 that they break
-}
-
-// ConnectionCollector shows ConnectionCounts to Prometheus. It implements prometheus.Collector.
-type ConnectionCollector struct{ read func() ConnectionCounts }
-
-// NewConnectionCollector makes a collector of what read returns. Each scrape calls read once.
-func NewConnectionCollector(read func() ConnectionCounts) *ConnectionCollector {
-	return &ConnectionCollector{read}
-}
-
-// Describe implements prometheus.Collector.
-func (c *ConnectionCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- connRejectedDesc
-	ch <- connObservedDesc
-	ch <- malformedDesc
-}
-
-// Collect implements prometheus.Collector. The reasons of connection limits are shown at 0 too, so that a rate can be
-// computed from the first rejection on.
-func (c *ConnectionCollector) Collect(ch chan<- prometheus.Metric) {
-	counts := c.read()
-	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
-		collectCounter(ch, connRejectedDesc, counts.Rejected[reason], reason.String())
-		collectCounter(ch, connObservedDesc, counts.Observed[reason], reason.String())
-	}
-	collectCounter(ch, connRejectedDesc, counts.WithoutProxyHeader, "no_proxy_header")
-	for rule, n := range counts.Violations {
-		if n > 0 {
-			collectCounter(ch, malformedDesc, n, rule)
-		}
-	}
 }

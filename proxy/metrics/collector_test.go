@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -75,26 +74,5 @@ func TestCounters_CollectShowsWhatWasCounted(t *testing.T) {
 	}
 	if _, ok := got["sluice_rejection_details_total "]; ok {
 		t.Error("rejections without a cause are shown")
-	}
-}
-
-func TestConnectionCollector_ShowsWhatTheServerCounted(t *testing.T) {
-	got := gather(t, NewConnectionCollector(func() ConnectionCounts {
-		return ConnectionCounts{
-			Rejected: map[reject.Reason]uint64{reject.IPConns: 3}, WithoutProxyHeader: 2,
-			Observed:   map[reject.Reason]uint64{reject.ConnOpen: 4},
-			Violations: map[string]uint64{"two_hosts": 5, "bad_chunk": 0},
-		}
-	}))
-	want := map[string]float64{
-		"sluice_rejected_connections_total conn_open":           0,
-		"sluice_rejected_connections_total ip_conns":            3,
-		"sluice_rejected_connections_total no_proxy_header":     2,
-		"sluice_observed_connection_rejections_total conn_open": 4,
-		"sluice_observed_connection_rejections_total ip_conns":  0,
-		"sluice_malformed_requests_total two_hosts":             5,
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%v\nwant %v", got, want)
 	}
 }

@@ -42,7 +42,7 @@ type Counters struct {
 
 // Shard is the part of the counters that one of several groups of connections writes to.
 type Shard struct {
-	Index int // from 0; not to be changed
+	index int // from 0
 
 	decided prometheus.Histogram // of all shards
 	panics  atomic.Uint64
@@ -59,23 +59,14 @@ func (c *Counters) BodyMemory() *atomic.Int64 { return &c.bodyMemory }
 // Route is the counters of one route.
 type Route struct{ shards []RouteShard }
 
-// RouteShard is what one shard counts of one route. With many routes the counters of the next request are in no cache.
-// So everything that a rejection writes is close together, and all else is elsewhere.
+// RouteShard is what one shard counts of one route.
 type RouteShard struct {
-	rejected [reject.NumReasons]atomic.Uint64
-	statuses [statusClasses][commonStatuses]atomic.Uint64
-	*forwardedShard
-	_ [64]byte
-}
-
-// forwardedShard is written by requests that waited for the upstream, and in rare cases.
-type forwardedShard struct {
-	observed     [reject.NumReasons]atomic.Uint64
-	rareStatuses [statusClasses][statusesPerClass - commonStatuses]atomic.Uint64
-	rare         atomic.Uint64 // sum of rareStatuses
-	forwarded    atomic.Uint64
-	took         [upstream.NumOutcomes]prometheus.Observer // of all shards
-	_            [64]byte
+	rejected  [reject.NumReasons]atomic.Uint64
+	observed  [reject.NumReasons]atomic.Uint64
+	statuses  [numStatuses]atomic.Uint64 // from firstStatus on
+	forwarded atomic.Uint64
+	took      [upstream.NumOutcomes]prometheus.Observer // of all shards
+	_         [64]byte
 }
 
 // Rate is the counters of one keyed rate limit.
@@ -88,11 +79,8 @@ type RateShard struct {
 }
 
 const (
-	firstStatus      = 100
-	statusesPerClass = 100
-	statusClasses    = 5
-	numStatuses      = statusClasses * statusesPerClass
-	commonStatuses   = 32 // per class: all registered status codes but 451 are among the first 32 of their class
+	firstStatus = 100
+	numStatuses = 500
 )
 
 // durations describe a histogram in seconds, from the cost of a rejection to the timeout of an upstream, in classic
@@ -123,7 +111,7 @@ func NewCounters(shards int) *Counters {
 	c.skus.other = make(skuCounts, shards)
 	c.skus.named.Store(&map[string]skuCounts{})
 	for i := range c.shards {
-		c.shards[i].Index = i
+		c.shards[i].index = i
 		c.shards[i].top.seed, c.shards[i].hot.seed, c.shards[i].skus = c.seed, c.seed, &c.skus
 		c.shards[i].decided = c.decided
 	}
@@ -142,11 +130,9 @@ func (c *Counters) Route(name string) Route {
 	shards := c.routes[name]
 	if shards == nil {
 		shards = make([]RouteShard, len(c.shards))
-		forwarded := make([]forwardedShard, len(c.shards))
 		for i := range shards {
-			shards[i].forwardedShard = &forwarded[i]
-			for outcome := range forwarded[i].took {
-				forwarded[i].took[outcome] = c.took.WithLabelValues(name, upstream.Outcome(outcome).String())
+			for outcome := range shards[i].took {
+				shards[i].took[outcome] = c.took.WithLabelValues(name, upstream.Outcome(outcome).String())
 			}
 		}
 		c.routes[name] = shards
@@ -167,10 +153,10 @@ func (c *Counters) Rate(name string) Rate {
 }
 
 // At returns the counters for the connections of s.
-func (r Route) At(s *Shard) *RouteShard { return &r.shards[s.Index] }
+func (r Route) At(s *Shard) *RouteShard { return &r.shards[s.index] }
 
 // At returns the counters for the connections of s.
-func (r Rate) At(s *Shard) *RateShard { return &r.shards[s.Index] }
+func (r Rate) At(s *Shard) *RateShard { return &r.shards[s.index] }
 
 // Rejected counts a rejected request and returns the new count, by which the access log samples rejections.
 func (r *RouteShard) Rejected(reason reject.Reason) uint64 { return r.rejected[reason].Add(1) }
@@ -181,22 +167,9 @@ func (r *RouteShard) Observed(reason reject.Reason) { r.observed[reason].Add(1) 
 // Status counts an answered request by its status code. A code outside of 100 to 599 is not counted: the connection was
 // closed without a response.
 func (r *RouteShard) Status(code int) {
-	if code < firstStatus || code >= firstStatus+numStatuses {
-		return
+	if i := code - firstStatus; i >= 0 && i < numStatuses {
+		r.statuses[i].Add(1)
 	}
-	r.status(code).Add(1)
-	if code%statusesPerClass >= commonStatuses {
-		r.rare.Add(1)
-	}
-}
-
-// status returns the counter of a status code.
-func (r *RouteShard) status(code int) *atomic.Uint64 {
-	class, nth := code/statusesPerClass-1, code%statusesPerClass
-	if nth < commonStatuses {
-		return &r.statuses[class][nth]
-	}
-	return &r.rareStatuses[class][nth-commonStatuses]
 }
 
 // Took counts a forwarded request by its outcome. d is the time from its arrival to the upstream's response.

@@ -27,12 +27,12 @@ const (
 	OrderRejected  OrderOutcome = iota // the upstream rejected the order: its units are released
 	OrderConfirmed                     // the upstream accepted the order: its units are sold
 	OrderUnknown                       // no response tells; the resolver asks status_url, or the deadline decides
-	NumOrderOutcomes
+	numOrderOutcomes
 )
 
 // String is the name in logs.
 func (o OrderOutcome) String() string {
-	return [NumOrderOutcomes]string{"released", "confirmed", "unknown"}[o]
+	return [numOrderOutcomes]string{"released", "confirmed", "unknown"}[o]
 }
 
 // AccessRecord is what became of one request. Its slices belong to the request; its strings last. It has no query, no
@@ -40,7 +40,6 @@ func (o OrderOutcome) String() string {
 //
 // It has more than 20 fields because it is one line of the access log, which is flat, and is copied once as a whole.
 type AccessRecord struct {
-	Shard  int        // Shard.Index of the connection, by which a logger avoids contention
 	Client netip.Addr // invalid for a client on a Unix socket
 	ID     []byte     // the request ID
 	Method []byte     // empty when the request was not HTTP or the connection was rejected before

@@ -50,7 +50,7 @@ func (s *Shard) CountSKU(sku []byte, forwarded bool, now int64) {
 	if !named {
 		counts = s.skus.other
 	}
-	if n := &counts[s.Index]; forwarded {
+	if n := &counts[s.index]; forwarded {
 		n.forwarded.Add(1)
 	} else {
 		n.rejected.Add(1)

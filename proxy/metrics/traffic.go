@@ -42,7 +42,9 @@ func (c *Counters) Traffic() (t Traffic) {
 func (t *Traffic) addRoute(name string, shards []RouteShard) {
 	r := RouteTraffic{Route: name}
 	for i := range shards {
-		r.Requests += int64(shards[i].answered())
+		for code := range shards[i].statuses {
+			r.Requests += int64(shards[i].statuses[code].Load())
+		}
 		for reason := range t.Rejected {
 			n := int64(shards[i].rejected[reason].Load())
 			r.Rejected += n
@@ -52,17 +54,6 @@ func (t *Traffic) addRoute(name string, shards []RouteShard) {
 	}
 	t.Requests += r.Requests
 	t.Routes = append(t.Routes, r)
-}
-
-// answered returns the number of answers of all status codes.
-func (r *RouteShard) answered() (n uint64) {
-	n = r.rare.Load()
-	for class := range r.statuses {
-		for i := range r.statuses[class] {
-			n += r.statuses[class][i].Load()
-		}
-	}
-	return n
 }
 
 func sumRate(shards []RateShard) (rejected, observed uint64) {

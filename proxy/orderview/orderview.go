@@ -20,22 +20,6 @@ import (
 	"sluice/queue/message"
 )
 
-// Client is the connection of a request about an order.
-type Client interface {
-	// Gone reports that the client has closed its connection. It does not block.
-	Gone() bool
-
-	// StepAside says that the answer may take its time.
-	StepAside()
-
-	// Suspend has the request wait without a goroutine: it is handled again after resume, which any goroutine may call,
-	// once. resume is nil where the request cannot wait.
-	Suspend() (resume func())
-
-	// Resumed reports that the request has waited by Suspend.
-	Resumed() bool
-}
-
 // Order is what is known of one order.
 type Order struct {
 	Serial   string

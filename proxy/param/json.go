@@ -43,13 +43,24 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	return s.jsonScalar(text, p)
 }
 
-// readJSON rejects a body that is no JSON.
-func (s *Source) readJSON(p *Part) Fault {
+// requireJSON rejects a body that by its type is no JSON.
+func (s *Source) requireJSON(p *Part) Fault {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted {
 		return fault
 	}
-	if !s.hasJSON() {
-		return badRequest(s.noJSON(), p.text)
+	switch {
+	case s.hasJSON():
+		return Fault{}
+	case len(s.body()) > 0 && s.mediaType().kind != jsonBody:
+		return badRequest(reject.TypeNotJSON, p.text)
+	}
+	return badRequest(reject.BodyNotJSON, p.text)
+}
+
+// readJSON rejects a body that is no JSON.
+func (s *Source) readJSON(p *Part) Fault {
+	if fault := s.requireJSON(p); fault.Reason != reject.Admitted {
+		return fault
 	}
 	if s.json == jsonUnchecked {
 		s.json = jsonInvalid

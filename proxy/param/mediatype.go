@@ -148,21 +148,10 @@ func (s *Source) bodyCause() reject.Cause {
 		return reject.NoCause
 	case !utf8.Valid(s.Body):
 		return reject.BodyNotUTF8
-	case m.kind == formBody && !hasWholeEscapes(s.Body):
+	case m.kind == formBody && !wholeEscapes(s.Body):
 		return reject.BodyNotForm
 	}
 	return reject.NoCause
-}
-
-// hasWholeEscapes reports that each "%" has two hexadecimal digits behind it.
-func hasWholeEscapes(b []byte) bool {
-	for i := bytes.IndexByte(b, '%'); i >= 0; i = bytes.IndexByte(b, '%') {
-		if _, escaped := octets.Escape(b[i:]); !escaped {
-			return false
-		}
-		b = b[i+3:]
-	}
-	return true
 }
 
 // body is the whole body; empty when it was not read.
@@ -181,14 +170,6 @@ func (s *Source) mediaType() *mediaType {
 }
 
 func (s *Source) hasJSON() bool { return s.mediaType().kind == jsonBody && len(s.body()) > 0 }
-
-// noJSON is why hasJSON is false.
-func (s *Source) noJSON() reject.Cause {
-	if s.mediaType().kind != jsonBody && len(s.body()) > 0 {
-		return reject.TypeNotJSON
-	}
-	return reject.BodyNotJSON
-}
 
 func (s *Source) hasForm() bool {
 	kind := s.mediaType().kind

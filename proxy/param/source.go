@@ -137,12 +137,11 @@ func (s *Source) name(raw []byte, plus bool) []byte {
 
 // wholeEscapes reports whether each "%" in raw begins an escape.
 func wholeEscapes(raw []byte) bool {
-	for i := bytes.IndexByte(raw, '%'); i >= 0; {
+	for i := bytes.IndexByte(raw, '%'); i >= 0; i = bytes.IndexByte(raw, '%') {
 		if _, escaped := octets.Escape(raw[i:]); !escaped {
 			return false
 		}
 		raw = raw[i+3:]
-		i = bytes.IndexByte(raw, '%')
 	}
 	return true
 }

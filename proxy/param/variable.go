@@ -275,8 +275,8 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 			return nil, badRequest(reject.BodyNotForm, p.text)
 		}
 	case JSON:
-		if fault := s.CheckBody(); fault.Reason == reject.Admitted && !s.hasJSON() {
-			return nil, badRequest(s.noJSON(), p.text)
+		if fault := s.requireJSON(p); fault.Reason != reject.Admitted {
+			return nil, fault
 		}
 	}
 	return p.Lookup(s)

@@ -226,25 +226,38 @@ const (
 	htmlSpecial = jsonSpecial + "'`"
 )
 
+// byteSet has the bytes that need escaping.
+type byteSet [256]bool
+
+func withControls(special string) (s byteSet) {
+	for c := range ' ' {
+		s[c] = true
+	}
+	for _, c := range []byte(special) {
+		s[c] = true
+	}
+	return s
+}
+
+var escapedInJSON, escapedInHTML = withControls(jsonSpecial), withControls(htmlSpecial)
+
 // isText reports valid UTF-8 that needs no escaping in JSON.
 func isText(b []byte) bool {
+	var all byte
 	for _, c := range b {
-		if c < ' ' || strings.IndexByte(jsonSpecial, c) >= 0 {
+		if escapedInJSON[c] {
 			return false
 		}
+		all |= c
 	}
-	return utf8.Valid(b)
+	return all < utf8.RuneSelf || utf8.Valid(b)
 }
 
 // appendEscaped appends text for a page, or else for a string of JSON.
 func appendEscaped[T ~[]byte | ~string](dst []byte, text T, f Format) []byte {
-	special := jsonSpecial
-	if f == HTML {
-		special = htmlSpecial
-	}
 	for i := range len(text) {
 		switch c := text[i]; {
-		case c >= ' ' && strings.IndexByte(special, c) < 0:
+		case f == HTML && !escapedInHTML[c], f != HTML && !escapedInJSON[c]:
 			dst = append(dst, c)
 		case f == HTML:
 			dst = append(strconv.AppendInt(append(dst, "&#"...), int64(c), 10), ';')

@@ -21,11 +21,10 @@ func New(o Options) (*Responder, error) {
 		r.origins[origin], r.anyOrigin = true, r.anyOrigin || origin == "*"
 	}
 	r.expose = "Link, Retry-After, ETag, Sluice-Time"
-	for _, name := range []string{o.RequestIDHeader, o.ReasonHeader} {
-		if name != "" {
-			r.expose += ", " + name
-		}
+	if o.RequestIDHeader != "" {
+		r.expose += ", " + o.RequestIDHeader
 	}
+	r.expose += ", " + reasonHeader
 	if o.RateFields {
 		r.expose += ", RateLimit, RateLimit-Policy"
 	}
@@ -50,7 +49,7 @@ func New(o Options) (*Responder, error) {
 
 func (r *Responder) add(reason Reason, n *renderer) {
 	answer := n.answer(reason)
-	r.status[reason], r.retry[reason] = answer.Status, answer.RetryAfter
+	r.retry[reason] = answer.RetryAfter
 	for i := range r.locales {
 		r.answers[reason] = append(r.answers[reason], n.variants(reason, answer, &r.locales[i]))
 	}
@@ -104,9 +103,7 @@ func (n *renderer) lines(reason Reason, status int, contentType string, l *local
 	}
 	b = octets.AppendField(b, "Cache-Control", "no-store")
 	b = octets.AppendField(b, "Vary", "Accept, Accept-Language, Origin")
-	if n.ReasonHeader != "" {
-		b = octets.AppendField(b, n.ReasonHeader, reason.String())
-	}
+	b = octets.AppendField(b, reasonHeader, reason.String())
 	if reason == Unidentified && status == fasthttp.StatusUnauthorized {
 		b = octets.AppendField(b, "WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
 	}

@@ -10,6 +10,9 @@ import (
 	"sluice/proxy/http1"
 )
 
+// reasonHeader is where each rejection has its reason.
+const reasonHeader = "X-Sluice-Reason"
+
 // Options is how rejections are answered.
 type Options struct {
 	Format          Format
@@ -20,7 +23,6 @@ type Options struct {
 	EnvelopeBody    string        // with $code $message $reason $detail $request_id $retry_after $sku
 	Jitter          time.Duration // added to Retry-After at random, so that rejected clients do not come back together
 	Origins         []string      // whose pages can read the answer, with credentials; {"*"} = all, without
-	ReasonHeader    string        // "" = none
 	RequestIDHeader string        // "" = none
 	RateFields      bool          // pages of another origin may read RateLimit and RateLimit-Policy
 }
@@ -57,7 +59,6 @@ type Responder struct {
 	locales   locales
 	answers   [NumReasons][]variants // by locale
 	retry     [NumReasons]time.Duration
-	status    [NumReasons]int
 	raw       [NumReasons][]byte
 	rawStatus [NumReasons]int
 }
@@ -149,9 +150,6 @@ func (r *Responder) AllowOrigin(out *http1.Response, origin []byte) {
 		out.Add("Access-Control-Expose-Headers", r.expose)
 	}
 }
-
-// Status is the status of a reason's answer. An envelope and a redirect have others.
-func (r *Responder) Status(reason Reason) int { return r.status[reason] }
 
 // Raw is the whole answer to a connection that is rejected before any HTTP is read. It must not be changed.
 func (r *Responder) Raw(reason Reason) []byte { return r.raw[reason] }

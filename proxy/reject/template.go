@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sluice/config/report"
 )
 
 // template is a text with $placeholders and conditional blocks, cut into parts:
@@ -152,35 +154,8 @@ func (a *assembler) end() {
 
 // suggest names the known word that is closest to an unknown one, or else all of them.
 func suggest(prefix, unknown string, known []string) string {
-	best, least := "", max(1, (len(unknown)+1)/3)+1
-	for _, word := range known {
-		if d := distance(strings.ToLower(unknown), word); d < least {
-			best, least = word, d
-		}
-	}
-	if best != "" {
-		return "did you mean " + prefix + best + "?"
+	if near := report.Nearest(unknown, known); near != "" {
+		return "did you mean " + prefix + near + "?"
 	}
 	return "write one of " + prefix + strings.Join(known, " "+prefix) + "."
-}
-
-// distance is how many letters to add, drop or replace to make b of a (Levenshtein), in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -4,6 +4,7 @@ package roomview
 import (
 	"time"
 
+	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 )
 
@@ -36,28 +37,12 @@ type Question struct {
 	Prefer   []byte // the header: wait=20 asks to wait for news
 	Time     int64  // Unix ms of the shared clock
 	Secure   bool   // the connection is TLS
-	Client   Client
-}
-
-// Client is the connection of a question.
-type Client interface {
-	// Gone reports that the client has closed its connection. It does not block.
-	Gone() bool
-
-	// StepAside says that the answer may take its time.
-	StepAside()
-
-	// Suspend has the request wait without a goroutine: Answer returns Suspended, and is asked again after resume, which
-	// any goroutine may call, once. resume is nil where the request cannot wait.
-	Suspend() (resume func())
-
-	// Resumed reports that the request has waited by Suspend.
-	Resumed() bool
+	Client   http1.Client
 }
 
 // Answer is the answer to a question.
 type Answer struct {
-	Suspended bool          // there is none yet, see Client.Suspend; nothing else counts
+	Suspended bool          // there is none yet, see http1.Client; nothing else counts
 	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
 	Wait      time.Duration // of the rejection
 	Status    int

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/octets"
 )
 
-// MaxCaptures bounds the {names} of one pattern, so that a match needs no allocation.
-const MaxCaptures = 8
+// maxCaptures bounds the {names} of one pattern, so that a match needs no allocation.
+const maxCaptures = 8
 
 // maxSegments bounds the segments of one pattern, so that a set of them fits one word.
 const maxSegments = 32
@@ -155,9 +155,9 @@ func (p *Pattern) parsePath() error {
 		}
 		p.names = append(p.names, name)
 	}
-	if len(p.names) > MaxCaptures || len(p.segments) > maxSegments {
+	if len(p.names) > maxCaptures || len(p.segments) > maxSegments {
 		return fmt.Errorf("%d {names} in %d segments: write at most %d in %d",
-			len(p.names), len(p.segments), MaxCaptures, maxSegments)
+			len(p.names), len(p.segments), maxCaptures, maxSegments)
 	}
 	return nil
 }

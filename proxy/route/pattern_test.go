@@ -116,7 +116,7 @@ func FuzzPattern(f *testing.F) {
 		}
 		path := strings.NewReplacer("{", "v", "}", "").Replace(p.Path())
 		e := &NewTable([]Pattern{p}, []Gate{Check}).entries[0]
-		var captures [MaxCaptures][]byte
+		var captures [maxCaptures][]byte
 		if !e.takesMethod([]byte(p.Method())) || !e.takesPath([]byte(path), &captures) || !e.covers(&p) {
 			t.Errorf("%q does not take %s", text, path)
 		}

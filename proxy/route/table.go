@@ -64,7 +64,7 @@ type Query struct {
 // Match is the route of a request.
 type Match struct {
 	Index    int                 // in the table; -1 = no route takes the request
-	Captures [MaxCaptures][]byte // what the {names} stand for, as received; parts of Query.Path
+	Captures [maxCaptures][]byte // what the {names} stand for, as received; parts of Query.Path
 }
 
 // Match finds the first route that takes a request by method, host and path as received. If detail has a cause, the
@@ -120,7 +120,7 @@ func (e *entry) takesHost(host []byte) bool {
 	return e.host == "" || host == nil || e.host == string(host)
 }
 
-func (e *entry) takesPath(path []byte, captures *[MaxCaptures][]byte) bool {
+func (e *entry) takesPath(path []byte, captures *[maxCaptures][]byte) bool {
 	n := 0
 	for i := range e.segments {
 		if len(path) == 0 || path[0] != '/' {

@@ -66,8 +66,8 @@ func ParseKey(text string) (*Key, error) {
 	return k, nil
 }
 
-// ErrSignature is that of a round whose signature is not the beacon's.
-var ErrSignature = errors.New("it is not the signature of this round by the key of the beacon")
+// errSignature is that of a round whose signature is not the beacon's.
+var errSignature = errors.New("it is not the signature of this round by the key of the beacon")
 
 // Verify checks the signature of a round in hexadecimal digits.
 func (k *Key) Verify(round int64, signature string) error {
@@ -77,7 +77,7 @@ func (k *Key) Verify(round int64, signature string) error {
 	}
 	message := Message(round)
 	if !bls.Verify(&k.public, message[:], raw) {
-		return ErrSignature
+		return errSignature
 	}
 	return nil
 }

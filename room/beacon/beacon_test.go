@@ -24,7 +24,7 @@ func TestKey_AcceptsAPublishedRoundOfQuicknetAlone(t *testing.T) {
 	}
 	other := "a" + published[1:]
 	for text, round := range map[string]int64{published: 1001, other: 1000} {
-		if err := k.Verify(round, text); !errors.Is(err, ErrSignature) {
+		if err := k.Verify(round, text); !errors.Is(err, errSignature) {
 			t.Errorf("round %d, %s: %v", round, text, err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestKey_AcceptsRoundsOfItsOwnBeaconAlone(t *testing.T) {
 		t.Error(err)
 	}
 	quicknet, _ := ParseKey(Quicknet)
-	if err := quicknet.Verify(7, signature); !errors.Is(err, ErrSignature) {
+	if err := quicknet.Verify(7, signature); !errors.Is(err, errSignature) {
 		t.Errorf("by another key: %v", err)
 	}
 	for _, text := range []string{"", "00", strings.Repeat("0", 192), published} {

@@ -88,7 +88,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 	if m.State = pos.State; pos.State == room.IsInvalid {
 		return m
 	}
-	m.Number, m.Chance, m.ClaimUntil = place.Number, pos.Chance, pos.Until
+	m.Number, m.Chance, m.ClaimFrom, m.ClaimUntil = place.Number, pos.Chance, pos.From, pos.Until
 	for _, f := range []struct {
 		to    **int64
 		value int64
@@ -97,25 +97,15 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 			*f.to = &f.value
 		}
 	}
-	m.Poll = spread(min(r.o.Rules.Pause(pos.ETA), r.o.Rules.Ceiling(s)*100/(100+spreadBy)), q.Time).Milliseconds()
-	if pos.State == room.IsCalled {
-		m.Poll = r.o.Rules.PollFloor.Milliseconds()
-	}
+	m.Poll = r.o.Rules.NextPoll(v.at(q.Time), &pos).Milliseconds()
 	if r.secret.Load().passes.Valid(q.Pass, v.passes, q.User, q.Time) {
 		m.State = hasPassed
 	}
 	return m
 }
 
-const spreadBy = 15 // % by which a pause is longer or shorter, at most
-
-// spread makes a pause shorter or longer, so that clients that came together do not stay together.
-func spread(pause time.Duration, at int64) time.Duration {
-	const parts = 2*spreadBy + 1
-	return pause * time.Duration(100-spreadBy+(uint64(at)*0x9E3779B97F4A7C15>>33)%parts) / 100
-}
-
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
+// From then on it is told when it may claim its pass, and waits for nothing else.
 func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
 	if r.waits(q) && !q.Page {
@@ -197,7 +187,7 @@ func (r *Room) notJoined(v *view, unixMS int64) roomview.Answer {
 	return roomview.Answer{Rejection: reject.Paused}
 }
 
-// answerPass gives a pass to a client that is called. One that has a pass gets the same.
+// answerPass gives a pass to a client that is called, once the notice is over. One that has a pass gets the same.
 func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
 	place, pos, has := r.look(q, v)
@@ -215,8 +205,8 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 		return r.answer(q, http.StatusConflict, &m)
 	}
 	q.Client.StepAside()
-	until, err := r.claims.do(roomstore.Claim{User: string(q.User), CalledAt: pos.CalledAt,
-		Waited: room.Waited(place.Joined*1000, pos.CalledAt, v.state.Starts)})
+	until, err := r.claims.do(roomstore.Claim{User: string(q.User), From: pos.From,
+		Waited: room.Waited(place.Joined*1000, pos.From, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)
 		until = secret.passes.Expires(q.Time)

@@ -17,7 +17,8 @@ type me struct {
 	Score      *int64     `json:"score,omitempty"`
 	Ahead      *int64     `json:"ahead,omitempty"`
 	ETA        *int64     `json:"eta_ms,omitempty"`
-	Chance     string     `json:"chance,omitempty"` // "none": it is not worth waiting
+	Chance     string     `json:"chance,omitempty"`        // "none": it is not worth waiting
+	ClaimFrom  int64      `json:"claim_from_ms,omitempty"` // of one who is called, who waits until then
 	ClaimUntil int64      `json:"claim_until_ms,omitempty"`
 	PassUntil  int64      `json:"pass_until_ms,omitempty"`
 	StartsAt   int64      `json:"starts_at_ms,omitempty"`
@@ -52,6 +53,7 @@ func (m *me) appendJSON(dst []byte) []byte {
 		}
 	}
 	dst = appendWord(dst, `,"chance":"`, m.Chance)
+	dst = appendNumber(dst, `,"claim_from_ms":`, m.ClaimFrom)
 	dst = appendNumber(dst, `,"claim_until_ms":`, m.ClaimUntil)
 	dst = appendNumber(dst, `,"pass_until_ms":`, m.PassUntil)
 	dst = appendNumber(dst, `,"starts_at_ms":`, m.StartsAt)

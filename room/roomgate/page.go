@@ -2,6 +2,7 @@ package roomgate
 
 import (
 	_ "embed" // for the page that verifies
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 	switch state {
 	case "waiting":
 		pause := max(time.Duration(m.Poll)*time.Millisecond, time.Second)
-		values["refresh"] = strconv.Itoa(int(pause / time.Second))
+		values["refresh"] = strconv.FormatFloat(math.Ceil(10*pause.Seconds())/10, 'f', -1, 64)
 		tellPlace(p, m, values)
 	case "over":
 		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))

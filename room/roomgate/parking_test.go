@@ -43,7 +43,7 @@ func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 	s.set(1, 0) // a unit came back: it is offered to the first one who waits
 	testkit.Eventually(t, "one is called", func() bool { return s.view.Load().state.Called == 1 })
 	for i, p := range people {
-		if m, _ := p.ask(t, s, false, "me", ""); m.Number != int64(i+1) || (m.State == "called") != (i == 0) {
+		if m, _ := p.ask(t, s, false, "me", ""); m.Number != int64(i+1) || (m.ClaimFrom != 0) != (i == 0) {
 			t.Errorf("%d: %+v", i+1, m)
 		}
 	}

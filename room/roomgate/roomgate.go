@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/internal/periodic"
 	"sluice/limiter"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
+	"sluice/stockgate/redisconn"
 )
 
 const (
@@ -71,14 +73,14 @@ type Room struct {
 
 	// Of the goroutine alone.
 	last  roomstore.Reading
-	away  bool
 	none  int          // ticks that have found no room, where Redis was away when this instance started
 	drawn room.Lottery // that was checked last
 	final *room.Final  // what it came to; nil = it is wrong
 
 	counts
-	stop context.CancelFunc
-	done sync.WaitGroup
+	redis *redisconn.Beats
+	stop  context.CancelFunc
+	done  sync.WaitGroup
 }
 
 // secrets are what tickets and passes are made with.
@@ -114,7 +116,9 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if o.Sale == nil {
 		o.Sale = func() room.Sale { return room.Sale{} }
 	}
-	r := &Room{o: o, name: []byte(o.Rules.Name)}
+	r := &Room{o: o, name: []byte(o.Rules.Name), redis: redisconn.NewBeats(o.Log.With("room", o.Rules.Name),
+		"room: cannot read the room; no more people are called, and no client can join",
+		"room: Redis is reached again")}
 	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
 	if err := r.Use(keys); err != nil {
 		return nil, err
@@ -197,16 +201,11 @@ func (r *Room) run(ctx context.Context) {
 
 // sweepAll answers those who have waited long enough.
 func (r *Room) sweepAll(ctx context.Context) {
-	tick := time.NewTicker(sweepTick)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			r.sweep(now, n%goneTicks == 0)
-		}
-	}
+	n := 0
+	periodic.After(ctx, sweepTick, func(context.Context) {
+		n++
+		r.sweep(time.Now(), n%goneTicks == 0)
+	})
 }
 
 // pause is how long it is until the next tick: longer while the room has nothing to do.
@@ -256,7 +255,7 @@ func (r *Room) tick(ctx context.Context) {
 // givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their
 // places.
 func (r *Room) givesWay() bool {
-	if r.last.State != nil || !r.away || r.none == giveWay {
+	if r.last.State != nil || !r.redis.Away() || r.none == giveWay {
 		return false
 	}
 	r.none++
@@ -282,16 +281,10 @@ func (r *Room) create(ctx context.Context, sale room.Sale) error {
 	return nil
 }
 
-// recordTick says when Redis is lost and found.
+// recordTick notes whether Redis answered, unless the room is being closed.
 func (r *Room) recordTick(ctx context.Context, err error) {
-	switch {
-	case err != nil && !r.away && !errors.Is(ctx.Err(), context.Canceled):
-		r.away = true
-		r.o.Log.Warn("room: cannot read the room; no more people are called, and no client can join", "room", r.o.Rules.Name,
-			"err", err)
-	case err == nil && r.away:
-		r.away = false
-		r.o.Log.Info("room: Redis is reached again", "room", r.o.Rules.Name)
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+		r.redis.Record(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,8 +32,8 @@ var key = []byte("0123456789abcdef-key")
 
 func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	t.Helper()
-	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: time.Second,
-		Timeout: time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
+	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	began := time.Now().Add(-time.Minute).UnixMilli()
 	o := Options{
 		Rules: room.Rules{Name: "r", Opens: time.Minute, Pass: time.Minute, ClaimWithin: time.Minute, Overshoot: 1,
-			PollFloor: time.Second, PollCeiling: 20 * time.Second},
+			PollFloor: 100 * time.Millisecond, PollCeiling: 400 * time.Millisecond}, // a notice of 1.1 s
 		MaxParked: 100, Few: 5, Store: roomstore.New(link, "r"), Stock: s.stock.Load,
 		Sale: func() room.Sale { return room.Sale{Starts: began, Ends: began + 3_600_000} },
 		Now:  func() int64 { return time.Now().UnixMilli() }, Log: slog.New(slog.NewTextHandler(s.log, nil)),
@@ -121,6 +122,16 @@ func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (
 	return m, a
 }
 
+// claims has p claim a pass as soon as its notice is over.
+func (p *person) claims(t *testing.T, s *stand) (m me, a roomview.Answer) {
+	t.Helper()
+	testkit.Eventually(t, p.user+" has a pass", func() bool {
+		m, a = p.ask(t, s, true, "pass", "")
+		return a.Status != http.StatusConflict
+	})
+	return m, a
+}
+
 func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
@@ -134,15 +145,19 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, "two are called", func() bool { return s.view.Load().state.Called == 2 })
-	for i, want := range []string{"called", "called", "waiting", "waiting", "waiting"} {
-		if m, _ := people[i].ask(t, s, false, "me", ""); m.State != want {
-			t.Errorf("%d: %+v, want %s", i, m, want)
+	on := s.view.Load().state
+	from := func(step room.Step) int64 { return step.At + s.o.Rules.Notice(on).Milliseconds() }
+	second := on.Steps[len(on.Steps)-1] // of another step, if the second has changed between the two
+	for i, want := range []int64{from(on.Steps[0]), from(second), 0, 0, 0} {
+		m, _ := people[i].ask(t, s, false, "me", "")
+		if m.State != "waiting" || m.ClaimFrom != want || want != 0 && m.Poll != want-m.ServerTime {
+			t.Errorf("%d: %+v, want to claim from %d on", i, m, want)
+		}
+		if _, a := people[i].ask(t, s, true, "pass", ""); a.Status != 409 {
+			t.Errorf("a pass for one who waits: %d", a.Status)
 		}
 	}
-	if _, a := people[2].ask(t, s, true, "pass", ""); a.Status != 409 {
-		t.Errorf("a pass for one who waits: %d", a.Status)
-	}
-	if m, a := people[0].ask(t, s, true, "pass", ""); a.Status != 200 || m.Pass == "" ||
+	if m, a := people[0].claims(t, s); m.ServerTime < from(on.Steps[0]) || a.Status != 200 || m.Pass == "" ||
 		!strings.Contains(a.Cookie, "; Max-Age=120;") {
 		t.Errorf("a pass: %d %+v %q", a.Status, m, a.Cookie)
 	}
@@ -200,7 +215,7 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	if m, _ := b.ask(t, s, false, "me", ""); m.State != "waiting" || m.Number != 2 || m.Stale == 0 {
 		t.Errorf("%+v", m)
 	}
-	if m, ans := a.ask(t, s, true, "pass", ""); ans.Status != 200 || m.Pass == "" {
+	if m, ans := a.claims(t, s); ans.Status != 200 || m.Pass == "" {
 		t.Errorf("the pass of one who is called: %d %+v", ans.Status, m)
 	}
 	for range 2 * joinBurst { // they take no numbers
@@ -277,18 +292,18 @@ func TestRoom_APassIsOfItsSale(t *testing.T) {
 	t.Parallel()
 	var sale atomic.Pointer[room.Sale]
 	now := time.Now().UnixMilli()
-	sale.Store(&room.Sale{Starts: now - 60_000, Ends: now + 1000})
+	sale.Store(&room.Sale{Starts: now - 60_000, Ends: now + 4000})
 	s := open(t, redistest.Start(t), func(o *Options) { o.Sale = func() room.Sale { return *sale.Load() } })
 	s.inPhase(t, room.Open)
 	user := []byte("a")
 	p := &person{user: "a"}
 	p.ask(t, s, true, "join", "")
-	testkit.Eventually(t, "it has a pass", func() bool { p.ask(t, s, true, "pass", ""); return p.pass != "" })
+	p.claims(t, s)
 	if !s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
 		t.Fatal("the pass is no good")
 	}
 	s.inPhase(t, room.Over)
-	sale.Store(&room.Sale{Starts: now + 1000, Ends: now + 3_600_000})
+	sale.Store(&room.Sale{Starts: now + 4000, Ends: now + 3_600_000})
 	s.inPhase(t, room.Open)
 	if s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
 		t.Error("the pass of the sale before is good")

@@ -10,7 +10,7 @@ package roomstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,29 +23,8 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-//go:embed lua/tick.lua
-var tickLua string
-
-//go:embed lua/create.lua
-var createLua string
-
-//go:embed lua/move.lua
-var moveLua string
-
-//go:embed lua/join.lua
-var joinLua string
-
-//go:embed lua/claim.lua
-var claimLua string
-
-//go:embed lua/use.lua
-var useLua string
-
-//go:embed lua/set.lua
-var setLua string
-
-//go:embed lua/draw.lua
-var drawLua string
+//go:embed lua/*.lua
+var scripts embed.FS
 
 // ErrNoRoom is the cause where Redis does not know the room: no instance has made it yet, or Redis has lost it.
 var ErrNoRoom = errors.New("no such room in Redis")
@@ -55,7 +34,7 @@ type Store struct {
 	link *redisconn.Client
 	keys struct{ room, steps, good, used, inside, people, lately string }
 
-	tick, create, move, join, claim, use, set, draw *redis.Script
+	scripts map[string]*redis.Script
 
 	mu   sync.Mutex
 	last issue
@@ -76,20 +55,31 @@ func (s *Store) heard(n issue) issue {
 
 // New is the room of a name behind link, which it does not close.
 func New(link *redisconn.Client, name string) *Store {
-	s := &Store{link: link, tick: redis.NewScript(tickLua), create: redis.NewScript(createLua),
-		move: redis.NewScript(moveLua), join: redis.NewScript(joinLua), claim: redis.NewScript(claimLua),
-		use: redis.NewScript(useLua), set: redis.NewScript(setLua), draw: redis.NewScript(drawLua)}
+	s := &Store{link: link, scripts: map[string]*redis.Script{}}
+	for _, script := range []string{"tick", "create", "move", "join", "claim", "use", "set", "draw"} {
+		text, err := scripts.ReadFile("lua/" + script + ".lua")
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		s.scripts[script] = redis.NewScript(string(text))
+	}
 	key := "sluice:room:{" + name + "}:"
 	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
 	s.keys.inside, s.keys.people, s.keys.lately = key+"i", key+"p", key+"l"
 	return s
 }
 
+// KeysOf are the keys of the room of a name.
+func KeysOf(name string) []string {
+	k := New(nil, name).keys
+	return []string{k.room, k.steps, k.good, k.used, k.inside, k.people, k.lately}
+}
+
 // run runs a script where the room is.
-func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply any, err error) {
+func (s *Store) run(ctx context.Context, script string, keys []string, args ...any) (reply any, err error) {
 	err = s.link.To(s.keys.room).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		var err error
-		if reply, err = script.Run(ctx, c, keys, args...).Result(); errors.Is(err, redis.Nil) {
+		if reply, err = s.scripts[script].Run(ctx, c, keys, args...).Result(); errors.Is(err, redis.Nil) {
 			return ErrNoRoom
 		}
 		return err
@@ -111,7 +101,7 @@ type Numbers struct {
 
 // Join takes n numbers for users, who are counted as people and not kept.
 func (s *Store) Join(ctx context.Context, n int, users ...string) (Numbers, error) {
-	reply, err := s.run(ctx, s.join, []string{s.keys.room, s.keys.people}, withUsers(users, n)...)
+	reply, err := s.run(ctx, "join", []string{s.keys.room, s.keys.people}, withUsers(users, n)...)
 	if err != nil {
 		return Numbers{}, fmt.Errorf("take %d numbers: %w", n, err)
 	}
@@ -124,11 +114,11 @@ func (s *Store) Join(ctx context.Context, n int, users ...string) (Numbers, erro
 	return got, nil
 }
 
-// Claim is that of one user, who had waited for so long when it was called.
+// Claim is that of one user, who had waited for so long until it could claim a pass.
 type Claim struct {
-	User     string
-	Waited   time.Duration
-	CalledAt int64 // Unix ms
+	User   string
+	Waited time.Duration
+	From   int64 // when it could claim; Unix ms
 }
 
 // Claim counts a pass for each user, which is good until expires (Unix ms), and of which an order is expected for
@@ -138,9 +128,9 @@ func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, 
 ) {
 	args := []any{expires, within.Milliseconds()}
 	for _, c := range claims {
-		args = append(args, c.User, room.WaitClass(c.Waited), c.CalledAt)
+		args = append(args, c.User, room.WaitClass(c.Waited), c.From)
 	}
-	reply, err := s.run(ctx, s.claim, []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside,
+	reply, err := s.run(ctx, "claim", []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside,
 		s.keys.lately}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("claim %d passes: %w", len(claims), err)
@@ -158,7 +148,7 @@ func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, 
 // Use counts the passes of users with which an order was placed.
 func (s *Store) Use(ctx context.Context, users []string) error {
 	keys := []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside}
-	if _, err := s.run(ctx, s.use, keys, withUsers(users)...); err != nil {
+	if _, err := s.run(ctx, "use", keys, withUsers(users)...); err != nil {
 		return fmt.Errorf("use %d passes: %w", len(users), err)
 	}
 	return nil
@@ -180,7 +170,7 @@ const (
 
 // Set writes one of these fields.
 func (s *Store) Set(ctx context.Context, field, value string) error {
-	reply, err := s.run(ctx, s.set, []string{s.keys.room}, field, value)
+	reply, err := s.run(ctx, "set", []string{s.keys.room}, field, value)
 	switch {
 	case err != nil:
 		return fmt.Errorf("set %s: %w", field, err)
@@ -200,7 +190,7 @@ var (
 // Draw makes the draw of l with signature, in hexadecimal digits, which the caller has checked against its round and
 // key.
 func (s *Store) Draw(ctx context.Context, l *room.Lottery, signature string) error {
-	reply, err := s.run(ctx, s.draw, []string{s.keys.room}, signature, l.BeaconRound, l.BeaconKey)
+	reply, err := s.run(ctx, "draw", []string{s.keys.room}, signature, l.BeaconRound, l.BeaconKey)
 	if err == nil {
 		err = map[int64]error{0: ErrNoRoom, -1: ErrDrawn, -2: ErrTooEarly, -3: ErrRound}[whole(reply)]
 	}

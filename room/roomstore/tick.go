@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,7 +65,7 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	}
 	heard := s.heard(issue{})
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people, s.keys.lately}
-	reply, err := s.run(ctx, s.tick, keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
+	reply, err := s.run(ctx, "tick", keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), room.Commit(seed), told.SKUs, round,
 		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened)
 	if err != nil {
@@ -88,7 +89,13 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	if of != drawOf(r.State) {
 		last = nil // its steps are others
 	}
-	if r.State.Steps, err = merge(last, lines, r.State.Count); err != nil {
+	r.State.Steps, err = merge(last, lines, r.State.Count)
+	if errors.Is(err, errOtherSteps) {
+		whole := *last
+		whole.Count, whole.Steps = 0, nil
+		return s.Tick(ctx, rules, sale, stock, &whole)
+	}
+	if err != nil {
 		return Reading{}, err
 	}
 	r.State.Draw = r.Seed != ""
@@ -164,6 +171,9 @@ func readFields(fields []string) fullReading {
 	return r
 }
 
+// errOtherSteps: Redis has lost steps that the caller knows, and others have taken their place. All are read anew.
+var errOtherSteps = errors.New("the steps of the room are others")
+
 // merge is the steps of last with the lines that came, of which the first one may be its last step. What it returns
 // shares no memory that changes.
 func merge(last *room.State, lines []string, count int64) ([]room.Step, error) {
@@ -181,9 +191,12 @@ func merge(last *room.State, lines []string, count int64) ([]room.Step, error) {
 	if last.Count == count && len(came) == 1 && last.Steps[len(last.Steps)-1] == came[0] {
 		return last.Steps, nil
 	}
-	keep := max(len(last.Steps)-1, 0)
-	if int64(len(came)) < count-last.Count+1 { // more were dropped than this instance has
+	keep := len(last.Steps) - 1
+	switch more := count - last.Count + 1; {
+	case int64(len(came)) < more: // more were dropped than this instance has
 		keep = 0
+	case int64(len(came)) == more && came[0].At != last.Steps[keep].At: // calls of a second join its step; its time stays
+		return nil, errOtherSteps
 	}
 	all := slices.Concat(last.Steps[:keep], came)
 	return all[max(0, len(all)-room.MaxSteps):], nil
@@ -224,7 +237,7 @@ func (s *Store) Create(ctx context.Context, rules *room.Rules, sale room.Sale, k
 		}
 	}
 	keys := []string{s.keys.room, s.keys.steps, s.keys.good, s.keys.used, s.keys.inside, s.keys.people, s.keys.lately}
-	reply, err := s.run(ctx, s.create, keys, args...)
+	reply, err := s.run(ctx, "create", keys, args...)
 	if err != nil {
 		return false, fmt.Errorf("make the room: %w", err)
 	}
@@ -274,7 +287,7 @@ func (r *Reading) fields(sale room.Sale) []any {
 // Move makes a move on the state that was read, with what is left of the rate. It reports false when another instance
 // has moved the room since.
 func (s *Store) Move(ctx context.Context, on *room.State, m room.Move, credit float64) (bool, error) {
-	reply, err := s.run(ctx, s.move, []string{s.keys.room, s.keys.steps}, on.Moves, m.Serving, m.Threshold, m.Calls,
+	reply, err := s.run(ctx, "move", []string{s.keys.room, s.keys.steps}, on.Moves, m.Serving, m.Threshold, m.Calls,
 		strconv.FormatFloat(credit, 'f', 3, 64), room.MaxSteps)
 	if err != nil {
 		return false, fmt.Errorf("move the room: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"sluice/internal/periodic"
 	"sluice/settle/webhook"
 )
 
@@ -85,10 +86,8 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 			said = text
 			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "error", err, "again_in", tryAgain)
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, tryAgain) {
 			return nil // stopped while it waited
-		case <-time.After(tryAgain):
 		}
 	}
 	o.Log.Info("jobs: ready", "queue", o.Queue, "workers", o.Workers)

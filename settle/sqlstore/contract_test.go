@@ -88,7 +88,7 @@ func booksHostileText(s *site) {
 	var found []string
 	cursor, _, _ := s.store.Cursor(s.Context(), sku)
 	_ = s.store.Orders(s.Context(), sku, cursor.Born,
-		func(r settle.Record) bool { found = append(found, r.User); return true })
+		func(r settle.Record) { found = append(found, r.User) })
 	if !slices.Equal(found, users) {
 		s.Errorf("buyers %q: want %q", found, users)
 	}
@@ -163,7 +163,7 @@ func parksPoisonedEntry(s *site) {
 	s.drain(sku)
 	cursor, _, _ := s.store.Cursor(s.Context(), sku)
 	booked, want := int64(0), int64(4)
-	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) bool { booked += r.Quantity; return true })
+	_ = s.store.Orders(s.Context(), sku, cursor.Born, func(r settle.Record) { booked += r.Quantity })
 	parked := s.conflicts(sku, "entry")
 	if strings.HasPrefix(s.url, "sqlite") {
 		want = 5

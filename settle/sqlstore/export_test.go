@@ -16,7 +16,7 @@ func (s *Store) OneConnection() { s.db.SetMaxOpenConns(1) }
 
 // Texts returns the texts that a query of a test finds.
 func (s *Store) Texts(ctx context.Context, query string) (all []string, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var text string
 		err := rows.Scan(&text)
 		all = append(all, text)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"sluice/settle"
@@ -14,7 +13,7 @@ import (
 
 // Due implements settle.Givebacks.
 func (s *Store) Due(ctx context.Context, n int) (due []settle.Giveback, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var g settle.Giveback
 		var sku, serial string
 		var age int64
@@ -178,12 +177,9 @@ func (s *Store) OldestGiveback(ctx context.Context) (time.Duration, error) {
 
 // CountPaid returns the paid units of a SKU, by a query that names it as :sku and returns one number.
 func (s *Store) CountPaid(ctx context.Context, query, sku string) (int64, error) {
-	args := make([]any, strings.Count(query, ":sku"))
-	for i := range args {
-		args[i] = stored(sku)
-	}
+	query, args := ofSKU(query, sku)
 	var units sql.NullInt64
-	err := s.db.QueryRowContext(ctx, s.sql(strings.ReplaceAll(query, ":sku", "?")), args...).Scan(&units)
+	err := s.db.QueryRowContext(ctx, s.sql(query), args...).Scan(&units)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("read what is paid of %q by settle.paid.query: %w", sku, err)
 	}

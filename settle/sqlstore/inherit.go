@@ -52,31 +52,25 @@ func (w *writer) inherit(ctx context.Context, records []settle.Record) (units in
 	if len(args) == 3 {
 		return 0, nil
 	}
-	rows, err := w.tx.QueryContext(ctx, w.s.sql("SELECT o.serial, o.taken FROM sluice_order o WHERE o.sku = ? AND "+
-		"o.born = ? AND o.taken > 0 AND NOT EXISTS (SELECT 1 FROM sluice_order n WHERE n.sku = o.sku AND n.born = ? AND "+
-		"n.serial = o.serial) AND o.serial IN ("+strings.Repeat(", ?", len(args)-3)[2:]+")"), args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	args = []any{stored(w.b.SKU), w.earlier}
-	for rows.Next() {
+	adopted := []any{stored(w.b.SKU), w.earlier}
+	err = w.s.each(ctx, w.tx, func(rows *sql.Rows) error {
 		var serial string
 		var taken int64
-		if err := rows.Scan(&serial, &taken); err != nil {
-			return 0, err
-		}
-		args, units = append(args, serial), units+taken
-	}
-	if err := rows.Err(); err != nil || units == 0 {
+		err := rows.Scan(&serial, &taken)
+		adopted, units = append(adopted, serial), units+taken
+		return err
+	}, "SELECT o.serial, o.taken FROM sluice_order o WHERE o.sku = ? AND "+
+		"o.born = ? AND o.taken > 0 AND NOT EXISTS (SELECT 1 FROM sluice_order n WHERE n.sku = o.sku AND n.born = ? AND "+
+		"n.serial = o.serial) AND o.serial IN ("+strings.Repeat(", ?", len(args)-3)[2:]+")", args...)
+	if err != nil || units == 0 {
 		return 0, err
 	}
-	where := " WHERE sku = ? AND born = ? AND serial IN (" + strings.Repeat(", ?", len(args)-2)[2:] + ")"
-	_, err = w.tx.ExecContext(ctx, w.s.sql("INSERT INTO "+orderTable+fmt.Sprintf(
-		" SELECT sku, %d, serial, buyer, quantity, status, 0, 0, at, taken FROM sluice_order", w.b.To.Born)+where), args...)
+	where := " WHERE sku = ? AND born = ? AND serial IN (" + strings.Repeat(", ?", len(adopted)-2)[2:] + ")"
+	_, err = w.tx.ExecContext(ctx, w.s.sql("INSERT INTO "+orderTable+fmt.Sprintf(" SELECT sku, %d, serial, buyer, "+
+		"quantity, status, 0, 0, at, taken FROM sluice_order", w.b.To.Born)+where), adopted...)
 	if err != nil {
 		return 0, err
 	}
-	_, err = w.tx.ExecContext(ctx, w.s.sql("UPDATE sluice_order SET taken = 0"+where), args...)
+	_, err = w.tx.ExecContext(ctx, w.s.sql("UPDATE sluice_order SET taken = 0"+where), adopted...)
 	return units, err
 }

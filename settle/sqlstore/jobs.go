@@ -32,7 +32,7 @@ func (s *Store) changesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch) (cha
 	}
 	rows := make(map[string]order, len(b.Records))
 	for records := range slices.Chunk(b.Records, rowsAtOnce) {
-		if err := statusesOf(ctx, tx, b, records, rows); err != nil {
+		if err := s.statusesOf(ctx, tx, b, records, rows); err != nil {
 			return nil, fmt.Errorf("read orders before their jobs: %w", err)
 		}
 	}
@@ -58,28 +58,22 @@ func (s *Store) changesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch) (cha
 
 // statusesOf adds the rows of records. Each is looked up by its whole key: while the table has no statistics,
 // PostgreSQL would read all orders of the SKU for a list of serials.
-func statusesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record, to map[string]order) error {
+func (s *Store) statusesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle.Record,
+	to map[string]order) error {
 	serials := make([]string, len(records))
 	for i, r := range records {
 		serials[i] = stored(r.Serial)
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT r.serial, o.status, o.epoch, o.ver FROM unnest($3::text[]) AS r (serial), "+
-		"LATERAL (SELECT status, epoch, ver FROM sluice_order WHERE sku = $1 AND born = $2 AND serial = r.serial "+
-		"OFFSET 0) AS o", stored(b.SKU), b.To.Born, serials)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return s.each(ctx, tx, func(rows *sql.Rows) error {
 		var o order
 		var serial, status string
-		if err := rows.Scan(&serial, &status, &o.Epoch, &o.Ver); err != nil {
-			return err
-		}
+		err := rows.Scan(&serial, &status, &o.Epoch, &o.Ver)
 		o.Status = (status + " ")[0]
 		to[original(serial)] = o
-	}
-	return rows.Err()
+		return err
+	}, "SELECT r.serial, o.status, o.epoch, o.ver FROM unnest($3::text[]) AS r (serial), "+
+		"LATERAL (SELECT status, epoch, ver FROM sluice_order WHERE sku = $1 AND born = $2 AND serial = r.serial "+
+		"OFFSET 0) AS o", stored(b.SKU), b.To.Born, serials)
 }
 
 // insertJobs inserts the jobs of changes, but for orders that were parked: these are settled later, by retry.

@@ -20,10 +20,8 @@ func (s *Store) Lease(ctx context.Context, b settle.Batch, held int64, ttl time.
 		if b.From != nil {
 			from = *b.From
 		} else if held == 0 {
-			_, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
-				") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(b.SKU), []byte{})
-			if err != nil {
-				return fmt.Errorf("make the cursor: %w", err)
+			if _, err := s.makeCursor(ctx, tx, b.SKU); err != nil {
+				return err
 			}
 		}
 		var at settle.Cursor
@@ -73,7 +71,7 @@ func (s *Store) Advance(ctx context.Context, b settle.Batch, lease int64) error 
 // counts as long as its cursor is there.
 func (s *Store) Settled(ctx context.Context, sku string) (least settle.Position, err error) {
 	cursors := make(map[string]settle.Position)
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var target string
 		var at settle.Position
 		err := rows.Scan(&target, &at.Epoch, &at.Ver)
@@ -95,7 +93,7 @@ func (s *Store) Settled(ctx context.Context, sku string) (least settle.Position,
 // Cursors returns how far the target is, by SKU.
 func (s *Store) Cursors(ctx context.Context) (map[string]settle.Cursor, error) {
 	all := make(map[string]settle.Cursor)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var sku string
 		var c settle.Cursor
 		err := rows.Scan(&sku, &c.Born, &c.Epoch, &c.Ver, &c.State)

@@ -59,11 +59,21 @@ func (l *testLedger) set(sku string, total int64) {
 	_ = must(l.store.SetTotal(context.Background(), sku, total, 0))(l.t)
 }
 
+// epoch is that of the ledger of sku; 0 = it has none. In a later sale of a SKU an order must name it.
+func (l *testLedger) epoch(sku string) int64 {
+	l.t.Helper()
+	s, _, err := l.store.ReadStock(context.Background(), sku)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return s.Epoch
+}
+
 func (l *testLedger) reserve(sku, serial, user string, quantity int64) {
 	l.t.Helper()
 	codes := make([]protocol.Code, 1)
 	now := time.Now().UnixMilli()
-	_, err := l.store.Reserve(context.Background(), sku, 0, now, now+time.Hour.Milliseconds(),
+	_, err := l.store.Reserve(context.Background(), sku, l.epoch(sku), now, now+time.Hour.Milliseconds(),
 		[]protocol.Item{{Serial: serial, User: user, Quantity: quantity}}, codes)
 	if err != nil || codes[0] != protocol.Held {
 		l.t.Fatalf("reserve %q: code %d, %v", serial, codes[0], err)

@@ -16,11 +16,10 @@ func (s *site) is(sku, serial string, status byte) {
 	}
 	c, _, _ := s.store.Cursor(s.Context(), sku)
 	found := byte(' ')
-	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) bool {
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
 		if r.Serial == serial {
 			found = r.Status
 		}
-		return true
 	})
 	if found != status {
 		s.Errorf("the database has the order %s as %q: want %q", serial, found, status)
@@ -52,7 +51,7 @@ func (s *site) recovers(sku string, orders int64) {
 func (s *site) soldOut(sku string) {
 	s.Helper()
 	codes, now := make([]protocol.Code, 1), time.Now().UnixMilli()
-	_, err := s.ledger.store.Reserve(s.Context(), sku, 0, now, now+time.Hour.Milliseconds(),
+	_, err := s.ledger.store.Reserve(s.Context(), sku, s.ledger.epoch(sku), now, now+time.Hour.Milliseconds(),
 		[]protocol.Item{{Serial: "beyond", User: "bob", Quantity: 1}}, codes)
 	if err != nil || codes[0] == protocol.Held {
 		s.Errorf("a unit is sold twice: code %d, %v", codes[0], err)
@@ -213,11 +212,10 @@ func keepsMissing(s *site) {
 	}
 	missing := 0
 	c, _, _ := s.store.Cursor(s.Context(), sku)
-	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) bool {
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
 		if r.Missing {
 			missing++
 		}
-		return true
 	})
 	if left := s.left(sku); missing != 1 || left != 4 {
 		s.Errorf("%d rows are missing, %d units are left: want 1, 4", missing, left)

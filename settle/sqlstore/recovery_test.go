@@ -129,7 +129,7 @@ func beginsNewLedger(s *site) {
 	}
 	s.equal(sku)
 	old := 0
-	_ = s.store.Orders(s.Context(), sku, first.Born, func(settle.Record) bool { old++; return true })
+	_ = s.store.Orders(s.Context(), sku, first.Born, func(settle.Record) { old++ })
 	if old != 3 {
 		s.Errorf("%d orders of the first ledger: want 3", old)
 	}
@@ -188,7 +188,7 @@ func deductsAdoptedOnce(t *testing.T, server *redistest.Server, url string) {
 	s.drain(sku)
 	c, _, _ := s.store.Cursor(t.Context(), sku)
 	var orders []settle.Record
-	_ = s.store.Orders(t.Context(), sku, c.Born, func(r settle.Record) bool { orders = append(orders, r); return true })
+	_ = s.store.Orders(t.Context(), sku, c.Born, func(r settle.Record) { orders = append(orders, r) })
 	s.losesLedger(sku)
 	if err := s.settler.Drain(t.Context(), sku); err != nil && !errors.Is(err, settle.ErrNoLedger) {
 		t.Fatal(err)

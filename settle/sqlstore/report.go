@@ -16,24 +16,20 @@ type Conflict struct {
 }
 
 // Conflicts returns the oldest unsolved conflicts.
-func (s *Store) Conflicts(ctx context.Context, limit int) ([]Conflict, error) {
-	rows, err := s.db.QueryContext(ctx, s.sql("SELECT id, sku, epoch, ver, kind, detail, CAST(found AS char(26)) "+
-		"FROM sluice_conflict WHERE target = ? AND solved IS NULL ORDER BY id LIMIT ?"), s.target, limit)
+func (s *Store) Conflicts(ctx context.Context, limit int) (all []Conflict, err error) {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
+		var c Conflict
+		var sku string
+		err := rows.Scan(&c.ID, &sku, &c.Epoch, &c.Ver, &c.Kind, &c.Detail, &c.Found)
+		c.SKU = original(sku)
+		all = append(all, c)
+		return err
+	}, "SELECT id, sku, epoch, ver, kind, detail, CAST(found AS char(26)) FROM sluice_conflict "+
+		"WHERE target = ? AND solved IS NULL ORDER BY id LIMIT ?", s.target, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read conflicts: %w", err)
 	}
-	defer rows.Close()
-	var all []Conflict
-	for rows.Next() {
-		var c Conflict
-		var sku string
-		if err := rows.Scan(&c.ID, &sku, &c.Epoch, &c.Ver, &c.Kind, &c.Detail, &c.Found); err != nil {
-			return nil, fmt.Errorf("read conflicts: %w", err)
-		}
-		c.SKU = original(sku)
-		all = append(all, c)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Conflict returns one conflict that is not solved, with the entry that was parked.
@@ -69,7 +65,7 @@ func (b Totals) Expected() int64 { return max(b.Total-b.Booked, 0) }
 
 // LedgerTotals returns the books of the current ledger of each SKU, sorted by SKU. sku "" = all. What is left in
 // Sluice's own stock table is of the same instant; a table of the shop is read afterwards.
-func (s *Store) LedgerTotals(ctx context.Context, sku string) ([]Totals, error) {
+func (s *Store) LedgerTotals(ctx context.Context, sku string) (all []Totals, err error) {
 	query := "SELECT c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, CAST(c.changed AS " +
 		"char(26)), " +
 		"COALESCE(SUM(CASE WHEN o.status = 'C' THEN o.quantity END), 0), " +
@@ -82,12 +78,16 @@ func (s *Store) LedgerTotals(ctx context.Context, sku string) ([]Totals, error) 
 		query += " AND c.sku = ?"
 		args = append(args, stored(sku))
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql(query+" GROUP BY c.target, c.sku, c.born, c.epoch, c.ver, c.total, c.held, "+
-		"c.sold, c.state, c.deducted, c.changed ORDER BY c.sku"), args...)
-	if err != nil {
-		return nil, fmt.Errorf("read the books: %w", err)
-	}
-	all, err := scanBooks(rows)
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
+		var b Totals
+		var name string
+		err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
+			&b.Booked, &b.Reserved, &b.Orders, &b.Missing, &b.Left)
+		b.SKU = original(name)
+		all = append(all, b)
+		return err
+	}, query+" GROUP BY c.target, c.sku, c.born, c.epoch, c.ver, c.total, c.held, c.sold, c.state, c.deducted, c.changed "+
+		"ORDER BY c.sku", args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the books: %w", err)
 	}
@@ -100,21 +100,6 @@ func (s *Store) LedgerTotals(ctx context.Context, sku string) ([]Totals, error) 
 		}
 	}
 	return all, nil
-}
-
-func scanBooks(rows *sql.Rows) (all []Totals, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		var b Totals
-		var name string
-		if err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
-			&b.Booked, &b.Reserved, &b.Orders, &b.Missing, &b.Left); err != nil {
-			return nil, err
-		}
-		b.SKU = original(name)
-		all = append(all, b)
-	}
-	return all, rows.Err()
 }
 
 // Left is what the stock table says; -1 = it has no row of the SKU.

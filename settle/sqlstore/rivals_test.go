@@ -30,7 +30,7 @@ func (r *rivalDatabase) Cursor(ctx context.Context, sku string) (settle.Cursor, 
 	return r.Database.Cursor(ctx, sku)
 }
 
-func (r *rivalDatabase) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
+func (r *rivalDatabase) Orders(ctx context.Context, sku string, born int64, see func(settle.Record)) error {
 	once(&r.beforeOrders)
 	return r.Database.Orders(ctx, sku, born, see)
 }

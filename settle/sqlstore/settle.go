@@ -114,18 +114,24 @@ func (s *Store) solveEntries(ctx context.Context, tx *sql.Tx, b *settle.Batch, p
 	return nil
 }
 
+// makeCursor makes the cursor of a SKU where there is none.
+func (s *Store) makeCursor(ctx context.Context, tx *sql.Tx, sku string) (made int64, err error) {
+	made, err = affected(tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
+		") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(sku), []byte{}))
+	if err != nil {
+		return 0, fmt.Errorf("make the cursor: %w", err)
+	}
+	return made, nil
+}
+
 // claim locks the cursor's row where it must be, or makes it where there must be none.
 func (s *Store) claim(ctx context.Context, tx *sql.Tx, b *settle.Batch) error {
 	if b.From == nil {
-		result, err := tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
-			") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(b.SKU), []byte{})
-		if err != nil {
-			return fmt.Errorf("make the cursor: %w", err)
+		n, err := s.makeCursor(ctx, tx, b.SKU)
+		if err == nil && n != 1 {
+			return settle.ErrElsewhere
 		}
-		if n, err := result.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(err, settle.ErrElsewhere)
-		}
-		return nil
+		return err
 	}
 	c, err := s.lock(ctx, tx, b.SKU)
 	switch {

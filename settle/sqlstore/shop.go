@@ -22,9 +22,9 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 		return nil, fmt.Errorf("read the shop's orders of %q by settle.orders_query: %w", sku, err)
 	}
 	var unsold []settle.ShopOrder
-	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
+	err = s.Orders(ctx, sku, born, func(r settle.Record) {
 		if r.Status != 'C' && (r.Status != 'H' || r.Missing) {
-			return true
+			return
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
 			differ = append(differ, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
@@ -32,10 +32,9 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 			unsold = append(unsold, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		}
 		delete(shop, r.Serial)
-		return true
 	})
 	if err == nil && len(shop) > 0 {
-		err = s.each(ctx, func(rows *sql.Rows) error {
+		err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 			var serial string
 			var quantity int64
 			err := rows.Scan(&serial, &quantity)
@@ -53,26 +52,22 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	return append(differ, unsold...), err
 }
 
-func (s *Store) shopOrders(ctx context.Context, query, sku string) (map[string]int64, error) {
-	args := make([]any, strings.Count(query, ":sku"))
-	for i := range args {
-		args[i] = stored(sku)
-	}
-	rows, err := s.db.QueryContext(ctx, s.sql(strings.ReplaceAll(query, ":sku", "?")), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	all := make(map[string]int64)
-	for rows.Next() {
+func (s *Store) shopOrders(ctx context.Context, query, sku string) (all map[string]int64, err error) {
+	all = make(map[string]int64)
+	query, args := ofSKU(query, sku)
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var serial string
 		var quantity int64
-		if err := rows.Scan(&serial, &quantity); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&serial, &quantity)
 		all[serial] += quantity
-	}
-	return all, rows.Err()
+		return err
+	}, query, args...)
+	return all, err
+}
+
+// ofSKU is a query of the configuration, which names the SKU as :sku, and its arguments.
+func ofSKU(query, sku string) (string, []any) {
+	return strings.ReplaceAll(query, ":sku", "?"), slices.Repeat([]any{stored(sku)}, strings.Count(query, ":sku"))
 }
 
 // Buyer is a person with more units than one may have.
@@ -88,11 +83,10 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 		return nil, nil
 	}
 	units := make(map[string]int64)
-	err = s.Orders(ctx, sku, born, func(r settle.Record) bool {
+	err = s.Orders(ctx, sku, born, func(r settle.Record) {
 		if r.User != "" && (r.Status == 'C' || r.Status == 'H') {
 			units[r.User] += r.Quantity
 		}
-		return true
 	})
 	for user, n := range units {
 		if n > limit {

@@ -138,6 +138,7 @@ func (s *Store) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, er
 // queryer is a connection of the pool, or a transaction.
 type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 func (s *Store) cursor(ctx context.Context, from queryer, sku string) (settle.Cursor, bool, error) {
@@ -160,28 +161,23 @@ func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
 }
 
 // Orders implements settle.Database.
-func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record) bool) error {
-	rows, err := s.db.QueryContext(ctx,
-		s.sql("SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL, taken "+
-			"FROM sluice_order WHERE sku = ? AND born = ? ORDER BY serial"), stored(sku), born)
-	if err != nil {
-		return fmt.Errorf("read orders of %q: %w", sku, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(settle.Record)) error {
+	err := s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var r settle.Record
 		var serial, status string
 		var buyer []byte
-		if err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing,
-			&r.Deducted); err != nil {
-			return fmt.Errorf("read orders of %q: %w", sku, err)
+		err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing, &r.Deducted)
+		if err == nil {
+			r.Serial, r.User, r.Status = original(serial), string(buyer), (status + " ")[0]
+			see(r)
 		}
-		r.Serial, r.User, r.Status = original(serial), string(buyer), (status + " ")[0]
-		if !see(r) {
-			return nil
-		}
+		return err
+	}, "SELECT serial, buyer, quantity, status, epoch, ver, at, missing IS NOT NULL, taken FROM sluice_order "+
+		"WHERE sku = ? AND born = ? ORDER BY serial", stored(sku), born)
+	if err != nil {
+		return fmt.Errorf("read orders of %q: %w", sku, err)
 	}
-	return rows.Err()
+	return nil
 }
 
 // Report implements settle.Database.

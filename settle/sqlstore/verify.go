@@ -15,7 +15,7 @@ var verifiedKinds = []string{"difference", "extra", "stock"}
 // Explain implements settle.Auditor.
 func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, err error) {
 	e.Givebacks = make(map[string]bool)
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var serial string
 		err := rows.Scan(&serial)
 		e.Givebacks[original(serial)] = true
@@ -24,7 +24,7 @@ func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, 
 	if err != nil {
 		return e, fmt.Errorf("read what is given back of %q: %w", sku, err)
 	}
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var kind string
 		var verified bool
 		err := rows.Scan(&kind, &verified)

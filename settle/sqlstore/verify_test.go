@@ -312,3 +312,36 @@ func TestVerify_RunsByItself(t *testing.T) {
 		return len(s.conflicts("unproven", "difference")) == 0
 	})
 }
+
+// A settler that is stopped after it has told a ledger what it had lost leaves it frozen. The next one opens it,
+// however seldom it verifies: until then the SKU sells nothing.
+func TestVerify_FrozenLedgerDoesNotWaitForTheFirstPass(t *testing.T) {
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "frozen"
+	s.ledger.set(sku, 3)
+	s.ledger.set("moved", 3)
+	s.ledger.buy(sku, 0, 1)
+	s.ledger.buy("moved", 0, 1)
+	s.drain(sku)
+	s.drain("moved")
+	s.redis.Client.HDel(t.Context(), "sluice:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
+	s.redis.Client.HSet(t.Context(), "sluice:{"+sku+"}:s", "sold", 0)
+	s.redis.Client.HDel(t.Context(), "sluice:{"+sku+"}:u", "u0")
+	for range 2 { // the first look alone repairs nothing
+		_ = must(s.settler.VerifySKU(t.Context(), sku))(t)
+	}
+	s.drain(sku)
+	if state := s.ledger.state(sku); state != "frozen" {
+		t.Fatalf("%s is %s: want frozen", sku, state)
+	}
+	s.ledger.store.Settle = 0 // a ledger that was told opens at once
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'moved'")
+	next := must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: time.Hour,
+	}))(t)
+	s.runs(next)
+	s.until("the ledger is open", func() bool { return s.ledger.state(sku) == "on" })
+	if n := next.Stats().Repairs; n != 0 {
+		t.Errorf("%d SKUs were repaired: only frozen ones are verified at the start", n)
+	}
+}

@@ -33,7 +33,7 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 	for _, kind := range Kinds() {
 		w.Conflicts[kind] = 0
 	}
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var kind string
 		var n int64
 		err := rows.Scan(&kind, &n)
@@ -43,7 +43,7 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 	if err != nil {
 		return w, fmt.Errorf("count conflicts: %w", err)
 	}
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, s.db, func(rows *sql.Rows) error {
 		var name string
 		var d Difference
 		err := rows.Scan(&name, &d.Units)
@@ -60,8 +60,8 @@ func (s *Store) Waiting(ctx context.Context) (w Waiting, err error) {
 }
 
 // each shows see every row of a query.
-func (s *Store) each(ctx context.Context, see func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := s.db.QueryContext(ctx, s.sql(query), args...)
+func (s *Store) each(ctx context.Context, on queryer, see func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := on.QueryContext(ctx, s.sql(query), args...)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (t *Target) Settled(ctx context.Context, sku string) (settle.Position, erro
 }
 
 // Orders implements settle.Database: the target keeps none.
-func (t *Target) Orders(context.Context, string, int64, func(settle.Record) bool) error { return nil }
+func (t *Target) Orders(context.Context, string, int64, func(settle.Record)) error { return nil }
 
 // Report implements settle.Database.
 func (t *Target) Report(ctx context.Context, conflicts ...settle.Conflict) error {

@@ -28,8 +28,8 @@ import (
 
 const (
 	every = time.Second
-	// Listed is how long an instance is listed after its last beat.
-	Listed = 10 * time.Second
+	// listedFor is how long an instance is listed after its last beat.
+	listedFor = 10 * time.Second
 
 	maxInstances = 1000
 	maxChanges   = 100 // that hold at a time
@@ -38,8 +38,8 @@ const (
 	pruneBeats   = 60  // beats from one removal of instances that are gone to the next
 	repeatBeats  = 60  // beats from one repetition of the list to the next
 
-	// MaxText is how many bytes a summary, a change, a task or an answer may have.
-	MaxText = 4 << 10
+	// maxText is how many bytes a summary, a change, a task or an answer may have.
+	maxText = 4 << 10
 
 	taskTime = 30 * time.Second // who learns of a task later does not do it
 )
@@ -98,15 +98,16 @@ type Exchange struct {
 	wake                      chan struct{}
 
 	// of the goroutine alone
-	known   string // version of the changes
-	asks    string // version of the tasks
-	did     int64  // number of the last task
-	holds   []Change
-	lost    bool // Redis had lost some of them
-	began   bool // a beat was answered
-	away    bool // Redis did not answer the last one
-	beats   int
-	metrics counts
+	known string // version of the changes
+	asks  string // version of the tasks
+	did   int64  // number of the last task
+	holds []Change
+	lost  bool // Redis had lost some of them
+	over  bool // of those that the beat before lacked, none could be put back
+	began bool // a beat was answered
+	beats int
+
+	redis *redisconn.Beats
 
 	stop  context.CancelFunc
 	first chan struct{} // closed when Redis was asked once
@@ -128,7 +129,10 @@ func New(o Options) (*Exchange, error) {
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
 	keys := "sluice:fleet:{" + o.Fleet + "}:"
-	return &Exchange{options: o, id: id, link: way, wake: make(chan struct{}, 1),
+	beats := redisconn.NewBeats(o.Log,
+		"cannot reach Redis; what operators have changed on the fleet holds on until its end",
+		"Redis is reached again; this instance hears of changes of the fleet")
+	return &Exchange{options: o, id: id, link: way, wake: make(chan struct{}, 1), redis: beats,
 		instances: keys + "instances", changes: keys + "changes", tasks: keys + "tasks"}, nil
 }
 
@@ -193,13 +197,14 @@ func (e *Exchange) turn(ctx context.Context) {
 		return
 	}
 	first := !e.began
-	e.record(err)
+	e.redis.Record(err)
 	if err != nil {
 		return
 	}
+	e.began = true
 	if first || heard.version != e.known {
 		e.learn(ctx, heard)
-	} else if e.beats%repeatBeats == 0 {
+	} else if e.over = false; e.beats%repeatBeats == 0 {
 		e.options.Changed(slices.Clone(e.holds), true)
 	}
 	e.asks = heard.asks
@@ -225,18 +230,22 @@ func (e *Exchange) learn(ctx context.Context, heard heard) {
 		e.lost = true
 		n, err := e.restore(ctx, lost)
 		if err != nil {
+			e.over = false
 			e.options.Log.Warn("changes of the fleet could not be put back into Redis; trying again", "err", err)
 			return
 		}
 		if n > 0 {
 			e.options.Log.Warn("Redis had lost changes of the fleet; they were put back", "changes", n)
+		}
+		if n > 0 || !e.over { // if it was none, another instance has put them back since, or they are over
+			e.over = n == 0
 			e.awaken()
 			return
 		}
 	}
 	e.known, e.holds = heard.version, heard.changes
 	e.options.Changed(slices.Clone(heard.changes), e.lost)
-	e.lost = len(lost) > 0 // another instance may be putting them back now
+	e.lost, e.over = false, false
 }
 
 // lacking are those of known that list does not have, though their time has not passed at now.
@@ -251,24 +260,11 @@ func lacking(list, known []Change, now time.Time) (lost []Change) {
 	return lost
 }
 
-// record says when Redis is lost and found.
-func (e *Exchange) record(err error) {
-	e.metrics.record(err)
-	switch {
-	case err != nil && !e.away:
-		e.options.Log.Warn("cannot reach Redis; what operators have changed on the fleet holds on until its end", "err", err)
-	case err == nil && e.away:
-		e.options.Log.Info("Redis is reached again; this instance hears of changes of the fleet")
-	}
-	e.away = err != nil
-	e.began = e.began || err == nil
-}
-
 // Put makes a change on all instances, in place of one of the same name. It is kept for a while after its end where an
 // instance has to end it. After an error for which Unmade is false it may be made.
 func (e *Exchange) Put(ctx context.Context, name, text string, lasts, keep time.Duration) (Change, error) {
-	if len(name)+len(text) > MaxText {
-		return Change{}, fmt.Errorf("change %.80q: %d bytes, more than %d", name, len(name)+len(text), MaxText)
+	if len(name)+len(text) > maxText {
+		return Change{}, fmt.Errorf("change %.80q: %d bytes, more than %d", name, len(name)+len(text), maxText)
 	}
 	number, err := e.put(ctx, e.changes, name, text, lasts, keep)
 	if err != nil {
@@ -281,8 +277,8 @@ func (e *Exchange) Put(ctx context.Context, name, text string, lasts, keep time.
 // Ask gives a task to all instances, and waits for their answers until ctx ends. missing are instances that were there
 // and have not answered.
 func (e *Exchange) Ask(ctx context.Context, text string) (answers []Answer, missing []string, err error) {
-	if len(text) > MaxText {
-		return nil, nil, fmt.Errorf("task: %d bytes, more than %d", len(text), MaxText)
+	if len(text) > maxText {
+		return nil, nil, fmt.Errorf("task: %d bytes, more than %d", len(text), maxText)
 	}
 	all, err := e.Instances(ctx)
 	if err != nil {

@@ -46,8 +46,8 @@ func join(t *testing.T, address, name string) *told {
 	t.Helper()
 	to := &told{}
 	e, err := New(Options{
-		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 2 * time.Second,
-			Timeout: 2 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
+		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
+			Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
 		Fleet: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
 		Changed: func(all []Change, again bool) {
 			to.mu.Lock()
@@ -123,10 +123,7 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 			want)
 	})
 	server.Kill()
-	testkit.Eventually(t, "the loss is counted", func() bool {
-		return a.metrics.lost.Load() > 0 &&
-			b.metrics.lost.Load() > 0
-	})
+	testkit.Eventually(t, "both notice", func() bool { return a.redis.Away() && b.redis.Away() })
 	if _, err := a.Put(t.Context(), "key mode", "observe", time.Hour, 0); err == nil {
 		t.Error("a change was made while Redis was away")
 	}
@@ -135,6 +132,43 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 	testkit.Eventually(t, "a late starter knows it", func() bool { return slices.Equal(c.names(), want) })
 	if !slices.Equal(a.names(), want) || !slices.Equal(b.names(), want) {
 		t.Errorf("%q, %q, want %q", a.names(), b.names(), want)
+	}
+}
+
+// One instance hears the list of a Redis that was emptied, and another one puts back what it lacked before the first
+// can: the changes hold on meanwhile. Those that are over by Redis' clock are let go with the next beat.
+func TestExchange_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := join(t, server.Addr, "a")
+	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
+	want := []string{"sku 1001=paused"}
+	testkit.Eventually(t, "it knows it", func() bool { return slices.Equal(a.names(), want) })
+	b := &told{}
+	var err error
+	b.Exchange, err = New(Options{Redis: a.options.Redis, Fleet: "shop", Instance: "b", Summary: a.options.Summary,
+		Changed: func(all []Change, _ bool) { b.holds = all }, Do: a.options.Do})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	b.turn(t.Context())
+	if got := b.names(); !slices.Equal(got, want) {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	emptied := heard{version: "another"}
+	if b.learn(t.Context(), emptied); !slices.Equal(b.names(), want) {
+		t.Errorf("%q in between, want %q", b.names(), want)
+	}
+	if b.learn(t.Context(), emptied); len(b.names()) != 0 {
+		t.Errorf("%q, although it cannot be put back", b.names())
+	}
+	if b.turn(t.Context()); !slices.Equal(b.names(), want) {
+		t.Errorf("%q, want %q: Redis has it", b.names(), want)
+	}
+	b.over = true
+	if b.turn(t.Context()); b.over {
+		t.Error("a beat that lacks nothing does not end what the one before lacked")
 	}
 }
 
@@ -253,7 +287,7 @@ func TestExchange_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
 	a := join(t, server.Addr, "a")
 	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
 	server.Client.HSet(t.Context(), a.instances, "hangs", fmt.Sprintf("%d {}", now.UnixMilli()))
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // for those who answer
 	defer cancel()
 	answers, missing, err := a.Ask(ctx, "show")
 	if err != nil || len(answers) != 1 || !slices.Equal(missing, []string{"hangs"}) {
@@ -274,7 +308,7 @@ func TestExchange_WhatIsKeptIsBounded(t *testing.T) {
 		t.Errorf("%v, want that there are too many", err)
 	}
 	must[Change](t)(a.Put(t.Context(), "key 7", "y", time.Hour, 0)) // in its own place
-	if _, err := a.Put(t.Context(), "large", strings.Repeat("x", MaxText), time.Hour, 0); err == nil {
+	if _, err := a.Put(t.Context(), "large", strings.Repeat("x", maxText), time.Hour, 0); err == nil {
 		t.Error("a large change was taken")
 	}
 	if n := server.Client.HLen(t.Context(), a.changes).Val(); n != maxChanges+1 {
@@ -292,7 +326,7 @@ func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
 	server := redistest.Start(t)
 	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
 	server.Client.HSet(t.Context(), "sluice:fleet:{shop}:instances", "killed",
-		fmt.Sprintf("%d {}", now.Add(-Listed).UnixMilli()))
+		fmt.Sprintf("%d {}", now.Add(-listedFor).UnixMilli()))
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
 	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 2 || all[0].Summary != `{"of":"a"}` {
 		t.Errorf("%+v", all)

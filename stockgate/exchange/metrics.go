@@ -1,10 +1,6 @@
 package exchange
 
-import (
-	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	upDesc = prometheus.NewDesc("sluice_fleet_exchange_up",
@@ -13,20 +9,6 @@ var (
 		"Summaries that this instance told the fleet, by whether Redis answered.", []string{"outcome"}, nil)
 )
 
-// counts are of beats.
-type counts struct {
-	answered, lost atomic.Uint64
-	up             atomic.Bool
-}
-
-func (c *counts) record(err error) {
-	if c.up.Store(err == nil); err == nil {
-		c.answered.Add(1)
-		return
-	}
-	c.lost.Add(1)
-}
-
 // Describe implements [prometheus.Collector].
 func Describe(to chan<- *prometheus.Desc) {
 	to <- upDesc
@@ -34,12 +16,4 @@ func Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (e *Exchange) Collect(to chan<- prometheus.Metric) {
-	up := 0.0
-	if e.metrics.up.Load() {
-		up = 1
-	}
-	to <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up)
-	to <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(e.metrics.answered.Load()), "answered")
-	to <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(e.metrics.lost.Load()), "lost")
-}
+func (e *Exchange) Collect(to chan<- prometheus.Metric) { e.redis.Collect(to, beatsDesc, upDesc) }

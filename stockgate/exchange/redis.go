@@ -33,7 +33,7 @@ var ErrFull = errors.New("there are as many changes of the fleet as there may be
 
 // do makes one round trip to the server that has the keys of the fleet.
 func (e *Exchange) do(ctx context.Context, what string, ask func(context.Context, *redis.Client) error) error {
-	err := e.link.To(e.changes).Do(ctx, ask, func(err error) error { return err })
+	err := e.link.To(e.changes).Do(ctx, ask, nil)
 	if redis.HasErrorPrefix(err, "FULL") {
 		err = ErrFull
 	}
@@ -60,12 +60,12 @@ func (e *Exchange) beat(ctx context.Context) (h heard, err error) {
 		prune = "1"
 	}
 	summary := e.options.Summary()
-	if len(summary) > MaxText {
+	if len(summary) > maxText {
 		summary = "{}"
 	}
 	err = e.do(ctx, "beat in", func(ctx context.Context, c *redis.Client) error {
 		reply, err := c.Eval(ctx, beatScript, []string{e.instances, e.changes, e.tasks}, e.id, summary, e.known, e.asks,
-			Listed.Milliseconds(), maxInstances, prune).Slice()
+			listedFor.Milliseconds(), maxInstances, prune).Slice()
 		if err == nil {
 			h, err = read(reply, time.Now())
 		}
@@ -216,7 +216,7 @@ func (e *Exchange) Instances(ctx context.Context) (all []Instance, err error) {
 		for id, raw := range found.Val() {
 			at, summary, _ := strings.Cut(raw, " ")
 			ms, err := strconv.ParseInt(at, 10, 64)
-			if age := clock.Val().Sub(time.UnixMilli(ms)); err == nil && age < Listed {
+			if age := clock.Val().Sub(time.UnixMilli(ms)); err == nil && age < listedFor {
 				all = append(all, Instance{ID: id, Age: max(age, 0), Summary: summary})
 			}
 		}
@@ -238,8 +238,8 @@ func (e *Exchange) answersOf(task int64) string {
 }
 
 func (e *Exchange) answer(ctx context.Context, task int64, text string) error {
-	if len(text) > MaxText {
-		text = text[:MaxText]
+	if len(text) > maxText {
+		text = text[:maxText]
 	}
 	return e.do(ctx, "answer", func(ctx context.Context, c *redis.Client) error {
 		pipe := c.Pipeline()

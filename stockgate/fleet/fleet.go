@@ -17,13 +17,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/redisconn"
 )
 
@@ -57,11 +57,10 @@ type Member struct {
 	options Options
 	key, id string
 	link    *redisconn.Client
-	roll    membership // of the goroutine alone, as those below
+	roll    membership // of the goroutine alone
 	began   int64      // when this instance wanted to join
-	away    bool       // Redis did not answer the last time
 	share   atomic.Pointer[Share]
-	counts  counts
+	beats   *redisconn.Beats
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -80,7 +79,9 @@ func New(o Options) (*Member, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
-	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now()}
+	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now(),
+		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; the last known number of instances stands",
+			"Redis is reached again; the instances are counted")}
 	m.share.Store(&Share{})
 	return m, nil
 }
@@ -92,8 +93,8 @@ func (m *Member) Join() {
 	m.done.Go(func() { m.run(ctx) })
 }
 
-// Share is what was told last.
-func (m *Member) Share() Share { return *m.share.Load() }
+// last is the share that was told last.
+func (m *Member) last() Share { return *m.share.Load() }
 
 // Close leaves the fleet, as far as that can be done in one round trip, and ends everything that Join started. Tell is
 // not called any more. A second call does nothing.
@@ -105,17 +106,10 @@ func (m *Member) Close() {
 
 // run beats until it is told to stop, and then leaves.
 func (m *Member) run(ctx context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			m.deregister()
-			return
-		case <-pause.C:
-			pause.Reset(m.beat(ctx))
-		}
+	for periodic.Pause(ctx, m.beat(ctx)) {
+		continue
 	}
+	m.deregister()
 }
 
 // beat says once that this instance lives, and tells what that changes. It returns the pause until the next.
@@ -126,10 +120,10 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 		return every
 	}
 	now := m.options.Now()
-	m.recordBeat(err)
+	m.beats.Record(err)
 	if err == nil {
 		m.roll.update(seen)
-		m.roll.clock.heard(seen.micros*1000-(began+now)/2, (now-began)/2)
+		m.roll.clock.Update(seen.micros*1000-(began+now)/2, (now-began)/2)
 	} else if m.roll.waiting() && now-m.began > int64(alive) {
 		m.roll.startAlone()
 		m.options.Log.Warn("cannot reach Redis; this instance counts itself with those that it has seen",
@@ -148,7 +142,7 @@ func (m *Member) notifyChange() {
 	if s.Of == 0 {
 		return
 	}
-	s.Clock = m.roll.clock.ahead()
+	s.Clock = time.Duration(m.roll.clock.By)
 	if s == *last {
 		return
 	}
@@ -157,16 +151,4 @@ func (m *Member) notifyChange() {
 		m.options.Log.Info("fleet counted", "name", m.options.Name, "instances", s.Of, "before", last.Of)
 	}
 	m.options.Tell(s)
-}
-
-// recordBeat counts a beat, and says when Redis is lost and found.
-func (m *Member) recordBeat(err error) {
-	m.counts.record(err)
-	switch {
-	case err != nil && !m.away:
-		m.options.Log.Warn(fmt.Sprintf("cannot reach Redis; still assuming %d instances", m.roll.share.Of), "err", err)
-	case err == nil && m.away:
-		m.options.Log.Info("Redis is reached again; the instances are counted")
-	}
-	m.away = err != nil
 }

@@ -24,7 +24,7 @@ func (m *Member) sendHeartbeat(ctx context.Context) (found members, err error) {
 			return fmt.Errorf("beat in %q: %w", m.key, err)
 		}
 		return nil
-	}, func(err error) error { return err })
+	}, nil)
 	return found, err
 }
 
@@ -32,7 +32,7 @@ func (m *Member) sendHeartbeat(ctx context.Context) (found members, err error) {
 func (m *Member) deregister() {
 	_ = m.link.Do(context.Background(), func(ctx context.Context, c *redis.Client) error {
 		return c.ZRem(ctx, m.key, m.id).Err()
-	}, func(err error) error { return err })
+	}, nil)
 }
 
 // read understands the script's reply.

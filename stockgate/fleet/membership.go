@@ -2,7 +2,8 @@ package fleet
 
 import (
 	"slices"
-	"time"
+
+	"sluice/stockgate/redisconn"
 )
 
 // members is what one beat finds in Redis, all on Redis' clock.
@@ -22,7 +23,7 @@ type membership struct {
 	seen  Share // what the latest heartbeat amounts to
 	since int64 // since when this instance is listed without a gap, in ms; 0 = it has been for long
 	again bool  // there was something to be seen before that gap
-	clock clock
+	clock redisconn.Clock
 }
 
 // update takes in what a beat has found.
@@ -75,20 +76,3 @@ func (r *membership) startAlone() {
 		r.share = Share{Of: 1}
 	}
 }
-
-// clock is how far another clock is ahead of ours, found by asking it: what it says is of some instant during the
-// question, so that a slow answer leaves more doubt.
-type clock struct {
-	by, doubt int64 // nanoseconds; doubt 0 = never asked
-}
-
-// heard takes in that the other clock is ahead by so much, plus or minus the doubt. What is known stays, unless this is
-// twice as sharp, or proves that the clocks have drifted apart.
-func (c *clock) heard(by, doubt int64) {
-	doubt = max(doubt, int64(time.Microsecond))
-	if off := max(by-c.by, c.by-by); c.doubt == 0 || doubt*2 <= c.doubt || off > doubt+c.doubt {
-		*c = clock{by, doubt}
-	}
-}
-
-func (c *clock) ahead() time.Duration { return time.Duration(c.by) }

@@ -18,7 +18,7 @@ func Example() {
 	// false
 }
 
-func TestOnlyASKUWithAllItsPartsFits(t *testing.T) {
+func TestKey_OnlyASKUWithAllItsPartsFits(t *testing.T) {
 	for _, c := range []struct {
 		sku   string
 		parts int
@@ -35,7 +35,7 @@ func TestOnlyASKUWithAllItsPartsFits(t *testing.T) {
 	}
 }
 
-func TestOtherNamesStandWhereTheyAreCompiledIn(t *testing.T) {
+func TestKey_OtherNamesStandWhereTheyAreCompiledIn(t *testing.T) {
 	mark, err := Compile("mark_key", "", "m:{$sku}:$user:$serial", "serial", "user")
 	if err != nil || !mark.Named() || !mark.Holds(0) || !mark.Holds(1) || mark.Parts() != 0 {
 		t.Fatalf("%v %+v", err, mark)

@@ -133,7 +133,7 @@ func (t Template) Of(sku string, parts int, more ...string) string {
 		named = split(sku, parts)
 	}
 	var b strings.Builder
-	b.Grow(t.length() + len(sku))
+	b.Grow(t.Length() + len(sku))
 	for _, p := range t {
 		b.WriteString(p.text)
 		switch {
@@ -160,10 +160,7 @@ func (t Template) Apart(u Template) bool {
 }
 
 // Length is that of the text that all keys have.
-func (t Template) Length() int { return t.length() }
-
-// length is that of the text that all keys have.
-func (t Template) length() (n int) {
+func (t Template) Length() (n int) {
 	for _, p := range t {
 		n += len(p.text)
 	}
@@ -183,44 +180,17 @@ func (t Template) Pattern() string {
 	return b.String()
 }
 
-// SKU is the inverse of Of: the SKU that key belongs to.
+// SKU is the inverse of Of: the SKU that key belongs to. It is for lists that a person asks for.
 func (t Template) SKU(key string, parts int) (string, bool) {
-	sku, found := t.whole(key)
-	if parts > 0 && !found {
-		sku = t.joined(key, parts)
+	named := make([]string, parts+1) // named[all] is all of it
+	if !t.splits(key, named) {
+		return "", false
+	}
+	sku := named[all]
+	if sku == "" {
+		sku = strings.Join(named[1:], ":")
 	}
 	return sku, sku != "" && t.Of(sku, parts) == key
-}
-
-// whole finds the SKU of a key that names nothing but all of it, by the room that is left for it.
-func (t Template) whole(key string) (string, bool) {
-	fixed, holes := 0, 0
-	for _, p := range t {
-		fixed += len(p.text)
-		switch {
-		case p.hole > all:
-			return "", false
-		case p.hole == all:
-			holes++
-		}
-	}
-	if holes < 1 || len(key) <= fixed || (len(key)-fixed)%holes != 0 {
-		return "", true
-	}
-	first := len(t[0].text)
-	return key[first : first+(len(key)-fixed)/holes], true
-}
-
-// joined finds the SKU of a key that names its parts; "" when there is none. It is for lists that a person asks for.
-func (t Template) joined(key string, parts int) string {
-	named := make([]string, parts+1) // named[all] is all of it
-	switch {
-	case !t.splits(key, named):
-		return ""
-	case named[all] != "":
-		return named[all]
-	}
-	return strings.Join(named[1:], ":")
 }
 
 // splits finds out what stands in each hole of key, in named. It tries the shortest first; what the key fixes between

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestKeysAreBuiltAndTakenApart(t *testing.T) {
+func TestLayout_KeysAreBuiltAndTakenApart(t *testing.T) {
 	for _, c := range []struct{ prefix, key, sku, want, pattern string }{
 		{"", "seckill:stock:$sku", "1001", "seckill:stock:1001", "seckill:stock:*"},
 		{"", "seckill:{$sku}:stock", "1001", "seckill:{1001}:stock", "seckill:{*}:stock"},
@@ -39,7 +39,7 @@ func TestKeysAreBuiltAndTakenApart(t *testing.T) {
 	}
 }
 
-func TestForeignKeysHaveNoSKU(t *testing.T) {
+func TestLayout_ForeignKeysHaveNoSKU(t *testing.T) {
 	l, err := New(Options{Type: Counter, Key: "{$sku}:$sku"})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestForeignKeysHaveNoSKU(t *testing.T) {
 	}
 }
 
-func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
+func TestLayout_LayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 	good := Options{Type: HashSold, Key: "$sku", TotalField: "t", SoldField: "s"}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestLayoutsThatCannotWorkAreRejectedByName(t *testing.T) {
 	}
 }
 
-func TestSoldOutAtMovesTheEnd(t *testing.T) {
+func TestLayout_SoldOutAtMovesTheEnd(t *testing.T) {
 	for _, c := range []struct{ at, left, free int64 }{
 		{0, 5, 5}, {5, 5, 0}, {5, 6, 1}, {-1, 0, 1}, {-1, -1, 0},
 		{math.MinInt64, 1, math.MaxInt64}, {1, math.MinInt64, math.MinInt64},
@@ -106,7 +106,7 @@ func TestSoldOutAtMovesTheEnd(t *testing.T) {
 	}
 }
 
-func TestTotalMinusSoldIsExactOrAFault(t *testing.T) {
+func TestLayout_TotalMinusSoldIsExactOrAFault(t *testing.T) {
 	const most, least = math.MaxInt64, math.MinInt64
 	for _, c := range []struct {
 		total, sold, left int64
@@ -173,7 +173,7 @@ func FuzzEveryKeyGivesItsSKUBack(f *testing.F) {
 	})
 }
 
-func TestAFieldBelongsToOneSKU(t *testing.T) {
+func TestLayout_FieldBelongsToOneSKU(t *testing.T) {
 	sold := Options{Type: HashSold, Key: "all", TotalField: "$sku", SoldField: "$(sku)_sold", StatusField: "status",
 		StatusOpen: []string{"1"}}
 	parts := Options{Type: HashLeft, Key: "act:$sku_1", LeftField: "good:$sku_2"}

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Mirrors reports why the free units of a ledger cannot be written into this layout; nil when they can.
-func (l *Layout) Mirrors() error {
+// mirrors reports why the free units of a ledger cannot be written into this layout; nil when they can.
+func (l *Layout) mirrors() error {
 	if l.script != nil || l.list {
 		return errors.New("only the layouts counter, counter_users, hash_left and hash_sold can show what a ledger has free")
 	}
@@ -26,7 +26,7 @@ func (l *Layout) Mirrors() error {
 // Beside the key it keeps the version of each SKU, under a name that a cluster puts into the same slot.
 func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free, epoch, ver int64) (written bool,
 	err error) {
-	if err := l.Mirrors(); err != nil {
+	if err := l.mirrors(); err != nil {
 		return false, err
 	}
 	if !l.Fits(sku) {

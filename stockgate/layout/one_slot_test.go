@@ -16,7 +16,7 @@ func tagOf(key string) string {
 	return key
 }
 
-func TestKeysThatAClusterMayKeepApartAreRejectedWithThoseThatWork(t *testing.T) {
+func TestOneSlot_KeysThatAClusterMayKeepApartAreRejectedWithThoseThatWork(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		says string // "" = they are together

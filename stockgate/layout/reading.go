@@ -19,9 +19,6 @@ type Reading struct {
 	Fault  error // the keys hold something else than a stock; the other fields mean nothing then
 }
 
-// MaxCommands is the most commands that Queue queues for one SKU.
-const MaxCommands = 3
-
 // Queue puts the commands that read sku into pipe; their number is Commands.
 //
 // Each key has a command of its own: MGET would report a key of the wrong type as a missing one. See Together.
@@ -49,7 +46,7 @@ func (l *Layout) queueOthers(ctx context.Context, pipe redis.Pipeliner, sku stri
 	}
 }
 
-// Commands is the number of commands that Queue queues for one SKU, 1 to MaxCommands. QueueHashes needs fewer.
+// Commands is the number of commands that Queue queues for one SKU, 1 to 3. QueueHashes needs fewer.
 func (l *Layout) Commands() int {
 	n := 1
 	if l.status != nil {

@@ -32,6 +32,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/periodic"
 	"sluice/limiter"
 	"sluice/stockgate/redisconn"
 )
@@ -70,7 +71,7 @@ type Keeper struct {
 	id      string
 	link    *redisconn.Client
 	began   int64
-	away    bool // Redis did not answer the last time; of the goroutine alone
+	beats   *redisconn.Beats
 
 	mu      sync.Mutex
 	budgets map[string]*kept
@@ -100,7 +101,9 @@ func New(o Options) (*Keeper, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
-	return &Keeper{options: o, id: id, link: way, began: o.Now(), budgets: map[string]*kept{}}, nil
+	beats := redisconn.NewBeats(o.Log, "cannot reach Redis; the parts of the fleet's budgets stay as they are",
+		"Redis is reached again; the fleet's budgets are divided")
+	return &Keeper{options: o, id: id, link: way, began: o.Now(), beats: beats, budgets: map[string]*kept{}}, nil
 }
 
 // Use divides these budgets from now on, by their names. One that was divided before keeps its part.
@@ -139,18 +142,11 @@ func (k *Keeper) Close() {
 }
 
 func (k *Keeper) run(ctx context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			k.leave()
-			return
-		case <-pause.C:
-			k.turn(ctx)
-			pause.Reset(k.pause())
-		}
+	k.turn(ctx)
+	for periodic.Pause(ctx, k.pause()) {
+		k.turn(ctx)
 	}
+	k.leave()
 }
 
 // pause is how long it waits between two turns. It grows with instances × budgets, so that Redis is asked no more
@@ -197,19 +193,8 @@ func (k *Keeper) turn(ctx context.Context) {
 	}
 	k.waiting.Store(waiting)
 	if ctx.Err() == nil {
-		k.record(failed)
+		k.beats.Record(failed)
 	}
-}
-
-// record says when Redis is lost and found.
-func (k *Keeper) record(err error) {
-	switch {
-	case err != nil && !k.away:
-		k.options.Log.Warn("cannot reach Redis; the parts of the fleet's budgets stay as they are", "err", err)
-	case err == nil && k.away:
-		k.options.Log.Info("Redis is reached again; the fleet's budgets are divided")
-	}
-	k.away = err != nil
 }
 
 // ask makes the round trip of one budget.
@@ -233,7 +218,7 @@ func (k *Keeper) ask(ctx context.Context, name string, b *kept) error {
 			return fmt.Errorf("divide %q: %w", k.key(name), err)
 		}
 		return nil
-	}, func(err error) error { return err })
+	}, nil)
 }
 
 func (k *Keeper) key(budget string) string { return "sluice:lease:" + k.options.Fleet + ":" + budget }
@@ -245,7 +230,7 @@ func (k *Keeper) leave() {
 	for name := range k.budgets {
 		_ = k.link.Do(context.Background(), func(ctx context.Context, c *redis.Client) error {
 			return c.HDel(ctx, k.key(name), k.id).Err()
-		}, func(err error) error { return err })
+		}, nil)
 	}
 }
 

@@ -40,8 +40,8 @@ const (
 func (f *fleet) add() *instance {
 	f.t.Helper()
 	k, err := New(Options{Fleet: "shop", Instance: "test", Now: func() int64 { return f.now },
-		Redis: redisconn.Options{Addresses: []string{f.server.Addr}, PoolSize: 1, ConnectTimeout: 2 * time.Second,
-			Timeout: 2 * time.Second, BreakerErrors: 1000, BreakerPause: time.Millisecond}})
+		Redis: redisconn.Options{Addresses: []string{f.server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+			Timeout: 5 * time.Second, BreakerErrors: 1000, BreakerPause: time.Millisecond}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestKept_RejectsRepliesThatMeanNothing(t *testing.T) {
 	for _, reply := range [][]string{nil, {seed, "1"}, {"x", "1", "1"}, {seed, "0", "1"}, {seed, "1", "2"}, {seed, "1",
 		"nan"},
 		{seed, "1", "1", "k"}, {seed, "1", "1", "!", "1"}, {seed, "1", "1", "k", "-1"}} {
-		b := &kept{Budget: limiter.NewFleetShare(), base: -1}
+		b := &kept{Budget: &limiter.FleetShare{}, base: -1}
 		if err := b.take(reply); err == nil || b.base != -1 {
 			t.Errorf("%q is understood as %v", reply, b.base)
 		}

@@ -293,7 +293,7 @@ func restocked(
 // The whole of it: messages are lost in both directions, clients repeat what was not answered through any reserver,
 // the shop settles. Every serial is forwarded at most once, nothing is oversold (the store panics), and at the end
 // every hold in the ledger belongs to a forwarded order, or is gone.
-func TestNothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
+func TestBadNetwork_NothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			at(t, func(t *testing.T) { unreliable(t, seed) })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 )
@@ -14,8 +15,6 @@ import (
 // batcher sends the orders of each SKU in batches: it keeps the queues, makes the calls and answers the orders.
 type batcher struct {
 	*core
-	*soldOutCache
-	*unresolvedOrders
 	mirror *mirrorWriter
 }
 
@@ -24,17 +23,17 @@ type batch struct {
 	orders    []*pendingOrder
 	items     []protocol.Item
 	codes     []protocol.Code
-	outcomes  []Outcome // by position
-	confirmed []bool    // a client heard before that the serial is reserved, until this very deadline
-	units     int64     // of all items
-	bytes     int       // of their requests
+	confirmed []bool // a client heard before that the serial is reserved, until this very deadline
+	units     int64  // of all items
+	bytes     int    // of their requests
 	// Unix ms; with the serial it tells this batch's reservation from any other, where confirmed is false.
 	deadline  int64
-	refreshes bool         // the first order refreshes the cache
-	sent      bool         // the store may have it
-	adrift    bool         // the store may have a sending that was not answered, and that may arrive after one that was
-	stock     *cachedStock // what the reply said; nil = there was none
-	err       error        // of the last sending, where there was none
+	seen      protocol.StockVersion // the newest when the orders were taken out
+	refreshes bool                  // the first order refreshes the cache
+	sent      bool                  // the store may have it
+	adrift    bool                  // a sending that was not answered may arrive after one that was
+	stock     *cachedStock          // what the reply said; nil = there was none
+	err       error                 // of the last sending, where there was none
 }
 
 // runBatches sends the orders of q and answers them, until none is left that may be sent.
@@ -76,7 +75,7 @@ const maxBatchBytes = 2 << 20
 // takeBatch takes out the order that refreshes the cache, then those for which the newest version leaves units. mu is
 // held.
 func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
-	b := &batch{}
+	b := &batch{seen: q.newest()}
 	room := q.room()
 	if p := q.refresher; p != nil {
 		q.refresher = nil
@@ -94,11 +93,15 @@ func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
 	return b
 }
 
-// admit puts p into b, unless it waited for too long.
+// admit puts p into b, unless it waited for too long, or its serial is of another sale of the SKU.
 func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool {
 	if now-p.since > int64(r.o.MaxWait) {
 		q.complete(p, Outcome{Code: Overloaded})
-		q.events.count(Overloaded, 1+len(p.duplicates))
+		r.countAnswer(q, Overloaded, 1+len(p.duplicates))
+		return false
+	}
+	if p.derived && p.sale != b.seen.Sale {
+		q.complete(p, Outcome{Code: protocol.StaleEpoch})
 		return false
 	}
 	b.orders = append(b.orders, p)
@@ -116,10 +119,10 @@ const resendAfter = 5 * time.Millisecond
 // same serials and the same deadline, until one is answered, or Tries or Resend are spent: then the codes are Unsure.
 // A store that hangs keeps orders waiting for no more than one sending; a connection that broke is tried again.
 func (r *batcher) send(q *skuQueue, b *batch) {
-	seen := r.stamp(q, b)
-	epoch, unsure, stale, first := seen.Epoch, false, false, r.o.Now()
+	r.stamp(q, b)
+	epoch, unsure, stale, first := b.seen.Epoch, false, false, r.o.Now()
 	for try := 0; try < r.o.Tries; try++ {
-		if unsure && (r.o.Now()-first >= int64(r.o.Resend) || !pause(r.ctx, resendAfter<<try)) {
+		if unsure && (r.o.Now()-first >= int64(r.o.Resend) || !periodic.Pause(r.ctx, resendAfter<<try)) {
 			break
 		}
 		began := r.o.Now()
@@ -131,7 +134,8 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			b.adrift = b.sent
 			continue
 		}
-		if b.codes[0] == protocol.StaleEpoch && !stale { // nothing was done: decide again once, by the epoch that it has
+		// Nothing was done: decide again once, by the epoch that it has. The serials of another sale are others.
+		if b.codes[0] == protocol.StaleEpoch && !stale && hint.Sale == b.seen.Sale {
 			epoch, stale = hint.Epoch, true
 			try--
 			continue
@@ -141,7 +145,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			r.reclaim(q, b)
 		}
 		r.checkReplicas(q, b, few)
-		r.checkHistory(q, b, seen)
+		r.checkHistory(q, b)
 		return
 	}
 	for i := range b.codes {
@@ -149,25 +153,21 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 	}
 }
 
-// stamp gives b its deadline, and returns the newest version.
-func (r *batcher) stamp(q *skuQueue, b *batch) (newest protocol.StockVersion) {
+// stamp gives b its deadline.
+func (r *batcher) stamp(q *skuQueue, b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b.deadline = r.nextDeadline()
 	for _, it := range b.items {
 		b.confirmed = append(b.confirmed, q.wasConfirmed(it.Serial, b.deadline))
 	}
-	if s := q.stock.Load(); s != nil && !s.absent {
-		newest = s.StockVersion
-	}
-	return newest
 }
 
 // reserve makes the call.
 func (r *batcher) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVersion, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
-	r.calls.observe(callReserve, len(b.items))
+	r.countCall(callReserve, len(b.items))
 	return r.store.Reserve(ctx, q.sku, epoch, r.o.Wall().UnixMilli(), b.deadline, b.items, b.codes)
 }
 
@@ -201,7 +201,7 @@ func (r *batcher) checkReplicas(q *skuQueue, b *batch, few bool) {
 	switch {
 	case few:
 		b.distrust()
-		r.unreplicated.Add(1)
+		r.unreplicated.Inc()
 		if !r.fewReplicas.Swap(true) {
 			r.o.Log.Error("too few replicas have the newest reservations: orders are rejected, and their units given back",
 				"sku", q.sku)
@@ -223,11 +223,12 @@ func (b *batch) distrust() {
 // checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
 // heard. If so, no unit is sold until it is reconciled: the SKU is frozen, and what was reserved just now is given
 // back. A Redis looks for itself before it reserves a unit.
-func (r *batcher) checkHistory(q *skuQueue, b *batch, seen protocol.StockVersion) {
+func (r *batcher) checkHistory(q *skuQueue, b *batch) {
+	seen := b.seen
 	if seen.Ver == 0 || b.stock.State == protocol.Lost || !b.stock.absent && !b.stock.Older(seen) {
 		return
 	}
-	r.lost.Add(1)
+	r.lost.Inc()
 	r.o.Log.Error("ledger lost its history: the SKU is closed until it is reconciled", "sku", q.sku,
 		"epoch", seen.Epoch, "ver", seen.Ver, "found_epoch", b.stock.Epoch, "found_ver", b.stock.Ver,
 		"missing", b.stock.absent)
@@ -260,14 +261,15 @@ func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	if b.refreshes {
 		q.refreshing.Store(false)
 	}
+	outcomes := make([]Outcome, len(b.orders))
 	for i := range b.orders {
-		b.outcomes = append(b.outcomes, r.decide(now, q, b, i))
+		outcomes[i] = r.decide(now, q, b, i)
 	}
 	if b.stock != nil { // before the answers: a client that has heard one finds the cache as the answer says
 		r.learn(now, q, b.stock)
 	}
 	for i, p := range b.orders {
-		q.complete(p, b.outcomes[i])
+		q.complete(p, outcomes[i])
 	}
 	if r.reportFault(q, b.err); b.stock == nil {
 		r.failQueued(q)
@@ -285,7 +287,7 @@ func (r *batcher) failQueued(q *skuQueue) {
 	q.orders, q.refresher = nil, nil
 	for _, p := range waiting {
 		q.complete(p, Outcome{Code: Unsure, Serial: p.serial})
-		q.events.count(Unsure, 1+len(p.duplicates))
+		r.countAnswer(q, Unsure, 1+len(p.duplicates))
 	}
 }
 
@@ -309,10 +311,10 @@ func (r *batcher) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 		out.Serial = ""
 	case protocol.NotOnSale:
 		out = notOnSale(b.stock.StockVersion, r.o.Wall().UnixMilli())
-	case protocol.StaleEpoch: // twice in a row
-		out.Code = Overloaded
+	case protocol.StaleEpoch: // it is answered anew
+		return out
 	}
-	q.events.count(out.Code, 1)
+	r.countAnswer(q, out.Code, 1)
 	return out
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ type core struct {
 	users   *orderCache // of orders with a derived serial
 
 	newSKUs    tokenBucket  // SKUs seen for the first time, invented ones too
+	refreshes  tokenBucket  // SKUs whose entry of the sold-out cache is old
+	gapUntil   atomic.Int64 // ns: until when notifications may have been missed
 	faultNames tokenBucket  // SKUs that the log names as they get into trouble
 	deadline   atomic.Int64 // Unix ms: of the reservations that are made now
 
@@ -44,7 +47,10 @@ func (r *core) queue(now int64, sku []byte) *skuQueue {
 // open makes a queue for sku if there is none. It returns nil when there are too many.
 func (r *core) open(sku []byte) *skuQueue {
 	return r.skus.Add(sku, func(q *skuQueue, sku string, hash uint64) {
-		q.sku, q.hash, q.events = sku, hash, r.eventsOf(sku)
+		q.sku, q.hash, q.label = sku, hash, otherSKUs
+		if slices.Contains(r.o.Named, sku) {
+			q.label = sku
+		}
 		q.bySerial, q.unresolved = make(map[string]*pendingOrder), make(map[string]*unresolved)
 	})
 }
@@ -84,7 +90,7 @@ func (r *core) ledgers() (skus []string) {
 func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.Record, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	r.calls.observe(callFind, 1)
+	r.countCall(callFind, 1)
 	return r.store.Find(ctx, q.sku, serial)
 }
 

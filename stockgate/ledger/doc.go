@@ -52,14 +52,13 @@
 //
 //	Reserver          answers an order: from memory, by a batch, or by a look-up; states of orders (reserver.go)
 //	batcher           queues, calls and answers of each SKU; learns what replies say (batch.go, sku_queue.go)
-//	soldOutCache      when an entry of the cache is too old (soldout.go)
 //	lookups           finds orders by serial, many in a call (lookup.go)
 //	settler           confirms, releases and refunds (settle.go)
-//	unresolvedOrders  marks and forgets serials whose outcome is unknown (unresolved.go)
 //	resolver          finds those outcomes out (resolve.go)
 //	maintenance       sweeps, and removes queues that are of no use (maintain.go)
 //	mirrorWriter      shows what is free in the upstream's own keys (mirror.go)
-//	core              what all of them share (core.go)
+//	core              what all of them share: store, SKUs, known orders, metrics (core.go); when an entry of the
+//	                  sold-out cache is too old (soldout.go); serials whose outcome is unknown (unresolved.go)
 //
 // The queue of a SKU (skuQueue) has the state of all parts for that SKU, and one mutex.
 //

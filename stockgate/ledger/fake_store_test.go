@@ -110,6 +110,17 @@ func (b *fakeSKU) move(held, sold int64, user string) {
 	}
 }
 
+// nextSale forgets the orders of a SKU and begins its next sale.
+func (s *fakeStore) nextSale(sku string, units int64) protocol.StockVersion {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	epoch := s.skus[sku].stock.Epoch + 1
+	s.put(sku, units, 0)
+	b := &s.skus[sku].stock
+	b.Epoch, b.Sale = epoch, epoch
+	return b.StockVersion
+}
+
 func (s *fakeStore) Reserve(
 	ctx context.Context,
 	sku string,
@@ -137,7 +148,7 @@ func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol
 	}
 	r, ok := b.records[it.Serial]
 	switch {
-	case epoch != 0 && epoch != b.stock.Epoch:
+	case epoch != b.stock.Epoch && (epoch != 0 || b.stock.Sale != 0):
 		return protocol.StaleEpoch
 	case ok && (r.User != it.User || r.Quantity != it.Quantity):
 		return protocol.OtherOrder
@@ -327,6 +338,7 @@ func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []
 		for i, o := range orders {
 			if b := s.skus[o.SKU]; b != nil {
 				found[i].Record, found[i].OK = b.records[o.Serial]
+				found[i].Sale = b.stock.Sale
 			}
 		}
 	})

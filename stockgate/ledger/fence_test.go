@@ -21,7 +21,7 @@ func (s slowly) Ask(ctx context.Context, _, _ string) (OrderStatus, error) {
 }
 
 // A shop that looked before the fence can have got the order since.
-func TestOnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
+func TestFence_OnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.Hold, o.Grace, o.OnNotFound = time.Minute, 3*askTimeout/4, fenceDeadline

@@ -18,12 +18,9 @@ var ErrTooMany = errors.New("too many look-ups")
 // lookups finds orders by their serials, many in one call. One call is under way at a time. Calls begin at a bounded
 // rate, whatever is asked for: what comes meanwhile waits for the next one, and what finds no room hears ErrTooMany.
 type lookups struct {
-	size   int // serials in one call, and that wait
-	rate   tokenBucket
-	call   func([]protocol.OrderName) []protocol.Found
-	work   *sync.WaitGroup
-	start  time.Time
-	closed *atomic.Bool // of the reserver
+	*core
+	size int // serials in one call, and that wait
+	rate tokenBucket
 
 	waits atomic.Int64 // serials; written under mu
 
@@ -42,8 +39,9 @@ type lookup struct {
 // hasRoom reports whether a serial would be looked up now, where at most so many wait. It writes nothing.
 func (x *lookups) hasRoom(most int64) bool { return x.waits.Load() < most }
 
-// find looks names up, of which there is at least one and no more than size. It waits for its turn and for the call.
-func (x *lookups) find(names []protocol.OrderName) ([]protocol.Found, error) {
+// findMany looks names up, of which there is at least one and no more than size. It waits for its turn and for the
+// call.
+func (x *lookups) findMany(names []protocol.OrderName) ([]protocol.Found, error) {
 	l := &lookup{names: names, done: make(chan struct{})}
 	if !x.add(l) {
 		return nil, ErrTooMany
@@ -53,12 +51,12 @@ func (x *lookups) find(names []protocol.OrderName) ([]protocol.Found, error) {
 }
 
 // findOne looks one order up.
-func (x *lookups) findOne(sku, serial string) (protocol.Record, bool, error) {
-	found, err := x.find([]protocol.OrderName{{SKU: sku, Serial: serial}})
+func (x *lookups) findOne(sku, serial string) protocol.Found {
+	found, err := x.findMany([]protocol.OrderName{{SKU: sku, Serial: serial}})
 	if err != nil {
-		return protocol.Record{}, false, err
+		return protocol.Found{Err: err}
 	}
-	return found[0].Record, found[0].OK, found[0].Err
+	return found[0]
 }
 
 func (x *lookups) add(l *lookup) bool {
@@ -114,19 +112,19 @@ func (x *lookups) more() bool {
 	return x.running
 }
 
-// lookUp makes one call.
-func (r *Reserver) lookUp(names []protocol.OrderName) []protocol.Found {
-	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+// call makes one call.
+func (x *lookups) call(names []protocol.OrderName) []protocol.Found {
+	ctx, cancel := context.WithTimeout(x.ctx, x.o.Timeout)
 	defer cancel()
-	r.calls.observe(callLookup, len(names))
-	return r.store.FindAll(ctx, names)
+	x.countCall(callLookup, len(names))
+	return x.store.FindAll(ctx, names)
 }
 
 // LookUp finds out whether an order has won before, where Cached said that this may answer it. It waits for one call of
 // the store, and reserves nothing, so that the caller need not hold what a reservation needs. It reports false when the
 // order is to be passed on to Reserve.
 func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
-	if o.Quantity < 1 || o.Quantity > protocol.MaxQuantity || len(o.Key) > 0 && !protocol.ValidSerial(o.Key) {
+	if !o.valid() {
 		return Outcome{}, false
 	}
 	out := r.answer(now, o, (*Reserver).lookUpEarlier)
@@ -135,7 +133,8 @@ func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
 
 // Recall looks one order up that gets no unit, within the bound of LookUp: past it the error is ErrTooMany.
 func (r *Reserver) Recall(sku, serial string) (protocol.Record, bool, error) {
-	return r.lookups.findOne(sku, serial)
+	f := r.lookups.findOne(sku, serial)
+	return f.Record, f.OK, f.Err
 }
 
 // lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
@@ -161,16 +160,21 @@ func (r *Reserver) underWay(q *skuQueue, serial string) bool {
 }
 
 // verify looks an order up that the sold-out cache answered with out. A winner whose response was lost hears so of its
-// order.
+// order. A serial of an earlier sale than the ledger's says nothing, and another one is derived.
 func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out Outcome) Outcome {
-	rec, ok, err := r.lookups.findOne(q.sku, p.serial)
+	f := r.lookups.findOne(q.sku, p.serial)
 	switch {
-	case err != nil:
+	case f.Err != nil:
 		return r.unverified(now, q, o, out)
-	case !ok:
+	case p.derived && p.sale < f.Sale:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.learnSale(f.Sale)
+		return Outcome{Code: protocol.StaleEpoch}
+	case !f.OK:
 		return out
 	}
-	found := Outcome{Code: protocol.Replay(rec, p.item), Serial: p.serial}
+	found := Outcome{Code: protocol.Replay(f.Record, p.item), Serial: p.serial}
 	if found.Code == protocol.ReplayHeld || found.Code == protocol.ReplaySold {
 		p.keep(&r.core, now, found.Code == protocol.ReplaySold)
 	}
@@ -195,7 +199,7 @@ func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok
 			names[i] = protocol.OrderName{SKU: sku, Serial: serial}
 		}
 		skus = skus[n:]
-		all, fault := r.states.find(names)
+		all, fault := r.states.findMany(names)
 		for i, f := range all {
 			if f.OK {
 				return f.Record, names[i].SKU, true, nil

@@ -29,7 +29,7 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 	}
 }
 
-func TestLostReplyTakesOneUnitASerial(t *testing.T) {
+func TestLostReply_TakesOneUnitASerial(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		var lost atomic.Bool
@@ -49,7 +49,7 @@ func TestLostReplyTakesOneUnitASerial(t *testing.T) {
 	})
 }
 
-func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
+func TestLostReply_TellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		s.set(func(op string, after bool) error {
@@ -85,7 +85,7 @@ func TestLostReplyTellsOneOfManyThatItWon(t *testing.T) {
 }
 
 // A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
-func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
+func TestLostReply_HoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		d := opened(t, testOptions(), s, nil)
@@ -111,7 +111,7 @@ func TestHoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	})
 }
 
-func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
+func TestLostReply_UnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 5)
 		d := opened(t, testOptions(), s, nil)
@@ -126,7 +126,7 @@ func TestUnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	})
 }
 
-func TestReplayIsNotTakenForALostReply(t *testing.T) {
+func TestLostReply_ReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
@@ -139,7 +139,7 @@ func TestReplayIsNotTakenForALostReply(t *testing.T) {
 	})
 }
 
-func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
+func TestLostReply_UnsureOrderGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 5)
 		d := opened(t, testOptions(), s, nil)
@@ -162,7 +162,7 @@ func TestUnsureOrderGivesItsUnitBack(t *testing.T) {
 }
 
 // A reservation that a client was told of is no orphan's, even if a call for the same serial was unsure.
-func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
+func TestLostReply_UnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 5)
 		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
@@ -179,7 +179,7 @@ func TestUnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	})
 }
 
-func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
+func TestLostReply_StaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 5)
 		d := opened(t, testOptions(), s, nil)
@@ -196,7 +196,7 @@ func TestStaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	})
 }
 
-func TestLostHistoryClosesTheSKU(t *testing.T) {
+func TestLostReply_LostHistoryClosesTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)

@@ -25,10 +25,9 @@ const (
 // and mirrors. It is one goroutine, which also runs the resolver.
 type maintenance struct {
 	*core
-	*unresolvedOrders
 	batches    *batcher
 	resolver   *resolver
-	reconciler *failover.Reconciler // nil where the store forgets nothing
+	reconciler *failover.Reconciler
 }
 
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
@@ -36,9 +35,7 @@ type maintenance struct {
 func (r *maintenance) maintain(ctx context.Context) {
 	periodic.After(ctx, maintainInterval, func(ctx context.Context) {
 		r.sweepDue(ctx)
-		if r.reconciler != nil {
-			r.reconciler.Run(ctx)
-		}
+		r.reconciler.Run(ctx)
 		r.resolver.resolveDue(ctx)
 	})
 }
@@ -91,7 +88,7 @@ func (r *maintenance) removeUseless(q *skuQueue) {
 	}
 	q.removed = true
 	if q.backlogged {
-		r.backlogged.Add(-1)
+		r.backlogged.Dec()
 	}
 	r.skus.Remove(q.sku, q)
 }
@@ -102,7 +99,7 @@ func (r *maintenance) sweep(ctx context.Context, some []*skuQueue, skus []string
 	now := time.Now().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	bounded, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	r.calls.observe(callSweep, len(some))
+	r.countCall(callSweep, len(some))
 	swept := r.store.SweepAll(bounded, skus, now, lease)
 	cancel()
 	for i, q := range some {
@@ -119,7 +116,7 @@ func (r *maintenance) sweepWhole(ctx context.Context, q *skuQueue) {
 	defer cancel()
 	now := time.Now().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
-	r.calls.observe(callSweep, 1)
+	r.countCall(callSweep, 1)
 	overdue, _ := r.store.Sweep(ctx, q.sku, now, lease, maxSwept) // after an error there are none
 	r.markOverdue(q, overdue, now, lease)
 }
@@ -150,11 +147,11 @@ func (r *maintenance) checkBacklog(ctx context.Context, some []*skuQueue, skus [
 		switch err := errs[i]; {
 		case errors.Is(err, protocol.ErrBacklog) && !q.backlogged:
 			q.backlogged = true
-			r.backlogged.Add(1)
+			r.backlogged.Inc()
 			r.o.Log.Error("the ledger's changes are not acknowledged, and fill Redis' memory", "sku", q.sku, "cause", err)
 		case err == nil && q.backlogged:
 			q.backlogged = false
-			r.backlogged.Add(-1)
+			r.backlogged.Dec()
 			r.o.Log.Info("the ledger's changes are acknowledged again", "sku", q.sku)
 		}
 	}

@@ -52,7 +52,7 @@ func TestMaintenance_LogsABacklogOnceAndItsEndOnce(t *testing.T) {
 			s.be(c.err)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			ledgertest.Want(t, "behind", d.backlogged.Load(), c.behind)
+			ledgertest.Want(t, "behind", ledgertest.Value(d.backlogged), c.behind)
 			ledgertest.Want(t, "lines of the log", strings.Count(said.String(), "\n"), c.lines)
 		}
 	})
@@ -94,7 +94,7 @@ func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
 
 // After a fail-over no instance waits for one whose mark is a minute older than the others': however many SKUs there
 // are, an instance that runs must have called each of them within that time.
-func TestEachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
+func TestMaintain_EachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
 	const skus, fresh = 10_000, 60 * time.Second
 	at(t, func(t *testing.T) {
 		s := newFakeStore()

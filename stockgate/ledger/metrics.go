@@ -1,164 +1,134 @@
 package ledger
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"sluice/stockgate/ledger/audit"
 	"sluice/stockgate/ledger/protocol"
 )
 
-// event is what happened to an order.
-type event int
-
-const (
-	eventHeld event = iota
-	eventReplayHeld
-	eventReplaySold
-	eventSoldOut
-	eventNotOnSale
-	eventUserLimit
-	eventOtherOrder
-	eventReleasedBefore
-	eventUnknownSKU
-	eventOverloaded
-	eventUnsure
-	eventUndecided
-	eventConfirmed
-	eventReleased
-	eventRefunded
-	eventAdopted
-	numEvents
+// Labels of orders by their answers, and of settlements that changed the ledger. What has no answer is unsure.
+var (
+	answerEvents = map[protocol.Code]string{
+		protocol.Held: "held", protocol.ReplayHeld: "replay_held", protocol.ReplaySold: "replay_sold",
+		protocol.SoldOut: "sold_out", protocol.NotOnSale: "not_on_sale", protocol.UserLimit: "user_limit",
+		protocol.OtherOrder: "other_order", protocol.Released: "released_before", protocol.UnknownSKU: "unknown_sku",
+		Overloaded: "overloaded", Unsure: "unsure", Undecided: "undecided",
+	}
+	settleEvents = map[protocol.Op]string{
+		protocol.Confirm: "confirmed", protocol.Release: "released", protocol.Refund: "refunded",
+		protocol.Adopt: "adopted",
+	}
 )
 
-func (e event) String() string {
-	return [...]string{"held", "replay_held", "replay_sold", "sold_out", "not_on_sale", "user_limit", "other_order",
-		"released_before", "unknown_sku", "overloaded", "unsure", "undecided",
-		"confirmed", "released", "refunded", "adopted"}[e]
-}
-
-// events count what happened to the orders of one named SKU, or of all others. Only orders that were passed on to
-// the store are counted, a batch at a time: a rejection from memory writes nothing, and is counted by the proxy.
-type events struct {
-	counts         [numEvents]atomic.Uint64
-	unknown        atomic.Int64  // holds that this instance asks the shop about
-	contradictions atomic.Uint64 // settlements that the ledger contradicted
-}
-
-// count counts n orders with the same answer.
-func (e *events) count(c protocol.Code, n int) {
-	e.counts[eventOf(c)].Add(uint64(n))
-}
-
-func eventOf(c protocol.Code) event {
-	switch c {
-	case protocol.Held:
-		return eventHeld
-	case protocol.ReplayHeld:
-		return eventReplayHeld
-	case protocol.ReplaySold:
-		return eventReplaySold
-	case protocol.SoldOut:
-		return eventSoldOut
-	case protocol.NotOnSale:
-		return eventNotOnSale
-	case protocol.UserLimit:
-		return eventUserLimit
-	case protocol.OtherOrder:
-		return eventOtherOrder
-	case protocol.Released:
-		return eventReleasedBefore
-	case protocol.UnknownSKU:
-		return eventUnknownSKU
-	case Overloaded, protocol.StaleEpoch:
-		return eventOverloaded
-	case Undecided:
-		return eventUndecided
-	}
-	return eventUnsure
-}
-
-// countSettled counts one settlement that changed the ledger.
-func (e *events) countSettled(op protocol.Op) {
-	switch op {
-	case protocol.Confirm:
-		e.counts[eventConfirmed].Add(1)
-	case protocol.Release:
-		e.counts[eventReleased].Add(1)
-	case protocol.Refund:
-		e.counts[eventRefunded].Add(1)
-	case protocol.Adopt:
-		e.counts[eventAdopted].Add(1)
-	}
-}
-
-// call is what a call to the store is for.
-type call int
-
+// What a call to the store is for.
 const (
-	callReserve call = iota
-	callFinish
-	callSweep
-	callFind
-	callAudit
-	callLookup
-	numCalls
+	callReserve = "reserve"
+	callFinish  = "finish"
+	callSweep   = "sweep"
+	callFind    = "find"
+	callAudit   = "audit"
+	callLookup  = "lookup"
 )
 
-func (c call) String() string {
-	return [...]string{"reserve", "finish", "sweep", "find", "audit", "lookup"}[c]
+// otherSKUs is the label of all SKUs that are not named.
+const otherSKUs = "_other"
+
+// metrics are what the reserver counts. Only orders that were passed on to the store are counted: a rejection from
+// memory writes nothing, and is counted by the proxy.
+type metrics struct {
+	all []prometheus.Collector
+
+	orders         *prometheus.CounterVec   // by SKU and event
+	contradictions *prometheus.CounterVec   // by SKU
+	unknown        *prometheus.GaugeVec     // by SKU
+	calls          *prometheus.HistogramVec // by operation
+	resolutions    *prometheus.CounterVec   // by outcome
+	mirrorWrites   *prometheus.CounterVec   // by result
+	lost           prometheus.Counter
+	unreplicated   prometheus.Counter
+	retries        prometheus.Counter
+	dropped        prometheus.Counter
+	backlogged     prometheus.Gauge
+
+	fewReplicas atomic.Bool // the last batch that reserved units was one that too few replicas had
 }
 
-// callMetrics count calls by their size.
-type callMetrics struct{ sizes *prometheus.HistogramVec }
-
-func newCallMetrics() callMetrics {
-	sizes := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+// open makes the metrics, with a value for each label that there can be.
+func (m *metrics) open(named []string) {
+	m.orders = m.counters("sluice_reservations_total",
+		"What happened to orders that were passed on to the ledger; SKUs that are not named are _other.", "sku", "event")
+	m.contradictions = m.counters("sluice_settle_contradictions_total",
+		"Settlements that the ledger contradicted: see the log.", "sku")
+	m.unknown = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sluice_reservations_unknown", Help: "Holds that this instance asks the shop about."}, []string{"sku"})
+	for _, sku := range append([]string{otherSKUs}, named...) {
+		for _, event := range answerEvents {
+			m.orders.WithLabelValues(sku, event)
+		}
+		for _, event := range settleEvents {
+			m.orders.WithLabelValues(sku, event)
+		}
+		m.contradictions.WithLabelValues(sku)
+		m.unknown.WithLabelValues(sku)
+	}
+	m.calls = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "sluice_ledger_call_orders",
 		Help:    "Orders in one call to the ledger, a repeated call counted again; SKUs in one that sweeps or audits.",
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
 
 		NativeHistogramBucketFactor: 1.19, NativeHistogramMaxBucketNumber: 100,
 	}, []string{"operation"})
-	for c := range numCalls {
-		sizes.WithLabelValues(c.String())
+	for _, call := range []string{callReserve, callFinish, callSweep, callFind, callAudit, callLookup} {
+		m.calls.WithLabelValues(call)
 	}
-	return callMetrics{sizes}
-}
-
-// observe counts a call of n orders, or of as many SKUs that are swept or audited.
-func (m *callMetrics) observe(c call, n int) { m.sizes.WithLabelValues(c.String()).Observe(float64(n)) }
-
-// metrics are what the reserver counts.
-type metrics struct {
-	events       map[string]*events // by named SKU; "" = all others
-	calls        callMetrics
-	lost         atomic.Uint64
-	unreplicated atomic.Uint64 // batches that too few replicas had
-	fewReplicas  atomic.Bool   // the last one was such
-	retries      atomic.Uint64
-	dropped      atomic.Uint64
-	unknown      atomic.Int64
-	backlogged   atomic.Int64 // SKUs whose changes are not acknowledged
-	resolutions  [numResolutions]atomic.Uint64
-	mirrorWrites mirrorCounts
-}
-
-func (m *metrics) open(named []string) {
-	m.calls = newCallMetrics()
-	m.events = map[string]*events{"": {}}
-	for _, sku := range named {
-		m.events[sku] = &events{}
+	m.resolutions = m.counters("sluice_resolver_outcomes_total",
+		"Attempts to find out what became of a hold, by how they ended.", "outcome")
+	for _, r := range []resolution{foundOrder, foundNone, foundOrphan, unfenced, undecided, askFailed, gone} {
+		m.resolutions.WithLabelValues(string(r))
 	}
+	m.mirrorWrites = m.counters("sluice_ledger_mirror_writes_total",
+		"Writes of what is free to the shop's own keys; older ones came after a later version.", "result")
+	for _, result := range []string{mirrorWritten, mirrorOlder, mirrorFailed} {
+		m.mirrorWrites.WithLabelValues(result)
+	}
+	m.retries = m.counter("sluice_settle_retries_total", "Calls to settle that must be repeated.")
+	m.dropped = m.counter("sluice_settle_spilled_total", "Settlements that are in the log alone: do them by hand.")
+	m.backlogged = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_ledger_streams_behind",
+		Help: "SKUs with more changes than `events` that no reader has acknowledged."})
+	m.unreplicated = m.counter("sluice_ledger_unreplicated_total",
+		"Calls whose new holds too few replicas had in time: they are given back.")
+	m.lost = m.counter("sluice_ledger_lost_total", "Replies that showed that a ledger had lost its history.")
+	m.all = append(m.all, m.unknown, m.calls, m.backlogged)
 }
 
-// eventsOf are those of sku.
-func (m *metrics) eventsOf(sku string) *events {
-	if e := m.events[sku]; e != nil {
-		return e
-	}
-	return m.events[""]
+func (m *metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.all = append(m.all, c)
+	return c
 }
+
+func (m *metrics) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	m.all = append(m.all, c)
+	return c
+}
+
+// countAnswer counts n orders of q with the same answer.
+func (m *metrics) countAnswer(q *skuQueue, c protocol.Code, n int) {
+	m.orders.WithLabelValues(q.label, cmp.Or(answerEvents[c], answerEvents[Unsure])).Add(float64(n))
+}
+
+// countSettled counts one settlement of q that changed the ledger.
+func (m *metrics) countSettled(q *skuQueue, op protocol.Op) {
+	m.orders.WithLabelValues(q.label, settleEvents[op]).Inc()
+}
+
+// countCall counts a call of n orders, or of as many SKUs that are swept or audited.
+func (m *metrics) countCall(call string, n int) { m.calls.WithLabelValues(call).Observe(float64(n)) }
 
 // Describe implements prometheus.Collector.
 func (r *Reserver) Describe(ch chan<- *prometheus.Desc) {
@@ -170,53 +140,11 @@ func (r *Reserver) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
-	r.collectEvents(ch)
+	for _, c := range r.metrics.all {
+		c.Collect(ch)
+	}
+	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_settle_queue_length",
+		"Settlements that the ledger does not have yet.", nil, nil), prometheus.GaugeValue, float64(len(r.capacity)))
 	r.audits.Collect(ch)
-	r.mirrorWrites.collect(ch)
 	r.upkeep.reconciler.Collect(ch)
-	r.calls.sizes.Collect(ch)
-	resolved := prometheus.NewDesc("sluice_resolver_outcomes_total",
-		"Attempts to find out what became of a hold, by how they ended.", []string{"outcome"}, nil)
-	for i := range numResolutions {
-		ch <- prometheus.MustNewConstMetric(resolved, prometheus.CounterValue, float64(r.resolutions[i].Load()), i.String())
-	}
-	number := func(kind prometheus.ValueType, v float64, name, help string) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
-	}
-	number(prometheus.GaugeValue, float64(len(r.capacity)), "sluice_settle_queue_length",
-		"Settlements that the ledger does not have yet.")
-	number(prometheus.CounterValue, float64(r.retries.Load()), "sluice_settle_retries_total",
-		"Calls to settle that must be repeated.")
-	number(prometheus.CounterValue, float64(r.dropped.Load()), "sluice_settle_spilled_total",
-		"Settlements that are in the log alone: do them by hand.")
-	number(
-		prometheus.GaugeValue,
-		float64(r.backlogged.Load()),
-		"sluice_ledger_streams_behind",
-		"SKUs with more changes than `events` that no reader has acknowledged.",
-	)
-	number(prometheus.CounterValue, float64(r.unreplicated.Load()), "sluice_ledger_unreplicated_total",
-		"Calls whose new holds too few replicas had in time: they are given back.")
-	number(prometheus.CounterValue, float64(r.lost.Load()), "sluice_ledger_lost_total",
-		"Replies that showed that a ledger had lost its history.")
-}
-
-func (r *Reserver) collectEvents(ch chan<- prometheus.Metric) {
-	orders := prometheus.NewDesc("sluice_reservations_total",
-		"What happened to orders that were passed on to the ledger; SKUs that are not named are _other.",
-		[]string{"sku", "event"}, nil)
-	contradictions := prometheus.NewDesc("sluice_settle_contradictions_total",
-		"Settlements that the ledger contradicted: see the log.", []string{"sku"}, nil)
-	unknown := prometheus.NewDesc("sluice_reservations_unknown", "Holds that this instance asks the shop about.",
-		[]string{"sku"}, nil)
-	for sku, e := range r.events {
-		if sku == "" {
-			sku = "_other"
-		}
-		for i := range numEvents {
-			ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(e.counts[i].Load()), sku, i.String())
-		}
-		ch <- prometheus.MustNewConstMetric(unknown, prometheus.GaugeValue, float64(e.unknown.Load()), sku)
-		ch <- prometheus.MustNewConstMetric(contradictions, prometheus.CounterValue, float64(e.contradictions.Load()), sku)
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestNumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
+func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		o := testOptions()
 		o.MetricSKUs = 2

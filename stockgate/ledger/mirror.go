@@ -4,9 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/stockgate/ledger/protocol"
 )
@@ -29,11 +26,6 @@ type mirrorWriter struct {
 	ended  atomic.Bool // no more writes begin
 }
 
-const (
-	mirrorTries = 4 // then a sweep tries again, in a second or later
-	mirrorAgain = 50 * time.Millisecond
-)
-
 // reflect has the free units of v shown, soon: one write for a SKU is under way at a time, and the next one is of the
 // newest version then. So writes follow each other at the pace of Redis, and the mirror is right within a round trip of
 // the last change; an older version never overwrites a later one. What a verifying or frozen ledger says may be
@@ -50,25 +42,18 @@ func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
 	}
 }
 
-// writeMirror writes until the newest version is shown, or Redis has rejected too many writes.
+// writeMirror writes until the newest version is shown. Where Redis rejects a write, the next version or sweep has it
+// shown.
 func (r *mirrorWriter) writeMirror(q *skuQueue) {
-	tries := 0
-	for h, ok := q.toShow(protocol.StockVersion{}); ok; {
+	for h, ok := q.toShow(protocol.StockVersion{}); ok; h, ok = q.toShow(h) {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 		written, err := r.show(ctx, q.sku, h)
 		cancel()
-		r.mirrorWrites.count(written, err)
-		if tries++; err == nil {
-			tries = 0
-			h, ok = q.toShow(h)
-			continue
-		}
-		r.reportMirror(q, err)
-		if tries == mirrorTries || !pause(r.ctx, mirrorAgain<<tries) {
-			q.giveUpShowing()
+		r.countMirror(written, err)
+		if err != nil {
+			r.giveUpShowing(q, err)
 			return
 		}
-		h, ok = q.toShow(protocol.StockVersion{})
 	}
 }
 
@@ -93,22 +78,14 @@ func (q *skuQueue) toShow(done protocol.StockVersion) (protocol.StockVersion, bo
 	return q.mirror.want, q.mirror.busy
 }
 
-// giveUpShowing lets the next hint, the same one too, be shown.
-func (q *skuQueue) giveUpShowing() {
+// giveUpShowing lets the next hint, the same one too, be shown. It logs once that the mirror cannot be written.
+func (r *mirrorWriter) giveUpShowing(q *skuQueue, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mirror.busy, q.mirror.want = false, protocol.StockVersion{}
-}
-
-// reportMirror logs once that the mirror cannot be written.
-func (r *mirrorWriter) reportMirror(q *skuQueue, err error) {
-	q.mu.Lock()
-	said := q.mirror.failed
-	q.mirror.failed = true
-	q.mu.Unlock()
-	if !said {
+	if !q.mirror.failed {
 		r.o.Log.Error("what is free cannot be shown in the shop's own key", "sku", q.sku, "err", err)
 	}
+	q.mirror = mirrorState{failed: true}
 }
 
 // checkMirror looks whether the mirror of a SKU is right, also after the instance that changed the ledger last has
@@ -124,24 +101,20 @@ func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
 	}
 }
 
-// mirrorCounts count writes of the mirror.
-type mirrorCounts struct{ written, older, failed atomic.Uint64 }
+// What became of a write of the mirror.
+const (
+	mirrorWritten = "written"
+	mirrorOlder   = "older"
+	mirrorFailed  = "failed"
+)
 
-func (c *mirrorCounts) count(written bool, err error) {
+func (r *mirrorWriter) countMirror(written bool, err error) {
+	result := mirrorOlder
 	switch {
 	case err != nil:
-		c.failed.Add(1)
+		result = mirrorFailed
 	case written:
-		c.written.Add(1)
-	default:
-		c.older.Add(1)
+		result = mirrorWritten
 	}
-}
-
-func (c *mirrorCounts) collect(ch chan<- prometheus.Metric) {
-	desc := prometheus.NewDesc("sluice_ledger_mirror_writes_total",
-		"Writes of what is free to the shop's own keys; older ones came after a later version.", []string{"result"}, nil)
-	for result, n := range map[string]*atomic.Uint64{"written": &c.written, "older": &c.older, "failed": &c.failed} {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n.Load()), result)
-	}
+	r.mirrorWrites.WithLabelValues(result).Inc()
 }

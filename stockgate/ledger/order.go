@@ -12,6 +12,11 @@ type Order struct {
 	Request  string // waits with the order until it is delivered, see protocol.Item; "" = the caller forwards it
 }
 
+func (o *Order) valid() bool {
+	return o.Quantity >= 1 && o.Quantity <= protocol.MaxQuantity && len(o.Request) <= protocol.MaxRequest &&
+		(len(o.Key) == 0 || protocol.ValidSerial(o.Key))
+}
+
 // mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which
 // that could be found. Before the start of a sale an order without a key is new.
 func (o *Order) mayRepeat(state protocol.State) bool {

@@ -17,7 +17,8 @@ type knownOrder struct {
 	user       string
 	quantity   int64
 	cart       string
-	derived    bool  // the serial is the reserver's own, of a user and a generation
+	derived    bool  // the serial is the reserver's own, of a user, a sale of the SKU and a generation
+	sale       int64 // of a derived serial
 	generation int   // of a derived serial
 	bought     int64 // units that the user bought in the generations before
 	until      int64 // ns: forgotten then
@@ -135,7 +136,9 @@ func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 	case len(o.Key) > 0:
 		return r.serials.find(now, q, o.Key)
 	case len(o.User) > 0:
-		return r.users.find(now, q, o.User)
+		if k := r.users.find(now, q, o.User); k != nil && k.sale == q.sale.Load() {
+			return k
+		}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func bySerial(size int) *orderCache {
 
 // What is found is what was kept last under that name, and not beyond its time; of a place that is never full nothing
 // is lost.
-func TestMemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
+func TestOrderCache_MemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 	lines := []*skuQueue{{sku: "1001", hash: 1}, {sku: "1002", hash: 1}}
 	rapid.Check(t, func(t *rapid.T) {
 		m, kept := bySerial(cacheWays), map[string]*knownOrder{}
@@ -51,7 +51,7 @@ func TestMemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestFullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
+func TestOrderCache_FullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
 	m, l := bySerial(cacheWays), &skuQueue{sku: "1001"}
 	for i := range cacheWays {
 		m.keep(&knownOrder{queue: l, serial: fmt.Sprint(i), until: int64(i+1) << 32})
@@ -68,7 +68,7 @@ func TestFullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
 }
 
 // A goroutine that keeps an order while others do may lose it, but finds no other's.
-func TestMemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
+func TestOrderCache_MemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	m, l := bySerial(2*cacheWays), &skuQueue{sku: "1001"}
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -90,11 +90,15 @@ func TestMemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 
 // A derived serial is what its doc says, whatever other goroutines derive meanwhile. It must not change with the
 // version: a sale that is under way would sell to its buyers again.
-func TestDerivedSerialIsACodeOfSKUUserAndGeneration(t *testing.T) {
+func TestOrderCache_DerivedSerialIsACodeOfSKUUserSaleAndGeneration(t *testing.T) {
 	d := opened(t, testOptions(), newFakeStore(), nil)
-	plainly := func(sku, user string, generation int) string {
+	plainly := func(sku, user string, sale int64, generation int) string {
 		mac := hmac.New(sha256.New, testOptions().Secret)
-		for _, part := range [][]byte{[]byte(sku), []byte(user), binary.BigEndian.AppendUint64(nil, uint64(generation))} {
+		parts := [][]byte{[]byte(sku), []byte(user), binary.BigEndian.AppendUint64(nil, uint64(generation))}
+		if sale > 0 {
+			parts = append(parts, binary.BigEndian.AppendUint64(nil, uint64(sale)))
+		}
+		for _, part := range parts {
 			mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 			mac.Write(part)
 		}
@@ -105,7 +109,9 @@ func TestDerivedSerialIsACodeOfSKUUserAndGeneration(t *testing.T) {
 		all.Go(func() {
 			for i := range 500 {
 				user := strings.Repeat(fmt.Sprint(i), g)
-				if got, want := d.derive([]byte("1001"), []byte(user), i), plainly("1001", user, i); got != want {
+				sale := int64(i % 3)
+				got, want := d.derive([]byte("1001"), []byte(user), sale, i), plainly("1001", user, sale, i)
+				if got != want {
 					t.Errorf("%s, not %s", got, want)
 				}
 			}

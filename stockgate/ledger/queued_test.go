@@ -128,7 +128,7 @@ func TestProof_IsOfOneOrderAndOneSecret(t *testing.T) {
 	ledgertest.Want(t, "again", a.Proof("1001", "serial"), proof)
 	for what, other := range map[string]string{
 		"another order": a.Proof("1001", "serial2"), "another SKU": a.Proof("10", "01serial"),
-		"another secret": b.Proof("1001", "serial"), "a derived serial": a.derive([]byte("1001"), []byte("serial"), 0),
+		"another secret": b.Proof("1001", "serial"), "a derived serial": a.derive([]byte("1001"), []byte("serial"), 0, 0),
 	} {
 		if other == proof || len(other) != derivedLength {
 			t.Errorf("%s: %q", what, other)

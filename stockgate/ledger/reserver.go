@@ -21,16 +21,14 @@ import (
 type Reserver struct {
 	*deriver
 	core
-	soldOutCache
-	unresolvedOrders
 	batcher
 	settler
 	mirrors  mirrorWriter
 	resolver resolver
 	upkeep   maintenance
-	lookups  lookups        // of orders for SKUs that are sold out
-	states   lookups        // of orders whose state a client asks for
-	audits   *audit.Auditor // nil where the store cannot be inspected
+	lookups  lookups // of orders for SKUs that are sold out
+	states   lookups // of orders whose state a client asks for
+	audits   *audit.Auditor
 
 	cancel     context.CancelFunc // ends all calls
 	stop       context.CancelFunc // ends the background
@@ -43,9 +41,10 @@ const (
 	refreshDepth    = 100
 	refreshInterval = int64(2 * time.Millisecond)
 
-	lookupSize     = 64                          // orders in one call
-	userLookups    = 16                          // of them, those of users without a key
-	lookupInterval = int64(5 * time.Millisecond) // for which an order waits at most until its call begins
+	// A look-up costs several times a rejection from memory, so that a crowd is looked up in part.
+	lookupSize     = 64                           // orders in one call
+	userLookups    = 4                            // of them, those of users without a key
+	lookupInterval = int64(20 * time.Millisecond) // for which an order waits at most until its call begins
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 
@@ -66,11 +65,12 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 		serials:    newOrderCache(size, func(k *knownOrder) string { return k.serial }),
 		users:      newOrderCache(size, func(k *knownOrder) string { return k.user }),
 		newSKUs:    tokenBucket{interval: newSKUInterval, depth: newSKUDepth},
+		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
 	r.connect(source)
-	r.lookups.open(r, lookupSize, lookupInterval)
-	r.states.open(r, stateSize, stateInterval)
+	r.lookups.open(&r.core, lookupSize, lookupInterval)
+	r.states.open(&r.core, stateSize, stateInterval)
 	r.metrics.open(o.Named)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(r.ctx)
@@ -81,33 +81,29 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 
 // connect makes the parts of r known to each other.
 func (r *Reserver) connect(source OrderStatusSource) {
-	r.soldOutCache.core, r.unresolvedOrders.core, r.mirrors.core = &r.core, &r.core, &r.core
-	r.memory = int64(r.o.SoldOutMemory)
-	r.refreshes.interval, r.refreshes.depth = refreshInterval, refreshDepth
-	r.batcher = batcher{&r.core, &r.soldOutCache, &r.unresolvedOrders, &r.mirrors}
+	r.mirrors.core = &r.core
+	r.batcher = batcher{&r.core, &r.mirrors}
 	r.settler = settler{
-		core: &r.core, unresolvedOrders: &r.unresolvedOrders, batches: &r.batcher,
+		core: &r.core, batches: &r.batcher,
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
 	}
-	r.resolver = resolver{&r.core, &r.unresolvedOrders, &r.settler, source}
-	r.upkeep = maintenance{&r.core, &r.unresolvedOrders, &r.batcher, &r.resolver, nil}
+	r.resolver = resolver{&r.core, &r.settler, source}
+	r.upkeep = maintenance{&r.core, &r.batcher, &r.resolver, nil}
 }
 
 // startBackground starts what works without orders, until ctx ends.
 func (r *Reserver) startBackground(ctx context.Context) {
-	if s, ok := r.store.(protocol.Inspectable); ok {
-		r.audits = audit.NewAuditor(audit.AuditorOptions{
-			SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
-			Observe: func(skus int) { r.calls.observe(callAudit, skus) },
-		}, s)
+	books, ok := r.store.(protocol.Inspectable)
+	r.audits = audit.NewAuditor(audit.AuditorOptions{
+		SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
+		Observe: func(skus int) { r.countCall(callAudit, skus) },
+	}, books)
+	if ok {
 		r.background.Go(func() { r.audits.Run(ctx) })
 	}
-	if s, ok := r.store.(failover.Recoverable); ok {
-		r.upkeep.reconciler = failover.NewReconciler(
-			failover.ReconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log},
-			s,
-		)
-	}
+	forgetful, _ := r.store.(failover.Recoverable)
+	r.upkeep.reconciler = failover.NewReconciler(
+		failover.ReconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log}, forgetful)
 	r.background.Go(func() { r.upkeep.maintain(ctx) })
 	if n, ok := r.store.(protocol.Notifier); ok {
 		r.background.Go(func() { n.Listen(ctx, r.Learn, r.onGap) })
@@ -115,8 +111,8 @@ func (r *Reserver) startBackground(ctx context.Context) {
 }
 
 // open makes x ready. Its bucket holds what one second brings.
-func (x *lookups) open(r *Reserver, size int, interval int64) {
-	x.size, x.call, x.work, x.start, x.closed = size, r.lookUp, &r.work, r.start, &r.closed
+func (x *lookups) open(r *core, size int, interval int64) {
+	x.core, x.size = r, size
 	x.rate.interval, x.rate.depth = interval, int64(time.Second)/interval
 }
 
@@ -124,8 +120,7 @@ func (x *lookups) open(r *Reserver, size int, interval int64) {
 // of at most Tries × Timeout each; for a SKU that is sold out, for a look-up. Only an order that hears Held may be
 // forwarded, and once. now is of Options.Now.
 func (r *Reserver) Reserve(now int64, o Order) Outcome {
-	if o.Quantity < 1 || o.Quantity > protocol.MaxQuantity || len(o.Key) > 0 && !protocol.ValidSerial(o.Key) ||
-		len(o.Request) > protocol.MaxRequest { // the store would reject all orders of its call
+	if !o.valid() { // the store would reject all orders of its call
 		return Outcome{Code: Invalid}
 	}
 	if out, sold := r.Cached(now, o); sold {
@@ -134,8 +129,26 @@ func (r *Reserver) Reserve(now int64, o Order) Outcome {
 	return r.answer(now, o, (*Reserver).try)
 }
 
-// answer finds the serials that o may have, and lets try ask for one after the other.
+// maxStale is how often an order is answered anew because the ledger was in another sale or epoch than was known.
+const maxStale = 3
+
+// answer answers o by the sale of the SKU that is known. If that was an earlier one than the ledger's, the store has
+// done nothing and told the right one, by which the order is answered then.
 func (r *Reserver) answer(now int64, o Order, try orderAttempt) Outcome {
+	for range maxStale {
+		if out := r.answerInSale(now, o, try); out.Code != protocol.StaleEpoch {
+			return out
+		}
+		now = r.o.Now()
+	}
+	if q := r.skus.Find(o.SKU); q != nil {
+		r.countAnswer(q, Overloaded, 1)
+	}
+	return Outcome{Code: Overloaded}
+}
+
+// answerInSale finds the serials that o may have, and lets try ask for one after the other.
+func (r *Reserver) answerInSale(now int64, o Order, try orderAttempt) Outcome {
 	switch {
 	case len(o.Key) > 0:
 		return try(r, now, o, &knownOrder{serial: string(o.Key)})
@@ -211,17 +224,5 @@ func (r *Reserver) barrier() {
 		q.mu.Lock()
 		//lint:ignore SA2001 an empty critical section waits for those before it
 		q.mu.Unlock()
-	}
-}
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

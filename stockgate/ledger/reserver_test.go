@@ -66,13 +66,14 @@ func leakless(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, here) })
 }
 
-func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
+func TestReserver_StoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
 		t.Run(what, func(t *testing.T) {
 			leakless(t)
 			s := fakeStoreOf(ledgertest.SKU, 10)
 			reservers := []*Reserver{opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)}
 			var held, other atomic.Int64
+			began := time.Now()
 			ledgertest.Storm(50_000, 2_000, func(i int) {
 				k := ""
 				if key != "" {
@@ -89,15 +90,17 @@ func TestStoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 			if held.Load() != 10 || other.Load() != 0 || s.stock(ledgertest.SKU).Held != 10 {
 				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(ledgertest.SKU))
 			}
-			if n := s.asked(); n >= 500 {
-				t.Errorf("%d calls", n)
+			// On a busy machine the crowd takes a while: each of the two makes 50 look-up calls and a refresh a second.
+			took := int(time.Since(began) / time.Second)
+			if n := s.asked(); n >= 500+2*51*took {
+				t.Errorf("%d calls in %d s", n, took)
 			}
 			t.Logf("%d calls with %d orders, at most %d", s.asked(), s.items, s.peak)
 		})
 	}
 }
 
-func TestOneUserHasOneOrder(t *testing.T) {
+func TestReserver_OneUserHasOneOrder(t *testing.T) {
 	s := fakeStoreOf(ledgertest.SKU, 1000)
 	o := testOptions()
 	o.PerUser = 1
@@ -117,7 +120,7 @@ func TestOneUserHasOneOrder(t *testing.T) {
 	}
 }
 
-func TestBatchesShareCalls(t *testing.T) {
+func TestReserver_BatchesShareCalls(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		var under, most atomic.Int64
@@ -139,7 +142,7 @@ func TestBatchesShareCalls(t *testing.T) {
 	})
 }
 
-func TestTriesNeverExceedTheHint(t *testing.T) {
+func TestReserver_TriesNeverExceedTheHint(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 20)
 		var d *Reserver
@@ -163,7 +166,7 @@ func TestTriesNeverExceedTheHint(t *testing.T) {
 	})
 }
 
-func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
+func TestReserver_QueueIsBoundedInNumberAndAge(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
@@ -187,17 +190,19 @@ func TestQueueIsBoundedInNumberAndAge(t *testing.T) {
 	})
 }
 
-func TestLargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
-	s := fakeStoreOf(ledgertest.SKU, 3)
-	d := opened(t, testOptions(), s, nil)
-	wants(t, "one", d.buy("1", ""), protocol.Held)
-	three := attempt("2", "")
-	three.Quantity = 3
-	wants(t, "three", d.Reserve(d.o.Now(), three), Undecided)
-	wants(t, "one more", d.buy("3", ""), protocol.Held)
-	if n := s.asked(); n != 3 { // one of them since the three could have been bought before
-		t.Errorf("%d calls", n)
-	}
+func TestReserver_LargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 3)
+		d := opened(t, testOptions(), s, nil)
+		wants(t, "one", d.buy("1", ""), protocol.Held)
+		three := attempt("2", "")
+		three.Quantity = 3
+		wants(t, "three", d.Reserve(d.o.Now(), three), Undecided)
+		wants(t, "one more", d.buy("3", ""), protocol.Held)
+		if n := s.asked(); n != 3 { // one of them since the three could have been bought before
+			t.Errorf("%d calls", n)
+		}
+	})
 }
 
 func TestReserver_InvalidOrdersDoNotReachTheStore(t *testing.T) {
@@ -216,7 +221,7 @@ func TestReserver_InvalidOrdersDoNotReachTheStore(t *testing.T) {
 	}
 }
 
-func TestUnknownSKUIsRememberedAndForgotten(t *testing.T) {
+func TestReserver_UnknownSKUIsRememberedAndForgotten(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newFakeStore()
 		d := opened(t, testOptions(), s, nil)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -31,27 +32,21 @@ const (
 )
 
 // resolution is how an attempt to find an outcome out ended.
-type resolution int
+type resolution string
 
 const (
-	foundOrder  resolution = iota // the upstream has the order: confirmed
-	foundNone                     // the upstream has none and cannot get it any more: released
-	foundOrphan                   // it was never forwarded: released
-	unfenced                      // the upstream has none, but it could still arrive: stays reserved
-	undecided                     // it is not known: stays reserved
-	askFailed                     // the store or the upstream could not be asked: stays reserved
-	gone                          // it has been decided elsewhere
-	numResolutions
+	foundOrder  resolution = "confirmed" // the upstream has the order
+	foundNone   resolution = "released"  // the upstream has none and cannot get it any more
+	foundOrphan resolution = "orphan"    // it was never forwarded: released
+	unfenced    resolution = "unfenced"  // the upstream has none, but it could still arrive: stays reserved
+	undecided   resolution = "undecided" // it is not known: stays reserved
+	askFailed   resolution = "failed"    // the store or the upstream could not be asked: stays reserved
+	gone        resolution = "gone"      // it has been decided elsewhere
 )
-
-func (r resolution) String() string {
-	return [...]string{"confirmed", "released", "orphan", "unfenced", "undecided", "failed", "gone"}[r]
-}
 
 // resolver finds out what became of unresolved serials, and has them settled.
 type resolver struct {
 	*core
-	*unresolvedOrders
 	settlements *settler
 	source      OrderStatusSource // nil = the upstream cannot be asked
 }
@@ -65,9 +60,9 @@ type question struct {
 
 // resolveDue tries to find out the outcomes whose time has come.
 func (r *resolver) resolveDue(ctx context.Context) {
-	questions := make(chan question, maxAsked)
-	now := time.Now().UnixMilli()
-	for _, q := range r.suspects.each() {
+	questions, all := make(chan question, maxAsked), r.skus.All()
+	now, first := time.Now().UnixMilli(), rand.N(len(all)+1) // none has to wait for the others again and again
+	for _, q := range slices.Concat(all[first:], all[:first]) {
 		r.collectDue(q, now, questions)
 	}
 	close(questions)
@@ -77,7 +72,7 @@ func (r *resolver) resolveDue(ctx context.Context) {
 			for q := range questions {
 				if ctx.Err() == nil {
 					result := r.resolve(ctx, &q)
-					r.resolutions[result].Add(1)
+					r.resolutions.WithLabelValues(string(result)).Inc()
 					r.endAttempt(q, result)
 				}
 			}
@@ -99,9 +94,6 @@ func (r *resolver) collectDue(q *skuQueue, now int64, questions chan<- question)
 		case u.due <= now:
 			questions <- question{queue: q, serial: serial, unresolved: *u}
 		}
-	}
-	if len(q.unresolved) == 0 {
-		r.suspects.remove(q)
 	}
 }
 
@@ -161,7 +153,7 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 	case done[0] != protocol.Changed:
 		return gone
 	}
-	u.queue.events.countSettled(protocol.Release)
+	r.countSettled(u.queue, protocol.Release)
 	r.noteSettled(u.queue, u.serial, protocol.Release)
 	r.settlements.batches.learnHint(u.queue, hint)
 	u.queue.mu.Lock()

@@ -24,6 +24,9 @@ func (o *oracle) Ask(context.Context, string, string) (OrderStatus, error) {
 	return o.verdict, o.err
 }
 
+// unknowns is how many holds d asks the upstream about.
+func unknowns(d *Reserver) int64 { return ledgertest.Value(d.unknown.WithLabelValues(otherSKUs)) }
+
 // abandoned returns a fakeStore with one hold, "k", that no reserver knows, overdue in hold.
 func abandoned(t *testing.T, o Options) *fakeStore {
 	t.Helper()
@@ -37,7 +40,7 @@ func abandoned(t *testing.T, o Options) *fakeStore {
 	return s
 }
 
-func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
+func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 	for what, c := range map[string]struct {
 		fence   string
 		verdict OrderStatus
@@ -69,7 +72,7 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 				if got := s.record(ledgertest.SKU, "k").Status; got != c.want {
 					t.Errorf("%c, want %c", got, c.want)
 				}
-				if n := d.unknown.Load(); n != int64(s.stock(ledgertest.SKU).Held) {
+				if n := unknowns(d); n != int64(s.stock(ledgertest.SKU).Held) {
 					t.Errorf("%d unknown, stock %+v", n, s.stock(ledgertest.SKU))
 				}
 			})
@@ -77,7 +80,7 @@ func TestOverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 	}
 }
 
-func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
+func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
 	for fence, early := range map[string]byte{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
@@ -108,20 +111,21 @@ func TestUnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing
 	}
 }
 
-func TestUnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
+func TestResolve_UnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1)
 		d := opened(t, testOptions(), s, &oracle{verdict: OrderExists})
 		wants(t, "order", d.buy("7", "k"), protocol.Held)
 		d.Unknown(ledgertest.SKU, "k")
 		time.Sleep(2 * time.Second)
-		if s.stock(ledgertest.SKU).Sold != 1 || d.unknown.Load() != 0 || d.resolutions[foundOrder].Load() != 1 {
-			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
+		confirmed := ledgertest.Value(d.resolutions.WithLabelValues(string(foundOrder)))
+		if s.stock(ledgertest.SKU).Sold != 1 || unknowns(d) != 0 || confirmed != 1 {
+			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
 		}
 	})
 }
 
-func TestHoldIsAskedForByOneInstance(t *testing.T) {
+func TestResolve_HoldIsAskedForByOneInstance(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.Hold = time.Second
@@ -149,7 +153,7 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 			time.Sleep(time.Minute)
 			unknown := int64(0)
 			for _, d := range reservers {
-				unknown += d.unknown.Load()
+				unknown += unknowns(d)
 			}
 			if unknown != 1 {
 				t.Errorf("%d instances count it", unknown)
@@ -158,7 +162,7 @@ func TestHoldIsAskedForByOneInstance(t *testing.T) {
 	})
 }
 
-func TestHoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
+func TestResolve_HoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.Hold = time.Second
@@ -191,14 +195,14 @@ func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.
 		for range 10 {
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if s.stock(ledgertest.SKU).Held != 1 || d.unknown.Load() != 1 {
-				t.Fatalf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
+			if s.stock(ledgertest.SKU).Held != 1 || unknowns(d) != 1 {
+				t.Fatalf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
 			}
 		}
 		d.Settle(ledgertest.SKU, protocol.Item{Serial: "k"}, protocol.Confirm) // by hand
 		synctest.Wait()
-		if s.stock(ledgertest.SKU).Sold != 1 || d.unknown.Load() != 0 {
-			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), d.unknown.Load())
+		if s.stock(ledgertest.SKU).Sold != 1 || unknowns(d) != 0 {
+			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
 		}
 	})
 }

@@ -44,40 +44,39 @@ func newDeriver(secret []byte) *deriver {
 	return v
 }
 
-// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user and generation, each
-// with its length, in base32 (RFC 4648), in lower case. Every instance with the secret finds the same.
-func (v *deriver) derive(sku, user []byte, generation int) string {
-	c := v.ready.Get().(*code)
-	defer v.ready.Put(c)
-	c.Reset()
-	c.room = mix(c.room[:0], sku)
-	c.room = mix(c.room, user)
-	c.room = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(c.room, 8), uint64(generation))
-	c.Write(c.room)
-	c.room = c.Sum(c.room[:0])
-	var serial [derivedLength]byte
-	v.text.Encode(serial[:], c.room[:derivedBytes])
-	return string(serial[:])
+// derive returns the serial of a user's order: HMAC-SHA256 (RFC 2104), cut off, over SKU, user, generation and, but in
+// the first sale of the SKU, the sale, each with its length, in base32 (RFC 4648), in lower case. Every instance with
+// the secret finds the same.
+func (v *deriver) derive(sku, user []byte, sale int64, generation int) string {
+	var numbers [2][8]byte
+	binary.BigEndian.PutUint64(numbers[0][:], uint64(generation))
+	if sale == 0 {
+		return v.sum(sku, user, numbers[0][:])
+	}
+	binary.BigEndian.PutUint64(numbers[1][:], uint64(sale))
+	return v.sum(sku, user, numbers[0][:], numbers[1][:])
 }
 
 // Proof is what shows that its bearer was told of an order: 160 bits that cannot be guessed without the secret. It
 // is no serial: the last part of a derived one has bytes that no serial has.
 func (v *deriver) Proof(sku, serial string) string {
+	return v.sum([]byte("proof of an order"), []byte(sku), []byte(serial))
+}
+
+// sum is the code of parts, each with its length before it.
+func (v *deriver) sum(parts ...[]byte) string {
 	c := v.ready.Get().(*code)
 	defer v.ready.Put(c)
 	c.Reset()
 	c.room = c.room[:0]
-	for _, part := range []string{"proof of an order", sku, serial} {
-		c.room = mix(c.room, []byte(part))
+	for _, part := range parts {
+		c.room = append(binary.BigEndian.AppendUint64(c.room, uint64(len(part))), part...)
 	}
 	c.Write(c.room)
 	c.room = c.Sum(c.room[:0])
-	return v.text.EncodeToString(c.room[:derivedBytes])
-}
-
-// mix adds a part with its length before it.
-func mix(all, part []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)
+	var text [derivedLength]byte
+	v.text.Encode(text[:], c.room[:derivedBytes])
+	return string(text[:])
 }
 
 // unique returns the serial of an order that nothing identifies.
@@ -93,26 +92,34 @@ func unique() string { return strings.ToLower(rand.Text()) }
 //
 // The cache of known orders tells where to begin, and what was bought before that. Some of it may have been refunded
 // since, so a user who has too much by that alone is counted anew.
+//
+// All serials are of the latest sale that was seen. If the ledger is in another one, nothing is reserved, and the
+// answer is StaleEpoch.
 func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
+	sale := int64(0)
 	if q := r.skus.Find(o.SKU); q != nil {
-		if last := r.users.find(now, q, o.User); last != nil {
-			out, full := r.tryGenerations(o, try, last.generation, last.bought)
+		sale = q.sale.Load()
+		if last := r.users.find(now, q, o.User); last != nil && last.sale == sale {
+			out, full := r.tryGenerations(o, try, sale, last.generation, last.bought)
 			if !full || last.bought == 0 {
 				return out
 			}
 		}
 	}
-	out, _ := r.tryGenerations(o, try, 0, 0)
+	out, _ := r.tryGenerations(o, try, sale, 0, 0)
 	return out
 }
 
-// tryGenerations tries one generation after the other, of which the first is given, with what was bought before it. It
-// reports whether that and what was bought since is all that the user may have.
-func (r *Reserver) tryGenerations(o Order, try orderAttempt, generation int, bought int64) (out Outcome, full bool) {
+// tryGenerations tries one generation of a sale after the other, of which the first is given, with what was bought
+// before it. It reports whether that and what was bought since is all that the user may have.
+func (r *Reserver) tryGenerations(o Order, try orderAttempt, sale int64, generation int, bought int64) (
+	out Outcome, full bool,
+) {
 	confirmed, last := Outcome{}, Outcome{}
 	for ; generation < maxGenerations; generation++ {
 		k := &knownOrder{
-			derived: true, serial: r.derive(o.SKU, o.User, generation), generation: generation, bought: bought,
+			derived: true, serial: r.derive(o.SKU, o.User, sale, generation),
+			sale: sale, generation: generation, bought: bought,
 		}
 		out := try(r, r.o.Now(), o, k)
 		quantity := o.Quantity
@@ -132,6 +139,7 @@ func (r *Reserver) tryGenerations(o Order, try orderAttempt, generation int, bou
 			out.Code == protocol.ReplayHeld,
 			out.Code == Unsure,
 			out.Code == passOn,
+			out.Code == protocol.StaleEpoch,
 			out.Code == protocol.ReplaySold,
 			confirmed.Code != protocol.ReplaySold:
 			return out, false

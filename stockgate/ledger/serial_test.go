@@ -10,7 +10,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
+func TestSerial_DerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 	s := newFakeStore()
 	d, same := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
 	o := testOptions()
@@ -19,13 +19,15 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range []struct {
 		sku, user  string
+		sale       int64
 		generation int
-	}{{"1001", "7", 0}, {"1001", "7", 1}, {"1001", "8", 0}, {"1002", "7", 0}, {"100", "17", 0}, {"10017", "", 0}} {
-		got := d.derive([]byte(c.sku), []byte(c.user), c.generation)
-		if got != same.derive([]byte(c.sku), []byte(c.user), c.generation) {
+	}{{"1001", "7", 0, 0}, {"1001", "7", 0, 1}, {"1001", "8", 0, 0}, {"1002", "7", 0, 0}, {"100", "17", 0, 0},
+		{"10017", "", 0, 0}, {"1001", "7", 1, 0}, {"1001", "7", 1, 1}, {"1001", "7", 2, 0}} {
+		got := d.derive([]byte(c.sku), []byte(c.user), c.sale, c.generation)
+		if got != same.derive([]byte(c.sku), []byte(c.user), c.sale, c.generation) {
 			t.Errorf("%v: two instances disagree", c)
 		}
-		if got == other.derive([]byte(c.sku), []byte(c.user), c.generation) {
+		if got == other.derive([]byte(c.sku), []byte(c.user), c.sale, c.generation) {
 			t.Errorf("%v: the secret does not matter", c)
 		}
 		if seen[got] || !protocol.ValidSerial([]byte(got)) || len(got) != 32 {
@@ -35,7 +37,7 @@ func TestDerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
 	}
 }
 
-func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
+func TestSerial_UserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newFakeStore()
 		s.put(ledgertest.SKU, 10, 2)
@@ -74,7 +76,7 @@ func TestUserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 	})
 }
 
-func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
+func TestSerial_BuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 2)
 		o := testOptions()
@@ -92,7 +94,7 @@ func TestBuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	})
 }
 
-func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
+func TestSerial_AnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		o := testOptions()
@@ -109,7 +111,7 @@ func TestAnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	})
 }
 
-func TestUserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *testing.T) {
+func TestSerial_UserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.PerUser = 2
@@ -157,7 +159,7 @@ func TestReserver_RefundOfAnEarlierGenerationLetsItsBuyerBuyAgain(t *testing.T) 
 	})
 }
 
-func TestGenerationsAreBounded(t *testing.T) {
+func TestSerial_GenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 1000)
 		d := opened(t, testOptions(), s, nil)
@@ -171,7 +173,7 @@ func TestGenerationsAreBounded(t *testing.T) {
 	})
 }
 
-func TestOrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
+func TestSerial_OrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
 	s := fakeStoreOf(ledgertest.SKU, 10)
 	d := opened(t, testOptions(), s, nil)
 	a, b := d.buy("", ""), d.buy("", "")

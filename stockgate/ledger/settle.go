@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -11,7 +12,6 @@ import (
 // serial keep their order.
 type settler struct {
 	*core
-	*unresolvedOrders
 	batches  *batcher
 	settling chan struct{} // one element for each call that settles
 	capacity chan struct{} // one element for each settlement that the store does not have
@@ -21,7 +21,6 @@ type settler struct {
 type settlement struct {
 	item protocol.Item
 	op   protocol.Op
-	done bool // the store has it
 }
 
 const (
@@ -83,7 +82,7 @@ func (r *settler) Delivered(sku, serial string, op protocol.Op, h protocol.Stock
 	if q == nil {
 		return
 	}
-	q.events.countSettled(op)
+	r.countSettled(q, op)
 	r.Decided(sku, serial, op)
 	r.batches.learnHint(q, h)
 }
@@ -120,45 +119,30 @@ func (r *settler) addSettlement(q *skuQueue, s settlement) bool {
 	return true
 }
 
-// settlePending tells the store what is pending on q, until nothing is.
+// settlePending tells the store what is pending on q, until nothing is. It is the only goroutine that does so for q.
 func (r *settler) settlePending(q *skuQueue) {
-	wait := firstRetry
-	for {
-		b := r.nextSettlements(q)
-		if b == nil {
+	for b := r.nextSettlements(q); b != nil; b = r.nextSettlements(q) {
+		hint, ok := r.finish(q, b)
+		if !ok {
+			r.giveUp(q, b)
 			return
 		}
-		hint, err := r.finish(q, b)
-		q.mu.Lock()
-		r.reportFault(q, err)
-		q.mu.Unlock()
-		if err == nil {
-			wait = firstRetry
-			left := r.removeSettled(q, b, hint)
-			if len(b.items) >= several && left < r.o.MaxBatch/2 && !r.closed.Load() {
-				pause(r.ctx, settleGather)
-			}
-			continue
+		left := r.noteResults(q, b, hint)
+		if len(b.items) >= several && left < r.o.MaxBatch/2 && !r.closed.Load() {
+			periodic.Pause(r.ctx, settleGather)
 		}
-		r.retries.Add(1)
-		if !pause(r.ctx, wait) {
-			r.giveUp(q)
-			return
-		}
-		wait = min(2*wait, lastRetry)
 	}
 }
 
 // settleBatch is one call's worth of settlements.
 type settleBatch struct {
-	op     protocol.Op
-	items  []protocol.Item
-	done   []protocol.Done
-	places []int // in skuQueue.pending, rising
+	op    protocol.Op
+	items []protocol.Item
+	done  []protocol.Done
 }
 
-// nextSettlements gathers settlements of the same op as the first, past others, but not past one of the same serial. It
-// returns nil when nothing is pending; the caller's goroutine is then expected to end.
+// nextSettlements takes settlements of the same op as the first out of what is pending, past others, but not past one
+// of the same serial. It returns nil when nothing is pending; the caller's goroutine is then expected to end.
 func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,23 +151,41 @@ func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 		return nil
 	}
 	b := &settleBatch{op: q.pending[0].op}
-	passed := make(map[string]bool)
-	for i, s := range q.pending[:min(len(q.pending), 4*r.o.MaxBatch)] {
-		if s.op != b.op || passed[s.item.Serial] {
+	passed, left, n := make(map[string]bool), q.pending[:0], min(len(q.pending), 4*r.o.MaxBatch)
+	for _, s := range q.pending[:n] {
+		if s.op != b.op || passed[s.item.Serial] || len(b.items) == r.o.MaxBatch {
 			passed[s.item.Serial] = true
-			continue
-		}
-		b.items, b.places = append(b.items, s.item), append(b.places, i)
-		if len(b.items) == r.o.MaxBatch {
-			break
+			left = append(left, s)
+		} else {
+			b.items = append(b.items, s.item)
 		}
 	}
+	left = append(left, q.pending[n:]...)
+	clear(q.pending[len(left):])
+	q.pending = left
 	b.done = make([]protocol.Done, len(b.items))
 	return b
 }
 
-// finish makes the call, one of at most maxSettling.
-func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
+// finish makes the call until it is answered. It reports false when Close gives up before.
+func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, bool) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		hint, err := r.call(q, b)
+		q.mu.Lock()
+		r.reportFault(q, err)
+		q.mu.Unlock()
+		if err == nil {
+			return hint, true
+		}
+		r.retries.Inc()
+		if !periodic.Pause(r.ctx, wait) {
+			return hint, false
+		}
+	}
+}
+
+// call makes the call, one of at most maxSettling.
+func (r *settler) call(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
 	select {
 	case r.settling <- struct{}{}:
 		defer func() { <-r.settling }()
@@ -193,50 +195,42 @@ func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, er
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	now := time.Now()
-	r.calls.observe(callFinish, len(b.items))
+	r.countCall(callFinish, len(b.items))
 	return r.store.Finish(ctx, q.sku, now.UnixMilli(), now.Add(r.o.Keep).UnixMilli(), b.op, b.items, b.done)
 }
 
-// removeSettled takes b out of what is pending, remembers the results, and returns how much is left.
-func (r *settler) removeSettled(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
+// noteResults remembers the results of b, and returns how much is pending yet.
+func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
 	for i, it := range b.items {
 		r.noteResult(q, b.op, it, b.done[i])
 	}
 	q.mu.Lock()
-	for i, place := range b.places {
-		q.pending[place].done = true
-		r.resolved(q, b.items[i].Serial)
+	for _, it := range b.items {
+		r.resolved(q, it.Serial)
 		<-r.capacity
 	}
-	kept := q.pending[:0]
-	for _, s := range q.pending {
-		if !s.done {
-			kept = append(kept, s)
-		}
-	}
-	clear(q.pending[len(kept):])
-	q.pending = kept
+	left = len(q.pending)
 	q.mu.Unlock()
 	if b.done[0] != protocol.NoLedger {
 		r.batches.learnHint(q, hint)
 	}
-	return len(kept)
+	return left
 }
 
 // noteResult counts what one settlement came to, and logs what an operator must look at.
 func (r *settler) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done protocol.Done) {
 	switch done {
 	case protocol.Changed:
-		q.events.countSettled(op)
+		r.countSettled(q, op)
 		fallthrough
 	case protocol.Already:
 		r.noteSettled(q, it.Serial, op)
 		return
 	case protocol.Oversold:
-		q.events.countSettled(op)
+		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
 	}
-	q.events.contradictions.Add(1)
+	r.contradictions.WithLabelValues(q.label).Inc()
 	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", it.Serial, "op", string(op),
 		"found", contradiction(done))
 }
@@ -258,11 +252,15 @@ func contradiction(done protocol.Done) string {
 	return "unknown"
 }
 
-// giveUp writes what is pending to the log.
-func (r *settler) giveUp(q *skuQueue) {
+// giveUp writes b and what is pending to the log.
+func (r *settler) giveUp(q *skuQueue, b *settleBatch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, s := range q.pending {
+	var all []settlement
+	for _, it := range b.items {
+		all = append(all, settlement{it, b.op})
+	}
+	for _, s := range append(all, q.pending...) {
 		<-r.capacity
 		r.dropToLog(q.sku, s, "the reserver is closed")
 	}
@@ -271,6 +269,6 @@ func (r *settler) giveUp(q *skuQueue) {
 
 // dropToLog writes a settlement to the log, so that it can be done by hand.
 func (r *settler) dropToLog(sku string, s settlement, why string) {
-	r.dropped.Add(1)
+	r.dropped.Inc()
 	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.item.Serial, "op", string(s.op), "why", why)
 }

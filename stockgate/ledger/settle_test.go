@@ -31,7 +31,7 @@ func holding(t *testing.T, o Options, n int) (*Reserver, *fakeStore) {
 	return d, s
 }
 
-func TestSettlementsShareCallsOfTheirKind(t *testing.T) {
+func TestSettle_SettlementsShareCallsOfTheirKind(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 600)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
@@ -49,14 +49,14 @@ func TestSettlementsShareCallsOfTheirKind(t *testing.T) {
 	})
 }
 
-func TestSettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
+func TestSettle_SettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 1)
 		s.set(losing(1, 0, "finish"))
 		d.Settle(ledgertest.SKU, protocol.Item{Serial: "0"}, protocol.Confirm)
 		time.Sleep(time.Hour)
-		if s.stock(ledgertest.SKU).Sold != 0 || d.retries.Load() < 1000 {
-			t.Fatalf("%d retries", d.retries.Load())
+		if s.stock(ledgertest.SKU).Sold != 0 || ledgertest.Value(d.retries) < 1000 {
+			t.Fatalf("%d retries", ledgertest.Value(d.retries))
 		}
 		s.set(losing(0, 2, "finish")) // executed, every other reply lost
 		time.Sleep(10 * time.Second)
@@ -66,7 +66,7 @@ func TestSettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 	})
 }
 
-func TestSettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
+func TestSettle_SettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 50)
 		s.set(losing(3, 4, "finish"))
@@ -90,7 +90,7 @@ func TestSettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 	})
 }
 
-func TestSettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
+func TestSettle_SettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.MaxSettling = 2
@@ -100,7 +100,7 @@ func TestSettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 		for i := range 3 {
 			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
 		}
-		if log.Count("serial=2 op=confirm") != 1 || log.Count("serial=") != 1 || d.dropped.Load() != 1 {
+		if log.Count("serial=2 op=confirm") != 1 || log.Count("serial=") != 1 || ledgertest.Value(d.dropped) != 1 {
 			t.Errorf("log %s", log.String())
 		}
 		s.set(nil)
@@ -111,7 +111,7 @@ func TestSettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 	})
 }
 
-func TestCloseSettlesWhatIsOwed(t *testing.T) {
+func TestSettle_CloseSettlesWhatIsOwed(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 300)
 		s.set(losing(2, 0, "finish"))
@@ -119,13 +119,13 @@ func TestCloseSettlesWhatIsOwed(t *testing.T) {
 			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
 		}
 		d.Close(context.Background())
-		if s.stock(ledgertest.SKU).Sold != 300 || d.dropped.Load() != 0 {
-			t.Errorf("stock %+v, %d spilled", s.stock(ledgertest.SKU), d.dropped.Load())
+		if s.stock(ledgertest.SKU).Sold != 300 || ledgertest.Value(d.dropped) != 0 {
+			t.Errorf("stock %+v, %d spilled", s.stock(ledgertest.SKU), ledgertest.Value(d.dropped))
 		}
 	})
 }
 
-func TestCloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
+func TestSettle_CloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		log := logged(&o)
@@ -144,13 +144,13 @@ func TestCloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 				t.Errorf("no line %q in %s", line, log.String())
 			}
 		}
-		if d.dropped.Load() != 4 || len(d.capacity) != 0 {
-			t.Errorf("%d spilled, %d owed", d.dropped.Load(), len(d.capacity))
+		if ledgertest.Value(d.dropped) != 4 || len(d.capacity) != 0 {
+			t.Errorf("%d spilled, %d owed", ledgertest.Value(d.dropped), len(d.capacity))
 		}
 	})
 }
 
-func TestContradictionsAreSaidAloud(t *testing.T) {
+func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		log := logged(&o)
@@ -175,7 +175,7 @@ func TestContradictionsAreSaidAloud(t *testing.T) {
 	})
 }
 
-func TestMoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
+func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newFakeStore()
 		var now, most atomic.Int64

@@ -18,8 +18,9 @@ type skuQueue struct {
 	stock           atomic.Pointer[cachedStock] // written under mu
 	refreshing      atomic.Bool                 // an order that waits or is in a call refreshes stock; written under mu
 	reportedSoldOut atomic.Int64                // ns: until when the upstream's own word holds; see MarkSoldOut
+	sale            atomic.Int64                // the latest that was seen, of which serials are derived; written under mu
 
-	events    *events
+	label     string      // of metrics
 	tracked   atomic.Bool // its reservations are looked after even if it is not asked for
 	preloaded atomic.Bool // it has a ledger, although it was not asked for yet
 	status    statusCache
@@ -66,6 +67,18 @@ func (q *skuQueue) hasLedger() bool {
 	return q.tracked.Load() || s != nil && !s.absent
 }
 
+// newest is the newest version of the stock, as far as a ledger is known, with the latest sale that was seen.
+func (q *skuQueue) newest() (h protocol.StockVersion) {
+	if s := q.stock.Load(); s != nil && !s.absent {
+		h = s.StockVersion
+	}
+	h.Sale = q.sale.Load()
+	return h
+}
+
+// learnSale notes a sale that was seen. mu is held.
+func (q *skuQueue) learnSale(sale int64) { q.sale.Store(max(q.sale.Load(), sale)) }
+
 // enqueue lets p wait on q, or answers it at once. It reports false when q has been removed.
 func (r *batcher) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 	q.mu.Lock()
@@ -98,7 +111,7 @@ func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 		q.orders = append(q.orders, p)
 	case !sold:
 		q.complete(p, Outcome{Code: Overloaded})
-		q.events.count(Overloaded, 1)
+		r.countAnswer(q, Overloaded, 1)
 	case r.refreshDue(now, q, s, p.quantity) && (s.State == protocol.Verifying || r.refreshes.take(now)):
 		q.refreshing.Store(true)
 		q.refresher = p

@@ -1,20 +1,10 @@
 package ledger
 
 import (
-	"math"
-	"sync/atomic"
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
 )
-
-// soldOutCache decides when an entry of the cache is too old. The entries are in the queues of their SKUs.
-type soldOutCache struct {
-	*core
-	memory    int64        // ns of SoldOutMemory
-	refreshes tokenBucket  // SKUs whose entry is old
-	gapUntil  atomic.Int64 // ns: until when notifications may have been missed
-}
 
 // cachedStock is one entry of the sold-out cache: what the newest reply said of a SKU, and when it was read. It is
 // never changed once it is published.
@@ -23,8 +13,7 @@ type cachedStock struct {
 
 	absent bool  // there is no ledger
 	at     int64 // ns of the caller's clock: when the call behind it was made
-	from   int64 // ns of that clock: when the SKU goes on sale, as far as known
-	until  int64 // ns of that clock: when its sale ends; forever = never
+	wall   int64 // by how many ns the wall clock was ahead of that clock
 }
 
 // What ends by itself, soon, is believed for at most so long, in ns: the state Verifying, and units that are undecided.
@@ -41,7 +30,7 @@ func (s *cachedStock) unavailable(now, units int64) (code protocol.Code, ok bool
 		return 0, false
 	case s.absent:
 		return protocol.UnknownSKU, true
-	case s.State != protocol.On, now < s.from, now >= s.until:
+	case s.stateAt(now) != protocol.On:
 		return protocol.NotOnSale, true
 	case s.Free < units:
 		return shortage(s.StockVersion, units), true
@@ -68,42 +57,22 @@ func (s *cachedStock) outlives(next *cachedStock) bool {
 	return s != nil && !s.absent && !next.absent && next.State != protocol.Lost && next.Older(s.StockVersion)
 }
 
+// stateAt is the state at now (ns), by the hours of the SKU. A wall clock that is set meanwhile counts from the next
+// reply on.
+func (s *cachedStock) stateAt(now int64) protocol.State {
+	return s.At((now + s.wall) / int64(time.Millisecond))
+}
+
 // outcome is the answer from the cache to an order for units that s does not have at now, in ns.
 func (s *cachedStock) outcome(now int64, code protocol.Code) Outcome {
-	out := Outcome{Code: code, State: s.State}
-	switch {
-	case code == protocol.UnknownSKU:
-		return Outcome{Code: code}
-	case s.State != protocol.On:
-	case now < s.from:
-		out.State, out.Opens = protocol.Waiting, s.Opens
-	case now >= s.until:
-		out.State = protocol.Over
+	out := Outcome{Code: code}
+	if code != protocol.UnknownSKU {
+		out.State = s.stateAt(now)
+	}
+	if out.State == protocol.Waiting {
+		out.Opens = s.Opens
 	}
 	return out
-}
-
-const (
-	forever = math.MaxInt64
-	longest = int64(1e12) // ms, some 31 years: as far ahead as nanoseconds reach
-)
-
-// schedule turns the hours of s, which are by the wall clock, into times of a clock that runs evenly and is read at the
-// same moment. A wall clock that is set meanwhile counts from the next reply on.
-func (s *cachedStock) schedule(wall time.Time, now int64) {
-	s.from, s.until = math.MinInt64, forever
-	if s.Opens != 0 {
-		s.from = ahead(s.Opens, wall, now)
-	}
-	if s.Closes != 0 {
-		s.until = ahead(s.Closes, wall, now)
-	}
-}
-
-// ahead is when the wall clock will say at (Unix ms).
-func ahead(at int64, wall time.Time, now int64) int64 {
-	ms := min(max(at-wall.UnixMilli(), -longest), longest)
-	return now + ms*int64(time.Millisecond) - wall.UnixNano()%int64(time.Millisecond)
 }
 
 // notOnSale is why the SKU was not on sale at now, by a ledger that said so.
@@ -129,8 +98,8 @@ func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code pro
 // refreshDue reports whether an order for so many units is to be sent to the store although s says that it gets
 // nothing: s is old, and no other order refreshes it already. Orders refresh at most refreshRate SKUs a second in
 // all; notifications tell of units that come back before that.
-func (r *soldOutCache) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
-	age, memory := now-s.at, r.memory
+func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
+	age, memory := now-s.at, int64(r.o.SoldOutMemory)
 	switch code, sold := s.unavailable(now, units); {
 	case !sold || q.refreshing.Load():
 		return false
@@ -180,9 +149,9 @@ func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Out
 
 // MarkSoldOut notes that the upstream itself says that sku is sold out, although units of the ledger are free: for
 // SoldOutMemory its orders hear so, but those that are found to have won before.
-func (r *soldOutCache) MarkSoldOut(now int64, sku []byte) {
+func (r *core) MarkSoldOut(now int64, sku []byte) {
 	if q := r.skus.Find(sku); q != nil {
-		q.reportedSoldOut.Store(now + r.memory)
+		q.reportedSoldOut.Store(now + int64(r.o.SoldOutMemory))
 	}
 }
 
@@ -204,11 +173,12 @@ func (r *batcher) learnHint(q *skuQueue, h protocol.StockVersion) {
 
 // learn takes in what a reply said, and answers the orders for which no unit is left. mu is held.
 func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
+	q.learnSale(next.Sale)
 	if q.stock.Load().outlives(next) {
 		return
 	}
 	s := *next
-	s.schedule(r.o.Wall(), r.o.Now())
+	s.wall = r.o.Wall().UnixNano() - r.o.Now()
 	if _, sold := s.unavailable(now, 1); sold && next.at < r.gapUntil.Load() {
 		r.expire(now, &s)
 	}
@@ -227,7 +197,7 @@ func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
 
 // onGap has the next order of each sold-out SKU refresh it, since notifications of it may have been lost. What was
 // asked before, and is answered later, is old as well. A SKU that is not asked for costs nothing.
-func (r *soldOutCache) onGap() {
+func (r *core) onGap() {
 	now := r.o.Now()
 	r.gapUntil.Store(now)
 	for _, q := range r.skus.All() {
@@ -244,4 +214,4 @@ func (r *soldOutCache) onGap() {
 }
 
 // expire makes s, which no request reads yet, so old that an order is to refresh it.
-func (r *soldOutCache) expire(now int64, s *cachedStock) { s.at = now - r.memory - 1 }
+func (r *core) expire(now int64, s *cachedStock) { s.at = now - int64(r.o.SoldOutMemory) - 1 }

@@ -12,7 +12,7 @@ import (
 	"sluice/stockgate/ledger/redisstore"
 )
 
-func TestStateOfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
+func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)

@@ -59,7 +59,7 @@ func (r *Reserver) readStatus(q *skuQueue) {
 		defer q.status.reading.Store(false)
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 		defer cancel()
-		r.calls.observe(callFind, 1)
+		r.countCall(callFind, 1)
 		s, ok, err := r.store.ReadStock(ctx, q.sku)
 		q.status.at.Store(r.o.Now())
 		if err == nil && ok { // what is wrong is said to the next order
@@ -73,7 +73,7 @@ func (r *Reserver) readStatus(q *skuQueue) {
 func (r *batcher) ReadFirst(ctx context.Context, sku string) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	r.calls.observe(callFind, 1)
+	r.countCall(callFind, 1)
 	s, ok, err := r.store.ReadStock(ctx, sku)
 	if err != nil || !ok || !r.Track(sku) {
 		return

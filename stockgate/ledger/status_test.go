@@ -10,7 +10,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestWhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
+func TestStatus_WhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)
@@ -40,7 +40,7 @@ func TestWhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
 	})
 }
 
-func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
+func TestStatus_InventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)
@@ -55,7 +55,7 @@ func TestInventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 	})
 }
 
-func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
+func TestStatus_ShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		d := opened(t, testOptions(), s, nil)
@@ -75,7 +75,7 @@ func TestShopThatSaysSoldOutIsLeftAloneAndWinnersAreNotLiedTo(t *testing.T) {
 	})
 }
 
-func TestHoursAreKeptByTheSharedClock(t *testing.T) {
+func TestStatus_HoursAreKeptByTheSharedClock(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(ledgertest.SKU, 10)
 		opens := time.Now().Add(10 * time.Second)

@@ -35,7 +35,7 @@ func asked(t *testing.T, pattern string, handle http.HandlerFunc) (*StatusURL, c
 	return s, t.Context()
 }
 
-func TestStatusSaysWhetherTheOrderExists(t *testing.T) {
+func TestStatusURL_StatusSaysWhetherTheOrderExists(t *testing.T) {
 	status := http.StatusOK
 	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "/login")
@@ -53,7 +53,7 @@ func TestStatusSaysWhetherTheOrderExists(t *testing.T) {
 	}
 }
 
-func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
+func TestStatusURL_SerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 	var path, query string
 	for _, pattern := range []string{"/orders/{serial}/status", "/orders/x/status?by={serial}&of=1"} {
 		s, ctx := asked(t, pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,7 @@ func TestSerialCannotLeaveItsPlaceInTheURL(t *testing.T) {
 	}
 }
 
-func TestShopThatCannotBeReachedKnowsNothing(t *testing.T) {
+func TestStatusURL_ShopThatCannotBeReachedKnowsNothing(t *testing.T) {
 	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	if got, err := s.Ask(ctx, "1001", "abc"); err == nil || got != OrderUnknown {
 		t.Errorf("%v, %v", got, err)
@@ -85,7 +85,7 @@ func TestShopThatCannotBeReachedKnowsNothing(t *testing.T) {
 	}
 }
 
-func TestEndlessAnswerIsNotRead(t *testing.T) {
+func TestStatusURL_EndlessAnswerIsNotRead(t *testing.T) {
 	s, ctx := asked(t, "/orders/{serial}", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
@@ -98,7 +98,7 @@ func TestEndlessAnswerIsNotRead(t *testing.T) {
 	}
 }
 
-func TestStatusURLNeedsAHostAndOnePlace(t *testing.T) {
+func TestStatusURL_NeedsAHostAndOnePlace(t *testing.T) {
 	for _, text := range []string{"", "http://shop/orders", "http://shop/{serial}/{serial}", "ftp://shop/{serial}",
 		"/orders/{serial}",
 		"http://{serial}/orders", "http://shop{serial}/orders", "http://{serial}.shop/", "http://user:{serial}@shop/x",
@@ -112,7 +112,7 @@ func TestStatusURLNeedsAHostAndOnePlace(t *testing.T) {
 }
 
 // Clients choose keys: the same one may be an order's of each of two SKUs.
-func TestShopIsAskedForTheOrderOfItsSKUWhereTheURLNamesIt(t *testing.T) {
+func TestStatusURL_ShopIsAskedForTheOrderOfItsSKUWhereTheURLNamesIt(t *testing.T) {
 	var asks string
 	for _, pattern := range []string{"/skus/{sku}/orders/{serial}", "/orders/{serial}?of={sku}"} {
 		s, ctx := asked(t, pattern, func(w http.ResponseWriter, r *http.Request) { asks = r.URL.RequestURI() })

@@ -1,9 +1,7 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/stockgate/ledger/failover"
@@ -29,12 +27,6 @@ const (
 	longestPause  = int64(5 * time.Minute / time.Millisecond)
 )
 
-// unresolvedOrders marks serials as unresolved, and forgets them. The entries are in the queues of their SKUs.
-type unresolvedOrders struct {
-	*core
-	suspects unresolvedQueues
-}
-
 // Unknown says that an order was forwarded and no response told whether it exists. Its unit stays reserved, and the
 // upstream is asked about it from now on, before its deadline too.
 func (r *Reserver) Unknown(sku, serial string) {
@@ -52,42 +44,39 @@ func (r *Reserver) Unknown(sku, serial string) {
 }
 
 // markUnresolved makes serial a reservation whose outcome is asked for, until a time or further. mu is held.
-func (r *unresolvedOrders) markUnresolved(q *skuQueue, serial string, now, until int64) {
+func (r *core) markUnresolved(q *skuQueue, serial string, now, until int64) {
 	u := r.openUnresolved(q, serial, now)
 	if u == nil {
 		return
 	}
 	if !u.asks {
 		u.asks = true
-		r.unknown.Add(1)
-		q.events.unknown.Add(1)
+		r.unknown.WithLabelValues(q.label).Inc()
 	}
 	u.until = max(u.until, until)
 }
 
 // openUnresolved returns the entry of serial, a new one that is due at now if there was none, or nil when there are too
 // many. mu is held.
-func (r *unresolvedOrders) openUnresolved(q *skuQueue, serial string, now int64) *unresolved {
+func (r *core) openUnresolved(q *skuQueue, serial string, now int64) *unresolved {
 	u := q.unresolved[serial]
 	if u == nil && len(q.unresolved) < maxUnresolved {
 		u = &unresolved{due: now}
 		q.unresolved[serial] = u
-		r.suspects.add(q)
 	}
 	return u
 }
 
 // resolved forgets serial: its outcome is known. mu is held.
-func (r *unresolvedOrders) resolved(q *skuQueue, serial string) {
+func (r *core) resolved(q *skuQueue, serial string) {
 	if u := q.unresolved[serial]; u != nil && u.asks {
-		r.unknown.Add(-1)
-		q.events.unknown.Add(-1)
+		r.unknown.WithLabelValues(q.label).Dec()
 	}
 	delete(q.unresolved, serial)
 }
 
 // markOrphan notes that a call for serial with a deadline was unsure. mu is held.
-func (r *unresolvedOrders) markOrphan(q *skuQueue, serial string, deadline int64) {
+func (r *core) markOrphan(q *skuQueue, serial string, deadline int64) {
 	now := time.Now().UnixMilli()
 	u := r.openUnresolved(q, serial, now)
 	if u == nil {
@@ -102,7 +91,7 @@ func (r *unresolvedOrders) markOrphan(q *skuQueue, serial string, deadline int64
 
 // indistinct reports whether a call for serial would have the deadline of one that is unsure: then the two reservations
 // could not be told from each other. mu is held.
-func (r *unresolvedOrders) indistinct(q *skuQueue, serial string) bool {
+func (r *core) indistinct(q *skuQueue, serial string) bool {
 	u := q.unresolved[serial]
 	return u != nil && r.nextDeadline() <= u.newestOrphan()
 }
@@ -119,33 +108,4 @@ func (u *unresolved) newestOrphan() int64 {
 func (u *unresolved) backOff(now int64) {
 	u.due = now + min(1000<<min(u.tries, 20), longestPause)
 	u.tries++
-}
-
-// unresolvedQueues are the queues that have unresolved serials, and perhaps some that had: the resolver looks nowhere
-// else. It is safe for concurrent use; the mutex of a queue is taken before its own.
-type unresolvedQueues struct {
-	mu  sync.Mutex
-	all map[*skuQueue]struct{}
-}
-
-func (s *unresolvedQueues) add(q *skuQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = make(map[*skuQueue]struct{})
-	}
-	s.all[q] = struct{}{}
-}
-
-func (s *unresolvedQueues) remove(q *skuQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, q)
-}
-
-// each returns all, in no order, so that none has to wait for the others again and again.
-func (s *unresolvedQueues) each() []*skuQueue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.all))
 }

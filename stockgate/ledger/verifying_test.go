@@ -54,7 +54,7 @@ func TestReserver_LostLedgerClosesTheSKUUntilALaterOneIsThere(t *testing.T) {
 				t.Fatal(out)
 			}
 		}
-		if s.count("state") != 0 || d.lost.Load() != 0 {
+		if s.count("state") != 0 || ledgertest.Value(d.lost) != 0 {
 			t.Error("the reserver froze what is not there")
 		}
 		time.Sleep(time.Second + 1)

@@ -75,7 +75,7 @@ func (c *crowd) settle(d *Reserver, name, serial string) {
 
 // A client who has a unit for longer than the cache is believed never hears that all is sold out, whichever instance is
 // asked.
-func TestNoWinnerHearsThatAllIsSoldOut(t *testing.T) {
+func TestWinner_NoWinnerHearsThatAllIsSoldOut(t *testing.T) {
 	told := map[protocol.Code]int{}
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -30,6 +30,7 @@ type Client struct {
 	options  Options
 	topology atomic.Pointer[topology] // nil = not known yet
 	detect   chan struct{}            // held while the topology is detected
+	foundLog *slog.Logger             // what Redis is found to be: one process has several clients of one Redis
 	breaker  *breaker                 // of the detection
 	mu       sync.Mutex               // guards the change of topology, and closed
 	closed   bool
@@ -44,17 +45,31 @@ type topology interface {
 }
 
 // What callers pass. An ask makes one round trip on the client of one server, of which server is the name, and a lost
-// returns nil for errors that do not count against that server.
+// returns nil for errors that do not count against that server; nil = each one counts.
 type (
 	askFunc   = func(ctx context.Context, c *redis.Client) error
 	askOnFunc = func(ctx context.Context, c *redis.Client, server string) error
 	lostFunc  = func(error) error
 )
 
+// Once is a command that go-redis must not send again by itself, whatever its other settings say.
+type Once struct{ *redis.Cmd }
+
+// NoRetry tells go-redis so.
+func (Once) NoRetry() bool { return true }
+
 // call is what to do on one server.
 type call struct {
 	do   askOnFunc
 	lost lostFunc
+}
+
+// counted is err where it counts against the server.
+func (c call) counted(err error) error {
+	if err == nil || c.lost == nil {
+		return err
+	}
+	return c.lost(err)
 }
 
 // New returns a Client. It does not wait for Redis: whether Redis is there shows at the first call. The caller must
@@ -63,10 +78,10 @@ func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	l := &Client{options: o, detect: make(chan struct{}, 1), foundLog: o.Log}
 	if o.Log == nil {
-		o.Log = slog.Default()
+		l.foundLog, l.options.Log = slog.New(slog.DiscardHandler), slog.Default()
 	}
-	l := &Client{options: o, detect: make(chan struct{}, 1)}
 	l.breaker = o.newBreaker(nil)
 	if o.Topology != Auto {
 		l.open(o.Topology, o.MasterName)
@@ -74,17 +89,9 @@ func New(o Options) (*Client, error) {
 	return l, nil
 }
 
-// Do lets ask make one round trip, when the breaker lets it, and returns its error. Those errors for which
-// lost returns nil do not count against Redis. In a cluster any master may be asked, and another one when that says so.
+// Do is Route.Do on any server. In a cluster any master may be asked, and another one when that says so.
 func (l *Client) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
-	return Route{link: l}.Do(ctx, ask, lost)
-}
-
-// Ask is Do, and tells ask which server it reaches: the name that Options.Identify gave. Every connection of the client
-// leads to that server. When another server is found in its place nothing was sent, and ask is called once more, for
-// that one.
-func (l *Client) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
-	return Route{link: l}.Ask(ctx, ask, lost)
+	return l.To("").Do(ctx, ask, lost)
 }
 
 // Close closes all connections. Later calls fail.
@@ -132,7 +139,7 @@ func (l *Client) find(ctx context.Context) (topology, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.options.Log.Info("redis found", "topology", name, "master_name", master,
+	l.foundLog.Info("redis found", "topology", name, "master_name", master,
 		"addresses", strings.Join(l.options.Addresses, " "))
 	if t := l.open(name, master); t != nil {
 		return t, nil
@@ -204,28 +211,15 @@ func (w Route) Address() string {
 	return w.server.address
 }
 
-// Owner is the address of the server that a way leads to now, as far as it is known without asking: "" where it is not,
-// and where there is only one.
-func (w Route) Owner() string {
-	if w.server != nil {
-		return w.server.address
-	}
-	if t := w.link.topology.Load(); t != nil {
-		if c, many := (*t).(*cluster); many && c.known.Load() {
-			if s, err := c.owner(context.Background(), w.key); err == nil {
-				return s.address
-			}
-		}
-	}
-	return ""
-}
-
-// Do is Client.Do on this route.
+// Do lets ask make one round trip, when the breaker lets it, and returns its error. Those errors for which lost returns
+// nil do not count against Redis.
 func (w Route) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
 	return w.Ask(ctx, func(ctx context.Context, c *redis.Client, _ string) error { return ask(ctx, c) }, lost)
 }
 
-// Ask is Client.Ask on this route.
+// Ask is Do, and tells ask which server it reaches: the name that Options.Identify gave. Every connection of the client
+// leads to that server. When another server is found in its place nothing was sent, and ask is called once more, for
+// that one.
 func (w Route) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
 	ctx, cancel := context.WithTimeout(ctx, w.link.options.longest())
 	defer cancel()

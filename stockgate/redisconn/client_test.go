@@ -60,7 +60,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-func TestOpenBreakerSendsNothing(t *testing.T) {
+func TestClient_OpenBreakerSendsNothing(t *testing.T) {
 	server := redistest.Start(t)
 	l := open(t, server, time.Hour)
 	failed := errors.New("as if Redis had failed")
@@ -81,7 +81,7 @@ func TestOpenBreakerSendsNothing(t *testing.T) {
 	}
 }
 
-func TestErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
+func TestClient_ErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
 	l := open(t, redistest.Start(t), time.Second)
 	mistake := errors.New("an operator's mistake")
 	for range 100 {
@@ -95,7 +95,7 @@ func TestErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
 
 // go-redis dials once a second when as many dials have failed as the pool is large; the breaker's try must not
 // be told of an outage that is over.
-func TestTryAfterAPauseReallyConnects(t *testing.T) {
+func TestClient_TryAfterAPauseReallyConnects(t *testing.T) {
 	server := redistest.Start(t)
 	l := open(t, server, 100*time.Millisecond)
 	server.Kill()
@@ -114,7 +114,7 @@ func TestTryAfterAPauseReallyConnects(t *testing.T) {
 	})
 }
 
-func TestClosedLinkStaysClosed(t *testing.T) {
+func TestClient_ClosedLinkStaysClosed(t *testing.T) {
 	l := open(t, redistest.Start(t), time.Second)
 	for range 2 {
 		if err := l.Close(); err != nil {
@@ -127,15 +127,15 @@ func TestClosedLinkStaysClosed(t *testing.T) {
 	}
 }
 
-func TestCommandWithoutAnswerIsSentOnce(t *testing.T) {
+func TestClient_CommandWithoutAnswerIsSentOnce(t *testing.T) {
 	server := redistest.Start(t)
 	l := openMany(t, server, 100*time.Millisecond, 1) // one connection, which is open when the server hangs
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
 	server.Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // also on a busy machine it is sent within that
+	defer cancel()
 	err := l.Do(ctx, func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always)
 	server.Resume()
 	if err == nil {
@@ -162,7 +162,7 @@ func named(t *testing.T, s *redistest.Server, name func() string) *Client {
 	return l
 }
 
-func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
+func TestClient_QuestionKnowsTheServerThatItReaches(t *testing.T) {
 	server := redistest.Start(t)
 	var name atomic.Pointer[string]
 	old, later := "old", "later"
@@ -170,7 +170,7 @@ func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
 	l := named(t, server, func() string { return *name.Load() })
 	sent := 0
 	asked := func() (on string) {
-		err := l.Ask(t.Context(), func(ctx context.Context, c *redis.Client, server string) error {
+		err := l.To("").Ask(t.Context(), func(ctx context.Context, c *redis.Client, server string) error {
 			on = server
 			_, err := c.Incr(ctx, "n").Result()
 			if err == nil {
@@ -199,7 +199,7 @@ func TestQuestionKnowsTheServerThatItReaches(t *testing.T) {
 	}
 }
 
-func TestMixedUpReplyClosesAllConnections(t *testing.T) {
+func TestClient_MixedUpReplyClosesAllConnections(t *testing.T) {
 	server := redistest.Start(t)
 	l := named(t, server, func() string { return "the same" })
 	before := only(l).session.Load()

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/periodic"
 )
 
 const (
@@ -27,9 +28,8 @@ const (
 type cluster struct {
 	options Options
 	slots   *redis.ClusterClient
-	known   atomic.Bool // the slots were read once
-	mu      sync.Mutex  // guards the rest
-	owners  string      // who has which slots, as text
+	mu      sync.Mutex // guards the rest
+	owners  string     // who has which slots, as text
 	all     map[string]*server
 	closed  bool
 }
@@ -71,28 +71,16 @@ func (c *cluster) call(ctx context.Context, w Route, q call) error {
 			c.slots.ReloadState(ctx)
 		} else if to, ok := redis.IsAskError(err); ok {
 			s, on = c.server(complete(to, s.address)), context.WithValue(ctx, askFirst{}, true)
-		} else if !redis.IsTryAgainError(err) || !sleep(ctx, tryAgainDelay) {
+		} else if !redis.IsTryAgainError(err) || !periodic.Pause(ctx, tryAgainDelay) {
 			break
 		} else if s, err = c.owner(ctx, w.key); err != nil {
 			return err
 		}
 	}
-	if err != nil && q.lost(err) != nil {
+	if q.counted(err) != nil {
 		c.slots.ReloadState(ctx)
 	}
 	return err
-}
-
-// sleep reports false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // owner is the server that has a key; without a key any master, best a healthy one.
@@ -181,7 +169,6 @@ func (c *cluster) learn(all []redis.ClusterSlot) {
 	})
 	before := c.owners
 	c.owners = owners
-	c.known.Store(true)
 	if before != "" && before != owners {
 		c.options.Log.Info("slots of the redis cluster have another master", "masters", len(masters))
 		if c.options.Moved != nil {

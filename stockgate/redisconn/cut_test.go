@@ -32,7 +32,7 @@ func cutter(t *testing.T, addr, word string) string {
 }
 
 // The client library repeats by itself what broke off or took too long, unless it is told not to.
-func TestCommandThatBreaksOffIsSentOnce(t *testing.T) {
+func TestCut_CommandThatBreaksOffIsSentOnce(t *testing.T) {
 	server := redistest.Start(t)
 	o := Options{
 		Addresses: []string{cutter(t, server.Addr, "incr")}, PoolSize: 1, ConnectTimeout: 5 * time.Second,

@@ -17,9 +17,6 @@ var (
 	// ErrReplyMismatch is the cause when a reply belonged to another command. A caller that finds that returns it from the
 	// function that it gave to Ask, and every connection is closed: later replies on them cannot be believed either.
 	ErrReplyMismatch = errors.New("the reply is another question's")
-
-	// ErrQueueTimeout is the cause when a call that waited for others was not sent within its time.
-	ErrQueueTimeout = errors.New("others took all the time")
 )
 
 // Why nothing was sent.
@@ -33,7 +30,7 @@ var (
 // connection, or Redis has said before it ran anything that it will not. false = unknown. What a script of several
 // writes ran into on its way (the message names the script then) never tells that.
 func Unsent(err error) bool {
-	causes := []error{ErrBreakerOpen, ErrQueueTimeout, redis.ErrPoolTimeout, errUnsent, errAnotherServer, errNoMaster}
+	causes := []error{ErrBreakerOpen, redis.ErrPoolTimeout, errUnsent, errAnotherServer, errNoMaster}
 	var op *net.OpError
 	switch {
 	case err == nil:
@@ -46,6 +43,15 @@ func Unsent(err error) bool {
 		return false
 	}
 	return Redirected(err) || anyPrefix(err, "LOADING", "MASTERDOWN", "BUSY ", "NOAUTH", "WRONGPASS", "CLUSTERDOWN")
+}
+
+// Unanswered is err, unless Redis itself has answered so: then it can be reached.
+func Unanswered(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return nil
+	}
+	return err
 }
 
 // Redirected reports whether a server said that it has not run a command, since the key is on another one, or is about

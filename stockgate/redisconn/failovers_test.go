@@ -13,7 +13,7 @@ import (
 )
 
 // However often the master changes, connections and goroutines are as many as one session needs.
-func TestSessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
+func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 	failOvers := 1000
 	if testing.Short() {
 		failOvers = 100

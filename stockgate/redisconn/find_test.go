@@ -10,7 +10,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestAutoFindsOutWhatRedisIs(t *testing.T) {
+func TestRedisconn_AutoFindsOutWhatRedisIs(t *testing.T) {
 	t.Parallel()
 	single, cluster, watched := redistest.Start(t), redistest.Cluster(t, 2), redistest.Sentinel(t)
 	for want, addresses := range map[string][]string{
@@ -27,7 +27,7 @@ func TestAutoFindsOutWhatRedisIs(t *testing.T) {
 	}
 }
 
-func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
+func TestRedisconn_AutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	for _, s := range cluster.Masters {
@@ -49,7 +49,7 @@ func TestAutoFindsAClusterThatDoesNotTellItsMode(t *testing.T) {
 	}
 }
 
-func TestTwoServersOfNoClusterAreRejected(t *testing.T) {
+func TestRedisconn_TwoServersOfNoClusterAreRejected(t *testing.T) {
 	a, b := redistest.Start(t), redistest.Start(t)
 	l := overCluster(t, []string{a.Addr, b.Addr}, func(o *Options) { o.Topology = Auto })
 	if _, err := l.Topology(t.Context()); err == nil || !strings.Contains(err.Error(), "one address") {
@@ -60,7 +60,7 @@ func TestTwoServersOfNoClusterAreRejected(t *testing.T) {
 	}
 }
 
-func TestRedisThatIsAwayIsFoundOutLater(t *testing.T) {
+func TestRedisconn_RedisThatIsAwayIsFoundOutLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	l := overCluster(t, []string{server.Addr}, func(o *Options) { o.Topology = Auto })
@@ -74,7 +74,7 @@ func TestRedisThatIsAwayIsFoundOutLater(t *testing.T) {
 	})
 }
 
-func TestWrongOptionsAreRejected(t *testing.T) {
+func TestRedisconn_WrongOptionsAreRejected(t *testing.T) {
 	good := Options{Addresses: []string{"a:1"}, PoolSize: 1, ConnectTimeout: time.Second, Timeout: time.Second,
 		BreakerErrors: 1, BreakerPause: time.Second}
 	for what, change := range map[string]func(*Options){
@@ -95,7 +95,7 @@ func TestWrongOptionsAreRejected(t *testing.T) {
 }
 
 // Whoever is not let in has not been told what Redis is.
-func TestRedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
+func TestRedisconn_RedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	l := overCluster(t, nodes.Addrs()[:1], func(o *Options) {

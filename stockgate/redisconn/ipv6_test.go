@@ -28,7 +28,7 @@ func clusterOverIPv6(t *testing.T) (masters [2]*redistest.Server, addresses [2]s
 		addresses[i] = net.JoinHostPort("::1", port)
 		tell(t, masters[i], "cluster", "set-config-epoch", i+1)
 	}
-	tell(t, masters[0], "cluster", "addslotsrange", 0, slotCount-1)
+	tell(t, masters[0], "cluster", "addslotsrange", 0, redistest.SlotCount-1)
 	_, port, _ := net.SplitHostPort(addresses[1])
 	tell(t, masters[0], "cluster", "meet", "::1", port, bus[1])
 	for range 500 {
@@ -58,7 +58,7 @@ func tell(t *testing.T, s *redistest.Server, args ...any) {
 }
 
 // Redis writes the address of a redirection without brackets.
-func TestQuestionFollowsItsSlotOverIPv6(t *testing.T) {
+func TestIPv6_QuestionFollowsItsSlotOverIPv6(t *testing.T) {
 	t.Parallel()
 	masters, addresses := clusterOverIPv6(t)
 	l := overCluster(t, addresses[:1], nil)
@@ -67,15 +67,15 @@ func TestQuestionFollowsItsSlotOverIPv6(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := func(s *redistest.Server) string { return s.Client.Do(t.Context(), "cluster", "myid").Val().(string) }
-	tell(t, masters[1], "cluster", "setslot", Slot(key), "importing", id(masters[0]))
-	tell(t, masters[0], "cluster", "setslot", Slot(key), "migrating", id(masters[1]))
+	tell(t, masters[1], "cluster", "setslot", redistest.Slot(Tag(key)), "importing", id(masters[0]))
+	tell(t, masters[0], "cluster", "setslot", redistest.Slot(Tag(key)), "migrating", id(masters[1]))
 	_, port, _ := net.SplitHostPort(addresses[1])
 	tell(t, masters[0], "migrate", "::1", port, "", 0, 5000, "keys", key)
 	if _, err := count(t.Context(), l, key); err != nil {
 		t.Fatal("while the slot moves:", err)
 	}
-	tell(t, masters[1], "cluster", "setslot", Slot(key), "node", id(masters[1]))
-	tell(t, masters[0], "cluster", "setslot", Slot(key), "node", id(masters[1]))
+	tell(t, masters[1], "cluster", "setslot", redistest.Slot(Tag(key)), "node", id(masters[1]))
+	tell(t, masters[0], "cluster", "setslot", redistest.Slot(Tag(key)), "node", id(masters[1]))
 	if _, err := count(t.Context(), l, key); err != nil {
 		t.Fatal("when the slot has moved:", err)
 	}

@@ -160,7 +160,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 					answered.Add(1)
 				}
 			}
-			sleep(t.Context(), time.Millisecond) // the servers need the processor too
+			time.Sleep(time.Millisecond) // the servers need the processor too
 		}
 	}
 	var shoppers sync.WaitGroup
@@ -261,13 +261,13 @@ func TestScript_RunsOnceWhileSlotsOfAClusterMove(t *testing.T) {
 	}
 	hear := func(word string) { // a busy machine may send no order for a while
 		for before, end := said(word), time.Now().Add(2*time.Second); said(word) == before && time.Now().Before(end); {
-			sleep(t.Context(), 10*time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	all := rush(t, l, keys, 2000, func() {
 		eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
 		for _, key := range keys[:8] {
-			slot := Slot(key)
+			slot := redistest.Slot(Tag(key))
 			from := nodes.Owner(slot)
 			if from == nodes.Masters[1] {
 				continue // its replica must know all of its slots when it dies

@@ -37,7 +37,7 @@ type Options struct {
 	Timeout        time.Duration // one round trip on an open connection; slower is an error
 	BreakerErrors  int           // so many errors of one server within 1 s; Unbroken = no breaker, ...
 	BreakerPause   time.Duration // ... and it is left alone for so long
-	Log            *slog.Logger  // what Redis is found to be, and how it changes; default slog.Default()
+	Log            *slog.Logger  // what Redis is found to be, and how it changes; nil = the changes, to slog.Default()
 
 	// OnServer, if there is one, speaks first on the first connection to each server, and where Identify does not name
 	// that on every one; its error closes the connection.

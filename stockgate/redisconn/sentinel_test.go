@@ -20,7 +20,7 @@ func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Client {
 	})
 }
 
-func TestQuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
+func TestSentinel_QuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
@@ -49,7 +49,7 @@ func TestQuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
 }
 
 // A fail-over by hand demotes a master that lives: whoever still asks it is refused, and nothing is lost.
-func TestDemotedMasterIsLeft(t *testing.T) {
+func TestSentinel_DemotedMasterIsLeft(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
@@ -68,7 +68,7 @@ func TestDemotedMasterIsLeft(t *testing.T) {
 }
 
 // Those who can still reach a master that was replaced must not go on with it.
-func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
+func TestSentinel_MasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
@@ -80,9 +80,9 @@ func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	next := w.Successor(old)
 	place := (*l.topology.Load()).(*watched)
 	eventually(t, "the session of the old master ends", func() bool {
-		_, _ = count(t.Context(), l, "n")
+		_, err := count(t.Context(), l, "n")
 		at := place.session.Load().address.Load()
-		return at != nil && *at == next.Addr
+		return err == nil && at != nil && *at == next.Addr
 	})
 	old.Resume()
 	if n := next.Calls("incr"); n == 0 {
@@ -90,7 +90,7 @@ func TestMasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	}
 }
 
-func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
+func TestSentinel_ConnectionToAReplicaIsNoConnection(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	o := (*behind(t, w, nil).topology.Load()).(*watched).options
@@ -105,7 +105,7 @@ func TestConnectionToAReplicaIsNoConnection(t *testing.T) {
 	}
 }
 
-func TestUnknownMasterNameIsSaid(t *testing.T) {
+func TestSentinel_UnknownMasterNameIsSaid(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, func(o *Options) { o.MasterName = "misspelt" })

@@ -45,7 +45,7 @@ func locating(t *testing.T, w *redistest.Watched, before string, addresses ...st
 }
 
 // Behind a partition with a master that was replaced there may be a sentinel that does not know of that.
-func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
+func TestSentinelWord_FewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	lone, left := alone(t, w.Name)
@@ -74,7 +74,7 @@ func TestFewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 }
 
 // Users are most often made on the servers alone.
-func TestSentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
+func TestSentinelWord_SentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	for _, s := range w.Servers {

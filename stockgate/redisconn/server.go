@@ -102,14 +102,12 @@ func (s *server) call(ctx context.Context, c call) error {
 		on = s.session.Load()
 		err = on.call(ctx, c)
 	}
-	lost := err
-	if err != nil {
-		if lost = c.lost(err); Redirected(err) {
-			lost = nil
-		}
-		if errors.Is(err, ErrReplyMismatch) {
-			s.replace(on)
-		}
+	lost := c.counted(err)
+	if Redirected(err) {
+		lost = nil
+	}
+	if errors.Is(err, ErrReplyMismatch) {
+		s.replace(on)
 	}
 	switch since := s.silent.Load(); {
 	case lost == nil && since != 0:

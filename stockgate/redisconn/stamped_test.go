@@ -11,7 +11,7 @@ import (
 )
 
 // Whom Redis does not let in has no answers, and no command of a pipeline must seem to have one.
-func TestPipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
+func TestStamped_PipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
 	s := redistest.Start(t)
 	rule := func(args ...any) {
 		t.Helper()
@@ -33,6 +33,13 @@ func TestPipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
 	}
 	rule("acl", "setuser", "app", "resetpass", ">another")
 	rule("client", "kill", "user", "app")
+	eventually(t, "the end of the old connections is noticed", func() bool {
+		err := ping(t, l)
+		if err == nil {
+			t.Fatal("a Redis that rejects the login has answered")
+		}
+		return redis.HasErrorPrefix(err, "WRONGPASS")
+	})
 	for _, asking := range []bool{false, true} {
 		client, ctx := only(l).session.Load().client, context.Background()
 		if asking {

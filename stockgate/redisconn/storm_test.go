@@ -38,7 +38,7 @@ func guard(t *testing.T, server string) *doorman {
 }
 
 // A pool that is opened ahead is for a rush of orders, and not for a Redis that does not answer one.
-func TestServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testing.T) {
+func TestStorm_ServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testing.T) {
 	const connections, tries = 16, 10
 	d := guard(t, redistest.Start(t).Addr)
 	d.hangs.Store(true)
@@ -68,7 +68,7 @@ func TestServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testing.T) {
 	eventually(t, "the pool is open again", func() bool { return d.came.Load() >= before+connections-1 })
 }
 
-func TestEachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
+func TestStorm_EachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
 	for _, c := range []struct {
 		name string // that Identify gives
 		want int64

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestOnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
+func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	server := redistest.Start(t)
 	l := openMany(t, server, 100*time.Millisecond, 1)
 	hang := func(ctx context.Context, c *redis.Client) error {

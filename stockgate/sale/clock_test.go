@@ -7,6 +7,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/proxy/reject"
+	"sluice/stockgate/redisconn"
 )
 
 // apart is by how much two boards differ about the time.
@@ -15,7 +16,7 @@ func apart(a, b *Schedule) time.Duration {
 	return y.Sub(x) - time.Since(now)
 }
 
-func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
+func TestClock_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	r := redistest.Start(t)
 	at, err := r.Client.Time(t.Context()).Result()
 	if err != nil {
@@ -43,7 +44,7 @@ func TestInstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	}
 }
 
-func TestNoSaleBeginsWhileTheClocksAreTooFarApart(t *testing.T) {
+func TestClock_NoSaleBeginsWhileTheClocksAreTooFarApart(t *testing.T) {
 	r := redistest.Start(t)
 	s := Sale{Name: "on", SKUs: []string{"1001"}, Starts: time.Now().Add(-time.Minute), Ends: time.Now().Add(time.Hour)}
 	b := instance(t, r, time.Minute, s)
@@ -59,10 +60,10 @@ func TestNoSaleBeginsWhileTheClocksAreTooFarApart(t *testing.T) {
 	}
 }
 
-func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
+func TestClock_SaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	b, j := still(t, begins.Add(time.Minute), eleven())
 	wall := begins.Add(time.Minute)
-	b.clock = clock{}
+	b.clock = redisconn.Clock{}
 	for range 3 {
 		b.updateClock(wall.UnixNano(), 0, 0)
 	}
@@ -83,20 +84,5 @@ func TestSaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 	}
 	if n := j.Count("too far apart"); n != 1 {
 		t.Errorf("told %d times", n)
-	}
-}
-
-func TestSharperMeasureWinsAndDriftIsFollowed(t *testing.T) {
-	var c clock
-	for _, tt := range []struct{ by, doubt, want int64 }{
-		{1000_000, 500_000, 1000_000}, // the first
-		{1200_000, 400_000, 1000_000}, // hardly sharper, and no contradiction
-		{1100_000, 50_000, 1100_000},  // sharper
-		{1000_000, 90_000, 1100_000},  // it may still be right
-		{1300_000, 90_000, 1300_000},  // it cannot be any more
-	} {
-		if c.update(tt.by, tt.doubt); c.by != tt.want {
-			t.Errorf("after %d ± %d: %d, want %d", tt.by, tt.doubt, c.by, tt.want)
-		}
 	}
 }

@@ -23,8 +23,9 @@ func eleven() Sale {
 func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) {
 	t.Helper()
 	j := &testkit.Log{}
-	b := &Schedule{o: Options{MaxSkew: 2 * time.Second, Now: func() int64 { return 0 },
-		Wall: func() time.Time { return at }, Log: slog.New(slog.NewTextHandler(j, nil))}}
+	log := slog.New(slog.NewTextHandler(j, nil))
+	b := &Schedule{o: Options{Now: func() int64 { return 0 },
+		Wall: func() time.Time { return at }, Log: log}, beats: redisconn.NewBeats(log, "lost", "found")}
 	b.Use(sales)
 	b.beat(t.Context())
 	return b, j

@@ -1,23 +1,6 @@
 package sale
 
-import (
-	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
-
-// beats counts questions to Redis.
-type beats struct {
-	answered, lost atomic.Uint64
-}
-
-func (c *beats) record(err error) {
-	if err == nil {
-		c.answered.Add(1)
-		return
-	}
-	c.lost.Add(1)
-}
+import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	stateDesc = prometheus.NewDesc("sluice_sale_state",
@@ -49,8 +32,7 @@ func (b *Schedule) Collect(ch chan<- prometheus.Metric) {
 	skew, wrong := b.Skew()
 	ch <- prometheus.MustNewConstMetric(skewDesc, prometheus.GaugeValue, skew.Seconds())
 	ch <- prometheus.MustNewConstMetric(wrongDesc, prometheus.GaugeValue, oneIf(wrong))
-	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(b.beats.answered.Load()), "answered")
-	ch <- prometheus.MustNewConstMetric(beatsDesc, prometheus.CounterValue, float64(b.beats.lost.Load()), "lost")
+	b.beats.Collect(ch, beatsDesc, nil)
 }
 
 func oneIf(b bool) float64 {

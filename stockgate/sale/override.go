@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/redisconn"
 )
 
 // What operators have said lies in one hash: the name of a sale -> "on AT", "paused AT", or "ended BEGAN AT". BEGAN is
@@ -39,7 +41,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	if b.link != nil {
 		err := b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.HSet(ctx, wordsKey, name, s.write(said)).Err()
-		}, func(err error) error { return err })
+		}, nil)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
 		}
@@ -83,7 +85,7 @@ func (b *Schedule) beat(ctx context.Context) {
 // held.
 func (b *Schedule) update(ctx context.Context, p *plan) {
 	if len(p.all) == 0 {
-		b.clock = clock{} // by the time that there is a sale it would be old
+		b.clock = redisconn.Clock{} // by the time that there is a sale it would be old
 		b.useLocalClock()
 		return
 	}
@@ -97,7 +99,7 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	if ctx.Err() != nil {
 		return
 	}
-	b.recordBeat(err)
+	b.beats.Record(err)
 	switch {
 	case err == nil:
 		b.updateClock(unix, began, b.o.Now())
@@ -106,7 +108,7 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 				s.applyOverride(w, b)
 			}
 		}
-	case b.clock.doubt == 0:
+	case b.clock.Error == 0:
 		b.useLocalClock()
 	}
 	b.logTransitions(p)
@@ -142,7 +144,7 @@ func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words ma
 		}
 		unix, words = at.Val().UnixNano(), said.Val()
 		return b.restoreOverrides(ctx, c, p, words)
-	}, func(err error) error { return err })
+	}, nil)
 	return unix, words, err
 }
 
@@ -156,18 +158,6 @@ func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *pla
 		}
 	}
 	return nil
-}
-
-// recordBeat counts a beat, and says when Redis is lost and found.
-func (b *Schedule) recordBeat(err error) {
-	b.beats.record(err)
-	switch {
-	case err != nil && !b.away:
-		b.o.Log.Warn("cannot reach Redis; sales begin and end by the schedule, and by what operators said before", "err", err)
-	case err == nil && b.away:
-		b.o.Log.Info("Redis is reached again; what operators say of sales counts")
-	}
-	b.away = err != nil
 }
 
 // SaleStatus is one sale, for operators.

@@ -23,7 +23,7 @@ func is(b *Schedule, sku string, want reject.Reason) bool {
 	return reason == want
 }
 
-func TestOperatorsWordReachesEveryInstance(t *testing.T) {
+func TestOverride_OperatorsWordReachesEveryInstance(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a", "b")
 	all := []*Schedule{instance(t, r, 0, sales...), instance(t, r, 0, sales...), instance(t, r, 0, sales...)}
@@ -57,7 +57,7 @@ func TestOperatorsWordReachesEveryInstance(t *testing.T) {
 	}
 }
 
-func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
+func TestOverride_LastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("paused", "on")
 	sales = append(sales, Sale{Name: "next", SKUs: []string{"sku-next"}, Starts: time.Now().Add(1500 * time.Millisecond),
@@ -77,7 +77,7 @@ func TestLastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestRedisThatForgotIsReminded(t *testing.T) {
+func TestOverride_RedisThatForgotIsReminded(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a")
 	b := instance(t, r, 0, sales...)
@@ -92,18 +92,18 @@ func TestRedisThatForgotIsReminded(t *testing.T) {
 	}
 }
 
-func TestWithoutSalesRedisIsNotAsked(t *testing.T) {
+func TestOverride_WithoutSalesRedisIsNotAsked(t *testing.T) {
 	r := redistest.Start(t)
 	b := instance(t, r, 0)
 	b.beat(t.Context())
-	if n := b.beats.answered.Load() + b.beats.lost.Load(); n != 0 {
-		t.Errorf("asked %d times", n)
+	if b.beats.Up() || b.beats.Away() {
+		t.Error("it was asked")
 	}
 	b.Use(running("a"))
-	testkit.Eventually(t, "the new sale has Redis asked", func() bool { return b.beats.answered.Load() > 0 })
+	testkit.Eventually(t, "the new sale has Redis asked", func() bool { return b.beats.Up() })
 }
 
-func TestOlderWordIsNotHeardAgain(t *testing.T) {
+func TestOverride_OlderWordIsNotHeardAgain(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a")
 	b := instance(t, r, 0, sales...)
@@ -127,7 +127,7 @@ func TestOlderWordIsNotHeardAgain(t *testing.T) {
 	}
 }
 
-func TestSaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
+func TestOverride_SaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a")
 	if err := instance(t, r, 0, sales...).Set(t.Context(), "a", Paused); err != nil {

@@ -82,11 +82,11 @@ func (b *Schedule) Use(sales []Sale) {
 		slices.SortFunc(list, func(a, b *saleState) int { return cmp.Compare(a.starts, b.starts) })
 	}
 	asks := 1
-	if b.clock.doubt == 0 {
+	if b.clock.Error == 0 {
 		asks = firstBeats
 	}
 	for range asks {
-		if b.update(context.Background(), next); b.away {
+		if b.update(context.Background(), next); b.beats.Away() {
 			break
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"sluice/proxy/reject"
+	"sluice/stockgate/redisconn"
 )
 
-func TestSaleIsOnFromItsStartToItsEnd(t *testing.T) {
+func TestPlan_SaleIsOnFromItsStartToItsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		at     time.Duration // after the start
 		reason reject.Reason
@@ -33,7 +34,7 @@ func TestSaleIsOnFromItsStartToItsEnd(t *testing.T) {
 	}
 }
 
-func TestEarlyRequestsPassWhereTheyMayButNeverReserve(t *testing.T) {
+func TestPlan_EarlyRequestsPassWhereTheyMayButNeverReserve(t *testing.T) {
 	s := eleven()
 	s.Pass = true
 	b, _ := still(t, begins.Add(-time.Second), s)
@@ -51,7 +52,7 @@ func TestEarlyRequestsPassWhereTheyMayButNeverReserve(t *testing.T) {
 	}
 }
 
-func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
+func TestPlan_OperatorsWordCountsUntilTheNextOne(t *testing.T) {
 	b, _ := still(t, begins, eleven())
 	for _, tt := range []struct {
 		to   State
@@ -70,7 +71,7 @@ func TestOperatorsWordCountsUntilTheNextOne(t *testing.T) {
 	}
 }
 
-func TestNextSaleOfASKUComesAfterTheFirst(t *testing.T) {
+func TestPlan_NextSaleOfASKUComesAfterTheFirst(t *testing.T) {
 	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour),
 		Ends: begins.Add(4 * time.Hour)}
 	for after, want := range map[time.Duration]reject.Reason{
@@ -84,7 +85,7 @@ func TestNextSaleOfASKUComesAfterTheFirst(t *testing.T) {
 	}
 }
 
-func TestReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *testing.T) {
+func TestPlan_ReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *testing.T) {
 	b, _ := still(t, begins, eleven())
 	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *testing.
 	}
 }
 
-func TestClosedCostsNothing(t *testing.T) {
+func TestPlan_ClosedCostsNothing(t *testing.T) {
 	b, _ := still(t, begins.Add(-time.Second), eleven())
 	sku, other := []byte("1001"), []byte("elsewhere")
 	if n := testing.AllocsPerRun(1000, func() {
@@ -114,7 +115,7 @@ func TestClosedCostsNothing(t *testing.T) {
 
 func BenchmarkClosed(b *testing.B) {
 	board := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins },
-		Log: slog.New(slog.DiscardHandler)}}
+		Log: slog.New(slog.DiscardHandler)}, beats: &redisconn.Beats{}}
 	board.Use([]Sale{eleven()})
 	sku := []byte("1001")
 	b.ReportAllocs()
@@ -125,7 +126,7 @@ func BenchmarkClosed(b *testing.B) {
 	})
 }
 
-func TestSaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
+func TestPlan_SaleThatIsEndedMakesWayForTheNextOne(t *testing.T) {
 	second := Sale{Name: "second", SKUs: []string{"1001"}, Starts: begins.Add(3 * time.Hour),
 		Ends: begins.Add(4 * time.Hour)}
 	b, _ := still(t, begins.Add(time.Hour), eleven(), second)

@@ -3,7 +3,7 @@
 // It promises that instances whose own clocks differ open and close within the time that a round trip to Redis leaves
 // in doubt, some ms; that what an operator says of a sale reaches every instance with its next beat, twenty of which it
 // makes a second; and that a request is answered from memory, without allocating, writing or waiting. With Redis away
-// the schedule and what was known last decide. While this machine's clock and Redis' are further apart than MaxSkew one
+// the schedule and what was known last decide. While this machine's clock and Redis' are further apart than maxSkew one
 // of them is wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
 //
 // It does not count stock, and to decide for a SKU that is in no sale.
@@ -33,11 +33,10 @@ type Sale struct {
 
 // Options say what all share. Zero values are replaced by the defaults that are named here.
 type Options struct {
-	Redis   *redisconn.Options // nil = this instance is alone, and its own clock counts
-	MaxSkew time.Duration      // default 2 s
-	Now     func() int64       // monotonic ns; required
-	Wall    func() time.Time   // of this machine; default time.Now
-	Log     *slog.Logger       // default slog.Default()
+	Redis *redisconn.Options // nil = this instance is alone, and its own clock counts
+	Now   func() int64       // monotonic ns; required
+	Wall  func() time.Time   // of this machine; default time.Now
+	Log   *slog.Logger       // default slog.Default()
 }
 
 // Schedule is where an instance reads which sale is on. It is safe for concurrent use.
@@ -49,11 +48,10 @@ type Schedule struct {
 	skew  atomic.Int64 // ns by which the shared clock is ahead of this machine's
 	wrong atomic.Bool  // no sale may begin
 	plan  atomic.Pointer[plan]
-	beats beats
+	beats *redisconn.Beats
 
 	mu    sync.Mutex // one question to Redis at a time; guards what is below
-	clock clock
-	away  bool
+	clock redisconn.Clock
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -72,16 +70,15 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 	if o.Now == nil {
 		return nil, errors.New("board of sales: no clock")
 	}
-	if o.MaxSkew <= 0 {
-		o.MaxSkew = 2 * time.Second
-	}
 	if o.Wall == nil {
 		o.Wall = time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	b := &Schedule{o: o}
+	b := &Schedule{o: o, beats: redisconn.NewBeats(o.Log,
+		"cannot reach Redis; sales begin and end by the schedule, and by what operators said before",
+		"Redis is reached again; what operators say of sales counts")}
 	if o.Redis != nil {
 		way := *o.Redis
 		way.PoolSize = 1

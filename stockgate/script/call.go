@@ -22,18 +22,12 @@ func newLua(name, text string) lua {
 	return lua{name, text, hex.EncodeToString(sum[:])}
 }
 
-// once is a command that go-redis must not send again by itself, whatever its other settings say.
-type once struct{ *redis.Cmd }
-
-// NoRetry tells go-redis so.
-func (once) NoRetry() bool { return true }
-
 // call is one run of a script.
 type call struct {
 	lua
 	keys []string
 	args []any
-	once
+	redisconn.Once
 	done bool // a server has, or may have, run it: it is not sent again
 }
 
@@ -59,7 +53,7 @@ func (w servers) run(ctx context.Context, calls []*call) {
 	}, lost)
 	for i, c := range calls {
 		if !c.done {
-			c.once = once{redis.NewCmd(ctx)}
+			c.Once = redisconn.Once{Cmd: redis.NewCmd(ctx)}
 			c.SetErr(errs[i])
 		}
 	}
@@ -100,8 +94,8 @@ func pipe(ctx context.Context, r *redis.Client, calls []*call, command string, s
 		for _, k := range c.keys {
 			all = append(all, k)
 		}
-		c.once = once{redis.NewCmd(ctx, append(all, c.args...)...)}
-		_ = p.Process(ctx, c.once) // only queued
+		c.Once = redisconn.Once{Cmd: redis.NewCmd(ctx, append(all, c.args...)...)}
+		_ = p.Process(ctx, c.Once) // only queued
 	}
 	_, _ = p.Exec(ctx) // each call has its own error
 }

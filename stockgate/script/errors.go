@@ -22,8 +22,7 @@ func unsent(err error) bool {
 
 // answered reports whether Redis itself said err, nil included.
 func answered(err error) bool {
-	var reply redis.Error
-	return err == nil || errors.As(err, &reply)
+	return redisconn.Unanswered(err) == nil
 }
 
 // lost is err where it counts against Redis: not what a script ran into.

@@ -3,6 +3,7 @@ package script
 import (
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/proxy/metrics"
 )
 
@@ -40,7 +41,7 @@ func (r *Reserver) endUnderWay(sku, serial string) *order {
 
 // owe has the units of o given back, as long as this instance runs. mu is held.
 func (r *Reserver) owe(o *order) {
-	if r.ctx.Err() != nil || r.closed && !r.sending || len(r.owed) >= r.o.MaxGiveBack {
+	if r.ctx.Err() != nil || r.closed && !r.sending || len(r.owed) >= maxGiveBack {
 		r.countLost(o)
 		return
 	}
@@ -69,10 +70,7 @@ func (r *Reserver) giveBack() {
 		r.script.giveBack(r.ctx, r.way, orders)
 		again := r.givenBack(orders)
 		if len(again) > 0 {
-			select {
-			case <-time.After(giveBackPause):
-			case <-r.ctx.Done():
-			}
+			periodic.Pause(r.ctx, giveBackPause)
 		}
 		orders = r.owing(again)
 	}

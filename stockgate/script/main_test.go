@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
@@ -222,23 +223,24 @@ func number(t testing.TB, n int64, err error) int64 {
 }
 
 // sum counts the units of all SKUs of which something became.
-func (c *counts) sum(e unitEvent) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.other.units[e]
-	for _, one := range c.named {
-		n += one.units[e]
-	}
-	return n
-}
+func (c *counts) sum(e unitEvent) uint64 { return sumOf(c.units, e.String()) }
 
 // ended counts the orders of all SKUs that ended in one way.
-func (c *counts) ended(in outcome) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.other.orders[in]
-	for _, one := range c.named {
-		n += one.orders[in]
+func (c *counts) ended(in outcome) uint64 { return sumOf(c.orders, in.String()) }
+
+// sumOf adds up what has a value of a label.
+func sumOf(of prometheus.Collector, label string) (n uint64) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(of)
+	families, _ := registry.Gather()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, pair := range m.GetLabel() {
+				if pair.GetValue() == label {
+					n += uint64(m.GetCounter().GetValue())
+				}
+			}
+		}
 	}
 	return n
 }

@@ -162,7 +162,7 @@ func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
 				}
 			}
 			buy(false)
-			slot := redisconn.Slot(d.script.Keys(s.sku)[0])
+			slot := redistest.Slot(redisconn.Tag(d.script.Keys(s.sku)[0]))
 			to := nodes.Masters[0]
 			if nodes.Owner(slot) == to {
 				to = nodes.Masters[1]

@@ -10,17 +10,15 @@ import (
 // counts are what became of orders and units, by SKU. Only orders that were sent to Redis are counted, a batch at a
 // time: a rejection from memory writes nothing, and is counted by the proxy.
 type counts struct {
+	orders, units *prometheus.CounterVec
+
 	mu    sync.Mutex
-	most  int                   // SKUs that are counted by name
-	named map[string]*skuCounts // those of sales, and the first others of which a unit was taken
-	other skuCounts
+	most  int             // SKUs that are counted by name
+	named map[string]bool // those of sales, and the first others of which a unit was taken
 }
 
-// skuCounts are those of one SKU.
-type skuCounts struct {
-	orders [outcomes]uint64
-	units  [unitEvents]uint64
-}
+// otherSKUs is what SKUs that are not counted by name are counted as.
+const otherSKUs = "_other"
 
 // unitEvent is what became of units that were taken, or may have been.
 type unitEvent int
@@ -38,36 +36,57 @@ func (e unitEvent) String() string {
 	return [...]string{"given_back", "not_given_back", "unanswered", "open", "lost"}[e]
 }
 
-func (c *counts) open(named []string, most int) {
-	c.most, c.named = most, map[string]*skuCounts{}
+// newCounts are those of a script.
+func newCounts(script string, named []string, most int) *counts {
+	labels := prometheus.Labels{"script": script}
+	c := &counts{most: most, named: map[string]bool{}, orders: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_script_orders_total", Help: "Orders that were passed on to the shop's own script, by what it said.",
+		ConstLabels: labels,
+	}, []string{"sku", "outcome"}), units: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_script_units_total", ConstLabels: labels,
+		Help: "Units by what became of them: given_back, not_given_back (the script found nothing to give back), and what " +
+			"may be neither sold nor for sale: unanswered (Redis' answer to taking was lost), open (the upstream's response " +
+			"tells nothing), lost (whether they were given back is not known).",
+	}, []string{"sku", "event"})}
+	c.show(otherSKUs)
 	for _, sku := range named[:min(len(named), most)] {
-		c.named[sku] = &skuCounts{}
+		c.named[sku] = true
+		c.show(sku)
+	}
+	return c
+}
+
+// show shows a SKU of which nothing was counted yet.
+func (c *counts) show(sku string) {
+	for o := range outcomes {
+		c.orders.WithLabelValues(sku, o.String())
+	}
+	for e := range unitEvents {
+		c.units.WithLabelValues(sku, e.String())
 	}
 }
 
-// of returns the counts of a SKU. One that exists gets counts of its own, as long as there is room. mu is held.
-func (c *counts) of(sku string, exists bool) *skuCounts {
-	switch n := c.named[sku]; {
-	case n != nil:
-		return n
+// label is what a SKU is counted as. One that exists gets a name, as long as there is room.
+func (c *counts) label(sku string, exists bool) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.named[sku]:
+		return sku
 	case !exists || len(c.named) >= c.most || !utf8.ValidString(sku):
-		return &c.other
+		return otherSKUs
 	}
-	n := &skuCounts{}
-	c.named[sku] = n
-	return n
+	c.named[sku] = true
+	c.show(sku)
+	return sku
 }
 
 func (c *counts) countOrder(o *order) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of(o.sku, o.outcome == taken).orders[o.outcome]++
+	c.orders.WithLabelValues(c.label(o.sku, o.outcome == taken), o.outcome.String()).Inc()
 }
 
 func (c *counts) countUnits(o *order, e unitEvent) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of(o.sku, false).units[e] += uint64(o.quantity)
+	c.units.WithLabelValues(c.label(o.sku, false), e.String()).Add(float64(o.quantity))
 }
 
 // Describe implements prometheus.Collector.
@@ -79,12 +98,8 @@ func (r *Reserver) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
-	r.counts.mu.Lock()
-	for sku, n := range r.counts.named {
-		r.collectSKU(ch, sku, n)
-	}
-	r.collectSKU(ch, "_other", &r.counts.other)
-	r.counts.mu.Unlock()
+	r.counts.orders.Collect(ch)
+	r.counts.units.Collect(ch)
 	r.mu.Lock()
 	waiting, underWay := len(r.queue), len(r.underWay)
 	r.mu.Unlock()
@@ -96,23 +111,5 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 		underWay)
 	if r.keeper != nil {
 		r.keeper.collect(ch)
-	}
-}
-
-// collectSKU shows the counts of one SKU.
-func (r *Reserver) collectSKU(ch chan<- prometheus.Metric, sku string, n *skuCounts) {
-	orders := prometheus.NewDesc("sluice_script_orders_total",
-		"Orders that were passed on to the shop's own script, by what it said.", []string{"script", "sku", "outcome"}, nil)
-	for o, count := range n.orders {
-		ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(count), r.script.name, sku,
-			outcome(o).String())
-	}
-	units := prometheus.NewDesc("sluice_script_units_total",
-		"Units by what became of them: given_back, not_given_back (the script found nothing to give back), and what may be "+
-			"neither sold nor for sale: unanswered (Redis' answer to taking was lost), open (the upstream's response "+
-			"tells nothing), lost (whether they were given back is not known).", []string{"script", "sku", "event"}, nil)
-	for e, count := range n.units {
-		ch <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, float64(count), r.script.name, sku,
-			unitEvent(e).String())
 	}
 }

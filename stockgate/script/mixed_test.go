@@ -130,7 +130,7 @@ func (s shop) about(number string) shop {
 // skusOn are n numbers of SKUs whose keys a master has.
 func skusOn(nodes *redistest.Nodes, master *redistest.Server, n int) (skus []string) {
 	for number := 2000; len(skus) < n; number++ {
-		if sku := fmt.Sprint(number); nodes.Owner(redisconn.Slot("{"+sku+"}")) == master {
+		if sku := fmt.Sprint(number); nodes.Owner(redistest.Slot(redisconn.Tag("{"+sku+"}"))) == master {
 			skus = append(skus, sku)
 		}
 	}

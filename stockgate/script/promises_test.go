@@ -185,12 +185,12 @@ func givenTwice(t *testing.T, s shop) string {
 	return fmt.Sprintf("%d left of 5, of which one is sold", s.left(t, r.Client))
 }
 
-func TestSlotsAreThoseOfRedis(t *testing.T) {
+func TestScript_SlotsAreThoseOfRedis(t *testing.T) {
 	r := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"", "a", "123456789", "{1001}:{88}:stock", "x{y}z", "x{}y", "{}{a}", "a{b", "}a{b}",
 		"商品:{一}", "{{a}}"} {
-		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(redisconn.Slot(key)) != want {
-			t.Errorf("slot of %q is %d, and Redis says %d", key, redisconn.Slot(key), want)
+		if want := r.Client.ClusterKeySlot(background, key).Val(); int64(redistest.Slot(redisconn.Tag(key))) != want {
+			t.Errorf("slot of %q is %d, and Redis says %d", key, redistest.Slot(redisconn.Tag(key)), want)
 		}
 	}
 }

@@ -15,18 +15,21 @@ import (
 	"sluice/stockgate/soldout"
 )
 
+const (
+	maxQueue    = 8192   // orders that wait, of all SKUs
+	maxGiveBack = 65_536 // orders whose units are to be given back
+)
+
 // Options say how a Reserver works. Zero values are replaced by the defaults named here.
 type Options struct {
 	Script *Script
 	Redis  redisconn.Options
 
-	Hold        time.Duration // the deadline that the upstream is told; nothing ends by it but with Keep; default 15 min
-	Keep        *Keep         // nil = no order is kept, and units of unknown outcome stay taken
-	Memory      time.Duration // for so long a reading that a SKU is sold out is trusted; default 10 ms
-	MaxMemory   time.Duration // the same while more than 64 sold-out SKUs are asked for in one Memory; default 1 s
-	MaxWait     time.Duration // how old an order may be when it enters a batch; default 500 ms
-	MaxQueue    int           // orders that wait, of all SKUs; default 8192
-	MaxGiveBack int           // orders whose units are to be given back; default 65,536
+	Hold      time.Duration // the deadline that the upstream is told; nothing ends by it but with Keep; default 15 min
+	Keep      *Keep         // nil = no order is kept, and units of unknown outcome stay taken
+	Memory    time.Duration // for so long a reading that a SKU is sold out is trusted; default 10 ms
+	MaxMemory time.Duration // the same while more than 64 sold-out SKUs are asked for in one Memory; default 1 s
+	MaxWait   time.Duration // how old an order may be when it enters a batch; default 500 ms
 
 	Named      []string // SKUs that metrics name; others follow while there is room
 	MetricSKUs int      // SKUs that metrics name at most
@@ -38,7 +41,6 @@ type Options struct {
 func (o Options) filled() Options {
 	o.Hold, o.Memory = cmp.Or(o.Hold, 15*time.Minute), cmp.Or(o.Memory, 10*time.Millisecond)
 	o.MaxMemory, o.MaxWait = cmp.Or(o.MaxMemory, time.Second), cmp.Or(o.MaxWait, 500*time.Millisecond)
-	o.MaxQueue, o.MaxGiveBack = cmp.Or(o.MaxQueue, 8192), cmp.Or(o.MaxGiveBack, 65_536)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		start := time.Now()
@@ -58,7 +60,7 @@ type Reserver struct {
 	apart   error // what the orders of a cluster are told; nil = all keys of a call are in one slot
 	fits    atomic.Bool
 	soldOut *soldout.Cache
-	counts  counts
+	counts  *counts
 	keeper  *keeper // nil = no order is kept
 
 	mu         sync.Mutex
@@ -104,8 +106,8 @@ func New(o Options) (*Reserver, error) {
 	r := &Reserver{
 		o: o, way: servers{l}, script: o.Script, apart: o.Script.OneSlot(), soldOut: soldout.New(),
 		underWay: make(map[string]*order), logged: make(map[string]struct{}),
+		counts: newCounts(o.Script.name, o.Named, o.MetricSKUs),
 	}
-	r.counts.open(o.Named, o.MetricSKUs)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if o.Keep != nil {
 		if err := r.keepOrders(); err != nil {
@@ -190,7 +192,7 @@ func (r *Reserver) join(p *pending) reject.Reason {
 		return reject.ShuttingDown
 	case r.underWay[p.handle()] != nil:
 		return reject.InProgress
-	case len(r.queue) >= r.o.MaxQueue:
+	case len(r.queue) >= maxQueue:
 		return reject.Concurrency
 	}
 	r.underWay[p.handle()] = &p.order

@@ -94,7 +94,7 @@ func TestReserver_NoOrderAfterARestockIsSoldOut(t *testing.T) {
 func TestReserver_CrowdAtASoldOutSKUSharesOneReading(t *testing.T) {
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 0)
-	d := reserver(t, r.Addr, s.def, now.use)
+	d := reserver(t, r.Addr, s.def, now.use, func(o *Options) { o.Redis.Timeout = time.Minute }) // it hangs for a while
 	take(d, s.sku, "0", "", 1)
 	before := scripts(r)
 	r.Pause() // so that all of them come while the first one asks

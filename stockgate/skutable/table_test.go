@@ -17,7 +17,7 @@ func add(t *Table[kept], sku []byte) *kept {
 
 func name(i int) []byte { return fmt.Append(nil, "sku-", i) }
 
-func TestTableIsAMapWithALimit(t *testing.T) {
+func TestTable_IsAMapWithALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		table := New[kept](limit)
@@ -49,7 +49,7 @@ func TestTableIsAMapWithALimit(t *testing.T) {
 	})
 }
 
-func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
+func TestTable_FindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
 	table := New[kept](8) // short: chains are shared
 	stay := add(table, []byte("stays"))
 	done := make(chan struct{})
@@ -81,7 +81,7 @@ func TestFindersSeeEveryEntryThatStaysWhileOthersComeAndGo(t *testing.T) {
 	wg.Wait()
 }
 
-func TestWalkVisitsEachEntryOnce(t *testing.T) {
+func TestTable_WalkVisitsEachEntryOnce(t *testing.T) {
 	table := New[kept](1000)
 	for i := range 1000 {
 		add(table, name(i))

@@ -61,7 +61,7 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 }
 
 // slowOrders plays the attack on p, and returns how honest clients fared.
-func slowOrders(ctx context.Context, p *peer, lasts time.Duration) *honest {
+func slowOrders(ctx context.Context, p *peer, lasts time.Duration) *tally {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wait sync.WaitGroup

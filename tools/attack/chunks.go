@@ -63,7 +63,7 @@ func attackChunks(ctx context.Context, e *env) ([]row, error) {
 }
 
 // chunksBeside has 32 clients send such requests without a pause, and returns how honest clients fared beside them.
-func chunksBeside(ctx context.Context, p *peer, text []byte, lasts time.Duration) *honest {
+func chunksBeside(ctx context.Context, p *peer, text []byte, lasts time.Duration) *tally {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wait sync.WaitGroup

@@ -31,10 +31,21 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// honest are clients that place small orders at a steady rate while others attack.
-type honest struct {
-	took   []time.Duration
-	status map[string]int // of orders that were not answered 200: status and reason, or the fault
+// tally is what became of requests. It is safe for concurrent use.
+type tally struct {
+	mu   sync.Mutex
+	took []time.Duration
+	lost map[string]int // those that were not answered 200, by status and reason, or by the fault
+}
+
+func newTally() *tally { return &tally{lost: map[string]int{}} }
+
+func (t *tally) count(took time.Duration, status string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.took = append(t.took, took); status != "200" {
+		t.lost[status]++
+	}
 }
 
 // order is a small order; %s is the address.
@@ -43,22 +54,15 @@ const order = "POST /order HTTP/1.1\r\nHost: shop\r\nContent-Type: application/j
 
 // shopHonestly places an order every 20 ms until the context ends, each second one with its body in a packet of its
 // own, over connections that serve ten orders each.
-func shopHonestly(ctx context.Context, address string) *honest {
-	h := &honest{status: map[string]int{}}
-	var mu sync.Mutex
+func shopHonestly(ctx context.Context, address string) *tally {
+	h := newTally()
 	var wait sync.WaitGroup
 	for i := range 4 {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
 			for ctx.Err() == nil {
-				shopOnce(ctx, address, i%2 == 1, func(took time.Duration, status string) {
-					mu.Lock()
-					defer mu.Unlock()
-					if h.took = append(h.took, took); status != "200" {
-						h.status[status]++
-					}
-				})
+				shopOnce(ctx, address, i%2 == 1, h.count)
 			}
 		}()
 	}
@@ -121,27 +125,27 @@ func readAnswer(in *bufio.Reader) (status string) {
 	return strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("X-Sluice-Reason")))
 }
 
-// failed is how many orders were not served.
-func (h *honest) failed() (n int) {
-	for _, count := range h.status {
+// failed is how many were not served.
+func (t *tally) failed() (n int) {
+	for _, count := range t.lost {
 		n += count
 	}
 	return n
 }
 
-// quantile is the time within which a share q of the orders were answered.
-func (h *honest) quantile(q float64) time.Duration {
-	if len(h.took) == 0 {
+// quantile is the time within which a share q of them were answered, of 1 the longest.
+func (t *tally) quantile(q float64) time.Duration {
+	if len(t.took) == 0 {
 		return 0
 	}
-	slices.Sort(h.took)
-	return h.took[min(len(h.took)-1, int(q*float64(len(h.took))))]
+	slices.Sort(t.took)
+	return t.took[min(len(t.took)-1, int(q*float64(len(t.took))))]
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
 
 // besides are the rows that tell how honest clients fared.
-func besides(sluice, nginx *honest) []row {
+func besides(sluice, nginx *tally) []row {
 	rows := []row{{
 		figure: "honest orders not served", bound: "0", broken: sluice.failed() > 0,
 		sluice: fmt.Sprintf("%d of %d", sluice.failed(), len(sluice.took)),
@@ -153,7 +157,7 @@ func besides(sluice, nginx *honest) []row {
 			sluice: milliseconds(sluice.quantile(q)), nginx: milliseconds(nginx.quantile(q)),
 		})
 	}
-	for status, n := range sluice.status {
+	for status, n := range sluice.lost {
 		rows = append(rows, row{figure: "honest orders answered " + status, sluice: fmt.Sprint(n)})
 	}
 	return rows

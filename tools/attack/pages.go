@@ -40,31 +40,6 @@ const (
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
 )
 
-// pages is what became of requests for pages.
-type pages struct {
-	mu    sync.Mutex
-	lost  map[string]int // those that were not answered 200: why
-	worst time.Duration
-	asked int
-}
-
-func (p *pages) count(took time.Duration, status string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked++
-	p.worst = max(p.worst, took)
-	if status != "200" {
-		p.lost[status]++
-	}
-}
-
-func (p *pages) failed() (n int) {
-	for _, times := range p.lost {
-		n += times
-	}
-	return n
-}
-
 // askForPage asks for one page on c.
 func askForPage(c net.Conn, in *bufio.Reader) (status string) {
 	_ = c.SetDeadline(time.Now().Add(patience))
@@ -75,8 +50,8 @@ func askForPage(c net.Conn, in *bufio.Reader) (status string) {
 }
 
 // attackBoth plays one attack on sluice and on nginx.
-func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *peer) (*pages, error)) (
-	ours, theirs *pages, err error) {
+func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *peer) (*tally, error)) (
+	ours, theirs *tally, err error) {
 	gate, err := e.sluice(ctx, pageRoutes)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +70,7 @@ func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *
 	return ours, theirs, err
 }
 
-func lostRow(figure string, ours, theirs *pages) row {
+func lostRow(figure string, ours, theirs *tally) row {
 	text := fmt.Sprintf("%d", ours.failed())
 	for why := range ours.lost {
 		text += " " + why
@@ -129,7 +104,7 @@ func attackPages(ctx context.Context, e *env,
 	if e.short {
 		n /= 4
 	}
-	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for i := range connections(slowOnes) {
@@ -148,12 +123,12 @@ func attackPages(ctx context.Context, e *env,
 		return nil, err
 	}
 	return []row{lostRow(fmt.Sprintf("pages lost, of %d", n), ours, theirs),
-		{figure: "the slowest page", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst)}}, nil
+		{figure: "the slowest page", sluice: milliseconds(ours.quantile(1)), nginx: milliseconds(theirs.quantile(1))}}, nil
 }
 
 // askForPages asks for n pages.
-func askForPages(ctx context.Context, p *peer, n int) (*pages, error) {
-	got := &pages{lost: map[string]int{}}
+func askForPages(ctx context.Context, p *peer, n int) (*tally, error) {
+	got := newTally()
 	var wait sync.WaitGroup
 	for w := range pageWorkers {
 		wait.Go(func() {
@@ -209,15 +184,15 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 		n := connections(wanted)
 		var ratios []float64
 		for range runs {
-			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*pages, error) {
+			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
 				return askAtOnce(ctx, p, n)
 			})
 			if err != nil {
 				return nil, err
 			}
-			ratios = append(ratios, float64(ours.worst)/float64(max(theirs.worst, 1)))
+			ratios = append(ratios, float64(ours.quantile(1))/float64(max(theirs.quantile(1), 1)))
 			rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
-				figure: "the slowest of them", sluice: milliseconds(ours.worst), nginx: milliseconds(theirs.worst),
+				figure: "the slowest of them", sluice: milliseconds(ours.quantile(1)), nginx: milliseconds(theirs.quantile(1)),
 			})
 		}
 		slices.Sort(ratios)
@@ -229,8 +204,8 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 }
 
 // askAtOnce has n clients connect and ask at the same moment.
-func askAtOnce(ctx context.Context, p *peer, n int) (*pages, error) {
-	got, start := &pages{lost: map[string]int{}}, make(chan struct{})
+func askAtOnce(ctx context.Context, p *peer, n int) (*tally, error) {
+	got, start := newTally(), make(chan struct{})
 	var wait sync.WaitGroup
 	for i := range n {
 		wait.Go(func() {

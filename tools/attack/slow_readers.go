@@ -56,7 +56,7 @@ func attackByReading100k(ctx context.Context, e *env) (rows []row, err error) {
 }
 
 // ordersBesideReaders places honest orders while others read slowly.
-func ordersBesideReaders(ctx context.Context, p *peer, lasts time.Duration) (*honest, error) {
+func ordersBesideReaders(ctx context.Context, p *peer, lasts time.Duration) (*tally, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i := range connections(readers100k) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestLicencesAreToldApart(t *testing.T) {
+func TestModules_LicencesAreToldApart(t *testing.T) {
 	for text, want := range map[string]string{
 		"Apache License\n   Version 2.0, January 2004":                                          "Apache-2.0",
 		"The MIT License\n\nPermission is hereby granted, free of\ncharge, to":                  "MIT",
@@ -22,7 +22,7 @@ func TestLicencesAreToldApart(t *testing.T) {
 }
 
 // A test binary is a binary of modules as well.
-func TestBillOfMaterialsIsTheSameTwice(t *testing.T) {
+func TestModules_BillOfMaterialsIsTheSameTwice(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPatchSaysWhatItBreaksAndWhoMustNotice(t *testing.T) {
+func TestBug_PatchSaysWhatItBreaksAndWhoMustNotice(t *testing.T) {
 	const diff = "\ndiff --git a/x.go b/x.go\n"
 	b, err := parse("Bug: a bug\nBreaks: all\nTest: ./x TestOne|TestTwo\nTest: ./y TestThree\n" + diff)
 	want := bug{name: "a bug", breaks: "all", suites: []suite{{"./x", []string{"TestOne", "TestTwo"}},
@@ -24,7 +24,7 @@ func TestPatchSaysWhatItBreaksAndWhoMustNotice(t *testing.T) {
 	}
 }
 
-func TestEachTestIsRunOnceWhereNothingIsWrong(t *testing.T) {
+func TestBug_EachTestIsRunOnceWhereNothingIsWrong(t *testing.T) {
 	one, two := suite{"./x", []string{"A", "B"}}, suite{"./x", []string{"B", "C"}}
 	got := suites([]bug{{suites: []suite{one, {"./y", []string{"A"}}}}, {suites: []suite{two}}})
 	if want := []suite{{"./x", []string{"A", "B", "C"}}, {"./y", []string{"A"}}}; !reflect.DeepEqual(got, want) {

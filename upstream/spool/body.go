@@ -102,17 +102,6 @@ func (b *Body) room() (memory []byte, at int64) {
 	return nil, b.blocks[b.to/fileBlock]*fileBlock + b.to%fileBlock
 }
 
-// Empty reports that all that was written has been read.
-func (b *Body) Empty() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.empty()
-}
-
-func (b *Body) empty() bool {
-	return b.from == b.to && (len(b.memory) == 0 || len(b.memory) == 1 && b.memory[0].from == b.memory[0].to)
-}
-
 // Read returns what was written, and 0 bytes without an error where there is nothing. It does not wait.
 func (b *Body) Read(p []byte) (n int, err error) {
 	b.mu.Lock()

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/config"
+	"sluice/internal/periodic"
 	"sluice/limiter"
 	"sluice/proxy"
 	"sluice/proxy/reject"
@@ -19,23 +21,23 @@ type concurrency struct {
 	all      *limiter.ConcurrencyLimiter
 	adaptive *limiter.Adaptive
 	now      func() int64
-	part     slotPart // of all, where the instances of a fleet share them
 
-	useMu sync.Mutex // use and setPart, one at a time
-	limit config.Concurrency
+	useMu  sync.Mutex // use and SetParts, one at a time
+	limit  config.Concurrency
+	part   float64 // of limit.MaxInFlight, that this instance has; 1 = all
+	demand float64 // of slots, smoothed
 
 	mu     sync.Mutex
 	routes map[string]*limiter.ConcurrencyLimiter // by name; one that has gone stays for those who are in
 
-	stop, stopped chan struct{} // of the adaptive limit's clock; nil = it stands
+	clock sync.WaitGroup     // of the adaptive limit
+	stop  context.CancelFunc // of clock; nil = it stands
 }
 
 func newConcurrency(now func() int64) *concurrency {
 	all := limiter.NewConcurrencyLimiter(0, 0)
-	in := &concurrency{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
+	return &concurrency{all: all, adaptive: limiter.NewAdaptive(all), routes: map[string]*limiter.ConcurrencyLimiter{},
 		now: now}
-	in.part.of, in.part.part = in, 1
-	return in
 }
 
 // use has the limits be those of c. It is called by one goroutine, as of and total are.
@@ -44,31 +46,36 @@ func (in *concurrency) use(c *config.Config) {
 	in.close() // no tick between the two
 	in.useMu.Lock()
 	defer in.useMu.Unlock()
+	switch {
+	case limit.Scope != "fleet":
+		in.part = 1
+	case in.limit.Scope != "fleet":
+		in.part = 0 // until it is told
+	}
 	in.limit = limit
-	slots := in.part.use(limit.MaxInFlight, limit.Scope == "fleet")
 	if limit.Adaptive {
 		in.all.SetQueue(limit.MaxQueue)
-		in.adaptive.SetBounds(limit.MinInFlight(), slots)
-		in.stop, in.stopped = make(chan struct{}), make(chan struct{})
-		go in.tick(in.stop, in.stopped)
+		in.setSlots()
+		var ctx context.Context
+		ctx, in.stop = context.WithCancel(context.Background())
+		in.clock.Go(func() {
+			periodic.After(ctx, adaptEvery, func(context.Context) { in.adaptive.Tick(in.now()) })
+		})
 	} else {
 		in.adaptive.SetBounds(0, 0)
-		in.all.SetMax(slots, limit.MaxQueue)
+		in.setSlots()
 	}
 	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
 	in.all.SetMinShare(limit.MinSharePercent())
 	in.useRoutes(c)
 }
 
-// setPart has this instance have so many slots of those of the fleet.
-func (in *concurrency) setPart(slots int) {
-	in.useMu.Lock()
-	defer in.useMu.Unlock()
-	switch {
-	case in.limit.Scope != "fleet":
-	case in.limit.Adaptive:
+// setSlots has this instance have its part of the slots, but at least one: 0 would be no limit. useMu is held.
+func (in *concurrency) setSlots() {
+	slots := max(1, int(in.part*float64(in.limit.MaxInFlight)+1e-6))
+	if in.limit.Adaptive {
 		in.adaptive.SetBounds(in.limit.MinInFlight(), slots)
-	default:
+	} else {
 		in.all.SetMax(slots, in.limit.MaxQueue)
 	}
 }
@@ -100,25 +107,11 @@ func (in *concurrency) routeLimiter(route string) *limiter.ConcurrencyLimiter {
 // adaptEvery is how often the adaptive limit is looked after. It changes at most every fifth time.
 const adaptEvery = 20 * time.Millisecond
 
-func (in *concurrency) tick(stop, stopped chan struct{}) {
-	defer close(stopped)
-	clock := time.NewTicker(adaptEvery)
-	defer clock.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-clock.C:
-			in.adaptive.Tick(in.now())
-		}
-	}
-}
-
 // close stops the clock.
 func (in *concurrency) close() {
 	if in.stop != nil {
-		close(in.stop)
-		<-in.stopped
+		in.stop()
+		in.clock.Wait()
 		in.stop = nil
 	}
 }
@@ -158,25 +151,37 @@ type slots struct {
 }
 
 // Acquire implements proxy.ConcurrencyLimiter.
-func (p *slots) Acquire(client proxy.Waiter, class int) reject.Reason {
+func (p *slots) Acquire(client limiter.Client, class int) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()
-		if verdict := p.own.AcquireAs(class, timeout, client); verdict != limiter.Admitted {
+		if verdict := p.own.Acquire(class, timeout, client); verdict != limiter.Admitted {
 			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
-	verdict := p.in.all.AcquireAs(class, timeout, client)
+	verdict := p.in.all.Acquire(class, timeout, client)
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
 	return noSlot(verdict)
 }
 
+// TryAcquire implements proxy.ConcurrencyLimiter.
+func (p *slots) TryAcquire() bool {
+	if p.own != nil && !p.own.TryAcquire() {
+		return false
+	}
+	taken := p.in.all.TryAcquire()
+	if !taken && p.own != nil {
+		p.own.Release()
+	}
+	return taken
+}
+
 // Peek implements proxy.ConcurrencyLimiter.
 func (p *slots) Peek(class int) (full bool) {
-	return p.own != nil && p.own.PeekAs(class) || p.in.all.PeekAs(class)
+	return p.own != nil && p.own.Peek(class) || p.in.all.Peek(class)
 }
 
 // Release implements proxy.ConcurrencyLimiter.
@@ -202,29 +207,23 @@ func noSlot(v limiter.Verdict) reject.Reason {
 	return reject.QueueTimeout
 }
 
-// routeInFlight, routeLimit and routeQueue are of routes that have places of their own; their names are the file's.
-func routeInFlight() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_in_flight",
+// These are of routes that have places of their own; their names are the file's.
+var (
+	routeInFlight = prometheus.NewDesc("sluice_route_in_flight",
 		"Requests of a route that has a max_in_flight of its own, inside the shop or waiting for a place of all.",
 		[]string{"route"}, nil)
-}
-
-func routeLimit() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_in_flight_limit", "The route's max_in_flight; 0 = no cap of its own.",
+	routeLimit = prometheus.NewDesc("sluice_route_in_flight_limit", "The route's max_in_flight; 0 = no cap of its own.",
 		[]string{"route"}, nil)
-}
-
-func routeQueue() *prometheus.Desc {
-	return prometheus.NewDesc("sluice_route_queue_length", "Requests that wait for one of the route's own places.",
+	routeQueue = prometheus.NewDesc("sluice_route_queue_length", "Requests that wait for one of the route's own places.",
 		[]string{"route"}, nil)
-}
+)
 
 // Describe implements [prometheus.Collector].
 func (in *concurrency) Describe(to chan<- *prometheus.Desc) {
 	in.all.Describe(to)
-	to <- routeInFlight()
-	to <- routeLimit()
-	to <- routeQueue()
+	to <- routeInFlight
+	to <- routeLimit
+	to <- routeQueue
 }
 
 // Collect implements [prometheus.Collector].
@@ -233,8 +232,8 @@ func (in *concurrency) Collect(to chan<- prometheus.Metric) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for name, own := range in.routes {
-		for desc, n := range map[*prometheus.Desc]int{routeInFlight(): own.InFlight(), routeLimit(): own.Max(),
-			routeQueue(): own.Queued()} {
+		for desc, n := range map[*prometheus.Desc]int{routeInFlight: own.InFlight(), routeLimit: own.Max(),
+			routeQueue: own.Queued()} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), name)
 		}
 	}

@@ -26,7 +26,7 @@ func newCrowd(t *testing.T, c *config.Config) *concurrency {
 	return in
 }
 
-func TestARouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
+func TestConcurrency_RouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(3, 1)
 		in := newCrowd(t, c)
@@ -54,7 +54,7 @@ func TestARouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 	})
 }
 
-func TestBothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
+func TestConcurrency_BothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(1, 1)
 		in := newCrowd(t, c)
@@ -75,7 +75,7 @@ func TestBothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 	})
 }
 
-func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
+func TestConcurrency_ReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := crowded(3, 2)
 		in := newCrowd(t, before)
@@ -98,7 +98,7 @@ func TestAReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 
 // The shop is silent while every place is taken: the limit falls, and a reload that switches the search off restores
 // it.
-func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
+func TestConcurrency_TheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowded(64, 0)
 		c.Limits.Concurrency.Adaptive = true
@@ -120,7 +120,7 @@ func TestTheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 	})
 }
 
-func TestPlacesOfARouteAllocateNothing(t *testing.T) {
+func TestConcurrency_PlacesOfARouteAllocateNothing(t *testing.T) {
 	c := crowded(8, 8)
 	in := newCrowd(t, c)
 	p := in.limiterFor(c, &c.Routes[0])

@@ -34,15 +34,8 @@ func (in *Limiters) Key(c *config.Config, name string, values []string, reset bo
 		held, most := in.inFlight.limiters.Named(name).Usage(key)
 		return admin.KeyState{InFlight: held, Max: most, Left: max(most-held, 0)}, nil
 	}
-	var names []string
-	for _, r := range c.Limits.Rates {
-		names = append(names, r.Name)
-	}
-	for _, l := range c.Limits.InFlight {
-		names = append(names, l.Name)
-	}
 	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: there is no limit by key of this name; %s", name,
-		admin.ErrInvalid, report.Meant(name, names))
+		admin.ErrInvalid, report.Meant(name, c.Limits.KeyedNames()))
 }
 
 // rateKey is Key of a rate.

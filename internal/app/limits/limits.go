@@ -207,15 +207,10 @@ func (row *limitRow) reasons(c *config.Config) []reject.Reason {
 	return slices.Sorted(maps.Keys(row.bounds(&c.Limits)))
 }
 
-// enforced tells whether the limit rejects, rather than count what it would reject.
-func (row *limitRow) enforced(c *config.Config) bool {
-	return c.Limits.Enforced(row.name)
-}
-
 // ObserveOnly are the reasons of the limits that are only observed.
 func ObserveOnly(c *config.Config) (reasons []reject.Reason) {
 	for _, row := range limitRows {
-		if of := row.reasons(c); len(of) > 0 && !row.enforced(c) {
+		if of := row.reasons(c); len(of) > 0 && !c.Limits.Enforced(row.name) {
 			reasons = append(reasons, of...)
 		}
 	}
@@ -276,7 +271,7 @@ func (in *Limiters) Show(c *config.Config, number func(key string) admin.Number)
 
 // show is what the API tells of one row.
 func (in *Limiters) show(row *limitRow, c *config.Config, number func(key string) admin.Number) admin.Limit {
-	l := admin.Limit{Name: row.name, ObserveOnly: !row.enforced(c), Now: []admin.Now{}}
+	l := admin.Limit{Name: row.name, ObserveOnly: !c.Limits.Enforced(row.name), Now: []admin.Now{}}
 	for _, reason := range row.reasons(c) {
 		l.Reasons = append(l.Reasons, reason.String())
 	}

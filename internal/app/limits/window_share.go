@@ -3,12 +3,12 @@ package limits
 import (
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/limiter"
@@ -121,15 +121,13 @@ func (s *WindowShare) Begin(c *config.Config) error {
 		s.divide(limiter.Share{Rank: 1, Of: 1}) // no part
 		s.waits.Store(true)
 	}
-	return s.use(c, sharesOf(c))
+	return s.Use(c, c)
 }
 
-// Use shares the windows as next wants it. c says how Redis is reached. An error changes nothing.
-func (s *WindowShare) Use(c, next *config.Config) error { return s.use(c, sharesOf(next)) }
-
-// use shares the windows as by says. c says how Redis is reached. Until instances are counted what was in force stays.
-// An error changes nothing.
-func (s *WindowShare) use(c *config.Config, by shares) error {
+// Use shares the windows as next wants it. c says how Redis is reached. Until instances are counted what was in force
+// stays. An error changes nothing.
+func (s *WindowShare) Use(c, next *config.Config) error {
+	by := sharesOf(next)
 	if by == s.by {
 		return nil
 	}
@@ -163,8 +161,7 @@ func (s *WindowShare) use(c *config.Config, by shares) error {
 func (s *WindowShare) newMember(c *config.Config, name string) (*fleet.Member, error) {
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
-	host, _ := os.Hostname() // a part of a name that is unique anyway
-	return fleet.New(fleet.Options{Redis: way, Name: name, Instance: stores.InstanceName(host), Now: s.now,
+	return fleet.New(fleet.Options{Redis: way, Name: name, Instance: stores.InstanceName(), Now: s.now,
 		Tell: s.setShare, Log: s.log})
 }
 
@@ -186,11 +183,11 @@ func (s *WindowShare) divide(part limiter.Share) {
 func (s *WindowShare) IsCounted() bool { return s.member != nil }
 
 // Counted is the condition that this instance knows its part: without one it admits nothing.
-func (s *WindowShare) Counted() (detail string, ok bool) {
+func (s *WindowShare) Counted() (string, admin.Health) {
 	if s.waits.Load() {
-		return "not counted yet", false
+		return "not counted yet", admin.Unready
 	}
-	return "counted", true
+	return "counted", admin.Healthy
 }
 
 // Close leaves the fleet.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/admin"
 	"sluice/config"
 )
 
@@ -37,7 +38,7 @@ func (s *WindowShare) admits(window int64) (n int) {
 
 // Redis is not there, so that no instance can be counted: what has begun keeps what it has, and what begins has nothing
 // yet.
-func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
+func TestWindowShare_NothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 	if err := s.Begin(counting); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.Counted(); ok || s.admits(10) != 0 {
+	if _, health := s.Counted(); health == admin.Healthy || s.admits(10) != 0 {
 		t.Error("it is ready, or admits, and the instances are not counted")
 	}
 	for i, c := range []struct {
@@ -58,10 +59,10 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 		want             int
 	}{{"fleet", "3", 1}, {"fleet", "0", 1}, {"instance", "0", 3}, {"fleet", "0", 3}, {"fleet", "1", 3}} {
 		next := divided(t, ln.Addr().String(), c.scope, c.instances)
-		if err := s.use(next, sharesOf(next)); err != nil {
+		if err := s.Use(next, next); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := s.Counted(); !ok {
+		if _, health := s.Counted(); health != admin.Healthy {
 			t.Errorf("scope %q of %s: a gate that has begun is not ready", c.scope, c.instances)
 		}
 		if got := s.admits(int64(20 + i)); got != c.want {
@@ -71,7 +72,7 @@ func TestNothingIsAdmittedBeforeInstancesAreCounted(t *testing.T) {
 }
 
 // A reload that cannot reach for Redis at all changes nothing, and fails again when it is tried again.
-func TestAShareThatCannotBeCountedChangesNothing(t *testing.T) {
+func TestWindowShare_ShareThatCannotBeCountedChangesNothing(t *testing.T) {
 	three := divided(t, "127.0.0.1:1", "fleet", "3")
 	s := WindowShare{windows: newWindows(three), now: func() int64 { return 0 }, metrics: prometheus.NewRegistry(),
 		log: slog.New(slog.DiscardHandler)}
@@ -82,7 +83,7 @@ func TestAShareThatCannotBeCountedChangesNothing(t *testing.T) {
 	counting := divided(t, "127.0.0.1:1", "fleet", "0")
 	counting.Stock.Redis.Addresses = nil
 	for i := range 2 {
-		if err := s.use(counting, sharesOf(counting)); err == nil {
+		if err := s.Use(counting, counting); err == nil {
 			t.Errorf("attempt %d: no error without an address", i+1)
 		}
 		if got := s.admits(int64(10 + i)); got != 1 || s.by != sharesOf(three) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -144,9 +145,6 @@ func (o *Ledger) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 	}
 }
 
-// stateNames are the states of a record, as clients and operators read them.
-var stateNames = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
-
 // State implements proxy.Orders.
 func (o *Ledger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
 	d := o.Reserver()
@@ -162,5 +160,5 @@ func (o *Ledger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.
 	case !ok:
 		return proxy.OrderState{State: "none"}, reject.Admitted
 	}
-	return proxy.OrderState{SKU: of, State: stateNames[r.Status], Deadline: r.Deadline}, reject.Admitted
+	return proxy.OrderState{SKU: of, State: stores.RecordStates[r.Status], Deadline: r.Deadline}, reject.Admitted
 }

@@ -23,16 +23,12 @@ func (o *Ledger) readFirst(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstReadTimeout)
 	defer cancel()
-	var skus []string
-	for i := range o.config.Sales {
-		skus = append(skus, o.config.Sales[i].SKUs...)
-	}
 	others, err := o.Store.SKUs(ctx, mostFirstRead)
 	if err != nil {
 		return // what is wrong with Redis is said elsewhere
 	}
 	seen := map[string]bool{}
-	skus = slices.DeleteFunc(append(skus, others...), func(sku string) bool {
+	skus := slices.DeleteFunc(append(o.config.SKUsOnSale(), others...), func(sku string) bool {
 		again := seen[sku]
 		seen[sku] = true
 		return again

@@ -18,6 +18,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/failpoint"
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -45,17 +46,20 @@ type Ledger struct {
 
 	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
 	stop     context.CancelFunc
-	first    chan error    // what came of the first attempt to open the ledger
-	done     chan struct{} // opening has ended
+	first    chan error // what came of the first attempt to open the ledger
+	work     sync.WaitGroup
 
-	watching sync.WaitGroup
-	lost     atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
+	lost atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
+	Left LeftOrders
 }
 
 const (
 	// OpenTimeout bounds one attempt to open a ledger.
 	OpenTimeout = 3 * time.Second
 	openAgain   = 500 * time.Millisecond
+	// leastGrace is how late the upstream's clock may be on every route. The last attempt of an order of the queue may end
+	// with its reservation, so queue.grace counts here where it is longer.
+	leastGrace = 5 * time.Second
 	// CloseTimeout is how long the end of a gate waits: what a ledger has not heard by then is written to the log.
 	CloseTimeout = 5 * time.Second
 )
@@ -65,7 +69,8 @@ const (
 func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
 	*Ledger, error,
 ) {
-	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1), done: make(chan struct{})}
+	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1)}
+	o.Left.found = make(chan struct{}, 1)
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
 		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
@@ -88,24 +93,33 @@ func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clo
 	o.quotas.Store(newQuotas(c, o.counts))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
-	go o.run(ctx)
+	o.work.Go(func() { o.run(ctx) })
 	return o, nil
 }
 
-// run opens the ledger, and has it looked after from the first attempt on.
+// run opens the ledger, and has it looked after from the first attempt on. It tries again until it succeeds or the gate
+// ends.
 func (o *Ledger) run(ctx context.Context) {
-	defer close(o.done)
 	err := o.open(ctx)
 	o.readFirst(ctx)
-	o.watching.Go(func() { o.watch(ctx) })
-	unfit := errors.Is(err, redisstore.ErrUnfit)
-	if err != nil && !unfit {
-		o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
-			err)
+	o.work.Go(func() { o.watch(ctx) })
+	if err == nil || errors.Is(err, redisstore.ErrUnfit) {
+		o.first <- err
+		return
 	}
+	o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
+		err)
 	o.first <- err
-	if err != nil && !unfit {
-		o.openLater(ctx)
+	for told := false; periodic.Pause(ctx, openAgain); {
+		switch err := o.open(ctx); {
+		case err == nil:
+			o.readFirst(ctx)
+			o.log.Info("the ledger is open")
+			return
+		case errors.Is(err, redisstore.ErrUnfit) && !told:
+			told = true
+			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
+		}
 	}
 }
 
@@ -150,6 +164,7 @@ func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
 	options := ledger.Options{
 		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
 		OnNotFound:    r.OnNotFound,
+		Grace:         max(leastGrace, o.config.Queue.Grace),
 		MaxBatch:      r.MaxBatch,
 		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
 		Resend:        o.config.Stock.Redis.Timeout,
@@ -178,30 +193,6 @@ func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
 	return options, err
 }
 
-// openLater tries again until it succeeds or the gate ends.
-func (o *Ledger) openLater(ctx context.Context) {
-	tick := time.NewTicker(openAgain)
-	defer tick.Stop()
-	unfit := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := o.open(ctx)
-		if err == nil {
-			o.readFirst(ctx)
-			o.log.Info("the ledger is open")
-			return
-		}
-		if errors.Is(err, redisstore.ErrUnfit) && !unfit {
-			unfit = true
-			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
-		}
-	}
-}
-
 const (
 	watchEvery = 5 * time.Second
 	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
@@ -217,12 +208,8 @@ func (o *Ledger) watch(ctx context.Context) {
 		if d := o.Reserver(); d != nil {
 			o.watchAll(ctx, d)
 		}
-		pause := time.NewTimer(max(watchEvery, watchRests*time.Since(began)))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if !periodic.Pause(ctx, max(watchEvery, watchRests*time.Since(began))) {
 			return
-		case <-pause.C:
 		}
 	}
 }
@@ -242,6 +229,7 @@ func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
 		}
 	}
 	o.noteLost(ctx)
+	o.Left.find(ctx, o.Store, skus, o.log)
 }
 
 // noteLost keeps the first SKU that Redis lists without a ledger, for readyz.
@@ -262,8 +250,7 @@ func (o *Ledger) noteLost(ctx context.Context) {
 // Close settles what is pending and closes the reserver.
 func (o *Ledger) Close() {
 	o.stop()
-	<-o.done
-	o.watching.Wait()
+	o.work.Wait()
 	if d := o.Reserver(); d != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), CloseTimeout)
 		defer cancel()

@@ -65,10 +65,8 @@ func (o *Opener) Use(c *config.Config) {
 
 // Close ends that.
 func (o *Opener) Close() {
-	if o != nil {
-		o.stop()
-		o.done.Wait()
-	}
+	o.stop()
+	o.done.Wait()
 }
 
 func (o *Opener) run(ctx context.Context) { periodic.Now(ctx, openEvery, o.openDue) }

@@ -11,27 +11,17 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Admin is the queue for the control API; nil = there is none.
-func (q *Queue) Admin() admin.Queue {
-	if q == nil {
-		return nil
-	}
-	return operated{q}
-}
-
-// operated implements admin.Queue.
-type operated struct{ *Queue }
-
-func (o operated) State(limit int) admin.QueueState {
+// State implements admin.Queue.
+func (q *Queue) State(limit int) admin.QueueState {
 	now := time.Now()
-	s := o.deliverer.Status(now)
+	s := q.deliverer.Status(now)
 	age := func(oldest int64) int64 {
 		if oldest == 0 {
 			return 0
 		}
-		return max(now.UnixMilli()-(oldest-time.Duration(o.within.Load()).Milliseconds()), 0)
+		return max(now.UnixMilli()-(oldest-time.Duration(q.within.Load()).Milliseconds()), 0)
 	}
-	pace := o.settings.Load()
+	pace := q.settings.Load()
 	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased, Unknown: unknown(s.Asking, s.Stuck),
 		Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
 		Rate: int(pace.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
@@ -49,12 +39,13 @@ func ofSKU(s *queue.SKUStatus, age int64) admin.QueueOfSKU {
 // unknown is how many are asked about; stuck ones were counted at another time.
 func unknown(asking, stuck int64) int64 { return max(asking-stuck, 0) }
 
-func (o operated) Take(ctx context.Context, sku string, n int, lease time.Duration) ([]admin.QueuedOrder, error) {
-	if !o.pulls {
+// Take implements admin.Queue.
+func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration) ([]admin.QueuedOrder, error) {
+	if !q.pulls {
 		return nil, fmt.Errorf("take: %w: orders are sent to the upstream here; queue.pull = \"30s\" has consumers take them",
 			admin.ErrConflict)
 	}
-	pulled, err := o.deliverer.Pull(ctx, queue.PullCall{SKU: sku, Orders: n, Lease: lease})
+	pulled, err := q.deliverer.Pull(ctx, queue.PullCall{SKU: sku, Orders: n, Lease: lease})
 	var orders []admin.QueuedOrder
 	for i := range pulled {
 		p := &pulled[i]
@@ -79,7 +70,8 @@ func (o operated) Take(ctx context.Context, sku string, n int, lease time.Durati
 var moves = map[string]protocol.Move{"confirmed": protocol.MoveConfirm, "released": protocol.MoveRelease,
 	"again": protocol.MoveNotNow}
 
-func (o operated) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
+// Settle implements admin.Queue.
+func (q *Queue) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
 	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Receipt: s.Receipt, Move: moves[s.Outcome]}
 	var err error
 	if s.After != "" {
@@ -95,7 +87,7 @@ func (o operated) Settle(ctx context.Context, s admin.QueueOutcome) (string, err
 		c.Answer = queue.KeptAnswer(s.Answer.Status, func(name string) string { return field(s.Answer.Headers, name) },
 			s.Answer.Body)
 	}
-	done, err := o.deliverer.Settle(ctx, c)
+	done, err := q.deliverer.Settle(ctx, c)
 	if err != nil {
 		return "", err
 	}

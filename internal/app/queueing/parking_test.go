@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
 )
 
@@ -27,7 +28,7 @@ func (c *client) Suspend() (resume func()) {
 }
 
 func lot() *parking {
-	return &parking{orders: map[orderName]*parked{}, answers: map[orderview.Client]answer{},
+	return &parking{orders: map[orderName]*parked{}, answers: map[http1.Client]answer{},
 		filled: make(chan struct{}, 1)}
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/config"
+	"sluice/internal/app/stores"
 	"sluice/proxy/auth"
+	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
 	"sluice/proxy/verdict"
@@ -34,11 +36,10 @@ type Parts struct {
 	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
-	Keep     time.Duration           // how long a release is remembered
 	Log      *slog.Logger
 }
 
-// Queue is the queue of a gate. It implements proxy.Queue.
+// Queue is the queue of a gate. It implements proxy.Queue and admin.Queue.
 type Queue struct {
 	Parts
 	within    atomic.Int64  // ns
@@ -54,11 +55,8 @@ type Queue struct {
 
 const lookLimit = 2 * time.Second
 
-// Open starts the delivery of the orders that c has wait; nil when no route of c lets orders wait.
+// Open starts the delivery of orders that wait.
 func Open(c *config.Config, parts Parts) (*Queue, error) {
-	if !c.Queues() {
-		return nil, nil
-	}
 	store, ok := parts.Store.(protocol.Queue)
 	if !ok {
 		return nil, c.Errorf("stock.source",
@@ -69,7 +67,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
 		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
-		Keep: parts.Keep, Log: parts.Log,
+		Keep: stores.KeepReleased, Log: parts.Log,
 	}
 	if parts.Status != nil {
 		o.Source = parts.Status
@@ -82,7 +80,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		o.Signer = signer
 	}
 	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt(), closed: make(chan struct{})}
-	q.parking = parking{orders: map[orderName]*parked{}, answers: map[orderview.Client]answer{},
+	q.parking = parking{orders: map[orderName]*parked{}, answers: map[http1.Client]answer{},
 		filled: make(chan struct{}, 1)}
 	q.set(&c.Queue)
 	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
@@ -161,7 +159,7 @@ func (q *Queue) Proof(sku, serial string) string {
 }
 
 // Find implements proxy.Queue.
-func (q *Queue) Find(sku, serial string, wait time.Duration, client orderview.Client) (
+func (q *Queue) Find(sku, serial string, wait time.Duration, client http1.Client) (
 	o orderview.Order, suspended bool, reason reject.Reason,
 ) {
 	if client.Resumed() {

@@ -17,19 +17,9 @@ import (
 // maxMessage is the longest message for those who wait, in bytes.
 const maxMessage = 500
 
-// Admin are the rooms as the control API wants them; nil = there are none.
-func (r *Rooms) Admin() admin.Rooms {
-	if r == nil {
-		return nil
-	}
-	return operated{r}
-}
-
-// operated implements admin.Rooms.
-type operated struct{ *Rooms }
-
-func (o operated) All() (all []admin.Room) {
-	for _, one := range o.all {
+// All implements admin.Rooms.
+func (r *Rooms) All() (all []admin.Room) {
+	for _, one := range r.all {
 		s, word, parked, age := one.Status()
 		rules := one.Rules()
 		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
@@ -62,9 +52,10 @@ func (o operated) All() (all []admin.Room) {
 	return all
 }
 
-func (o operated) Change(ctx context.Context, name string, c admin.RoomChange) error {
+// Change implements admin.Rooms.
+func (r *Rooms) Change(ctx context.Context, name string, c admin.RoomChange) error {
 	var names []string
-	for _, one := range o.all {
+	for _, one := range r.all {
 		if one.Rules().Name == name {
 			return change(ctx, one, &c)
 		}

@@ -34,9 +34,9 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Rooms are the rooms of a gateway. A nil one has none.
+// Rooms are the rooms of a gateway. It implements admin.Rooms.
 type Rooms struct {
-	link   *redisconn.Client
+	link   *redisconn.Client // nil = there are no rooms
 	all    roomgate.Rooms
 	byName map[string]roomview.Room
 }
@@ -44,20 +44,20 @@ type Rooms struct {
 // poolSize is how many connections to Redis all rooms of an instance share.
 const poolSize = 4
 
-// Open opens the rooms of c; nil when it has none.
+// Open opens the rooms of c.
 func Open(c *config.Config, o Options) (*Rooms, error) {
+	r := &Rooms{byName: map[string]roomview.Room{}}
 	if len(c.Rooms) == 0 {
-		return nil, nil
+		return r, nil
 	}
 	way := stores.RedisOptions(c)
 	way.PoolSize, way.Log = poolSize, slog.New(slog.DiscardHandler) // others say what Redis is
-	link, err := redisconn.New(way)
-	if err != nil {
+	var err error
+	if r.link, err = redisconn.New(way); err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}
-	r := &Rooms{link: link, byName: map[string]roomview.Room{}}
 	for i := range c.Rooms {
-		one, err := open(c, &c.Rooms[i], link, o)
+		one, err := open(c, &c.Rooms[i], r.link, o)
 		if err != nil {
 			r.Close()
 			return nil, err
@@ -96,26 +96,13 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 }
 
 // Proxy are the rooms by name, as the proxy asks them.
-func (r *Rooms) Proxy() map[string]roomview.Room {
-	if r == nil {
-		return nil
-	}
-	return r.byName
-}
+func (r *Rooms) Proxy() map[string]roomview.Room { return r.byName }
 
 // Collector are their metrics.
-func (r *Rooms) Collector() roomgate.Rooms {
-	if r == nil {
-		return nil
-	}
-	return r.all
-}
+func (r *Rooms) Collector() roomgate.Rooms { return r.all }
 
 // Use takes the keys of another configuration, and its pages. All else of a room changes with a restart.
 func (r *Rooms) Use(c *config.Config, pages reject.RoomPages) error {
-	if r == nil {
-		return nil
-	}
 	for _, one := range r.all {
 		one.UsePages(pages)
 		if err := one.Use(c.Auth.RoomKeyList()); err != nil {
@@ -127,9 +114,6 @@ func (r *Rooms) Use(c *config.Config, pages reject.RoomPages) error {
 
 // Wake answers all requests that wait for news: the instance is going to stop.
 func (r *Rooms) Wake() {
-	if r == nil {
-		return
-	}
 	for _, one := range r.all {
 		one.Wake()
 	}
@@ -137,13 +121,12 @@ func (r *Rooms) Wake() {
 
 // Close ends the rooms.
 func (r *Rooms) Close() {
-	if r == nil {
-		return
-	}
 	for _, one := range r.all {
 		one.Close()
 	}
-	_ = r.link.Close()
+	if r.link != nil {
+		_ = r.link.Close()
+	}
 }
 
 // follower reads what a room needs of its sale.

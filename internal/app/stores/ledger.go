@@ -12,13 +12,11 @@ import (
 	"sluice/stockgate/ledger/redisstore"
 )
 
-const (
-	KeepReleased = 24 * time.Hour // longer than a sale, and than any message is late
-)
+// KeepReleased is how long a released serial is remembered: longer than a sale, and than any message is late.
+const KeepReleased = 24 * time.Hour
 
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
-	name, _ := os.Hostname() // a part of a name that is unique anyway
 	way := RedisOptions(c)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
@@ -30,7 +28,7 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	r, err := redisstore.New(redisstore.Options{
 		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.StreamMaxEvents,
 		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
-		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(name), StateDir: state, Log: log,
+		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(), StateDir: state, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
@@ -38,8 +36,9 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	return r, nil
 }
 
-// InstanceName is what of a host's name can begin the name of an instance.
-func InstanceName(name string) string {
+// InstanceName is what of this host's name can begin the name of an instance, which is unique anyway.
+func InstanceName() string {
+	name, _ := os.Hostname()
 	if len(name) > 64 || !protocol.ValidSerial([]byte(name)) || strings.Contains(name, "|") {
 		return ""
 	}
@@ -47,9 +46,9 @@ func InstanceName(name string) string {
 }
 
 // NewLedgers is store as the API wants it. reserver may be nil, and return nil as long as there is none.
-func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.Reserver) Ledgers {
+func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.Reserver) *Ledgers {
 	if reserver == nil {
 		reserver = func() *ledger.Reserver { return nil }
 	}
-	return Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), keep: KeepReleased, reserver: reserver}
+	return &Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), reserver: reserver}
 }

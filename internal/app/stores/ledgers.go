@@ -18,11 +18,10 @@ import (
 type Ledgers struct {
 	store    protocol.Store
 	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
-	keep     time.Duration           // how long a released serial is remembered
 	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
-func (l Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
+func (l *Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.ReadStock(ctx, sku)
 	if err == nil && !ok {
 		err = protocol.ErrUnknownSKU
@@ -48,12 +47,12 @@ func unledgered(sku string, err error) error {
 		return fmt.Errorf("%q: %w: it has no ledger, and nothing here remembers one; if it was ever sold: %s; if it is new: "+
 			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, protocol.Recreate(sku), sku)
 	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
-		return rejected{err}
+		return told{err, admin.ErrConflict}
 	}
 	return err
 }
 
-func (l Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
+func (l *Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
 	if limit < 0 {
 		limit = protocol.KeepLimit
 	}
@@ -64,7 +63,7 @@ func (l Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (
 	return l.changed(sku, s, err)
 }
 
-func (l Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (admin.Stock, error) {
+func (l *Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (admin.Stock, error) {
 	if limit < 0 {
 		limit = l.perUser
 	}
@@ -79,19 +78,19 @@ func (l Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, n
 	return l.changed(sku, s, err)
 }
 
-func (l Ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
+func (l *Ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
 	s, err := l.store.Add(ctx, sku, delta, key)
 	return l.changed(sku, s, err)
 }
 
-func (l Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
+func (l *Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
 	s, err := l.store.SetState(ctx, sku, protocol.State(state))
 	return l.changed(sku, s, err)
 }
 
 // Overrule puts a SKU into a state for a while, as protocol.Overruler does. A ledger that sells nothing by itself is
 // admin.ErrConflict.
-func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
+func (l *Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
 	before string, inForce bool, err error,
 ) {
 	store, ok := l.store.(protocol.Overruler)
@@ -107,7 +106,7 @@ func (l Ledgers) Overrule(ctx context.Context, sku, state string, number int64) 
 }
 
 // Reinstate ends what Overrule has done. Where there is no ledger, there is nothing to be done.
-func (l Ledgers) Reinstate(ctx context.Context, sku string, number int64) error {
+func (l *Ledgers) Reinstate(ctx context.Context, sku string, number int64) error {
 	store, ok := l.store.(protocol.Overruler)
 	if !ok {
 		return nil
@@ -120,7 +119,7 @@ func (l Ledgers) Reinstate(ctx context.Context, sku string, number int64) error 
 }
 
 // changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
-func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
+func (l *Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:
 		if d := l.reserver(); d != nil {
@@ -128,23 +127,17 @@ func (l Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, 
 		}
 		return inNumbers(sku, s), nil
 	case s != protocol.Stock{}:
-		return admin.Stock{}, rejected{err}
+		return admin.Stock{}, told{err, admin.ErrConflict}
 	}
 	return admin.Stock{}, unledgered(sku, err)
 }
 
-// rejected says what the store said, and is admin's error too.
-type rejected struct{ error }
-
-func (rejected) Is(target error) bool { return target == admin.ErrConflict }
-func (r rejected) Unwrap() error      { return r.error }
-
-func (l Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
+func (l *Ledgers) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return l.store.SKUs(ctx, limit)
 }
 
 // List reads at most limit ledgers, after those that are lost.
-func (l Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
+func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	lost, err := l.Lost(ctx, limit)
 	if err != nil {
 		return nil, err
@@ -173,7 +166,7 @@ func (l Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 const lostState = "lost"
 
 // Lost reads the names of at most limit SKUs that Redis lists, and that have no ledger.
-func (l Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {
+func (l *Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {
 	if store, ok := l.store.(protocol.Recreator); ok {
 		return store.LostSKUs(ctx, limit)
 	}

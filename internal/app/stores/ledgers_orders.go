@@ -13,18 +13,19 @@ import (
 	"sluice/stockgate/script/records"
 )
 
-// states of a record, as admin calls them. R is a record whose refund the store tells from a release.
-var states = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
+// RecordStates are those of a record, as clients and operators read them. R is a record whose refund the store tells
+// from a release.
+var RecordStates = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
 
 func reservation(sku string, r protocol.Record) admin.Reservation {
-	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: states[r.Status]}
+	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: RecordStates[r.Status]}
 	if r.Status == 'H' {
 		out.Deadline = time.UnixMilli(r.Deadline).UTC()
 	}
 	return out
 }
 
-func (l Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
+func (l *Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Reservation, bool, error) {
 	if err := speakable(serial); err != nil {
 		return admin.Reservation{}, false, err
 	}
@@ -39,7 +40,7 @@ func (l Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Res
 }
 
 // notLost is an error, with the way out, if a SKU has no ledger any more: what it does not know may be an order.
-func (l Ledgers) notLost(ctx context.Context, sku string) error {
+func (l *Ledgers) notLost(ctx context.Context, sku string) error {
 	_, err := l.Stock(ctx, sku)
 	if errors.Is(err, admin.ErrNoSKU) {
 		return nil
@@ -56,7 +57,7 @@ func speakable(serial string) error {
 }
 
 // Reservations reads each of them once, though a store may show one more than once while it changes.
-func (l Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]admin.Reservation, error) {
+func (l *Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]admin.Reservation, error) {
 	var all []admin.Reservation
 	place := make(map[string]int)
 	err := l.store.Records(ctx, sku, func(r protocol.Record) bool {
@@ -86,7 +87,7 @@ func addOwed(ctx context.Context, kept *records.Store, sku string, all []admin.R
 	return err
 }
 
-func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (admin.Outcome, error) {
+func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (admin.Outcome, error) {
 	if err := speakable(r.Serial); err != nil {
 		return admin.Outcome{}, err
 	}
@@ -96,7 +97,7 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 	now, did := time.Now(), protocol.Op(op)
 	item := protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 	var done [1]protocol.Done
-	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(l.keep).UnixMilli(), did, []protocol.Item{item},
+	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(KeepReleased).UnixMilli(), did, []protocol.Item{item},
 		done[:])
 	if err == nil && done[0] == protocol.NoLedger {
 		_, err := l.Stock(ctx, r.SKU)
@@ -114,7 +115,7 @@ func (l Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (ad
 }
 
 // requeue has an order that waits for a person be delivered again, before its reservation ends.
-func (l Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcome, error) {
+func (l *Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcome, error) {
 	queue, ok := l.store.(protocol.Queue)
 	if !ok {
 		return admin.Outcome{}, fmt.Errorf("requeue %q: %w: this store keeps no orders that wait", r.Serial,
@@ -166,7 +167,7 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 }
 
 // Stuck reads the orders of the queue that wait for a person.
-func (l Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.Reservation, err error) {
+func (l *Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.Reservation, err error) {
 	queue, ok := l.store.(protocol.Queue)
 	if !ok {
 		return nil, nil

@@ -27,7 +27,7 @@ func reserverAt(t *testing.T, k *apitest.API) *ledger.Reserver {
 }
 
 // A unit that an operator gives back must not wait until the gate looks again.
-func TestAUnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
+func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
 	reserver := reserverAt(t, k)
 	buy := func(user string) ledger.Outcome {
@@ -56,7 +56,7 @@ func TestAUnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 
 // Who comes again with a key that was decided by hand must not hear what the gate remembers of it. While a SKU is sold
 // out and too many orders are looked up, the gate answers from what it remembers.
-func TestTheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
+func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
 	reserver := reserverAt(t, k)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)

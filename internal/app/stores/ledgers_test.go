@@ -34,7 +34,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 	})
 }
 
-func TestOperatorSetsLedgers(t *testing.T) {
+func TestLedgers_OperatorSetsLedgers(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 2)
 		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recreate 1001",
@@ -61,7 +61,7 @@ func TestOperatorSetsLedgers(t *testing.T) {
 	})
 }
 
-func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
+func TestLedgers_StockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 	before := k.Stock("1001")
@@ -88,7 +88,7 @@ func TestAStockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 	}
 }
 
-func TestAnAdditionWithAKeyIsDoneOnce(t *testing.T) {
+func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
@@ -100,7 +100,7 @@ func TestAnAdditionWithAKeyIsDoneOnce(t *testing.T) {
 }
 
 // What froze a ledger is not healed by an operator who presses resume.
-func TestAFrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
+func TestLedgers_FrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
@@ -117,7 +117,7 @@ func TestAFrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
 	})
 }
 
-func TestEachOpOnAReservationIsDoneOnce(t *testing.T) {
+func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
@@ -139,7 +139,7 @@ func TestEachOpOnAReservationIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestARefusalSaysWhatToDoInstead(t *testing.T) {
+func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
@@ -163,7 +163,7 @@ func TestARefusalSaysWhatToDoInstead(t *testing.T) {
 }
 
 // A release that comes before its order must keep that order out.
-func TestAReleaseOfANamedSKULeavesATombstone(t *testing.T) {
+func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
@@ -182,7 +182,7 @@ func TestAReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 	})
 }
 
-func TestASerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
+func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 0)
 	for _, sku := range []string{"1001", "1002"} {
 		k.Says(200, nil, "POST", "/stock/"+sku, `{"set": 5}`)
@@ -200,7 +200,7 @@ func TestASerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 	}
 }
 
-func TestAnOrderOfTheShopIsAdopted(t *testing.T) {
+func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/reservations/a/adopt", `{"sku": "1001", "quantity": 1}`)
@@ -231,7 +231,7 @@ func TestAnOrderOfTheShopIsAdopted(t *testing.T) {
 }
 
 // The list is what an operator works through by hand: what was due first comes first, and nothing else is in it.
-func TestListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
+func TestLedgers_ListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
 	everyStore(t, func(t *testing.T, s protocol.Store) {
 		k := apitest.New(t, s, 0)
 		for _, sku := range []string{"1001", "1002"} {
@@ -280,7 +280,7 @@ func TestListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
 	})
 }
 
-func TestEachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
+func TestLedgers_EachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 	k.Hold("1001", "k-1", "7", 1, apitest.FarOff)
@@ -298,7 +298,7 @@ func TestEachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
 	}
 }
 
-func TestWhereBothKindsAreKeptNoLedgerIsMadeByMistake(t *testing.T) {
+func TestLedgers_WhereBothKindsAreKeptNoLedgerIsMadeByMistake(t *testing.T) {
 	k := apitest.New(t, memstore.New(), 1)
 	shop := stockgate.NewMemory()
 	if err := shop.Set(t.Context(), "2002", 4); err != nil {

@@ -27,9 +27,7 @@ func SalesOf(c *config.Config) (sales []sale.Sale) {
 // LabelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
 // ops.metrics_max_skus. A SKU that only a request names has no label.
 func LabelledSKUs(c *config.Config) (named []string) {
-	for i := range c.Sales {
-		named = append(named, c.Sales[i].SKUs...)
-	}
+	named = c.SKUsOnSale()
 	slices.Sort(named)
 	named = slices.Compact(named)
 	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"sluice/admin"
-	"sluice/proxy/param"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 )
@@ -47,7 +46,7 @@ func stockFrom(sku string, r layout.Reading) (admin.Stock, error) {
 }
 
 func (s Store) Set(ctx context.Context, sku string, left int64) (admin.Stock, error) {
-	if err := CheckSKU(sku); err != nil {
+	if err := admin.CheckSKU(sku); err != nil {
 		return admin.Stock{}, err
 	}
 	if left < 0 {
@@ -64,15 +63,6 @@ func (s Store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, e
 		return admin.Stock{}, adminError(err)
 	}
 	return s.Read(ctx, sku)
-}
-
-// CheckSKU keeps a misspelt SKU from getting a key that no request could ever name.
-func CheckSKU(sku string) error {
-	if param.ValidSKU([]byte(sku)) {
-		return nil
-	}
-	return fmt.Errorf("SKU %.140q: %w: no request can name it; "+
-		"1 to 128 bytes of UTF-8 without spaces, braces and control characters", sku, admin.ErrInvalid)
 }
 
 func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
@@ -93,15 +83,15 @@ func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 func adminError(err error) error {
 	switch {
 	case errors.Is(err, stockgate.ErrUnknownSKU):
-		return missing{err}
+		return told{err, admin.ErrNoSKU}
 	case errors.Is(err, layout.ErrNotWritable):
 		return fmt.Errorf("%w: %w", admin.ErrInvalid, err)
 	}
 	return err
 }
 
-// missing says what the store said, and is admin's error too.
-type missing struct{ error }
+// told is what a store has said, and as which error admin takes it.
+type told struct{ said, as error }
 
-func (missing) Is(target error) bool { return target == admin.ErrNoSKU }
-func (m missing) Unwrap() error      { return m.error }
+func (t told) Error() string   { return t.said.Error() }
+func (t told) Unwrap() []error { return []error{t.said, t.as} }

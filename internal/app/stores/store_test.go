@@ -29,7 +29,7 @@ func control(t *testing.T) (post func(sku, body string) (status int, answer stri
 	}, memory
 }
 
-func TestAStockThatCannotBeIsTheCallersFault(t *testing.T) {
+func TestStore_StockThatCannotBeIsTheCallersFault(t *testing.T) {
 	post, memory := control(t)
 	for _, c := range []struct {
 		sku, body string
@@ -57,14 +57,14 @@ func TestAStockThatCannotBeIsTheCallersFault(t *testing.T) {
 	}
 }
 
-func TestAStockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
+func TestStore_StockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
 	if err := adminError(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) ||
 		!errors.Is(err, layout.ErrNotWritable) {
 		t.Errorf("%v is not recognised", err)
 	}
 }
 
-func TestAnUnknownSKUIsBothPackagesError(t *testing.T) {
+func TestStore_UnknownSKUIsBothPackagesError(t *testing.T) {
 	err := adminError(stockgate.ErrUnknownSKU)
 	if !errors.Is(err, admin.ErrNoSKU) || !errors.Is(err, stockgate.ErrUnknownSKU) {
 		t.Errorf("%v is not recognised", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/settle"
+	"sluice/internal/periodic"
 )
 
 // keepConfig is what a sale with spectators has besides: hours, so that it can be waited for and paused; a window that
@@ -61,7 +61,7 @@ func (d *Options) kept(ctx context.Context) error {
 		return err
 	}
 	defer g.stop()
-	d.introduce(shop, g, units, front)
+	d.introduce(shop, g, units.gate(), front)
 	fmt.Printf("crowd  %d shoppers a minute; the sale opens at %s\n\nOpen the link behind \"watch\" in a browser. To "+
 		"buy one yourself: http://%s/  Ctrl-C ends it.\n",
 		d.Shoppers, opens.Local().Format(time.TimeOnly), front)
@@ -70,13 +70,13 @@ func (d *Options) kept(ctx context.Context) error {
 		fmt.Printf("\nsold   %d\n", shop.Totals().Orders)
 		return nil
 	}
-	s, err := d.settle(ctx, settle.Memory{Store: units.Ledger})
+	s, err := d.openSettlement(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.end()
 	d.crowds(ctx, shop, front)
-	settled, err := s.read(ctx, shop.Orders())
+	settled, err := s.read(ctx, units.Ledger, shop.Orders())
 	if err != nil {
 		return err
 	}
@@ -87,23 +87,17 @@ func (d *Options) kept(ctx context.Context) error {
 func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	each := max(1, d.Shoppers/waves)
-	tick := time.NewTicker(waveEvery)
-	defer tick.Stop()
-	for first := 0; ; first += each {
+	each, first := max(1, d.Shoppers/waves), 0
+	periodic.Now(ctx, waveEvery, func(ctx context.Context) {
 		crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first,
 			Spread: waveEvery, GiveUpAfter: d.GiveUpAfter}
+		first += each
 		all.Go(func() {
-			if _, err := crowd.Run(ctx, shop, io.Discard); err != nil && first == 0 {
+			if _, err := crowd.Run(ctx, shop, io.Discard); err != nil && crowd.First == 0 {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		})
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 // tellKept says how the books stand at the end.

@@ -14,7 +14,7 @@ import (
 )
 
 // The link that the demo prints leads to the dashboard, and its token to what that shows.
-func TestTheDemosLinkOpensItsDashboard(t *testing.T) {
+func TestKeep_TheDemosLinkOpensItsDashboard(t *testing.T) {
 	d := &Options{Units: 5, Gate: "reserve", Listen: "127.0.0.1:0", Dashboard: "127.0.0.1:0", Keep: true}
 	units, err := newDemoStock(t.Context(), true, d.Units)
 	if err != nil {

@@ -19,8 +19,6 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/demo"
 	"sluice/room"
-	"sluice/stockgate/ledger/memstore"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // roomConfig is a sale with a waiting room before it. One who is called is called for one free unit: with a higher
@@ -43,7 +41,7 @@ order = "draw"
 opens = "1h"
 overshoot = 1.0
 claim_within = "5s"
-max_parked = %d
+poll_ceiling = "2s"
 per_second = 50
 `
 
@@ -57,7 +55,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	redis, stop, err := startRedis(ctx, folder)
+	addr, stop, err := startRedis(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -68,7 +66,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	}
 	defer shop.Close()
 	starts := time.Now().Add(roomOpens)
-	text, err := d.roomText(folder, redis, starts)
+	text, err := d.roomText(folder, addr, starts)
 	if err != nil {
 		return err
 	}
@@ -82,25 +80,25 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer books.Close()
-	settled, err := d.settleRedis(ctx, g.Config)
+	settled, err := d.openSettlement(ctx)
 	if err != nil {
 		return err
 	}
 	defer settled.end()
-	d.introduce(shop, g, demoStock{MemoryStock: app.MemoryStock{Ledger: memstore.New()}}, front)
+	d.introduce(shop, g, "reserve", front)
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
-	crowd := demo.RoomCrowd{Front: front, Room: "demo", SKU: demoSKU, People: d.Shoppers, Starts: starts,
-		GiveUpAfter: d.GiveUpAfter, Verify: verifyPlace, Ledger: func() demo.Ledger { return readLedger(ctx, books) }}
+	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
+		Ledger: booksOf(books, g.Orders), Room: &demo.Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
-		r.Settled, err = settled.read(ctx, shop.Orders())
+		r.Settled, err = settled.read(ctx, books, shop.Orders())
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Println()
-	return errors.Join(r.Write(os.Stdout), r.Err())
+	return errors.Join(demo.WriteResults(os.Stdout, r), r.Err())
 }
 
 // roomText is the text of the configuration, whose keys are in folder.
@@ -112,7 +110,7 @@ func (d *Options) roomText(folder, redis string, starts time.Time) (string, erro
 	text := strings.NewReplacer(`source = "memory"`, `source = "redis"`,
 		`user = "$cookie_uid"`, "user = \"$cookie_uid\"\nroom = \"demo\"").Replace(demoConfig)
 	return text + fmt.Sprintf(roomConfig, key, redis, demoSKU, starts.Format(time.RFC3339Nano),
-		starts.Add(time.Hour).Format(time.RFC3339Nano), demoSKU, d.Units, d.Shoppers), nil
+		starts.Add(time.Hour).Format(time.RFC3339Nano), demoSKU, d.Units), nil
 }
 
 // verifyPlace computes from the published record alone when a user was called.
@@ -123,15 +121,6 @@ func verifyPlace(record []byte, user string) (calledAt int64, err error) {
 	}
 	v, err := rec.Verify(user)
 	return v.CalledAt, err
-}
-
-// readLedger is what Redis has of the units; a Redis that is away has none of them.
-func readLedger(ctx context.Context, books *redisstore.Store) demo.Ledger {
-	s, _, err := books.ReadStock(ctx, demoSKU)
-	if err != nil {
-		return demo.Ledger{}
-	}
-	return demo.Ledger{Total: s.Total, Free: s.Free, Held: s.Held, Sold: s.Sold}
 }
 
 // startRedis runs a redis-server that keeps nothing, until stop is called.

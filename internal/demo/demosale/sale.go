@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/settle"
 )
 
 // Options are the size of a sale, and where it can be watched.
@@ -134,31 +133,31 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 		}
 		defer g.stop()
 		crowd.Ledger = units.books(g.Orders)
-		d.introduce(shop, g, units, crowd.Front)
+		d.introduce(shop, g, units.gate(), crowd.Front)
 		fmt.Printf("crowd  %d shoppers\n\n", d.Shoppers)
 	}
 	if crowd.Ledger == nil {
 		return crowd.Run(ctx, shop, os.Stdout)
 	}
-	s, err := d.settle(ctx, settle.Memory{Store: units.Ledger})
+	s, err := d.openSettlement(ctx)
 	if err != nil {
 		return demo.Report{}, err
 	}
 	defer s.end()
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
-		r.Settled, err = s.read(ctx, shop.Orders())
+		r.Settled, err = s.read(ctx, units.Ledger, shop.Orders())
 	}
 	return r, err
 }
 
 // introduce says what is where.
-func (d *Options) introduce(shop *demo.Shop, g *demoGate, units demoStock, front string) {
+func (d *Options) introduce(shop *demo.Shop, g *demoGate, gate, front string) {
 	rate, service := d.pace()
 	delivery := ""
 	if d.Queue {
 		delivery = ", delivery queue"
 	}
 	fmt.Printf("shop   http://%s  %d orders/s, %d ms each, %d units\ngate   http://%s  %s%s\nwatch  %s\n", shop.Addr(),
-		rate, service.Milliseconds(), d.Units, front, units.gate(), delivery, g.watchAt())
+		rate, service.Milliseconds(), d.Units, front, gate, delivery, g.watchAt())
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestDemoNamesAnAddressThatCanBeOpened(t *testing.T) {
+func TestSale_DemoNamesAnAddressThatCanBeOpened(t *testing.T) {
 	for listen, want := range map[string]string{"127.0.0.1:0": "127.0.0.1:", ":0": "127.0.0.1:",
 		"0.0.0.0:0": "127.0.0.1:"} {
 		ln, err := net.Listen("tcp", listen)
@@ -29,7 +29,7 @@ func TestDemoNamesAnAddressThatCanBeOpened(t *testing.T) {
 }
 
 // The demo cannot take a port over, and must not say so.
-func TestDemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
+func TestSale_DemoOnAnOccupiedPortNamesItsOwnFlag(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,37 +5,30 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"sluice/config"
-	"sluice/internal/app/stores"
 	"sluice/internal/demo"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/redisconn"
+	"sluice/stockgate/ledger/protocol"
 )
 
-// settlement books the orders of a sale in a file of SQLite while it goes on, as sluice settle run does. The gate knows
-// nothing of it.
+// settlement is a file of SQLite, into which the orders of a sale are settled when it is over, without the gateway.
 type settlement struct {
-	path    string // of the file
-	folder  string // that is removed with it; "" = it stays
-	store   *sqlstore.Store
-	link    io.Closer // to Redis; nil = the ledger is in memory
-	settler *settle.Settler
-	stop    context.CancelFunc
-	stopped chan struct{}
+	path   string
+	folder string // that is removed with it; "" = it stays
+	store  *sqlstore.Store
 }
 
-// settle begins to settle the ledger of a sale. The caller ends it, with read or without.
-func (d *Options) settle(ctx context.Context, from settle.Source) (*settlement, error) {
-	s := &settlement{path: d.Database, stopped: make(chan struct{})}
+// openSettlement makes the file. The caller ends it.
+func (d *Options) openSettlement(ctx context.Context) (*settlement, error) {
+	s := &settlement{path: d.Database}
 	if s.path == "" {
 		var err error
 		if s.folder, err = os.MkdirTemp("", "sluice-demo-"); err != nil {
@@ -46,57 +39,21 @@ func (d *Options) settle(ctx context.Context, from settle.Source) (*settlement, 
 		return nil, fmt.Errorf("--database %s: it is there, and may have the orders of another sale; remove it, or name "+
 			"another one", s.path)
 	}
-	if err := s.open(ctx, from); err != nil {
-		s.remove()
+	var err error
+	if s.store, err = sqlstore.Open(sqlstore.Options{URL: "sqlite:" + s.path}); err == nil {
+		_, err = s.store.Migrate(ctx)
+	}
+	if err != nil {
+		s.end()
 		return nil, fmt.Errorf("--database %s: %w", s.path, err)
 	}
-	running, stop := context.WithCancel(ctx)
-	s.stop = stop
-	go func() { defer close(s.stopped); s.settler.Run(running) }()
 	return s, nil
 }
 
-// settleRedis settles the ledger that a gate has in Redis.
-func (d *Options) settleRedis(ctx context.Context, c *config.Config) (*settlement, error) {
-	options := stores.RedisOptions(c)
-	options.Log = slog.New(slog.DiscardHandler)
-	link, err := redisconn.New(options)
-	if err != nil {
-		return nil, err
-	}
-	s, err := d.settle(ctx, settle.Stream{Redis: link})
-	if err != nil {
-		_ = link.Close()
-		return nil, err
-	}
-	s.link = link
-	return s, nil
-}
-
-func (s *settlement) open(ctx context.Context, from settle.Source) (err error) {
-	if s.store, err = sqlstore.Open(sqlstore.Options{URL: "sqlite:" + s.path}); err != nil {
-		return err
-	}
-	if _, err = s.store.Migrate(ctx); err != nil {
-		return err
-	}
-	s.settler, err = settle.New(from, s.store, settle.Options{Batch: 500, Log: slog.New(slog.DiscardHandler)})
-	return err
-}
-
-// end stops settling, and removes the file unless it was named.
+// end removes the file unless it was named.
 func (s *settlement) end() {
-	s.stop()
-	<-s.stopped
-	s.remove()
-}
-
-func (s *settlement) remove() {
 	if s.store != nil {
 		_ = s.store.Close()
-	}
-	if s.link != nil {
-		_ = s.link.Close()
 	}
 	if s.folder != "" {
 		_ = os.RemoveAll(s.folder)
@@ -123,14 +80,12 @@ FROM sluice_cursor c WHERE c.target = 'orders'`
 // concludeTime bounds the last step of a settlement, also after an interrupt.
 const concludeTime = 30 * time.Second
 
-// read settles the rest, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
+// read settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
 // called once, when the sale is over.
-func (s *settlement) read(ctx context.Context, orders map[string]string) (*demo.Settled, error) {
+func (s *settlement) read(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Settled, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
 	defer cancel()
-	s.stop()
-	<-s.stopped
-	if err := s.settler.Drain(ctx, demoSKU); err != nil {
+	if err := s.settle(ctx, ledger); err != nil {
 		return nil, err
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: s.path}).EscapedPath())
@@ -152,6 +107,28 @@ func (s *settlement) read(ctx context.Context, orders map[string]string) (*demo.
 		r.File = s.path
 	}
 	return r, nil
+}
+
+// settle writes the ledger as it stands: a sale that is over changes no more.
+func (s *settlement) settle(ctx context.Context, ledger protocol.Store) error {
+	stock, _, err := ledger.ReadStock(ctx, demoSKU)
+	if err != nil {
+		return err
+	}
+	at := settle.Position{Epoch: stock.Epoch, Ver: stock.Ver}
+	records := make(map[string]settle.Record)
+	err = ledger.Records(ctx, demoSKU, func(r protocol.Record) bool {
+		records[r.Serial] = settle.Record{Position: at, Serial: r.Serial, User: r.User, Quantity: r.Quantity,
+			Status: r.Status}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.store.Settle(ctx, settle.Batch{SKU: demoSKU, Whole: true, Records: slices.Collect(maps.Values(records)),
+		To: settle.Cursor{Position: at, Born: stock.Epoch, Numbers: settle.Numbers{Total: stock.Total, Held: stock.Held,
+			Sold: stock.Sold, State: string(stock.State)}}})
+	return err
 }
 
 // writeShopOrders makes the table of the shop, and the view.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/settle"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -16,7 +15,6 @@ import (
 func threeUnits(t *testing.T) *memstore.Store {
 	t.Helper()
 	m := memstore.New()
-	m.KeepChanges()
 	now := time.Now().UnixMilli()
 	items := []protocol.Item{{Serial: "s1", User: "a", Quantity: 1}, {Serial: "s2", User: "b", Quantity: 1},
 		{Serial: "s3", User: "c", Quantity: 1}}
@@ -46,12 +44,12 @@ func TestSettlement_TellsByWhatTheShopHasOtherOrders(t *testing.T) {
 		"an order is lost": {map[string]string{"s2": "b"}, demo.Settled{Sold: 2, Left: 1, Orders: 1, NoOrder: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := (&Options{}).settle(t.Context(), settle.Memory{Store: threeUnits(t)})
+			s, err := (&Options{}).openSettlement(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.end()
-			got, err := s.read(t.Context(), c.orders)
+			got, err := s.read(t.Context(), threeUnits(t), c.orders)
 			if err != nil || *got != c.want {
 				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}
@@ -61,16 +59,16 @@ func TestSettlement_TellsByWhatTheShopHasOtherOrders(t *testing.T) {
 
 func TestSettlement_KeepsTheFileThatIsNamed(t *testing.T) {
 	d := &Options{Database: filepath.Join(t.TempDir(), "demo.db")}
-	s, err := d.settle(t.Context(), settle.Memory{Store: threeUnits(t)})
+	s, err := d.openSettlement(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.read(t.Context(), nil)
+	got, err := s.read(t.Context(), threeUnits(t), nil)
 	s.end()
 	if err != nil || got.File != d.Database {
 		t.Errorf("%+v, %v", got, err)
 	}
-	_, err = d.settle(t.Context(), settle.Memory{Store: threeUnits(t)}) // its orders are of another ledger
+	_, err = d.openSettlement(t.Context()) // its orders are of another ledger
 	if err == nil || !strings.Contains(err.Error(), "--database") {
 		t.Errorf("settling into it once more: %v", err)
 	}

@@ -1,16 +1,12 @@
 package sandbox
 
 import (
-	"bufio"
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -24,70 +20,12 @@ import (
 	"sluice/internal/crowd"
 	"sluice/internal/listener"
 	"sluice/internal/loadtest"
+	"sluice/internal/periodic"
 	"sluice/stockgate/redisconn"
 )
 
-// isGate tells a process by its environment that it is the gate of a load test.
-const isGate = "SLUICE_LOADTEST_GATEWAY"
-
-// IsChild reports whether this process is the gate of a load test.
-func IsChild() bool { return os.Getenv(isGate) != "" }
-
-// childRequest is one line from the load test: the first has the sandbox, the others what happened or is asked.
-type childRequest struct {
-	Sandbox *sandbox
-	Sold    int64 // units that the shop sold
-}
-
-// childReply is one line to the load test.
-type childReply struct {
-	Error   string                   `json:",omitempty"`
-	Online  bool                     `json:",omitempty"` // the error is Redis'
-	Front   string                   `json:",omitempty"`
-	Reading *loadtest.GatewayReading `json:",omitempty"`
-}
-
-// ServeChild is the gate of a load test, in a process of its own, so that its processor time is its own. It reads what
-// it is told from stdin, a line each, and ends with it: also when who started it was killed.
-func ServeChild() error {
-	// The end comes by stdin, and the keys are taken away then: whatever the terminal says, and also when no process reads
-	// the log any more.
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
-	var first childRequest
-	if err := in.Decode(&first); err != nil || first.Sandbox == nil {
-		return errors.New("this is a part of sluice loadtest: run that")
-	}
-	r, err := raise(first.Sandbox)
-	if err != nil {
-		_ = out.Encode(childReply{Error: err.Error(), Online: errors.Is(err, ErrRedisAway)})
-		return ErrReported
-	}
-	err = out.Encode(childReply{Front: r.front})
-	for err == nil {
-		var line childRequest
-		if in.Decode(&line) != nil {
-			break
-		}
-		if line.Sold > 0 {
-			_, err = r.gate.Store.Add(context.Background(), r.sandbox.SKU, -line.Sold)
-			continue
-		}
-		look, problem := r.readMetrics()
-		t := childReply{Reading: &look}
-		if problem != nil {
-			t = childReply{Error: problem.Error()}
-		}
-		err = out.Encode(t)
-	}
-	return errors.Join(err, r.strike())
-}
-
 // ErrRedisAway is part of the error of a load test that cannot reach its Redis.
 var ErrRedisAway = errors.New("an online check failed")
-
-// ErrReported ends a child that has told the load test already why.
-var ErrReported = errors.New("the load test knows why")
 
 // leftFor is how long the keys of a load test stay when they are not deleted.
 const leftFor = 10 * time.Minute
@@ -104,29 +42,58 @@ type testedGateway struct {
 	done    sync.WaitGroup
 }
 
-// raise starts the gate as run does, and puts the units where it looks for them.
-func raise(s *sandbox) (*testedGateway, error) {
-	c, _, err := s.load(os.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+// raise starts the gateway of c as run does, and puts the units where it looks for them.
+func raise(s *sandbox, c *config.Config) (*testedGateway, error) {
 	r := &testedGateway{sandbox: s, keys: s.keys(c), took: crowd.NewStopwatch(), stop: func() {}}
+	var err error
 	if c.Stock.Source == "redis" {
 		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
 			return nil, err
 		}
 		if err := r.vacant(); err != nil {
-			return nil, err
+			return nil, errors.Join(err, r.link.Close())
 		}
 	}
+	var last logTail
+	log := slog.New(slog.NewTextHandler(&last, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if r.gate, err = app.New(c, app.Options{}, log); err == nil {
 		err = r.open(c, log)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.strike())
+		return nil, errors.Join(last.explain(err), r.strike())
 	}
 	return r, nil
+}
+
+// maxTail bounds what is kept of the gateway's log, in bytes.
+const maxTail = 8 << 10
+
+// logTail keeps the last lines that are written to it. It is safe for concurrent use.
+type logTail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write takes one or more whole lines.
+func (l *logTail) Write(lines []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, lines...)
+	if over := len(l.text) - maxTail; over > 0 {
+		_, rest, _ := bytes.Cut(l.text[over-1:], []byte("\n"))
+		l.text = append(l.text[:0], rest...)
+	}
+	return len(lines), nil
+}
+
+// explain adds the lines to err, which may follow from what they tell.
+func (l *logTail) explain(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.text) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; the end of the gateway's log:\n%s", err, bytes.TrimSpace(l.text))
 }
 
 func (r *testedGateway) open(c *config.Config, log *slog.Logger) error {
@@ -203,54 +170,38 @@ func (r *testedGateway) vacant() error {
 func (r *testedGateway) on(name string, ask func(context.Context, *redis.Client) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
 	defer cancel()
-	return r.link.To(name).Do(ctx, ask, unlessReply)
-}
-
-// unlessReply is err where Redis cannot be used, rather than does not want to.
-func unlessReply(err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
-		return nil
-	}
-	return err
+	return r.link.To(name).Do(ctx, ask, redisconn.Unanswered)
 }
 
 const (
 	pingEvery  = 20 * time.Millisecond
-	limitEvery = 2 * time.Second
+	limitEvery = 100 * time.Millisecond
 )
 
 // watch measures what a command takes, and has the keys end by themselves.
 func (r *testedGateway) watch(ctx context.Context) {
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
 	var next time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			began := time.Now()
-			if r.on(r.keys[0], func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }) == nil {
-				r.took.Observe(time.Since(began))
-			}
-			if now.After(next) {
-				next = now.Add(limitEvery)
-				r.limit()
-			}
+	periodic.After(ctx, pingEvery, func(context.Context) {
+		began := time.Now()
+		if r.on(r.keys[0], func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }) == nil {
+			r.took.Observe(time.Since(began))
 		}
-	}
+		if began.After(next) {
+			next = began.Add(limitEvery)
+			r.limit()
+		}
+	})
 }
 
-// limit gives each key an end.
+// limit gives each key an end. The commands that a user of Redis needs for a ledger have PEXPIRE, not EXPIRE.
 func (r *testedGateway) limit() {
 	for _, name := range r.keys {
-		_ = r.on(name, func(ctx context.Context, c *redis.Client) error { return c.Expire(ctx, name, leftFor).Err() })
+		_ = r.on(name, func(ctx context.Context, c *redis.Client) error { return c.PExpire(ctx, name, leftFor).Err() })
 	}
 }
 
-// readMetrics tells how the gate is.
-func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
+// Read implements loadtest.Gate.
+func (r *testedGateway) Read(context.Context) (loadtest.GatewayReading, error) {
 	g := r.gate
 	families, err := g.Metrics.Gather()
 	if err != nil {
@@ -274,13 +225,15 @@ func (r *testedGateway) readMetrics() (loadtest.GatewayReading, error) {
 		if err != nil {
 			return l, err
 		}
-		l.Total, l.Free, l.Held, l.Sold, l.Counted, l.Ledger = now.Total, now.Free, now.Held, now.Sold, ok, true
+		if ok {
+			l.Ledger = &loadtest.Ledger{Total: now.Total, Free: now.Free, Held: now.Held, Sold: now.Sold, Own: true}
+		}
 	case g.Stock != nil && r.sandbox.route(c).Gate != "limit":
 		now, err := g.Store.Read(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}
-		l.Total, l.Free, l.Sold, l.Counted = r.sandbox.Units, now.Left, r.sandbox.Units-now.Left, true
+		l.Ledger = &loadtest.Ledger{Total: r.sandbox.Units, Free: now.Left, Sold: r.sandbox.Units - now.Left}
 	}
 	return l, nil
 }
@@ -302,10 +255,6 @@ func addMetric(l *loadtest.GatewayReading, name string, m *dto.Metric) {
 		l.Windows = max(l.Windows, int64(m.GetCounter().GetValue()))
 	case "sluice_windows_saturated_total":
 		l.Saturated = max(l.Saturated, int64(m.GetCounter().GetValue()))
-	case "process_cpu_seconds_total":
-		l.CPU = time.Duration(m.GetCounter().GetValue() * 1e9)
-	case "process_resident_memory_bytes":
-		l.Memory = int64(m.GetGauge().GetValue())
 	}
 }
 

@@ -1,13 +1,16 @@
-// Package sandbox runs a load test against the gateway of a configuration, in a process of its own, on keys and an
-// upstream that no sale knows. It touches no key that it has not made, and removes those in the end.
+// Package sandbox runs a load test against the gateway of a configuration, on keys and an upstream that no sale knows.
+// It touches no key that it has not made, and removes those in the end.
 package sandbox
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"sluice/config"
@@ -55,9 +58,9 @@ func (r *Options) Check() error {
 	return nil
 }
 
-// Run puts a shop behind a gate of the configuration, and lets the crowd in.
+// Run puts a shop behind a gateway of the configuration, and lets the crowd in.
 func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
-	s := &sandbox{ID: sandboxID(), File: r.Config, Route: r.Route, Units: r.Stock, Shop: "127.0.0.1:1",
+	s := &sandbox{ID: strings.ToLower(rand.Text()[:16]), File: r.Config, Route: r.Route, Units: r.Stock,
 		Until: time.Now().Add(loadtest.Longest(r.Shape, r.over(), r.GiveUpAfter))}
 	c, not, err := s.load(os.LookupEnv)
 	if err != nil {
@@ -65,8 +68,8 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 	}
 	o := s.shop(c)
 	o.Capacity, o.Latency, o.Errors = r.ShopCapacity, r.ShopLatency, float64(r.ShopErrors)/100
-	child := &gateChild{}
-	done, err := r.takes(c, s, child, &o)
+	var gate *testedGateway
+	done, err := r.takes(c, s, &gate, &o)
 	if err != nil {
 		return result, err
 	}
@@ -76,21 +79,20 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 		return result, err
 	}
 	defer shop.Close()
-	s.Shop = shop.Addr()
-	front, err := child.start(s)
-	if err != nil {
+	s.sendTo(c, shop.Addr())
+	if gate, err = raise(s, c); err != nil {
 		return result, err
 	}
-	defer func() {
-		if ended := child.end(); err == nil {
-			err = ended
-		}
-	}()
+	defer func() { err = errors.Join(err, gate.strike()) }()
 	if r.Progress != nil {
 		fmt.Fprintf(r.Progress, "load test of %s, route %q (%s): %d buyers, %d units, %s\n\n", r.Config, s.Route,
 			s.route(c).Gate, r.Buyers, r.Stock, r.Shape)
 	}
-	result, err = loadtest.Run(ctx, r.plan(c, s, shop, child, front))
+	result, err = loadtest.Run(ctx, loadtest.Plan{
+		Front: gate.front, Order: s.order(c), Room: s.route(c).Room, Buyers: r.Buyers, Addresses: r.Addresses,
+		Shape: r.Shape, Spread: r.over(), GiveUpAfter: r.GiveUpAfter, Tries: r.Tries,
+		Connections: s.connections(c, r.Connections), Shop: shop, Gate: gate, Limits: s.limits(c),
+	})
 	result.NotTested = not
 	return result, err
 }
@@ -102,30 +104,24 @@ func (r *Options) over() time.Duration {
 	return map[string]time.Duration{loadtest.Spike: 300 * time.Millisecond, loadtest.Ramp: time.Minute}[r.Shape]
 }
 
-func (r *Options) plan(c *config.Config, s *sandbox, shop *loadtest.Shop, child *gateChild,
-	front string) loadtest.Plan {
-	return loadtest.Plan{
-		Front: front, Order: s.order(c), Buyers: r.Buyers, Addresses: r.Addresses, Shape: r.Shape, Spread: r.over(),
-		GiveUpAfter: r.GiveUpAfter, Tries: r.Tries, Connections: s.connections(c, r.Connections), Shop: shop, Gate: child,
-		Limits: s.limits(c),
-	}
-}
-
 // A shop waits for its Redis longer than a gate, and has a connection for each order that it works on.
 const (
 	shopPatience    = 5 * time.Second
 	mostConnections = 512
 )
 
-// takes has a shop that takes its stock itself do so where the gate reads it: in Redis over a way of its own, whose
-// commands are not the gate's; in memory by telling the gate.
-func (r *Options) takes(c *config.Config, s *sandbox, child *gateChild, o *loadtest.ShopOptions) (done func(),
+// takes has a shop that takes its stock itself do so where the gateway reads it: in Redis over a way of its own, whose
+// commands are not the gateway's; in memory from the gateway that gate is going to point at.
+func (r *Options) takes(c *config.Config, s *sandbox, gate **testedGateway, o *loadtest.ShopOptions) (done func(),
 	err error) {
 	if s.route(c).Gate != "check" {
 		return func() {}, nil
 	}
 	if c.Stock.Source == "memory" {
-		o.Take = func(context.Context) error { return child.send(childRequest{Sold: 1}) }
+		o.Take = func(ctx context.Context) error {
+			_, err := (*gate).gate.Store.Add(ctx, s.SKU, -1)
+			return err
+		}
 		return func() {}, nil
 	}
 	patient := *c

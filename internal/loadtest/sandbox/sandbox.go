@@ -14,6 +14,8 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/crowd"
 	"sluice/internal/loadtest"
+	"sluice/room"
+	"sluice/room/roomstore"
 	"sluice/stockgate/key"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
@@ -25,7 +27,6 @@ type sandbox struct {
 	ID    string // that was not used before
 	File  string // the configuration
 	Route string // the one that is tested; "" = the first that sells
-	Shop  string // host:port of the stand-in
 	Units int64
 	SKU   string
 	Until time.Time // it has ended by then
@@ -112,7 +113,7 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
-	leave(len(c.Rooms) > 0, "waiting rooms")
+	leave(len(c.Rooms) > 0 && r.Room == "", "waiting rooms: the route has none")
 	leave(r.Delivery == "queue" && c.Queue.Pull > 0, "consumers that take orders: the gateway sends them")
 	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
 	if err := loadTestable(c); err != nil {
@@ -133,20 +134,44 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 		r.Quantity = "1"
 	}
 	r.OrderToken = false
+	leave(s.enroom(c, r), "the draw of the waiting room: all join after the start, and are called in their order")
 	s.isolate(c)
 	return not, s.apart(c)
 }
+
+// enroom leaves c the waiting room of r alone, by another name, before a sale that has begun. It reports that the room
+// has a draw, which is not tested.
+func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
+	rooms := c.Rooms
+	c.Rooms, c.Sales = nil, nil
+	i := slices.IndexFunc(rooms, func(m config.Room) bool { return m.Name == r.Room })
+	if i < 0 {
+		return false
+	}
+	m := rooms[i]
+	draws = m.Order == room.Draw
+	m.Name, m.Order, m.Beacon, m.BeaconKey, m.Bypass = s.room(), room.FIFO, false, "", nil
+	if r.Room = m.Name; m.Sale != "" {
+		m.Sale = m.Name
+		c.Sales = []config.Sale{{Name: m.Name, SKUs: []string{s.SKU}, Starts: time.Now().Add(-time.Minute),
+			Ends: s.Until.Add(time.Hour), BeforeStart: "reject"}}
+	}
+	c.Rooms = []config.Room{m}
+	return draws
+}
+
+// room is the name of the waiting room.
+func (s *sandbox) room() string { return "loadtest-" + s.ID }
 
 // isolate takes c away from everything that is real.
 func (s *sandbox) isolate(c *config.Config) {
 	c.Server.Listen, c.Server.TLS, c.Server.ProxyProtocol = []string{"127.0.0.1:0"}, nil, false
 	c.Server.TrustedProxies = append(slices.Clone(c.Server.TrustedProxies), "127.0.0.0/8")
 	c.Server.ShutdownDelay, c.Server.ShutdownTimeout = 0, 2*time.Second
-	c.Upstream.Targets = []string{"http://" + s.Shop}
-	c.Sales, c.Rooms = nil, nil
+	s.sendTo(c, "127.0.0.1:1") // until the shop is open
 	for i := range c.Routes {
-		if c.Routes[i].Room = ""; c.Routes[i].Name != s.Route {
-			c.Routes[i].Delivery = "direct"
+		if c.Routes[i].Name != s.Route {
+			c.Routes[i].Delivery, c.Routes[i].Room = "direct", ""
 		}
 	}
 	c.Queue.Pull = 0
@@ -167,8 +192,13 @@ func (s *sandbox) isolate(c *config.Config) {
 	}
 	v := &c.Stock.Reserve
 	v.Apart, v.Secret = s.prefix(), config.Secret(protocol.NewSecret())
-	if v.StatusURL != "" {
-		v.StatusURL = "http://" + s.Shop + loadtest.StatusPath + "{serial}"
+}
+
+// sendTo has the shop at an address get the orders, and the questions about them.
+func (s *sandbox) sendTo(c *config.Config, shop string) {
+	c.Upstream.Targets = []string{"http://" + shop}
+	if v := &c.Stock.Reserve; v.StatusURL != "" {
+		v.StatusURL = "http://" + shop + loadtest.StatusPath + "{serial}"
 	}
 }
 
@@ -181,7 +211,8 @@ func (s *sandbox) apart(c *config.Config) error {
 	}
 	for _, name := range s.keys(c) {
 		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") &&
-			!strings.HasPrefix(name, "sluice:m:{") && !strings.HasPrefix(name, "sluice:{"+s.prefix()) {
+			!strings.HasPrefix(name, "sluice:m:{") && !strings.HasPrefix(name, "sluice:room:{"+s.room()+"}") &&
+			!strings.HasPrefix(name, "sluice:{"+s.prefix()) {
 			return fmt.Errorf("%s: the load test would touch %q, which is not its own", s.File, name)
 		}
 	}
@@ -191,6 +222,9 @@ func (s *sandbox) apart(c *config.Config) error {
 // keys are all that the load test may leave in Redis, but for what ends by itself.
 func (s *sandbox) keys(c *config.Config) (all []string) {
 	all = redisstore.KeysOf(s.prefix(), s.SKU)
+	if len(c.Rooms) > 0 {
+		all = append(all, roomstore.KeysOf(s.room())...)
+	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {
 		t, err := key.Compile("key", l.Prefix, text)

@@ -2,7 +2,7 @@
 -- KEYS: the room, passes that are good, passes that were used, passes that an order is expected of, passes of people
 -- who were called lately
 -- ARGV: until when a new pass is good (Unix ms), for how many ms an order is expected, and a pass may be claimed, the
--- users, each with the class of its wait and when it was called (Unix ms)
+-- users, each with the class of its wait and from when it could claim a pass (Unix ms)
 -- Reply: nil where the room is not there, else until when the pass of each user is good.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end

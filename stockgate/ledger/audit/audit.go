@@ -5,11 +5,7 @@
 // It does not repair anything.
 package audit
 
-import (
-	"log/slog"
-
-	"sluice/stockgate/ledger/protocol"
-)
+import "sluice/stockgate/ledger/protocol"
 
 // invariant is what is true of every ledger at every moment.
 type invariant int
@@ -67,23 +63,4 @@ func brokenNumbers(p *protocol.Page) (f violations) {
 	f.add(knownState, protocol.CheckState(protocol.State(p.State)) != nil)
 	f.add(withinTotal, !f.has(readable) && n[1]+n[2] > n[0])
 	return f
-}
-
-// Audit is what an audit of one ledger found.
-type Audit struct {
-	Broken []string // the invariants that do not hold: keys numbers state over_total records held sold users holds
-	Whole  bool     // all of them were looked at; false = it changed too often meanwhile, or is too large
-
-	Total, Held, Sold, State, Epoch, Ver string // as they lie there, "" = missing
-
-	// What was counted, where Whole is true: units and holds by the records, units by the users, serials that are due.
-	HeldUnits, SoldUnits, UserUnits int64
-	Holds, Due                      int
-}
-
-// attrs are the numbers, for the log.
-func (a *Audit) attrs(sku string) []any {
-	return []any{"sku", sku, "broken", a.Broken, "total", a.Total, "held", a.Held, "sold", a.Sold, "state", a.State,
-		"epoch", a.Epoch, "ver", a.Ver, slog.Group("counted", "whole", a.Whole, "held", a.HeldUnits, "sold", a.SoldUnits,
-			"users", a.UserUnits, "holds", a.Holds, "due", a.Due)}
 }

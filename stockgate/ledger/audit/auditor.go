@@ -40,8 +40,7 @@ type Auditor struct {
 	o      AuditorOptions
 	store  protocol.Inspectable
 	broken [numInvariants]atomic.Int64 // SKUs
-	whole  atomic.Uint64               // audits to the end
-	failed atomic.Uint64               // pages that could not be read
+	audits *prometheus.CounterVec      // by result: whole ones, and pages that could not be read
 
 	mu      sync.Mutex
 	numbers map[string]numbers // by SKU, as last read
@@ -53,12 +52,17 @@ type Auditor struct {
 	tally *auditRun
 }
 
-// NewAuditor returns an auditor of the ledgers in s.
+// NewAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
 func NewAuditor(o AuditorOptions, s protocol.Inspectable) *Auditor {
 	if o.Observe == nil {
 		o.Observe = func(int) {}
 	}
-	return &Auditor{o: o, store: s, known: make(map[string]violations), numbers: make(map[string]numbers)}
+	a := &Auditor{o: o, store: s, known: make(map[string]violations), numbers: make(map[string]numbers),
+		audits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_audits_total",
+			Help: "Audits of one ledger: whole ones, and those for which the store did not answer."}, []string{"result"})}
+	a.audits.WithLabelValues("whole")
+	a.audits.WithLabelValues("failed")
+	return a
 }
 
 // Run audits until ctx ends.
@@ -193,7 +197,7 @@ func (a *Auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok b
 // add adds a page to t. It reports whether there is another, and whether the store answered.
 func (a *Auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (more, ok bool) {
 	if err != nil {
-		a.failed.Add(1)
+		a.audits.WithLabelValues("failed").Inc()
 		return false, false
 	}
 	n, readable := numbersOf(&p.Numbers)
@@ -211,7 +215,7 @@ func (a *Auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (mor
 // judge says what has changed since the last time.
 func (a *Auditor) judge(sku string, t *auditRun) {
 	if t.done {
-		a.whole.Add(1)
+		a.audits.WithLabelValues("whole").Inc()
 	}
 	covered, before := t.covered(), a.known[sku]
 	now := before&^covered | t.found&covered
@@ -226,35 +230,27 @@ func (a *Auditor) judge(sku string, t *auditRun) {
 			a.broken[i].Add(-1)
 		}
 	}
-	found := t.audit()
 	if now != 0 {
 		a.known[sku] = now
-		a.o.Log.Error("ledger breaks an invariant", found.attrs(sku)...)
+		a.o.Log.Error("ledger breaks an invariant", t.attrs(sku)...)
 		return
 	}
 	delete(a.known, sku)
-	a.o.Log.Info("ledger is whole again", found.attrs(sku)...)
+	a.o.Log.Info("ledger is whole again", t.attrs(sku)...)
 }
 
-// Collect writes a gauge for each invariant, and the numbers of the ledgers; a nil auditor has found nothing.
+// Collect writes a gauge for each invariant, and the numbers of the ledgers.
 func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
 	broken := prometheus.NewDesc("sluice_ledger_invariant_broken",
 		"1 while an invariant of any ledger is broken, as this instance sees it: the log names the SKU.", []string{"kind"},
 		nil)
 	for i := range numInvariants {
 		v := 0.0
-		if a != nil && a.broken[i].Load() > 0 {
+		if a.broken[i].Load() > 0 {
 			v = 1
 		}
 		ch <- prometheus.MustNewConstMetric(broken, prometheus.GaugeValue, v, i.String())
 	}
-	var whole, failed uint64
-	if a != nil {
-		whole, failed = a.whole.Load(), a.failed.Load()
-		a.collectNumbers(ch)
-	}
-	audits := prometheus.NewDesc("sluice_ledger_audits_total",
-		"Audits of one ledger: whole ones, and those for which the store did not answer.", []string{"result"}, nil)
-	ch <- prometheus.MustNewConstMetric(audits, prometheus.CounterValue, float64(whole), "whole")
-	ch <- prometheus.MustNewConstMetric(audits, prometheus.CounterValue, float64(failed), "failed")
+	a.collectNumbers(ch)
+	a.audits.Collect(ch)
 }

@@ -1,6 +1,10 @@
 package audit
 
-import "sluice/stockgate/ledger/protocol"
+import (
+	"log/slog"
+
+	"sluice/stockgate/ledger/protocol"
+)
 
 // auditRun adds up what lies in one ledger, page by page. The pages of a large one are read at different moments; they
 // belong together since the version, which every change of a record, a user or a number raises, is the same in all of
@@ -139,12 +143,10 @@ func (t *auditRun) covered() violations {
 	return 1<<sumsFrom - 1
 }
 
-// audit is what came out.
-func (t *auditRun) audit() Audit {
+// attrs are the numbers, for the log.
+func (t *auditRun) attrs(sku string) []any {
 	n := t.first
-	return Audit{
-		Broken: (t.found & t.covered()).names(), Whole: t.done,
-		Total: n.Total, Held: n.Held, Sold: n.Sold, State: n.State, Epoch: n.Epoch, Ver: n.Ver,
-		HeldUnits: t.held, SoldUnits: t.sold, UserUnits: t.units, Holds: t.holds, Due: len(t.due),
-	}
+	return []any{"sku", sku, "broken", (t.found & t.covered()).names(), "total", n.Total, "held", n.Held, "sold", n.Sold,
+		"state", n.State, "epoch", n.Epoch, "ver", n.Ver, slog.Group("counted", "whole", t.done, "held", t.held,
+			"sold", t.sold, "users", t.units, "holds", t.holds, "due", len(t.due))}
 }

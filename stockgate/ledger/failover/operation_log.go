@@ -49,9 +49,6 @@ func NewOperationLog(most int) *OperationLog {
 	return &OperationLog{most: most, places: make(map[string]map[string]int)}
 }
 
-// Answer is which call was answered, and by which version of the ledger.
-type Answer struct{ Call, Epoch, Ver int64 }
-
 // Reserved notes the orders that are held now. A replay is noted as well where nothing is known of it: it may be a hold
 // of this instance, whose reply was lost. After an error they must not be forwarded.
 func (j *OperationLog) Reserved(
@@ -63,7 +60,7 @@ func (j *OperationLog) Reserved(
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeReserved, sku, a)
-	c.Deadline = deadline
+	c.Deadline, c.Items = deadline, make([]item, 0, len(items))
 	for i, it := range items {
 		if codes[i] == protocol.Held || codes[i] == protocol.ReplayHeld && j.find(sku, it.Serial) == nil {
 			c.Items = append(c.Items, itemOf(it))
@@ -80,7 +77,7 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeIntends, sku, Answer{Epoch: epoch})
-	c.Op = op
+	c.Op, c.Items = op, make([]item, 0, len(items))
 	for _, it := range items {
 		c.Items = append(c.Items, itemOf(it))
 	}
@@ -92,7 +89,7 @@ func (j *OperationLog) Corrects(sku string, a Answer, op protocol.Op, items []pr
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)
-	c.Op = op
+	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
 		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
@@ -100,7 +97,10 @@ func (j *OperationLog) Corrects(sku string, a Answer, op protocol.Op, items []pr
 }
 
 func newChange(kind changeKind, sku string, a Answer) change {
-	return change{Kind: kind, SKU: []byte(sku), Made: time.Now().UnixMilli(), Epoch: a.Epoch, Ver: a.Ver, Call: a.Call}
+	return change{
+		Kind: kind, SKU: []byte(sku), Made: time.Now().UnixMilli(),
+		Epoch: a.Epoch, Ver: a.Ver, Sale: a.Sale, Call: a.Call,
+	}
 }
 
 // record notes a change, in the journal first. mu is held.

@@ -18,7 +18,7 @@ func notes(j *OperationLog) map[string]string {
 	return said
 }
 
-func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
+func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 	for ops, want := range map[string]string{
 		"held": "H", "held confirm": "C", "held release": "X", "held confirm refund": "R", "held refund": "R",
 		"held confirm release": "C", "held release confirm": "X", "held release adopt": "A", "held adopt refund": "R",
@@ -55,7 +55,7 @@ func TestJournalSaysWhatItsInstanceWasTold(t *testing.T) {
 	}
 }
 
-func TestJournalForgetsTheOldestAndSaysSo(t *testing.T) {
+func TestOperationLog_JournalForgetsTheOldestAndSaysSo(t *testing.T) {
 	j := NewOperationLog(3)
 	for i := range 5 {
 		j.Reserved(

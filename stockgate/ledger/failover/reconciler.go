@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,8 +40,8 @@ type Reconciler struct {
 	o       ReconcilerOptions
 	store   Recoverable
 	frozen  map[string]reopening // by SKU
-	opened  atomic.Uint64
-	putBack atomic.Uint64
+	opened  prometheus.Counter
+	putBack prometheus.Counter
 }
 
 // reopening is a frozen SKU as the log knows it.
@@ -56,13 +55,21 @@ const (
 	recoverWithin = 10 * time.Second // bounds one run for a SKU: a log may be some hundred calls
 )
 
-// NewReconciler returns a reconciler of the ledgers in s.
+// NewReconciler returns a reconciler of the ledgers in s; nil = of none, since the store forgets nothing.
 func NewReconciler(o ReconcilerOptions, s Recoverable) *Reconciler {
-	return &Reconciler{o: o, store: s, frozen: make(map[string]reopening)}
+	return &Reconciler{o: o, store: s, frozen: make(map[string]reopening),
+		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_reopened_total",
+			Help: "Frozen SKUs that this instance opened again, as the last one to tell what it knew."}),
+		putBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_put_back_total",
+			Help: "Records that this instance put back into ledgers that had lost them."}),
+	}
 }
 
 // Run tells what is to be told now. It is not safe for concurrent use.
 func (c *Reconciler) Run(ctx context.Context) {
+	if c.store == nil {
+		return
+	}
 	for _, sku := range c.store.Pending() {
 		if ctx.Err() != nil {
 			return
@@ -86,26 +93,17 @@ func (c *Reconciler) reconcile(ctx context.Context, sku string) {
 	c.o.Learn(sku, s.StockVersion)
 }
 
-// Collect writes the counters of what was reconciled by this instance; a nil reconciler has reconciled nothing.
+// Collect writes the counters of what was reconciled by this instance.
 func (c *Reconciler) Collect(ch chan<- prometheus.Metric) {
-	opened, putBack := uint64(0), uint64(0)
-	if c != nil {
-		opened, putBack = c.opened.Load(), c.putBack.Load()
-	}
-	counter := func(name, help string, n uint64) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, float64(n))
-	}
-	counter("sluice_ledger_reopened_total",
-		"Frozen SKUs that this instance opened again, as the last one to tell what it knew.", opened)
-	counter("sluice_ledger_put_back_total", "Records that this instance put back into ledgers that had lost them.",
-		putBack)
+	ch <- c.opened
+	ch <- c.putBack
 }
 
 // report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.
 func (c *Reconciler) report(now time.Time, sku string, s *Result) {
-	c.putBack.Add(uint64(s.Fresh))
+	c.putBack.Add(float64(s.Fresh))
 	if s.Opened {
-		c.opened.Add(1)
+		c.opened.Inc()
 	}
 	of, known := c.frozen[sku]
 	if !known {

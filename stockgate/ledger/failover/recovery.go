@@ -64,14 +64,9 @@ const byOperator = "operator"
 
 // Pending returns the SKUs whose epoch has risen since this instance told what it knows.
 func (r *Recovery) Pending() (skus []string) {
-	if r.ReadOnly || !r.Seen.raised.Swap(false) {
+	if r.ReadOnly {
 		return nil
 	}
-	defer func() {
-		if len(skus) > 0 {
-			r.Seen.raised.Store(true) // until it is told
-		}
-	}()
 	r.Seen.mu.RLock()
 	defer r.Seen.mu.RUnlock()
 	for sku, t := range r.Seen.all {
@@ -89,6 +84,19 @@ func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, seri
 // all others have done so too, what it has done to theirs. It is to be called again until the story is over. keep is
 // until when tombstones are kept, in Unix ms.
 func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s Result, err error) {
+	return r.report(ctx, sku, now, keep, false)
+}
+
+// HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
+// done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
+func (r *Recovery) HandOver(ctx context.Context, sku string) error {
+	now := time.Now()
+	_, err := r.report(ctx, sku, now.UnixMilli(), now.Add(24*time.Hour).UnixMilli(), true)
+	return err
+}
+
+// report is Recover; leaves says that others are not waited for.
+func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leaves bool) (s Result, err error) {
 	t := r.Seen.Find(sku)
 	at, epoch := t.told(), t.Claim().Epoch
 	before := at.restored
@@ -108,7 +116,7 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 	if at.phase == 1 {
 		s, err = r.tell(ctx, sku, now, keep, 1, nil)
 	}
-	if err == nil && (at.phase == 2 || !s.blocked()) {
+	if err == nil && (leaves || at.phase == 2 || !s.blocked()) {
 		s, err = r.tellRest(ctx, sku, now, keep, s.Here, &at)
 	}
 	s.Restored, s.Fresh, s.Unknown = at.restored, at.restored-before, unknown
@@ -116,31 +124,6 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 	at.due = !s.Over
 	t.setTold(epoch, at)
 	return s, err
-}
-
-// HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
-// done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
-func (r *Recovery) HandOver(ctx context.Context, sku string) error {
-	t := r.Seen.Find(sku)
-	at, epoch, now := t.told(), t.Claim().Epoch, time.Now()
-	keep := now.Add(24 * time.Hour).UnixMilli()
-	if s, err := r.dismiss(ctx, sku, now.UnixMilli(), keep, &at); err != nil || s.Over {
-		t.setTold(epoch, at)
-		return err
-	}
-	var own []entry
-	if at.phase == 0 {
-		own, at.told = r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
-	}
-	s, err := r.tell(ctx, sku, now.UnixMilli(), keep, 1, own)
-	if err == nil {
-		_, err = r.tellRest(ctx, sku, now.UnixMilli(), keep, s.Here, &at)
-	}
-	if err == nil {
-		at.due = false
-		t.setTold(epoch, at)
-	}
-	return err
 }
 
 // dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
@@ -176,6 +159,19 @@ func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int
 	s.Partial = at.partial
 	at.phase, at.told, at.restored = 2, changes, at.restored+s.Restored
 	return s, nil
+}
+
+// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, or as reserved. The
+// resolver looks at a reserved one from its due on, Unix ms.
+func (r *Recovery) PutBack(ctx context.Context, sku string, status byte, now, epoch int64, due []int64,
+	items []protocol.Item) error {
+	all := make([]entry, len(items))
+	for i, it := range items {
+		it.Cart = protocol.AnyCart
+		all[i] = entry{item: it, status: status, deadline: due[i], epoch: epoch}
+	}
+	_, err := r.tell(ctx, sku, now, now, 0, all)
+	return err
 }
 
 // tell makes as many calls as all needs; the last one says how far this instance is.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
@@ -34,6 +33,7 @@ func LossReasons() []string { return []string{LostMark, LostVersion, LostSilent,
 type SeenState struct {
 	mu         sync.Mutex
 	epoch, ver int64
+	sale       int64     // the latest sale of the SKU that this instance has seen or heard of
 	answered   int64     // the highest call of this instance that was answered in that epoch
 	at         time.Time // when it last was
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
@@ -48,6 +48,7 @@ const claimFor = 30 * time.Minute
 // Claim is what one call says that its instance has seen.
 type Claim struct {
 	Epoch, Ver int64
+	Sale       int64  // the latest one of the SKU: the ledger must not be in an earlier one
 	Answered   int64  // the highest call of the instance that was answered
 	Lost       string // why the ledger must be closed
 }
@@ -59,34 +60,36 @@ func (t *SeenState) Claim() Claim {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := Claim{t.epoch, t.ver, t.answered, t.lost}
+	c := Claim{t.epoch, t.ver, t.sale, t.answered, t.lost}
 	if time.Since(t.at) > claimFor {
 		c.Answered = 0
 	}
 	return c
 }
 
-// Learn takes in what the reply to the call seq said, which has left its mark or not; replies overtake each other. It
-// reports whether there is something to tell from now on, since the epoch is a later one.
-func (t *SeenState) Learn(seq, epoch, ver int64, marked bool) (raised bool) {
+// Answer is which call was answered, and by which version of the ledger.
+type Answer struct{ Call, Epoch, Ver, Sale int64 }
+
+// Learn takes in an answer, to a call that has left its mark or not; answers overtake each other. Where the epoch is a
+// later one, there is something to tell from now on.
+func (t *SeenState) Learn(a Answer, marked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if epoch < t.epoch {
-		return false
+	t.sale = max(t.sale, a.Sale)
+	if a.Epoch < t.epoch {
+		return
 	}
-	if epoch > t.epoch {
+	if a.Epoch > t.epoch {
 		t.progress = progress{due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
-		raised = t.progress.due
-		t.epoch, t.ver, t.answered, t.lost = epoch, 0, 0, ""
+		t.epoch, t.ver, t.answered, t.lost = a.Epoch, 0, 0, ""
 	}
-	t.ver = max(t.ver, ver)
+	t.ver = max(t.ver, a.Ver)
 	if marked {
-		t.answered, t.at = max(t.answered, seq), time.Now()
+		t.answered, t.at = max(t.answered, a.Call), time.Now()
 	}
-	if seq > t.gone {
+	if a.Call > t.gone {
 		t.gone = 0
 	}
-	return raised
 }
 
 // Miss notes that the call seq did not find the ledger, and reports whether that is new.
@@ -121,7 +124,7 @@ func (t *SeenState) Lost() (protocol.StockVersion, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return protocol.StockVersion{Epoch: t.epoch, Ver: t.ver, State: protocol.Lost}, t.gone > 0
+	return protocol.StockVersion{Epoch: t.epoch, Ver: t.ver, Sale: t.sale, State: protocol.Lost}, t.gone > 0
 }
 
 // maxSeen bounds the memory of Seen, some 200 bytes a ledger. An operator makes ledgers, no client does; those that are
@@ -130,9 +133,8 @@ const maxSeen = 1 << 20
 
 // Seen is what this instance has seen of all ledgers. It is safe for concurrent use.
 type Seen struct {
-	mu     sync.RWMutex
-	all    map[string]*SeenState
-	raised atomic.Bool // the epoch of some has risen: there may be something to tell
+	mu  sync.RWMutex
+	all map[string]*SeenState
 
 	// Returned says that a process before had this instance's name: others may wait for it at any ledger. It is set before
 	// the first use.
@@ -161,8 +163,18 @@ func (t *Seen) Add(sku string) *SeenState {
 	return one
 }
 
-// Raise notes that the epoch of a ledger has risen.
-func (t *Seen) Raise() { t.raised.Store(true) }
+// HearSale notes a sale of sku that this instance has heard of otherwise than by an answer.
+func (t *Seen) HearSale(sku string, sale int64) {
+	one := t.Find(sku)
+	if one == nil && sale > 0 {
+		one = t.Add(sku)
+	}
+	if one != nil {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		one.sale = max(one.sale, sale)
+	}
+}
 
 // SKUs are those of which a ledger was seen.
 func (t *Seen) SKUs() []string {
@@ -177,7 +189,7 @@ func (t *Seen) records() (all []seenRecord) {
 	defer t.mu.RUnlock()
 	for sku, one := range t.all {
 		one.mu.Lock()
-		all = append(all, seenRecord{[]byte(sku), one.epoch, one.ver, one.answered})
+		all = append(all, seenRecord{[]byte(sku), one.epoch, one.ver, one.sale, one.answered})
 		one.mu.Unlock()
 	}
 	return all
@@ -191,17 +203,21 @@ func (t *Seen) replay(c *change) {
 			t.restore(s)
 		}
 	} else if c.Call > 0 && c.Epoch > 0 {
-		t.restore(seenRecord{c.SKU, c.Epoch, c.Ver, c.Call})
+		t.restore(seenRecord{c.SKU, c.Epoch, c.Ver, c.Sale, c.Call})
 	}
 }
 
 func (t *Seen) restore(s seenRecord) {
 	one := t.Add(string(s.SKU))
-	if one == nil || s.Epoch == 0 {
+	if one == nil {
 		return
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	one.sale = max(one.sale, s.Sale)
+	if s.Epoch == 0 {
+		return
+	}
 	if s.Epoch > one.epoch {
 		one.epoch, one.ver, one.answered = s.Epoch, 0, 0
 	}
@@ -209,7 +225,6 @@ func (t *Seen) restore(s seenRecord) {
 		one.ver, one.answered, one.at = max(one.ver, s.Ver), max(one.answered, s.Answered), time.Now()
 	}
 	one.progress = progress{due: true, ifFrozen: true} // the process before may have been about to tell
-	t.Raise()
 }
 
 // forgetAnswered lets no claim say anything of answered calls.

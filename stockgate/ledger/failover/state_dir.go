@@ -58,6 +58,7 @@ type change struct {
 	Made     int64       `json:"t,omitempty"` // Unix ms
 	Epoch    int64       `json:"e,omitempty"`
 	Ver      int64       `json:"v,omitempty"` // of the answer
+	Sale     int64       `json:"l,omitempty"` // likewise
 	Call     int64       `json:"c,omitempty"` // whose answer this was; 0 = none was there yet
 	Deadline int64       `json:"d,omitempty"`
 	Op       protocol.Op `json:"o,omitempty"`
@@ -98,6 +99,7 @@ type seenRecord struct {
 	SKU      []byte `json:"s"`
 	Epoch    int64  `json:"e"`
 	Ver      int64  `json:"v"`
+	Sale     int64  `json:"l,omitempty"`
 	Answered int64  `json:"c,omitempty"`
 }
 

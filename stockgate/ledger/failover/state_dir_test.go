@@ -37,8 +37,9 @@ func live(t *testing.T, dir, name string, most int) *life {
 
 // hold notes an order that is held since the call seq.
 func (l *life) hold(serial string, seq int64) error {
-	l.seen.Add("1001").Learn(seq, 7, seq, true)
-	return l.log.Reserved("1001", Answer{Call: seq, Epoch: 7, Ver: seq}, 99,
+	a := Answer{Call: seq, Epoch: 7, Ver: seq, Sale: 5}
+	l.seen.Add("1001").Learn(a, true)
+	return l.log.Reserved("1001", a, 99,
 		[]protocol.Item{{Serial: serial, User: "a\xffnn", Quantity: 2, Cart: "c1"}}, []protocol.Code{protocol.Held})
 }
 
@@ -54,7 +55,7 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	ledgertest.Check(t, a.hold("s\xff2", a.j.Calls+2))
 	one := []protocol.Item{{Serial: "s1"}}
 	a.log.Intends("1001", 7, protocol.Confirm, one)
-	last := Answer{a.j.Calls + 3, 7, a.j.Calls + 3}
+	last := Answer{Call: a.j.Calls + 3, Epoch: 7, Ver: a.j.Calls + 3, Sale: 6}
 	a.log.Corrects("1001", last, protocol.Confirm, one, []protocol.Done{protocol.Changed})
 	claim, calls := a.seen.Find("1001").Claim(), a.j.Calls
 	ledgertest.Check(t, a.j.Close(false))
@@ -68,6 +69,7 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	now := b.seen.Find("1001").Claim()
 	ledgertest.Want(t, "version", now.Ver, claim.Ver+1)
 	ledgertest.Want(t, "answered", now.Answered, calls+3)
+	ledgertest.Want(t, "sale", now.Sale, 6)
 	ledgertest.Want(t, "later calls", b.j.Calls > calls+callsPerLife-1, true)
 	ledgertest.Want(t, "to tell", b.seen.Find("1001").told().due, true)
 	ledgertest.Check(t, b.j.Close(false))
@@ -144,6 +146,7 @@ func TestJournal_InstanceThatLeftIsNotResumedAndItsLedgersAreKnown(t *testing.T)
 	ledgertest.Want(t, "notes", len(notes(b.log)), 0)
 	c := b.seen.Find("1001").Claim()
 	ledgertest.Want(t, "seen", c.Epoch, 7)
+	ledgertest.Want(t, "sale", c.Sale, 5)
 	ledgertest.Want(t, "answered", c.Answered, 0)
 	successor := live(t, dir, "third", 10) // while the second runs
 	ledgertest.Want(t, "a folder of its own", successor.j.dir != b.j.dir, true)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"sluice/stockgate/ledger/protocol"
 )
@@ -129,6 +130,15 @@ func Scrape(t *testing.T, c prometheus.Collector) string {
 		t.Fatalf("scrape: %s", answer.Body)
 	}
 	return answer.Body.String()
+}
+
+// Value is the value of a counter or a gauge.
+func Value(m prometheus.Metric) int64 {
+	var d dto.Metric
+	if err := m.Write(&d); err != nil {
+		panic(err)
+	}
+	return int64(d.GetCounter().GetValue() + d.GetGauge().GetValue())
 }
 
 // LogTo logs to w.

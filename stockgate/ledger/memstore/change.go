@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"sluice/stockgate/ledger/protocol"
 )
@@ -15,26 +14,37 @@ type addition struct {
 }
 
 // Add implements Store.
-func (m *Store) Add(ctx context.Context, sku string, delta int64, id string) (protocol.Stock, error) {
-	s, err := m.change(ctx, sku, protocol.CheckAdd(sku, delta, id),
+func (m *Store) Add(ctx context.Context, sku string, delta int64, id string) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "add to", sku)
+	return m.change(ctx, sku, protocol.CheckAdd(sku, delta, id),
 		func(b *memoryStock) (bool, error) { return b.add(delta, id) })
-	if err != nil {
-		return s, fmt.Errorf("add to %q: %w", sku, err)
-	}
-	return s, nil
 }
 
 // SetSchedule implements Store.
-func (m *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
-	s, err := m.change(ctx, sku, protocol.CheckSchedule(sku, opens, closes), func(b *memoryStock) (bool, error) {
+func (m *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set hours of", sku)
+	return m.change(ctx, sku, protocol.CheckSchedule(sku, opens, closes), func(b *memoryStock) (bool, error) {
 		changed := opens != b.Opens || closes != b.Closes
 		b.Opens, b.Closes = opens, closes
 		return changed, nil
 	})
-	if err != nil {
-		return s, fmt.Errorf("set hours of %q: %w", sku, err)
-	}
-	return s, nil
+}
+
+// SetState implements Store.
+func (m *Store) SetState(ctx context.Context, sku string, state protocol.State) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set state of", sku)
+	return m.change(ctx, sku, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),
+		func(b *memoryStock) (bool, error) {
+			changed := state != b.State || state == protocol.Frozen
+			b.State, b.Why = state, ""
+			if state == protocol.Frozen {
+				b.Epoch++
+				b.Why = "operator"
+			} else {
+				b.over.before = ""
+			}
+			return changed, nil
+		})
 }
 
 // change lets do change the ledger of sku, unless what is asked for is wrong.
@@ -82,8 +92,9 @@ func (b *memoryStock) add(delta int64, id string) (bool, error) {
 
 // Create implements Store.
 func (m *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
+	defer protocol.Describe(&err, "create", sku)
 	if err := errors.Join(ctx.Err(), o.Check(sku)); err != nil {
-		return protocol.Stock{}, false, fmt.Errorf("create %q: %w", sku, err)
+		return s, false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

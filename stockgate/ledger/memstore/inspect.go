@@ -53,15 +53,8 @@ func (m *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspec
 func (b *memoryStock) inspect() protocol.Page {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
 	p := protocol.Page{Next: protocol.FirstPage, Entries: int64(len(b.records) + len(b.units) + len(b.due))}
-	p.Numbers = protocol.Numbers{
-		Total: text(b.Total),
-		Held:  text(b.Held),
-		Sold:  text(b.Sold),
-		State: string(b.State),
-		Epoch: text(b.Epoch),
-		Limit: text(b.Limit),
-		Ver:   text(b.Ver),
-	}
+	p.Numbers = protocol.Numbers{Total: text(b.Total), Held: text(b.Held), Sold: text(b.Sold), State: string(b.State),
+		Epoch: text(b.Epoch), Limit: text(b.Limit), Ver: text(b.Ver)}
 	for serial, r := range b.records {
 		units := protocol.UnitsText(r.Quantity, r.Cart)
 		p.Records = append(p.Records, serial, fmt.Sprintf("%c|%s|%d|%s", r.Status, units, r.Deadline, r.User))

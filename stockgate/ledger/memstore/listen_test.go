@@ -9,7 +9,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestMemoryTellsASlowListenerThatItMissedNews(t *testing.T) {
+func TestMemstore_MemoryTellsASlowListenerThatItMissedNews(t *testing.T) {
 	m := New()
 	ledgertest.Must[protocol.Stock](t)(m.SetTotal(t.Context(), "1001", 5, 0))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -53,19 +53,11 @@ func (m *Store) Reinstate(ctx context.Context, sku string, number int64) (s prot
 }
 
 // overrule does a thing to the ledger of a SKU.
-func (m *Store) overrule(ctx context.Context, sku string, number int64, do func(b *memoryStock)) error {
-	err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckOverruling(number))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.stocks[sku]
-	if err == nil && b == nil {
-		err = protocol.ErrUnknownSKU
-	}
-	if err != nil {
-		return fmt.Errorf("overrule %q: %w", sku, err)
-	}
-	do(b)
-	return nil
+func (m *Store) overrule(ctx context.Context, sku string, number int64, do func(b *memoryStock)) (err error) {
+	defer protocol.Describe(&err, "overrule", sku)
+	_, err = m.change(ctx, sku, errors.Join(protocol.CheckSKU(sku), protocol.CheckOverruling(number)),
+		func(b *memoryStock) (bool, error) { do(b); return false, nil })
+	return err
 }
 
 // become puts a SKU into a state.

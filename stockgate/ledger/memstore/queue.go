@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -57,14 +56,15 @@ func (b *memoryStock) enqueue(i protocol.Item) {
 
 // HandOut implements protocol.Queue.
 func (m *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
+	defer protocol.Describe(&err, "take orders of", sku)
 	if err := errors.Join(ctx.Err(), c.Check(sku)); err != nil {
-		return t, fmt.Errorf("take orders of %q: %w", sku, err)
+		return t, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.stocks[sku]
 	if b == nil {
-		return t, fmt.Errorf("take orders of %q: %w", sku, protocol.ErrUnknownSKU)
+		return t, protocol.ErrUnknownSKU
 	}
 	if b.State != protocol.Frozen {
 		b.takeWaiting(&c, &t)
@@ -124,8 +124,9 @@ func (b *memoryStock) leased(serial string, q *queued, request string) protocol.
 func (m *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 	done []protocol.Done, h protocol.StockVersion, err error,
 ) {
+	defer protocol.Describe(&err, "decide about orders of", sku)
 	if err := errors.Join(ctx.Err(), c.Check(sku)); err != nil {
-		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
+		return nil, h, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -244,8 +245,9 @@ func (b *memoryStock) answer(serial string) string {
 
 // Positions implements protocol.Queue.
 func (m *Store) Positions(ctx context.Context, sku string, serials []string) (places []protocol.Position, err error) {
+	defer protocol.Describe(&err, "find orders of", sku)
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
-		return nil, fmt.Errorf("find orders of %q: %w", sku, err)
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

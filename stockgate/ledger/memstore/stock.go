@@ -19,9 +19,6 @@ type memoryStock struct {
 	over    overruling
 	notify  func(protocol.StockVersion) // takes news
 	queue   queue
-	keeps   bool              // every change
-	changes []Change          // by version; the first one is 1
-	written []protocol.Record // by the change that goes on
 }
 
 func (m *Store) newBook(sku string) *memoryStock {
@@ -31,7 +28,6 @@ func (m *Store) newBook(sku string) *memoryStock {
 		units:   make(map[string]int64),
 		due:     make(map[string]int64),
 		notify:  func(h protocol.StockVersion) { m.notify(sku, h) },
-		keeps:   m.keeps,
 	}
 }
 
@@ -43,7 +39,6 @@ func (b *memoryStock) commit(changed bool) protocol.StockVersion {
 	if changed {
 		b.Ver++
 		b.Free = b.Total - b.Held - b.Sold
-		b.keep()
 		if b.StockVersion.Notable(b.before) {
 			b.notify(b.StockVersion)
 		}
@@ -68,14 +63,8 @@ func (b *memoryStock) reserve(i protocol.Item, now, deadline int64) protocol.Cod
 	}
 	b.Held += i.Quantity
 	b.units[i.User] = units + i.Quantity
-	b.write(protocol.Record{
-		Serial:   i.Serial,
-		User:     i.User,
-		Quantity: i.Quantity,
-		Cart:     i.Cart,
-		Status:   protocol.StatusHeld,
-		Deadline: deadline,
-	})
+	b.records[i.Serial] = protocol.Record{Serial: i.Serial, User: i.User, Quantity: i.Quantity, Cart: i.Cart,
+		Status: protocol.StatusHeld, Deadline: deadline}
 	b.due[i.Serial] = deadline
 	if i.Request != "" {
 		b.enqueue(i)
@@ -104,7 +93,7 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	} else {
 		b.due[r.Serial] = keep
 	}
-	b.write(r)
+	b.records[r.Serial] = r
 	if op == protocol.Adopt && b.Held+b.Sold > b.Total {
 		return protocol.Oversold
 	}

@@ -22,7 +22,6 @@ type Store struct {
 	stocks      map[string]*memoryStock // by SKU; only SetTotal and Create add one
 	subscribers map[*subscriber]bool    // of those who listen
 	slots       slots
-	keeps       bool // new ledgers keep their changes
 }
 
 // New returns a Memory without any ledger.
@@ -32,11 +31,12 @@ func New() *Store {
 
 // Reserve implements Store.
 func (m *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
-	codes []protocol.Code) (protocol.StockVersion, error) {
-	err := errors.Join(ctx.Err(), protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
+	codes []protocol.Code) (h protocol.StockVersion, err error) {
+	defer protocol.Describe(&err, "reserve", sku)
+	err = errors.Join(ctx.Err(), protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
 		protocol.CheckNumber("epoch", epoch))
 	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+		return h, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,10 +58,11 @@ func (m *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 
 // Finish implements Store.
 func (m *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
-	done []protocol.Done) (protocol.StockVersion, error) {
-	err := errors.Join(ctx.Err(), protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep))
+	done []protocol.Done) (h protocol.StockVersion, err error) {
+	defer protocol.Describe(&err, string(op), sku)
+	err = errors.Join(ctx.Err(), protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep))
 	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+		return h, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,9 +80,12 @@ func (m *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 }
 
 // Sweep implements Store.
-func (m *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]protocol.Record, error) {
+func (m *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) (
+	holds []protocol.Record, err error,
+) {
+	defer protocol.Describe(&err, "sweep", sku)
 	if err := errors.Join(ctx.Err(), protocol.CheckSweep(sku, limit), protocol.CheckTimes(now, lease)); err != nil {
-		return nil, fmt.Errorf("sweep %q: %w", sku, err)
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,8 +113,9 @@ func SweepEach(ctx context.Context, s protocol.Store, skus []string, now, lease 
 
 // Find implements Store.
 func (m *Store) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+	defer protocol.Describe(&err, "find", serial)
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
-		return protocol.Record{}, false, fmt.Errorf("find %q: %w", serial, err)
+		return r, false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,16 +127,16 @@ func (m *Store) Find(ctx context.Context, sku, serial string) (r protocol.Record
 
 // ReadStock implements Store.
 func (m *Store) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+	defer protocol.Describe(&err, "look at", sku)
 	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku)); err != nil {
-		return protocol.Stock{}, false, fmt.Errorf("look at %q: %w", sku, err)
+		return s, false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := m.stocks[sku]
-	if b == nil {
-		return protocol.Stock{}, false, nil
+	if b := m.stocks[sku]; b != nil {
+		return b.Stock, true, nil
 	}
-	return b.Stock, true, nil
+	return s, false, nil
 }
 
 // FindAll implements Store.
@@ -145,17 +150,17 @@ func (m *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []prot
 }
 
 // SetTotal implements Store.
-func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error) {
-	err := errors.Join(ctx.Err(), protocol.CheckTotal(sku, total, limit))
-	if err != nil {
-		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, err)
+func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set total of", sku)
+	if err := errors.Join(ctx.Err(), protocol.CheckTotal(sku, total, limit)); err != nil {
+		return s, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.stocks[sku]
 	switch {
 	case b == nil && limit == protocol.KeepLimit:
-		return protocol.Stock{}, fmt.Errorf("set total of %q: %w", sku, protocol.ErrUnknownSKU)
+		return s, protocol.ErrUnknownSKU
 	case b == nil:
 		b = m.newBook(sku)
 		m.stocks[sku] = b
@@ -163,7 +168,7 @@ func (m *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (p
 		limit = b.Limit
 	}
 	if total < b.Held+b.Sold {
-		return b.Stock, fmt.Errorf("set total of %q: %w", sku, protocol.TotalTooSmall(total, b.Held, b.Sold))
+		return b.Stock, protocol.TotalTooSmall(total, b.Held, b.Sold)
 	}
 	changed := b.Ver == 0 || total != b.Total || limit != b.Limit
 	b.Total, b.Limit = total, limit
@@ -183,29 +188,4 @@ func (m *Store) Recreate(ctx context.Context, sku string, total, limit int64, _ 
 		return protocol.Stock{}, err
 	}
 	return m.SetState(ctx, sku, protocol.Frozen)
-}
-
-// SetState implements Store.
-func (m *Store) SetState(ctx context.Context, sku string, state protocol.State) (protocol.Stock, error) {
-	if err := errors.Join(ctx.Err(), protocol.CheckSKU(sku), protocol.CheckState(state)); err != nil {
-		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.stocks[sku]
-	if b == nil {
-		return protocol.Stock{}, fmt.Errorf("set state of %q: %w", sku, protocol.ErrUnknownSKU)
-	}
-	changed := state != b.State || state == protocol.Frozen
-	b.Why = ""
-	if state != protocol.Frozen {
-		b.over.before = ""
-	}
-	if state == protocol.Frozen {
-		b.Epoch++
-		b.Why = "operator"
-	}
-	b.State = state
-	b.commit(changed)
-	return b.Stock, nil
 }

@@ -35,6 +35,13 @@ var ErrUnknownSKU = errors.New("no such ledger")
 // ErrOtherDelta is the cause when an id of Add was used before to add something else.
 var ErrOtherDelta = errors.New("this id was used to add another number")
 
+// Describe says before an error, if there is one, what was tried, and of what.
+func Describe(err *error, what, of string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s %q: %w", what, of, *err)
+	}
+}
+
 // KeepLimit is the limit that leaves the limit as it is.
 const KeepLimit int64 = -1
 

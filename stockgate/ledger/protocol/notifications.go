@@ -26,12 +26,12 @@ func ChannelOf(db int) string {
 	return Channel + ":" + strconv.Itoa(db)
 }
 
-// Scarce is how many free units are so many that a unit which comes back changes nothing: no client was rejected but
+// scarce is how many free units are so many that a unit which comes back changes nothing: no client was rejected but
 // one that wants more than that at once. The same number as in stock.lua.
-const Scarce = 256
+const scarce = 256
 
 // Notable reports whether h, which followed before, is worth a notification.
 func (h StockVersion) Notable(before StockVersion) bool {
 	return h.State != before.State || h.Opens != before.Opens || h.Closes != before.Closes ||
-		h.Free > before.Free && before.Free < Scarce
+		h.Free > before.Free && before.Free < scarce
 }

@@ -23,7 +23,7 @@ const (
 	UserLimit  Code = -2 // the user holds or has bought as many as one may
 	OtherOrder Code = -3 // this serial was used for another user, quantity or cart
 	Released   Code = -4 // this serial was released before, or its release came first
-	StaleEpoch Code = -5 // the ledger's epoch is another: learn it, then decide again once
+	StaleEpoch Code = -5 // the ledger's epoch is another: learn it and the sale, then decide again; nothing was done
 	UnknownSKU Code = -6 // there is no ledger for this SKU
 )
 
@@ -54,6 +54,10 @@ type StockVersion struct {
 
 	Opens  int64 // Unix ms from which on it is on sale, where State is on; 0 = it always was
 	Closes int64 // Unix ms from which on it is over; 0 = never
+
+	// Sale tells the sales of a SKU apart: 0 in the first one, and in each later one, which begins when the orders of the
+	// one before were archived, a greater number. What is reserved in an epoch is of one sale.
+	Sale int64
 }
 
 // State says whether a SKU is on sale.
@@ -124,8 +128,9 @@ type OrderName struct{ SKU, Serial string }
 // Found is what FindAll found of one order.
 type Found struct {
 	Record
-	OK  bool // false = the serial is unknown
-	Err error
+	OK   bool  // false = the serial is unknown
+	Sale int64 // in which the ledger is: a derived serial of an earlier one is not that of an order of this one
+	Err  error
 }
 
 // Swept is what SweepAll found in one ledger.
@@ -139,7 +144,8 @@ type Swept struct {
 // a clock that decides anything. Every call may be repeated after an error: what was done by the first is found by
 // the second. A SKU has 1 to 256 bytes, none of them a brace, a batch 1 to 256 items, a number at most 15 digits.
 type Store interface {
-	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is. For each it
+	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is, in the first
+	// sale of the SKU: a caller that knows no epoch does not know the sale either, from which serials come. For each it
 	// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
 	// After ErrFewReplicas the answers are there as well, but what is held could still be lost.
 	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (StockVersion, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +19,8 @@ import (
 type scriptCall struct {
 	script, sku string
 	args        []any
-	items       []protocol. // that it is about
-			Item
+	items       []protocol.Item // that it is about
+
 	whole bool     // their users and quantities count, not only their serials
 	waits bool     // some of them have a request
 	names bool     // the reply must name the serials of those that it says are held now
@@ -39,13 +40,11 @@ type scriptCall struct {
 	signedReply       // the answer
 	err         error // of this call alone
 	few         error // why too few replicas have what it did
-
-	orders int // how many items
 }
 
-// signatureSize is how a reply begins: the number of the call that it answers, the version, and why the SKU was
-// frozen by this very call.
-const signatureSize = 5
+// signatureSize is how a reply begins: the number of the call that it answers, the version, the sale, and why the SKU
+// was frozen by this very call.
+const signatureSize = 6
 
 // callScript calls a script on one SKU's keys. A nil reply is nil and no error.
 func (r *Store) callScript(ctx context.Context, script, sku string, args ...any) ([]any, error) {
@@ -57,12 +56,7 @@ func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err erro
 	r.prepare(q)
 	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.noteServer(server)
-		var reply []any
-		if q.script == "reserve" && r.replicas > 0 {
-			reply, q.few, err = r.evalReplicated(ctx, client, q, &server)
-		} else {
-			reply, err = r.eval(ctx, client, q, &server)
-		}
+		reply, err := r.eval(ctx, client, q, &server)
 		if err != nil {
 			return err
 		}
@@ -111,7 +105,7 @@ func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 }
 
 // markArgs is how many arguments marked adds.
-const markArgs = 8
+const markArgs = 9
 
 // appendMark adds the last arguments of a call's script: its mark, and the channel of its news.
 func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
@@ -122,14 +116,14 @@ func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	case q.as != nil:
 		who = &q.as.name
 	}
-	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, server, &c.Lost, &r.news)
+	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, &c.Sale, server, &c.Lost, &r.news)
 }
 
 // signedReply is a reply that answers the call.
 type signedReply struct {
-	epoch, ver int64 // 0 without a ledger
-	froze      string
-	answer     []any
+	epoch, ver, sale int64 // 0 without a ledger
+	froze            string
+	answer           []any
 }
 
 // signature reads a reply, which must be that of the call seq.
@@ -139,12 +133,13 @@ func signature(reply []any, seq int64) (s signedReply, err error) {
 	}
 	epoch, ok1 := reply[1].(int64)
 	ver, ok2 := reply[2].(int64)
-	froze, ok3 := reply[3].(string)
-	answer, ok4 := reply[4].([]any)
-	if !ok1 || !ok2 || !ok3 || !ok4 && reply[4] != nil {
+	sale, ok3 := reply[3].(int64)
+	froze, ok4 := reply[4].(string)
+	answer, ok5 := reply[5].([]any)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 && reply[5] != nil {
 		return signedReply{}, fmt.Errorf("the reply %v cannot be read", reply)
 	}
-	return signedReply{epoch, ver, froze, answer}, nil
+	return signedReply{epoch, ver, sale, froze, answer}, nil
 }
 
 // equals reports whether v is the number n, as it was sent.
@@ -188,9 +183,7 @@ func (r *Store) learn(q *scriptCall) {
 	if t == nil || q.epoch == 0 {
 		return
 	}
-	if t.Learn(q.seq, q.epoch, q.ver, !q.aside) {
-		r.Seen.Raise()
-	}
+	t.Learn(q.answered(), !q.aside)
 	if q.froze != "" {
 		r.alarm(q.sku, q.froze, q.claim)
 	}
@@ -198,8 +191,8 @@ func (r *Store) learn(q *scriptCall) {
 
 // alarm counts and says that the ledger of sku has lost something that c claims.
 func (r *Store) alarm(sku, why string, c failover.Claim) {
-	if n := r.lost[why]; n != nil {
-		n.Add(1)
+	if slices.Contains(failover.LossReasons(), why) {
+		r.lost.WithLabelValues(why).Inc()
 	}
 	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}
 	if why == failover.LostKey {
@@ -208,8 +201,10 @@ func (r *Store) alarm(sku, why string, c failover.Claim) {
 	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", attrs...)
 }
 
-// seenGone reports whether the ledger of sku was there and is not any more, and what is to be said of it then.
-func (r *Store) seenGone(sku string) (protocol.StockVersion, bool) { return r.Seen.Find(sku).Lost() }
+// answered is which version of the ledger has answered the call.
+func (q *scriptCall) answered() failover.Answer {
+	return failover.Answer{Call: q.seq, Epoch: q.epoch, Ver: q.ver, Sale: q.sale}
+}
 
 // identify names the process that a connection has reached. Where Redis does not tell (INFO may be denied, or mean
 // nothing in a service that hides its servers), marks and versions alone must tell that something was lost.

@@ -2,15 +2,17 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sluice/stockgate/ledger/protocol"
 )
 
 // Add implements Store.
-func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (protocol.Stock, error) {
-	s, found, err := r.change(ctx, "add", sku, protocol.CheckAdd(sku, delta, id), r.events, delta, id,
-		protocol.MaxAdditions)
+func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "add to", sku)
+	s, found, err := r.change(ctx, protocol.CheckAdd(sku, delta, id),
+		&scriptCall{script: "add", sku: sku, args: []any{r.events, delta, id, protocol.MaxAdditions}})
 	switch {
 	case err != nil:
 	case found == rejected:
@@ -18,49 +20,154 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (pr
 	case found == conflict:
 		err = protocol.ErrOtherDelta
 	}
-	if err != nil {
-		return s, fmt.Errorf("add to %q: %w", sku, err)
-	}
-	return s, nil
+	return s, err
 }
 
 // SetSchedule implements Store.
-func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (protocol.Stock, error) {
-	s, _, err := r.change(ctx, "set_schedule", sku, protocol.CheckSchedule(sku, opens, closes), r.events, opens, closes)
-	if err != nil {
-		return s, fmt.Errorf("set hours of %q: %w", sku, err)
-	}
-	return s, nil
+func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set hours of", sku)
+	s, _, err = r.change(ctx, protocol.CheckSchedule(sku, opens, closes),
+		&scriptCall{script: "set_schedule", sku: sku, args: []any{r.events, opens, closes}})
+	return s, err
 }
 
-// change runs a script that changes a ledger, unless what is asked for is wrong.
-func (r *Store) change(ctx context.Context, name, sku string, wrong error,
-	args ...any) (s protocol.Stock, found int64, err error) {
-	if wrong != nil {
-		return protocol.Stock{}, rejected, wrong
+// SetState implements Store.
+func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set state of", sku)
+	s, _, err = r.change(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),
+		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state)}})
+	return s, err
+}
+
+// Why a ledger is not archived, by the number that archive.lua replies.
+var notArchived = map[int64]error{
+	2: errors.New("it has changed since it was compared; try again"),
+	3: errors.New("its sale is not over: end it with sluice stock end, or wait until it closes"),
+	4: errors.New("orders are undecided: wait until the resolver has decided them"),
+}
+
+// Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has
+// all of them elsewhere. The ledger and its stream stay, with no unit, and ended. A second call changes nothing.
+func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) (err error) {
+	defer protocol.Describe(&err, "archive", sku)
+	_, found, err := r.change(ctx, protocol.CheckSKU(sku),
+		&scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver}, more: queueKeys(sku)})
+	if err == nil {
+		err = notArchived[found]
 	}
-	reply, err := r.callScript(ctx, name, sku, args...)
-	switch {
-	case err != nil:
-		return protocol.Stock{}, rejected, err
-	case reply == nil:
-		return protocol.Stock{}, rejected, r.noLedger(ctx, sku)
-	}
-	return stockOf(reply)
+	return err
 }
 
 // Create implements Store.
 func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
-	var reply []any
-	if err = o.Check(sku); err == nil {
-		reply, err = r.makeLedger(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes)
+	defer protocol.Describe(&err, "create", sku)
+	if err = o.Check(sku); err != nil {
+		return s, false, err
 	}
+	reply, err := r.makeLedger(ctx, "create", sku, r.events, o.Total, o.Limit, o.Opens, o.Closes)
+	if err != nil {
+		return s, false, err
+	}
+	s, found, err := stockOf(reply)
+	return s, found == done, err
+}
+
+// SetTotal implements Store.
+func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "set total of", sku)
 	var found int64
-	if err == nil {
-		s, found, err = stockOf(reply)
+	wrong := protocol.CheckTotal(sku, total, limit)
+	if wrong != nil || limit == protocol.KeepLimit {
+		s, found, err = r.change(ctx, wrong,
+			&scriptCall{script: "set_total", sku: sku, args: []any{r.events, total, limit, false}})
+	} else {
+		var reply []any
+		if reply, err = r.makeLedger(ctx, "set_total", sku, r.events, total, limit); err == nil {
+			s, found, err = stockOf(reply)
+		}
+	}
+	if err == nil && found == rejected {
+		err = protocol.TotalTooSmall(total, s.Held, s.Sold)
+	}
+	return s, err
+}
+
+// Recreate implements protocol.Recreator.
+func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (s protocol.Stock, err error) {
+	defer protocol.Describe(&err, "recreate", sku)
+	if limit == protocol.KeepLimit {
+		return s, errors.New("how many a person may have is not said")
+	}
+	if err = protocol.CheckTotal(sku, total, limit); err != nil {
+		return s, err
+	}
+	if _, err = r.register(ctx, sku); err != nil {
+		return s, err
+	}
+	reply, err := r.call(ctx, &scriptCall{script: "recreate", sku: sku, args: []any{r.events, total, limit, none},
+		aside: true, more: queueKeys(sku)})
+	if err != nil {
+		return s, err
+	}
+	if len(reply) == 1 {
+		return s, fmt.Errorf("%w, %v of them: adopt those that the upstream has (--adopt FILE)", protocol.ErrOrdersLeft,
+			reply[0])
+	}
+	s, found, err := stockOf(reply)
+	if err == nil && found == rejected {
+		err = fmt.Errorf("%w: to adopt orders into it, use sluice stock freeze, adopt and thaw", protocol.ErrExists)
+	}
+	return s, err
+}
+
+// Overrule implements protocol.Overruler.
+func (r *Store) Overrule(ctx context.Context, sku string, state protocol.State, number int64) (
+	s protocol.Stock, before protocol.State, inForce bool, err error,
+) {
+	if state != protocol.Paused && state != protocol.Ended {
+		return s, "", false, fmt.Errorf("overrule %q: it cannot be %q for a while", sku, state)
+	}
+	return r.overrule(ctx, sku, state, number)
+}
+
+// Reinstate implements protocol.Overruler.
+func (r *Store) Reinstate(ctx context.Context, sku string, number int64) (protocol.Stock, error) {
+	s, _, _, err := r.overrule(ctx, sku, "", number)
+	return s, err
+}
+
+func (r *Store) overrule(ctx context.Context, sku string, state protocol.State, number int64) (
+	s protocol.Stock, before protocol.State, inForce bool, err error,
+) {
+	defer protocol.Describe(&err, "overrule", sku)
+	reply, err := r.ask(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckOverruling(number)),
+		&scriptCall{script: "overrule", sku: sku, args: []any{r.events, number, string(state)}})
+	if err == nil && len(reply) != stockSize+1 {
+		err = fmt.Errorf("%d values came back", len(reply))
 	}
 	if err != nil {
-		return protocol.Stock{}, false, fmt.Errorf("create %q: %w", sku, err)
+		return s, "", false, err
 	}
-	return s, found == done, nil
+	s, found, err := stockOf(reply[:stockSize])
+	return s, protocol.State(fmt.Sprint(reply[stockSize])), found == done, err
+}
+
+// change is ask of a script that replies with all numbers, and what came of what was asked for.
+func (r *Store) change(ctx context.Context, wrong error, q *scriptCall) (s protocol.Stock, found int64, err error) {
+	reply, err := r.ask(ctx, wrong, q)
+	if err != nil {
+		return s, rejected, err
+	}
+	return stockOf(reply)
+}
+
+// ask calls a script of a ledger that must be there, unless what is asked for is wrong.
+func (r *Store) ask(ctx context.Context, wrong error, q *scriptCall) (reply []any, err error) {
+	if wrong != nil {
+		return nil, wrong
+	}
+	if reply, err = r.call(ctx, q); err == nil && reply == nil {
+		err = r.noLedger(ctx, q.sku)
+	}
+	return reply, err
 }

@@ -11,7 +11,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestRepeatedAdditionCountsOnce(t *testing.T) {
+func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		for range 3 {
 			ledgertest.Want(
@@ -44,7 +44,7 @@ func TestRepeatedAdditionCountsOnce(t *testing.T) {
 	})
 }
 
-func TestLedgerRemembersTheLastHundredIDs(t *testing.T) {
+func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		for i := range protocol.MaxAdditions + 1 {
 			ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", i)))
@@ -67,7 +67,7 @@ func TestLedgerRemembersTheLastHundredIDs(t *testing.T) {
 	})
 }
 
-func TestManyAdditionsOfOneIDCountOnce(t *testing.T) {
+func TestRedisstore_ManyAdditionsOfOneIDCountOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		var all sync.WaitGroup
 		for range 50 {
@@ -104,7 +104,7 @@ func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 	})
 }
 
-func TestTotalsWithoutALimitKeepIt(t *testing.T) {
+func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		stock := ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 9, protocol.KeepLimit))
 		ledgertest.Want(t, "total", stock.Total, 9)
@@ -118,7 +118,7 @@ func TestTotalsWithoutALimitKeepIt(t *testing.T) {
 	})
 }
 
-func TestChangesNeedALedgerAndSense(t *testing.T) {
+func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ctx := t.Context()
 		before := ledgertest.StockOf(t, s)
@@ -150,7 +150,7 @@ func TestChangesNeedALedgerAndSense(t *testing.T) {
 }
 
 // The hours are by the time that the caller gives, to the millisecond, and bind nobody who has won.
-func TestSaleKeepsItsHours(t *testing.T) {
+func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		stock := ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 3_000))
 		ledgertest.Want(t, "opens", stock.Opens, 2_000)
@@ -200,7 +200,7 @@ func TestSaleKeepsItsHours(t *testing.T) {
 	})
 }
 
-func TestStateFollowsFromTheHoursOnlyWhereItIsOn(t *testing.T) {
+func TestRedisstore_StateFollowsFromTheHoursOnlyWhereItIsOn(t *testing.T) {
 	h := protocol.StockVersion{State: protocol.On, Opens: 10, Closes: 20}
 	for now, state := range map[int64]protocol.State{0: protocol.Waiting, 9: protocol.Waiting, 10: protocol.On,
 		19: protocol.On, 20: protocol.Over, 99: protocol.Over} {
@@ -211,7 +211,7 @@ func TestStateFollowsFromTheHoursOnlyWhereItIsOn(t *testing.T) {
 	ledgertest.Want(t, "always on", protocol.StockVersion{State: protocol.On}.At(5), protocol.On)
 }
 
-func TestLedgerWithoutHoursIsAFaultAndNotAlwaysOnSale(t *testing.T) {
+func TestRedisstore_LedgerWithoutHoursIsAFaultAndNotAlwaysOnSale(t *testing.T) {
 	for _, field := range []string{"opens", "closes"} {
 		server, r := onRedis(t)
 		ledgertest.Check(t, server.Client.HDel(t.Context(), "sluice:{1001}:s", field).Err())

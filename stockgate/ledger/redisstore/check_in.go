@@ -3,9 +3,9 @@ package redisstore
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -13,36 +13,10 @@ import (
 // leaveTimeout bounds how long Close takes the marks away.
 const leaveTimeout = 2 * time.Second
 
-// maxServers bounds the memory of servers: so many processes were met since the last time that it was emptied.
-const maxServers = 1000
-
-// metServers are the processes that this instance has spoken to. It is safe for concurrent use.
-type metServers struct {
-	mu  sync.RWMutex
-	all map[string]bool
-}
-
-// met notes that server was spoken to, and reports whether it is a new one beside others.
-func (s *metServers) met(server string) (another bool) {
-	s.mu.RLock()
-	known := s.all[server]
-	s.mu.RUnlock()
-	if known {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil || len(s.all) >= maxServers {
-		s.all = make(map[string]bool)
-	}
-	s.all[server] = true
-	return len(s.all) > 1
-}
-
 // noteServer notes which server this instance speaks to. When that is another one than those before, this instance
 // looks at everything that it has seen.
 func (r *Store) noteServer(server string) {
-	if r.servers.met(server) {
+	if _, known := r.servers.LoadOrStore(server, true); !known && r.met.Add(1) > 1 {
 		r.revisitAll()
 	}
 }
@@ -89,10 +63,7 @@ func (r *Store) visitListed() {
 			r.looked = true
 			return
 		}
-		select {
-		case <-r.away.Done():
-		case <-time.After(time.Second):
-		}
+		periodic.Pause(r.away, time.Second)
 	}
 }
 
@@ -105,13 +76,17 @@ func (r *Store) callEach(ctx context.Context, script string, skus []string) (all
 		calls := r.callMany(ctx, some, func(sku string) scriptCall {
 			return scriptCall{script: script, sku: sku, args: []any{r.events}}
 		})
-		missed = missed || slices.ContainsFunc(calls, func(q scriptCall) bool { return fault(q.err) != nil })
-		if slices.ContainsFunc(calls, func(q scriptCall) bool { return q.err == nil || fault(q.err) == nil }) {
-			failed = 0
-		} else if failed++; failed == maxFailedCalls {
-			return false
+		answered := 0
+		for i := range calls {
+			if fault(calls[i].err) == nil {
+				answered++
+			}
 		}
-		if ctx.Err() != nil {
+		missed = missed || answered < len(calls)
+		if failed++; answered > 0 {
+			failed = 0
+		}
+		if failed == maxFailedCalls || ctx.Err() != nil {
 			return false
 		}
 	}
@@ -152,7 +127,7 @@ func (r *Store) resume(dir string) (err error) {
 		return err
 	}
 	if len(r.Seen.SKUs()) > 0 {
-		r.servers.met("") // the process before may have spoken to any: whichever comes now is another one
+		r.met.Add(1) // the process before may have spoken to any: whichever comes now is another one
 	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {

@@ -24,19 +24,19 @@ func onCluster(t *testing.T, nodes *redistest.Nodes) *Store {
 	return r
 }
 
-func TestAllKeysOfASKUAreInOneSlot(t *testing.T) {
+func TestCluster_AllKeysOfASKUAreInOneSlot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sku := rapid.StringN(1, 64, 256).Filter(func(s string) bool { return protocol.CheckSKU(s) == nil }).Draw(t, "sku")
 		all := keys(sku)
 		for _, key := range all {
-			if redisconn.Slot(key) != redisconn.Slot(all[0]) {
+			if redistest.Slot(redisconn.Tag(key)) != redistest.Slot(redisconn.Tag(all[0])) {
 				t.Fatalf("%q is in another slot than %q", key, all[0])
 			}
 		}
 	})
 }
 
-func TestLedgersAreAllOverACluster(t *testing.T) {
+func TestCluster_LedgersAreAllOverACluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := onCluster(t, nodes)
@@ -81,7 +81,7 @@ func TestLedgersAreAllOverACluster(t *testing.T) {
 }
 
 // The other instance is asked about other SKUs alone: it looks by itself when it hears that slots have moved.
-func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
+func TestCluster_MovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
@@ -89,7 +89,7 @@ func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(b.SetTotal(t.Context(), "another", 5, 0))
 	ledgertest.Want(t, "before", ledgertest.Take(t, a, "a", ""), protocol.Held)
 	ledgertest.Want(t, "before", ledgertest.Take(t, b, "b", ""), protocol.Held)
-	slot := redisconn.Slot(keys("1001")[0])
+	slot := redistest.Slot(redisconn.Tag(keys("1001")[0]))
 	nodes.Move(slot, nodes.Masters[1-slot*2/16384], nil)
 	ledgertest.Want(t, "before the other has looked", ledgertest.Take(t, a, "a2", ""), protocol.NotOnSale)
 	ledgertest.Want(t, "a winner's retry", ledgertest.Take(t, a, "a", ""), protocol.ReplayHeld)
@@ -106,14 +106,14 @@ func TestMovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	ledgertest.Want(t, "by the other", ledgertest.Take(t, b, "b2", ""), protocol.Held)
 }
 
-func TestClusterFailOverThatLostNothingIsTrusted(t *testing.T) {
+func TestCluster_FailOverThatLostNothingIsTrusted(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0, 1, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
 	ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 50, 0))
 	ledgertest.Want(t, "before", ledgertest.Take(t, a, "a", ""), protocol.Held)
 	ledgertest.Want(t, "before", ledgertest.Take(t, b, "b", ""), protocol.Held)
-	master := redisconn.Slot(keys("1001")[0]) * 3 / 16384
+	master := redistest.Slot(redisconn.Tag(keys("1001")[0])) * 3 / 16384
 	ledgertest.Until(t, "the replica has it", func() bool {
 		ledgertest.Check(t, nodes.Masters[master].Client.Incr(t.Context(), "{1001}nonsense").Err())
 		return nodes.Masters[master].Client.Wait(t.Context(), 1, time.Second).Val() == 1

@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestRetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
+func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Want(t, "the first", ledgertest.Take(t, s, "first", "ann"), protocol.Held)
 		for i := range 4 {
@@ -28,7 +28,7 @@ func TestRetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
 	})
 }
 
-func TestLoserChangesNothing(t *testing.T) {
+func TestContract_LoserChangesNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Take(t, s, "b", "ann")
@@ -67,7 +67,7 @@ func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
 	})
 }
 
-func TestUnitComesBackOnce(t *testing.T) {
+func TestContract_UnitComesBackOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Take(t, s, "b", "ann")
@@ -87,7 +87,7 @@ func TestUnitComesBackOnce(t *testing.T) {
 	})
 }
 
-func TestAdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
+func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		for i := range 5 {
 			ledgertest.Want(t, "adopt", ledgertest.Finish(t, s, protocol.Adopt, fmt.Sprint(i)), protocol.Changed)
@@ -99,7 +99,7 @@ func TestAdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 	})
 }
 
-func TestFreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
+func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		epoch := ledgertest.StockOf(t, s).Epoch
@@ -117,7 +117,7 @@ func TestFreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 	})
 }
 
-func TestUnknownLedgerIsNotAnEmptyOne(t *testing.T) {
+func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		codes, done := make([]protocol.Code, 2), make([]protocol.Done, 2)
 		items := []protocol.Item{{Serial: "a", User: "ann", Quantity: 1}, {Serial: "b", User: "ann", Quantity: 1}}
@@ -158,7 +158,7 @@ func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 	})
 }
 
-func TestCrowdGetsWhatThereIs(t *testing.T) {
+func TestContract_CrowdGetsWhatThereIs(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 50, 1))
 		var won atomic.Int64
@@ -189,7 +189,7 @@ func TestCrowdGetsWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
+func TestContract_ManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		var changed atomic.Int64
@@ -268,7 +268,7 @@ func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 	})
 }
 
-func TestCallThatWasGivenUpIsAnError(t *testing.T) {
+func TestContract_CallThatWasGivenUpIsAnError(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -284,7 +284,7 @@ func TestCallThatWasGivenUpIsAnError(t *testing.T) {
 }
 
 // A law that no schedule touches would hold by accident.
-func TestSchedulesReachEveryAnswer(t *testing.T) {
+func TestContract_SchedulesReachEveryAnswer(t *testing.T) {
 	codes, done := map[protocol.Code]int{}, map[protocol.Done]int{}
 	for seed := range 1_000 {
 		var m model

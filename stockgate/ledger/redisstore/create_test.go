@@ -11,7 +11,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestLedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
+func TestCreate_LedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		opening := protocol.Opening{Total: 500, Limit: 1, Opens: 1_000, Closes: 2_000}
 		if got, made, err := s.Create(t.Context(), "1001", opening); err != nil || made || got.Total != 5 ||
@@ -52,7 +52,7 @@ func TestLedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
 	})
 }
 
-func TestLostLedgerIsNotCreatedAnew(t *testing.T) {
+func TestCreate_LostLedgerIsNotCreatedAnew(t *testing.T) {
 	server := redistest.Start(t)
 	saw := connect(t, server, texts())
 	ledgertest.Must[protocol.Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))
@@ -67,7 +67,7 @@ func TestLostLedgerIsNotCreatedAnew(t *testing.T) {
 	}
 }
 
-func TestLedgerWhoseHistoryIsThereIsNotCreatedAnew(t *testing.T) {
+func TestCreate_LedgerWhoseHistoryIsThereIsNotCreatedAnew(t *testing.T) {
 	server := redistest.Start(t)
 	ledgertest.Must[protocol.Stock](t)(connect(t, server, texts()).SetTotal(t.Context(), "1001", 5, 0))
 	server.Client.Del(t.Context(), keys("1001")[0])

@@ -88,7 +88,7 @@ func sell(t *testing.T, r *Store, stop chan struct{}) (wait func()) {
 	return sellers.Wait
 }
 
-func TestConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
+func TestRedisstore_ConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 100_000, 0))
 	stop := make(chan struct{})
@@ -122,7 +122,7 @@ func TestConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
 	ledgertest.Want(t, "sold", fmt.Sprint(sums['C']), numbers["sold"])
 }
 
-func TestConsumerSeesThatEntriesWereDropped(t *testing.T) {
+func TestRedisstore_ConsumerSeesThatEntriesWereDropped(t *testing.T) {
 	server, r := onRedis(t)
 	c := consumer{client: server.Client}
 	c.begin(t)
@@ -138,7 +138,7 @@ func TestConsumerSeesThatEntriesWereDropped(t *testing.T) {
 }
 
 // The page for consumers names all that a stream can hold.
-func TestPageForConsumersNamesEveryFieldAndOp(t *testing.T) {
+func TestRedisstore_PageForConsumersNamesEveryFieldAndOp(t *testing.T) {
 	page := string(ledgertest.Must[[]byte](t)(os.ReadFile("../../../docs/events.md")))
 	server, r := onRedis(t)
 	ctx := t.Context()

@@ -161,7 +161,7 @@ func lossyStores(
 	return ways, stores
 }
 
-func TestConcurrentCallsLookAsIfOneCameAfterTheOther(t *testing.T) {
+func TestHistory_ConcurrentCallsLookAsIfOneCameAfterTheOther(t *testing.T) {
 	server := redistest.Start(t)
 	requests, replies, overlaps, codes := 0, 0, 0, map[protocol.Code]int{}
 	for seed := range uint64(histories) {
@@ -299,7 +299,7 @@ func found(t *testing.T, m porcupine.Model, name string, stores ...protocol.Stor
 	return false
 }
 
-func TestHistoriesOfABrokenStoreAreRejected(t *testing.T) {
+func TestHistory_HistoriesOfABrokenStoreAreRejected(t *testing.T) {
 	server := redistest.Start(t)
 	for _, name := range []string{"no idempotency", "one unit too many", "refund twice", "release without a state check",
 		"no user limit", "a hold counts although sold", "no version"} {
@@ -314,7 +314,7 @@ func TestHistoriesOfABrokenStoreAreRejected(t *testing.T) {
 	}
 }
 
-func TestHistoriesOfAHealthyStoreDoNotFitABrokenModel(t *testing.T) {
+func TestHistory_HistoriesOfAHealthyStoreDoNotFitABrokenModel(t *testing.T) {
 	r := connect(t, redistest.Start(t), texts())
 	for name, broken := range map[string]func(*model, act, seen) bool{
 		"a release gives nothing back": func(m *model, a act, s seen) bool {

@@ -9,21 +9,19 @@ import (
 )
 
 // Inspect reads a page in one script, so that it and the numbers belong together.
-func (r *Store) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string,
-	most int) (protocol.Page, error) {
+func (r *Store) Inspect(ctx context.Context, sku string, part protocol.Part, cursor string, most int) (
+	p protocol.Page, err error,
+) {
+	defer protocol.Describe(&err, "inspect", sku)
 	if err := protocol.CheckSKU(sku); err != nil {
-		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
+		return p, err
 	}
 	reply, err := r.call(ctx,
-		&scriptCall{script: "audit", sku: sku, args: []any{string(p), cursor, most}, aside: true, blind: true})
+		&scriptCall{script: "audit", sku: sku, args: []any{string(part), cursor, most}, aside: true, blind: true})
 	if err != nil {
-		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
+		return p, err
 	}
-	found, err := pageOf(reply)
-	if err != nil {
-		return protocol.Page{}, fmt.Errorf("inspect %q: %w", sku, err)
-	}
-	return found, nil
+	return pageOf(reply)
 }
 
 // InspectAll makes one round trip to each server.
@@ -41,12 +39,10 @@ func (r *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspec
 	found := make([]protocol.Inspection, len(all))
 	for i := range all {
 		q := &all[i]
-		if q.err == nil {
-			found[i].Page, q.err = pageOf(q.answer)
+		if found[i].Err = q.err; q.err == nil {
+			found[i].Page, found[i].Err = pageOf(q.answer)
 		}
-		if q.err != nil {
-			found[i].Err = fmt.Errorf("inspect %q: %w", q.sku, q.err)
-		}
+		protocol.Describe(&found[i].Err, "inspect", q.sku)
 	}
 	return found
 }
@@ -79,15 +75,9 @@ func pageOf(reply []any) (p protocol.Page, err error) {
 	return p, nil
 }
 
-func rawOf(v []any) protocol.Numbers {
-	text := func(i int) string { return fmt.Sprint(v[i]) }
-	return protocol.Numbers{
-		Total: text(0),
-		Held:  text(1),
-		Sold:  text(2),
-		State: text(3),
-		Epoch: text(4),
-		Limit: text(5),
-		Ver:   text(6),
+func rawOf(v []any) (n protocol.Numbers) {
+	for i, to := range []*string{&n.Total, &n.Held, &n.Sold, &n.State, &n.Epoch, &n.Limit, &n.Ver} {
+		*to = fmt.Sprint(v[i])
 	}
+	return n
 }

@@ -210,7 +210,7 @@ func (s *stage) play(steps []step) error {
 	return errors.Join(p.run(context.Background(), steps), w.forget(p.sku))
 }
 
-func TestRedisDoesWhatTheModelDoes(t *testing.T) {
+func TestKeys_RedisDoesWhatTheModelDoes(t *testing.T) {
 	t.Parallel()
 	checks(t, int(rounds(1_000)))
 	s := newStage(t, redistest.Start(t), texts())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -92,52 +93,28 @@ func (r *Store) makeLedger(ctx context.Context, script, sku string, args ...any)
 		if fresh || seen || try == makeTries {
 			return nil, r.noLedger(ctx, sku)
 		}
-		select {
-		case <-ctx.Done():
+		if !periodic.Pause(ctx, makePause) {
 			return nil, ctx.Err()
-		case <-time.After(makePause):
 		}
 	}
 	return reply, err
 }
-
-// maxUnwritten bounds the memory of registerLost.
-const maxUnwritten = 1 << 16
 
 // noteLost has the registry know a SKU whose ledger this instance has seen and misses: after a FLUSHALL no command may
 // make it as if it had never been.
 func (r *Store) noteLost(sku string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.instance == "" || r.away.Err() != nil || len(r.unwritten) >= maxUnwritten {
+	if r.instance == "" || r.away.Err() != nil {
 		return
 	}
-	if r.unwritten = append(r.unwritten, sku); len(r.unwritten) == 1 {
-		r.visits.Go(r.registerLost)
-	}
-}
-
-// registerLost writes what noteLost has noted, until all of it is written or the store is closed.
-func (r *Store) registerLost() {
-	for r.away.Err() == nil {
-		r.mu.Lock()
-		sku := r.unwritten[0]
-		r.mu.Unlock()
-		if _, err := r.register(r.away, sku); err != nil {
-			select {
-			case <-r.away.Done():
-			case <-time.After(registerRetry):
+	r.visits.Go(func() {
+		for {
+			if _, err := r.register(r.away, sku); err == nil || !periodic.Pause(r.away, registerRetry) {
+				return
 			}
-			continue
 		}
-		r.mu.Lock()
-		r.unwritten = r.unwritten[1:]
-		empty := len(r.unwritten) == 0
-		r.mu.Unlock()
-		if empty {
-			return
-		}
-	}
+	})
 }
 
 const registerRetry = 100 * time.Millisecond
@@ -154,22 +131,21 @@ func (r *Store) LostSKUs(ctx context.Context, limit int) ([]string, error) {
 }
 
 // listSKUs returns the names that have a ledger, or those that have none.
-func (r *Store) listSKUs(ctx context.Context, limit int, has bool) ([]string, error) {
+func (r *Store) listSKUs(ctx context.Context, limit int, has bool) (all []string, err error) {
 	if err := protocol.CheckList(limit); err != nil {
 		return nil, fmt.Errorf("list skus: %w", err)
 	}
-	var all []string
 	for after := "-"; len(all) < limit; {
 		names, err := r.listNames(ctx, after, listPage)
+		if err == nil && len(names) > 0 {
+			after = "(" + names[len(names)-1]
+			all, err = r.appendIf(ctx, all, names, has)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list skus: %w", err)
 		}
 		if len(names) == 0 {
 			return all, nil
-		}
-		after = "(" + names[len(names)-1]
-		if all, err = r.appendIf(ctx, all, names, has); err != nil {
-			return nil, fmt.Errorf("list skus: %w", err)
 		}
 	}
 	return all[:limit], nil
@@ -217,19 +193,20 @@ func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]
 }
 
 // Records implements Store, in steps of about a thousand records, so that Redis is never busy for long.
-func (r *Store) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
+func (r *Store) Records(ctx context.Context, sku string, see func(protocol.Record) bool) (err error) {
+	defer protocol.Describe(&err, "list records of", sku)
 	if err := protocol.CheckSKU(sku); err != nil {
-		return fmt.Errorf("list records of %q: %w", sku, err)
+		return err
 	}
 	for cursor := uint64(0); ; {
 		pairs, next, err := r.page(ctx, sku, cursor)
 		if err != nil {
-			return fmt.Errorf("list records of %q: %w", sku, err)
+			return err
 		}
 		for i := 0; i+1 < len(pairs); i += 2 {
 			record, err := protocol.DecodeRecord(pairs[i], pairs[i+1])
 			if err != nil {
-				return fmt.Errorf("list records of %q: %w", sku, err)
+				return err
 			}
 			if !see(record) {
 				return nil

@@ -10,7 +10,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestEverySKUWithALedgerIsListedInOrder(t *testing.T) {
+func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		want := []string{"1001"}
 		for i := range 1_200 {
@@ -33,7 +33,7 @@ func TestEverySKUWithALedgerIsListedInOrder(t *testing.T) {
 	})
 }
 
-func TestLedgerThatIsGoneIsNotListed(t *testing.T) {
+func TestRedisstore_LedgerThatIsGoneIsNotListed(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1000", 1, 0))
 	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:{1000}:s").Err())
@@ -42,7 +42,7 @@ func TestLedgerThatIsGoneIsNotListed(t *testing.T) {
 }
 
 // What makes a ledger and dies has told its name before.
-func TestNameIsToldBeforeTheLedgerIsMade(t *testing.T) {
+func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.Do(t.Context(), "set", registryKey, "not a list of names").Err())
 	if _, err := r.SetTotal(t.Context(), "new", 1, 0); err == nil {
@@ -54,7 +54,7 @@ func TestNameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 	ledgertest.Want(t, "made", ok, false)
 }
 
-func TestRecordsAreAllShown(t *testing.T) {
+func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5_000, 0))
 		wanted := map[string]byte{}
@@ -109,7 +109,7 @@ func TestRecordsAreAllShown(t *testing.T) {
 	})
 }
 
-func TestBrokenRecordIsNotShown(t *testing.T) {
+func TestRedisstore_BrokenRecordIsNotShown(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:r", "a", "rubbish").Err())
 	if err := r.Records(t.Context(), "1001", func(protocol.Record) bool { return true }); err == nil {

@@ -260,7 +260,7 @@ func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing
 		}
 	}
 	for _, why := range []string{failover.LostMark, failover.LostVersion} {
-		if n := l.stores[0].lost[why].Load(); n < rounds(20) {
+		if n := ledgertest.Value(l.stores[0].lost.WithLabelValues(why)); n < int64(rounds(20)) {
 			t.Errorf("%s: noticed %d times, the test says little", why, n)
 		}
 	}
@@ -319,7 +319,7 @@ func lossMutants() map[string]mutant {
 	}
 }
 
-func TestLossesFindEveryMutantOfTheMarks(t *testing.T) {
+func TestLossSchedule_LossesFindEveryMutantOfTheMarks(t *testing.T) {
 	long(t)
 	t.Parallel()
 	for name, m := range lossMutants() {

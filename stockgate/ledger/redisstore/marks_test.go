@@ -62,10 +62,10 @@ func frozen(t *testing.T, r *Store, why string) {
 	s := ledgertest.StockOf(t, r)
 	ledgertest.Want(t, "state", s.State, protocol.Frozen)
 	ledgertest.Want(t, "why", s.Why, why)
-	ledgertest.Want(t, "alarms", r.lost[why].Load(), 1)
+	ledgertest.Want(t, "alarms", ledgertest.Value(r.lost.WithLabelValues(why)), 1)
 }
 
-func TestMarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
+func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 	server, r := onRedis(t)
 	before := ledgertest.StockOf(t, r)
 	ledgertest.Check(t, server.Client.HDel(t.Context(), hashOf1001, "m:"+r.instance).Err())
@@ -84,11 +84,11 @@ func TestMarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 		"",
 	)
 	ledgertest.Want(t, "then", ledgertest.Take(t, r, "new", "zoe"), protocol.Held)
-	frozenOnce := r.lost[failover.LostMark].Load()
+	frozenOnce := ledgertest.Value(r.lost.WithLabelValues(failover.LostMark))
 	ledgertest.Want(t, "alarms", frozenOnce, 1)
 }
 
-func TestEveryWayOfCallingNoticesALostMark(t *testing.T) {
+func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
 	for name, call := range map[string]func(*testing.T, *Store){
 		"reserve": func(t *testing.T, r *Store) { ledgertest.Take(t, r, "new", "zoe") },
 		"finish":  func(t *testing.T, r *Store) { ledgertest.Finish(t, r, protocol.Confirm, "a") },
@@ -109,7 +109,7 @@ func TestEveryWayOfCallingNoticesALostMark(t *testing.T) {
 	}
 }
 
-func TestVersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
+func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 	for _, fields := range [][]string{{"ver"}, {"epoch"}, {"epoch", "ver"}} {
 		server, r := onRedis(t)
 		s := ledgertest.StockOf(t, r)
@@ -128,7 +128,7 @@ func TestVersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 	}
 }
 
-func TestCallsMayOvertakeEachOther(t *testing.T) {
+func TestMarks_CallsMayOvertakeEachOther(t *testing.T) {
 	server, _ := onRedis(t)
 	r := ledgertest.Must[*Store](t)(New(optionsFor(server, 20))) // connections for all who call at once
 	t.Cleanup(func() { r.Close() })
@@ -150,7 +150,7 @@ func TestCallsMayOvertakeEachOther(t *testing.T) {
 	ledgertest.Want(t, "why", ledgertest.StockOf(t, r).Why, "")
 }
 
-func TestLoserWritesItsMarkAlone(t *testing.T) {
+func TestMarks_LoserWritesItsMarkAlone(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 2, 2))
 	dump := func() map[string]string {
@@ -168,7 +168,7 @@ func TestLoserWritesItsMarkAlone(t *testing.T) {
 	ledgertest.Check(t, ledgertest.Differ("keys", dump(), before))
 }
 
-func TestVisitorLeavesNoMark(t *testing.T) {
+func TestMarks_VisitorLeavesNoMark(t *testing.T) {
 	server, r := onRedis(t)
 	o := optionsFor(server, 1)
 	o.Visitor = true
@@ -184,7 +184,7 @@ func TestVisitorLeavesNoMark(t *testing.T) {
 	}
 }
 
-func TestMarksOfTheDeadAreForgotten(t *testing.T) {
+func TestMarks_OfTheDeadAreForgotten(t *testing.T) {
 	server, r := onRedis(t)
 	for i := range 40 {
 		at := "1"
@@ -200,7 +200,7 @@ func TestMarksOfTheDeadAreForgotten(t *testing.T) {
 	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "new", "zoe"), protocol.Held)
 }
 
-func TestLedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
+func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 	server, r := onRedis(t)
 	before := ledgertest.StockOf(t, r)
 	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
@@ -209,7 +209,7 @@ func TestLedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 		ledgertest.Want(t, "reserve", code, protocol.NotOnSale)
 		ledgertest.Want(t, "state", h.State, protocol.Lost)
 	}
-	ledgertest.Want(t, "alarms", r.lost[failover.LostKey].Load(), 1)
+	ledgertest.Want(t, "alarms", ledgertest.Value(r.lost.WithLabelValues(failover.LostKey)), 1)
 	if _, _, err := r.ReadStock(t.Context(), "1001"); !errors.Is(err, protocol.ErrLost) {
 		t.Fatalf("look: %v", err)
 	}
@@ -229,7 +229,7 @@ func TestLedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "new", "zoe"), protocol.Held)
 }
 
-func TestAnOlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
+func TestMarks_OlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
 	server, r := onRedis(t)
 	kept := snapshotOf(t, server, "1001")
 	ledgertest.Want(t, "sold since", ledgertest.Take(t, r, "since", "zoe"), protocol.Held)
@@ -240,12 +240,13 @@ func TestAnOlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
 	frozen(t, r, failover.LostVersion)
 }
 
-func TestReasonsAreCounted(t *testing.T) {
+func TestMarks_ReasonsAreCounted(t *testing.T) {
 	_, r := onRedis(t)
 	r.alarm("1001", failover.LostMark, failover.Claim{})
 	text := ledgertest.Scrape(t, r)
 	for _, why := range failover.LossReasons() {
-		if !strings.Contains(text, fmt.Sprintf("sluice_ledger_closed_total{why=%q} %d\n", why, r.lost[why].Load())) {
+		n := ledgertest.Value(r.lost.WithLabelValues(why))
+		if !strings.Contains(text, fmt.Sprintf("sluice_ledger_closed_total{why=%q} %d\n", why, n)) {
 			t.Errorf("no line for %s in\n%s", why, text)
 		}
 	}

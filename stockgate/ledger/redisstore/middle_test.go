@@ -106,11 +106,11 @@ func (m *middle) answer(client *net.TCPConn, server net.Conn, next *atomic.Int64
 	}
 }
 
-// through is a Redis behind m whose calls wait for at most 300 ms.
-func through(t *testing.T, m *middle, server *redistest.Server) *Store {
+// through is a Redis behind m whose calls wait for at most that long.
+func through(t *testing.T, m *middle, server *redistest.Server, timeout time.Duration) *Store {
 	t.Helper()
 	o := optionsFor(server, 2)
-	o.Addresses, o.Timeout = []string{m.addr}, 300*time.Millisecond
+	o.Addresses, o.Timeout = []string{m.addr}, timeout
 	o.BreakerErrors = 1_000
 	r := ledgertest.Must[*Store](t)(New(o))
 	t.Cleanup(func() { r.Close() })
@@ -123,7 +123,7 @@ func TestReserve_StockFallsByOneASerialWhereverTheReplyIsLost(t *testing.T) {
 			server, direct := onRedis(t)
 			ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
 			m := between(t, server)
-			d := opened(t, deskOptions(), through(t, m, server), nil)
+			d := opened(t, deskOptions(), through(t, m, server, time.Second), nil)
 			wants(t, "the first", d.buy("zoe", "first"), protocol.Held)
 			for _, key := range []string{"one", "two", "three"} {
 				before, doomed := ledgertest.StockOf(t, direct).Free, m.doomed.Load()
@@ -144,7 +144,7 @@ func TestSettle_IsDoneOnceWhereverTheReplyIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, direct := onRedis(t)
 			m := between(t, server)
-			d := opened(t, deskOptions(), through(t, m, server), nil)
+			d := opened(t, deskOptions(), through(t, m, server, 600*time.Millisecond), nil)
 			before := ledgertest.StockOf(t, direct)
 			m.dooms("confirm", fate, 2)
 			d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
@@ -165,11 +165,11 @@ func TestSettle_IsDoneOnceWhereverTheReplyIsLost(t *testing.T) {
 	}
 }
 
-func TestReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.T) {
+func TestRedisstore_ReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.T) {
 	server, direct := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
 	m := between(t, server)
-	r := through(t, m, server)
+	r := through(t, m, server, 5*time.Second)
 	ledgertest.Want(t, "the first", ledgertest.Take(t, r, "first", "zoe"), protocol.Held)
 	m.dooms("second", shift, 1)
 	codes := []protocol.Code{ledger.Unsure}
@@ -185,9 +185,9 @@ func TestReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.T) {
 	ledgertest.Want(t, "opened by hand", ledgertest.Take(t, r, "third", "zoe"), protocol.Held)
 }
 
-func TestHoldWithoutItsSerialIsNotBelieved(t *testing.T) {
+func TestRedisstore_HoldWithoutItsSerialIsNotBelieved(t *testing.T) {
 	items := []protocol.Item{{Serial: "a"}, {Serial: "b"}}
-	hint := []any{int64(3), int64(1), int64(1), "on", int64(0), int64(0), int64(1)}
+	hint := []any{int64(3), int64(1), int64(1), "on", int64(0), int64(0), int64(1), int64(0)}
 	for name, answer := range map[string][]any{
 		"another's":      {"x", "b"},
 		"exchanged":      {"b", "a"},
@@ -210,18 +210,19 @@ func TestReply_SignatureOfAnotherCallIsRejected(t *testing.T) {
 	for name, reply := range map[string][]any{
 		"nothing":         nil,
 		"a hint":          {int64(1), int64(1), int64(1), "on", int64(1)},
-		"another number":  {"8", int64(1), int64(1), "", nil},
-		"no version":      {"7", int64(1), "", "", nil},
-		"no epoch":        {"7", "", int64(1), "", nil},
-		"no reason":       {"7", int64(1), int64(1), nil, nil},
-		"an odd answer":   {"7", int64(1), int64(1), "", int64(1)},
-		"a value too few": {"7", int64(1), int64(1), ""},
+		"another number":  {"8", int64(1), int64(1), int64(0), "", nil},
+		"no version":      {"7", int64(1), "", int64(0), "", nil},
+		"no epoch":        {"7", "", int64(1), int64(0), "", nil},
+		"no sale":         {"7", int64(1), int64(1), nil, "", nil},
+		"no reason":       {"7", int64(1), int64(1), int64(0), nil, nil},
+		"an odd answer":   {"7", int64(1), int64(1), int64(0), "", int64(1)},
+		"a value too few": {"7", int64(1), int64(1), int64(0), ""},
 	} {
 		if s, err := signature(reply, 7); err == nil {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	s, err := signature([]any{"7", int64(2), int64(3), "mark", []any{"x"}}, 7)
+	s, err := signature([]any{"7", int64(2), int64(3), int64(0), "mark", []any{"x"}}, 7)
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "answer", len(s.answer), 1)
 }

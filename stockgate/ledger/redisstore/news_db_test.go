@@ -10,7 +10,7 @@ import (
 )
 
 // PUBLISH knows no databases.
-func TestNewsOfAnotherDatabaseAreNotHeard(t *testing.T) {
+func TestNewsDB_NewsOfAnotherDatabaseAreNotHeard(t *testing.T) {
 	server := redistest.Start(t)
 	var desks [2]*seller
 	for db := range desks {

@@ -63,7 +63,7 @@ func listen(t testing.TB, s protocol.Notifier) *listener {
 	return l
 }
 
-func TestNewsAreToldWhenUnitsComeBackOrTheStateChangesAndOnlyThen(t *testing.T) {
+func TestNews_AreToldWhenUnitsComeBackOrTheStateChangesAndOnlyThen(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		l := listen(t, s.(protocol.Notifier))
 		var want []heardOf
@@ -155,7 +155,7 @@ func TestNotifications_ReleasedUnitIsBuyableAtTheOtherInstance(t *testing.T) {
 	bought(t, there, time.Now())
 }
 
-func TestNewsThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T) {
+func TestNews_ThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T) {
 	s := redistest.Start(t)
 	here, there := across(t, s, time.Hour)
 	ledgertest.Until(t, "two listen", func() bool { return subscribers(s) == 2 })
@@ -168,7 +168,7 @@ func TestNewsThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T)
 		args := append([]any{"eval", r.scripts["finish"].text, len(k)}, any(k[0]), k[1], k[2], k[3], k[4])
 		p.Do(
 			t.Context(),
-			append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, "", "", protocol.Channel)...) // as a visitor
+			append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, 0, "", "", protocol.Channel)...) // as a visitor
 		return nil
 	})
 	ledgertest.Check(t, err)
@@ -194,7 +194,7 @@ func TestNotifications_WithoutTheChannelTheCacheExpires(t *testing.T) {
 	ledgertest.Want(t, "listeners", subscribers(s), 0)
 }
 
-func TestUserWithoutTheChannelRightLosesNoCall(t *testing.T) {
+func TestNews_UserWithoutTheChannelRightLosesNoCall(t *testing.T) {
 	s := restricted(t)
 	o := optionsFor(s, 2)
 	o.Username, o.Password = "shy", func() string { return "secret" }
@@ -212,7 +212,7 @@ func TestUserWithoutTheChannelRightLosesNoCall(t *testing.T) {
 	}
 }
 
-func TestNewsAreHeardAgainAfterRedisWasAway(t *testing.T) {
+func TestNews_AreHeardAgainAfterRedisWasAway(t *testing.T) {
 	s := redistest.Start(t)
 	r := connect(t, s, texts())
 	l := listen(t, r)
@@ -226,7 +226,7 @@ func TestNewsAreHeardAgainAfterRedisWasAway(t *testing.T) {
 	ledgertest.Until(t, "news", func() bool { return len(l.heard()) == 1 })
 }
 
-func TestSubscriptionToARedisThatHangsIsGivenUp(t *testing.T) {
+func TestNews_SubscriptionToARedisThatHangsIsGivenUp(t *testing.T) {
 	s := redistest.Start(t)
 	r := connect(t, s, texts())
 	l := listen(t, r)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -30,12 +31,7 @@ func (r *Store) Listen(ctx context.Context, hear func(sku string, h protocol.Sto
 		if r.listen(ctx, hear, missed) {
 			wait = firstSubscribe
 		}
-		rest := time.NewTimer(wait/2 + rand.N(wait/2)) // many instances lost it at the same time
-		select {
-		case <-rest.C:
-		case <-ctx.Done():
-			rest.Stop()
-		}
+		periodic.Pause(ctx, wait/2+rand.N(wait/2)) // many instances lost it at the same time
 		wait = min(2*wait, lastSubscribe)
 	}
 }
@@ -65,6 +61,7 @@ func (r *Store) listen(ctx context.Context, hear func(string, protocol.StockVers
 		switch m := message.(type) {
 		case *redis.Message:
 			if sku, hint, err := decodeNotification(m.Payload); err == nil {
+				r.Seen.HearSale(sku, hint.Sale)
 				hear(sku, hint)
 			}
 		case *redis.Subscription: // the client connected again by itself

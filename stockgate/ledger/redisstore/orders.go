@@ -6,66 +6,69 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
 // Reserve implements Store.
 func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
-	codes []protocol.Code) (protocol.StockVersion, error) {
-	err := errors.Join(protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
+	codes []protocol.Code) (hint protocol.StockVersion, err error) {
+	defer protocol.Describe(&err, "reserve", sku)
+	err = errors.Join(protocol.CheckItems(sku, items, len(codes), true), protocol.CheckTimes(now, deadline),
 		protocol.CheckNumber("epoch", epoch))
 	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+		return hint, err
 	}
-	q := batchOf("reserve", sku, now, deadline, items)
-	q.seen, q.whole, q.names = epoch, true, true
+	codes = codes[:len(items)]
+	q := &scriptCall{script: "reserve", sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
+		names: true}
 	if q.waits = slices.ContainsFunc(items, func(it protocol.Item) bool { return it.Request != "" }); q.waits {
 		q.more = queueKeys(sku)
 	}
-	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.seen)
-	reply, err := r.call(ctx, &q.scriptCall)
+	reply, err := r.call(ctx, q)
 	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
+		return hint, err
 	}
 	if reply == nil {
-		lost, gone := r.seenGone(sku)
-		if !gone { // another instance, or this one before it was started again, may have known it
-			known, err := r.registered(ctx, sku)
-			if err != nil {
-				return protocol.StockVersion{}, fmt.Errorf("reserve %q: %w", sku, err)
-			}
-			lost, gone = protocol.StockVersion{State: protocol.Lost}, known[0]
+		lost, gone, err := r.lostLedger(ctx, sku)
+		if err != nil {
+			return hint, err
 		}
 		if gone {
-			for i := range items {
+			for i := range codes {
 				codes[i] = protocol.NotOnSale
 			}
 			return lost, nil
 		}
 	}
-	hint, err := decodeAnswers(reply, codes[:len(items)], protocol.UnknownSKU)
-	if err == nil {
-		answer := failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}
-		if lost := r.Log.Reserved(sku, answer, deadline, items, codes[:len(items)]); lost != nil {
-			q.few = fmt.Errorf("%w: %w", protocol.ErrFewReplicas, lost) // as if no replica had it
-		}
+	if hint, err = decodeAnswers(reply, codes, protocol.UnknownSKU); err != nil {
+		return hint, err
 	}
-	if err == nil && q.few != nil &&
-		(slices.Contains(codes[:len(items)], protocol.Held) || slices.Contains(codes[:len(items)], protocol.ReplayHeld)) {
-		err = q.few
+	if lost := r.Log.Reserved(sku, q.answered(), deadline, items, codes); lost != nil {
+		q.few = fmt.Errorf("%w: %w", protocol.ErrFewReplicas, lost) // as if no replica had it
 	}
-	if err != nil {
-		return hint, fmt.Errorf("reserve %q: %w", sku, err)
+	if slices.Contains(codes, protocol.Held) || slices.Contains(codes, protocol.ReplayHeld) {
+		return hint, q.few
 	}
 	return hint, nil
 }
 
+// lostLedger reports whether a ledger that is not there was there before, and what is to be said of it then. Another
+// instance, or this one before it was started again, may have known it.
+func (r *Store) lostLedger(ctx context.Context, sku string) (protocol.StockVersion, bool, error) {
+	if lost, gone := r.Seen.Find(sku).Lost(); gone {
+		return lost, true, nil
+	}
+	known, err := r.registered(ctx, sku)
+	return protocol.StockVersion{State: protocol.Lost}, err == nil && known[0], err
+}
+
 // Finish implements Store.
 func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
-	done []protocol.Done) (protocol.StockVersion, error) {
-	if err := errors.Join(protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep)); err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	done []protocol.Done) (hint protocol.StockVersion, err error) {
+	defer protocol.Describe(&err, string(op), sku)
+	err = errors.Join(protocol.CheckFinish(sku, op, items, len(done)), protocol.CheckTimes(now, keep))
+	if err != nil {
+		return hint, err
 	}
 	if op == protocol.Adopt {
 		items = slices.Clone(items)
@@ -73,38 +76,19 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 			items[i].Cart = protocol.AnyCart
 		}
 	}
-	r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, op, items)
-	q := batchOf("finish", sku, now, keep, items)
-	q.op, q.whole = string(op), op == protocol.Adopt
-	q.args = append(q.room[:0], &r.events, &q.now, &q.then, &q.op)
-	reply, err := r.call(ctx, &q.scriptCall)
+	seen := r.Seen.Find(sku).Claim()
+	r.Log.Intends(sku, max(seen.Epoch, seen.Sale), op, items)
+	q := &scriptCall{script: "finish", sku: sku, args: []any{r.events, now, keep, string(op)}, items: items,
+		whole: op == protocol.Adopt}
+	reply, err := r.call(ctx, q)
 	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+		return hint, err
 	}
-	hint, err := decodeAnswers(reply, done[:len(items)], protocol.NoLedger)
-	if err != nil {
-		return protocol.StockVersion{}, fmt.Errorf("%s %q: %w", op, sku, err)
+	if hint, err = decodeAnswers(reply, done[:len(items)], protocol.NoLedger); err != nil {
+		return hint, err
 	}
-	r.Log.Corrects(sku, failover.Answer{Call: q.seq, Epoch: hint.Epoch, Ver: hint.Ver}, op, items, done)
+	r.Log.Corrects(sku, q.answered(), op, items, done)
 	return hint, nil
-}
-
-// itemCall is a call about items. It has room for what its arguments lead to: a value that is an argument by
-// itself is an allocation.
-type itemCall struct {
-	scriptCall
-	now, then int64 // Unix ms; then holds end, or what is released is forgotten
-	seen      int64 // the epoch that the reserver goes by
-	op        string
-	room      [4]any           // for the first arguments
-	one       [1]protocol.Item // as most batches have among many SKUs
-}
-
-// batchOf begins a batch with a copy of the items.
-func batchOf(script, sku string, now, then int64, items []protocol.Item) *itemCall {
-	q := &itemCall{scriptCall: scriptCall{script: script, sku: sku, orders: len(items)}, now: now, then: then}
-	q.items = append(q.one[:0], items...)
-	return q
 }
 
 // itemized adds how many items a call has, and these column by column. Where users and quantities do not count
@@ -113,7 +97,7 @@ func (q *scriptCall) itemized(args []any) []any {
 	if len(q.items) == 0 {
 		return args
 	}
-	args = append(args, &q.orders)
+	args = append(args, len(q.items))
 	for i := range q.items {
 		args = append(args, &q.items[i].Serial)
 	}

@@ -67,7 +67,7 @@ func (r *Store) sendPipelined(ctx context.Context, c *redis.Client, server strin
 	if len(qs) == 0 {
 		return nil, nil
 	}
-	pipe, sent, told := c.Pipeline(), make([]noRetryCmd, len(qs)), ""
+	pipe, sent, told := c.Pipeline(), make([]redisconn.Once, len(qs)), ""
 	if text { // each script's errands after each other
 		slices.SortStableFunc(qs, func(a, b *scriptCall) int { return cmp.Compare(a.script, b.script) })
 	}

@@ -30,7 +30,7 @@ func unrest(ctx context.Context, nodes *redistest.Nodes, skus []string, n *rand.
 			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond)
 			server.Resume()
 		default:
-			slot := redisconn.Slot(home(skus[n.IntN(len(skus))]))
+			slot := redistest.Slot(redisconn.Tag(home(skus[n.IntN(len(skus))])))
 			nodes.Move(slot, server, func() { time.Sleep(time.Duration(n.IntN(100)) * time.Millisecond) })
 		}
 		time.Sleep(time.Duration(20+n.IntN(80)) * time.Millisecond)
@@ -38,7 +38,7 @@ func unrest(ctx context.Context, nodes *redistest.Nodes, skus []string, n *rand.
 }
 
 // Round trips that calls share are to one server, and what they are about may be at another by then.
-func TestSalesOfManySKUsAreRightWhileTheirSlotsMove(t *testing.T) {
+func TestPipelineCluster_SalesOfManySKUsAreRightWhileTheirSlotsMove(t *testing.T) {
 	t.Parallel()
 	const sold, buyers = 60, 300
 	nodes := redistest.Cluster(t, 3)

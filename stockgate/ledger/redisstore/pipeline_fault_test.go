@@ -106,7 +106,7 @@ func (c *throng) balances(r *Store, sku string) error {
 
 // Whatever happens to connections, scripts and the server: what buyers of many SKUs hear, and what desks and ledgers
 // say to each other in round trips that they share, is what calls could have come to that came one after the other.
-func TestSalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
+func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
 	const rounds, sold, buyers, mostUnheard = 3, 150, 450, 6
 	server := redistest.Start(t)
 	direct := connect(t, server, texts())

@@ -11,7 +11,7 @@ import (
 )
 
 // Who has a prefix knows of nobody, is known to nobody, and says which keys are its own.
-func TestAPrefixKeepsWhatBelongsToNoSKUApart(t *testing.T) {
+func TestPrefix_KeepsWhatBelongsToNoSKUApart(t *testing.T) {
 	server := redistest.Start(t)
 	o := optionsFor(server, 4)
 	plain := ledgertest.Must[*Store](t)(New(o))

@@ -55,21 +55,13 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 
 // HandOut implements protocol.Queue.
 func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
-	if err := c.Check(sku); err != nil {
-		return t, fmt.Errorf("take orders of %q: %w", sku, err)
-	}
-	reply, err := r.call(ctx, &scriptCall{script: "hand_out", sku: sku, more: queueKeys(sku), args: []any{
+	defer protocol.Describe(&err, "take orders of", sku)
+	reply, err := r.ask(ctx, c.Check(sku), &scriptCall{script: "hand_out", sku: sku, more: queueKeys(sku), args: []any{
 		r.events, c.Now, c.Orders, c.Limit, c.Timeout, c.Grace, c.Ask, c.AskFor, c.Longest()}})
-	if err == nil && reply == nil {
-		err = r.noLedger(ctx, sku)
-	}
-	if err == nil {
-		t, err = takenOf(reply)
-	}
 	if err != nil {
-		return t, fmt.Errorf("take orders of %q: %w", sku, err)
+		return t, err
 	}
-	return t, nil
+	return takenOf(reply)
 }
 
 // takenSize is how many values the reply to hand_out.lua has behind the hint.
@@ -164,8 +156,9 @@ func integers(reply []any, n int) (all []int64, ok bool) {
 func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 	done []protocol.Done, h protocol.StockVersion, err error,
 ) {
+	defer protocol.Describe(&err, "decide about orders of", sku)
 	if err := c.Check(sku); err != nil {
-		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
+		return nil, h, err
 	}
 	all := c.Decisions
 	args := append(make([]any, 0, 5+6*len(all)), r.events, c.Now, c.Keep, max(c.AnswerFor, 1), len(all))
@@ -190,10 +183,10 @@ func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 		h, err = decodeAnswers(reply, done, protocol.NoLedger)
 	}
 	if err != nil {
-		return nil, h, fmt.Errorf("decide about orders of %q: %w", sku, err)
+		return nil, h, err
 	}
 	if reply != nil {
-		r.noteDecisions(sku, failover.Answer{Call: q.seq, Epoch: h.Epoch, Ver: h.Ver}, c.Decisions, done)
+		r.noteDecisions(sku, q.answered(), c.Decisions, done)
 	}
 	return done, h, nil
 }
@@ -232,28 +225,31 @@ func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Deci
 
 // Positions implements protocol.Queue.
 func (r *Store) Positions(ctx context.Context, sku string, serials []string) (places []protocol.Position, err error) {
-	if err = protocol.CheckSKU(sku); err == nil && (len(serials) < 1 || len(serials) > protocol.MaxItems) {
-		err = fmt.Errorf("%d serials: 1 to %d are possible", len(serials), protocol.MaxItems)
+	defer protocol.Describe(&err, "find orders of", sku)
+	if err := protocol.CheckSKU(sku); err != nil {
+		return nil, err
 	}
-	var reply []any
-	if err == nil {
-		args := []any{len(serials)}
-		for i := range serials {
-			args = append(args, &serials[i])
-		}
-		reply, err = r.call(ctx, &scriptCall{script: "positions", sku: sku, args: args, aside: true, blind: true,
-			more: queueKeys(sku)})
+	if len(serials) < 1 || len(serials) > protocol.MaxItems {
+		return nil, fmt.Errorf("%d serials: 1 to %d are possible", len(serials), protocol.MaxItems)
 	}
-	if err == nil && len(reply) != placeSize*len(serials) {
-		err = fmt.Errorf("%d values came back for %d serials", len(reply), len(serials))
+	args := []any{len(serials)}
+	for i := range serials {
+		args = append(args, &serials[i])
 	}
-	for i := 0; err == nil && i < len(serials); i++ {
-		var p protocol.Position
-		p, err = placeOf(serials[i], reply[placeSize*i:])
-		places = append(places, p)
-	}
+	reply, err := r.call(ctx, &scriptCall{script: "positions", sku: sku, args: args, aside: true, blind: true,
+		more: queueKeys(sku)})
 	if err != nil {
-		return nil, fmt.Errorf("find orders of %q: %w", sku, err)
+		return nil, err
+	}
+	if len(reply) != placeSize*len(serials) {
+		return nil, fmt.Errorf("%d values came back for %d serials", len(reply), len(serials))
+	}
+	for i, serial := range serials {
+		p, err := placeOf(serial, reply[placeSize*i:])
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, p)
 	}
 	r.findUnknown(ctx, sku, places)
 	return places, nil
@@ -328,17 +324,16 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 
 // Stuck implements protocol.Queue.
 func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
-	if err = errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err == nil {
-		err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[0], Start: protocol.Never, Stop: "+inf",
-				ByScore: true, Count: int64(limit)}).Result()
-			return err
-		}, fault)
+	defer protocol.Describe(&err, "list stuck orders of", sku)
+	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list stuck orders of %q: %w", sku, err)
-	}
-	return serials, nil
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[0], Start: protocol.Never, Stop: "+inf",
+			ByScore: true, Count: int64(limit)}).Result()
+		return err
+	}, fault)
+	return serials, err
 }
 
 // Names implements protocol.Queue.

@@ -23,6 +23,7 @@ const recordsPlace, unitsPlace = 1, 2
 type reading struct {
 	values []any          // by position; nil = it has no ledger
 	state  protocol.State // Verifying, Frozen and Lost: it may lack something. "" = it never had a ledger
+	sale   int64
 	err    error
 }
 
@@ -51,7 +52,7 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		pipe := c.Pipeline()
 		for _, i := range which {
 			q := &all[i]
-			q.server, q.numbers = server, pipe.HMGet(ctx, at[i], "state", "run", "epoch", "ver", "held", "sold")
+			q.server, q.numbers = server, pipe.HMGet(ctx, at[i], "state", "run", "epoch", "ver", "sale", "held", "sold")
 			q.there = pipe.Exists(ctx, q.keys[place])
 			q.values = pipe.HMGet(ctx, q.keys[place], fields(skus[i])...)
 		}
@@ -63,6 +64,7 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		v, q := &read[i], &all[i]
 		if q.values != nil {
 			*v = q.answer()
+			r.Seen.HearSale(skus[i], v.sale)
 		} else if v.err = errNoReply; errs != nil && errs[i] != nil {
 			v.err = errs[i]
 		}
@@ -102,21 +104,24 @@ func (q *question) answer() (v reading) {
 	if !ok {
 		return v
 	}
-	var n [4]int64 // epoch, ver, held, sold
+	var n [5]int64 // epoch, ver, sale, held, sold
 	for i := range n {
-		text, _ := said[2+i].(string)
+		text, ok := said[2+i].(string)
+		if i == 2 && !ok { // the first sale
+			continue
+		}
 		if n[i], v.err = strconv.ParseInt(text, 10, 64); v.err != nil {
 			return v
 		}
 	}
-	if n[2]+n[3] > 0 && q.there.Val() == 0 {
+	if n[3]+n[4] > 0 && q.there.Val() == 0 {
 		return reading{err: errors.New("it counts reservations whose keys are gone")}
 	}
-	v.values, v.state = q.values.Val(), stateOf(state)
+	v.values, v.state, v.sale = q.values.Val(), stateOf(state), n[2]
 	run, _ := said[1].(string)
 	c, has := &q.claim, protocol.StockVersion{Epoch: n[0], Ver: n[1]}
 	older := has.Older(protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver})
-	if c.Lost != "" || older || q.server != "" && run != "" && run != q.server {
+	if c.Lost != "" || older || v.sale < c.Sale || q.server != "" && run != "" && run != q.server {
 		v.state = protocol.Verifying
 	}
 	return v
@@ -186,6 +191,7 @@ func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []prot
 		v := &read[n]
 		for k, i := range bySKU[sku] {
 			err, f := v.err, &found[i]
+			f.Sale = v.sale
 			if err == nil {
 				if text, ok := valueAt(v.values, k); ok {
 					f.Record, err = protocol.DecodeRecord(orders[i].Serial, text)

@@ -11,12 +11,17 @@ import (
 
 // recover runs recover.lua.
 func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.Result, error) {
-	reply, err := r.callScript(ctx, "recover", sku, append([]any{r.events}, args...)...)
+	return r.recoverAs(ctx, sku, nil, args)
+}
+
+// recoverAs runs it for the settlers of a home, or for this instance.
+func (r *Store) recoverAs(ctx context.Context, sku string, as *settler, args []any) (s failover.Result, err error) {
+	reply, err := r.call(ctx, &scriptCall{script: "recover", sku: sku, as: as, args: append([]any{r.events}, args...)})
 	if err == nil && reply == nil {
 		err = protocol.ErrUnknownSKU
 	}
 	if err != nil {
-		return failover.Result{}, err
+		return s, err
 	}
 	return resultOf(reply)
 }
@@ -25,37 +30,16 @@ func (r *Store) recover(ctx context.Context, sku string, args []any) (failover.R
 // knows stays as it is, but that a reserved one becomes sold. The resolver looks at a reserved one from its due on,
 // Unix ms. At most protocol.MaxItems in a call.
 func (r *Store) PutBack(ctx context.Context, sku string, status byte, now int64, due []int64,
-	items []protocol.Item) error {
-	if err := protocol.CheckSKU(sku); err != nil || len(items) == 0 {
-		return err
+	items []protocol.Item) (err error) {
+	defer protocol.Describe(&err, "put back orders of", sku)
+	if len(items) == 0 {
+		return nil
 	}
 	stock, _, err := r.ReadStock(ctx, sku)
 	if err != nil {
-		return fmt.Errorf("put orders of %q back: %w", sku, err)
+		return err
 	}
-	args := []any{now, now, 0, 0, len(items)} // phase 0: no one waits for a visitor
-	for _, of := range []func(protocol.Item) any{
-		func(it protocol.Item) any { return it.Serial },
-		func(it protocol.Item) any { return it.User },
-		func(it protocol.Item) any { return protocol.UnitsText(it.Quantity, protocol.AnyCart) },
-		func(protocol.Item) any { return string(status) },
-	} {
-		for _, it := range items {
-			args = append(args, of(it))
-		}
-	}
-	for i := range items {
-		args = append(args, due[i])
-	}
-	for _, same := range []int64{stock.Epoch, 0, 0} {
-		for range items {
-			args = append(args, same)
-		}
-	}
-	if _, err := r.recover(ctx, sku, args); err != nil {
-		return fmt.Errorf("put orders of %q back: %w", sku, err)
-	}
-	return nil
+	return r.Recovery.PutBack(ctx, sku, status, now, max(stock.Epoch, stock.Sale), due, items)
 }
 
 // settler is what a call that is made for the settlers of a home claims to have seen.
@@ -79,32 +63,22 @@ func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at protocol.
 	if at.State == protocol.Frozen {
 		claim = failover.Claim{Epoch: at.Epoch - 1} // it was open then
 	}
-	_, err := r.recoverAs(ctx, sku, settlerOf(home, claim), 0)
+	_, err := r.recoverHome(ctx, sku, settlerOf(home, claim), 0)
 	return err
 }
 
 // ToldSettled says that a frozen ledger has everything that was settled in a home. It is to be called until the SKU is
 // open: the last one who has told opens it.
 func (r *Store) ToldSettled(ctx context.Context, home, sku string) (failover.Result, error) {
-	return r.recoverAs(ctx, sku, settlerOf(home, failover.Claim{}), 2)
+	return r.recoverHome(ctx, sku, settlerOf(home, failover.Claim{}), 2)
 }
 
-func (r *Store) recoverAs(ctx context.Context, sku string, as *settler, phase int) (s failover.Result, err error) {
+func (r *Store) recoverHome(ctx context.Context, sku string, as *settler, phase int) (s failover.Result, err error) {
+	defer protocol.Describe(&err, "recover", sku)
 	if err := protocol.CheckSKU(sku); err != nil {
 		return s, err
 	}
-	reply, err := r.call(ctx, &scriptCall{script: "recover", sku: sku, as: as,
-		args: []any{r.events, time.Now().UnixMilli(), 0, phase, r.Settle.Milliseconds(), 0}})
-	if err == nil && reply == nil {
-		err = protocol.ErrUnknownSKU
-	}
-	if err == nil {
-		s, err = resultOf(reply)
-	}
-	if err != nil {
-		return s, fmt.Errorf("recover %q: %w", sku, err)
-	}
-	return s, nil
+	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, r.Settle.Milliseconds(), 0})
 }
 
 // resultOf reads the reply of recover.lua.

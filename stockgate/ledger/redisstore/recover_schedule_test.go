@@ -183,7 +183,7 @@ func (p *relapse) play() error {
 
 func (p *relapse) keep() { p.kept = snapshotOf(p.t, p.server, p.sku) }
 
-func TestWhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testing.T) {
+func TestRecoverSchedule_WhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	var stores []*Store

@@ -60,7 +60,7 @@ func statusOf(t *testing.T, r *Store, serial string) string {
 	return string(record.Status)
 }
 
-func TestFrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
+func TestRecover_FrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
 	a, b, _, _ := fallen(t, nil)
 	ledgertest.Want(t, "the tail", statusOf(t, a, "a2"), "none")
 	s := tells(t, a)
@@ -89,7 +89,7 @@ func TestFrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
 	}
 }
 
-func TestWhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
+func TestRecover_WhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 	a, b, _, _ := fallen(t, func(a, b *Store) {
 		ledgertest.Want(t, "by who sold it", ledgertest.Finish(t, a, protocol.Confirm, "a2"), protocol.Changed)
 		ledgertest.Want(t, "by another", ledgertest.Finish(t, a, protocol.Confirm, "b2"), protocol.Changed)
@@ -113,7 +113,7 @@ func TestWhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 }
 
 // A key that a client uses for another cart must not hear of the cart whose line was lost.
-func TestLineOfTheTailHasItsCartAgain(t *testing.T) {
+func TestRecover_LineOfTheTailHasItsCartAgain(t *testing.T) {
 	line := func(r *Store, cart string) protocol.Code {
 		codes := make([]protocol.Code, 1)
 		items := []protocol.Item{{Serial: "line", Quantity: 2, Cart: cart}}
@@ -133,7 +133,7 @@ func TestLineOfTheTailHasItsCartAgain(t *testing.T) {
 }
 
 // An order that the shop confirms while its hold is lost must not be held for ever.
-func TestSettlingWhileFrozenIsNotLost(t *testing.T) {
+func TestRecover_SettlingWhileFrozenIsNotLost(t *testing.T) {
 	a, b, _, _ := fallen(t, nil)
 	ledgertest.Want(t, "not known now", ledgertest.Finish(t, a, protocol.Confirm, "a2"), protocol.NotFound)
 	takes(t, b, "new")
@@ -145,7 +145,7 @@ func TestSettlingWhileFrozenIsNotLost(t *testing.T) {
 	ledgertest.Want(t, "b2", statusOf(t, a, "b2"), "H")
 }
 
-func TestInstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
+func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 	a, b, _, _ := fallen(t, nil)
 	for range 5 {
 		s := tells(t, a)
@@ -163,7 +163,7 @@ func TestInstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 }
 
 // All that an instance ever wrote for the SKU may be in the tail: then no roll has its name.
-func TestInstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
+func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a, late := p.through(x), p.through(x)
@@ -206,7 +206,7 @@ func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T
 	ledgertest.Want(t, "free", s.Free, -1) // an alarm, and not silence
 }
 
-func TestJournalThatIsTooShortDoesNotVouch(t *testing.T) {
+func TestRecover_JournalThatIsTooShortDoesNotVouch(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a := p.through(x)
@@ -227,7 +227,7 @@ func TestJournalThatIsTooShortDoesNotVouch(t *testing.T) {
 	ledgertest.Want(t, "the newest", statusOf(t, a, "3"), "H")
 }
 
-func TestWhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
+func TestRecover_WhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
 	for was, then := range map[protocol.State]protocol.State{protocol.Paused: protocol.Paused,
 		protocol.Ended: protocol.Ended, protocol.Frozen: protocol.Frozen} {
 		p := newPair(t)
@@ -248,7 +248,7 @@ func TestWhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
 }
 
 // A master that was paused comes back after its replica has taken over: what it holds is older than what was seen.
-func TestOldMasterThatComesBackSellsNothing(t *testing.T) {
+func TestRecover_OldMasterThatComesBackSellsNothing(t *testing.T) {
 	a, b, x, p := fallen(t, nil)
 	takes(t, b, "new")
 	for range 3 {
@@ -278,7 +278,7 @@ func TestOldMasterThatComesBackSellsNothing(t *testing.T) {
 }
 
 // A ledger that is made again has the orders of before: its instances tell them, and an operator opens it.
-func TestRecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
+func TestRecover_RecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
 	server, r := onRedis(t)
 	other := connect(t, server, texts())
 	takes(t, other, "c")
@@ -308,7 +308,7 @@ func TestRecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
 }
 
 // A command may make a ledger before an instance has said that there was one. That instance closes it.
-func TestLedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
+func TestRecover_LedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
 	time.Sleep(2 * time.Millisecond) // epochs are milliseconds
@@ -323,7 +323,7 @@ func TestLedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
 	ledgertest.Want(t, "what it knows", statusOf(t, r, "a"), "H")
 }
 
-func TestPartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
+func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 	for i, key := range []string{"s", "r", "u", "x"} {
 		server, r := onRedis(t)
 		before := ledgertest.StockOf(t, r)
@@ -350,7 +350,7 @@ func TestPartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 	}
 }
 
-func TestAnOperatorsFreezeIsNotOpenedByAnybodyElse(t *testing.T) {
+func TestRecover_OperatorsFreezeIsNotOpenedByAnybodyElse(t *testing.T) {
 	_, r := onRedis(t)
 	r.Settle = 0
 	ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.Frozen))
@@ -370,7 +370,7 @@ func hashAt(t *testing.T, r *Store) (fields map[string]string, err error) {
 }
 
 // Who leaves in good order while a SKU is frozen tells all before: nobody else could.
-func TestInstanceThatLeavesTellsBefore(t *testing.T) {
+func TestRecover_InstanceThatLeavesTellsBefore(t *testing.T) {
 	a, b, _, _ := fallen(t, nil)
 	takes(t, b, "new")
 	ledgertest.Check(t, b.Close())

@@ -42,7 +42,7 @@ func tries(r *Store) map[string]error {
 	return all
 }
 
-func TestBrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
+func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
 	for name, command := range map[string]string{
 		"no total":           "hdel sluice:{1001}:s total",
 		"no held":            "hdel sluice:{1001}:s held",
@@ -85,7 +85,7 @@ func args(command string) (all []any) {
 	return all
 }
 
-func TestBrokenRecordOrUserIsAFault(t *testing.T) {
+func TestRedisFault_BrokenRecordOrUserIsAFault(t *testing.T) {
 	for command, call := range map[string]string{
 		"hset sluice:{1001}:r a rubbish":                                 "finish",
 		"hset sluice:{1001}:r a H|1|x|ann":                               "sweep",
@@ -111,7 +111,7 @@ func TestBrokenRecordOrUserIsAFault(t *testing.T) {
 	}
 }
 
-func TestFaultNamesTheKey(t *testing.T) {
+func TestRedisFault_FaultNamesTheKey(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", "x").Err())
 	_, _, err := r.ReadStock(t.Context(), "1001")
@@ -120,7 +120,7 @@ func TestFaultNamesTheKey(t *testing.T) {
 	}
 }
 
-func TestLostNumbersAreNotSeededAgain(t *testing.T) {
+func TestRedisFault_LostNumbersAreNotSeededAgain(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:{1001}:s").Err())
 	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "new", "zoe"), protocol.NotOnSale)
@@ -135,7 +135,7 @@ func TestLostNumbersAreNotSeededAgain(t *testing.T) {
 	}
 }
 
-func TestNewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
+func TestRedisFault_NewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
 	server, r := onRedis(t)
 	for range 100 {
 		ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), "1001", protocol.Frozen)) // ahead of the clock
@@ -149,7 +149,7 @@ func TestNewLedgerHasALaterEpochThanTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestFaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
+func TestRedisFault_FaultyLedgerDoesNotCloseTheOthers(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{bad}:s", "total", "x").Err())
 	for range 100 {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
 )
 
 // replicated rejects what cannot be waited for, and fills in how long.
@@ -28,35 +29,20 @@ func (o *Options) replicated() error {
 	return nil
 }
 
-// evalReplicated calls a script with a WAIT behind it, on its connection and in its round trip: whether the batch has
-// a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
+// evalAndWait calls a script with a WAIT behind it, on its connection and in its round trip: whether the batch has a
+// winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
 // wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
-// connection wrote: the mark, at least, which every call leaves. As ever, only NOSCRIPT lets it send again.
-func (r *Store) evalReplicated(ctx context.Context, c *redis.Client, q *scriptCall,
-	server *string) (reply []any, few, err error) {
-	for _, text := range []bool{false, true} {
-		reply, few, err = r.evalAndWait(ctx, c, r.command(ctx, q, server, text))
-		if !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			break
-		}
-	}
-	return reply, few, err
-}
-
-// evalAndWait makes one round trip of both.
-func (r *Store) evalAndWait(ctx context.Context, c *redis.Client, script noRetryCmd) (reply []any, few, err error) {
+// connection wrote: the mark, at least, which every call leaves.
+func (r *Store) evalAndWait(ctx context.Context, c *redis.Client, script redisconn.Once) (few error) {
 	pipe := c.Pipeline()
 	_ = pipe.Process(ctx, script) // the errors are the commands' own
 	wait := pipe.Do(ctx, "wait", r.replicas, r.replicaWait.Milliseconds())
 	_, _ = pipe.Exec(ctx)
-	if reply, err = script.Slice(); err != nil {
-		return nil, nil, err
-	}
 	switch n, err := wait.Int(); {
 	case err != nil:
-		few = fmt.Errorf("%w: wait: %w", protocol.ErrFewReplicas, err)
+		return fmt.Errorf("%w: wait: %w", protocol.ErrFewReplicas, err)
 	case n < r.replicas:
-		few = fmt.Errorf("%w: %d of %d", protocol.ErrFewReplicas, n, r.replicas)
+		return fmt.Errorf("%w: %d of %d", protocol.ErrFewReplicas, n, r.replicas)
 	}
-	return reply, few, nil
+	return nil
 }

@@ -38,7 +38,7 @@ func inSync(t *testing.T, master *redistest.Server) {
 	})
 }
 
-func TestForwardedOrderIsOnTheReplica(t *testing.T) {
+func TestReplicas_ForwardedOrderIsOnTheReplica(t *testing.T) {
 	_, replica, r := replicating(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 100, 0))
 	d := opened(t, deskOptions(), r, nil)
@@ -51,7 +51,7 @@ func TestForwardedOrderIsOnTheReplica(t *testing.T) {
 	}
 }
 
-func TestOrderThatTooFewReplicasHaveIsNotForwardedAndGivesItsUnitBack(t *testing.T) {
+func TestReplicas_OrderThatTooFewReplicasHaveIsNotForwardedAndGivesItsUnitBack(t *testing.T) {
 	master, replica, r := replicating(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1, 0))
 	r.replicaWait = 100 * time.Millisecond
@@ -88,7 +88,7 @@ func TestReplicas_MissingOneRejectsOrdersAndNotSettlements(t *testing.T) {
 }
 
 // An earlier sending whose reply was lost is not waited for by the connection that finds its hold.
-func TestHoldOfALostReplyIsWaitedForToo(t *testing.T) {
+func TestReplicas_HoldOfALostReplyIsWaitedForToo(t *testing.T) {
 	_, replica, r := replicating(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))
 	r.replicaWait = 100 * time.Millisecond
@@ -112,7 +112,7 @@ func TestHoldOfALostReplyIsWaitedForToo(t *testing.T) {
 	}
 }
 
-func TestWaitAndReserveAreOneRoundTrip(t *testing.T) {
+func TestReplicas_WaitAndReserveAreOneRoundTrip(t *testing.T) {
 	master, _, r := replicating(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))
 	before := master.Calls("wait")

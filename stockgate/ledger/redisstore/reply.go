@@ -9,16 +9,16 @@ import (
 // hintSize is how many values a hint has at the beginning of a reply; the numbers of a stock and whether it was
 // done follow there.
 const (
-	versionSize = 7
+	versionSize = 8
 	stockSize   = versionSize + 7
 )
 
-// versionOf reads free, epoch, ver, state, opens, closes, held.
+// versionOf reads free, epoch, ver, state, opens, closes, held, sale.
 func versionOf(reply []any) (protocol.StockVersion, error) {
 	var h protocol.StockVersion
 	state, ok := reply[3].(string)
 	h.State = stateOf(state)
-	for i, to := range []*int64{&h.Free, &h.Epoch, &h.Ver, nil, &h.Opens, &h.Closes, &h.Held} {
+	for i, to := range []*int64{&h.Free, &h.Epoch, &h.Ver, nil, &h.Opens, &h.Closes, &h.Held, &h.Sale} {
 		if to != nil && ok {
 			*to, ok = reply[i].(int64)
 		}

@@ -8,7 +8,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func TestRecordIsReadWhateverItsUserIs(t *testing.T) {
+func TestRedisstore_RecordIsReadWhateverItsUserIs(t *testing.T) {
 	for text, want := range map[string]protocol.Record{
 		"H|2|1000|ann":         {Serial: "s", User: "ann", Quantity: 2, Status: 'H', Deadline: 1000},
 		"C|1|0|":               {Serial: "s", User: "", Quantity: 1, Status: 'C', Deadline: 0},
@@ -48,7 +48,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-func TestReplyThatDoesNotFitIsAnError(t *testing.T) {
+func TestRedisstore_ReplyThatDoesNotFitIsAnError(t *testing.T) {
 	codes := make([]protocol.Code, 1)
 	for _, reply := range [][]any{
 		{},

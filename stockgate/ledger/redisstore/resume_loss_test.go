@@ -9,7 +9,7 @@ import (
 )
 
 // Who resumes a sale that was paused vouches for nothing: what is lost meanwhile is not known to anybody yet.
-func TestResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
+func TestResumeLoss_ResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 	server, a := durable(t)
 	takes(t, a, "a")
 	kept := snapshotOf(t, server, "1001")
@@ -25,7 +25,7 @@ func TestResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 	ledgertest.Want(t, "reconciled", code, protocol.Held)
 }
 
-func TestResumingDoesNotVouchForAnotherServer(t *testing.T) {
+func TestResumeLoss_ResumingDoesNotVouchForAnotherServer(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")

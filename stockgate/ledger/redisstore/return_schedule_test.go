@@ -84,7 +84,7 @@ func (p *returns) round() error {
 
 // SLUICE_SCHEDULES says how many schedules to play; 1,000 by default, and 40 with -short. SLUICE_SCHEDULES_FROM is the
 // first one of them, a multiple of 25: so many can be played in parts.
-func TestInstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
+func TestReturnSchedule_InstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_SCHEDULES"))
 	switch {
@@ -122,7 +122,7 @@ func TestInstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
 }
 
 // A journal that is not whole vouches for nothing: the SKU waits for the instance that had it.
-func TestInstanceWithoutItsJournalIsWaitedFor(t *testing.T) {
+func TestReturnSchedule_InstanceWithoutItsJournalIsWaitedFor(t *testing.T) {
 	for name, spoil := range map[string]func(dir string){
 		"deleted": func(dir string) { ledgertest.Check(t, emptied(dir)) },
 		"damaged": func(dir string) { ledgertest.Check(t, damaged(dir)) },

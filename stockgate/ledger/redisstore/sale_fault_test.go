@@ -146,7 +146,7 @@ func (s *rush) ends(t *testing.T, units int64) {
 	}
 }
 
-func TestSaleGoesOnByItselfAfterRedisWasKilled(t *testing.T) {
+func TestSaleFault_SaleGoesOnByItselfAfterRedisWasKilled(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	const units = 3_000
 	s := openSale(t, server, units, 16)
@@ -161,12 +161,12 @@ func TestSaleGoesOnByItselfAfterRedisWasKilled(t *testing.T) {
 	s.ends(t, units)
 	for _, r := range s.stores {
 		for _, why := range failover.LossReasons() {
-			ledgertest.Want(t, why, r.lost[why].Load(), 0)
+			ledgertest.Want(t, why, ledgertest.Value(r.lost.WithLabelValues(why)), 0)
 		}
 	}
 }
 
-func TestSaleStopsWhenTheLastCommandsAreLostAndNeverOversells(t *testing.T) {
+func TestSaleFault_SaleStopsWhenTheLastCommandsAreLostAndNeverOversells(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	const units = 600
 	s := openSale(t, server, units, 8)
@@ -252,7 +252,7 @@ func skipCommand(t *testing.T, text []byte, at int) int {
 	return at
 }
 
-func TestSaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
+func TestSaleFault_SaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
 	server := redistest.Start(t)
 	s := openSale(t, server, 100_000, 8)
 	ledgertest.Until(t, "the sale is under way", func() bool { return s.won() >= 200 })
@@ -260,7 +260,9 @@ func TestSaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
 	s.closed.Store(true)
 	ledgertest.Until(t, "it is told that it is lost", func() bool { return s.heard(protocol.Lost) > 200 })
 	for _, r := range s.stores {
-		ledgertest.Until(t, "each instance raises an alarm", func() bool { return r.lost[failover.LostKey].Load() > 0 })
+		ledgertest.Until(t, "each instance raises an alarm", func() bool {
+			return ledgertest.Value(r.lost.WithLabelValues(failover.LostKey)) > 0
+		})
 	}
 	if s.log.Count("why=missing") == 0 {
 		t.Error("the log does not say why")
@@ -285,7 +287,7 @@ func TestSaleStopsWhenEverythingIsFlushedAndSaysWhy(t *testing.T) {
 	ledgertest.Want(t, "orders at the shop", s.won(), units)
 }
 
-func TestScriptFlushUnderLoadCostsNoClientAnError(t *testing.T) {
+func TestSaleFault_ScriptFlushUnderLoadCostsNoClientAnError(t *testing.T) {
 	server := redistest.Start(t)
 	s := openSale(t, server, 1_000_000_000, 32)
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -284,7 +284,7 @@ func checks(t *testing.T, n int) {
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", f.DefValue) })
 }
 
-func TestMemoryDoesWhatTheModelDoes(t *testing.T) {
+func TestSchedule_MemoryDoesWhatTheModelDoes(t *testing.T) {
 	checks(t, 10_000)
 	steps := schedules()
 	rapid.Check(t, func(t *rapid.T) {

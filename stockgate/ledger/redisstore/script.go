@@ -6,8 +6,11 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/redisconn"
 )
 
 // The scripts, and the texts that each of them begins with.
@@ -24,14 +27,16 @@ const (
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
-	for _, name := range []string{preludeStock, preludeMark, "reserve", "finish", "sweep", "set_total", "set_state",
-		"overrule", "read_stock", "visit", "leave", "add", "set_schedule", "create", "recreate", "acknowledge",
-		"archive", "audit", "recover", preludeQueue, "hand_out", "decide", "positions", "slots"} {
-		text, err := lua.ReadFile("lua/" + name + ".lua")
-		if err != nil {
-			panic("BUG: " + err.Error())
+	files, err := lua.ReadDir("lua")
+	for _, file := range files {
+		var text []byte
+		if err == nil {
+			text, err = lua.ReadFile("lua/" + file.Name())
 		}
-		all[name] = string(text)
+		all[strings.TrimSuffix(file.Name(), ".lua")] = string(text)
+	}
+	if err != nil {
+		panic("BUG: " + err.Error())
 	}
 	return all
 }
@@ -71,17 +76,16 @@ func (s scripts) load(ctx context.Context, c *redis.Conn) error {
 	return nil
 }
 
-// noRetryCmd is a command that go-redis must not send again by itself, whatever its other settings say.
-type noRetryCmd struct{ *redis.Cmd }
-
-func (noRetryCmd) NoRetry() bool { return true }
-
 // eval runs the script of a call. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
 // whole text, so that no flush can come between loading and calling.
 func (r *Store) eval(ctx context.Context, c *redis.Client, q *scriptCall, server *string) (reply []any, err error) {
 	for _, text := range []bool{false, true} {
 		cmd := r.command(ctx, q, server, text)
-		_ = c.Process(ctx, cmd) // the error is the command's own
+		if q.script == "reserve" && r.replicas > 0 {
+			q.few = r.evalAndWait(ctx, c, cmd)
+		} else {
+			_ = c.Process(ctx, cmd) // the error is the command's own
+		}
 		if reply, err = cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
 			break
 		}
@@ -91,7 +95,7 @@ func (r *Store) eval(ctx context.Context, c *redis.Client, q *scriptCall, server
 
 // command runs the script of a call, by its text or its name. Most of its arguments are addresses, for which no
 // room is needed: a gate with very many ledgers calls hardly anything but sweeps.
-func (r *Store) command(ctx context.Context, q *scriptCall, server *string, text bool) noRetryCmd {
+func (r *Store) command(ctx context.Context, q *scriptCall, server *string, text bool) redisconn.Once {
 	s, all := r.scripts[q.script], make([]any, 0, 3+numKeys+len(q.more)+len(q.args)+1+4*len(q.items)+markArgs)
 	if text {
 		all = append(all, "eval", &s.text, numKeys+len(q.more))
@@ -105,5 +109,5 @@ func (r *Store) command(ctx context.Context, q *scriptCall, server *string, text
 		all = append(all, &q.more[i])
 	}
 	all = q.itemized(append(all, q.args...))
-	return noRetryCmd{redis.NewCmd(ctx, r.appendMark(all, q, server)...)}
+	return redisconn.Once{Cmd: redis.NewCmd(ctx, r.appendMark(all, q, server)...)}
 }

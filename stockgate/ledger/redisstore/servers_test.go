@@ -37,9 +37,9 @@ func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 	ledgertest.Want(t, "why", s.Why, "")
 }
 
-// TestInstanceThatIsAskedAboutNothingIsNotWaitedForLong is asked about one SKU alone at the other instance; the rest
-// it visits by itself.
-func TestInstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
+// TestServers_InstanceThatIsAskedAboutNothingIsNotWaitedForLong is asked about one SKU alone at the other instance;
+// the rest it visits by itself.
+func TestServers_InstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")
@@ -67,7 +67,7 @@ func sweepSoon(t *testing.T, r *Store) (holds []protocol.Record, err error) {
 	return holds, nil
 }
 
-func TestInstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *testing.T) {
+func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")
@@ -94,7 +94,7 @@ func TestInstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *testing.T)
 }
 
 // The version alone would not tell: others have sold since.
-func TestMarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T) {
+func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T) {
 	server, a := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
 	b := connect(t, server, texts())
@@ -109,7 +109,7 @@ func TestMarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T) {
 	frozen(t, b, failover.LostMark)
 }
 
-func TestInstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
+func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 	server, a := durable(t)
 	b := connect(t, server, texts())
 	takes(t, a, "a")
@@ -189,7 +189,7 @@ func TestOutage_EndsNoInstance(t *testing.T) {
 	ledgertest.Want(t, "when each has looked", code, protocol.Held)
 }
 
-func TestRedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
+func TestServers_RedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
 	server, _ := durable(t)
 	restricted := func() *Store {
 		ledgertest.Check(

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/ledger/failover"
@@ -56,11 +57,12 @@ type Store struct {
 	calls    atomic.Int64
 	failover.Recovery
 
-	lost     map[string]*atomic.Uint64 // by reason; the map is never changed
+	lost     *prometheus.CounterVec // by reason
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
 
-	servers  metServers
+	servers  sync.Map        // names of the processes that this instance has spoken to
+	met      atomic.Int64    // how many
 	away     context.Context // ends when Close begins
 	depart   context.CancelFunc
 	visits   sync.WaitGroup
@@ -68,9 +70,8 @@ type Store struct {
 	visiting bool
 	revisit  bool // something has changed since the visit began
 
-	journal   *failover.StateDir // nil = none
-	looked    bool               // a returned instance has looked at every ledger; of visits alone
-	unwritten []string           // SKUs that the registry must know, see noteLost; guarded by mu
+	journal *failover.StateDir // nil = none
+	looked  bool               // a returned instance has looked at every ledger; of visits alone
 }
 
 // Options say which Redis, and how much of its changes it remembers.
@@ -135,9 +136,11 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	if r.log == nil {
 		r.log = slog.Default()
 	}
-	r.lost = make(map[string]*atomic.Uint64)
+	r.lost = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_closed_total",
+		Help: "SKUs that this instance closed since their ledger had lost something, by what told: see the log."},
+		[]string{"why"})
 	for _, why := range failover.LossReasons() {
-		r.lost[why] = new(atomic.Uint64)
+		r.lost.WithLabelValues(why)
 	}
 	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
 		r.instance = strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
@@ -152,9 +155,6 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	}
 	if o.Moved == nil {
 		o.Moved = r.revisitAll
-	}
-	if o.Options.Log == nil {
-		o.Options.Log = r.log
 	}
 	first := o.OnServer
 	o.OnServer = func(ctx context.Context, c *redis.Conn) error {
@@ -176,6 +176,12 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	}
 	return r, nil
 }
+
+// Describe implements prometheus.Collector.
+func (r *Store) Describe(ch chan<- *prometheus.Desc) { r.lost.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (r *Store) Collect(ch chan<- prometheus.Metric) { r.lost.Collect(ch) }
 
 // Close takes this instance's marks away, as far as that can be done within 2 s, and closes all connections: no SKU
 // waits for this instance when Redis is restarted. Settle what is owed before. Later calls fail.
@@ -216,12 +222,6 @@ func CheckEviction(ctx context.Context, link *redisconn.Client) error {
 	}
 	return nil
 }
-
-// Topology is what Redis is: redisconn.Single, redisconn.Sentinel or redisconn.Cluster. It may have to ask.
-func (r *Store) Topology(ctx context.Context) (string, error) { return r.link.Topology(ctx) }
-
-// Servers are the ways to each server that takes writes, for callers that ask them more.
-func (r *Store) Servers(ctx context.Context) ([]redisconn.Route, error) { return r.link.Servers(ctx) }
 
 // ErrUnfit is the cause when a Redis must not keep ledgers.
 var ErrUnfit = errors.New("reservations need noeviction, or Redis may throw them away")

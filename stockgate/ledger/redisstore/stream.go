@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -17,61 +16,28 @@ import (
 //
 // It is of use where Options.Acknowledged is set, and harmless elsewhere.
 func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int64, err error) {
-	if err := protocol.CheckSKU(sku); err != nil {
-		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
-	}
+	defer protocol.Describe(&err, "acknowledge changes of", sku)
 	epoch, ver, ok := strings.Cut(position, "-")
 	_, err1 := protocol.Digits(epoch)
 	_, err2 := protocol.Digits(ver)
 	if !ok || err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("acknowledge changes of %q: %.40q is not a position", sku, position)
+		return 0, fmt.Errorf("%.40q is not a position", position)
+	}
+	if err := protocol.CheckSKU(sku); err != nil {
+		return 0, err
 	}
 	reply, err := r.call(ctx,
 		&scriptCall{script: "acknowledge", sku: sku, args: []any{epoch, ver}, aside: true, blind: true})
 	if err != nil {
-		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, err)
+		return 0, err
 	}
-	if len(reply) == 1 {
-		left, _ = reply[0].(int64)
+	if reply == nil {
+		return 0, protocol.ErrUnknownSKU
 	}
-	switch {
-	case reply == nil:
-		return 0, fmt.Errorf("acknowledge changes of %q: %w", sku, protocol.ErrUnknownSKU)
-	case left < 1:
-		return 0, fmt.Errorf("acknowledge changes of %q: %s is ahead of its stream", sku, position)
+	if n, ok := integers(reply, 1); ok && n[0] > 0 {
+		return n[0], nil
 	}
-	return left, nil
-}
-
-// Why a ledger is not archived, by the number that archive.lua replies.
-var notArchived = map[int64]error{
-	2: errors.New("it has changed since it was compared; try again"),
-	3: errors.New("its sale is not over: end it with sluice stock end, or wait until it closes"),
-	4: errors.New("orders are undecided: wait until the resolver has decided them"),
-}
-
-// Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has
-// all of them elsewhere. The ledger and its stream stay, with no unit, and ended. A second call changes nothing.
-func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) error {
-	if err := protocol.CheckSKU(sku); err != nil {
-		return fmt.Errorf("archive %q: %w", sku, err)
-	}
-	reply, err := r.call(ctx, &scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver},
-		more: queueKeys(sku)})
-	if err == nil && reply == nil {
-		err = r.noLedger(ctx, sku)
-	}
-	if err != nil {
-		return fmt.Errorf("archive %q: %w", sku, err)
-	}
-	_, done, err := stockOf(reply)
-	if err == nil {
-		err = notArchived[done]
-	}
-	if err != nil {
-		return fmt.Errorf("archive %q: %w", sku, err)
-	}
-	return nil
+	return 0, fmt.Errorf("%s is ahead of its stream", position)
 }
 
 // Backlog tells which streams that are trimmed by acknowledgements have grown too long; nil = none.

@@ -86,7 +86,7 @@ func (s *trimmed) play() error {
 		s.left(first+1, 15, 7), s.left(first, 99, 7), s.left(first+1, 22, 1))
 }
 
-func TestEveryMistakeInAcknowledgingIsFound(t *testing.T) {
+func TestStreamMutants_EveryMistakeInAcknowledgingIsFound(t *testing.T) {
 	server := redistest.Start(t)
 	try := func(name string, texts map[string]string) error {
 		s := trimmed{r: connect(t, server, texts), client: server.Client, sku: name}

@@ -45,7 +45,7 @@ func first(t *testing.T, server *redistest.Server) (ver int64) {
 	return ver
 }
 
-func TestChangesStayUntilTheyAreAcknowledged(t *testing.T) {
+func TestStream_ChangesStayUntilTheyAreAcknowledged(t *testing.T) {
 	server, r := acknowledged(t, 1_000)
 	ledgertest.Want(t, "kept", server.Client.XLen(t.Context(), stream).Val(), 1_000)
 	ledgertest.Want(
@@ -84,7 +84,7 @@ func TestChangesStayUntilTheyAreAcknowledged(t *testing.T) {
 	ledgertest.Want(t, "the next is there", server.Client.XLen(t.Context(), stream).Val(), 2)
 }
 
-func TestSlowestConsumerGroupDecidesWhatStays(t *testing.T) {
+func TestStream_SlowestConsumerGroupDecidesWhatStays(t *testing.T) {
 	server, r := acknowledged(t, 100)
 	c := server.Client
 	for _, group := range []string{"fast", "slow"} {
@@ -131,7 +131,7 @@ func TestStream_RejectsAPositionThatNoConsumerCanHaveRead(t *testing.T) {
 	ledgertest.Want(t, "kept", server.Client.XLen(t.Context(), stream).Val(), 5)
 }
 
-func TestNewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
+func TestStream_NewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) {
 	server, r := acknowledged(t, 5)
 	for range 100 {
 		ledgertest.Must[protocol.Stock](t)(r.SetState(t.Context(), ledgertest.SKU, protocol.Frozen)) // ahead of the clock
@@ -160,7 +160,7 @@ func TestStream_WithoutConsumersIsAnAlarm(t *testing.T) {
 			Check(t, errors.Join(other.Backlog(t.Context(), []string{ledgertest.SKU})...))
 }
 
-// Who cannot ask does not know that nobody is behind any more.
+// Who cannot ask does not know that no consumer is behind any more.
 func TestStream_AlarmStaysWhileRedisRejectsConnections(t *testing.T) {
 	server := redistest.Start(t)
 	ledgertest.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "app", "on", ">word", "~*", "&*", "+@all").Err())
@@ -171,6 +171,13 @@ func TestStream_AlarmStaysWhileRedisRejectsConnections(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 20, 0))
 	ledgertest.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "app", "resetpass", ">another").Err())
 	ledgertest.Check(t, server.Client.Do(t.Context(), "client", "kill", "user", "app").Err())
+	ledgertest.Until(t, "the end of the old connections is noticed", func() bool {
+		errs := r.Backlog(t.Context(), []string{ledgertest.SKU})
+		if errs == nil {
+			t.Fatal("no consumer is behind any more")
+		}
+		return redis.HasErrorPrefix(errs[0], "WRONGPASS")
+	})
 	for range 5 {
 		if errs := r.Backlog(t.Context(), []string{ledgertest.SKU}); errs == nil ||
 			!redis.HasErrorPrefix(errs[0], "WRONGPASS") {

@@ -70,7 +70,7 @@ func buyAll(t *testing.T, d *seller, shop *till, name string, n int) {
 
 // The replica's link is cut first, then orders are sold, then the master dies: what the replica never heard of is told
 // by the instances, and the ledger balances with the shop to the unit. The old master comes back and sells nothing.
-func TestFailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
+func TestTailLoss_FailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
 	p, shop := newPair(t), &till{orders: make(map[string]bool)}
 	x := exchangeTo(t, p.master)
 	log := &testkit.Log{}

@@ -100,7 +100,7 @@ func hold(t testing.TB, r *Store, sku, serial string, deadline int64) {
 	ledgertest.Want(t, "reserve", codes[0], protocol.Held)
 }
 
-func TestManyLedgersAreLookedAfterInFewRoundTrips(t *testing.T) {
+func TestRedisstore_ManyLedgersAreLookedAfterInFewRoundTrips(t *testing.T) {
 	server := redistest.Start(t)
 	maker, r := connect(t, server, texts()), connect(t, server, texts())
 	skus := many(t, maker, 300)
@@ -122,7 +122,7 @@ func TestManyLedgersAreLookedAfterInFewRoundTrips(t *testing.T) {
 	ledgertest.Want(t, "round trips of a visit", n.Load(), 5)
 }
 
-func TestLedgerThatFailsHarmsNoOther(t *testing.T) {
+func TestRedisstore_LedgerThatFailsHarmsNoOther(t *testing.T) {
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
 	skus := many(t, r, 4)
@@ -144,7 +144,7 @@ func TestLedgerThatFailsHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestSweepOfManyIsThatOfEach(t *testing.T) {
+func TestRedisstore_SweepOfManyIsThatOfEach(t *testing.T) {
 	eachStore(t, func(t *testing.T, s protocol.Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "gone"), protocol.Changed)
@@ -160,7 +160,7 @@ func TestSweepOfManyIsThatOfEach(t *testing.T) {
 	})
 }
 
-func TestFlushedScriptsCostNoLedgerItsSweep(t *testing.T) {
+func TestRedisstore_FlushedScriptsCostNoLedgerItsSweep(t *testing.T) {
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
 	skus := many(t, r, 10)
@@ -178,7 +178,7 @@ func TestFlushedScriptsCostNoLedgerItsSweep(t *testing.T) {
 	ledgertest.Want(t, "round trips", n.Load(), 2)
 }
 
-func TestReplyOfAnotherCallClosesItsLedgerAlone(t *testing.T) {
+func TestRedisstore_ReplyOfAnotherCallClosesItsLedgerAlone(t *testing.T) {
 	server := redistest.Start(t)
 	maker := connect(t, server, texts())
 	skus := many(t, maker, 3)
@@ -203,7 +203,7 @@ func TestReplyOfAnotherCallClosesItsLedgerAlone(t *testing.T) {
 	}
 }
 
-func TestUnansweredSweepIsNotPutAgain(t *testing.T) {
+func TestRedisstore_UnansweredSweepIsNotPutAgain(t *testing.T) {
 	server := redistest.Start(t)
 	o := optionsFor(server, 4)
 	o.Timeout = 500 * time.Millisecond
@@ -228,7 +228,7 @@ func TestUnansweredSweepIsNotPutAgain(t *testing.T) {
 
 // One call that finds no connection, as may be in a rush, puts off no other ledger; but a Redis that is away is not
 // asked for each of very many.
-func TestVisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
+func TestRedisstore_VisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
 	server := redistest.Start(t)
 	maker, r := connect(t, server, texts()), connect(t, server, texts())
 	skus := many(t, maker, 5*protocol.MaxTogether)
@@ -256,7 +256,7 @@ func TestVisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
 	}
 }
 
-func TestSweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
+func TestRedisstore_SweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	r := onCluster(t, nodes)
@@ -264,7 +264,7 @@ func TestSweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
 	for _, sku := range skus {
 		hold(t, r, sku, "a", 10)
 	}
-	slot := redisconn.Slot(keys(skus[0])[0])
+	slot := redistest.Slot(redisconn.Tag(keys(skus[0])[0]))
 	owner := nodes.Owner(slot)
 	to := nodes.Masters[(slices.Index(nodes.Masters, owner)+1)%3]
 	nodes.Move(slot, to, nil) // r does not know

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"testing"
+	"time"
 
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
@@ -9,13 +10,13 @@ import (
 
 // Below the store nobody repeats a call: only who carries the same serials again may, and who knows that an answer is
 // missing.
-func TestCallWhoseReplyWasSwallowedIsAnErrorAndNotRepeated(t *testing.T) {
+func TestUnanswered_CallWhoseReplyWasSwallowedIsAnErrorAndNotRepeated(t *testing.T) {
 	for name, fate := range map[string]int{"fin": swallowFIN, "rst": swallowRST, "stall": swallow} {
 		t.Run(name, func(t *testing.T) {
 			server, direct := onRedis(t)
 			ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
 			m := between(t, server)
-			r := through(t, m, server)
+			r := through(t, m, server, time.Second)
 			ledgertest.Want(t, "connected", ledgertest.Take(t, r, "first", "zoe"), protocol.Held)
 			before := server.Calls("evalsha") + server.Calls("eval")
 			m.dooms("lost", fate, 1)

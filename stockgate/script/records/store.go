@@ -30,8 +30,8 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// KeepConfirmed is how long a confirmed order is kept: until then it can be refunded.
-const KeepConfirmed = 30 * 24 * time.Hour
+// keepConfirmed is how long a confirmed order is kept: until then it can be refunded.
+const keepConfirmed = 30 * 24 * time.Hour
 
 // Store is the records in one Redis. It is safe for concurrent use. It has so many methods because it is a whole
 // protocol.Store: the ledger's settler, resolver and control API ask all of them.
@@ -74,12 +74,6 @@ const (
 	recordsKey, payloadsKey, dueKey, owedKey, triesKey, sumsKey, skusKey = 0, 1, 2, 3, 4, 5, 6
 )
 
-// once is a command that go-redis must not send again by itself.
-type once struct{ *redis.Cmd }
-
-// NoRetry tells go-redis so.
-func (once) NoRetry() bool { return true }
-
 // run runs a script, once.
 func (s *Store) run(ctx context.Context, name string, args ...any) (reply []any, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -88,7 +82,7 @@ func (s *Store) run(ctx context.Context, name string, args ...any) (reply []any,
 			for _, k := range s.keys {
 				all = append(all, k)
 			}
-			cmd := once{redis.NewCmd(ctx, append(all, args...)...)}
+			cmd := redisconn.Once{Cmd: redis.NewCmd(ctx, append(all, args...)...)}
 			_ = c.Process(ctx, cmd)
 			if reply, err = cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
 				break
@@ -101,13 +95,7 @@ func (s *Store) run(ctx context.Context, name string, args ...any) (reply []any,
 
 // do asks the server that has the keys.
 func (s *Store) do(ctx context.Context, ask func(context.Context, *redis.Client) error) error {
-	err := s.link.To(s.keys[recordsKey]).Do(ctx, ask, func(err error) error {
-		var said redis.Error
-		if errors.As(err, &said) || errors.Is(err, redis.Nil) {
-			return nil
-		}
-		return err
-	})
+	err := s.link.To(s.keys[recordsKey]).Do(ctx, ask, redisconn.Unanswered)
 	if err != nil {
 		return fmt.Errorf("records of the script's orders: %w", err)
 	}
@@ -162,7 +150,7 @@ func (s *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 	if op == protocol.Adopt {
 		return protocol.StockVersion{}, fmt.Errorf("adopt: %w: the script takes the units of an order", errUnsupported)
 	}
-	args := []any{now, keep, now + KeepConfirmed.Milliseconds(), string(op), sku}
+	args := []any{now, keep, now + keepConfirmed.Milliseconds(), string(op), sku}
 	for _, it := range items {
 		args = append(args, it.Serial)
 	}

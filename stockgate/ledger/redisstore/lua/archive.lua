@@ -1,5 +1,6 @@
 -- archive forgets the orders of a sale that is over, once somebody else has them all. The ledger stays, without units,
--- ended, and in a later epoch: what instances tell of orders of before is passed over from now on.
+-- ended, and in a later epoch: what instances tell of orders of before is passed over from now on. The next sale of the
+-- SKU begins with that epoch.
 -- ARGV: events, epoch and ver of what the caller has
 -- Reply: false without a ledger, else all numbers, and 1 where it is archived, now or before; 2 where it is not at that
 -- version; 3 where the sale is not over; 4 where an order is undecided.
@@ -23,6 +24,7 @@ if stock.held > 0 then
 end
 stock.epoch, stock.state, stock.total, stock.sold = stock.epoch + 1, 'ended', 0, 0
 note(stock, 'archived', digits(stock.epoch))
+begin_sale(stock, stock.epoch)
 local c = change()
 push(c.fields, 'born', digits(stock.epoch))
 commit(stock, 'archive', c)

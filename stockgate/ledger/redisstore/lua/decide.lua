@@ -13,7 +13,7 @@ if not stock then
 end
 
 local records = redis.call('HMGET', R, unpack(ARGV, 6, 5 + n))
-local moves = #ARGV > 13 + 2 * n -- else all confirm
+local moves = #ARGV > 14 + 2 * n -- else all confirm
 local entries = moves and redis.call('HMGET', A, unpack(ARGV, 6, 5 + n)) or {}
 local fresh, known = {}, {} -- records and entries by serial, as earlier ones of this call have left them
 local confirmed, released = change(ARGV[2]), {}

@@ -6,6 +6,10 @@
 -- is older than that has lost something, and freezes here and now, before a unit is taken: the epoch rises, why says
 -- the reason. After the epoch has risen only what was seen since counts.
 --
+-- A caller also says the latest sale of the SKU that it knows. A stock in an earlier one has lost the later one: it
+-- freezes, and is of that sale from then on, so that its orders are known by their serials. An operator opens it, in a
+-- later epoch.
+--
 -- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
 -- yet. So it sells nothing, its state reads verifying, until each instance has called whose mark is as fresh as the
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
@@ -25,7 +29,7 @@
 -- are gone.
 
 -- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
-local WHO, SEQ, ANSWERED, EPOCH, VER, RUN, LOST = unpack(ARGV, #ARGV - 7, #ARGV - 1)
+local WHO, SEQ, ANSWERED, EPOCH, VER, SALE, RUN, LOST = unpack(ARGV, #ARGV - 8, #ARGV - 1)
 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about fifteen are no marks
@@ -51,11 +55,20 @@ local function note(stock, field, value)
 	push(stock.marks, field, value)
 end
 
+-- begin_sale makes the stock that of another sale of the SKU: its serials are others than in those before. Either the
+-- epoch rises with it, or the stock is frozen until the epoch does.
+local function begin_sale(stock, sale)
+	stock.sale = sale
+	note(stock, 'sale', digits(sale))
+end
+
 -- seen tells how the stock is less than what the caller has seen of it, or nil. reached is its mark's highest call.
 local function seen(stock, reached)
 	local epoch, ver = tonumber(EPOCH), tonumber(VER)
 	if LOST ~= '' and epoch == 0 then return LOST end
-	if stock.epoch > epoch then return epoch > 0 and stock.born > epoch and 'missing' or nil end
+	if stock.epoch > epoch and epoch > 0 and stock.born > epoch then return 'missing' end
+	if stock.sale < tonumber(SALE) then return 'version' end
+	if stock.epoch > epoch then return nil end
 	if LOST ~= '' then return LOST end
 	if stock.epoch < epoch or stock.ver < ver then return 'version' end
 	if reached < tonumber(ANSWERED) then return 'mark' end
@@ -84,20 +97,27 @@ local function roll(stock)
 	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
 end
 
--- outrun notes that the caller has seen a later epoch.
+-- outrun reports whether the caller has seen a later epoch or sale. An operator alone may open the stock then, in that
+-- sale and behind that epoch, and behind what was said of the stock itself before.
 local function outrun(stock)
-	stock.later = digits(math.max(tonumber(EPOCH), tonumber(stock.later)))
+	local behind = stock.sale < tonumber(SALE)
+	if not behind and stock.epoch >= tonumber(EPOCH) then return false end
+	if behind then begin_sale(stock, tonumber(SALE)) end
+	stock.later = digits(math.max(tonumber(EPOCH), stock.epoch, tonumber(SALE), tonumber(stock.later)))
 	note(stock, 'later', stock.later)
+	stock.by_hand = true
+	note(stock, 'was', 'frozen')
+	return true
 end
 
 -- freeze closes the stock for a reason, as a version of its own, in an epoch of its own: whatever was said before counts
 -- no more. Where the caller has seen a later epoch, there is a later ledger on another server: that one this must
 -- not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
 local function freeze(stock, why)
-	local older = stock.epoch < tonumber(EPOCH)
-	if older or why == 'missing' or stock.was_state == 'frozen' and stock.why == 'operator' then
+	local older, by_hand = stock.epoch < tonumber(EPOCH), outrun(stock)
+	if why == 'missing' or stock.was_state == 'frozen' and stock.why == 'operator' then
 		note(stock, 'was', 'frozen')
-	elseif stock.was_state ~= 'frozen' then
+	elseif stock.was_state ~= 'frozen' and not by_hand then
 		note(stock, 'was', stock.was_state)
 	end
 	if stock.was_state ~= 'frozen' or why ~= 'operator' then
@@ -109,9 +129,7 @@ local function freeze(stock, why)
 	end
 	note(stock, 'since', digits(clock()))
 	roll(stock)
-	if older then
-		outrun(stock)
-	else
+	if not older then
 		stock.epoch = stock.epoch + 1
 	end
 	stock.state, stock.why, stock.froze = 'frozen', why, why
@@ -181,9 +199,9 @@ local function meet(stock, mark)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
 	end
-	if why and stock.state == 'frozen' and stock.epoch < tonumber(EPOCH) then
-		outrun(stock)
-	elseif why then
+	-- Orders that are missing may be told only if the ledger freezes for that.
+	local known = why and why ~= 'missing' and stock.state == 'frozen' and outrun(stock)
+	if why and not known then
 		freeze(stock, why)
 	elseif stock.state == 'frozen' and not asked(stock) and tonumber(EPOCH) > 0 and tonumber(EPOCH) < stock.epoch then
 		note(stock, 'rc:' .. WHO, '0|' .. digits(here)) -- the roll has missed it: it has seen what was before
@@ -207,15 +225,15 @@ end}
 -- load reads the numbers; nil when there is no ledger. Numbers without the records that they count are a fault.
 local function load()
 	local v = redis.call('HMGET', S, 'total', 'held', 'sold', 'state', 'epoch', 'limit', 'ver', 'run', 'opens', 'closes',
-		'm:' .. WHO)
+		'm:' .. WHO, 'sale')
 	if not v[1] and redis.call('EXISTS', S) == 0 then
 		return nil
 	end
 	local stock = {
 		total = number(S, v[1], 'total'), held = number(S, v[2], 'held'), sold = number(S, v[3], 'sold'),
 		state = v[4], epoch = number(S, v[5], 'epoch'), limit = number(S, v[6], 'limit'), ver = number(S, v[7], 'ver'),
-		run = v[8] or '', marks = {}, here = 0, froze = false,
-		opens = number(S, v[9], 'opens'), closes = number(S, v[10], 'closes'),
+		run = v[8] or '', marks = {}, here = 0, froze = false, by_hand = false,
+		opens = number(S, v[9], 'opens'), closes = number(S, v[10], 'closes'), sale = number(S, v[12] or '0', 'sale'),
 	}
 	if v[4] ~= 'on' and v[4] ~= 'paused' and v[4] ~= 'ended' and v[4] ~= 'frozen' then
 		fault(S, 'state is none of on, paused, ended, frozen')
@@ -242,22 +260,25 @@ local function forget(stock)
 	if #gone > 0 then redis.call('HDEL', S, unpack(gone)) end
 end
 
--- make begins a ledger, later than whatever the caller has seen.
+-- make begins a ledger, later than whatever the caller has seen, in the sale that it knows.
 local function make(total, limit, epoch)
 	local stock = {
-		total = total, held = 0, sold = 0, state = 'on', limit = limit, epoch = math.max(epoch, tonumber(EPOCH) + 1), ver = 0, why = '', run = RUN,
-		opens = 0, closes = 0, later = '0',
+		total = total, held = 0, sold = 0, state = 'on', limit = limit, ver = 0, why = '', run = RUN,
+		epoch = math.max(epoch, tonumber(EPOCH) + 1, tonumber(SALE) + 1), -- never less than the sale
+		opens = 0, closes = 0, sale = tonumber(SALE), later = '0',
 		marks = {'run', RUN},
 	}
 	note(stock, 'born', digits(stock.epoch))
+	if stock.sale > 0 then begin_sale(stock, stock.sale) end
 	if WHO ~= '' then note(stock, 'm:' .. WHO, SEQ .. '|' .. digits(clock()) .. '|' .. RUN) end
 	met = stock
 	return stock
 end
 
--- sign is every reply: the caller's number, the version, why the stock froze just now, and what the script answers.
+-- sign is every reply: the caller's number, the version, the sale, why the stock froze just now, and what the script
+-- answers.
 local function sign(answer)
-	if not met then return {SEQ, 0, 0, '', answer or false} end
+	if not met then return {SEQ, 0, 0, 0, '', answer or false} end
 	if #met.marks > 0 then redis.call('HSET', S, unpack(met.marks)) end
-	return {SEQ, met.epoch, met.ver, met.froze or '', answer or false}
+	return {SEQ, met.epoch, met.ver, met.sale, met.froze or '', answer or false}
 end

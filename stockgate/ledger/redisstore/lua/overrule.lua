@@ -40,7 +40,7 @@ note(stock, 'over', digits(this) .. '|')
 if before ~= '' then
 	if stock.state ~= 'frozen' then
 		become(before)
-	elseif (redis.call('HGET', S, 'was') or 'frozen') ~= 'frozen' then
+	elseif not stock.by_hand and (redis.call('HGET', S, 'was') or 'frozen') ~= 'frozen' then
 		note(stock, 'was', before) -- once its instances have told all
 	end
 end

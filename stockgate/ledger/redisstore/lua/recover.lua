@@ -31,7 +31,8 @@ local turns = {CR = true, XC = true, RC = true}
 local upto_epoch, upto_ver = string.match(redis.call('HGET', S, 'upto') or '', '^(%d+)|(%d+)$')
 upto_epoch, upto_ver = tonumber(upto_epoch or 0), tonumber(upto_ver or 0)
 
-local first = math.max(stock.born, tonumber(redis.call('HGET', S, 'archived') or 0)) -- epoch whose orders count
+-- The epoch since which orders count.
+local first = math.max(stock.born, stock.sale, tonumber(redis.call('HGET', S, 'archived') or 0))
 
 local function newer(epoch, ver) return epoch > upto_epoch or epoch == upto_epoch and ver > upto_ver end
 
@@ -115,7 +116,8 @@ local waits, opened = {}, 0
 if phase > 0 and stock.state == 'frozen' and WHO ~= '' then
 	local fields
 	waits, fields = tell_all(at)
-	local ready = phase == 2 and #waits == 0 and stock.why ~= 'operator' and was and was ~= 'frozen'
+	local by_hand = stock.by_hand or stock.why == 'operator' or not was or was == 'frozen'
+	local ready = phase == 2 and #waits == 0 and not by_hand
 	if ready and clock() >= tonumber(since or 0) + settle then
 		open(was, fields)
 		opened = 1

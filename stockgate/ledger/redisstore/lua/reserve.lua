@@ -1,6 +1,7 @@
 -- reserve takes units for n orders, one after another. A loser writes nothing but its mark.
--- ARGV: events, now, deadline, epoch (0 = any), n, n serials, n users, n quantities as records have them; where some orders wait until they
---   are delivered, then n requests as until|data, '' = this one does not wait: queue.lua has the keys
+-- ARGV: events, now, deadline, epoch (0 = any, in the first sale), n, n serials, n users, n quantities as records have
+--   them; where some orders wait until they are delivered, then n requests as until|data, '' = this one does not wait:
+--   queue.lua has the keys
 -- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
 local REPLAY_HELD, REPLAY_SOLD = 2, 3
@@ -11,7 +12,7 @@ local stock = load()
 if not stock then
 	return false
 end
-if epoch ~= 0 and epoch ~= stock.epoch then
+if epoch ~= stock.epoch and (epoch ~= 0 or stock.sale ~= 0) then
 	local reply = hint(stock)
 	for i = 1, n do reply[HINT + i] = STALE_EPOCH end
 	return reply
@@ -39,7 +40,7 @@ local fresh, units, fields, taken, due = c.fresh, c.units, c.fields, c.records, 
 local after, place, f = '|' .. deadline .. '|', 0, #fields
 local reply, ARGV = hint(stock), ARGV
 local requests, waiting = 5 + 3 * n, {}
-local queued = #ARGV > requests + 8
+local queued = #ARGV > requests + 9
 
 for i = 1, n do
 	local serial, user, wanted = ARGV[5 + i], ARGV[5 + n + i], ARGV[5 + 2 * n + i]

@@ -1,8 +1,8 @@
 -- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is
 -- frozen or verifying vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew
 -- does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
--- elsewhere count no more then. What an operator says ends what overruled the state (overrule.lua), but freezing does
--- not.
+-- elsewhere count no more then; a later sale does. What an operator says ends what overruled the state (overrule.lua),
+-- but freezing does not.
 -- ARGV: events, state
 -- Reply: false without a ledger, else all numbers.
 
@@ -26,6 +26,7 @@ if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') the
 end
 if state ~= stock.state then
 	stock.state = state
+	outrun(stock)
 	stock.epoch = math.max(stock.epoch, tonumber(stock.later) + (stock.later ~= '0' and 1 or 0))
 	if stock.later ~= '0' then note(stock, 'later', '0') end
 	local c = change()

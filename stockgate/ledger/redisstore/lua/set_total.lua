@@ -12,6 +12,7 @@ if not stock then
 	local epoch, last = clock(), redis.call('XREVRANGE', Q, '+', '-', 'COUNT', 1)[1]
 	if last then epoch = math.max(epoch, tonumber(string.match(last[1], '^%d+')) + 1) end
 	stock = make(total, limit, epoch)
+	if last then begin_sale(stock, stock.epoch) end -- the changes are those of a sale before
 	commit(stock, 'total', change())
 	return whole(stock, 1)
 end

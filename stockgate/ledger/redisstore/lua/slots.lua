@@ -7,7 +7,7 @@
 
 local limit, rate, lasts = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local pause, unused, n = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local first, last = 8 + n, #ARGV - 8
+local first, last = 8 + n, #ARGV - 9
 local BURST = 100 -- ms of the rate that may begin at once
 
 local now = clock()

@@ -7,8 +7,10 @@
 -- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes,
 --              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which archive.lua
---              has no order of before; over, which overrule.lua explains; why run doubt was since upto later, a mark
---              m:<instance> for each, and rc:<instance>, see mark.lua
+--              has no order of before; sale, which sale of the SKU this is: the epoch in which it began, none in the
+--              first one. Instances derive serials from it, so what is reserved in an epoch is of one sale; over, which
+--              overrule.lua explains; why run doubt was since upto later, a mark m:<instance> for each, and
+--              rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -54,11 +56,11 @@ local function digits(n)
 end
 
 -- hint is how every reply begins: HINT values. It is put into a reply that there is already.
-local HINT = 7
+local HINT = 8
 local function hint(stock, reply)
 	reply = reply or {}
 	reply[1], reply[2], reply[3] = stock.total - stock.held - stock.sold, stock.epoch, stock.ver
-	reply[4], reply[5], reply[6], reply[7] = stock.state, stock.opens, stock.closes, stock.held
+	reply[4], reply[5], reply[6], reply[7], reply[8] = stock.state, stock.opens, stock.closes, stock.held, stock.sale
 	return reply
 end
 

@@ -18,7 +18,7 @@ for i = 6, #ARGV do
 		sum(sku, to, quantity)
 		redis.call('HSET', R, name, to .. '|' .. quantity .. '|' .. till .. '|' .. user)
 		redis.call('ZADD', X, till, name)
-		redis.call('SADD', S, sku)
+		if from == 'none' then count(sku, 1) end
 		if to ~= 'C' and from ~= 'none' then
 			redis.call('HSET', T, name, '0|' .. now .. '|0')
 			redis.call('ZADD', O, now, name)

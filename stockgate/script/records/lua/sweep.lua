@@ -18,6 +18,7 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, AR
 		redis.call('HDEL', D, name)
 		redis.call('HDEL', T, name)
 		redis.call('ZREM', X, name)
+		if record then count(sku, -1) end
 	end
 end
 return reply

@@ -8,7 +8,7 @@ for i = 4, #ARGV, 4 do
 	if not before then
 		redis.call('HSET', D, name, ARGV[i + 3])
 		redis.call('ZADD', X, deadline, name)
-		redis.call('SADD', S, sku)
+		count(sku, 1)
 		sum(sku, 'H', quantity)
 		redis.call('HSET', R, name, 'H|' .. quantity .. '|' .. deadline .. '|' .. ARGV[i + 2])
 	end

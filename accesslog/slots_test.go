@@ -11,54 +11,48 @@ import (
 	"sluice/proxy/reject"
 )
 
-func TestRing_FullRingDropsAndCounts(t *testing.T) {
+func TestLog_DropsAndCountsWhileEverySlotIsFull(t *testing.T) {
 	l := logTo(t, io.Discard, nil)
-	for range ringSlots + 5 {
+	room := cap(l.slots.free)
+	for range room + 5 {
 		l.Log(testRecord(reject.SoldOut))
 	}
-	if n := l.dropped[full].Load(); n != 5 {
-		t.Errorf("%d were dropped, want 5", n)
+	if n := l.dropped[full].Load(); n != 5 || len(l.slots.filled) != room {
+		t.Errorf("%d were dropped and %d kept, want 5 and %d", n, len(l.slots.filled), room)
 	}
-	taken := 0
-	for l.rings[0].pop(func(*metrics.AccessRecord) { taken++ }) {
-	}
-	if taken != ringSlots {
-		t.Errorf("%d were kept, want %d", taken, ringSlots)
-	}
+	newWriter(l, Totals{}).drain()
 	l.Log(testRecord(reject.SoldOut))
 	if n := l.dropped[full].Load(); n != 5 {
-		t.Error("an empty ring takes nothing")
+		t.Error("it takes nothing after its slots were emptied")
 	}
 }
 
 // Many write while one reads: what is taken is whole, each once, and in the order of its writer.
-func TestRing_LosesAndMixesNothing(t *testing.T) {
+func TestSlots_LoseAndMixNothing(t *testing.T) {
 	const writers, each = 8, 5000
-	r := ring{slots: make([]slot, ringSlots)}
+	slots := newSlots(256)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
 			for i := range each {
 				name := []byte(strconv.Itoa(w))
-				e := metrics.AccessRecord{Status: i, Shard: w, SKU: name, Path: name, User: name}
-				for !r.push(&e) {
+				e := metrics.AccessRecord{Status: i, BytesIn: int64(w), SKU: name, Path: name, User: name}
+				for !slots.push(&e) {
 					runtime.Gosched()
 				}
 			}
 		})
 	}
 	next := [writers]int{}
-	for taken := 0; taken < writers*each; {
-		if !r.pop(func(e *metrics.AccessRecord) {
-			name := strconv.Itoa(e.Shard)
-			if e.Status != next[e.Shard] || string(e.SKU) != name || string(e.Path) != name || string(e.User) != name {
-				t.Errorf("%+v, want number %d", e, next[e.Shard])
-			}
-			next[e.Shard]++
-			taken++
-		}) {
-			runtime.Gosched()
+	for range writers * each {
+		s := <-slots.filled
+		e := &s.record
+		name := strconv.Itoa(int(e.BytesIn))
+		if e.Status != next[e.BytesIn] || string(e.SKU) != name || string(e.Path) != name || string(e.User) != name {
+			t.Errorf("%+v, want number %d", e, next[e.BytesIn])
 		}
+		next[e.BytesIn]++
+		slots.free <- s
 	}
 	all.Wait()
 }
@@ -72,8 +66,7 @@ func TestLog_DoesNotAllocate(t *testing.T) {
 	e, nth := testRecord(reject.SoldOut), uint64(0)
 	for name, step := range map[string]func(){
 		"sampled": func() { nth++; l.Sampled(int64(nth)*1e6, reject.SoldOut, nth) },
-		"log":     func() { l.Log(e); l.rings[0].pop(func(*metrics.AccessRecord) {}) },
-		"full":    func() { l.Log(e) },
+		"log":     func() { l.Log(e); l.slots.free <- <-l.slots.filled },
 		"write":   func() { l.Log(e); w.drain(); w.flush() },
 	} {
 		for range 10 {
@@ -100,7 +93,7 @@ func BenchmarkLog(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			l.Log(e)
-			l.rings[0].pop(func(*metrics.AccessRecord) {})
+			l.slots.free <- <-l.slots.filled
 		}
 	})
 	b.Run("line", func(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestSlotIsWhatRedisSaysItIs(t *testing.T) {
-	if n := Slot("123456789"); n != 0x31c3 { // the specification's own example
+func TestTag_GivesTheSlotThatRedisSays(t *testing.T) {
+	if n := redistest.Slot(Tag("123456789")); n != 0x31c3 { // the specification's own example
 		t.Fatalf("slot %d", n)
 	}
 	server := redistest.Start(t, "--cluster-enabled", "yes")
@@ -22,8 +22,8 @@ func TestSlotIsWhatRedisSaysItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Slot(key) != int(n) {
-			t.Errorf("%q: %d, and Redis says %d", key, Slot(key), n)
+		if redistest.Slot(Tag(key)) != int(n) {
+			t.Errorf("%q: %d, and Redis says %d", key, redistest.Slot(Tag(key)), n)
 		}
 	}
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"sluice"
+)
+
+func TestInit_WritesInEachLanguageWhatCheckAccepts(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                    starter,
+		"--lang en":           starter,
+		"--lang zh":           starterInChinese,
+		"--lang zh-CN":        starterInChinese,
+		"--full":              sluice.Reference,
+		"--full --lang en":    sluice.Reference,
+		"--full --lang zh":    sluice.ReferenceInChinese,
+		"--lang zh-CN --full": sluice.ReferenceInChinese,
+	} {
+		out, err := command(t, append([]string{"init", "-"}, strings.Fields(line)...)...)
+		if err != nil || out != want {
+			t.Errorf("init %s: %v, and the text is another one", line, err)
+		}
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if out, err = command(t, append([]string{"init", path}, strings.Fields(line)...)...); err != nil {
+			t.Errorf("init %s: %v: %s", line, err, out)
+		}
+		if out, err = command(t, "check", path); err != nil || !strings.Contains(out, "the file is valid") {
+			t.Errorf("init %s, check: %v: %s", line, err, out)
+		}
+	}
+}
+
+func TestInit_AnotherLanguageIsMisuse(t *testing.T) {
+	_, err := command(t, "init", "-", "--lang", "fr")
+	if err == nil || !strings.Contains(err.Error(), `"fr": it must be en, zh or zh-CN`) {
+		t.Errorf("init --lang fr: %v", err)
+	}
+}
+
+// Both starters have the same keys and values, and their comments on the same lines. The references are compared in
+// package config.
+func TestInit_StartersDifferInTheirCommentsAlone(t *testing.T) {
+	comment := regexp.MustCompile(`# .*`)
+	bare := func(text string) string { return comment.ReplaceAllString(text, "#") }
+	if bare(starter) != bare(starterInChinese) {
+		t.Errorf("without their comments they differ:\n%s\n%s", bare(starter), bare(starterInChinese))
+	}
+	for _, c := range comment.FindAllString(starterInChinese, -1) {
+		if !strings.ContainsFunc(c, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+			t.Errorf("%q has no Chinese character", c)
+		}
+	}
+}
