@@ -198,6 +198,14 @@ func (j *journal) lines() (all []line) {
 	return all
 }
 
+// logs waits until the log has all parts: what the gate has written comes by a pipe.
+func (g *running) logs(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		soon(t, fmt.Sprintf("%q is logged", p), func() bool { return strings.Contains(g.log.String(), p) })
+	}
+}
+
 // soon waits until what is true, and returns how long that took.
 func soon(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()

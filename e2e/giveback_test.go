@@ -105,10 +105,8 @@ func TestReserve_FlushedLedgerSellsNothingAndReportsWhy(t *testing.T) {
 	if n := shop.booked(); n != booked {
 		t.Errorf("%d orders reached the shop after FLUSHALL", n-booked)
 	}
-	wants(t, g.log.String(), `"why":"missing"`, `"sku":"1001"`)
-	if n := g.metric("sluice_ledger_closed_total", `why="missing"`); n != 1 {
-		t.Errorf("%v SKUs closed", n)
-	}
+	g.logs(t, `"why":"missing"`, `"sku":"1001"`)
+	g.wantMetric(1, "sluice_ledger_closed_total", `why="missing"`)
 	if s := run(t, "", "stock", "get", "--admin", "http://"+g.admin, "1001"); s.code == 0 ||
 		!strings.Contains(s.complaint, "gone") {
 		t.Errorf("exit code %d: %s", s.code, s.complaint)

@@ -143,7 +143,7 @@ func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
 	soon(t, "the events go on", func() bool { return heard.Load() > before })
 	sent := end()
 	g.wantMetric(float64(sent), "sluice_http_requests_total", `route="all"`)
-	wants(t, g.log.String(), "limits.concurrency.max_in_flight: 1000 -> 2000",
+	g.logs(t, "limits.concurrency.max_in_flight: 1000 -> 2000",
 		"limits.concurrency.max_in_flight: 2000 -> 1000")
 	t.Logf("%d requests, %.0f/s, and %d reloads: none failed", sent, float64(sent)/time.Since(start).Seconds(), 2*pairs)
 }

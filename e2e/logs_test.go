@@ -315,7 +315,7 @@ func TestAccessLog_IsRotatedAndReloaded(t *testing.T) {
 	g.rewrite(strings.Replace(moved, log+".new", "/none/of/these/access.log", 1), false)
 	g.order("1001", "X-Request-Id: r-4").must(t, 200, "")
 	soon(t, "the old file is written on", holds(log+".new", "r-4"))
-	wants(t, g.log.String(), "access_log.output: open the access log: open /none/of/these/access.log: no such file")
+	g.logs(t, "access_log.output: open the access log: open /none/of/these/access.log: no such file")
 }
 
 // The reader of standard output goes away, as when the log collector crashes: shoppers do not notice.
@@ -340,5 +340,5 @@ func TestAccessLog_GateOutlivesTheReaderOfItsLog(t *testing.T) {
 			return g.metric("sluice_access_log_dropped_total", `cause="failed"`) > before
 		})
 	}
-	wants(t, g.log.String(), "access log: lines are lost")
+	g.logs(t, "access log: lines are lost")
 }

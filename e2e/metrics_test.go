@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 )
@@ -49,11 +50,23 @@ func (g *running) scrape() string {
 	return text
 }
 
-// wantMetric fails the test when a metric has another value.
+// wantMetric waits until a metric has a value: a request may be counted after its response is sent.
 func (g *running) wantMetric(want float64, name string, labels ...string) {
 	g.t.Helper()
-	if v := g.metric(name, labels...); v != want {
+	v := g.metric(name, labels...)
+	for end := time.Now().Add(long); v != want && time.Now().Before(end); v = g.metric(name, labels...) {
+		time.Sleep(pause)
+	}
+	if v != want {
 		g.t.Errorf("%s%v is %v, want %v", name, labels, v, want)
+	}
+}
+
+// measures waits until /metrics has all parts.
+func (g *running) measures(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		soon(t, fmt.Sprintf("%q is measured", p), func() bool { return strings.Contains(g.scrape(), p) })
 	}
 }
 

@@ -65,7 +65,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	if got := status(signedBy(first)); got != 401 {
 		t.Errorf("the old key is still believed: %d", got)
 	}
-	wants(t, g.log.String(), "auth.jwt_key_file")
+	g.logs(t, "auth.jwt_key_file")
 	if strings.Contains(g.log.String(), second) {
 		t.Error("the log tells the key")
 	}
@@ -113,12 +113,8 @@ func TestRequire_OnlyTokensThatMeetEveryConditionReachTheShop(t *testing.T) {
 	if n := shop.arrivals.Load(); n != 2 {
 		t.Errorf("the shop saw %d requests, want the 2 that meet the conditions", n)
 	}
-	if n := g.metric("sluice_rejected_requests_total", `reason="denied"`); n != 2 {
-		t.Errorf("%v requests are counted as denied, want 2", n)
-	}
-	if n := g.metric("sluice_rejection_details_total", `cause="condition_unmet"`); n != 2 {
-		t.Errorf("%v requests are counted with their cause, want 2", n)
-	}
+	g.wantMetric(2, "sluice_rejected_requests_total", `reason="denied"`)
+	g.wantMetric(2, "sluice_rejection_details_total", `cause="condition_unmet"`)
 	for condition, want := range map[string]string{
 		"jwt_level>=2":  `"jwt_level" is the same for every request: write "$jwt_level"`,
 		"$jwt_level=>2": `"$jwt_level=>2" has an unknown operator; write one of = != >= <= > <`,

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -196,9 +197,8 @@ func (g *running) counted(reason string, want int) {
 	if want == 0 {
 		g.t.Error("nothing was rejected")
 	}
-	if n := g.metric(requests, of) + g.metric(connections, of); n != float64(want) {
-		g.t.Errorf("%v rejections for %s, want %d", n, reason, want)
-	}
+	soon(g.t, fmt.Sprintf("%d rejections for %s are counted", want, reason),
+		func() bool { return g.metric(requests, of)+g.metric(connections, of) == float64(want) })
 	if n := g.metric(requests) + g.metric(connections); n != float64(want) {
 		g.t.Errorf("%v rejections for all reasons, want %d", n, want)
 	}

@@ -59,7 +59,7 @@ func TestReload_SettlementStaysUntilARestart(t *testing.T) {
 	}
 	g.rewrite(g.change(`stock.reserve.confirm_on = ["2xx"]`,
 		"stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]"), true)
-	wants(t, g.log.String(), "change only with a restart", "stock.reserve.release_on")
+	g.logs(t, "change only with a restart", "stock.reserve.release_on")
 	b := &buyer{user: "7", key: "k-1"}
 	defer b.leave()
 	if status, reason := b.buy(g.front); status != 200 {
@@ -94,7 +94,7 @@ func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 	}()
 	<-arrived
 	g.rewrite(g.change(`gate = "reserve"`, `gate = "check"`), true)
-	wants(t, g.log.String(), "routes sell from another stock now")
+	g.logs(t, "routes sell from another stock now")
 	if now := standing(t, r, "k-1"); !strings.HasPrefix(now, "H") {
 		t.Errorf("under way: %s", now)
 	}

@@ -81,7 +81,7 @@ func TestReload_UnderLoadLosesNothing(t *testing.T) {
 	close(stop)
 	crowd.Wait()
 	t.Logf("%d requests on %d connections answered during 40 reloads", answered.Load(), connections.Load())
-	wants(t, g.log.String(), `limits.concurrency.max_in_fligth: unknown key; did you mean \"max_in_flight\"?`,
+	g.logs(t, `limits.concurrency.max_in_fligth: unknown key; did you mean \"max_in_flight\"?`,
 		"limits.concurrency.max_in_flight")
 }
 
@@ -103,7 +103,7 @@ func TestReload_AppliesAtOnce(t *testing.T) {
 	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.poll_interval = \"20ms\"", 1),
 		true)
 	g.order("7777").must(t, 404, "unknown_sku")
-	wants(t, g.log.String(), "change only with a restart", "stock.poll_interval")
+	g.logs(t, "change only with a restart", "stock.poll_interval")
 }
 
 // An operator sees everywhere that a file is in force in part, until the file is as it was or the process is another.

@@ -57,13 +57,12 @@ func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) 
 	ok(t, "stock", "set", "--config", path, "1001", "10")
 	g := clocked(t, "30s", path, breakable(t))
 	g.order("1001").must(t, 503, "paused")
-	_, text := g.peek("/metrics")
-	wants(t, text, "sluice_sale_clock_wrong 1", `sluice_sale_state{sale="rush",state="paused"} 1`)
+	g.measures(t, "sluice_sale_clock_wrong 1", `sluice_sale_state{sale="rush",state="paused"} 1`)
 	if status, text := g.peek("/readyz?verbose"); status != 200 ||
 		!strings.Contains(text, "by more than 2s: no sale begins here") {
 		t.Errorf("%d %s", status, text)
 	}
-	wants(t, g.log.String(), "too far apart")
+	g.logs(t, "too far apart")
 	if shop.booked() != 0 {
 		t.Error("an order reached the shop")
 	}
@@ -91,6 +90,5 @@ func TestFeedback_ShopThatReportsSoldOutGetsNoMoreOrders(t *testing.T) {
 	if n := shop.arrivals.Load(); n != 1 {
 		t.Errorf("%d orders reached the shop", n)
 	}
-	_, text := g.peek("/metrics")
-	wants(t, text, `sluice_shop_sold_out_total{order="held"} 1`)
+	g.measures(t, `sluice_shop_sold_out_total{order="held"} 1`)
 }

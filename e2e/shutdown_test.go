@@ -140,7 +140,7 @@ func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {
 	if code := g.stopped(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	wants(t, g.log.String(), "cut off", `"connections":1`, `"stopped"`)
+	g.logs(t, "cut off", `"connections":1`, `"stopped"`)
 }
 
 func TestShutdown_OrderThatHasBegunIsAnswered(t *testing.T) {

@@ -62,7 +62,7 @@ func TestSocketActivation_ServesOnTheSocketsOfTheServiceManager(t *testing.T) {
 		}
 		conn.Close()
 	}
-	wants(t, g.log.String(), "listening on sockets of the service manager; server.listen is not used")
+	g.logs(t, "listening on sockets of the service manager; server.listen is not used")
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o606 {
 		t.Errorf("the service manager's socket is changed: %v, %v", info, err)
 	}
