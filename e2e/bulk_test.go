@@ -56,7 +56,7 @@ func TestForward_LargeBodiesPassWholeInLittleMemory(t *testing.T) {
 		}
 		_, _ = io.Copy(w, &pattern{size: size}) // its reader sees if it is cut
 	})
-	g := gate(t, shop.setting(), `server.read_timeout = "10m"`)
+	g := gate(t, shop.setting(), unhurried, `server.read_timeout = "10m"`)
 	g.client.Timeout = 0
 	g.ask("PUT", "/a").must(t, 200, "")
 	first := g.peak()

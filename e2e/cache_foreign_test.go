@@ -2,10 +2,10 @@ package e2e
 
 import (
 	"context"
+	"net"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/testkit"
 )
@@ -33,7 +33,13 @@ func TestCache_ForeignClientsCacheTestsPass(t *testing.T) {
 	g := gate(t, "upstream.targets = "+quoted("http://"+address), boundless, `stock.source = "off"`,
 		`cache.stale_while_revalidate = "0s"`, `cache.stale_if_error = "0s"`,
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\ncache = \"1h\"")
-	time.Sleep(time.Second) // the server listens
+	soon(t, "the server listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
 	var rows strings.Builder
 	foreign{name: "page cache", command: "node clients/cache.mjs {}"}.judge(t, &rows, modules, g.front)
 	if *update {

@@ -189,7 +189,9 @@ func TestCart_AllLinesAreReservedOrNone(t *testing.T) {
 		{"3", "", []cartLine{{"a", 1}, {"d", 0}}, 400, "bad_request", ""},
 		{"4", "four", []cartLine{{"d", 1}}, 200, "", ""},
 	} {
-		soon(t, "nothing is under way", func() bool { return ledgerOf(t, r, "a").held+ledgerOf(t, r, "d").held == 0 })
+		soon(t, "nothing is under way", func() bool {
+			return ledgerOf(t, r, "a").held+ledgerOf(t, r, "b&c").held+ledgerOf(t, r, "d").held == 0
+		})
 		status, reason, sku := ask(c.user, c.key, c.lines...)
 		if status != c.status || reason != c.reason || c.sku != "" && sku != c.sku {
 			t.Errorf("%s %q %v: %d %s %q, want %d %s %q", c.user, c.key, c.lines, status, reason, sku, c.status, c.reason, c.sku)

@@ -222,6 +222,15 @@ func TestStock_CommandsWorkOnRedisAndThroughTheGate(t *testing.T) {
 	}
 }
 
+// healthy waits for a healthcheck that succeeds and says what is wanted: one gives up after 2 s.
+func healthy(t *testing.T, want string, args ...string) {
+	t.Helper()
+	soon(t, "a healthcheck says "+want, func() bool {
+		s := run(t, "", append([]string{"healthcheck"}, args...)...)
+		return s.code == 0 && strings.Contains(s.out, want)
+	})
+}
+
 func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 	t.Parallel()
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -230,14 +239,14 @@ func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 		<-leave
 	})
 	g := gate(t, shop.setting(), unhurried, `server.shutdown_timeout = "5m"`)
-	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
-	wants(t, ok(t, "healthcheck", "--ops", g.ops, "--ready"), "ready", "upstream: 1 of 1")
+	healthy(t, "ok", "--ops", g.ops)
+	healthy(t, "upstream: 1 of 1", "--ops", g.ops, "--ready")
 	var last sync.WaitGroup // the gate drains until the last request has its answer
 	last.Go(func() { g.ask("GET", "/page").must(t, 200, "") })
 	<-inside
 	g.terminate()
 	soon(t, "readiness fails", func() bool { return !g.ready() })
-	wants(t, ok(t, "healthcheck", "--ops", g.ops), "ok")
+	healthy(t, "ok", "--ops", g.ops)
 	if s := run(t, "", "healthcheck", "--ops", g.ops, "--ready"); s.code != 1 || !strings.Contains(s.out, "not ready") {
 		t.Errorf("healthcheck --ready of a gate that drains: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
@@ -254,7 +263,7 @@ func TestHealthcheck_ReadsTheAddressFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	g := gate(t, open(t, nil).setting())
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nops.listen = "+fmt.Sprintf("%q", g.ops)+routes)
-	wants(t, ok(t, "healthcheck", "--config", path), "ok")
+	healthy(t, "ok", "--config", path)
 }
 
 // explained is what explain prints of a request: with exit code 0 where the request would be admitted, with 4 where it

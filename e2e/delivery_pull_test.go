@@ -29,7 +29,7 @@ func pulling(t *testing.T, r *redistest.Server, more ...string) (g *running, con
 		return path
 	}
 	settings := `stock.reserve.max_per_user = 1
-queue.pull = "5s"
+queue.pull = "10s"
 queue.grace = "200ms"
 queue.max_in_flight = 10
 admin.token_file = "` + token("operators") + `"
@@ -70,7 +70,7 @@ func post(t *testing.T, g *running, token, path string, in, out any) (status int
 
 type takenOrders struct{ Orders []admin.QueuedOrder }
 
-func takeOf(n int) any { return map[string]any{"n": n, "lease": "5s"} }
+func takeOf(n int) any { return map[string]any{"n": n, "lease": "10s"} }
 
 func settleOne(o *admin.QueuedOrder, outcome string, answer *admin.QueueAnswer) any {
 	one := admin.QueueOutcome{SKU: o.SKU, Serial: o.Serial, Receipt: o.Receipt, Outcome: outcome, Answer: answer}

@@ -102,9 +102,7 @@ func TestDelivery_RestartWithoutAQueueDeliversWhatWaits(t *testing.T) {
 	if d := shop.doubles(); len(d) > 0 || shop.orders() != n {
 		t.Errorf("%d orders; twice: %v", shop.orders(), d)
 	}
-	if q := queueOf(t, direct); q.Waiting != 0 {
-		t.Errorf("the queue is told as %+v", q)
-	}
+	soon(t, "the queue is told as empty", func() bool { return queueOf(t, direct).Waiting == 0 })
 	if w := direct.call(t, "POST", orderPath, "", "Cookie", "uid=direct"); w.status != 201 {
 		t.Errorf("an order of now: %+v", w)
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -201,7 +200,9 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	opened := sync.OnceFunc(func() { close(open) })
 	t.Cleanup(opened)
 	shop.answer = func(http.ResponseWriter, *http.Request) bool { <-open; return true }
-	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL),
+	// The first order is with the shop while the test asks all that follows.
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "2m"`)
+	g := gate(t, redisAt(r), boundless, settings,
 		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "3")
 	buy := func(user string, more ...string) waiting {
@@ -287,9 +288,7 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 		}
 	}
 	soon(t, "it is tried", func() bool {
-		_, text := g.peek("/metrics")
-		return strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"}`) &&
-			!strings.Contains(text, `sluice_delivery_attempts_total{outcome="unsent"} 0`)
+		return g.metric("sluice_delivery_attempts_total", `outcome="unsent"`) > 0
 	})
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -302,10 +301,7 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 	if d := shop.doubles(); len(d) > 0 || shop.orders() != 5 {
 		t.Errorf("%d orders; twice: %v", shop.orders(), d)
 	}
-	_, text := g.peek("/metrics")
-	if !bytes.Contains([]byte(text), []byte(`sluice_delivery_attempts_total{outcome="again"} 3`)) {
-		t.Errorf("attempts:\n%s", text)
-	}
+	g.wantMetric(3, "sluice_delivery_attempts_total", `outcome="again"`)
 }
 
 func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
@@ -323,6 +319,7 @@ func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
 	}
 	settings := strings.Replace(shop.settings(shop.server.URL), "stock.reserve.status_url", "# ", 1)
 	settings = strings.Replace(settings, "stock.reserve.on_not_found", "# ", 1)
+	settings = strings.ReplaceAll(settings, `imeout = "300ms"`, `imeout = "5s"`) // for the attempt of the end
 	g := gate(t, redisAt(r), boundless, settings, waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "1")
 	w := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann")
@@ -355,7 +352,7 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 	}
 	settings := strings.Replace(shop.settings(shop.server.URL), "stock.reserve.status_url", "# ", 1)
 	settings = strings.Replace(settings, "stock.reserve.on_not_found", "# ", 1)
-	settings = strings.ReplaceAll(settings, `imeout = "300ms"`, `imeout = "10s"`)
+	settings = strings.ReplaceAll(settings, `imeout = "300ms"`, `imeout = "60s"`)
 	settings += "server.shutdown_delay = \"0s\"\n"
 	g := gate(t, redisAt(r), boundless, settings, waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "5")
@@ -366,7 +363,7 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 	}
 	soon(t, "the shop has all", func() bool { return shop.inside.Load() == 5 })
 	g.terminate()
-	soon(t, "it drains", func() bool { return strings.Contains(g.log.String(), "draining") })
+	g.logs(t, "draining")
 	time.Sleep(time.Second) // it would have left by now
 	close(asked)
 	if code := g.stopped(); code != 0 {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 )
@@ -27,11 +26,13 @@ func TestCheck_AFirstBurstReachesTheUpstreamThreeTimesAUnitAtMost(t *testing.T) 
 		if got["200 "]+got["409 "]+got["409 sold_out"]+got["429 concurrency"] != burst {
 			t.Errorf("%v", got)
 		}
-		for redis.Client.Get(t.Context(), key).Val() != "0" && g.order("1001").is(200, "") {
-		}
-		if left := redis.Client.Get(t.Context(), key).Val(); left != "0" {
-			t.Errorf("the shop has %s left, want 0", left)
-		}
+		soon(t, "the shop has nothing left", func() bool {
+			left := redis.Client.Get(t.Context(), key).Val()
+			if left != "0" {
+				g.order("1001")
+			}
+			return left == "0"
+		})
 		g.terminate()
 		g.stopped()
 	}
@@ -45,7 +46,6 @@ func TestCheck_TriesThatSoldNothingAreGrantedAgain(t *testing.T) {
 	g := gate(t, shop.setting(), redisAt(redis), unlimited, "stock.max_in_flight_per_unit = 1")
 	for n := range 5 {
 		soon(t, "an order reaches the upstream", func() bool { return g.order("1001").is(402, "") })
-		time.Sleep(pause) // the next reading
 		if got := shop.arrivals.Load(); got != int64(n+1) {
 			t.Fatalf("%d orders reached the upstream, want %d", got, n+1)
 		}

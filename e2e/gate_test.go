@@ -76,7 +76,7 @@ func gate(t *testing.T, settings ...string) *running {
 func start(t *testing.T, path string, command *exec.Cmd) *running {
 	t.Helper()
 	g := &running{t: t, file: path, ended: make(chan struct{})}
-	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: long}
+	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 4 * long}
 	g.process = command
 	g.process.Env, g.process.Stderr = append(surroundings(), command.Env...), &g.log
 	if err := g.process.Start(); err != nil {
@@ -209,7 +209,7 @@ func (g *running) logs(t *testing.T, parts ...string) {
 // soon waits until what is true, and returns how long that took.
 func soon(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()
-	return inTime(t, long, what, is)
+	return inTime(t, 2*long, what, is)
 }
 
 // inTime is soon for what takes its time.

@@ -33,6 +33,7 @@ func TestLog_RedisIsFoundOnce(t *testing.T) {
 	redis := redistest.Start(t)
 	for _, text := range []string{routes, reserveRoutes} {
 		g := gate(t, "upstream.targets = [\"http://127.0.0.1:1\"]", "limits.window.scope = \"fleet\"", redisAt(redis), text)
+		g.logs(t, "redis found")
 		g.terminate()
 		g.stopped()
 		found := 0
@@ -173,6 +174,7 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 	}
 	out.about(t, "r-passed")
 	out.about(t, "r-checked")
+	out.about(t, "r-again")
 	why := run(t, "", "why", "--user", "PLANTED-user", "--sku", "1001", "--admin", "http://"+g.admin, "--token-file",
 		keep(t, "token", token))
 	if why.code != 0 || strings.Count(why.out, "request_id") != 2 {

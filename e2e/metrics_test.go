@@ -54,7 +54,7 @@ func (g *running) scrape() string {
 func (g *running) wantMetric(want float64, name string, labels ...string) {
 	g.t.Helper()
 	v := g.metric(name, labels...)
-	for end := time.Now().Add(long); v != want && time.Now().Before(end); v = g.metric(name, labels...) {
+	for end := time.Now().Add(2 * long); v != want && time.Now().Before(end); v = g.metric(name, labels...) {
 		time.Sleep(pause)
 	}
 	if v != want {

@@ -194,7 +194,8 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 		"plain to TLS": {strings.Replace(secure.URL, "https", "http", 1), "", "write " + secure.URL, ""},
 		"TLS to plain": {strings.Replace(plain.URL, "http", "https", 1), "", "write http://", "write http://"},
 	} {
-		setting := "stock.source = \"memory\"\n" + "upstream.targets = [" + quotedText(c.url) + "]"
+		setting := "stock.source = \"memory\"\nupstream.connect_timeout = \"10s\"\n" + "upstream.targets = [" +
+			quotedText(c.url) + "]"
 		tables := ""
 		if c.tls != "" {
 			tables = "\n[upstream.tls]\n" + c.tls + "\n"
@@ -218,10 +219,10 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 		if resp.StatusCode != 503 {
 			t.Errorf("%s: status %d, want 503", name, resp.StatusCode)
 		}
-		soon(t, name+" is told", func() bool { return strings.Contains(g.log.String(), "cannot connect to the upstream") })
-		g.logs(t, "requests that no other target takes are answered 503", c.log)
+		g.logs(t, "cannot connect to the upstream", "requests that no other target takes are answered 503", c.log)
 		g.measures(t, "sluice_upstream_connect_errors_total")
-		wants(t, ok(t, "status", "--json", "--admin", g.admin), c.log)
+		soon(t, "the status names the cause",
+			func() bool { return strings.Contains(ok(t, "status", "--json", "--admin", g.admin), c.log) })
 	}
 	good := gate(t, "stock.source = \"memory\"", "upstream.targets = ["+quotedText(secure.URL)+"]",
 		"upstream.tls.ca_file = "+quotedText(ca))
@@ -269,21 +270,15 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(text string) {
-		if err := os.WriteFile(g.file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(text string) { put(t, g.file, text) }
 	write(strings.Replace(string(text), "[[route]]", "[[route]\n", 1))
-	soon(t, "the broken file is told",
-		func() bool { return strings.Contains(g.log.String(), "configuration not reloaded") })
+	g.logs(t, "configuration not reloaded")
 	got := run(t, "", "status", "--config", g.file)
 	wants(t, got.out, "reload    rejected")
 	wants(t, got.complaint, "is broken; a running gateway keeps the configuration before. Asking it at")
 
 	write("server.idle_timeout = \"42s\"\nlimits.window.size = \"20ms\"\n" + string(text))
-	soon(t, "the file is good again",
-		func() bool { return strings.Contains(g.log.String(), "change only with a restart") })
+	g.logs(t, "change only with a restart")
 	printed := ok(t, "config", "print", "--admin", g.admin)
 	wants(t, printed, `limits.window.size = "20ms"`, `# "42s" in the file waits for a restart`,
 		`server.idle_timeout = "1m15s"`)
