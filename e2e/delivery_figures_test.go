@@ -283,7 +283,7 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 		made.Store(r.Header.Get("Idempotency-Key"), time.Now())
 		return true
 	}
-	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "5m"`)
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "60s"`)
 	g := gate(t, redisAt(r), boundless, settings, "queue.max_in_flight = 1", "limits.connection.max_connections = 12000",
 		waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
