@@ -271,8 +271,11 @@ func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	for i, p := range b.orders {
 		q.complete(p, outcomes[i])
 	}
-	if r.reportFault(q, b.err); b.stock == nil {
+	if b.stock == nil {
+		r.reportFault(q, 0, b.err)
 		r.failQueued(q)
+	} else {
+		r.reportFault(q, b.stock.at, nil)
 	}
 }
 

@@ -16,16 +16,18 @@ const (
 	faultNameInterval = int64(10 * time.Second)
 )
 
-// reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what
-// the last call came to, nil when it was answered. mu is held.
-func (r *core) reportFault(q *skuQueue, err error) {
+// reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what a
+// call came to, nil when it was answered. Calls overlap: one that began before the fault was found, at began ns, does
+// not end it. mu is held.
+func (r *core) reportFault(q *skuQueue, began int64, err error) {
+	now := r.o.Now()
 	switch {
-	case err == nil && q.faulty:
+	case err == nil && q.faulty && began >= q.faultyAt:
 		q.faulty = false
 		r.o.Log.Info("the ledger takes orders again", "sku", q.sku)
 	case err == nil, q.faulty, r.ctx.Err() != nil:
-	case r.faultNames.take(r.o.Now()):
-		q.faulty = true
+	case r.faultNames.take(now):
+		q.faulty, q.faultyAt = true, now
 		r.o.Log.Error("the ledger takes no orders: they are rejected with stock_error, and those in flight are settled later",
 			"sku", q.sku, "cause", err, "do", adviceFor(err))
 	}

@@ -139,6 +139,7 @@ type settleBatch struct {
 	op    protocol.Op
 	items []protocol.Item
 	done  []protocol.Done
+	began int64 // ns: the last call
 }
 
 // nextSettlements takes settlements of the same op as the first out of what is pending, past others, but not past one
@@ -172,7 +173,7 @@ func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, bo
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		hint, err := r.call(q, b)
 		q.mu.Lock()
-		r.reportFault(q, err)
+		r.reportFault(q, b.began, err)
 		q.mu.Unlock()
 		if err == nil {
 			return hint, true
@@ -195,6 +196,7 @@ func (r *settler) call(q *skuQueue, b *settleBatch) (protocol.StockVersion, erro
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	now := time.Now()
+	b.began = r.o.Now()
 	r.countCall(callFinish, len(b.items))
 	return r.store.Finish(ctx, q.sku, now.UnixMilli(), now.Add(r.o.Keep).UnixMilli(), b.op, b.items, b.done)
 }

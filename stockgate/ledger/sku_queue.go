@@ -36,7 +36,8 @@ type skuQueue struct {
 	pending    []settlement           // in order
 	settling   bool                   // a goroutine works on pending
 	mirror     mirrorState
-	faulty     bool // the log says that the store does not do what it is asked
+	faulty     bool  // the log says that the store does not do what it is asked
+	faultyAt   int64 // ns, since when
 }
 
 // waiting is the orders of a SKU that wait or are in a call.

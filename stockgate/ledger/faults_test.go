@@ -1,0 +1,45 @@
+package ledger
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// A settlement is on its way when the store stops to take orders. Its answer, which comes later, is no sign that the
+// store takes them again; that of a later call is.
+func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		said := logged(&o)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, o, s, nil)
+		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+		var broken atomic.Bool
+		broken.Store(true)
+		s.set(func(op string, after bool) error {
+			switch {
+			case op == "finish" && after:
+				time.Sleep(time.Second)
+			case op == "reserve" && !after && broken.Load():
+				return ledgertest.ErrNetwork
+			}
+			return nil
+		})
+		d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		time.Sleep(100 * time.Millisecond)
+		d.buy("b", "b")
+		time.Sleep(2 * time.Second)
+		if faults, ends := said.Count("takes no orders"), said.Count("takes orders again"); faults != 1 || ends != 0 {
+			t.Errorf("%d faults and %d ends are logged:\n%s", faults, ends, said.String())
+		}
+		broken.Store(false)
+		wants(t, "an order after the fault", d.buy("c", "c"), protocol.Held)
+		if n := said.Count("takes orders again"); n != 1 {
+			t.Errorf("the end of the fault is logged %d times:\n%s", n, said.String())
+		}
+	})
+}
