@@ -186,7 +186,7 @@ func (g *running) cleanUp() {
 type journal struct{ testkit.Log }
 
 // line is one entry of the log, as far as tests look at it.
-type line struct{ Level, Msg, Key, Address, SKU string }
+type line struct{ Level, Msg, Key, Address, SKU, Config string }
 
 func (j *journal) lines() (all []line) {
 	for text := range strings.Lines(j.String()) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,8 +62,13 @@ func (w *wire) set(cut bool) {
 func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	t.Parallel()
 	const units, shoppers = 600, 700
-	w, shop := redistest.Sentinel(t),
-		book(t, func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(25 * time.Millisecond); return false })
+	const quick, slow = int64(25 * time.Millisecond), int64(250 * time.Millisecond)
+	var takes atomic.Int64 // how long the shop takes for an order
+	takes.Store(quick)
+	w, shop := redistest.Sentinel(t), book(t, func(int, http.ResponseWriter, *http.Request) bool {
+		time.Sleep(time.Duration(takes.Load()))
+		return false
+	})
 	for _, s := range w.Servers {
 		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">open sesame", "~*", "&*",
 			"+@all").Err(); err != nil {
@@ -94,6 +100,7 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	_, end := shopping(shoppers, 30, 1, []string{off.front, near.front})
 	soon(t, "a quarter is sold", func() bool { return shop.booked() > units/4 })
 
+	takes.Store(slow) // there is something left to sell when the new master is found, however late that is
 	old := w.Master()
 	for _, one := range wires {
 		one.set(true)
@@ -111,6 +118,7 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	sold := func(c *redis.Client) int { n, _ := strconv.Atoi(fields(c, "1001")["sold"]); return n }
 	closed := func() bool { f := fields(next.Client, "1001"); return f["doubt"] != "" || f["state"] == "frozen" }
 	soon(t, "the other instance has found the new master", closed)
+	takes.Store(quick)
 	here := sold(inside)
 	soon(t, "who is cut off sells on", func() bool { return sold(inside) > here+units/8 })
 	if !closed() { // what the other instance sold before it found it is put back there meanwhile

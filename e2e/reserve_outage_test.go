@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,8 +28,14 @@ func sale(shoppers int, front string) (end func()) {
 
 func TestReserve_SaleGoesOnByItselfWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
-	r, shop := redistest.Start(t, lasting...), book(t, nil)
 	const units = 300
+	back := make(chan struct{}) // the sale is not over before Redis is back
+	r, shop := redistest.Start(t, lasting...), book(t, func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+		if n > 2*units/3 {
+			<-back
+		}
+		return false
+	})
 	g := reserves(t, r, units, shop.setting(), `stock.reserve.reservation_ttl = "1s"`,
 		"limits.concurrency.max_in_flight = "+
 			"8\nlimits.concurrency.max_queue = 1000\nlimits.concurrency.queue_timeout = \"1s\"")
@@ -37,6 +44,7 @@ func TestReserve_SaleGoesOnByItselfWhenRedisIsBack(t *testing.T) {
 	r.Kill()
 	r.Restart()
 	sold := ledgerOf(t, r, "1001").sold
+	close(back)
 	took := soon(t, "the sale goes on", func() bool { return ledgerOf(t, r, "1001").sold > sold })
 	t.Logf("the first unit is sold %v after Redis is back", took)
 	soon(t, "all is sold and decided", func() bool { a := ledgerOf(t, r, "1001"); return a.held == 0 && a.sold == units })

@@ -25,9 +25,9 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 		return false
 	})
 	g := reserves(t, r, orders+5, shop.setting(), unhurried, `stock.reserve.reservation_ttl = "1s"`)
-	var all sync.WaitGroup
-	buyAt := func(user string, want int) {
-		all.Go(func() {
+	var all, late sync.WaitGroup
+	buyAt := func(group *sync.WaitGroup, user string, want int) {
+		group.Go(func() {
 			b := &buyer{user: user}
 			defer b.leave()
 			if status, reason := b.buy(g.front); status != want {
@@ -36,16 +36,17 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 		})
 	}
 	for u := range orders {
-		buyAt(strconv.Itoa(u), http.StatusOK)
+		buyAt(&all, strconv.Itoa(u), http.StatusOK)
 	}
 	for range orders {
 		<-begun
 	}
 	r.Pause()
 	for u := range 5 { // the outcome of these is unknown; they never reach the shop
-		buyAt(fmt.Sprint("late", u), http.StatusServiceUnavailable)
+		buyAt(&late, fmt.Sprint("late", u), http.StatusServiceUnavailable)
 	}
 	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "cannot reach Redis") })
+	late.Wait()
 	_ = g.process.Process.Signal(syscall.SIGTERM)
 	time.Sleep(pause)
 	close(answer)

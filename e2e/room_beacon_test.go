@@ -102,7 +102,7 @@ func TestRoom_PostponedDrawHasOneNewSeedWhileInstancesReload(t *testing.T) {
 	t.Parallel()
 	begins, public := time.Now().Add(30*time.Minute), startBeacon(t)
 	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", public.settings())
-	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
+	opened(t, gates)
 	people := crowdJoins(t, gates, 10)
 	rejectsStartBehindItsEnd(t, gates[0], begins)
 	early := time.Now().Add(300 * time.Millisecond)

@@ -20,7 +20,7 @@ func TestRoom_FailOverAndAKilledGateCostNoPlace(t *testing.T) {
 	w, begins := redistest.Sentinel(t), time.Now().Add(30*time.Minute)
 	gates, _ := roomGatesBy(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(w.Addrs()...)+
 		"\nstock.redis.master_name = "+strconv.Quote(w.Name), 2, begins, "")
-	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
+	opened(t, gates)
 	people := crowdJoins(t, gates, 40)
 	beginsAt(t, gates, begins, time.Now().Add(500*time.Millisecond))
 	for _, g := range gates {

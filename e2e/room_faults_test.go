@@ -19,10 +19,13 @@ func TestRoom_TooManyWhoAreCalledBuyNoMoreThanThereIs(t *testing.T) {
 	beginsAt(t, gates, begins, time.Now().Add(300*time.Millisecond))
 	soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Serving == 100 })
 	var bought, others atomic.Int64
-	var all sync.WaitGroup
+	var claims, all sync.WaitGroup
+	for _, p := range people[:100] {
+		claims.Go(func() { p.claims(t, g) })
+	}
+	claims.Wait() // when all is sold the room has no more passes
 	for _, p := range people[:100] {
 		all.Go(func() {
-			p.claims(t, g)
 			switch status, reason := p.order(t, g); {
 			case status == 200:
 				bought.Add(1)

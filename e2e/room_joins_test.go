@@ -25,9 +25,7 @@ func TestRoom_JoinsCostRedisNoMemoryAndFewCalls(t *testing.T) {
 	const each, instances = 10, 4
 	r := redistest.Start(t)
 	gates, _ := roomGatesOn(t, r, instances, time.Now().Add(50*time.Minute), "")
-	for _, g := range gates {
-		soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "pre_queue" })
-	}
+	opened(t, gates)
 	load := &joinLoad{t: t, users: joins / each}
 	load.run(gates, 0, joins/10) // from here on the estimate of people has its full size
 	first, before, began := roomMemory(t, r), scriptCalls(t, r), time.Now()

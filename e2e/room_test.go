@@ -143,13 +143,21 @@ func roomGatesBy(t *testing.T, redis string, n int, begins time.Time, more strin
 		t.Fatal(err)
 	}
 	routes := strings.Replace(reserveRoutes, "user = \"$cookie_uid\"", "user = \"$cookie_uid\"\nroom = \"rush\"", 1)
-	room := "[[room]]\nname = \"rush\"\nsale = \"rush\"\nopens = \"1h\"\nclaim_within = \"60s\"\npoll_ceiling = \"2s\"\n" +
+	room := "[[room]]\nname = \"rush\"\nsale = \"rush\"\nopens = \"1h\"\nclaim_within = \"10m\"\npoll_ceiling = \"2s\"\n" +
 		strings.Join(settings, "\n") + "\n"
 	for range n {
 		gates = append(gates, gate(t, more, redis, boundless, shop.setting(), "auth.room_key_file = \""+keys+"\"",
 			room, saleOf(begins, tenUnits), routes))
 	}
 	return gates, keys
+}
+
+// opened waits until people may join at each of the gates.
+func opened(t *testing.T, gates []*running) {
+	t.Helper()
+	for _, g := range gates {
+		soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "pre_queue" })
+	}
 }
 
 // crowdJoins has so many people join, some at a time, at the gates in turn.
@@ -196,7 +204,7 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 	t.Parallel()
 	begins := time.Now().Add(30 * time.Minute)
 	gates, keys := roomGates(t, 2, begins)
-	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
+	opened(t, gates)
 	people := crowdJoins(t, gates, 200)
 	for i, p := range people {
 		if p.number != int64(i+1) {
@@ -317,7 +325,7 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	begins := time.Now().Add(30 * time.Minute)
 	public := startBeacon(t)
 	gates, _ := roomGates(t, 2, begins, "order = \"draw\"", public.settings())
-	soon(t, "the room is open", func() bool { d, _ := gates[1].room(t); return d.Phase == "pre_queue" })
+	opened(t, gates)
 	before, _ := gates[0].room(t)
 	if len(before.Draw.Commit) != 64 || before.Draw.Seed != "" {
 		t.Errorf("before the start: %+v", before)

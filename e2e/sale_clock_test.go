@@ -22,19 +22,25 @@ func clocked(t *testing.T, wrong, path, bin string) *running {
 func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
-	settings := func(begins time.Time) string {
-		return strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),
-			saleOf(begins, "stock = { 1001 = 1000000 }"), reserveRoutes}, "\n")
-	}
 	bin := breakable(t)
-	begins := time.Now().Add(6 * time.Second)
-	path := file(t, settings(begins))
-	gates := []*running{clocked(t, "-200ms", path, bin), clocked(t, "200ms", path, bin)}
+	begins := time.Now().Add(30 * time.Minute) // until both are there
+	const stock = "stock = { 1001 = 1000000 }"
+	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),
+		saleOf(begins, stock), reserveRoutes}, "\n")
+	gates := []*running{clocked(t, "-200ms", file(t, settings), bin), clocked(t, "200ms", file(t, settings), bin)}
+	for _, g := range gates {
+		soon(t, "the stock is written", func() bool { s, _ := g.shows("/1001"); return s.Closes != 0 && s.Phase == "waiting" })
+	}
+	later := begins
+	begins = time.Now().Add(6 * time.Second).Truncate(time.Millisecond)
+	for _, g := range gates {
+		g.rewrite(g.change(saleOf(later, stock), saleOf(begins, stock)), true)
+	}
 	var opened [2]atomic.Int64
-	stop := ordering(t, gates, func(i, status int, reason string) {
+	stop := ordering(t, gates, func(c, status int, reason string) {
 		switch {
 		case status == 200:
-			opened[i].CompareAndSwap(0, time.Now().UnixNano())
+			opened[c/2].CompareAndSwap(0, time.Now().UnixNano())
 		case reason != "not_started":
 			t.Errorf("before the start a client heard %d %s", status, reason)
 		}

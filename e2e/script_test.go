@@ -165,6 +165,7 @@ func TestScript_RestockAndGiveBackAreSeenByAllInstances(t *testing.T) {
 
 func TestScript_LimitationsAreLoggedOnce(t *testing.T) {
 	g := scripted(t, redistest.Start(t), open(t, nil), hashScript)
+	g.logs(t, "docs/scripts.md")
 	n := 0
 	for _, line := range g.log.lines() {
 		if strings.Contains(line.Msg, "docs/scripts.md") && strings.Contains(line.Msg, "hash_ordered") {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -15,7 +16,13 @@ func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
 	if raced || testing.Short() {
 		skus, units, shoppers = 10, 60, 600
 	}
-	w, shop := redistest.Sentinel(t), book(t, nil)
+	over := make(chan struct{}) // the fail-over: the sale is not over before
+	w, shop := redistest.Sentinel(t), book(t, func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+		if n > shoppers/2 {
+			<-over
+		}
+		return false
+	})
 	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, skus, units)
 	settings := []string{
 		"stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
@@ -30,6 +37,7 @@ func TestSentinel_FailOverUnderLoadGoesOnByItself(t *testing.T) {
 	old.Kill()
 	next := w.Successor(old)
 	elected, before := time.Since(start), served.Load()
+	close(over)
 	soon(t, "the sale goes on", func() bool { return served.Load() > before })
 	t.Logf("another master after %v, sold again %v later", elected, time.Since(start)-elected)
 	end()

@@ -72,7 +72,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return tries > 0 &&
-			strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records")
+			strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records, 5 units sold")
 	})
 	soon(t, "the metrics show the webhook", func() bool {
 		text := s.scrape()

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 // wired is a raw request and what must become of it. Package proxy/http1 tests each rule of HTTP/1.1; these sample that
@@ -228,12 +230,7 @@ func corpora(t *testing.T) (folder string) {
 func TestWire_CorporaArriveCanonicalOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	folder := corpora(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shop := ln.Addr().String()
-	ln.Close() // replay.py listens there
+	shop := testkit.FreeAddress(t) // replay.py listens there
 	g := gate(t, "upstream.targets = "+quoted("http://"+shop),
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	results := filepath.Join(t.TempDir(), "results.jsonl")

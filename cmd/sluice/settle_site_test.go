@@ -26,7 +26,7 @@ func settleConfig(t *testing.T, redis string) string {
 	text := fmt.Sprintf(`upstream.targets = ["http://127.0.0.1:9"]
 [stock]
 source = "redis"
-redis = { addresses = [%q], topology = "single" }
+redis = { addresses = [%q], topology = "single", connect_timeout = "5s", timeout = "5s" }
 reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"

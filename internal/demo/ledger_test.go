@@ -195,7 +195,7 @@ func TestLedger_SaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 func TestLedger_UnitThatStaysHeldIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	front := g.front(t, shop, func(string) bool { return true }) // and no resolver runs
-	r := sellReserved(t, shop, g, front, 3, 500*time.Millisecond)
+	r := sellReserved(t, shop, g, front, 3, 2*time.Second)
 	if r.Err() == nil || !strings.Contains(r.Err().Error(), "units are still held") || r.GaveUp != 3 {
 		t.Errorf("gave up %d, %v", r.GaveUp, r.Err())
 	}
