@@ -62,6 +62,14 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 		filepath.Join(folder, "key"))}
 	database := "sqlite:" + filepath.Join(folder, "settle.db")
 	g := reserves(t, redis, 50, shop.setting(), keepsChanges)
+	oldest := func() string {
+		all := redis.Client.XRangeN(t.Context(), "sluice:{1001}:q", "-", "+", 1).Val()
+		if len(all) == 0 {
+			t.Fatal("no change is in Redis")
+		}
+		return all[0].ID
+	}
+	first := oldest()
 	s := settler(t, database, settings...)
 	for i := range 5 {
 		if a := g.ask("POST", "/api/seckill/1001/order", fmt.Sprintf("Cookie: uid=%d", i)); a.status != http.StatusOK {
@@ -84,8 +92,8 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 	if !strings.Contains(status, "SENT TO") || !strings.Contains(status, "webhook") {
 		t.Errorf("the status does not show the webhook: %s", status)
 	}
-	if n := redis.Client.XLen(t.Context(), "sluice:{1001}:q").Val(); n < 11 {
-		t.Errorf("%d changes are left in Redis: want all", n)
+	if now := oldest(); now != first {
+		t.Errorf("the oldest change in Redis is %s: want %s", now, first)
 	}
 	s.mortal = true
 	_ = s.process.Process.Kill()

@@ -24,7 +24,7 @@ var (
 // pictures of it; the sale is then longer.
 func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
-	args := []string{"demo", "--keep", "--units=900", "--opens-in=20s"}
+	args := []string{"demo", "--keep", "--units=900", "--opens-in=30s"}
 	if os.Getenv("SLUICE_IMAGES") != "" {
 		args = []string{"demo", "--keep", "--units=1200", "--shoppers=3000", "--opens-in=25s"}
 	}
