@@ -29,7 +29,10 @@ func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 		saleOf(begins, stock), reserveRoutes}, "\n")
 	gates := []*running{clocked(t, "-200ms", file(t, settings), bin), clocked(t, "200ms", file(t, settings), bin)}
 	for _, g := range gates {
-		soon(t, "the stock is written", func() bool { s, _ := g.shows("/1001"); return s.Closes != 0 && s.Phase == "waiting" })
+		soon(t, "the stock is written", func() bool {
+			s, _ := g.shows("/1001")
+			return s.Closes != 0 && s.Phase == "waiting"
+		})
 	}
 	later := begins
 	begins = time.Now().Add(6 * time.Second).Truncate(time.Millisecond)
