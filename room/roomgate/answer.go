@@ -117,6 +117,7 @@ func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 		if (!has || pos.State == room.IsWaiting) && r.parks(q, w) {
 			return roomview.Answer{Suspended: true}
 		}
+		v = r.view.Load() // it may have the news for which the client does not have to wait
 	}
 	r.polls.Add(1)
 	m := r.describe(q, v)

@@ -1,13 +1,16 @@
 package roomgate
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/proxy/reject"
+	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
@@ -46,6 +49,33 @@ func TestRoom_ParkedClientsAreToldOfTheEnd(t *testing.T) {
 		if m, _ := p.ask(t, s, false, "me", ""); m.Number != int64(i+1) || (m.ClaimFrom != 0) != (i == 0) {
 			t.Errorf("%d: %+v", i+1, m)
 		}
+	}
+}
+
+// meanwhile is a client to whom something happens while its request is looked at.
+type meanwhile struct {
+	there
+	happens func()
+}
+
+func (c *meanwhile) Resumed() bool {
+	c.happens()
+	return false
+}
+
+func TestRoom_NewsThatComeBeforeAClientIsParkedAreInItsAnswer(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), nil)
+	s.set(0, 1)
+	s.inPhase(t, room.LastChance)
+	a := s.Answer(&roomview.Question{Action: []byte("me"), User: []byte("ann"), Prefer: []byte("wait=30"),
+		Time: time.Now().UnixMilli(), Client: &meanwhile{happens: func() {
+			s.set(0, 0)
+			s.inPhase(t, room.Over)
+		}}})
+	var m me
+	if err := json.Unmarshal(a.Body, &m); a.Suspended || err != nil || m.Phase != room.Over {
+		t.Errorf("suspended %v, %v: %+v", a.Suspended, err, m)
 	}
 }
 
