@@ -24,8 +24,9 @@ type Nodes struct {
 }
 
 // Cluster runs so many masters, each with an equal share of the slots in their order, until the test ends. replicated
-// names masters by their index: each gets one replica, which takes the place of its master a second or two after that
-// is gone. All of them agree on everything when it returns. Without the binary it does what Start does.
+// names masters by their index: each gets one replica, which takes the place of its master a minute after that is gone,
+// or as soon as Successor is called. All of them agree on everything when it returns. Without the binary it does what
+// Start does.
 func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
 	t.Helper()
 	c := &Nodes{t: t, ids: make(map[*Server]string)}
@@ -51,6 +52,7 @@ func Cluster(t testing.TB, masters int, replicated ...int) *Nodes {
 		}
 		return c.agree(masters + len(replicated))
 	})
+	c.SetTimeout(time.Minute) // a busy machine has no election that no test asks for
 	return c
 }
 
@@ -121,16 +123,18 @@ func (c *Nodes) Move(slot int, to *Server, between func()) {
 	c.mustRun(from, "cluster", "setslot", slot, "node", c.ids[to])
 }
 
-// Successor waits until the replica with this index has become a master, and everybody who lives knows it.
+// Successor waits until the replica with this index has become a master, and everybody who lives knows it. A server
+// that is silent for a second counts as gone from then on.
 func (c *Nodes) Successor(replica int) *Server {
 	c.t.Helper()
+	c.SetTimeout(time.Second)
 	next := c.Replicas[replica]
 	await(c.t, "an election", func() bool { return next.role() == "master" && c.living() })
 	return next
 }
 
-// SetTimeout sets after how long without an answer a server counts as gone, a second at first. A longer time keeps a
-// busy machine from an election, in which writes may be lost.
+// SetTimeout sets after how long without an answer a server counts as gone, a minute at first. A long time keeps a busy
+// machine from an election, in which writes may be lost.
 func (c *Nodes) SetTimeout(d time.Duration) {
 	c.t.Helper()
 	for _, s := range c.servers() {
