@@ -43,7 +43,10 @@ func TestMetrics_TellWhatCallingPeopleWaitsFor(t *testing.T) {
 	for _, user := range []string{"a", "b", "c"} {
 		(&person{user: user}).ask(t, s, true, "join", "")
 	}
-	testkit.Eventually(t, "two are called", func() bool { return s.view.Load().state.Called == 2 })
+	testkit.Eventually(t, "two of three are called", func() bool {
+		state := s.view.Load().state
+		return state.Called == 2 && state.Issued == 3
+	})
 	got := s.gauges(t)
 	for name, want := range map[string]float64{"sluice_room_people waiting": 1, "sluice_room_people pending": 2,
 		"sluice_room_people inside": 0, "sluice_room_units free": 2, "sluice_room_units held": 0,

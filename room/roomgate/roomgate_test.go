@@ -203,7 +203,10 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	a, b := &person{user: "a"}, &person{user: "b"}
 	a.ask(t, s, true, "join", "")
 	b.ask(t, s, true, "join", "")
-	testkit.Eventually(t, "one is called", func() bool { return s.view.Load().state.Serving == 1 })
+	testkit.Eventually(t, "one of two is called", func() bool {
+		state := s.view.Load().state
+		return state.Serving == 1 && state.Issued == 2
+	})
 	r.Kill()
 	testkit.Eventually(t, "the document says how old it is", func() bool {
 		var d room.Document
