@@ -25,6 +25,15 @@ func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Store 
 	return r
 }
 
+// single returns a Redis as connect does, with one connection, which its calls open. Others that are opened ahead may
+// find a server that was restarted meanwhile, and have the instance look by itself.
+func single(t testing.TB, s *redistest.Server) *Store {
+	t.Helper()
+	r := ledgertest.Must[*Store](t)(New(optionsFor(s, 1)))
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
 func optionsFor(s *redistest.Server, connections int) Options {
 	return Options{
 		Options: redisconn.Options{

@@ -114,7 +114,7 @@ func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.
 	h, c := newHistory(), &throng{t: t, heard: make(map[string]map[string]protocol.Op)}
 	for _, s := range stores {
 		o := deskOptions()
-		o.Timeout, o.MaxWait = time.Second, 2*time.Second
+		o.Timeout, o.MaxWait = 3*time.Second, 6*time.Second // a call that takes longer explains nothing
 		c.desks = append(c.desks, opened(t, o, recorder{s, h}, nil))
 	}
 	for round := range rounds {

@@ -80,7 +80,7 @@ func TestNotNow_EndsWithTheTimeOfTheOrder(t *testing.T) {
 // TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out. A client cancels it at another instance.
 func TestCancelInDoubt_IsTooLate(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	queueUp(t, a, "sent")
 	takeAt(t, b, 1, 0, 100)
 	kept := snapshotOf(t, server, "1001")

@@ -10,7 +10,7 @@ import (
 // TestLostAttempt_IsNotFollowedByAnother has Redis forget that an order was handed out. It was sent meanwhile.
 func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	queueUp(t, a, "sent", "waiting")
 	takeAt(t, b, 1, 0, 100)
 	kept := snapshotOf(t, server, "1001")
@@ -44,7 +44,7 @@ func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 // TestLostRequest_StaysHeld has Redis forget an order with its request. Its instance holds it again, without a request.
 func TestLostRequest_StaysHeld(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takeAt(t, b, 1, 0, 100)
 	kept := snapshotOf(t, server, "1001")
 	queueUp(t, a, "lost")

@@ -27,7 +27,7 @@ func TestResumeLoss_ResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 
 func TestResumeLoss_ResumingDoesNotVouchForAnotherServer(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	ledgertest.Must[protocol.Stock](t)(a.SetState(t.Context(), "1001", protocol.Paused))

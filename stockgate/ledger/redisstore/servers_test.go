@@ -16,7 +16,7 @@ import (
 
 func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	restart(t, server)
@@ -41,7 +41,7 @@ func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 // the rest it visits by itself.
 func TestServers_InstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	ledgertest.Must[protocol.Stock](t)(b.SetTotal(t.Context(), "another", 1, 0))
@@ -69,7 +69,7 @@ func sweepSoon(t *testing.T, r *Store) (holds []protocol.Record, err error) {
 
 func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	kept := snapshotOf(t, server, "1001")
@@ -97,7 +97,7 @@ func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *te
 func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T) {
 	server, a := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
-	b := connect(t, server, texts())
+	b := single(t, server)
 	ledgertest.Want(t, "before", ledgertest.Take(t, b, "before", ""), protocol.Held)
 	kept := snapshotOf(t, server, "1001")
 	ledgertest.Want(t, "lost", ledgertest.Take(t, b, "lost", ""), protocol.Held)
@@ -111,7 +111,7 @@ func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T
 
 func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	restart(t, server)
@@ -164,7 +164,7 @@ func TestRestart_DoesNotWaitForInstancesThatEndedBefore(t *testing.T) {
 // A long outage makes all marks old alike.
 func TestOutage_EndsNoInstance(t *testing.T) {
 	server, a := durable(t)
-	b := connect(t, server, texts())
+	b := single(t, server)
 	takes(t, a, "a")
 	takes(t, b, "b")
 	for _, r := range []*Store{a, b} {

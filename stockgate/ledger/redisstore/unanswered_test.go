@@ -16,7 +16,7 @@ func TestUnanswered_CallWhoseReplyWasSwallowedIsAnErrorAndNotRepeated(t *testing
 			server, direct := onRedis(t)
 			ledgertest.Must[protocol.Stock](t)(direct.SetTotal(t.Context(), "1001", 50, 0))
 			m := between(t, server)
-			r := through(t, m, server, time.Second)
+			r := through(t, m, server, 3*time.Second)
 			ledgertest.Want(t, "connected", ledgertest.Take(t, r, "first", "zoe"), protocol.Held)
 			before := server.Calls("evalsha") + server.Calls("eval")
 			m.dooms("lost", fate, 1)
