@@ -31,7 +31,7 @@ func clusterOverIPv6(t *testing.T) (masters [2]*redistest.Server, addresses [2]s
 	tell(t, masters[0], "cluster", "addslotsrange", 0, redistest.SlotCount-1)
 	_, port, _ := net.SplitHostPort(addresses[1])
 	tell(t, masters[0], "cluster", "meet", "::1", port, bus[1])
-	for range 500 {
+	for range 3_000 { // a minute
 		if known(masters[0], addresses[0]) && known(masters[1], addresses[0]) {
 			return masters, addresses
 		}

@@ -57,9 +57,9 @@ func TestSentinel_DemotedMasterIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := w.Master()
-	if err := w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err(); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the sentinel has a good replica", func() bool {
+		return w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err() == nil
+	})
 	next := w.Successor(old)
 	eventually(t, "the successor is asked", func() bool {
 		_, err := count(t.Context(), l, "n")
