@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/redisconn"
@@ -83,7 +84,7 @@ type wire struct {
 
 func between(t testing.TB, to string) *wire {
 	t.Helper()
-	ear, err := net.Listen("tcp", "127.0.0.1:0")
+	ear, err := net.Listen("tcp", testkit.FreeAddress(t)) // plug takes it again
 	check(t, err)
 	w := &wire{addr: ear.Addr().String(), to: to, open: make(map[net.Conn]struct{})}
 	w.listen(ear)
