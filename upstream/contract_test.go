@@ -170,7 +170,7 @@ func checkContract(t *testing.T, listen listener, b behaviour, req *Request, use
 	first := p.targets.Load().all[0]
 	if usual := first.settings.Load(); slices.Equal(b.want, timedOut) {
 		short := *usual
-		short.timeouts = timeouts{response: 20 * time.Millisecond, total: 40 * time.Millisecond}
+		short.timeouts = timeouts{response: 120 * time.Millisecond, total: 400 * time.Millisecond}
 		first.settings.Store(&short)
 		defer func() { first.settings.Store(usual); mustAnswer(t, p, "/victim") }()
 	} else {

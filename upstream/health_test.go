@@ -133,7 +133,7 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 		}
 	})
 	o := options(server.url(), "http://127.0.0.1:1")
-	o.Policy, o.ResponseTimeout = "first", 100*time.Millisecond
+	o.Policy, o.ResponseTimeout = "first", 2*time.Second
 	p := newPool(t, o)
 	for _, target := range []string{"/", "/", "/409", "/late", "/broken"} {
 		sendOrder(p, "POST", target)

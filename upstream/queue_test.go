@@ -71,7 +71,7 @@ func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
 func TestQueue_IsBounded(t *testing.T) {
 	server, arrived, letGo := holding(t)
 	o := queued(1, 1, server.url())
-	o.QueueTimeout = 100 * time.Millisecond
+	o.QueueTimeout = 2 * time.Second // it has to be seen waiting
 	p := newPool(t, o)
 	ends := make(chan Outcome)
 	pageTo(p, "/first", ends)
