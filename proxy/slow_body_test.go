@@ -88,7 +88,7 @@ func TestSlowBody_HoldsNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := serve(t, p, ServerOptions{ReadTimeout: 500 * time.Millisecond, IdleTimeout: time.Minute})
+	addr := serve(t, p, ServerOptions{ReadTimeout: 2 * time.Second, IdleTimeout: time.Minute})
 	var slow []*clientConn
 	for _, path := range []string{"/api/seckill/1001/order", "/search/"} {
 		for framing, part := range map[string]string{"Content-Length: 9": "slow", "Transfer-Encoding: chunked": "9\r\nslow"} {
