@@ -191,7 +191,7 @@ func TestFleetPause_MakerThatDiesHalfWay(t *testing.T) {
 	b := joined(t, server, "")
 	stocked(t, b)
 	l.lose(putWords)
-	if _, err := a.controller.pause(t, 4*time.Second); err == nil {
+	if _, err := a.controller.pause(t, 10*time.Second); err == nil {
 		t.Error("it was made without an answer")
 	}
 	l.cut("") // whatever it says
@@ -204,10 +204,10 @@ func TestFleetPause_TwoOperatorsWithinOneBeat(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := joined(t, server, ""), joined(t, server, "")
 	stocked(t, a)
-	if _, err := a.controller.pause(t, 2*time.Second); err != nil {
+	if _, err := a.controller.pause(t, 8*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.controller.pause(t, 3*time.Second); err != nil {
+	if _, err := b.controller.pause(t, 9*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	becomes(t, "paused", 1, a, b)

@@ -62,7 +62,7 @@ func TestPipe_InThePlaceOfAFileIsABadFile(t *testing.T) {
 					!strings.Contains(bad.Text(), "not a regular file") {
 					t.Errorf("%v; want a bad file, named", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("the reload waits for a pipe")
 			}
 			if s := g.Status(); s.Reload.OK || s.Config != c.Version() {
