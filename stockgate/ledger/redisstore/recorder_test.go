@@ -10,6 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
 )
 
 // act is what was asked of a store.
@@ -43,14 +44,15 @@ type history struct {
 
 func newHistory() *history { return &history{start: time.Now()} }
 
-// note makes a call and writes down what it was. A reading whose answer was lost says nothing and changes nothing.
+// note makes a call and writes down what it was. A call that was not sent, and a reading whose answer was lost, says
+// nothing and changes nothing.
 func (h *history) note(a act, call func(*seen) error) error {
 	var s seen
 	began := time.Since(h.start)
 	err := call(&s)
 	ended := int64(time.Since(h.start))
 	if err != nil && !s.refused {
-		if a.call == "find" || a.call == "look" || a.call == "glance" {
+		if redisconn.Unsent(err) || a.call == "find" || a.call == "look" || a.call == "glance" {
 			return err
 		}
 		s, ended = seen{unknown: true}, math.MaxInt64
