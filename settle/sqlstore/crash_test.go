@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,14 +89,19 @@ const (
 	crashSKUs   = 4
 	crashOrders = 1500 // of each SKU
 	crashKills  = 60   // at most
+	leastKills  = 5
 )
 
-// sell sells orders of a SKU: 8 of 10 are confirmed, one is released, one refunded.
-func sell(l *testLedger, sku string) error {
+// sell sells orders of a SKU: 8 of 10 are confirmed, one is released, one refunded. The last of them wait until settlers
+// were killed leastKills times, however fast these settle.
+func sell(l *testLedger, sku string, kills *atomic.Int64) error {
 	ctx := context.Background()
 	now := time.Now().UnixMilli()
 	keep := now + time.Hour.Milliseconds()
 	for first := 0; first < crashOrders; first += 10 {
+		for kills.Load() < int64(first*(leastKills+1)/crashOrders) && !l.t.Failed() {
+			<-time.After(time.Millisecond)
+		}
 		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
 		for i := range items {
 			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i),
@@ -123,17 +129,18 @@ func TestSettlers_KilledAnywhereBookOnce(t *testing.T) {
 		s := newSite(t, server, url, sqlstore.Stock{})
 		var skus []string
 		var selling sync.WaitGroup
+		var kills atomic.Int64
 		for i := range crashSKUs {
 			sku := fmt.Sprintf("crash-%d", i)
 			skus = append(skus, sku)
 			s.ledger.set(sku, 4*crashOrders)
 			selling.Go(func() {
-				if err := sell(s.ledger, sku); err != nil {
+				if err := sell(s.ledger, sku, &kills); err != nil {
 					t.Errorf("sell %s: %v", sku, err)
 				}
 			})
 		}
-		kills := killSettlers(s, skus)
+		killSettlers(s, skus, &kills)
 		selling.Wait()
 		orders := 0
 		for _, sku := range skus {
@@ -144,26 +151,27 @@ func TestSettlers_KilledAnywhereBookOnce(t *testing.T) {
 				t.Errorf("%s: %d units are left, want %d", sku, left, 4*crashOrders-c.Sold)
 			}
 		}
-		if orders != crashSKUs*crashOrders || kills < 5 {
-			t.Errorf("%d orders compared after %d kills: want %d, at least 5", orders, kills, crashSKUs*crashOrders)
+		if orders != crashSKUs*crashOrders || kills.Load() < leastKills {
+			t.Errorf("%d orders compared after %d kills: want %d, at least %d", orders, kills.Load(), crashSKUs*crashOrders,
+				leastKills)
 		}
-		t.Logf("%d orders, %d settlers killed", orders, kills)
+		t.Logf("%d orders, %d settlers killed", orders, kills.Load())
 	})
 }
 
-// killSettlers runs two settlers and kills one of them after another, until everything is settled.
-func killSettlers(s *site, skus []string) (kills int) {
+// killSettlers runs two settlers and kills one of them after another, until everything is settled. It counts them.
+func killSettlers(s *site, skus []string, kills *atomic.Int64) {
 	s.Helper()
 	children := []*child{startChild(s.T, s.redis.Addr, s.url), startChild(s.T, s.redis.Addr, s.url)}
-	for ; kills < crashKills && !s.settled(skus); kills++ {
+	for n := 0; n < crashKills && !s.settled(skus); n++ {
 		<-time.After(time.Duration(5+rand.IntN(100)) * time.Millisecond) // a kill comes at any moment
-		children[kills%2].kill()
-		children[kills%2] = startChild(s.T, s.redis.Addr, s.url)
+		children[n%2].kill()
+		kills.Add(1)
+		children[n%2] = startChild(s.T, s.redis.Addr, s.url)
 	}
 	for _, c := range children {
 		c.kill()
 	}
-	return kills
 }
 
 // settled reports whether all orders are sold and settled.

@@ -29,9 +29,12 @@ func TestSentinel_QuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := w.Master()
-	if n := old.Client.Wait(t.Context(), 2, time.Minute).Val(); n != 2 {
-		t.Fatalf("%d replicas have it", n)
+	conn := old.Client.Conn() // WAIT is about the writes of one connection, and all that came before them
+	defer conn.Close()
+	if err := conn.Incr(t.Context(), "other").Err(); err != nil {
+		t.Fatal(err)
 	}
+	eventually(t, "both replicas have it", func() bool { return conn.Wait(t.Context(), 2, time.Second).Val() == 2 })
 	w.Sentinels[0].Kill() // two are enough
 	old.Kill()
 	next := w.Successor(old)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
@@ -98,8 +99,11 @@ func newPair(t *testing.T) *pair {
 // is not.
 func (p *pair) cut() {
 	p.t.Helper()
+	conn := p.master.Client.Conn() // WAIT is about the writes of one connection, and all that came before them
+	defer conn.Close()
+	ledgertest.Check(p.t, conn.Incr(p.t.Context(), "nonsense").Err())
 	ledgertest.Until(p.t, "the replica has all", func() bool {
-		return p.master.Client.Wait(p.t.Context(), 1, 0).Val() == 1
+		return conn.Wait(p.t.Context(), 1, time.Second).Val() == 1
 	})
 	ledgertest.Check(p.t, p.replica.Client.Do(p.t.Context(), "replicaof", "no", "one").Err())
 }
