@@ -92,8 +92,8 @@ const (
 	leastKills  = 5
 )
 
-// sell sells orders of a SKU: 8 of 10 are confirmed, one is released, one refunded. The last of them wait until settlers
-// were killed leastKills times, however fast these settle.
+// sell sells orders of a SKU: 8 of 10 are confirmed, one is released, one refunded. The last of them wait until
+// settlers were killed leastKills times, however fast these settle.
 func sell(l *testLedger, sku string, kills *atomic.Int64) error {
 	ctx := context.Background()
 	now := time.Now().UnixMilli()
