@@ -18,39 +18,13 @@ type Entry struct {
 	At      int64 // Unix ms; 0 = not known
 	Born    int64 // the ledger was archived, and begins anew with this epoch; 0 = it goes on
 	Records []Record
-	Fault   error    // the entry cannot be read; Position is right anyway
-	fields  []string // names and values
+	Fault   error // the entry cannot be read; Position is right anyway
+	fields  reply // names and values
 }
 
-// decodeEntry reads an entry of the reply to XRANGE: an id, and a list of names and values.
-func decodeEntry(reply any) (Entry, error) {
-	pair, ok := reply.([]any)
-	if !ok || len(pair) != 2 {
-		return Entry{}, fmt.Errorf("an entry of %T", reply)
-	}
-	id, _ := pair[0].(string)
-	fields, ok := pair[1].([]any)
-	var e Entry
-	var err error
-	if e.Position, err = parsePosition(id); err != nil || !ok {
-		return Entry{}, fmt.Errorf("the entry %.40q cannot be read", id)
-	}
-	words := make([]string, len(fields))
-	for i, f := range fields {
-		words[i], _ = f.(string)
-	}
-	e.fields = words
-	if e.Fault = e.decode(words); e.Fault != nil {
-		e.Records = nil
-	}
-	return e, nil
-}
-
-// decode reads the fields.
-func (e *Entry) decode(words []string) error {
-	if len(words)%2 != 0 {
-		return errors.New("a field has no value")
-	}
+// decode reads fields from r, a number of words, and keeps their text. A fault of r itself is not one of the entry.
+func (e *Entry) decode(r *reply, words int) {
+	begin := r.left
 	var errs []error
 	number := func(name, text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -60,17 +34,8 @@ func (e *Entry) decode(words []string) error {
 		return n
 	}
 	seen := 0
-	for i := 0; i < len(words); i += 2 {
-		name, value := words[i], words[i+1]
-		if serial, ok := strings.CutPrefix(name, "r:"); ok {
-			r, err := parseRecord(serial, value)
-			if err != nil {
-				return err
-			}
-			r.Position = e.Position
-			e.Records = append(e.Records, r)
-			continue
-		}
+	for i := 0; i+1 < words; i += 2 {
+		name, value := r.word(), r.word()
 		switch name {
 		case "total":
 			e.Total, seen = number(name, value), seen+1
@@ -85,6 +50,24 @@ func (e *Entry) decode(words []string) error {
 		case "born":
 			e.Born = number(name, value)
 		}
+		serial, ok := strings.CutPrefix(name, "r:")
+		if !ok {
+			continue
+		}
+		record, err := parseRecord(serial, value)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if e.Records == nil {
+			e.Records = make([]Record, 0, (words-i)/2) // they are the last fields
+		}
+		record.Position = e.Position
+		e.Records = append(e.Records, record)
+	}
+	if words%2 != 0 {
+		r.word()
+		errs = append(errs, errors.New("a field has no value"))
 	}
 	if seen != 4 {
 		errs = append(errs, errors.New("total, held, sold or state is missing"))
@@ -92,22 +75,27 @@ func (e *Entry) decode(words []string) error {
 	for i := range e.Records {
 		e.Records[i].At = e.At
 	}
-	return errors.Join(errs...)
+	if e.Fault = errors.Join(errs...); e.Fault != nil {
+		e.Records = nil
+	}
+	e.fields.left = begin[:len(begin)-len(r.left)]
 }
 
 // parseRecord reads status|quantity|time|user; the user may hold any byte. The quantity of a line of a cart is
 // units/cart.
 func parseRecord(serial, text string) (Record, error) {
-	words := strings.SplitN(text, "|", 4)
-	if len(words) != 4 || len(words[0]) != 1 || !strings.Contains("HCXR", words[0]) {
+	status, rest, _ := strings.Cut(text, "|")
+	count, rest, _ := strings.Cut(rest, "|")
+	_, user, ok := strings.Cut(rest, "|")
+	if !ok || len(status) != 1 || !strings.Contains("HCXR", status) {
 		return Record{}, fmt.Errorf("the record of %.130q cannot be read: %.80q", serial, text)
 	}
-	units, _, _ := strings.Cut(words[1], "/")
+	units, _, _ := strings.Cut(count, "/")
 	quantity, err := strconv.ParseInt(units, 10, 64)
 	if err != nil || quantity < 0 {
-		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, words[1])
+		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, count)
 	}
-	return Record{Serial: serial, User: words[3], Quantity: quantity, Status: words[0][0]}, nil
+	return Record{Serial: serial, User: user, Quantity: quantity, Status: status[0]}, nil
 }
 
 // text is what parseRecord reads.
@@ -136,7 +124,7 @@ func (e *Entry) Fingerprint() (f Fingerprint) {
 		text = append(binary.BigEndian.AppendUint32(text, uint32(len(word))), word...)
 	}
 	add(e.Position.String())
-	for _, word := range e.fields {
+	for _, word := range e.fields.words() {
 		add(word)
 	}
 	sum := sha256.Sum256(text)
@@ -170,9 +158,9 @@ func unquoted(text string) (words []string, err error) {
 
 // fold returns the last record of each serial, sorted by serial, so that all settlers lock rows in one order.
 func fold(entries []Entry) []Record {
-	last := make(map[string]Record)
-	for _, e := range entries {
-		for _, r := range e.Records {
+	last := make(map[string]Record, len(entries))
+	for i := range entries {
+		for _, r := range entries[i].Records {
 			last[r.Serial] = r
 		}
 	}

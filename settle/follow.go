@@ -1,5 +1,7 @@
 package settle
 
+import "strings"
+
 // finding is what a settler sees at the place where its cursor points.
 type finding int
 
@@ -78,6 +80,7 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 	b.To.Born, b.To.Position, b.To.Fingerprint = born, last.Position, last.Fingerprint()
 	if last.Fault == nil {
 		b.To.Numbers = last.Numbers
+		b.To.State = strings.Clone(last.State) // the cursor is kept
 	} else {
 		b.Conflicts = []Conflict{unreadable(sku, last, last.Fault)}
 	}
@@ -86,26 +89,29 @@ func batchOf(sku string, cursor *Cursor, entries []Entry) (b Batch, used int) {
 
 // unreadable is the conflict of an entry that is parked, with its bytes.
 func unreadable(sku string, e Entry, cause error) Conflict {
-	text := quoted(e.fields)
+	text := quoted(e.fields.words())
 	return Conflict{SKU: sku, Position: e.Position, Kind: "entry", Detail: plain(cause.Error() + ": " + text), Entry: text}
 }
 
 // Park returns the conflicts of records of b that can never be stored: for each position one, with an entry of these
 // records alone.
 func (b *Batch) Park(records []Record, cause error) []Conflict {
-	byPosition := make(map[Position]*Entry)
-	var all []*Entry
+	byPosition := make(map[Position]int)
+	var all []Entry
+	var fields [][]string
 	for _, r := range records {
-		e := byPosition[r.Position]
-		if e == nil {
-			e = &Entry{Position: r.Position, fields: numbersOf(b.To.Numbers, r.At)}
-			byPosition[r.Position], all = e, append(all, e)
+		i, ok := byPosition[r.Position]
+		if !ok {
+			i = len(all)
+			byPosition[r.Position], all = i, append(all, Entry{Position: r.Position})
+			fields = append(fields, numbersOf(b.To.Numbers, r.At))
 		}
-		e.fields = append(e.fields, "r:"+r.Serial, r.text())
+		fields[i] = append(fields[i], "r:"+r.Serial, r.text())
 	}
 	conflicts := make([]Conflict, len(all))
 	for i, e := range all {
-		conflicts[i] = unreadable(b.SKU, *e, cause)
+		e.fields = replyOf(fields[i])
+		conflicts[i] = unreadable(b.SKU, e, cause)
 	}
 	return conflicts
 }

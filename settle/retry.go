@@ -23,7 +23,9 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 	e := Entry{Position: c.Position}
 	words, err := unquoted(c.Entry)
 	if err == nil {
-		err = e.decode(words)
+		r := replyOf(words)
+		e.decode(&r, len(words))
+		err = e.Fault
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice settle rebuild %q reads "+

@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -137,25 +138,29 @@ func ledgerOf(values []any) (l Ledger) {
 	return l
 }
 
-// Entries returns at most count entries from a position on, inclusive.
+// Entries returns at most count entries from a position on, inclusive. Their texts share memory: what is kept of one
+// for long is copied.
 func (s Stream) Entries(ctx context.Context, sku string, from Position, count int) ([]Entry, error) {
-	var replies []any
+	var text []byte
 	key, start := keyOf(sku, "q"), "-"
 	if from != (Position{}) {
 		start = from.String()
 	}
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-		replies, err = c.Do(ctx, "XRANGE", key, start, "+", "COUNT", count).Slice()
+		question := []any{"XRANGE", key, start, "+", "COUNT", count}
+		text, err = c.DoRaw(ctx, question...).Bytes()
+		if err == nil && bytes.HasPrefix(text, []byte("-")) {
+			err = c.Do(ctx, question...).Err() // asked again, since DoRaw does not tell errors of Redis as such
+		}
 		return err
 	}, redisconn.Unanswered)
 	if err != nil {
 		return nil, fmt.Errorf("read changes of %q: %w", sku, err)
 	}
-	entries := make([]Entry, len(replies))
-	for i, reply := range replies {
-		if entries[i], err = decodeEntry(reply); err != nil {
-			return nil, fmt.Errorf("read changes of %q: %w", sku, err)
-		}
+	r := reply{left: string(text)}
+	entries, err := r.entries()
+	if err != nil {
+		return nil, fmt.Errorf("read changes of %q: %w", sku, err)
 	}
 	return entries, nil
 }
@@ -201,6 +206,7 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 			oldest = min(oldest, e.Ver)
 			for _, r := range e.Records {
 				if _, ok := records[r.Serial]; ok {
+					r.Serial, r.User = strings.Clone(r.Serial), strings.Clone(r.User)
 					records[r.Serial] = r
 				}
 			}

@@ -1,0 +1,35 @@
+package settle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/redisconn"
+)
+
+// What Redis rejects is an error of Redis, by which a cluster is asked elsewhere and the breaker stays closed.
+func TestStreamEntries_ErrorOfRedisStaysOne(t *testing.T) {
+	server := redistest.Start(t)
+	client, err := redisconn.New(redisconn.Options{
+		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if err := server.Client.Set(t.Context(), keyOf("1001", "q"), "text", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Stream{Redis: client}).Entries(t.Context(), "1001", Position{}, 10); !redis.HasErrorPrefix(err,
+		"WRONGTYPE") {
+		t.Errorf("a key that is no stream: %v, want WRONGTYPE by Redis", err)
+	}
+	if entries, err := (Stream{Redis: client}).Entries(t.Context(), "1002", Position{}, 10); err != nil ||
+		len(entries) != 0 {
+		t.Errorf("a key that is not there: %v, %v", entries, err)
+	}
+}
