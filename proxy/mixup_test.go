@@ -71,7 +71,7 @@ func (m *mixup) run() {
 	begun := time.Now()
 	far := newMixupUpstream(m.t, m.seed, maxMixupRequests*(int(m.total)+mixupClients))
 	defer far.close()
-	s, pool, addr := m.start(far.ln.Addr().String())
+	s, pool, addr := m.start(far.targets())
 	defer pool.Close()
 	var clients sync.WaitGroup
 	for range mixupClients {
@@ -105,10 +105,10 @@ func (m *mixup) run() {
 }
 
 // start starts a server as the program does: the connections to the upstream wait in the server's event loops.
-func (m *mixup) start(target string) (s *Server, pool *upstream.Pool, addr string) {
+func (m *mixup) start(targets []string) (s *Server, pool *upstream.Pool, addr string) {
 	var adopter atomic.Pointer[Server]
 	pool, err := upstream.New(upstream.Options{
-		Targets: []string{"http://" + target}, Policy: "least_conn", MaxConns: 256, ConnectTimeout: time.Minute,
+		Targets: targets, Policy: "least_conn", MaxConns: 256, ConnectTimeout: time.Minute,
 		ResponseTimeout: time.Minute, Timeout: time.Minute, IdleConnTimeout: time.Minute, Retry: "connect",
 		Wrap: func(c net.Conn) net.Conn {
 			if s := adopter.Load(); s != nil {

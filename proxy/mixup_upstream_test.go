@@ -174,7 +174,7 @@ func mixupShapeNamed(name string) *mixupShape {
 // arrived, and reports one whose parts belong to different requests.
 type mixupUpstream struct {
 	t        *testing.T
-	ln       net.Listener
+	ports    []net.Listener
 	arrivals []atomic.Uint32 // by the number of the request
 	all      sync.WaitGroup
 	seed     uint64
@@ -184,33 +184,53 @@ type mixupUpstream struct {
 	conns uint64
 }
 
+// mixupPorts is how many ports the upstream has. The kernel keeps a closed connection for a minute, and has 28,000 local
+// ports for connections to one address: in a long run they would all be taken.
+const mixupPorts = 8
+
 func newMixupUpstream(t *testing.T, seed uint64, most int) *mixupUpstream {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &mixupUpstream{t: t, ln: ln, seed: seed, arrivals: make([]atomic.Uint32, most), open: map[net.Conn]bool{}}
-	u.all.Go(func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			u.mu.Lock()
-			u.open[c] = true
-			u.conns++
-			r := rand.New(rand.NewPCG(u.seed, u.conns))
-			u.mu.Unlock()
-			u.all.Go(func() { u.serve(c, r) })
+	u := &mixupUpstream{t: t, seed: seed, arrivals: make([]atomic.Uint32, most), open: map[net.Conn]bool{}}
+	for range mixupPorts {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		u.ports = append(u.ports, ln)
+		u.all.Go(func() { u.accept(ln) })
+	}
 	return u
 }
 
-// close ends the listener and all connections, and waits for them.
+// targets are the addresses of the upstream.
+func (u *mixupUpstream) targets() (all []string) {
+	for _, ln := range u.ports {
+		all = append(all, "http://"+ln.Addr().String())
+	}
+	return all
+}
+
+// accept serves connections to one port.
+func (u *mixupUpstream) accept(ln net.Listener) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		u.mu.Lock()
+		u.open[c] = true
+		u.conns++
+		r := rand.New(rand.NewPCG(u.seed, u.conns))
+		u.mu.Unlock()
+		u.all.Go(func() { u.serve(c, r) })
+	}
+}
+
+// close ends the listeners and all connections, and waits for them.
 func (u *mixupUpstream) close() {
-	u.ln.Close()
+	for _, ln := range u.ports {
+		ln.Close()
+	}
 	u.mu.Lock()
 	for c := range u.open {
 		c.Close()
