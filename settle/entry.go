@@ -25,11 +25,15 @@ type Entry struct {
 // decode reads fields from r, a number of words, and keeps their text. A fault of r itself is not one of the entry.
 func (e *Entry) decode(r *reply, words int) {
 	begin := r.left
-	var errs []error
+	fault := func(err error) { // the first one is told: a damaged entry may have hundreds
+		if e.Fault == nil {
+			e.Fault = err
+		}
+	}
 	number := func(name, text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			errs = append(errs, fmt.Errorf("%s %.40q is not a number", name, text))
+			fault(fmt.Errorf("%s %.40q is not a number", name, text))
 		}
 		return n
 	}
@@ -56,7 +60,7 @@ func (e *Entry) decode(r *reply, words int) {
 		}
 		record, err := parseRecord(serial, value)
 		if err != nil {
-			errs = append(errs, err)
+			fault(err)
 			continue
 		}
 		if e.Records == nil {
@@ -67,15 +71,15 @@ func (e *Entry) decode(r *reply, words int) {
 	}
 	if words%2 != 0 {
 		r.word()
-		errs = append(errs, errors.New("a field has no value"))
+		fault(errors.New("a field has no value"))
 	}
 	if seen != 4 {
-		errs = append(errs, errors.New("total, held, sold or state is missing"))
+		fault(errors.New("total, held, sold or state is missing"))
 	}
 	for i := range e.Records {
 		e.Records[i].At = e.At
 	}
-	if e.Fault = errors.Join(errs...); e.Fault != nil {
+	if e.Fault != nil {
 		e.Records = nil
 	}
 	e.fields.left = begin[:len(begin)-len(r.left)]

@@ -138,6 +138,14 @@ func ledgerOf(values []any) (l Ledger) {
 	return l
 }
 
+// rejection is an error that Redis answered with: DoRaw returns its text.
+type rejection string
+
+func (e rejection) Error() string { return string(e) }
+
+// RedisError implements redis.Error.
+func (rejection) RedisError() {}
+
 // Entries returns at most count entries from a position on, inclusive. Their texts share memory: what is kept of one
 // for long is copied.
 func (s Stream) Entries(ctx context.Context, sku string, from Position, count int) ([]Entry, error) {
@@ -147,10 +155,9 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 		start = from.String()
 	}
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-		question := []any{"XRANGE", key, start, "+", "COUNT", count}
-		text, err = c.DoRaw(ctx, question...).Bytes()
+		text, err = c.DoRaw(ctx, "XRANGE", key, start, "+", "COUNT", count).Bytes()
 		if err == nil && bytes.HasPrefix(text, []byte("-")) {
-			err = c.Do(ctx, question...).Err() // asked again, since DoRaw does not tell errors of Redis as such
+			err = rejection(bytes.TrimSpace(text[1:]))
 		}
 		return err
 	}, redisconn.Unanswered)

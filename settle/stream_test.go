@@ -33,3 +33,13 @@ func TestStreamEntries_ErrorOfRedisStaysOne(t *testing.T) {
 		t.Errorf("a key that is not there: %v, %v", entries, err)
 	}
 }
+
+func TestRejection_NamesTheServerThatHasTheKey(t *testing.T) {
+	if to, ok := redis.IsMovedError(rejection("MOVED 7 127.0.0.1:7002")); !ok ||
+		to != "127.0.0.1:7002" {
+		t.Errorf("%v, %q", ok, to)
+	}
+	if !redisconn.Redirected(rejection("ASK 7 127.0.0.1:7002")) {
+		t.Error("ASK is not seen")
+	}
+}
