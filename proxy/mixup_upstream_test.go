@@ -184,8 +184,8 @@ type mixupUpstream struct {
 	conns uint64
 }
 
-// mixupPorts is how many ports the upstream has. The kernel keeps a closed connection for a minute, and has 28,000 local
-// ports for connections to one address: in a long run they would all be taken.
+// mixupPorts is how many ports the upstream has. The kernel keeps a closed connection for a minute, and has some 28,000
+// ports of its own for connections to one address: in a long run they would all be taken.
 const mixupPorts = 8
 
 func newMixupUpstream(t *testing.T, seed uint64, most int) *mixupUpstream {
