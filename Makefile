@@ -26,16 +26,17 @@ build: ## the static binary ./sluice
 
 # Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
 FAST = $$($(GO) list ./... | grep -v /e2e)
+LEDGER = ./stockgate/ledger/...
 
 test: ## the fast tests, 1 to 3 minutes: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@sh tools/need redis-server
-	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) ./stockgate/ledger/... $(FAST)
+	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) $(LEDGER) $(FAST)
 
 # The two longest packages come first. Chromium, and gateways beside their peers, want the processors for themselves: they
 # come last, one after the other.
 test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
 	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
-	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e ./stockgate/ledger/... $(FAST) && first=ok; \
+	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e $(LEDGER) $(FAST) && first=ok; \
 	(cd bench && $(GO) test -count=1 -timeout 5m $(filter-out -race,$(GOTESTFLAGS)) ./...) || first=; \
 	$(GO) test -count=1 -timeout 7m ./e2e/browser && [ "$$first" = ok ]
 

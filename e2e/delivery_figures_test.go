@@ -277,10 +277,10 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 	release := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(opened)
-	var made ended
+	asked := make(chan string, n) // the serials of the orders that come to the shop
 	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		asked <- r.Header.Get("Idempotency-Key")
 		<-release
-		made.Store(r.Header.Get("Idempotency-Key"), time.Now())
 		return true
 	}
 	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "60s"`)
@@ -308,10 +308,15 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 	if each > 6 && !raced {
 		t.Errorf("%.1f KiB each", each)
 	}
-	// The others may have waited their 20 s before the shop is open: one asks last for an order of the first.
+	// The others may have waited their 20 s before the shop is open: one asks last, for the order that the shop has.
+	serial := <-asked
+	at := slices.IndexFunc(places, func(where string) bool { return strings.Contains(where, serial) })
+	if at < 0 {
+		t.Fatalf("no place of %q among %q ...", serial, places[0])
+	}
 	connections := g.metric("sluice_connections")
 	clients = append(clients, dial(t, g.front))
-	fmt.Fprintf(clients[n], "GET %s HTTP/1.1\r\nHost: shop\r\nPrefer: wait=20\r\n\r\n", places[0])
+	fmt.Fprintf(clients[n], "GET %s HTTP/1.1\r\nHost: shop\r\nPrefer: wait=20\r\n\r\n", places[at])
 	soon(t, "the last is connected", func() bool { return g.metric("sluice_connections") > connections })
 	opened()
 	confirmed, first, last := 0, time.Now(), ""
