@@ -23,9 +23,20 @@ export async function sluice(...args) {
   return stdout;
 }
 
+// launch starts a browser. Chromium may crash at its own start: it is tried three times.
+async function launch(tries = 3) {
+  try {
+    return await chromium.launch({ executablePath: process.env.CHROMIUM, headless: true, args: flags, timeout: 60_000 });
+  } catch (e) {
+    if (tries === 1) throw e;
+    note(`the browser did not start, ${tries - 1} tries left: ${String(e).slice(0, 100)}`);
+    return launch(tries - 1);
+  }
+}
+
 // play starts a browser and lets the scenario have it. When that is ready for it, it asks the test for its stage.
 export async function play(scenario) {
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, headless: true, args: flags, timeout: 60_000 });
+  const browser = await launch();
   const visitors = [];
   async function visitor(name, options = {}) {
     const { cookies, expects = [], ...rest } = options;
