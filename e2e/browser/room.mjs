@@ -55,7 +55,9 @@ await play(async (visitor, stage) => {
   // Both have joined: the sale begins.
   const starts = Date.now() + 2000, file = await readFile(told.config, "utf8");
   await writeFile(told.config, file.replace(/^starts = .*$/m, `starts = ${new Date(starts).toISOString()}`));
-  const reload = await fetch(told.admin + "/api/v1/reload", { method: "POST", headers: { "Content-Type": "application/json" } });
+  const reload = await fetch(told.admin + "/api/v1/reload", {
+    method: "POST", headers: { "Content-Type": "application/json" },
+  });
   is(`the start is moved: ${reload.status}`, reload.status === 200);
   // The draw: the first one of the two who is called buys, and hears so without having touched anything.
   // Who is not called waits without end. A page that reloads just then may end the waiting too early.

@@ -26,7 +26,9 @@ export async function sluice(...args) {
 // launch starts a browser. Chromium may crash at its own start: it is tried three times.
 async function launch(tries = 3) {
   try {
-    return await chromium.launch({ executablePath: process.env.CHROMIUM, headless: true, args: flags, timeout: 60_000 });
+    return await chromium.launch({
+      executablePath: process.env.CHROMIUM, headless: true, args: flags, timeout: 60_000,
+    });
   } catch (e) {
     if (tries === 1) throw e;
     note(`the browser did not start, ${tries - 1} tries left: ${String(e).slice(0, 100)}`);

@@ -56,7 +56,7 @@ type Counts struct {
 	Home       [numEndings]int64
 }
 
-// visit is a shopper who comes at a time: to order, to look up what became of the order, or to the waiting room.
+// visit is what a shopper comes for at one time: to order, to ask for the state of the order, or to wait in the room.
 type visit struct {
 	shopper int32
 	lookUp  bool

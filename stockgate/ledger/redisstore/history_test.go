@@ -69,8 +69,6 @@ func honest(m *model, a act, s seen) bool {
 		return s.ok == (o != nil) && (o == nil || o.record() == s.record)
 	case "look":
 		return s.ok && m.stock() == s.stock
-	case "glance":
-		return s.ok && m.hint() == s.hint
 	case "total":
 		done := m.setTotal(a.total, a.limit, s.stock.Epoch)
 		return s.unknown || s.refused != done && m.stock() == s.stock

@@ -52,7 +52,7 @@ func (h *history) note(a act, call func(*seen) error) error {
 	err := call(&s)
 	ended := int64(time.Since(h.start))
 	if err != nil && !s.refused {
-		if redisconn.Unsent(err) || a.call == "find" || a.call == "look" || a.call == "glance" {
+		if redisconn.Unsent(err) || a.call == "find" || a.call == "look" {
 			return err
 		}
 		s, ended = seen{unknown: true}, math.MaxInt64
