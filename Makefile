@@ -10,8 +10,9 @@ IMAGE       ?= sluice:$(subst +,-,$(VERSION))
 # Where docs/ can be read by those who get an alert, such as https://git.example.com/shop/sluice/docs.
 DOCS_URL    ?=
 
-# The version comes from the file VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
-export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false
+# What is tested is compiled as what is shipped: so it is compiled once, and in any folder. The version comes from the file
+# VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false -trimpath -tags=nethttpomithttp2
 
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -22,7 +23,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
 
 # Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
 FAST = $$($(GO) list ./... | grep -v /e2e)
@@ -42,9 +43,9 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
-	$(GO) vet -tags noeventloop ./proxy/...
-	$(GO) test -tags noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy ./proxy/http1/... ./upstream ./internal/app
-	$(GO) test -tags noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
+	$(GO) vet -tags nethttpomithttp2,noeventloop ./proxy/...
+	$(GO) test -tags nethttpomithttp2,noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy ./proxy/http1/... ./upstream ./internal/app
+	$(GO) test -tags nethttpomithttp2,noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
 BROWSER = chromium node npm
@@ -71,7 +72,7 @@ format: ## fail on a file that gofmt would change
 
 vet: ## go vet
 	$(GO) vet ./...
-	$(GO) vet -tags failpoints ./cmd/... ./internal/...
+	$(GO) vet -tags nethttpomithttp2,failpoints ./cmd/... ./internal/...
 	cd tools && $(GO) vet ./...
 	cd bench && $(GO) vet ./...
 

@@ -103,7 +103,8 @@ func tested(pkg string) bool { return pkg == "config" || pkg == "proxy/reject" |
 func do(t *testing.T, dir string, command ...string) (out string) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	run.Dir, run.Env = dir, append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0")
+	run.Dir = dir
+	run.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath -tags=nethttpomithttp2", "CGO_ENABLED=0")
 	text, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, text)

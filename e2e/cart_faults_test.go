@@ -23,6 +23,7 @@ func lasts(settings, ttl string) string {
 // The second cart has no line of the first one in it, and the shop has an order of its key. So the key alone would
 // confirm what the first cart took.
 func TestCart_KeyOfTwoCartsConfirmsNoLineWithoutAnOrder(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, lasts(shop.patient(), "5s"), cartRoutes)
 	setUnits(t, g.file, 5, "a", "b", "c", "d")
@@ -39,6 +40,7 @@ func TestCart_KeyOfTwoCartsConfirmsNoLineWithoutAnOrder(t *testing.T) {
 }
 
 func TestCart_KeyIsOneCartsForEveryGate(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	first := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
 	setUnits(t, first.file, 5, "a", "b", "c")
@@ -62,6 +64,7 @@ func TestCart_KeyIsOneCartsForEveryGate(t *testing.T) {
 }
 
 func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
 	setUnits(t, g.file, 5, "a", "b")
@@ -85,6 +88,7 @@ func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
 }
 
 func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
 	setUnits(t, g.file, 5, "a", "b")
@@ -144,12 +148,14 @@ func forgetSince(t *testing.T, r *redistest.Server, sku string) (forget func()) 
 // The gate and the newest part of the first ledger are gone together, so that no one knows of the lock. The client
 // tries again before anything is found out.
 func TestCart_LostLockNeverLeavesHalfACart(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		booked bool
 		want   int
 	}{{"the shop has the order", true, 1}, {"the shop has no order", false, 0}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := redistest.Start(t)
 			shop := openCartShop(t, func() bool { return true })
 			if !c.booked {

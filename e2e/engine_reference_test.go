@@ -2,4 +2,4 @@
 
 package e2e
 
-const engineTags = "noeventloop"
+const engineTags = "nethttpomithttp2,noeventloop"

@@ -2,4 +2,4 @@
 
 package e2e
 
-const engineTags = ""
+const engineTags = "nethttpomithttp2"

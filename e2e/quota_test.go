@@ -155,6 +155,7 @@ func TestQuota_ReturnedUnitsCountNoMore(t *testing.T) {
 
 // The gate dies when a unit is reserved and not counted yet.
 func TestQuota_NothingIsLeftOfAnOrderThatWasNotCounted(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	text := strings.Join([]string{redisAt(r), boundless, shop.settings(), saleOfThree, cartRoutes}, "\n")
 	path := file(t, listeners+"server.shutdown_delay = \"0s\"\n"+text)

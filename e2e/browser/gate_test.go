@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // built compiles the command once, with the race detector where the tests have it.
 var built = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(scratch, "sluice")
-	args := []string{"build", "-buildvcs=false", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-tags", "nethttpomithttp2", "-o", path}
 	if raced {
 		args = append(args, "-race")
 	}
