@@ -63,7 +63,7 @@ test-layouts: ## layouts, scripts and the shops of examples/layouts, each promis
 	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) ./stockgate/script ./stockgate/layout
 	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) -run 'Layout|Defect|Written|Script' ./e2e
 
-race: ## every test under the race detector (needs a C compiler)
+race: ## every test but those of the browser and of bench under the race detector (needs a C compiler)
 	@sh tools/need gcc
 	@$(MAKE) --no-print-directory test-all GOTESTFLAGS='-race $(GOTESTFLAGS)'
 
@@ -101,7 +101,7 @@ bench-go: ## every Go benchmark, BENCHTIME each
 
 planted: ## plant known bugs in copies of the tree; the tests must catch each: docs/testing.md (PLANTED=-applies only looks at the patches)
 	@sh tools/need redis-server
-	@cd tools && $(GO) test ./planted && $(GO) run ./planted $(PLANTED) ..
+	@cd tools && $(GO) test ./... && $(GO) run ./planted $(PLANTED) ..
 
 CHAOS ?= 10m
 

@@ -44,8 +44,11 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 // answerDocument answers with the public document.
 func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
 	v := r.view.Load()
-	if r.waits(q) && r.parks(q, &waiter{phase: v.state.Phase, number: -1, score: -1}) {
-		return roomview.Answer{Suspended: true}
+	if r.waits(q) {
+		if r.parks(q, &waiter{phase: v.state.Phase, number: -1, score: -1}) {
+			return roomview.Answer{Suspended: true}
+		}
+		v = r.view.Load() // it may have the news for which the client does not have to wait
 	}
 	r.polls.Add(1)
 	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}

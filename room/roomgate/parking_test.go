@@ -65,17 +65,19 @@ func (c *meanwhile) Resumed() bool {
 
 func TestRoom_NewsThatComeBeforeAClientIsParkedAreInItsAnswer(t *testing.T) {
 	t.Parallel()
-	s := open(t, redistest.Start(t), nil)
-	s.set(0, 1)
-	s.inPhase(t, room.LastChance)
-	a := s.Answer(&roomview.Question{Action: []byte("me"), User: []byte("ann"), Prefer: []byte("wait=30"),
-		Time: time.Now().UnixMilli(), Client: &meanwhile{happens: func() {
-			s.set(0, 0)
-			s.inPhase(t, room.Over)
-		}}})
-	var m me
-	if err := json.Unmarshal(a.Body, &m); a.Suspended || err != nil || m.Phase != room.Over {
-		t.Errorf("suspended %v, %v: %+v", a.Suspended, err, m)
+	for _, action := range []string{"me", ""} {
+		s := open(t, redistest.Start(t), nil)
+		s.set(0, 1)
+		s.inPhase(t, room.LastChance)
+		a := s.Answer(&roomview.Question{Action: []byte(action), User: []byte("ann"), Prefer: []byte("wait=30"),
+			Time: time.Now().UnixMilli(), Client: &meanwhile{happens: func() {
+				s.set(0, 0)
+				s.inPhase(t, room.Over)
+			}}})
+		var m struct{ Phase room.Phase }
+		if err := json.Unmarshal(a.Body, &m); a.Suspended || err != nil || m.Phase != room.Over {
+			t.Errorf("%q: suspended %v, %v: %s", action, a.Suspended, err, a.Body)
+		}
 	}
 }
 

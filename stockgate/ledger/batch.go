@@ -33,7 +33,8 @@ type batch struct {
 	sent      bool                  // the store may have it
 	adrift    bool                  // a sending that was not answered may arrive after one that was
 	stock     *cachedStock          // what the reply said; nil = there was none
-	err       error                 // of the last sending, where there was none
+	began     int64                 // ns: the last sending
+	err       error                 // of it, where there was no reply
 }
 
 // runBatches sends the orders of q and answers them, until none is left that may be sent.
@@ -125,7 +126,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 		if unsure && (r.o.Now()-first >= int64(r.o.Resend) || !periodic.Pause(r.ctx, resendAfter<<try)) {
 			break
 		}
-		began := r.o.Now()
+		b.began = r.o.Now()
 		hint, err := r.reserve(q, b, epoch)
 		few := errors.Is(err, protocol.ErrFewReplicas)
 		b.sent = b.sent || err == nil || !redisconn.Unsent(err)
@@ -140,7 +141,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			try--
 			continue
 		}
-		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == protocol.UnknownSKU, at: began}, nil
+		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == protocol.UnknownSKU, at: b.began}, nil
 		if unsure {
 			r.reclaim(q, b)
 		}
@@ -271,11 +272,9 @@ func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	for i, p := range b.orders {
 		q.complete(p, outcomes[i])
 	}
+	r.reportFault(q, b.began, b.err)
 	if b.stock == nil {
-		r.reportFault(q, 0, b.err)
 		r.failQueued(q)
-	} else {
-		r.reportFault(q, b.stock.at, nil)
 	}
 }
 

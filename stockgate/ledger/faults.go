@@ -17,15 +17,18 @@ const (
 )
 
 // reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what a
-// call came to, nil when it was answered. Calls overlap: one that began before the fault was found, at began ns, does
-// not end it. mu is held.
+// call that began at began ns came to, nil when it was answered. Calls overlap: one that began before the fault was
+// found does not end it, and one that began before another that was answered is no fault. mu is held.
 func (r *core) reportFault(q *skuQueue, began int64, err error) {
 	now := r.o.Now()
+	if err == nil {
+		q.answeredAt = max(q.answeredAt, began)
+	}
 	switch {
 	case err == nil && q.faulty && began >= q.faultyAt:
 		q.faulty = false
 		r.o.Log.Info("the ledger takes orders again", "sku", q.sku)
-	case err == nil, q.faulty, r.ctx.Err() != nil:
+	case err == nil, q.faulty, began < q.answeredAt, r.ctx.Err() != nil:
 	case r.faultNames.take(now):
 		q.faulty, q.faultyAt = true, now
 		r.o.Log.Error("the ledger takes no orders: they are rejected with stock_error, and those in flight are settled later",

@@ -43,3 +43,29 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 		}
 	})
 }
+
+// A settlement is lost on its way, and found out to be only after a later call was answered: the store takes orders.
+func TestFaults_FailureOfAnEarlierCallIsNone(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		said := logged(&o)
+		s := fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, o, s, nil)
+		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+		var lost atomic.Bool
+		s.set(func(op string, after bool) error {
+			if op == "finish" && !after && !lost.Swap(true) {
+				time.Sleep(200 * time.Millisecond)
+				return ledgertest.ErrNetwork
+			}
+			return nil
+		})
+		d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		time.Sleep(100 * time.Millisecond)
+		wants(t, "an order that is sent later", d.buy("b", "b"), protocol.Held)
+		time.Sleep(2 * time.Second)
+		if n := said.Count("takes no orders"); n != 0 || !lost.Load() {
+			t.Errorf("%d faults are logged:\n%s", n, said.String())
+		}
+	})
+}

@@ -38,6 +38,7 @@ type skuQueue struct {
 	mirror     mirrorState
 	faulty     bool  // the log says that the store does not do what it is asked
 	faultyAt   int64 // ns, since when
+	answeredAt int64 // ns: when the newest call that was answered began
 }
 
 // waiting is the orders of a SKU that wait or are in a call.
