@@ -10,8 +10,8 @@ IMAGE       ?= sluice:$(subst +,-,$(VERSION))
 # Where docs/ can be read by those who get an alert, such as https://git.example.com/shop/sluice/docs.
 DOCS_URL    ?=
 
-# What is tested is compiled as what is shipped: so it is compiled once, and in any folder. The version comes from the file
-# VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
+# What is tested is compiled as what is shipped: so it is compiled once, and in any folder. The version comes from the
+# file VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false -trimpath -tags=nethttpomithttp2
 
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
@@ -44,7 +44,8 @@ test-all: ## every test, end to end and in a real browser as well; installs what
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags nethttpomithttp2,noeventloop ./proxy/...
-	$(GO) test -tags nethttpomithttp2,noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) ./proxy ./proxy/http1/... ./upstream ./internal/app
+	$(GO) test -tags nethttpomithttp2,noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) \
+		./proxy ./proxy/http1/... ./upstream ./internal/app
 	$(GO) test -tags nethttpomithttp2,noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.

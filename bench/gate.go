@@ -203,8 +203,8 @@ func luaModules() []string {
 // build compiles sluice as it is delivered, in the module above this one.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "sluice")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path,
-		"./cmd/sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-tags", "nethttpomithttp2",
+		"-ldflags", "-s -w", "-o", path, "./cmd/sluice")
 	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w: %s", err, strings.TrimSpace(string(text)))

@@ -5,19 +5,25 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 )
+
+// withOrder returns a reserver that holds the order "a", its store and its log.
+func withOrder(t *testing.T) (d *Reserver, s *fakeStore, said *testkit.Log) {
+	o := testOptions()
+	said, s = logged(&o), fakeStoreOf(ledgertest.SKU, 5)
+	d = opened(t, o, s, nil)
+	wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+	return d, s, said
+}
 
 // A settlement is on its way when the store stops to take orders. Its answer, which comes later, is no sign that the
 // store takes them again; that of a later call is.
 func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := testOptions()
-		said := logged(&o)
-		s := fakeStoreOf(ledgertest.SKU, 5)
-		d := opened(t, o, s, nil)
-		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+		d, s, said := withOrder(t)
 		var broken atomic.Bool
 		broken.Store(true)
 		s.set(func(op string, after bool) error {
@@ -47,11 +53,7 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 // A settlement is lost on its way, and found out to be only after a later call was answered: the store takes orders.
 func TestFaults_FailureOfAnEarlierCallIsNone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		o := testOptions()
-		said := logged(&o)
-		s := fakeStoreOf(ledgertest.SKU, 5)
-		d := opened(t, o, s, nil)
-		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+		d, s, said := withOrder(t)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "finish" && !after && !lost.Swap(true) {
