@@ -11,14 +11,6 @@ import (
 	"time"
 )
 
-func listenAt(address string) net.Listener {
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil
-	}
-	return ln
-}
-
 // mishap is what the shop does to an order that it has booked. Asked later, it tells the truth.
 func (c *chaos) mishap(n int, w http.ResponseWriter, r *http.Request) bool {
 	c.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // chaos is a sale in which everything fails that may: gates are killed and hang, so does Redis, scripts are flushed,
@@ -111,8 +112,8 @@ func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
 		users: max(200, int(20*length.Seconds())), orders: map[string]string{}, counts: map[string]int{},
 	}
 	c.shop = book(t, c.mishap)
-	for i := range chaosGates {
-		s := seatAt(t, c.dice(uint64(100+i)))
+	for range chaosGates {
+		s := freeSeat(t)
 		c.seats = append(c.seats, s)
 		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(),
 			`upstream.response_header_timeout = "500ms"
@@ -286,20 +287,13 @@ func within(wait time.Duration, stop <-chan struct{}) bool {
 // seat is where a gate listens, whichever process it is.
 type seat struct{ setting, front, admin string }
 
-// seatAt finds free ports below those of outgoing connections: they stay free while a gate is dead.
-func seatAt(t *testing.T, dice *rand.Rand) seat {
+// freeSeat has addresses that stay free while its gate is dead.
+func freeSeat(t *testing.T) seat {
 	t.Helper()
-	var ports [3]string
-	for i := 0; i < len(ports); {
-		if ln := listenAt(fmt.Sprintf("127.0.0.1:%d", 10_000+dice.IntN(20_000))); ln != nil {
-			ports[i] = ln.Addr().String()
-			defer ln.Close()
-			i++
-		}
-	}
+	front, ops, admin := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
 	return seat{
 		setting: fmt.Sprintf("server.listen = [%q]\nops.listen = %q\nadmin.listen = %q\nserver.shutdown_delay = \"0s\"",
-			ports[0], ports[1], ports[2]),
-		front: ports[0], admin: ports[2],
+			front, ops, admin),
+		front: front, admin: admin,
 	}
 }

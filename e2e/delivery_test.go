@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -290,10 +289,7 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 	soon(t, "it is tried", func() bool {
 		return g.metric("sluice_delivery_attempts_total", `outcome="unsent"`) > 0
 	})
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testkit.Listen(t, address)
 	back := &http.Server{Handler: shop.server.Config.Handler}
 	go func() { _ = back.Serve(listener) }()
 	t.Cleanup(func() { back.Close() })

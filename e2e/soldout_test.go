@@ -32,7 +32,7 @@ limits.connection.request_burst = 1000000`
 
 // boundless has a few clients be a crowd.
 const boundless = unlimited + `
-limits.connection.max_connections_per_ip = 10000
+limits.connection.max_connections_per_ip = 12000
 limits.window.max_per_sku = 0
 limits.concurrency.max_in_flight = 2000
 upstream.max_conns = 2000`

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -39,17 +40,31 @@ func FreeAddress(t testing.TB) string {
 		if err != nil {
 			continue
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
-		if err != nil {
+		address := net.JoinHostPort("127.0.0.1", port)
+		if c, err := net.Dial("tcp", address); err == nil { // a listener here instead could outlive its Close, as at Listen
+			c.Close()
 			claim.Close()
 			continue
 		}
-		l.Close()
 		t.Cleanup(func() { claim.Close() })
-		return l.Addr().String()
+		return address
 	}
 	t.Fatal("no port of a hundred is free")
 	return ""
+}
+
+// Listen listens at an address of FreeAddress. The test may have listened there before: a process that is being started
+// has a copy of every listener for a moment, so that the address is not free at once when the listener is closed.
+func Listen(t testing.TB, address string) (l net.Listener) {
+	t.Helper()
+	Eventually(t, "nobody listens at "+address, func() bool {
+		var err error
+		if l, err = net.Listen("tcp", address); err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return l
 }
 
 // claimed locks the file of a port in a folder of all tests. The lock ends with the file, or with the process.

@@ -84,8 +84,7 @@ type wire struct {
 
 func between(t testing.TB, to string) *wire {
 	t.Helper()
-	ear, err := net.Listen("tcp", testkit.FreeAddress(t)) // plug takes it again
-	check(t, err)
+	ear := testkit.Listen(t, testkit.FreeAddress(t)) // plug takes it again
 	w := &wire{addr: ear.Addr().String(), to: to, open: make(map[net.Conn]struct{})}
 	w.listen(ear)
 	t.Cleanup(func() {
@@ -127,10 +126,8 @@ func (w *wire) plug(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ear, err := net.Listen("tcp", w.addr)
-	check(t, err)
 	w.down = false
-	w.listen(ear)
+	w.listen(testkit.Listen(t, w.addr))
 }
 
 // keep notes c, or closes it when the wire is unplugged.
