@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"sluice/internal/periodic"
@@ -41,15 +40,21 @@ func (r *Store) revisitAll() {
 // cluster of which one master is away still answers most of them, and in a rush a call may find no connection.
 const maxFailedCalls = 3
 
-// checkIn looks at every ledger that this instance has seen, until Redis is away, or Close wants it to end; a
-// reserver's sweeps do the rest then.
+// checkIn looks at every ledger that this instance has seen, and again at those that have not answered, until each has
+// or Close wants it to end. A ledger that Redis has lost may have neither an order nor a sweep that would find it out.
 func (r *Store) checkIn() {
 	r.visitListed()
-	for again := true; again; {
-		r.callEach(r.away, "visit", r.Seen.SKUs())
+	skus := r.Seen.SKUs()
+	for more := true; more; {
+		if skus = r.callEach(r.away, "visit", skus); len(skus) > 0 {
+			periodic.Pause(r.away, time.Second)
+		}
 		r.mu.Lock()
-		again, r.revisit = r.revisit && r.away.Err() == nil, false
-		r.visiting = again
+		if r.revisit {
+			skus, r.revisit = r.Seen.SKUs(), false
+		}
+		more = len(skus) > 0 && r.away.Err() == nil
+		r.visiting = more
 		r.mu.Unlock()
 	}
 }
@@ -59,7 +64,7 @@ func (r *Store) checkIn() {
 func (r *Store) visitListed() {
 	for r.Seen.Returned && !r.looked && r.away.Err() == nil {
 		skus, err := r.SKUs(r.away, maxListed)
-		if err == nil && r.callEach(r.away, "visit", skus) {
+		if err == nil && len(r.callEach(r.away, "visit", skus)) == 0 {
 			r.looked = true
 			return
 		}
@@ -69,28 +74,26 @@ func (r *Store) visitListed() {
 
 const maxListed = 100_000
 
-// callEach runs a script on ledgers, many in a call, until Redis is away. It reports whether each of them has answered.
-func (r *Store) callEach(ctx context.Context, script string, skus []string) (all bool) {
-	failed, missed := 0, false
-	for some := range slices.Chunk(skus, protocol.MaxTogether) {
-		calls := r.callMany(ctx, some, func(sku string) scriptCall {
+// callEach runs a script on ledgers, many in a call, until Redis is away. It returns those that have not answered.
+func (r *Store) callEach(ctx context.Context, script string, skus []string) (missed []string) {
+	failed := 0
+	for len(skus) > 0 && failed < maxFailedCalls && ctx.Err() == nil {
+		n := min(len(skus), protocol.MaxTogether)
+		calls := r.callMany(ctx, skus[:n], func(sku string) scriptCall {
 			return scriptCall{script: script, sku: sku, args: []any{r.events}}
 		})
-		answered := 0
+		answered := len(missed) + n
 		for i := range calls {
-			if fault(calls[i].err) == nil {
-				answered++
+			if fault(calls[i].err) != nil {
+				missed = append(missed, skus[i])
 			}
 		}
-		missed = missed || answered < len(calls)
-		if failed++; answered > 0 {
+		if failed++; len(missed) < answered {
 			failed = 0
 		}
-		if failed == maxFailedCalls || ctx.Err() != nil {
-			return false
-		}
+		skus = skus[n:]
 	}
-	return !missed
+	return append(missed, skus...)
 }
 
 // deregister ends the visits, tells frozen ledgers what no other instance knows, and takes the marks of this instance
@@ -110,8 +113,8 @@ func (r *Store) deregister() (left bool) {
 			return false
 		}
 	}
-	left = r.callEach(ctx, "leave", r.Seen.SKUs()) // without Redis the marks grow old
-	return left && (!r.Seen.Returned || r.looked)  // or another ledger may have a mark of the process before
+	left = len(r.callEach(ctx, "leave", r.Seen.SKUs())) == 0 // without Redis the marks grow old
+	return left && (!r.Seen.Returned || r.looked)            // or another ledger may have a mark of the process before
 }
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.

@@ -256,6 +256,27 @@ func TestRedisstore_VisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.
 	}
 }
 
+// A ledger that has not answered is visited again: it may be gone, and no order or sweep may come that finds it out.
+func TestRedisstore_VisitIsRepeatedWhereItWasNotAnswered(t *testing.T) {
+	server := redistest.Start(t)
+	maker, r := connect(t, server, texts()), connect(t, server, texts())
+	skus := many(t, maker, protocol.MaxTogether)
+	r.SweepAll(t.Context(), skus, 20, 30)
+	n := countTrips(t, r)
+	for _, sku := range skus {
+		ledgertest.Check(t, server.Client.HDel(t.Context(), keys(sku)[0], "m:"+r.instance).Err())
+		r.Seen.Find(sku).ForgetAnswered()
+	}
+	n.fails = 1
+	r.revisitAll()
+	for _, sku := range skus {
+		ledgertest.Until(t, sku+" is visited", func() bool {
+			return server.Client.HExists(t.Context(), keys(sku)[0], "m:"+r.instance).Val()
+		})
+	}
+	ledgertest.Want(t, "round trips", n.Load(), 2)
+}
+
 func TestRedisstore_SweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
