@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	minPoll     = 50 * time.Millisecond // between two turns of a SKU: a transaction for each change would cost too much
-	maxPoll     = 5 * time.Second       // of a SKU that has not changed for long, or whose last turn failed
-	listEvery   = time.Second           // how often new SKUs are looked for
-	maxMessages = 1024                  // notifications that wait
+	minPoll     = 100 * time.Millisecond // between two turns of a SKU: a transaction for each change would cost too much
+	maxPoll     = 5 * time.Second        // of a SKU that has not changed for long, or whose last turn failed
+	listEvery   = time.Second            // how often new SKUs are looked for
+	maxMessages = 1024                   // notifications that wait
 )
 
 // ChangeableLedger is what a settler changes in Redis.
@@ -66,6 +66,7 @@ type Settler struct {
 	log    *slog.Logger
 	now    func() time.Time
 	counts counts
+	turns  chan func() // of SKUs, for the workers; of Run's goroutine
 
 	looks         map[string]*look // of the SKUs that are verified
 	unlistedSince time.Time        // since when there have been SKUs that are not settled; of Run's goroutine
@@ -95,6 +96,15 @@ func (s *Settler) Run(ctx context.Context) {
 	woken := make(chan string, maxMessages)
 	var beside sync.WaitGroup
 	defer beside.Wait()
+	s.turns = make(chan func())
+	defer close(s.turns)
+	for range s.o.Workers { // a goroutine a turn would grow its stack anew each time
+		beside.Go(func() {
+			for turn := range s.turns {
+				turn()
+			}
+		})
+	}
 	if s.o.Listen != nil {
 		beside.Go(func() {
 			s.o.Listen(ctx, func(sku string) {
@@ -260,7 +270,6 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 		skus[i] = p.sku
 	}
 	ledgers, err := s.stream.Ledgers(ctx, skus)
-	slots := make(chan struct{}, s.o.Workers)
 	var working sync.WaitGroup
 	for i, p := range due {
 		if err != nil {
@@ -276,8 +285,9 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 			s.end(ctx, p, false, s.acknowledge(ctx, p))
 			continue
 		}
-		slots <- struct{}{}
-		working.Go(func() {
+		working.Add(1)
+		s.turns <- func() {
+			defer working.Done()
 			worked := false
 			here, err := s.claim(ctx, p.sku, &p.ledger)
 			switch {
@@ -287,8 +297,7 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 				worked, err = s.settleSKU(ctx, p)
 			}
 			s.end(ctx, p, worked, err)
-			<-slots
-		})
+		}
 	}
 	working.Wait()
 }
