@@ -57,7 +57,7 @@ func FreeAddress(t testing.TB) string {
 // has a copy of every listener for a moment, so that the address is not free at once when the listener is closed.
 func Listen(t testing.TB, address string) (l net.Listener) {
 	t.Helper()
-	Eventually(t, "nobody listens at "+address, func() bool {
+	Eventually(t, address+" is free", func() bool {
 		var err error
 		if l, err = net.Listen("tcp", address); err != nil && !errors.Is(err, syscall.EADDRINUSE) {
 			t.Fatal(err)
