@@ -137,7 +137,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 		}
 		// Nothing was done: decide again once, by the epoch that it has. The serials of another sale are others.
 		if b.codes[0] == protocol.StaleEpoch && !stale && hint.Sale == b.seen.Sale {
-			epoch, stale = hint.Epoch, true
+			epoch, stale, b.err = hint.Epoch, true, nil
 			try--
 			continue
 		}
@@ -272,7 +272,7 @@ func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	for i, p := range b.orders {
 		q.complete(p, outcomes[i])
 	}
-	r.reportFault(q, b.began, b.err)
+	r.reportTaking(q, b.began, b.err)
 	if b.stock == nil {
 		r.failQueued(q)
 	}

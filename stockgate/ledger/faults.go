@@ -16,23 +16,41 @@ const (
 	faultNameInterval = int64(10 * time.Second)
 )
 
-// reportFault logs once for a SKU that the store does not do what it is asked, and why, until it does. err is what a
-// call that began at began ns came to, nil when it was answered. Calls overlap: one that began before the fault was
-// found does not end it, and one that began before another that was answered is no fault. mu is held.
-func (r *core) reportFault(q *skuQueue, began int64, err error) {
+// fault is whether the log says that calls of one kind are not answered.
+type fault struct {
+	logged     bool
+	since      int64 // ns
+	answeredAt int64 // ns: when the newest call that was answered began
+}
+
+// reportTaking logs once for a SKU that the store takes no orders, and why, until it does. err is what a call that
+// began at began ns came to, nil when it was answered. mu is held.
+func (r *core) reportTaking(q *skuQueue, began int64, err error) {
+	r.report(&q.faults.taking, q.sku, began, err, "the ledger takes no orders: they are rejected with stock_error",
+		"the ledger takes orders again")
+}
+
+// reportSettling is reportTaking of settlements.
+func (r *core) reportSettling(q *skuQueue, began int64, err error) {
+	r.report(&q.faults.settling, q.sku, began, err, "the ledger settles no orders: those in flight are settled later",
+		"the ledger settles orders again")
+}
+
+// report is about one kind of calls. They overlap: one that began before the fault was found does not end it, and one
+// that began before another that was answered is no fault.
+func (r *core) report(f *fault, sku string, began int64, err error, begins, ends string) {
 	now := r.o.Now()
 	if err == nil {
-		q.answeredAt = max(q.answeredAt, began)
+		f.answeredAt = max(f.answeredAt, began)
 	}
 	switch {
-	case err == nil && q.faulty && began >= q.faultyAt:
-		q.faulty = false
-		r.o.Log.Info("the ledger takes orders again", "sku", q.sku)
-	case err == nil, q.faulty, began < q.answeredAt, r.ctx.Err() != nil:
+	case err == nil && f.logged && began >= f.since:
+		f.logged = false
+		r.o.Log.Info(ends, "sku", sku)
+	case err == nil, f.logged, began < f.answeredAt, r.ctx.Err() != nil:
 	case r.faultNames.take(now):
-		q.faulty, q.faultyAt = true, now
-		r.o.Log.Error("the ledger takes no orders: they are rejected with stock_error, and those in flight are settled later",
-			"sku", q.sku, "cause", err, "do", adviceFor(err))
+		f.logged, f.since = true, now
+		r.o.Log.Error(begins, "sku", sku, "cause", err, "do", adviceFor(err))
 	}
 }
 

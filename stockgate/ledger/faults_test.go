@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,24 +51,73 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 	})
 }
 
-// A settlement is lost on its way, and found out to be only after a later call was answered: the store takes orders.
+// An order is lost on its way, and found out to be only after a later call was answered: the store takes orders.
 func TestFaults_FailureOfAnEarlierCallIsNone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		d, s, said := withOrder(t)
+		o := testOptions()
+		o.MaxBatch, o.Tries = 1, 1
+		said, s := logged(&o), fakeStoreOf(ledgertest.SKU, 5)
+		d := opened(t, o, s, nil)
+		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
-			if op == "finish" && !after && !lost.Swap(true) {
+			if op == "reserve" && !after && !lost.Swap(true) {
 				time.Sleep(200 * time.Millisecond)
 				return ledgertest.ErrNetwork
 			}
 			return nil
 		})
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		found := make(chan Outcome)
+		go func() { found <- d.buy("b", "b") }()
 		time.Sleep(100 * time.Millisecond)
-		wants(t, "an order that is sent later", d.buy("b", "b"), protocol.Held)
+		wants(t, "an order that is sent later", d.buy("c", "c"), protocol.Held)
+		wants(t, "the order that is lost", <-found, Unsure)
 		time.Sleep(2 * time.Second)
-		if n := said.Count("takes no orders"); n != 0 || !lost.Load() {
+		if n := said.Count("takes no orders"); n != 0 {
 			t.Errorf("%d faults are logged:\n%s", n, said.String())
 		}
 	})
+}
+
+// A store that settles may take no orders, and the other way round: the answers to one kind of calls tell nothing of
+// the other.
+func TestFaults_OrdersAndSettlementsHaveTheirOwn(t *testing.T) {
+	for _, c := range []struct{ fails, works, begins, ends string }{
+		{"reserve", "finish", "takes no orders", "takes orders again"},
+		{"finish", "reserve", "settles no orders", "settles orders again"},
+	} {
+		t.Run(c.fails, func(t *testing.T) {
+			at(t, func(t *testing.T) {
+				o := testOptions()
+				o.Tries = 1
+				said, s := logged(&o), fakeStoreOf(ledgertest.SKU, 100)
+				d := opened(t, o, s, nil)
+				var broken, worked atomic.Bool
+				s.set(func(op string, after bool) error {
+					if worked.Store(worked.Load() || op == c.works && after); op == c.fails && broken.Load() {
+						return ledgertest.ErrNetwork
+					}
+					return nil
+				})
+				for i := range 40 {
+					wants(t, "an order", d.buy(strconv.Itoa(i), strconv.Itoa(i)), protocol.Held)
+				}
+				broken.Store(true)
+				for i := range 40 {
+					d.Settle(ledgertest.SKU, protocol.Item{Serial: strconv.Itoa(i)}, protocol.Confirm)
+					d.buy("late"+strconv.Itoa(i), "late"+strconv.Itoa(i))
+					time.Sleep(50 * time.Millisecond)
+				}
+				if begins, ends := said.Count(c.begins), said.Count(c.ends); begins != 1 || ends != 0 || !worked.Load() {
+					t.Errorf("%d faults and %d ends are logged:\n%s", begins, ends, said.String())
+				}
+				broken.Store(false)
+				d.buy("last", "last")
+				time.Sleep(time.Minute)
+				if begins, ends := said.Count(c.begins), said.Count(c.ends); begins != 1 || ends != 1 {
+					t.Errorf("%d faults and %d ends are logged in the end:\n%s", begins, ends, said.String())
+				}
+			})
+		})
+	}
 }

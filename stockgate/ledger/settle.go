@@ -173,7 +173,7 @@ func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, bo
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		hint, err := r.call(q, b)
 		q.mu.Lock()
-		r.reportFault(q, b.began, err)
+		r.reportSettling(q, b.began, err)
 		q.mu.Unlock()
 		if err == nil {
 			return hint, true

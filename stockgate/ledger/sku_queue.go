@@ -36,9 +36,7 @@ type skuQueue struct {
 	pending    []settlement           // in order
 	settling   bool                   // a goroutine works on pending
 	mirror     mirrorState
-	faulty     bool  // the log says that the store does not do what it is asked
-	faultyAt   int64 // ns, since when
-	answeredAt int64 // ns: when the newest call that was answered began
+	faults     struct{ taking, settling fault }
 }
 
 // waiting is the orders of a SKU that wait or are in a call.
