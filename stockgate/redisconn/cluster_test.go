@@ -150,6 +150,30 @@ func TestCluster_KeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 	}
 }
 
+// Any server answers a question about a slot that no server has. It is not left alone for that: others ask it about theirs.
+func TestCluster_SlotThatNoServerHasOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t, 3)
+	lost, slot := skus(1)[0], redistest.Slot(Tag(skus(1)[0]))
+	for _, m := range nodes.Masters {
+		err := m.Client.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err()
+		if err = errors.Join(err, m.Client.Do(t.Context(), "cluster", "delslots", slot).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := overCluster(t, nodes.Addrs(), nil)
+	for range 50 {
+		if _, err := count(t.Context(), l, lost); !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
+			t.Fatalf("asked about no server's slot: %v", err)
+		}
+	}
+	for _, key := range skus(60)[1:] {
+		if _, err := count(t.Context(), l, key); err != nil {
+			t.Fatalf("asked about a server's slot: %v", err)
+		}
+	}
+}
+
 func TestCluster_DeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 1)

@@ -103,7 +103,7 @@ func (s *server) call(ctx context.Context, c call) error {
 		err = on.call(ctx, c)
 	}
 	lost := c.counted(err)
-	if Redirected(err) {
+	if Redirected(err) || redis.HasErrorPrefix(err, "CLUSTERDOWN") { // it answers, about a slot that others may have
 		lost = nil
 	}
 	if errors.Is(err, ErrReplyMismatch) {

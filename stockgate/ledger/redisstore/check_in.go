@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -29,11 +29,18 @@ func (r *Store) revisitAll() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.revisit = r.visiting
-	if r.away.Err() == nil && !r.visiting {
-		r.visiting = true
-		r.visits.Go(r.checkIn)
+	if r.away.Err() != nil {
+		return
 	}
+	if r.revisit = r.visiting; r.revisit {
+		select {
+		case r.hurry <- struct{}{}:
+		default: // it does already
+		}
+		return
+	}
+	r.visiting = true
+	r.visits.Go(r.checkIn)
 }
 
 // maxFailedCalls is after how many calls in a row, of which no ledger had an answer, no other is called: a
@@ -42,39 +49,46 @@ const maxFailedCalls = 3
 
 // checkIn looks at every ledger that this instance has seen, and again at those that have not answered, until each has
 // or Close wants it to end. A ledger that Redis has lost may have neither an order nor a sweep that would find it out.
+// When the instance has returned, it looks once at every other ledger, too: others may wait for it at one that its
+// journal does not have, since it had no order there.
 func (r *Store) checkIn() {
-	r.visitListed()
-	skus := r.Seen.SKUs()
+	skus, listed := r.Seen.SKUs(), r.looked || !r.Seen.Returned
 	for more := true; more; {
-		if skus = r.callEach(r.away, "visit", skus); len(skus) > 0 {
-			periodic.Pause(r.away, time.Second)
+		if !listed {
+			if all, err := r.SKUs(r.away, maxListed); err == nil {
+				skus, listed = union(skus, all), true
+			}
+		}
+		skus = r.callEach(r.away, "visit", skus)
+		r.looked = r.looked || listed && len(skus) == 0
+		if !listed || len(skus) > 0 {
+			select {
+			case <-r.away.Done():
+			case <-r.hurry:
+			case <-time.After(time.Second):
+			}
 		}
 		r.mu.Lock()
 		if r.revisit {
-			skus, r.revisit = r.Seen.SKUs(), false
+			skus, r.revisit = union(skus, r.Seen.SKUs()), false
 		}
-		more = len(skus) > 0 && r.away.Err() == nil
+		more = (!listed || len(skus) > 0) && r.away.Err() == nil
 		r.visiting = more
 		r.mu.Unlock()
 	}
 }
 
-// visitListed looks at every ledger that there is, once, when the instance has returned: others may wait for it at one
-// that its journal does not have, since it had no order there. It tries until Redis is there.
-func (r *Store) visitListed() {
-	for r.Seen.Returned && !r.looked && r.away.Err() == nil {
-		skus, err := r.SKUs(r.away, maxListed)
-		if err == nil && len(r.callEach(r.away, "visit", skus)) == 0 {
-			r.looked = true
-			return
-		}
-		periodic.Pause(r.away, time.Second)
-	}
+// union is what a or b has.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 const maxListed = 100_000
 
-// callEach runs a script on ledgers, many in a call, until Redis is away. It returns those that have not answered.
+// callEach runs a script on ledgers, many in a call, until Redis is away. It returns those on which the script did not
+// end well, the ones that were not asked first: so a second try begins with them.
 func (r *Store) callEach(ctx context.Context, script string, skus []string) (missed []string) {
 	failed := 0
 	for len(skus) > 0 && failed < maxFailedCalls && ctx.Err() == nil {
@@ -84,7 +98,7 @@ func (r *Store) callEach(ctx context.Context, script string, skus []string) (mis
 		})
 		answered := len(missed) + n
 		for i := range calls {
-			if fault(calls[i].err) != nil {
+			if calls[i].err != nil {
 				missed = append(missed, skus[i])
 			}
 		}
@@ -93,7 +107,7 @@ func (r *Store) callEach(ctx context.Context, script string, skus []string) (mis
 		}
 		skus = skus[n:]
 	}
-	return append(missed, skus...)
+	return append(slices.Clip(skus), missed...)
 }
 
 // deregister ends the visits, tells frozen ledgers what no other instance knows, and takes the marks of this instance

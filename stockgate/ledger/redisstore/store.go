@@ -68,7 +68,8 @@ type Store struct {
 	visits   sync.WaitGroup
 	mu       sync.Mutex // guards the beginning of visits
 	visiting bool
-	revisit  bool // something has changed since the visit began
+	revisit  bool          // something has changed since the visit began
+	hurry    chan struct{} // the next try of a visit does not wait
 
 	journal *failover.StateDir // nil = none
 	looked  bool               // a returned instance has looked at every ledger; of visits alone
@@ -170,6 +171,7 @@ func open(o Options, texts map[string]string) (*Store, error) {
 		return nil, err
 	}
 	r.link = way
+	r.hurry = make(chan struct{}, 1)
 	r.away, r.depart = context.WithCancel(context.Background())
 	if r.Seen.Returned || len(r.Seen.SKUs()) > 0 {
 		r.revisitAll()

@@ -1,0 +1,117 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
+)
+
+// forgets takes the marks of r away from ledgers, so that a visit shows.
+func forgets(t *testing.T, r *Store, skus []string, at func(sku string) *redistest.Server) {
+	t.Helper()
+	for _, sku := range skus {
+		ledgertest.Check(t, at(sku).Client.HDel(t.Context(), keys(sku)[0], "m:"+r.instance).Err())
+		r.Seen.Find(sku).ForgetAnswered()
+	}
+}
+
+// visits waits until r has looked at each of these ledgers.
+func visits(t *testing.T, r *Store, skus []string, at func(sku string) *redistest.Server) {
+	t.Helper()
+	for _, sku := range skus {
+		ledgertest.Until(t, sku+" is visited", func() bool {
+			return at(sku).Client.HExists(t.Context(), keys(sku)[0], "m:"+r.instance).Val()
+		})
+	}
+}
+
+// A ledger that has not answered is visited again: it may be gone, and no order or sweep may come that finds it out.
+func TestVisit_IsRepeatedWhereItWasNotAnswered(t *testing.T) {
+	server := redistest.Start(t)
+	at := func(string) *redistest.Server { return server }
+	maker, r := connect(t, server, texts()), connect(t, server, texts())
+	skus := many(t, maker, protocol.MaxTogether)
+	r.SweepAll(t.Context(), skus, 20, 30)
+	n := countTrips(t, r)
+	forgets(t, r, skus, at)
+	n.fails = 1
+	r.revisitAll()
+	visits(t, r, skus, at)
+	ledgertest.Want(t, "round trips", n.Load(), 2)
+}
+
+// masterOf finds the master of a SKU among three that share the slots as they were shared at first.
+func masterOf(nodes *redistest.Nodes) func(sku string) *redistest.Server {
+	return func(sku string) *redistest.Server {
+		return nodes.Masters[redistest.Slot(redisconn.Tag(keys(sku)[0]))*3/redistest.SlotCount]
+	}
+}
+
+// A master that is away does not keep the ledgers of the others from being visited, whether all have been called or one
+// of them has missed its turn.
+func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t, 3)
+	at := masterOf(nodes)
+	o := optionsFor(nodes.Masters[1], 4)
+	o.Topology, o.Addresses, o.StateDir = redisconn.Cluster, nodes.Addrs(), t.TempDir()
+	first := ledgertest.Must[*Store](t)(New(o))
+	skus := many(t, first, 900)
+	for _, sku := range skus {
+		hold(t, first, sku, "a", time.Now().Add(time.Hour).UnixMilli())
+	}
+	alive := slices.DeleteFunc(slices.Clone(skus), func(sku string) bool { return at(sku) == nodes.Masters[0] })
+	first.depart() // as a process does that is killed: it leaves no mark, and its journal as it is
+	first.visits.Wait()
+	first.link.Close()
+	ledgertest.Check(t, first.journal.Close(false))
+	forgets(t, first, alive, at)
+	nodes.Masters[0].Kill()
+	r := ledgertest.Must[*Store](t)(New(o))
+	t.Cleanup(func() { r.Close() })
+	ledgertest.Want(t, "the instance", r.instance, first.instance)
+	visits(t, r, alive, at)
+
+	forgets(t, r, alive, at)
+	n := &trips{after: 12, fails: 2} // of fifteen
+	ledgertest.Check(t, r.link.To(keys(alive[0])[0]).Do(t.Context(), func(_ context.Context, c *redis.Client) error {
+		c.AddHook(n)
+		return nil
+	}, fault))
+	r.revisitAll()
+	visits(t, r, alive, at)
+}
+
+// A Redis that takes no write has not heard that an instance has left: the instance returns under its name, or others
+// would wait for the one before.
+func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
+	for word, spoil := range map[string]func(c *redis.Client) error{
+		"OOM": func(c *redis.Client) error { return c.ConfigSet(context.Background(), "maxmemory", "1").Err() },
+		"NOREPLICAS": func(c *redis.Client) error {
+			return c.ConfigSet(context.Background(), "min-replicas-to-write", "1").Err()
+		},
+		"": func(*redis.Client) error { return nil },
+	} {
+		t.Run(word, func(t *testing.T) {
+			server := redistest.Start(t)
+			o := optionsFor(server, 4)
+			o.StateDir = t.TempDir()
+			r := ledgertest.Must[*Store](t)(New(o))
+			skus := many(t, r, 3)
+			hold(t, r, skus[0], "a", time.Now().Add(time.Hour).UnixMilli())
+			ledgertest.Check(t, spoil(server.Client))
+			ledgertest.Check(t, r.Close())
+			again := ledgertest.Must[*Store](t)(New(o))
+			ledgertest.Want(t, "it has the name of before", again.instance == r.instance, word != "")
+			ledgertest.Check(t, again.Close())
+		})
+	}
+}
