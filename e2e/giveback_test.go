@@ -34,8 +34,8 @@ func allSold(t *testing.T, front, user string) {
 	t.Helper()
 	soon(t, "all units are sold", func() bool {
 		status, reason := (&buyer{user: user}).buy(front)
-		if status != 409 || reason != "sold_out" && reason != "undecided" {
-			t.Fatalf("%s hears %d %s", user, status, reason)
+		if heard := fmt.Sprint(status, " ", reason); heard != "409 sold_out" && heard != "429 undecided" {
+			t.Fatalf("%s hears %s", user, heard)
 		}
 		return reason == "sold_out"
 	})

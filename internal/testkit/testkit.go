@@ -41,8 +41,12 @@ func FreeAddress(t testing.TB) string {
 			continue
 		}
 		address := net.JoinHostPort("127.0.0.1", port)
-		if c, err := net.Dial("tcp", address); err == nil { // a listener here instead could outlive its Close, as at Listen
+		// A listener in place of the connection could outlive its Close, as at Listen.
+		c, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
 			c.Close()
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
 			claim.Close()
 			continue
 		}
@@ -67,9 +71,10 @@ func Listen(t testing.TB, address string) (l net.Listener) {
 	return l
 }
 
-// claimed locks the file of a port in a folder of all tests. The lock ends with the file, or with the process.
+// claimed locks the file of a port in a folder of all tests of this user. The lock ends with the file, or with the
+// process.
 func claimed(port string) (*os.File, error) {
-	folder := filepath.Join(os.TempDir(), "sluice-test-ports")
+	folder := filepath.Join(os.TempDir(), "sluice-test-ports-"+strconv.Itoa(os.Getuid()))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}

@@ -150,7 +150,8 @@ func TestCluster_KeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 	}
 }
 
-// Any server answers a question about a slot that no server has. It is not left alone for that: others ask it about theirs.
+// Any server answers a question about a slot that no server has. It is not left alone for that: others ask it about
+// theirs.
 func TestCluster_SlotThatNoServerHasOpensNoBreaker(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
