@@ -268,7 +268,7 @@ func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {
 // Clients that wait for another state, each of its own order, take at most 6 KiB each, and hear of it soon: the 10,000
 // of an instance fit in 60 MiB.
 func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
-	short := 9_999 // and the last
+	short := 9_999                // and the last
 	if raced || testing.Short() { // memory is not weighed under the race detector
 		short = 2000
 	}
