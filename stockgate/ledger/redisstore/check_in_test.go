@@ -48,6 +48,34 @@ func TestVisit_IsRepeatedWhereItWasNotAnswered(t *testing.T) {
 	ledgertest.Want(t, "round trips", n.Load(), 2)
 }
 
+// One call that finds no connection, as may be in a rush, puts off no other ledger; but a Redis that is away is not
+// asked for each of very many.
+func TestVisit_GoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
+	server := redistest.Start(t)
+	maker, r := connect(t, server, texts()), connect(t, server, texts())
+	skus := many(t, maker, 5*protocol.MaxTogether)
+	for some := range slices.Chunk(skus, protocol.MaxTogether) {
+		r.SweepAll(t.Context(), some, 20, 30)
+	}
+	n := countTrips(t, r)
+	for _, c := range []struct{ fail, trips, visited int64 }{{1, 5, 4 * protocol.MaxTogether},
+		{maxFailedCalls - 1, 5, (6 - maxFailedCalls) * protocol.MaxTogether}, {5, maxFailedCalls, 0}} {
+		n.Store(0)
+		forgets(t, r, skus, func(string) *redistest.Server { return server })
+		n.fails = c.fail
+		missed := r.callEach(t.Context(), "visit", r.Seen.SKUs())
+		ledgertest.Want(t, "round trips", n.Load(), c.trips)
+		visited := int64(0)
+		for _, sku := range skus {
+			if server.Client.HExists(t.Context(), keys(sku)[0], "m:"+r.instance).Val() {
+				visited++
+			}
+		}
+		ledgertest.Want(t, "visited", visited, c.visited)
+		ledgertest.Want(t, "missed", int64(len(missed)), int64(len(skus))-c.visited)
+	}
+}
+
 // masterOf finds the master of a SKU among three that share the slots as they were shared at first.
 func masterOf(nodes *redistest.Nodes) func(sku string) *redistest.Server {
 	return func(sku string) *redistest.Server {

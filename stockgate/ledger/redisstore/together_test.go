@@ -227,36 +227,6 @@ func TestRedisstore_UnansweredSweepIsNotPutAgain(t *testing.T) {
 	ledgertest.Want(t, "round trips", n.Load(), 1)
 }
 
-// One call that finds no connection, as may be in a rush, puts off no other ledger; but a Redis that is away is not
-// asked for each of very many.
-func TestRedisstore_VisitGoesOnAfterACallThatFailedAndEndsWhereAllDo(t *testing.T) {
-	server := redistest.Start(t)
-	maker, r := connect(t, server, texts()), connect(t, server, texts())
-	skus := many(t, maker, 5*protocol.MaxTogether)
-	for i := range 5 {
-		r.SweepAll(t.Context(), skus[i*protocol.MaxTogether:(i+1)*protocol.MaxTogether], 20, 30)
-	}
-	n := countTrips(t, r)
-	for _, c := range []struct{ fail, trips, visited int64 }{{1, 5, 4 * protocol.MaxTogether},
-		{maxFailedCalls - 1, 5, (6 - maxFailedCalls) * protocol.MaxTogether}, {5, maxFailedCalls, 0}} {
-		n.Store(0)
-		for _, sku := range skus {
-			ledgertest.Check(t, server.Client.HDel(t.Context(), keys(sku)[0], "m:"+r.instance).Err())
-			r.Seen.Find(sku).ForgetAnswered()
-		}
-		n.fails = c.fail
-		r.callEach(t.Context(), "visit", r.Seen.SKUs())
-		ledgertest.Want(t, "round trips", n.Load(), c.trips)
-		visited := int64(0)
-		for _, sku := range skus {
-			if server.Client.HExists(t.Context(), keys(sku)[0], "m:"+r.instance).Val() {
-				visited++
-			}
-		}
-		ledgertest.Want(t, "visited", visited, c.visited)
-	}
-}
-
 func TestRedisstore_SweepsOfAClusterGoToEachMasterAndFollowTheirSlots(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
