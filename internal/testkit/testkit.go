@@ -138,3 +138,11 @@ func ScriptConfig(preset string) *config.Config {
 		User: "$cookie_uid", Quantity: "1"}}
 	return c
 }
+
+// Nightly skips a test that measures the machine or runs long, unless SLUICE_NIGHTLY is set, as make nightly does.
+func Nightly(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("SLUICE_NIGHTLY") == "" {
+		t.Skip("make nightly runs it: " + why)
+	}
+}
