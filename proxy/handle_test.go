@@ -224,7 +224,7 @@ func TestHandle_OnlyAPathThatCouldBeAStockRoutesIsAmbiguous(t *testing.T) {
 	} {
 		resp, body := talk(t, addr, orderWith("/api/seckill/1001/order", path))
 		if reason := resp.Header.Get("X-Sluice-Reason"); reason != "ambiguous" ||
-			!strings.Contains(body, `"cause":"path is not canonical"`) {
+			!strings.Contains(body, `"cause":"path is not canonical: write it as POST /api/seckill/{sku}/order does"`) {
 			t.Errorf("%s: %d %s %q, want ambiguous for its path", path, resp.StatusCode, reason, body)
 		}
 	}

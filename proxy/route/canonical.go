@@ -4,11 +4,13 @@ import (
 	"bytes"
 
 	"sluice/internal/octets"
+	"sluice/proxy/reading"
 )
 
 // Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
-// ";", empty segments and "."; resolve ".."; ignore case and a slash at the end. Which of it the upstream does is
-// unknown. A path is canonical where none of it changes the number of the segments or their ends.
+// ";", tabs, empty segments and "."; take two slashes at the start for those before an authority; resolve ".."; ignore
+// case and a slash at the end. Which of it the upstream does is unknown; reading.Table lists who does. A path is
+// canonical where none of it changes the number of the segments or their ends.
 
 const (
 	maxPath = 8 << 10 // bytes of a path that are looked into
@@ -19,8 +21,9 @@ const (
 type canonicalPath struct {
 	// text keeps each "/" that was received as one. An escaped "/" is a "\" here, since both may separate segments.
 	text      []byte
-	odd       int  // "\", ";", "?", "#", empty and "." segments; but not an empty one at the end
+	odd       int  // "\", ";", "?", "#", tabs, empty and "." segments; but not an empty one at the end
 	clean     int  // segments before the first of them
+	authority bool // it may begin with an authority, which also names a host
 	nested    bool // an escape is part of another one, so that it matters how often a server decodes
 	unbounded bool // a "..", or more than is looked into: it could be any path
 }
@@ -70,7 +73,8 @@ func (t *Table) other(method, host []byte, path canonicalPath, own int) int {
 		switch {
 		case i == own && (guarded || e.keeps(path)):
 			return -1 // in each reading it comes before the routes that follow
-		case i == own || !guarded && !e.guardsStock || !e.takesMethod(method) || !e.takesHost(host):
+		case i == own || !guarded && !e.guardsStock || !e.takesMethod(method) || !path.authority && !e.takesHost(host):
+		case guarded && e.guardsStock && e.differsBySlash(&t.entries[own].Pattern):
 		case !path.unbounded && !e.couldTake(path.text):
 		case guarded:
 			return own
@@ -117,10 +121,11 @@ func examine(text []byte, nested bool) canonicalPath {
 		if path.odd == 0 && separator == '/' {
 			path.clean = segments
 		}
-		if separator != '/' || string(piece) == "." || len(piece) == 0 && len(rest) > 0 {
+		if separator != '/' || len(rest) > 0 && len(piece) == 0 || len(piece) > 0 && isBlank(piece) || hasDropped(piece) {
 			path.odd++
 		}
-		path.unbounded = string(piece) == ".." || path.odd > maxOdd
+		path.authority = path.authority || segments == 0 && isBlank(piece) && len(rest) > 0
+		path.unbounded = withoutDropped(piece, "..") || path.odd > maxOdd
 		text = rest
 	}
 	return path
@@ -129,14 +134,39 @@ func examine(text []byte, nested bool) canonicalPath {
 // cutPiece parts text, which is not empty, behind its first byte and before the next separator.
 func cutPiece(text []byte) (separator byte, piece, rest []byte) {
 	end := 1
-	for end < len(text) && !isSeparator(text[end]) {
+	for end < len(text) && !reading.EndsSegment(text[end]) {
 		end++
 	}
 	return text[0], text[1:end], text[end:]
 }
 
-// isSeparator reports a byte that ends a segment for some server.
-func isSeparator(c byte) bool { return c == '/' || c == '\\' || c == ';' || c == '?' || c == '#' }
+// isBlank reports a piece that servers drop.
+func isBlank(piece []byte) bool { return withoutDropped(piece, "") || withoutDropped(piece, ".") }
+
+// hasDropped reports a byte that some server drops.
+func hasDropped(piece []byte) bool {
+	for _, c := range piece {
+		if reading.Dropped(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutDropped reports whether piece is want once what servers drop is gone. It ignores case.
+func withoutDropped(piece []byte, want string) bool {
+	n := 0
+	for _, c := range piece {
+		if reading.Dropped(c) {
+			continue
+		}
+		if n == len(want) || octets.Lower(c) != octets.Lower(want[n]) {
+			return false
+		}
+		n++
+	}
+	return n == len(want)
+}
 
 // pathOf is a path and query without the query and fragment.
 func pathOf(target []byte) []byte {

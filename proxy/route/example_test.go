@@ -24,5 +24,5 @@ func ExampleTable_Match() {
 	// Output:
 	// /order/1001: POST /order/{sku}, sku "1001", cause ""
 	// /a%2Fb: /, sku "", cause ""
-	// /x/../order/1001: POST /order/{sku}, sku "", cause "path is not canonical"
+	// /x/../order/1001: POST /order/{sku}, sku "", cause "path is not canonical: write it as POST /order/{sku} does"
 }

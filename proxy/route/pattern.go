@@ -201,6 +201,13 @@ func (p *Pattern) covers(q *Pattern) bool {
 	return !q.open && len(q.segments) == n
 }
 
+// differsBySlash reports that the two patterns take the same paths but for the slash at their end, and what may follow
+// it: one is the route of the one spelling, the other that of the other.
+func (p *Pattern) differsBySlash(q *Pattern) bool {
+	return p.method == q.method && p.host == q.host && p.open != q.open && !p.rest && !q.rest &&
+		slices.Equal(p.segments, q.segments)
+}
+
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 func isName(s string) bool { return s != "" && strings.Trim(s, nameBytes) == "" }

@@ -1,10 +1,6 @@
 package route
 
-import (
-	"math/bits"
-
-	"sluice/internal/octets"
-)
+import "math/bits"
 
 // readings are all ways to split the beginning of a path, followed at once. Each set has bit n where some reading has
 // matched the first n segments of a pattern.
@@ -12,6 +8,8 @@ type readings struct {
 	complete uint64 // the last segment may end here
 	extended uint64 // the last segment is a {name} that may hold the next separator as well
 	dropped  uint64 // the last segment ended at a ";": what follows it, up to the next "/", may be dropped
+
+	authority bool // all so far is separators, two at least with the next one: an authority may follow it
 }
 
 // couldTake reports whether a server that tidies text, a decoded path, in some way could take it for one of the
@@ -31,8 +29,9 @@ func (e *entry) couldTake(text []byte) bool {
 	return r.taken(e, 0)
 }
 
-// taken reports whether the pattern takes all that comes, or the path may end here. Separator is the next one, 0 at the
-// end of the path.
+// taken reports whether the pattern takes all that comes, or the path may end here. A route that guards stock may also
+// take a path without the slash at its end: on other routes such a path does no harm. Separator is the next one, 0 at
+// the end of the path.
 func (r *readings) taken(e *entry, separator byte) bool {
 	if r.complete>>len(e.segments)&1 == 0 {
 		return false
@@ -43,7 +42,7 @@ func (r *readings) taken(e *entry, separator byte) bool {
 	case ';':
 		return false
 	}
-	return !e.open // at the end of the path, or where a "?" or "#" may end it
+	return !e.open || e.guardsStock && len(e.segments) > 0 // at the end of the path, or where a "?" or "#" may end it
 }
 
 // step goes on by one separator and the piece behind it.
@@ -57,13 +56,17 @@ func (r *readings) step(e *entry, separator byte, piece []byte) {
 	case ';':
 		r.dropped |= r.complete
 	}
-	captured := (start & e.captures) << 1
+	captured, blank := (start&e.captures)<<1, isBlank(piece)
+	if r.authority {
+		captured |= start & 1 // dropped, and whatever separator but "/" stands in it
+	}
+	r.authority = blank && start&1 != 0 || r.authority && r.dropped&1 != 0
 	r.complete = r.extended | r.dropped | e.nextLiterals(start, piece)
 	r.extended |= captured
 	if len(piece) > 0 {
 		r.complete |= captured
 	}
-	if len(piece) == 0 || string(piece) == "." {
+	if blank {
 		r.complete |= start // the segment is dropped
 	}
 }
@@ -71,7 +74,7 @@ func (r *readings) step(e *entry, separator byte, piece []byte) {
 // nextLiterals is the part of start at which the pattern has the literal piece, one segment further.
 func (e *entry) nextLiterals(start uint64, piece []byte) (next uint64) {
 	for s := start & e.literals; s != 0; s &= s - 1 {
-		if i := bits.TrailingZeros64(s); octets.EqualFold(piece, e.segments[i].literal) {
+		if i := bits.TrailingZeros64(s); withoutDropped(piece, e.segments[i].literal) {
 			next |= 2 << i
 		}
 	}

@@ -11,12 +11,14 @@ import (
 type Table struct {
 	entries     []entry
 	guardsStock bool // some gate does
+	slashStock  bool // so does one whose pattern ends in a slash that servers may leave out
 }
 
 // entry is one route, made ready to be compared.
 type entry struct {
 	Pattern
 	guardsStock bool
+	advice      string // of the rejection of what could be a request of this route
 	literals    uint64 // bit i: segment i is a literal
 	captures    uint64 // bit i: segment i is a {name}
 }
@@ -25,7 +27,7 @@ type entry struct {
 func NewTable(patterns []Pattern, gates []Gate) *Table {
 	t := &Table{entries: make([]entry, len(patterns))}
 	for i, p := range patterns {
-		e := entry{Pattern: p, guardsStock: gates[i].GuardsStock()}
+		e := entry{Pattern: p, guardsStock: gates[i].GuardsStock(), advice: "write it as " + p.text + " does"}
 		for j, s := range p.segments {
 			if s.capture {
 				e.captures |= 1 << j
@@ -35,6 +37,7 @@ func NewTable(patterns []Pattern, gates []Gate) *Table {
 		}
 		t.entries[i] = e
 		t.guardsStock = t.guardsStock || e.guardsStock
+		t.slashStock = t.slashStock || e.guardsStock && e.open && len(e.segments) > 0
 	}
 	return t
 }
@@ -75,9 +78,9 @@ func (t *Table) Match(q Query) (m Match, detail reject.Detail) {
 	if !t.guardsStock {
 		return m, detail
 	}
-	if !isPlain(q.Path) {
+	if !isPlain(q.Path) || t.slashStock && t.lacksSlash(q.Path) {
 		if i := t.ambiguity(q.Method, q.Host, q.Path, m.Index); i >= 0 {
-			return Match{Index: i}, reject.Detail{Cause: reject.PathNotCanonical}
+			return Match{Index: i}, reject.Detail{Cause: reject.PathNotCanonical, Operand: t.entries[i].advice}
 		}
 	}
 	if len(q.OverrideMethods)+len(q.OverridePaths) > 0 {
@@ -92,6 +95,19 @@ func (t *Table) Match(q Query) (m Match, detail reject.Detail) {
 // stock, on any host: a link to it could place an order.
 func (t *Table) TargetsStock(method, target []byte) bool {
 	return t.ambiguity(method, nil, pathOf(target), -1) >= 0
+}
+
+// lacksSlash reports whether a route that guards stock would take the path with a slash at its end.
+func (t *Table) lacksSlash(path []byte) bool {
+	var captures [maxCaptures][]byte
+	for i := range t.entries {
+		if e := &t.entries[i]; e.guardsStock && e.open && len(e.segments) > 0 {
+			if rest, _, ok := e.cutSegments(path, &captures); ok && len(rest) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // SafeMethod reports a method that asks for nothing but to read (RFC 9110, section 9.2.1), among those that browsers
@@ -121,10 +137,23 @@ func (e *entry) takesHost(host []byte) bool {
 }
 
 func (e *entry) takesPath(path []byte, captures *[maxCaptures][]byte) bool {
-	n := 0
+	rest, n, ok := e.cutSegments(path, captures)
+	switch {
+	case !ok || !e.open:
+		return ok && len(rest) == 0
+	case len(rest) == 0 || rest[0] != '/':
+		return false
+	case e.rest:
+		captures[n] = rest[1:]
+	}
+	return true
+}
+
+// cutSegments cuts the segments of the pattern off path. The first n captures are what its {names} stand for.
+func (e *entry) cutSegments(path []byte, captures *[maxCaptures][]byte) (rest []byte, n int, ok bool) {
 	for i := range e.segments {
 		if len(path) == 0 || path[0] != '/' {
-			return false
+			return nil, 0, false
 		}
 		end := bytes.IndexByte(path[1:], '/') + 1
 		if end == 0 {
@@ -133,21 +162,12 @@ func (e *entry) takesPath(path []byte, captures *[maxCaptures][]byte) bool {
 		part, s := path[1:end], &e.segments[i]
 		switch {
 		case !s.capture && string(part) != s.literal, s.capture && len(part) == 0:
-			return false
+			return nil, 0, false
 		case s.capture:
 			captures[n] = part
 			n++
 		}
 		path = path[end:]
 	}
-	if !e.open {
-		return len(path) == 0
-	}
-	if len(path) == 0 || path[0] != '/' {
-		return false
-	}
-	if e.rest {
-		captures[n] = path[1:]
-	}
-	return true
+	return path, n, true
 }

@@ -205,9 +205,10 @@ func TestTable_LinkThatCouldPlaceAnOrderTargetsStock(t *testing.T) {
 }
 
 func TestTable_MatchAllocatesNothing(t *testing.T) {
-	table := tableOf(t, "!POST /order/{sku}", "!POST /order/{shop}/{sku}/now", "shop.example/", "/")
+	table := tableOf(t, "!POST /order/{sku}", "!POST /order/{shop}/{sku}/now", "!/api/now/", "shop.example/", "/")
 	for _, path := range []string{
 		"/order/1", "/order/A", "/order/%41", "/a%2fb;c//d/%E4%B8%AD", "/x/../y", "/" + strings.Repeat("%2541", 1600),
+		"//evil/order/7", "/order/%09", "/api/now",
 	} {
 		q := Query{Method: []byte("POST"), Host: []byte("shop.example"), Path: []byte(path)}
 		overridden := q

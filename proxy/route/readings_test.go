@@ -1,0 +1,96 @@
+package route
+
+import (
+	"testing"
+
+	"sluice/proxy/reading"
+	"sluice/proxy/reject"
+)
+
+// A row that is ambiguous is rejected beside any route; one that is literal passes.
+func TestTable_ReadingsOfTargets(t *testing.T) {
+	tables := map[reading.Kind]*Table{
+		reading.Target: tableOf(t, "!POST /order/{sku}", "/"),
+		reading.Slash:  tableOf(t, "!POST /order/{sku}/", "/"),
+	}
+	rows := 0
+	for _, row := range reading.Table {
+		table := tables[row.Kind]
+		if table == nil {
+			continue
+		}
+		rows++
+		want := reject.NoCause
+		if row.Decision == reading.Ambiguous {
+			want = reject.PathNotCanonical
+		}
+		if _, _, cause := match(table, "POST "+row.Input); cause != want {
+			t.Errorf("%s, which %v read as %s: %v, want %v", row.Input, row.Readers, row.Reads, cause, want)
+		}
+	}
+	if rows < 30 {
+		t.Errorf("only %d rows", rows)
+	}
+}
+
+func TestTable_AuthorityIsNoPartOfThePath(t *testing.T) {
+	table := tableOf(t, "/static/", "!POST /order/{sku}", "!POST shop.example/buy", "/")
+	for path, want := range map[string]reject.Cause{
+		"//x/order/7":           reject.PathNotCanonical,
+		"//x/Order/%37":         reject.PathNotCanonical,
+		"/;a/x/order/7":         reject.PathNotCanonical,
+		"/;%2fa/x/order/7":      reject.PathNotCanonical,
+		"//shop.example/buy":    reject.PathNotCanonical, // the authority is another host
+		"//static/order/7":      reject.PathNotCanonical,
+		"//x/y/order/7":         0,
+		"//x/order":             0,
+		"//x/order/7/y":         0,
+		"//order":               0,
+		"/x/y//z/order/7":       0,
+		"/static//evil/order/7": 0,
+		"//":                    0,
+		"//img.example/a.png":   0,
+	} {
+		if _, _, cause := match(table, "POST other.example"+path); cause != want {
+			t.Errorf("%s: %v, want %v", path, cause, want)
+		}
+	}
+}
+
+func TestTable_SlashAtTheEndHasARouteOfItsOwnOrIsAmbiguous(t *testing.T) {
+	for _, c := range []struct {
+		routes []string
+		path   string
+		want   reject.Cause
+	}{
+		{[]string{"!POST /order/{sku}/", "/"}, "/order/7", reject.PathNotCanonical},
+		{[]string{"!POST /order/{sku}/", "/"}, "/Order/7", reject.PathNotCanonical},
+		{[]string{"!POST /order/{sku}/", "/"}, "/order/7/", 0},
+		{[]string{"!POST /order/{sku}/", "/"}, "/order", 0},
+		{[]string{"!POST /buy/", "/"}, "/buy", reject.PathNotCanonical},
+		{[]string{"!POST /buy/{x...}", "/"}, "/buy", reject.PathNotCanonical},
+		{[]string{"!POST /buy/"}, "/buy", reject.PathNotCanonical},
+		{[]string{"!POST /buy/", "/"}, "/buyer", 0},
+		{[]string{"!POST /", "/"}, "/buy", 0},
+		{[]string{"!POST /buy/", "!POST /{sku}"}, "/buy", reject.PathNotCanonical},
+		{[]string{"!POST /{sku}", "!POST /buy/"}, "/buy", 0}, // the first route takes it in each reading
+		// A route for each of the two spellings says what each means.
+		{[]string{"!POST /buy/", "!POST /buy", "/"}, "/buy", 0},
+		{[]string{"!POST /buy/", "!POST /buy", "/"}, "/buy/", 0},
+		{[]string{"!POST /buy", "!POST /buy/", "/"}, "/buy/", 0},
+		{[]string{"!POST /buy", "!POST /buy/", "/"}, "/BUY/", reject.PathNotCanonical},
+		{[]string{"!POST /order/{a}", "!POST /order/{b}/", "/"}, "/order/7/", 0},
+		{[]string{"/buy", "!POST /buy/", "/"}, "/buy", 0},
+		{[]string{"!POST /buy/", "/buy"}, "/buy", reject.PathNotCanonical}, // the route that guards stock comes first
+		{[]string{"/{x}/{y}/", "!POST /order/{sku}"}, "/order/%37", 0},
+	} {
+		if _, _, cause := match(tableOf(t, c.routes...), "POST "+c.path); cause != c.want {
+			t.Errorf("%s by %v: %v, want %v", c.path, c.routes, cause, c.want)
+		}
+	}
+	table := tableOf(t, "!POST /order/{sku}/", "/")
+	_, detail := table.Match(Query{Method: []byte("POST"), Path: []byte("/order/7")})
+	if got := detail.String(); got != "path is not canonical: write it as POST /order/{sku}/ does" {
+		t.Error(got)
+	}
+}
