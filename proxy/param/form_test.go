@@ -15,7 +15,19 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 		"&&sku=7&":                 "7",
 		"sku=a=b":                  "a=b",
 		"s+ku=1&sku=7":             "7",
-		"skus=1&sku[]=2&s_ku=3":    "missing",
+		"skus=1&s_ku=3&s.ku=4":     "missing",
+		"sku[]=2":                  "ambiguous name_spelling sku",
+		"[sku]=2":                  "ambiguous name_spelling sku",
+		"sku]=2":                   "ambiguous name_spelling sku",
+		"sku.a=2":                  "ambiguous name_spelling sku",
+		"sku=7&sku[]=7":            "ambiguous duplicate_key sku",
+		"sku=7&sku%5Ba%5D=8":       "ambiguous duplicate_key sku",
+		"sku=7&sku.a=8":            "ambiguous duplicate_key sku",
+		"sku=7&+sku=8":             "ambiguous duplicate_key sku",
+		"sku=7&+sku=7":             "7",
+		"+sku=7":                   "7",
+		"sku=7&sku=7":              "ambiguous duplicate_key sku", // a list of two to some readers
+		"sku=7&skus[]=8&x[sku]=9":  "7",
 		"SKU=7":                    "missing",
 		"sku":                      "missing",
 		"sku=":                     "missing",
@@ -45,6 +57,42 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 				t.Errorf("%s %q: %s, want %s", place, list, got, want)
 			}
 		}
+	}
+}
+
+func TestQueryAndForm_NameThatPHPFoldsCountsAsTheName(t *testing.T) {
+	for list, want := range map[string]string{
+		"goods_id=7&goods.id=8":         "ambiguous duplicate_key goods_id",
+		"goods.id=8&goods_id=7":         "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods+id=8":         "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods%5bid=8":       "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods[id=8":         "ambiguous duplicate_key goods_id",
+		"goods_id=7&++goods.id=8":       "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods_id[]=8":       "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods.id[]=8":       "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods.id=7":         "7",
+		"goods.id=7":                    "7",
+		"goods_id=7&goods[id]=8":        "7",
+		"goods_id=7&goodsid=8&goods=9":  "7",
+		"goods_id=7&goods_id_=8":        "7",
+		"goods_id=7&goods_id%09=8":      "7",
+		"goods_id=7&x.goods_id=8":       "7",
+		"goods_id=7&goods-id=8":         "7",
+		"goods_id=7&goods__id=8&.id=&.": "7",
+	} {
+		for _, place := range []string{"arg", "form"} {
+			query, fields, body := list, "", ""
+			if place == "form" {
+				query, fields, body = "", formType, list
+			}
+			if got := lookup(t, "$"+place+"_goods_id", query, fields, body); got != want {
+				t.Errorf("%s %q: %s, want %s", place, list, got, want)
+			}
+		}
+	}
+	const nul = "goods_id=7&goods_id%00x=8"
+	if got := lookup(t, "$form_goods_id", "", formType, nul); got != "ambiguous duplicate_key goods_id" {
+		t.Errorf("%q: %s", nul, got)
 	}
 }
 

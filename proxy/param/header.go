@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"sluice/internal/octets"
+	"sluice/proxy/reading"
 )
 
 // Header is the value of a field; nil when there is none. name is written with "-". A field that stands twice is
@@ -11,16 +12,18 @@ import (
 func (s *Source) Header(name string) ([]byte, Fault) {
 	var m match
 	for key, value := range s.Head.Fields {
-		if octets.EqualFieldName(key, name) {
-			m.count++
-			m.exact, m.value = octets.EqualFold(key, name), value
+		switch {
+		case octets.EqualFold(key, name):
+			m.add(reading.Exact, value)
+		case octets.EqualFieldName(key, name):
+			m.add(reading.Cased, value)
 		}
 	}
 	return m.only(name)
 }
 
 // Cookie is the value of a cookie in all Cookie fields (RFC 6265, section 4.2), without quotes and not decoded; nil
-// when there is none. A name that stands twice is ambiguous.
+// when there is none. A name that stands twice is ambiguous unless the values are the same: all readers take one.
 func (s *Source) Cookie(name string) ([]byte, Fault) {
 	var m match
 	for key, list := range s.Head.Fields {
@@ -30,11 +33,46 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 		for len(list) > 0 {
 			var pair []byte
 			pair, list = octets.Cut(list, ';')
-			key, value := octets.Cut(octets.Trim(pair), '=')
-			m.add(octets.Trim(key), name, octets.Unquote(value)) // not every server drops a space before the value
+			s.addCookie(&m, pair, name)
 		}
 	}
+	if !m.differs && m.spelling == reading.Exact && !m.nested {
+		return m.value, Fault{}
+	}
 	return m.only(name)
+}
+
+// addCookie adds a pair to m. What stands behind a comma in its value is a cookie of its own to some readers.
+func (s *Source) addCookie(m *match, pair []byte, name string) {
+	key, value := octets.Cut(octets.Trim(pair), '=')
+	key = octets.Trim(key)
+	m.add(s.cookieSpelling(key, name), octets.Unquote(value)) // not every server drops a space before the value
+	for _, rest := octets.Cut(value, ','); len(rest) > 0; {
+		var part []byte
+		part, rest = octets.Cut(rest, ',')
+		if key, value := octets.Cut(part, '='); len(key) < len(part) {
+			if spelling := s.cookieSpelling(octets.Trim(key), name); spelling != reading.Another {
+				m.add(max(spelling, reading.Folded), octets.Unquote(value))
+			}
+		}
+	}
+}
+
+// cookieSpelling is how the name of a cookie is spelled. PHP before 7.4.11 and Rack before 2.2.3 decode it. A dot makes
+// no object of a cookie.
+func (s *Source) cookieSpelling(key []byte, name string) reading.Spelling {
+	spelling := reading.OfName(key, name)
+	if spelling == reading.Another && hasEscape(key, true) {
+		key = s.name(key, true)
+		spelling = reading.OfName(key, name)
+		if spelling != reading.Another {
+			spelling = max(spelling, reading.Folded)
+		}
+	}
+	if spelling == reading.Nested && bytes.IndexByte(key, '[') < 0 {
+		return reading.Another
+	}
+	return spelling
 }
 
 // hasOddCookieByte reports a byte that no cookie may have (RFC 6265, section 4.1.1). Some servers end the value there,

@@ -36,7 +36,16 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=a%20b":                   "a+b",
 		"sku=a+b":                     "a+b",
 		"sku=5%":                      "5%",
-		"%73ku=5":                     "missing",
+		"%73ku=5":                     "5", // as some readers have it
+		"sku=5; %73ku=6":              "ambiguous duplicate_key sku",
+		"sku=5; sku=5":                "5",
+		"sku=5; sku[]=5":              "ambiguous duplicate_key sku",
+		"sku[x]=5":                    "ambiguous name_spelling sku",
+		"sku=5; sku.x=6; skus=7":      "5",
+		"a=b,sku=5":                   "5", // likewise
+		"sku=5; a=b,sku=6":            "ambiguous duplicate_key sku",
+		"sku=5; a=b, sku =5,c=d":      "5",
+		"sku=5; a={\"sku\":6,\"x\"}":  "5",
 		"SKU=5":                       "missing",
 		"sku":                         "missing",
 		"sku=":                        "missing",
@@ -54,6 +63,28 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=a\tb":                    "ambiguous value_invalid $cookie_sku",
 	} {
 		if got := lookup(t, "$cookie_sku", "", "Cookie: "+cookies+"\r\n", ""); got != want {
+			t.Errorf("%q: %s, want %s", cookies, got, want)
+		}
+	}
+}
+
+func TestCookie_NameThatPHPFoldsCountsAsTheName(t *testing.T) {
+	for cookies, want := range map[string]string{
+		"user_id=5; user.id=6":    "ambiguous duplicate_key user_id",
+		"user.id=6; user_id=5":    "ambiguous duplicate_key user_id",
+		"user_id=5; user id=6":    "ambiguous duplicate_key user_id",
+		"user_id=5; user[id=6":    "ambiguous duplicate_key user_id",
+		"user_id=5; user_id[]=6":  "ambiguous duplicate_key user_id",
+		"user_id=5; user%5Fid=6":  "ambiguous duplicate_key user_id",
+		"user_id=5; user.id=5":    "5",
+		"user.id=5":               "5",
+		"user_id=5; user[id]=6":   "5",
+		"user_id=5; user-id=6":    "5",
+		"user_id=5; user_id.x=6":  "5",
+		"user_id=5; user_id_t=6":  "5",
+		"user_id=5; user%2Eidx=6": "5",
+	} {
+		if got := lookup(t, "$cookie_user_id", "", "Cookie: "+cookies+"\r\n", ""); got != want {
 			t.Errorf("%q: %s, want %s", cookies, got, want)
 		}
 	}

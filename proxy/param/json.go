@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
+	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 )
 
@@ -165,14 +166,14 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 			r.scratch, _ = appendJSONString(r.scratch[:0], name)
 			name = r.scratch
 		}
-		m.add(name, want, value)
+		m.add(reading.OfCase(name, want), value)
 		b = skipJSONComma(b)
 	}
 	switch {
 	case m.count > 1:
 		r.duplicate = want
 		return nil
-	case m.exact || anyCase:
+	case m.spelling == reading.Exact || anyCase:
 		return m.value
 	}
 	return nil

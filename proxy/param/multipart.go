@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
+	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 )
 
@@ -16,31 +17,13 @@ var (
 	crlf   = []byte("\r\n")
 	crlf2  = []byte("\r\n\r\n")
 	dashes = []byte("--")
+
+	encodedWord = []byte("=?") // how one begins
 )
 
 // formPart looks p up in a multipart form that is not empty.
 func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
-	var room [2 + maxBoundary]byte
-	delimiter := append(append(room[:0], dashes...), boundary...)
-	var m match
-	file := false
-	rest, ok := bytes.CutPrefix(s.Body, delimiter)
-	for ok {
-		if end, last := bytes.CutPrefix(rest, dashes); last {
-			ok = len(end) == 0 || string(end) == "\r\n"
-			break
-		}
-		if rest, ok = bytes.CutPrefix(rest, crlf); !ok {
-			break
-		}
-		var part multipartPart
-		var inside []byte
-		inside, rest, ok = bytes.Cut(rest, delimiter)
-		if ok = ok && part.parse(inside); ok && m.add(s.name(part.name, false), p.name, part.content) {
-			file = file || part.file
-			m.exact = string(part.name) == p.name // few servers decode it
-		}
-	}
+	m, file, ok := s.parts(boundary, p)
 	if !ok {
 		return nil, ambiguous(reject.BodyNotForm, "")
 	}
@@ -54,6 +37,38 @@ func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
 		return nil, badRequest(reject.ValueInvalid, p.text)
 	}
 	return value, Fault{}
+}
+
+// parts are those that bear the name of p; file reports that one is a file. ok is false where parsers could find other
+// parts.
+func (s *Source) parts(boundary []byte, p *Part) (m match, file, ok bool) {
+	var room [2 + maxBoundary]byte
+	delimiter := append(append(room[:0], dashes...), boundary...)
+	rest, ok := bytes.CutPrefix(s.Body, delimiter)
+	for ok {
+		if end, last := bytes.CutPrefix(rest, dashes); last {
+			return m, file, len(end) == 0 || string(end) == "\r\n"
+		}
+		if rest, ok = bytes.CutPrefix(rest, crlf); !ok {
+			break
+		}
+		var part multipartPart
+		var inside []byte
+		inside, rest, ok = bytes.Cut(rest, delimiter)
+		if ok = ok && part.parse(inside); ok && m.add(s.partSpelling(part.name, p.name), part.content) {
+			file = file || part.file
+		}
+	}
+	return m, file, false
+}
+
+// partSpelling is how the name of a part is spelled. Few servers decode it.
+func (s *Source) partSpelling(raw []byte, name string) reading.Spelling {
+	spelling := reading.OfName(raw, name)
+	if spelling == reading.Another && reading.OfName(s.name(raw, false), name) != reading.Another {
+		return reading.Cased
+	}
+	return spelling
 }
 
 // multipartPart is one part of a form.
@@ -105,7 +120,7 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 			return false
 		}
 		switch {
-		case octets.EqualFold(name, "name") && p.name == nil && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
+		case octets.EqualFold(name, "name") && p.name == nil && isPartName(value):
 			p.name = value
 		case octets.EqualFold(name, "filename") && !p.file:
 			p.file = true
@@ -114,6 +129,12 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 		}
 	}
 	return p.name != nil
+}
+
+// isPartName reports a name that all parsers read as it stands: in UTF-8, without an escape, and without an encoded word
+// (RFC 2047), which those of Java decode.
+func isPartName(b []byte) bool {
+	return bytes.IndexByte(b, '\\') < 0 && !bytes.Contains(b, encodedWord) && utf8.Valid(b)
 }
 
 // cutParameter cuts name=value off a list with semicolons. A backslash may stand in a quoted value, since browsers do

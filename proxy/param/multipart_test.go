@@ -30,7 +30,9 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form("content-disposition: Form-Data;name=sku\r\nContent-Type: text/plain; charset=UTF-8\r\n\r\n1"), "1"},
 		{partType, form("Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n" + sku), "1"},
 		{"Content-Type: Multipart/Form-Data; charset=utf-8; boundary=\"b0\"\r\n", form(sku), "1"},
-		{partType, form(sku, named(`name="sku[]"`, "2")), "1"},
+		{partType, form(sku, named(`name="sku[]"`, "2")), "ambiguous duplicate_key sku"},
+		{partType, form(sku, named(`name=" sku"`, "2")), "ambiguous duplicate_key sku"},
+		{partType, form(sku, named(`name="=?utf-8?B?c2t1?="`, "2")), broken}, // commons-fileupload decodes it
 		{partType, form(sku, named("name=_charset_", "utf-7")), "1"},
 		{partType, form(named(`name="a"`, "1")), "missing"},
 		{partType, form(named(`name="SKU"`, "1")), "missing"},

@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/http1"
+	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 )
 
@@ -70,28 +71,39 @@ func (s *Source) Reset() {
 	*s = Source{room: room, scratch: scratch}
 }
 
-// match counts the names that are the wanted one but for letter case.
+// match is what stands under a name in one place, in all its spellings.
 type match struct {
-	count int
-	exact bool // the last one is spelled as wanted
-	value []byte
+	count    int
+	spelling reading.Spelling // of the last one
+	nested   bool             // one is a list or an object to some reader
+	literal  int              // those that are the name but for letter case
+	differs  bool             // not all values are the same
+	value    []byte           // of the last one
 }
 
-// add compares name, which is decoded, with want.
-func (m *match) add(name []byte, want string, value []byte) (same bool) {
-	if !bytes.EqualFold(name, []byte(want)) {
+// add adds a value whose name is spelled so; of another name it adds nothing.
+func (m *match) add(spelling reading.Spelling, value []byte) (same bool) {
+	if spelling == reading.Another {
 		return false
 	}
-	m.count, m.exact, m.value = m.count+1, string(name) == want, value
+	m.differs = m.differs || m.count > 0 && !bytes.Equal(m.value, value)
+	m.nested = m.nested || spelling == reading.Nested
+	if spelling != reading.Folded {
+		m.literal++
+	}
+	m.count, m.spelling, m.value = m.count+1, spelling, value
 	return true
 }
 
-// only is the value of the one name that matched; nil when its letter case is another.
+// only is the one value; nil when its name is in another letter case. Where the name stands twice readers make a list
+// of its values, also of equal ones, but for a spelling that only some readers fold into the name.
 func (m *match) only(want string) ([]byte, Fault) {
 	switch {
-	case m.count > 1:
+	case m.literal > 1 || m.differs:
 		return nil, ambiguous(reject.DuplicateKey, want)
-	case !m.exact:
+	case m.nested:
+		return nil, ambiguous(reject.NameSpelling, want)
+	case m.spelling == reading.Cased:
 		return nil, Fault{}
 	}
 	return m.value, Fault{}

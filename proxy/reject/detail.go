@@ -20,6 +20,8 @@ const (
 	TooManyLines             // an order over several SKUs has more than 16; operand: the route's variable
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
+	NameSpelling             // a name occurs as that of a list or an object alone; operand: the name
+	PlacesDiffer             // query and form have different values; operand: the variable
 	BodyNotJSON              // the body is not JSON although Content-Type says so
 	TypeNotJSON              // the route requires a JSON body, and Content-Type says another type or none
 	BodyNotForm              // the body is not a form although Content-Type says so or the route requires it
@@ -50,6 +52,8 @@ var causes = [NumCauses]struct{ label, text string }{
 	TooManyLines:       {"too_many_lines", "more than 16 lines"},
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},
+	NameSpelling:       {"name_spelling", "name is spelled in another way"},
+	PlacesDiffer:       {"places_differ", "query and form differ"},
 	BodyNotJSON:        {"body_not_json", "body is not JSON"},
 	TypeNotJSON:        {"type_not_json", "Content-Type is not application/json"},
 	BodyNotForm:        {"body_not_form", "body is not a form"},
