@@ -33,8 +33,10 @@ name = "a"
 match = "/"
 gate = "pass"`)
 	want := []Route{
-		{Name: "z", Match: "/z", Gate: "check", SKU: "$path_sku", Quantity: "1", Delivery: "direct", Require: []string{}},
-		{Name: "a", Match: "/", Gate: "pass", Quantity: "1", Delivery: "direct", Require: []string{}},
+		{Name: "z", Match: "/z", Gate: "check", SKU: "$path_sku", Quantity: "1", Sources: "all", SKUForm: "text",
+			Delivery: "direct", Require: []string{}},
+		{Name: "a", Match: "/", Gate: "pass", Quantity: "1", Sources: "all", SKUForm: "text",
+			Delivery: "direct", Require: []string{}},
 	}
 	if !reflect.DeepEqual(c.Routes, want) {
 		t.Errorf("got %v, want %v", c.Routes, want)

@@ -17,6 +17,10 @@ type Route struct {
 	Quantity string `toml:"quantity"`                      // a template or a number
 	Delivery string `toml:"delivery" words:"direct queue"` // how orders of gate reserve reach the shop
 
+	// whether another value of SKU, user or quantity in the query beside $form_x, or in a form beside $arg_x, matters
+	Sources string `toml:"sources" words:"all one"`
+	SKUForm string `toml:"sku_form" words:"text digits"` // how SKUs may be spelled
+
 	Require []string `toml:"require"` // conditions like "$jwt_level>=2"; their syntax is the proxy's
 
 	OrderToken bool `toml:"order_token"` // orders need the token that the gate tells from the start of the sale on
@@ -30,7 +34,9 @@ type Route struct {
 	Cache time.Duration `toml:"cache" range:"0s or more"`
 }
 
-func (t *Route) preset() { *t = Route{Quantity: "1", Delivery: "direct", Require: []string{}} }
+func (t *Route) preset() {
+	*t = Route{Quantity: "1", Sources: "all", SKUForm: "text", Delivery: "direct", Require: []string{}}
+}
 
 // needsStock tells whether the route's gate asks for stock.
 func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }

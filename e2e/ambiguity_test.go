@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -98,5 +100,193 @@ func TestAmbiguity_SlashAtTheEndIsNoWayAroundTheGate(t *testing.T) {
 		if a := g.raw(t, postsTo(c.target)[0]); !strings.Contains(a.body, c.want) {
 			t.Errorf("%s: %s, want %q", c.target, a.body, c.want)
 		}
+	}
+}
+
+// named are routes that find SKU and user by name, and a limit that counts by one.
+const named = `
+[stock]
+sold_out_on = { status = [409] }
+
+[[route]]
+name = "form"
+match = "POST /form"
+gate = "check"
+sku = "$form_goods_id"
+user = "$cookie_user_id"
+
+[[route]]
+name = "arg"
+match = "POST /arg"
+gate = "check"
+sku = "$arg_goods_id"
+user = "$cookie_user_id"
+
+[[route]]
+name = "one"
+match = "POST /one"
+gate = "check"
+sku = "$arg_goods_id"
+sources = "one"
+
+[[route]]
+name = "json"
+match = "POST /json"
+gate = "check"
+sku = "$json_items.0.sku"
+
+[[route]]
+name = "digits"
+match = "POST /digits/{sku}"
+gate = "limit"
+sku = "$path_sku"
+sku_form = "digits"
+
+[[route]]
+name = "text"
+match = "POST /text/{sku}"
+gate = "limit"
+sku = "$path_sku"
+
+[[route]]
+name = "rest"
+match = "/"
+gate = "pass"
+
+[[limits.rate]]
+name = "user"
+key = "$cookie_user_id"
+routes = ["rest"]
+rate = "1/m"
+burst = 1
+`
+
+// typed makes a POST with a body and its type.
+func typed(target, contentType, body string) string {
+	return complete("POST", target, fmt.Sprintf("Cookie: user_id=7\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+		contentType, len(body), body))
+}
+
+const (
+	urlencoded = "application/x-www-form-urlencoded"
+	multipart  = "multipart/form-data; boundary=b0"
+)
+
+// parts makes a multipart form of names and values in turn.
+func parts(pairs ...string) (body string) {
+	for i := 0; i < len(pairs); i += 2 {
+		body += "--b0\r\nContent-Disposition: form-data; name=\"" + pairs[i] + "\"\r\n\r\n" + pairs[i+1] + "\r\n"
+	}
+	return body + "--b0--\r\n"
+}
+
+func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := stocked(t, shop.setting(), named)
+	var wrong []string
+	for _, name := range []string{
+		"goods.id", "goods+id", "goods[id", "+goods_id", "goods_id[]", "goods.id[]", "goods_id[a]", "[goods_id]",
+		"goods%2eid", "goods%5Bid", "goods_id%5B%5D", "%20goods%20id", "goods_id.a",
+	} {
+		wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&"+name+"=2"),
+			typed("/form", urlencoded, name+"=2&goods_id=1001"),
+			complete("POST", "/arg?goods_id=1001&"+name+"=2", "Cookie: user_id=7"))
+	}
+	for _, name := range []string{"goods.id", "goods id", "goods[id", " goods_id", "goods_id[]", "=?utf-8?Q?goods=5Fid?="} {
+		wrong = append(wrong, typed("/form", multipart, parts("goods_id", "1001", name, "2")))
+	}
+	for _, cookies := range []string{
+		"user_id=7; user.id=8", "user.id=8; user_id=7", "user_id=7; user[id=8", "user_id=7; user_id[]=8",
+		"user_id=7; user%5fid=8", "user_id=7; a=b,user_id=8", "user_id=7\r\nCookie: user.id=8", "user_id[]=7",
+	} {
+		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
+	}
+	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"))
+	g.rejects(t, shop, wrong...)
+	g.passes(t,
+		typed("/form", urlencoded, "goods_id=1001&goods=2&goods[id]=3&goods_id_2=4&x.goods_id=5&ids[]=6"),
+		typed("/form", urlencoded, "goods_id=1001&goods.id=1001"),
+		typed("/form", multipart, parts("goods_id", "1001", "note", "goods.id", "files[]", "x")),
+		complete("POST", "/arg?goods_id=1001&page[]=2", "Cookie: user_id=7; theme.id=8; user=9; user_id=7"))
+
+	// A limit counts by the folded name, too.
+	g.passes(t, complete("GET", "/page", "Cookie: user.id=a"))
+	for _, cookie := range []string{"user.id=a", "user_id=a", "user[id=a"} {
+		g.raw(t, complete("GET", "/page", "Cookie: "+cookie)).must(t, 429, "rate")
+	}
+	g.passes(t, complete("GET", "/page", "Cookie: user.idx=a"))
+}
+
+func TestAmbiguity_QueryAndFormMayNotContradictEachOther(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := stocked(t, shop.setting(), named)
+	g.rejects(t, shop,
+		typed("/form?goods_id=2", urlencoded, "goods_id=1001"),
+		typed("/form?goods.id=2", urlencoded, "goods_id=1001"),
+		typed("/form?goods_id[]=1001", urlencoded, "goods_id=1001"),
+		typed("/form?goods_id=", urlencoded, "goods_id=1001"),
+		typed("/form?GOODS_ID=2", urlencoded, "goods_id=1001"),
+		typed("/form?goods_id=2", multipart, parts("goods_id", "1001")),
+		typed("/arg?goods_id=1001", urlencoded, "goods_id=2"),
+		typed("/arg?goods_id=1001", urlencoded, "goods%5Fid=2"),
+		typed("/arg?goods_id=1001", urlencoded, "goods.id=2"),
+		typed("/arg?goods_id=1001", urlencoded+";charset=gbk", "goods_id=2"),
+		typed("/arg?goods_id=1001", urlencoded+", x", "goods_id=2"),
+		typed("/arg?goods_id=1001", multipart, parts("goods_id", "2")),
+		typed("/arg?goods_id=1001", multipart, "x\r\n"+parts("goods_id", "2")))
+	if a := g.raw(t, typed("/form?goods_id=2", urlencoded, "goods_id=1001")); !strings.Contains(a.body,
+		"query and form differ: $form_goods_id") {
+		t.Errorf("the cause does not say what to change: %s", a.body)
+	}
+	g.passes(t,
+		typed("/form?goods_id=1001&page=2", urlencoded, "goods_id=1001"),
+		typed("/arg?goods_id=1001", urlencoded, "goods_id=1001&x=%zz"),
+		typed("/arg?goods_id=1001", "application/json", `{"goods_id":2}`),
+		typed("/arg?goods_id=1001", multipart, parts("note", "goods")),
+		complete("POST", "/arg?goods_id=1001", "Goods-Id: 2\r\nCookie: user_id=7; goods_id=2"),
+		typed("/one?goods_id=1001", urlencoded, "goods_id=2"))
+	text := ok(t, "explain", "--config", g.file, "POST /one?goods_id=1001")
+	if !strings.Contains(text, "sources   one") {
+		t.Errorf("explain does not tell the sources: %s", text)
+	}
+}
+
+func TestAmbiguity_ObjectIsNoArray(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := stocked(t, shop.setting(), named)
+	for _, body := range []string{
+		`{"items":{"0":{"sku":"1001"}}}`, `{"items":{"0":{"sku":"1001"},"1":{"sku":"2"}}}`,
+		`{"items":{"1":{"sku":"2"},"0":{"sku":"1001"}}}`, `{"items":{"\u0030":{"sku":"1001"}}}`,
+	} {
+		g.raw(t, typed("/json", "application/json", body)).must(t, 400, "bad_request")
+	}
+	if n := shop.arrivals.Load(); n != 0 {
+		t.Errorf("%d of these orders reached the shop", n)
+	}
+	g.passes(t, typed("/json", "application/json", `{"items":[{"sku":"1001"}],"by":{"0":1}}`))
+}
+
+func TestAmbiguity_SKUInDigitsHasOneSpelling(t *testing.T) {
+	t.Parallel()
+	shop := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) })
+	g := stocked(t, shop.setting(), named)
+	for _, target := range []string{
+		"/digits/07", "/digits/+7", "/digits/7.0", "/digits/%EF%BC%97", "/digits/7e0", "/digits/-7", "/digits/0x7",
+		"/digits/%2B7", "/digits/1_000", "/digits/99999999999999999999",
+	} {
+		g.raw(t, complete("POST", target, "Accept: */*")).must(t, 400, "bad_request")
+	}
+	if n := shop.arrivals.Load(); n != 0 {
+		t.Errorf("%d of these orders reached the shop", n)
+	}
+	soon(t, "the gateway has learned that 7 is sold out", func() bool {
+		return g.raw(t, complete("POST", "/digits/7", "Accept: */*")).reason == "sold_out"
+	})
+	text := ok(t, "check", "--config", g.file)
+	if !strings.Contains(text, `sku_form = \"digits\"`) && !strings.Contains(text, `sku_form = "digits"`) {
+		t.Errorf("check does not name sku_form: %s", text)
 	}
 }

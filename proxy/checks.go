@@ -156,7 +156,7 @@ var tables = [route.NumGates][]check{
 // compileChecks gives each route the rows of its gate that apply to it.
 func (p *Proxy) compileChecks() {
 	for i := range p.routes {
-		p.routes[i].readBody = p.routes[i].needsBody()
+		p.routes[i].readBody, p.routes[i].readForm = p.routes[i].needsBody(), p.routes[i].needsForm()
 		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 
+	"sluice/internal/octets"
 	"sluice/limiter"
 	"sluice/proxy/cart"
 	"sluice/proxy/param"
@@ -18,10 +19,8 @@ func (p *Proxy) checkIdentity(r *Request) rejection {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
 	}
 	r.source.ClientAddr = r.clientAddr()
-	if r.route.readBody {
-		if no := p.readBodyToCheck(r); no.Reason != reject.Admitted {
-			return no
-		}
+	if no := p.readBodyToCheck(r); no.Reason != reject.Admitted {
+		return no
 	}
 	if no := p.findSKU(r); no.Reason != reject.Admitted {
 		return no
@@ -45,26 +44,46 @@ func (p *Proxy) findSKU(r *Request) rejection {
 		if fault.Reason != reject.Admitted {
 			return rejected(fault)
 		}
+		for _, l := range lines {
+			if !r.route.takesSKU(l.SKU) {
+				return badRequest(reject.SKUInvalid, v.String())
+			}
+		}
 		r.buyer.sku, r.buyer.quantity, r.buyer.lines = lines[0].SKU, lines[0].Quantity, lines
 		r.buyer.cart = cart.Digest(lines)
 		return rejection{}
 	}
-	sku, fault := v.Value(&r.source)
+	sku, fault := r.valueOf(v)
 	switch {
 	case fault.Reason != reject.Admitted:
 		return rejected(fault)
 	case len(sku) == 0:
 		return badRequest(reject.SKUMissing, v.String())
-	case !param.ValidSKU(sku):
+	case !param.ValidSKU(sku) || !r.route.takesSKU(sku):
 		return badRequest(reject.SKUInvalid, v.String())
 	}
 	r.buyer.sku = sku
 	return rejection{}
 }
 
+// valueOf is the value of v, where no other place of the request contradicts it.
+func (r *Request) valueOf(v *param.Variable) ([]byte, param.Fault) {
+	value, fault := v.Value(&r.source)
+	if fault.Reason == reject.Admitted && len(value) > 0 && !r.route.OneSource {
+		fault = v.CheckOtherPlace(&r.source)
+	}
+	return value, fault
+}
+
+// takesSKU reports whether the route's orders may name the SKU, which is valid.
+func (rt *boundRoute) takesSKU(sku []byte) bool { return !rt.DigitsOnly || octets.Length(sku) >= 0 }
+
 func (p *Proxy) findUser(r *Request) (no rejection) {
-	if !r.route.user.Empty() {
-		r.buyer.user, no = userBy(&r.route.user, &r.source)
+	if r.route.user.Empty() {
+		return rejection{}
+	}
+	if r.buyer.user, no = userBy(&r.route.user, &r.source); no.Reason == reject.Admitted && !r.route.OneSource {
+		no = rejected(r.route.user.CheckOtherPlace(&r.source))
 	}
 	return no
 }
@@ -107,7 +126,7 @@ func (p *Proxy) checkRequirement(r *Request) rejection {
 // findOrder finds out how many units are bought, and by which key the client knows its order.
 func (p *Proxy) findOrder(r *Request) rejection {
 	if v := &r.route.quantity; !v.IsList() {
-		amount, fault := v.Value(&r.source)
+		amount, fault := r.valueOf(v)
 		switch {
 		case fault.Reason != reject.Admitted:
 			return rejected(fault)
@@ -129,9 +148,12 @@ func (p *Proxy) findOrder(r *Request) rejection {
 	return rejection{}
 }
 
-// readBodyToCheck reads the whole body, since a variable looks into it. A large one is not asked for while no slot
-// could take the request.
+// readBodyToCheck reads the whole body if a variable looks into it, or if it is a form that could contradict the query.
+// A large one is not asked for while no slot could take the request.
 func (p *Proxy) readBodyToCheck(r *Request) rejection {
+	if !r.route.readBody && !(r.route.readForm && r.source.MayBringForm()) {
+		return rejection{}
+	}
 	if r.exchange.Request.ContentLength > limiter.SmallBody {
 		if no := p.checkQueueFull(r); no.Reason != reject.Admitted {
 			return no
@@ -140,7 +162,7 @@ func (p *Proxy) readBodyToCheck(r *Request) rejection {
 	if no := p.readBody(r); no.Reason != reject.Admitted {
 		return no
 	}
-	if len(r.source.Body) == 0 {
+	if len(r.source.Body) == 0 || !r.route.readBody {
 		return rejection{}
 	}
 	return rejected(r.source.CheckBody())

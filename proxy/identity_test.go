@@ -20,13 +20,16 @@ func TestIdentity_SKUIsFoundWhereTheRouteSays(t *testing.T) {
 		{"$arg_sku", "/x?sku=7&sku=8", "", "", "ambiguous"},
 		{"$arg_sku", "/x?sku=7&SKU=8", "", "", "ambiguous"},
 		{"$arg_sku", "/x?sku=7&%73ku=8", "", "", "ambiguous"},
-		{"$arg_sku", "/x?sku[]=7", "", "", "bad_request"}, // another name
+		{"$arg_sku", "/x?sku[]=7", "", "", "ambiguous"}, // a list
 		{"$arg_sku", "/x?a;sku=7", "", "", "ambiguous"},
 		{"$arg_sku", "/x", "", "", "bad_request"},
 		{"$arg_sku", "/x?sku=%ff", "", "", "bad_request"},
-		{"$arg_sku", "/x?sku=1", form, "sku=2", "1"}, // a body is another place
+		{"$arg_sku", "/x?sku=1", form, "sku=2", "ambiguous"}, // shops read one of the two
+		{"$arg_sku", "/x?sku=1", form, "sku=1", "1"},
+		{"$arg_sku", "/x?sku=1", json, `{"sku":2}`, "1"}, // a JSON body is another place
 		{"$form_sku", "/x", form, "a=1&sku=9", "9"},
-		{"$form_sku", "/x?sku=1", form, "sku=9", "9"}, // so is the query
+		{"$form_sku", "/x?sku=1", form, "sku=9", "ambiguous"},
+		{"$form_sku", "/x?sku=9", form, "sku=9", "9"},
 		{"$form_sku", "/x", form, "sku=9&sku=1", "ambiguous"},
 		{"$form_sku", "/x", json, `{"sku":9}`, "bad_request"},
 		{"$json_sku", "/x", json, `{"a":[1],"sku":9}`, "9"},

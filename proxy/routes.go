@@ -20,10 +20,13 @@ type Route struct {
 	Name     string
 	Match    string // METHOD [HOST]/PATH
 	Gate     route.Gate
-	SKU      string   // a variable; needed where the gate looks at stock
-	User     string   // a variable; "" = users are not told apart
-	Quantity string   // a variable or a number, used where the gate takes stock; "" = 1
-	Require  []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
+	SKU      string // a variable; needed where the gate looks at stock
+	User     string // a variable; "" = users are not told apart
+	Quantity string // a variable or a number, used where the gate takes stock; "" = 1
+	// OneSource leaves the query out of account beside $form_x, and forms beside $arg_x, for SKU, user and quantity.
+	OneSource  bool
+	DigitsOnly bool     // a SKU is a whole number in digits without leading zeros, at most that of an int64
+	Require    []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
 	// OrderToken demands the token that the proxy gives to a user from the start of the sale on.
 	OrderToken  bool
 	Room        string             // of Options.Rooms, whose pass orders need; "" = none
@@ -50,6 +53,7 @@ type boundRoute struct {
 	inFlight []keyed.BoundInFlight
 	room     *boundRoom // nil = none
 	readBody bool       // a variable looks into the body
+	readForm bool       // SKU, user or quantity stand in the query, and a form could contradict it
 }
 
 // variables are all that the proxy looks up in a request of the route.
@@ -70,6 +74,11 @@ func (rt *boundRoute) variables() []*param.Variable {
 // needsBody reports whether a variable looks into the body. It allocates.
 func (rt *boundRoute) needsBody() bool {
 	return slices.ContainsFunc(rt.variables(), (*param.Variable).NeedsBody)
+}
+
+// needsForm reports whether a form could contradict SKU, user or quantity.
+func (rt *boundRoute) needsForm() bool {
+	return !rt.OneSource && (rt.sku.Uses(param.Query) || rt.user.Uses(param.Query) || rt.quantity.Uses(param.Query))
 }
 
 // limited reports whether more than the keyed rates applies to the route.

@@ -169,7 +169,22 @@ func printGate(to io.Writer, c *config.Config, route string) {
 	for i := range c.Routes {
 		if c.Routes[i].Name == route {
 			fmt.Fprintf(to, "gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
+			printReading(to, &c.Routes[i])
 		}
+	}
+}
+
+// printReading prints what else than the place of its variables a route looks at.
+func printReading(to io.Writer, r *config.Route) {
+	switch variables := r.SKU + r.User + r.Quantity; {
+	case r.Gate == "pass" || !strings.Contains(variables, "$form_") && !strings.Contains(variables, "$arg_"):
+	case r.Sources == "one":
+		fmt.Fprintln(to, "sources   one: query and form may contradict each other")
+	default:
+		fmt.Fprintln(to, "sources   all: another value in the query, or in a form, is ambiguous")
+	}
+	if r.SKUForm == "digits" {
+		fmt.Fprintln(to, "sku form  digits: other spellings of a number are rejected")
 	}
 }
 

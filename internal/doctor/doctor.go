@@ -48,6 +48,7 @@ var checks = []check{
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
 	{run: (*Report).checkConditions},
+	{run: (*Report).checkSpelling},
 	{run: (*Report).checkRooms},
 	{applies: readsRedis, run: (*Report).checkTopology},
 	{applies: readsRedis, run: (*Report).checkLayout},

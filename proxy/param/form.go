@@ -51,3 +51,59 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 	}
 	return nil, Fault{}
 }
+
+// CheckOtherPlace compares v, whose value has been found, with the other place of its names: forms for $arg_x, the query
+// for $form_x. Of PHP's $_REQUEST, Java's getParameter and others some prefer the one place and some the other. Another
+// value there is ambiguous.
+func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
+	for i := range v.parts {
+		p := &v.parts[i]
+		switch {
+		case p.kind == Form && len(s.Query) > 0:
+			m, split := s.pairs(s.Query, p)
+			fault = s.sameAs(p, &m, split, true)
+		case p.kind == Query && s.MayBringForm() && len(s.body()) > 0:
+			fault = s.checkForm(p)
+		}
+		if fault.Reason != reject.Admitted {
+			return fault
+		}
+	}
+	return Fault{}
+}
+
+// checkForm is CheckOtherPlace for a form. One that is not to the letter matters if it could have the name at all.
+func (s *Source) checkForm(p *Part) Fault {
+	m := s.mediaType()
+	if cause := s.formCause(); cause != reject.NoCause {
+		return ambiguous(cause, "")
+	}
+	if m.kind == formBody {
+		found, split := s.pairs(s.Body, p)
+		return s.sameAs(p, &found, split, true)
+	}
+	found, file, ok := s.parts(m.boundary, p)
+	if !ok && reading.Mentions(s.Body, p.name) {
+		return ambiguous(reject.BodyNotForm, "")
+	}
+	return s.sameAs(p, &found, file, false)
+}
+
+// sameAs compares what another place has with the value of p. odd is what servers read in different ways there.
+func (s *Source) sameAs(p *Part, other *match, odd, encoded bool) Fault {
+	if other.count == 0 {
+		return Fault{}
+	}
+	value, fault := p.Lookup(s)
+	if fault.Reason != reject.Admitted {
+		return fault
+	}
+	found := other.value
+	if encoded {
+		found = s.unescape(found, true)
+	}
+	if odd || other.nested || other.literal > 1 || other.differs || !bytes.Equal(found, value) {
+		return ambiguous(reject.PlacesDiffer, p.text)
+	}
+	return Fault{}
+}

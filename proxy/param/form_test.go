@@ -3,6 +3,8 @@ package param
 import (
 	"strings"
 	"testing"
+
+	"sluice/proxy/reject"
 )
 
 func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
@@ -117,6 +119,94 @@ func TestLookup_IsOfOnePlace(t *testing.T) {
 	} {
 		if got := lookup(t, c.variable, "sku=1", fields+c.fields, c.body); got != c.want {
 			t.Errorf("%s: %s, want %s", c.variable, got, c.want)
+		}
+	}
+}
+
+// elsewhere is what v is, and what CheckOtherPlace says of it.
+func elsewhere(t testing.TB, variable, query, fields, body string) string {
+	t.Helper()
+	s := newSource(t, fields, body)
+	s.Query = []byte(query)
+	v := compile(t, variable)
+	value, fault := v.Value(s)
+	if fault.Reason == reject.Admitted {
+		fault = v.CheckOtherPlace(s)
+	}
+	return result(value, fault)
+}
+
+func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
+	const inForm, inQuery = "ambiguous places_differ $form_sku", "ambiguous places_differ $arg_sku"
+	multi := form(named(`name="sku"`, "2"))
+	for _, c := range []struct{ variable, query, fields, body, want string }{
+		{"$form_sku", "sku=2", formType, "sku=1", inForm},
+		{"$form_sku", "sku=1", formType, "sku=1", "1"},
+		{"$form_sku", "sku=%31", formType, "sku=1", "1"},
+		{"$form_sku", "", formType, "sku=1", "1"},
+		{"$form_sku", "skus=2&x=sku", formType, "sku=1", "1"},
+		{"$form_sku", "sku=", formType, "sku=1", inForm},
+		{"$form_sku", "sku", formType, "sku=1", inForm},
+		{"$form_sku", "SKU=2", formType, "sku=1", inForm},
+		{"$form_sku", "s%6bu=2", formType, "sku=1", inForm},
+		{"$form_sku", "+sku=2", formType, "sku=1", inForm},
+		{"$form_sku", "sku[]=1", formType, "sku=1", inForm},
+		{"$form_sku", "sku=1&sku=1", formType, "sku=1", inForm},
+		{"$form_sku", "sku=1&sku=2", formType, "sku=1", inForm},
+		{"$form_sku", "sku=1;a", formType, "sku=1", inForm},
+		{"$form_sku", "sku=1", partType, multi, inForm},
+		{"$form_sku", "sku=2", partType, multi, "2"},
+		{"$arg_sku", "sku=1", formType, "sku=2", inQuery},
+		{"$arg_sku", "sku=1", formType, "sku=1", "1"},
+		{"$arg_sku", "sku=1", formType, "a=sku&skus=2", "1"},
+		{"$arg_sku", "sku=1", formType, "a=%zz&%ff=b", "1"},
+		{"$arg_sku", "sku=1", formType, "sku.a=1", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded; charset=GBK\r\n", "a=\xc4\xe3", "1"},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded; charset=GBK\r\n", "sku=2", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded; charset=utf-16\r\n", "a=1",
+			"ambiguous body_not_utf8"},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded, x\r\n", "sku=2",
+			"ambiguous content_type_invalid"},
+		{"$arg_sku", "sku=1", formType + "Content-Encoding: gzip\r\n", "x", "ambiguous body_compressed"},
+		{"$arg_sku", "sku=1", partType, multi, inQuery},
+		{"$arg_sku", "sku=2", partType, multi, "2"},
+		{"$arg_sku", "sku=1", partType, "preamble\r\n" + multi, "ambiguous body_not_form"},
+		{"$arg_sku", "sku=1", partType, "preamble\r\n" + form(named(`name="x"`, "2")), "1"},
+		{"$arg_sku", "sku=1", partType, form(named(`name="sku"; filename="1"`, "1")), inQuery},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":2}`, "1"},
+		{"$arg_sku", "sku=1", "Cookie: sku=2\r\nSku: 3\r\n", "", "1"},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", "1"},
+		{"$arg_sku", "sku=1", "Content-Type: a b\r\n", "sku=2", "1"},
+		{"$json_sku", "sku=2", jsonType, `{"sku":1}`, "1"},
+		{"$cookie_sku", "sku=2", "Cookie: sku=1\r\n" + formType, "sku=2", "1"},
+		{"$arg_sku/$form_sku", "sku=1", formType, "sku=1", "1/1"},
+		{"$arg_sku/$form_sku", "sku=1", formType, "sku=2", inQuery},
+	} {
+		if got := elsewhere(t, c.variable, c.query, c.fields, c.body); got != c.want {
+			t.Errorf("%s of %q, %q %q: %s, want %s", c.variable, c.query, c.fields, c.body, got, c.want)
+		}
+	}
+}
+
+func TestVariable_CheckOtherPlaceDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []struct{ text, query, fields, body string }{
+		{"$form_sku", "a=b&s%6bu=%31", formType, "sku=1"},
+		{"$arg_sku", "sku=1", formType, "a=b&s%6bu=%31"},
+		{"$arg_sku", "sku=1", partType, form(named(`name="sku"`, "1"))},
+	} {
+		v, s := compile(t, c.text), newSource(t, c.fields, c.body)
+		head, body, query := s.Head, s.Body, []byte(c.query)
+		if n := testing.AllocsPerRun(100, func() {
+			s.Reset()
+			s.Head, s.Body, s.BodyRead, s.Query = head, body, true, query
+			if fault := v.CheckOtherPlace(s); fault.Reason != reject.Admitted {
+				t.Fatalf("%v", fault)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", c.text, n)
 		}
 	}
 }

@@ -35,10 +35,10 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	if fault := s.readJSON(p); fault.Reason != reject.Admitted {
 		return nil, fault
 	}
-	r := jsonReader{scratch: s.scratch}
+	r := jsonReader{scratch: s.scratch, lists: true}
 	text := r.valueAt(s.Body, p.keys, false)
 	s.scratch = r.scratch
-	if fault := r.fault(); fault.Reason != reject.Admitted {
+	if fault := r.fault(p); fault.Reason != reject.Admitted {
 		return nil, fault
 	}
 	return s.jsonScalar(text, p)
@@ -132,6 +132,8 @@ func JSONText(body []byte, keys []string) []byte {
 type jsonReader struct {
 	scratch   []byte // one name that was decoded
 	duplicate string // the key that stands twice; "" = none does
+	lists     bool   // an index means an element of an array, and no member of an object
+	object    bool   // an object stands where an index means an array
 }
 
 // valueAt is the text of the value at keys; nil when there is none. With anyCase a single name in another letter case
@@ -140,6 +142,9 @@ func (r *jsonReader) valueAt(b []byte, keys []string, anyCase bool) []byte {
 	text, _ := cutJSONValue(skipJSONSpace(b))
 	for i, key := range keys {
 		switch {
+		case text[0] == '{' && r.lists && isIndex(key):
+			r.object = true
+			return nil
 		case text[0] == '{':
 			text = r.member(text, key, anyCase)
 		case text[0] == '[':
@@ -182,7 +187,7 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 // element is the value at an index of an array. Where another element holds the rest of the path as well, in any letter
 // case, the last key of it counts as one that stands twice: an order of two items is not judged by the first.
 func (r *jsonReader) element(array []byte, index string, rest []string) (found []byte) {
-	if strings.Trim(index, "0123456789") != "" { // Atoi's error would be garbage
+	if !isIndex(index) { // Atoi's error would be garbage
 		return nil
 	}
 	at, err := strconv.Atoi(index)
@@ -196,15 +201,28 @@ func (r *jsonReader) element(array []byte, index string, rest []string) (found [
 		case i == at:
 			found = item
 		case len(rest) > 0 && !others:
-			others = r.valueAt(item, rest, true) != nil || r.duplicate != ""
+			others = r.valueAt(item, rest, true) != nil || r.duplicate != "" || r.object
 		}
 	}
-	r.duplicate = ""
+	r.duplicate, r.object = "", false
 	if found != nil && others {
 		r.duplicate = rest[len(rest)-1]
 		return nil
 	}
 	return found
+}
+
+func isIndex(key string) bool { return strings.Trim(key, "0123456789") == "" }
+
+// fault is a key that stands twice, or an object for an array: PHP makes the same of {"0":1} and [1].
+func (r *jsonReader) fault(p *Part) Fault {
+	switch {
+	case r.duplicate != "":
+		return ambiguous(reject.DuplicateKey, r.duplicate)
+	case r.object:
+		return badRequest(reject.ValueInvalid, p.text)
+	}
+	return Fault{}
 }
 
 // cutJSONValue cuts off the value that b begins with.

@@ -22,6 +22,7 @@ const (
 type mediaType struct {
 	kind     bodyKind
 	boundary []byte       // of multipartBody; part of the field
+	charset  []byte       // likewise; nil = none was named
 	cause    reject.Cause // why the body cannot be looked into; NoCause = it can
 }
 
@@ -80,7 +81,7 @@ func (m *mediaType) parseParameters(list []byte) reject.Cause {
 			if hasCharset || len(plain) < len(name) {
 				return reject.ContentTypeInvalid
 			}
-			hasCharset = true
+			hasCharset, m.charset = true, value
 			if !isUTF8Charset(value) {
 				return reject.BodyNotUTF8
 			}
@@ -152,6 +153,44 @@ func (s *Source) bodyCause() reject.Cause {
 		return reject.BodyNotForm
 	}
 	return reject.NoCause
+}
+
+// MayBringForm reports a Content-Type that some server takes for one of a form: PHP reads it up to the first space or
+// comma.
+func (s *Source) MayBringForm() bool {
+	if s.hasForm() {
+		return true
+	}
+	value := octets.Trim(s.Head.Peek("Content-Type"))
+	return s.mediaType().cause != reject.NoCause && (octets.HasPrefixFold(value, "application/x-www-form-urlencoded") ||
+		octets.HasPrefixFold(value, "multipart/form-data"))
+}
+
+// formCause is why a form, in which nothing is to be found, cannot be searched. It knows more charsets than CheckBody:
+// in those names and numbers have the bytes of ASCII, too.
+func (s *Source) formCause() reject.Cause {
+	m := s.mediaType()
+	switch {
+	case m.cause == reject.BodyNotUTF8 && m.kind == formBody && asciiCharset(m.charset):
+	case m.cause != reject.NoCause:
+		return m.cause
+	}
+	for name, value := range s.Head.Fields {
+		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
+			return reject.BodyCompressed
+		}
+	}
+	return reject.NoCause
+}
+
+// asciiCharset reports a charset in which the bytes of ASCII mean themselves.
+func asciiCharset(name []byte) bool {
+	for _, prefix := range [...]string{"iso-8859-", "windows-125", "gb", "big5", "euc-", "shift_jis", "koi8-"} {
+		if octets.HasPrefixFold(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // body is the whole body; empty when it was not read.

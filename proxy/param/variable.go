@@ -3,9 +3,10 @@
 // not guess at a server's framework, and it reads no body from the network. The rules:
 //
 //   - $(arg_x) is $arg_x where letters follow the name.
-//   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into.
+//   - A variable names one place: path, query, form, JSON body, header or cookie. CheckOtherPlace compares query and form.
 //   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding), nor
-//     does "_" for "-" in names of header fields. A name counts as there only when it is spelled as configured.
+//     does "_" for "-" in names of header fields. A name counts as there only when it is spelled as configured, or as
+//     package reading folds it into that. A list of the name is ambiguous.
 //   - Names and values are decoded once: %XX in paths and cookies, %XX and "+" in queries and forms, escapes in JSON.
 //   - A value is text in UTF-8, or a whole number of at most 15 digits in JSON; anything else is a bad request.
 //   - A pair next to ";" in a query or form is ambiguous: some servers split there too.

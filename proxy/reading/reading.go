@@ -224,6 +224,19 @@ func OfName(name []byte, want string) Spelling {
 	return Another
 }
 
+// Mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
+func Mentions(text []byte, want string) bool {
+	if bytes.Contains(text, []byte("=?")) {
+		return true
+	}
+	for i := 0; i+len(want) <= len(text); i++ {
+		if at := text[i : i+len(want)]; sameInPHP(at, want) || bytes.EqualFold(at, []byte(want)) {
+			return true
+		}
+	}
+	return false
+}
+
 // sameInPHP compares names of one length for PHP, which makes "_" of dots, spaces and open brackets.
 func sameInPHP(name []byte, want string) bool {
 	for i := range len(want) {

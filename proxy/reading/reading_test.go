@@ -1,0 +1,58 @@
+package reading
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestOfName_FoldsAsPHPDoes(t *testing.T) {
+	for name, want := range map[string]Spelling{
+		"goods_id": Exact, "Goods_ID": Cased, "good\u017f_id": Cased,
+		"goods.id": Folded, "goods id": Folded, "goods[id": Folded, "  goods.id": Folded, " goods_id": Folded,
+		"goods_id\x00x": Folded, "\tgoods_id": Folded, "goods.id\x00[]": Folded,
+		"goods_id[]": Nested, "goods_id[a]": Nested, "goods.id[]": Nested, "[goods_id]": Nested, "goods_id]": Nested,
+		"goods_id.a": Nested, "goods_id[": Nested,
+		"goods[id]": Another, "goods": Another, "goods_ids": Another, "goods_id_": Another, "x.goods_id": Another,
+		"goods-id": Another, "goods\x00_id": Another, "": Another, "_": Another, "goodsxid": Another,
+	} {
+		if got := OfName([]byte(name), "goods_id"); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]Spelling{
+		"connect.sid": Exact, "connect_sid": Folded, "connect": Another, "connect[sid]": Another, "connect.sid.x": Nested,
+	} {
+		if got := OfName([]byte(name), "connect.sid"); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestOfName_DoesNotAllocate(t *testing.T) {
+	names := [][]byte{[]byte("goods_id"), []byte(" goods.id\x00"), []byte("goods[id]"), []byte("a-name-that-is-quite-long")}
+	if n := testing.AllocsPerRun(100, func() {
+		for _, name := range names {
+			OfName(name, "goods_id")
+		}
+		Mentions(names[3], "goods_id")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Each row is one reading, and stands once.
+func TestTable_RowsAreWhole(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range Table {
+		id := fmt.Sprint(row.Kind, row.Input)
+		if known[id] || len(row.Readers) == 0 || row.Input == "" {
+			t.Errorf("%q: twice, or without a reader", row.Input)
+		}
+		known[id] = true
+		for _, r := range row.Readers {
+			if r >= NumReaders {
+				t.Errorf("%q: reader %d", row.Input, r)
+			}
+		}
+	}
+}
