@@ -193,7 +193,9 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 			typed("/form", urlencoded, name+"=2&goods_id=1001"),
 			complete("POST", "/arg?goods_id=1001&"+name+"=2", "Cookie: user_id=7"))
 	}
-	for _, name := range []string{"goods.id", "goods id", "goods[id", " goods_id", "goods_id[]", "=?utf-8?Q?goods=5Fid?="} {
+	for _, name := range []string{
+		"goods.id", "goods id", "goods[id", " goods_id", "goods_id[]", "=?utf-8?Q?goods=5Fid?=",
+	} {
 		wrong = append(wrong, typed("/form", multipart, parts("goods_id", "1001", name, "2")))
 	}
 	for _, cookies := range []string{

@@ -74,7 +74,8 @@ func FuzzReaders(f *testing.F) {
 		if strings.ContainsAny(target, "\r\n ") || strings.ContainsAny(cookies, "\r\n") {
 			return // another request line or field
 		}
-		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop\r\nCookie: %s\r\nContent-Length: %d\r\n", target, cookies, len(form))
+		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop\r\nCookie: %s\r\nContent-Length: %d\r\n", target, cookies,
+			len(form))
 		if form != "" {
 			raw += "Content-Type: application/x-www-form-urlencoded\r\n"
 		}
@@ -90,8 +91,8 @@ func FuzzReaders(f *testing.F) {
 			}
 			user = strings.ReplaceAll(user, " ", "+")
 			if found.Route != name || found.SKU != sku || user != "" && found.User != user {
-				t.Fatalf("%s, %q, Cookie: %s: %s is forwarded by route %q for SKU %q and user %q; %s reads route %q, SKU %q, user %q",
-					target, form, cookies, target, found.Route, found.SKU, found.User, shop.name, name, sku, user)
+				t.Fatalf("%s, %q, Cookie: %s: forwarded by route %q for SKU %q and user %q; %s reads %q, %q, %q", target, form,
+					cookies, found.Route, found.SKU, found.User, shop.name, name, sku, user)
 			}
 		}
 	})

@@ -114,12 +114,15 @@ func goPath(target string) (string, bool) {
 	return u.Path, true
 }
 
+// unescaped leaves what is no escape as it stands.
+func unescaped(text string) string { return string(octets.Unescape(nil, []byte(text))) }
+
 // pairsOf splits a query or form.
 func pairsOf(list string) (all [][2]string) {
 	for field := range strings.SplitSeq(list, "&") {
 		name, value, _ := strings.Cut(strings.ReplaceAll(field, "+", " "), "=")
 		if name != "" {
-			all = append(all, [2]string{string(octets.Unescape(nil, []byte(name))), string(octets.Unescape(nil, []byte(value)))})
+			all = append(all, [2]string{unescaped(name), unescaped(value)})
 		}
 	}
 	return all

@@ -47,13 +47,13 @@ func (o *Report) checkConditions(c *config.Config) {
 	}
 }
 
-// checkSpelling advises on SKUs that the shop may know by more spellings than one, where the shop says what is sold out.
+// checkSpelling advises on SKUs that may have more spellings than one, where the shop says what is sold out.
 func (o *Report) checkSpelling(c *config.Config) {
 	for i, r := range c.Routes {
 		learns := c.Stock.SoldOutOn != nil && (r.Gate == "limit" || r.Gate == "check")
 		if learns && r.SKUForm == "text" && strings.Contains(r.SKU, "$") {
-			o.Info("sold out", "%s: stock.sold_out_on closes one spelling of a SKU; if SKUs are numbers, a shop may take 07, +7 "+
-				"and 7.0 for 7: write sku_form = \"digits\" for this route", c.At(fmt.Sprintf("route[%d].sku", i+1)))
+			o.Info("sold out", "%s: stock.sold_out_on closes one spelling of a SKU; if SKUs are numbers, a shop may take 07, "+
+				"+7 and 7.0 for 7: write sku_form = \"digits\" for this route", c.At(fmt.Sprintf("route[%d].sku", i+1)))
 		}
 	}
 }

@@ -52,9 +52,9 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 	return nil, Fault{}
 }
 
-// CheckOtherPlace compares v, whose value has been found, with the other place of its names: forms for $arg_x, the query
-// for $form_x. Of PHP's $_REQUEST, Java's getParameter and others some prefer the one place and some the other. Another
-// value there is ambiguous.
+// CheckOtherPlace compares v, whose value has been found, with the other place of its names: a form for $arg_x, the
+// query for $form_x. PHP's $_REQUEST, Java's getParameter and others prefer the one or the other. Another value is
+// ambiguous.
 func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
 	for i := range v.parts {
 		p := &v.parts[i]

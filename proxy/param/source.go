@@ -13,6 +13,8 @@ import (
 
 // Source is one request as far as values are looked up in it. Its exported fields belong to the request and do not
 // change between the first lookup and Reset. It is not safe for concurrent use.
+//
+// It has more than 25 methods because each place of a request is looked up by two or three of its own.
 type Source struct {
 	Head       *http1.Request
 	Host       []byte     // lower case, without a port

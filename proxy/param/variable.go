@@ -3,7 +3,8 @@
 // not guess at a server's framework, and it reads no body from the network. The rules:
 //
 //   - $(arg_x) is $arg_x where letters follow the name.
-//   - A variable names one place: path, query, form, JSON body, header or cookie. CheckOtherPlace compares query and form.
+//   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into,
+//     but CheckOtherPlace compares query and form.
 //   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding), nor
 //     does "_" for "-" in names of header fields. A name counts as there only when it is spelled as configured, or as
 //     package reading folds it into that. A list of the name is ambiguous.

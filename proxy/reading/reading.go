@@ -119,7 +119,7 @@ var Table = []Row{
 	{Target, allURL, `//evil/x/order/7`, "/x/order/7", Literal},
 	{Target, allURL, `//cdn/logo.png`, "/logo.png", Literal},
 	{Target, []Reader{NodeURL, JavaURI, PythonSplit, GoURL}, `/evil:80/order/7`, "/evil:80/order/7", Literal},
-	{Target, []Reader{PHPParseURL, NodeURL, JavaURI, PythonSplit, GoURL}, `/x://evil/order/7`, "/x://evil/order/7", Literal},
+	{Target, allURL, `/x://evil/order/7`, "/x://evil/order/7", Literal},
 
 	// Routers add a slash at the end, or drop it.
 	{Slash, []Reader{RouterNoSlash}, `/order/7`, "/order/7/", Ambiguous},
