@@ -162,7 +162,7 @@ func TestConn_SkippedBodyThatNeverComesEndsTheConnection(t *testing.T) {
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
 			x.Conn.SkipBody()
 			answerText(x, 409, "no")
-		}}, Options{ReadTimeout: 500 * time.Millisecond})
+		}}, Options{ReadTimeout: 50 * time.Millisecond})
 		c := connect(t, addr)
 		c.send(post("hel", "Content-Length: 5"))
 		c.expect(409, "no")
