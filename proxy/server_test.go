@@ -48,6 +48,17 @@ func TestServer_BodyIsAskedForOnlyAfterTheCheapChecks(t *testing.T) {
 	}
 }
 
+// openWhenSent opens a connection when its client has sent what it sends: it need not hurry.
+type openWhenSent struct {
+	unlimited
+	sent chan struct{}
+}
+
+func (o openWhenSent) Open(netip.Addr, bool) reject.Reason {
+	<-o.sent
+	return reject.Admitted
+}
+
 func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
 	const slowOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nh"
 	for _, part := range []string{"GET / HT", slowOrder, strings.Replace(slowOrder, "/api", "/page", 1)} {
@@ -56,9 +67,13 @@ func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sent := make(chan struct{}, 1)
 		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: time.Second,
-			ReadTimeout: time.Second})
-		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
+			ReadTimeout: 100 * time.Millisecond, Connections: openWhenSent{sent: sent}})
+		c := connect(t, addr)
+		c.send(part)
+		sent <- struct{}{}
+		if resp, body := c.receive("POST"); resp.StatusCode != 408 || !resp.Close {
 			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
 		}
 		if all := to.all(); len(all) != 0 {
