@@ -125,9 +125,10 @@ func TestPage_OfNotStartedShowsTheStart(t *testing.T) {
 }
 
 func TestProblem_TitleIsTheSameInEachLanguage(t *testing.T) {
+	r := responder(t, nil)
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		for i, lang := range languageTags {
-			_, text := ask(t, responder(t, nil), Case{Reason: reason, Accept: program, AcceptLanguage: []byte(lang)})
+			_, text := ask(t, r, Case{Reason: reason, Accept: program, AcceptLanguage: []byte(lang)})
 			begin := fmt.Sprintf(`{"type":"urn:problem-type:sluice:%s","title":"%s","detail":"%s`,
 				reason, table[reason].en, [...]string{table[reason].en, table[reason].zh}[i])
 			if !strings.HasPrefix(text, begin) || strings.Contains(text, `"sku"`) {
