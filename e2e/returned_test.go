@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Three instances in front of a shop that takes its stock itself, and a crowd that never stops asking. Units that come
 // back draw so many requests into the shop, and no crowd; and none of them is left over.
 func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
+	testkit.Nightly(t, "its bound is on what a crowd sends between two readings in real time")
 	t.Parallel()
 	const instances = 3
 	redis := redistest.Start(t)

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Redis fails over in the middle of a sale, and then a gate is killed. No person loses a place: who is called stays
 // called, who joins meanwhile is behind those who joined before, and who waits at the gate that is gone goes on at the
 // other.
 func TestRoom_FailOverAndAKilledGateCostNoPlace(t *testing.T) {
+	testkit.Nightly(t, "it waits for sentinels")
 	t.Parallel()
 	w, begins := redistest.Sentinel(t), time.Now().Add(30*time.Minute)
 	gates, _ := roomGatesBy(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(w.Addrs()...)+

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // market is a shop that sells several units at once, cancels orders, and answers as unreliably as it can.
@@ -184,9 +185,7 @@ func operate(admins []string, path, body string) bool {
 // Shoppers with keys and without, for one to three units; operators who pause, resume, restock, refund and reload; a
 // Redis that hangs and dies twice in a row, an instance that dies, and a shop that does whatever shops do.
 func TestReserve_LedgerAndShopAgreeAfterAStorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
-	}
+	testkit.Nightly(t, "it runs long")
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
 	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_header_timeout = "500ms"
 stock.reserve.on_not_found = "cancel_then_release"
