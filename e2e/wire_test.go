@@ -215,9 +215,6 @@ var pipelined = []string{
 func corpora(t *testing.T) (folder string) {
 	t.Helper()
 	folder = os.Getenv("SLUICE_CONFORMANCE")
-	if folder == "" {
-		folder = filepath.Join(root, "..", "shared", "conformance")
-	}
 	if _, err := os.Stat(filepath.Join(folder, "replay.py")); err != nil {
 		t.Skipf("SLUICE_CONFORMANCE names no folder with cases.jsonl and replay.py: %v", err)
 	}
