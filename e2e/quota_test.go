@@ -104,7 +104,7 @@ func crowdOfQuota(t *testing.T, at string, client redis.UniversalClient) {
 				if shop.unitsOf(fmt.Sprint("u", user)) == 2 {
 					return
 				}
-				time.Sleep(pause)
+				time.Sleep(pause) // between two tries
 			}
 			t.Errorf("u%d never hears that it has enough", user)
 		})

@@ -102,7 +102,7 @@ func joinSomehow(t *testing.T, gates []*running, n int) *joiners {
 		j.Go(func() {
 			for end := time.Now().Add(2 * long); p.ticket == "" && time.Now().Before(end); {
 				p.ask(t, gates[i%len(gates)], "POST", "/join")
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // between two tries
 			}
 		})
 	}

@@ -208,7 +208,7 @@ func (b *settleBench) backlog(what string, skus []string, orders, call int) floa
 	s := settler(b.T, b.url, redisAt(b.redis))
 	memory := 0
 	for s.metric("sluice_settler_entries_total") < float64(2*orders/call) {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // between two looks, which take CPU
 		memory = max(memory, b.memory(s))
 		if time.Since(begin) > time.Hour {
 			b.Fatal("the backlog is not settled within an hour")
@@ -263,7 +263,7 @@ func (b *settleBench) lag() {
 		selling.Go(func() {
 			every := time.Duration(float64(time.Second) * benchCall * sellers / benchRate)
 			for i := 0; i < calls; i++ {
-				time.Sleep(time.Until(begin.Add(time.Duration(i)*every + time.Duration(n)*every/sellers)))
+				time.Sleep(time.Until(begin.Add(time.Duration(i)*every + time.Duration(n)*every/sellers))) // a steady rate
 				b.sell(skus[n%len(skus)], n*orders+i*benchCall, benchCall, benchCall)
 			}
 		})

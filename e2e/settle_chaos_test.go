@@ -141,7 +141,7 @@ func (c *settleCrash) sell(n int) {
 		}
 		status, reason := b.buy(c.gates[n%2].front)
 		for begin := time.Now(); status != want && isBusy(status) && time.Since(begin) < crashPatience; {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // between two tries
 			status, reason = b.buy(c.gates[n%2].front)
 		}
 		if status != want {
@@ -188,7 +188,7 @@ func (c *settleCrash) kill(sold <-chan struct{}) (kills, deaths int) {
 		c.begin(kills % 2)
 		if c.database != nil && time.Now().After(dies) {
 			c.database.Kill()
-			time.Sleep(randomly(20, 250))
+			time.Sleep(randomly(20, 250)) // it is away for some time
 			c.database.Restart()
 			dies, deaths = time.Now().Add(randomly(5000, 9000)), deaths+1
 		}

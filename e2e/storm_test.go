@@ -79,7 +79,7 @@ func (m *market) order(w http.ResponseWriter, r *http.Request) {
 	case luck < 32:
 		_, _ = io.WriteString(w, strings.Repeat("ordered ", 100_000))
 	default:
-		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond) // the shop's work
 		_, _ = io.WriteString(w, "ordered")
 	}
 }
@@ -91,7 +91,7 @@ func (m *market) tell(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	case 1:
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // a slow status URL
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +178,7 @@ func operate(admins []string, path, body string) bool {
 				return resp.StatusCode == http.StatusOK
 			}
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // between two tries
 	}
 }
 
@@ -242,7 +242,7 @@ stock.reserve.max_per_user = 3`,
 			switch n % 7 {
 			case 0:
 				operate(admins, "/stock/1001", `{"state": "paused"}`)
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // a short pause of the sale
 				operate(admins, "/stock/1001", `{"state": "on"}`)
 			case 1:
 				operate(admins, "/stock/1001", `{"add": 2}`)
@@ -259,7 +259,7 @@ stock.reserve.max_per_user = 3`,
 			}
 		}
 	})
-	rest := time.Sleep
+	rest := time.Sleep // the faults are spread over the sale
 	rest(2 * time.Second)
 	r.Pause()
 	rest(600 * time.Millisecond)
