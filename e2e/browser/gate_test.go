@@ -106,29 +106,6 @@ func (g *gate) ready() bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// replace has the gate read its configuration again, in which old is something else now.
-func (g *gate) replace(t *testing.T, old, now string) {
-	t.Helper()
-	text, err := os.ReadFile(g.file)
-	if err == nil && !strings.Contains(string(text), old) {
-		t.Fatalf("%q is not in the configuration", old)
-	}
-	if err == nil {
-		err = os.WriteFile(g.file, []byte(strings.Replace(string(text), old, now, 1)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Post("http://"+g.admin+"/api/v1/reload", "application/json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("reload: %d", resp.StatusCode)
-	}
-}
-
 // sluice runs a command that must succeed.
 func sluice(t *testing.T, args ...string) {
 	t.Helper()
