@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
@@ -107,6 +108,7 @@ func TestCluster_MovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 }
 
 func TestCluster_FailOverThatLostNothingIsTrusted(t *testing.T) {
+	testkit.Nightly(t, "a cluster elects a master by its own clock")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0, 1, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
