@@ -40,6 +40,7 @@ func queueOf(t *testing.T, g *running) (s admin.QueueState) {
 // shop hangs and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form, in which Redis is
 // restarted, too: an operator opens the SKU then, since an instance that died shortly before may know more than Redis.
 func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
+	testkit.Nightly(t, "it kills at random moments")
 	n, _ := strconv.Atoi(cmp.Or(os.Getenv("SLUICE_DELIVERIES"), "400"))
 	const buyers, backlog = 24, 500
 	limit, restartEach := 32, n // orders in the shop at once; orders between two restarts of Redis
@@ -67,7 +68,7 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 			defer b.leave()
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				for i > shop.orders()+backlog && time.Now().Before(end) {
-					time.Sleep(pause)
+					time.Sleep(pause) // the crowd's, for a backlog that is not too long
 				}
 				b.user, b.key = strconv.Itoa(i), fmt.Sprintf("key-%d", i)
 				if b.insistToWait(fronts, end) {
@@ -79,7 +80,7 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 	kills, restarts := 0, 0
 	ledger := func() account { return ledgerOf(t, r, "1001") }
 	for ledger().sold < n && time.Now().Before(end) {
-		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond) // between two deaths
 		if i := kills % 2; kills < max(4, n/25) {
 			gates[i].die()
 			gates[i] = gates[i].again(t)
@@ -145,7 +146,7 @@ func (b *buyer) insistToWait(fronts []string, until time.Time) bool {
 		if status == http.StatusAccepted || reason == "in_progress" || reason == "confirmed" {
 			return true
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) // the client's
 	}
 	return false
 }
@@ -360,7 +361,7 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 	soon(t, "the shop has all", func() bool { return shop.inside.Load() == 5 })
 	g.terminate()
 	g.logs(t, "draining")
-	time.Sleep(time.Second) // it would have left by now
+	time.Sleep(time.Second) // nothing tells that it stays: it would have left by now
 	close(asked)
 	if code := g.stopped(); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -57,6 +57,7 @@ func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 }
 
 func TestExamples_ShopInNodeSellsBehindTheGate(t *testing.T) {
+	testkit.Nightly(t, "it needs node")
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -102,7 +103,7 @@ func trades(t *testing.T, example string, shop *exec.Cmd) {
 	for user, want := range []int{200, 200, 409} {
 		status, said := bought(t, "http://"+g.front, user)
 		for strings.Contains(said, "undecided") { // until the gate knows that both orders are confirmed
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(pause) // between two looks
 			status, said = bought(t, "http://"+g.front, user)
 		}
 		if status != want || strings.Contains(said, "Sluice-Order") {

@@ -10,6 +10,7 @@ import (
 // A burst at a SKU that no request has asked for, without a window limit. The upstream sells all units, and is asked at
 // most three times for each: also where Redis is slow to answer the first reading.
 func TestCheck_AFirstBurstReachesTheUpstreamThreeTimesAUnitAtMost(t *testing.T) {
+	t.Parallel()
 	const units, burst = 10, 500
 	redis := redistest.Start(t)
 	shop := open(t, sells(redis.Client))
@@ -40,6 +41,7 @@ func TestCheck_AFirstBurstReachesTheUpstreamThreeTimesAUnitAtMost(t *testing.T) 
 
 // An order that the upstream rejects without a sale leaves its try to the next one: units are sold to the last.
 func TestCheck_TriesThatSoldNothingAreGrantedAgain(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), key, 1, 0)
 	shop := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPaymentRequired) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // metric is the sum of a metric's series that have all the given labels, each like `route="order"`.
@@ -138,6 +139,7 @@ func TestMetrics_EveryPromisedMetricIsThereOnce(t *testing.T) {
 }
 
 func TestMetrics_PassPromtool(t *testing.T) {
+	testkit.Nightly(t, "it needs promtool")
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -134,6 +134,7 @@ func orders(t *testing.T, front string, n, status int) (got int) {
 }
 
 func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
+	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ordered") })
 	const all = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
@@ -162,6 +163,7 @@ func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
 
 // Without the upstream's keepalive the count is one connection a request: the test above can fail.
 func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
+	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ordered") })
 	gate := gate(t, shop.setting(), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
@@ -175,6 +177,7 @@ func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
 
 // nginx runs as a user of its own: the socket must be of its group, and no other user may connect.
 func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
+	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	group, err := user.LookupGroup("www-data")
 	if err != nil || os.Getuid() != 0 {
