@@ -54,8 +54,8 @@ func TestForward_LargeBodiesTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// passLargeBodies sends so many bytes each way, with a length and in chunks, and returns how many MiB the gate has taken
-// for it at most.
+// passLargeBodies sends so many bytes each way, with a length and in chunks. It returns how many MiB the gate has
+// taken for that at most.
 func passLargeBodies(t *testing.T, size int64) (more float64) {
 	t.Helper()
 	want := sum(&pattern{size: size})

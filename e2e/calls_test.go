@@ -6,7 +6,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A crowd at a SKU that is sold out costs Redis no calls: neither where the shop takes the units, nor where the gate does.
+// A crowd at a SKU that is sold out costs Redis no calls, whether the shop takes the units or the gate does.
 func TestRedisCalls_CrowdAtASoldOutSKUCostsNone(t *testing.T) {
 	t.Parallel()
 	const crowd = 5000

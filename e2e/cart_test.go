@@ -271,7 +271,7 @@ func get(t *testing.T, g *running, path string) string {
 // soonWithin is soon with a bound of its own.
 func soonWithin(t *testing.T, bound time.Duration, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(bound); !is(); time.Sleep(pause) {
+	for end := time.Now().Add(bound); !is(); time.Sleep(pause) { // between two looks
 		if time.Now().After(end) {
 			t.Fatalf("not within %s: %s", bound, what)
 		}

@@ -370,3 +370,39 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 		t.Errorf("%+v: the gate left before the shop had answered", got)
 	}
 }
+
+// The gate is killed while the shop has some orders, of which it has made one, and others wait. The next gate asks
+// about the first ones, sends again what the shop cannot make any more, and delivers what waits.
+func TestDelivery_KilledGateLosesNoOrderAndMakesNoneTwice(t *testing.T) {
+	t.Parallel()
+	const n, inside = 12, 4
+	r, shop := redistest.Start(t, lasting...), openLameShop(t)
+	var dead atomic.Bool
+	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		if dead.Load() {
+			return true
+		}
+		if r.Header.Get("Idempotency-Key") == "key-0" {
+			shop.make(r, "")
+		}
+		<-r.Context().Done() // the gate has died
+		return false
+	}
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "1s"`)
+	g := gate(t, redisAt(r), boundless, settings, fmt.Sprint("queue.max_in_flight = ", inside), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
+	for i := range n {
+		w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i), "Idempotency-Key", fmt.Sprint("key-", i))
+		if w.status != http.StatusAccepted {
+			t.Fatalf("%+v", w)
+		}
+	}
+	soon(t, "the shop has as many as it may", func() bool { return shop.inside.Load() == inside })
+	g.die()
+	dead.Store(true)
+	g.again(t)
+	soon(t, "all are sold", func() bool { return ledgerOf(t, r, "1001") == account{total: n, sold: n} })
+	if d := shop.doubles(); len(d) > 0 || shop.orders() != n {
+		t.Errorf("%d orders; made twice: %v", shop.orders(), d)
+	}
+}

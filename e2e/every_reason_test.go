@@ -107,7 +107,8 @@ func TestRejection_IsTheSameEverywhereForEveryReason(t *testing.T) {
 func (w observer) ofTheRequest(t *testing.T) {
 	shop := open(t, func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, r.Header.Get("Via")) })
 	secret := strings.Repeat("a", 32)
-	w = w.on(t, shop.setting(), `auth.jwt_algorithm = "HS256"`, fmt.Sprintf("auth.jwt_key_file = %q", keep(t, "jwt", secret)),
+	w = w.on(t, shop.setting(), `auth.jwt_algorithm = "HS256"`,
+		fmt.Sprintf("auth.jwt_key_file = %q", keep(t, "jwt", secret)),
 		fmt.Sprintf("auth.order_token_key_file = %q", keep(t, "token", secret)), `
 [[route]]
 name = "check"

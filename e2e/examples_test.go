@@ -57,7 +57,6 @@ func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 }
 
 func TestExamples_ShopInNodeSellsBehindTheGate(t *testing.T) {
-	testkit.Nightly(t, "it needs node")
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"sluice/internal/testkit"
 )
 
-// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of a key comes, or twice where an instance or Redis goes away.
+// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
+// a key comes, or twice where an instance or Redis goes away.
 func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 	testkit.Nightly(t, "it measures rates over real time, for 5 minutes")
 	for n := 1; n <= 4; n++ {

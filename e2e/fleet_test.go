@@ -243,8 +243,8 @@ func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 	counts(t, 2, gates[:]...)
 }
 
-// Each of two instances has a half of what the fleet may have in the shop. They keep their halves while Redis is away, and
-// one that is alone has all.
+// Each of two instances has a half of what the fleet may have in the shop. They keep their halves while Redis is away.
+// One that is alone has all.
 func TestFleet_EachInstanceHasItsPartOfALimit(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)

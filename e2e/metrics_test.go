@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 )
 
 // metric is the sum of a metric's series that have all the given labels, each like `route="order"`.
@@ -56,7 +55,7 @@ func (g *running) wantMetric(want float64, name string, labels ...string) {
 	g.t.Helper()
 	v := g.metric(name, labels...)
 	for end := time.Now().Add(2 * long); v != want && time.Now().Before(end); v = g.metric(name, labels...) {
-		time.Sleep(pause)
+		time.Sleep(pause) // between two looks
 	}
 	if v != want {
 		g.t.Errorf("%s%v is %v, want %v", name, labels, v, want)
@@ -139,7 +138,6 @@ func TestMetrics_EveryPromisedMetricIsThereOnce(t *testing.T) {
 }
 
 func TestMetrics_PassPromtool(t *testing.T) {
-	testkit.Nightly(t, "it needs promtool")
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

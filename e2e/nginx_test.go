@@ -134,7 +134,6 @@ func orders(t *testing.T, front string, n, status int) (got int) {
 }
 
 func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
-	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ordered") })
 	const all = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"
@@ -148,11 +147,11 @@ func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
 			tried++
 			at, connections := relay(t, gate.front)
 			front := nginxInFront(t, snippet, at)
-			if got := orders(t, front, 300, http.StatusOK); got != 300 {
-				t.Errorf("%s: %d of 300 orders were served", page, got)
+			if got := orders(t, front, 100, http.StatusOK); got != 100 {
+				t.Errorf("%s: %d of 100 orders were served", page, got)
 			}
 			if n := connections.Load(); n > 3 {
-				t.Errorf("%s: nginx opened %d connections for 300 requests:\n%s", page, n, snippet)
+				t.Errorf("%s: nginx opened %d connections for 100 requests:\n%s", page, n, snippet)
 			}
 		}
 	}
@@ -163,7 +162,6 @@ func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
 
 // Without the upstream's keepalive the count is one connection a request: the test above can fail.
 func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
-	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ordered") })
 	gate := gate(t, shop.setting(), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
@@ -177,7 +175,6 @@ func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
 
 // nginx runs as a user of its own: the socket must be of its group, and no other user may connect.
 func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
-	testkit.Nightly(t, "it needs nginx")
 	t.Parallel()
 	group, err := user.LookupGroup("www-data")
 	if err != nil || os.Getuid() != 0 {

@@ -9,10 +9,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// An order is answered, not sent, timed out or broken. What the client hears, what the shop has seen and what becomes of
-// the unit follow from that alone. Only an answer sells a unit or gives it back; what was not sent gives it back, too. An
-// unknown outcome keeps it, and is no failure: another client hears that the units may come back, never that all are
-// sold.
+// An order is answered, not sent, timed out or broken. What the client hears, how often the shop has seen it and what
+// becomes of the unit follow from that alone. An answer sells the unit or gives it back, and what was not sent gives it
+// back. An unknown outcome keeps it: another client hears that units may come back, and never that all are sold.
 func TestOutcome_DecidesTheUnit(t *testing.T) {
 	t.Parallel()
 	answers := func(status string) deed {
