@@ -269,6 +269,32 @@ func TestFleet_EachInstanceHasItsPartOfALimit(t *testing.T) {
 	soon(t, "the one that is left has all", func() bool { return gates[0].mostInFlight() == 100 })
 }
 
+// Two shops on one Redis are told apart by fleet.name: each has all of its limit, and its overrides are its own.
+func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			fmt.Sprintf("fleet.name = \"shop-%d\"", i), "limits.concurrency.scope = \"fleet\"",
+			"limits.concurrency.max_in_flight = 100", fleetRoute)
+	}
+	counts(t, 1, gates[:]...)
+	for i, g := range gates {
+		if n := g.mostInFlight(); n != 100 {
+			t.Errorf("shop %d may have %v in flight, want all of its 100", i, n)
+		}
+		g.prints(t, fmt.Sprintf("override set limits.concurrency.max_in_flight %d --for 10m", 30+i), "all instances")
+	}
+	for i, g := range gates {
+		soon(t, "its own override is in force", func() bool { return g.mostInFlight() == float64(30+i) })
+		var listed struct{ Overrides []struct{ ID string } }
+		if g.told("GET", "/overrides", "", &listed); len(listed.Overrides) != 1 {
+			t.Errorf("shop %d has %+v, want its own override alone", i, listed)
+		}
+	}
+}
+
 func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
