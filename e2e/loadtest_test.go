@@ -85,33 +85,38 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = " +
 			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
-		redis := redistest.Start(t)
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
-			strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
-		before := prepared(t, redis, path,
-			map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
-		r := runLoadTest(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
-		if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
-			t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
-		}
-		if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
-			t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
-		}
-		if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
-			c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
-			t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
-		}
-		after := everything(t, redis)
-		for key := range after {
-			if _, there := before[key]; !there {
-				t.Errorf("%s: %q is left over", c.gate, key)
+		t.Run(c.gate, func(t *testing.T) {
+			if strings.Contains(c.settings, "stock.script") {
+				testkit.Nightly(t, "of the shop's own script")
 			}
-		}
-		for key, text := range before {
-			if after[key] != text {
-				t.Errorf("%s: %q is another", c.gate, key)
+			redis := redistest.Start(t)
+			path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
+				strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
+			before := prepared(t, redis, path,
+				map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
+			r := runLoadTest(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
+			if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
+				t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
 			}
-		}
+			if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
+				t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
+			}
+			if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
+				c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
+				t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
+			}
+			after := everything(t, redis)
+			for key := range after {
+				if _, there := before[key]; !there {
+					t.Errorf("%s: %q is left over", c.gate, key)
+				}
+			}
+			for key, text := range before {
+				if after[key] != text {
+					t.Errorf("%s: %q is another", c.gate, key)
+				}
+			}
+		})
 	}
 }
 

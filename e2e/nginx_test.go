@@ -160,19 +160,6 @@ func TestNginx_LinesOfTheDocsKeepConnections(t *testing.T) {
 	}
 }
 
-// Without the upstream's keepalive the count is one connection a request: the test above can fail.
-func TestNginx_WithoutKeepaliveEachRequestIsAConnection(t *testing.T) {
-	t.Parallel()
-	shop := open(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ordered") })
-	gate := gate(t, shop.setting(), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
-	at, connections := relay(t, gate.front)
-	snippet := regexp.MustCompile(`(?m)^\s*keepalive.*$`).ReplaceAllString(nginxSnippets(t, "README.md")[0], "")
-	orders(t, nginxInFront(t, snippet, at), 50, http.StatusOK)
-	if n := connections.Load(); n < 50 {
-		t.Errorf("%d connections for 50 requests", n)
-	}
-}
-
 // nginx runs as a user of its own: the socket must be of its group, and no other user may connect.
 func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
 	t.Parallel()
