@@ -276,7 +276,8 @@ func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
 	var gates [2]*running
 	for i := range gates {
 		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
-			fmt.Sprintf("fleet.name = \"shop-%d\"", i), "limits.concurrency.scope = \"fleet\"",
+			fmt.Sprintf("fleet.name = \"shop-%d\"", i), "limits.window.scope = \"fleet\"",
+			"limits.concurrency.scope = \"fleet\"",
 			"limits.concurrency.max_in_flight = 100", fleetRoute)
 	}
 	counts(t, 1, gates[:]...)
