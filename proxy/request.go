@@ -19,9 +19,6 @@ import (
 
 // Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
 // Handle, but for a streamed response, which takes its releases along.
-//
-// It has more than 20 fields and 25 methods because each step of the way leaves one group of fields behind, and reads
-// those of the steps before by methods.
 type Request struct {
 	proxy      *Proxy
 	exchange   *http1.Exchange

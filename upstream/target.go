@@ -14,8 +14,8 @@ import (
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
 const maxStale = 3
 
-// target is one address of the upstream: its connections, its health, its counters. It has more than 25 methods because
-// one lock keeps its idle connections, its dials and its bounds together.
+// target is one address of the upstream: its connections, its health, its counters. One lock keeps its idle
+// connections, its dials and its bounds together.
 type target struct {
 	*dialer
 	store    *spool.Store

@@ -38,8 +38,7 @@ import (
 	"sluice/upstream"
 )
 
-// Gateway is everything between clients and the upstream, wired and not yet listening. It has many methods because it
-// implements admin.Gate and owns each part: one method opens a part, one closes it.
+// Gateway is everything between clients and the upstream, wired and not yet listening.
 type Gateway struct {
 	Config     *config.Config // that it started with
 	version    string

@@ -16,8 +16,7 @@ import (
 // documentation for how it works. Every goroutine that works for a SKU ends with its work; Close waits for all of
 // them.
 //
-// The reserver itself answers orders. The parts that it embeds or holds have a file each. It has many methods because
-// each question about a SKU or an order, and each step of an answer, is one.
+// The reserver itself answers orders. The parts that it embeds or holds have a file each.
 type Reserver struct {
 	*deriver
 	core
