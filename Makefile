@@ -172,7 +172,7 @@ rules: ## the alert rules with links to the runbook below DOCS_URL: dist/*rule*.
 	@cp deploy/prometheus/sluice.rules.yaml deploy/helm/sluice/files/sluice.rules.yaml # a chart holds no links to the outside
 
 manifests: ## render the Helm chart and the kustomizations, and check each field of what they give
-	SLUICE_NIGHTLY=1 SLUICE_MANIFESTS=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy
+	SLUICE_NIGHTLY=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy
 
 packages: ## .deb, .rpm and .apk for amd64 and arm64 in dist (DOCS_URL: links of the alerts)
 	@GO='$(GO)' VERSION='$(VERSION)' DOCS_URL='$(DOCS_URL)' sh tools/packages
