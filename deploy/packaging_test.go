@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,14 +214,9 @@ exit 1`
 // configuration is of a gate on a free port.
 func configuration(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
 	return fmt.Sprintf("server.listen = [\"127.0.0.1:0\"]\nadmin.listen = \"\"\nops.listen = %q\nupstream.targets = "+
 		"[\"http://127.0.0.1:9\"]\n"+
-		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", ln.Addr())
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", testkit.FreeAddress(t))
 }
 
 // The compiler must not be emulated, and a build without any argument must not be of an unknown version.
