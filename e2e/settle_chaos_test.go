@@ -226,7 +226,7 @@ func (c *settleCrash) begin(i int) {
 
 // waitForReady waits for a settler that has just begun, so that it comes to work also on a slow machine.
 func (c *settleCrash) waitForReady(i int) {
-	for begin := time.Now(); time.Since(begin) < long; time.Sleep(5 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < long; time.Sleep(5 * time.Millisecond) { // the pace of the orders
 		if strings.Contains(c.logs[i].String(), "settle: ready") {
 			return
 		}

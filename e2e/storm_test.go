@@ -281,7 +281,7 @@ stock.reserve.max_per_user = 3`,
 	heard.Range(func(k, n any) bool { t.Logf("%v: %d", k, n.(*atomic.Int64).Load()); return true })
 	// leases of the dead one last 60 s
 	for end := time.Now().Add(3 * long); ledgerOf(t, r, "1001").held > 0 && time.Now().Before(end); {
-		time.Sleep(pause)
+		time.Sleep(pause) // the pace of the storm
 	}
 	a := ledgerOf(t, r, "1001")
 	sold, faults := shop.sold(3)

@@ -71,7 +71,7 @@ func open(t *testing.T, settings ...string) *gate {
 		t.Fatal(err)
 	}
 	g := &gate{process: run(t, "run", "--config", file), file: file}
-	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) { // polls
 		if time.Now().After(end) || g.gone() {
 			t.Fatalf("the gateway does not start:\n%s", g.said())
 		}
