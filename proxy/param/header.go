@@ -20,7 +20,7 @@ func (s *Source) Header(name string) ([]byte, Fault) {
 }
 
 // Cookie is the value of a cookie in all Cookie fields (RFC 6265, section 4.2), without quotes and not decoded; nil
-// when there is none. A name that stands twice is ambiguous.
+// when there is none. A name that stands twice with different values is ambiguous.
 func (s *Source) Cookie(name string) ([]byte, Fault) {
 	var m match
 	for key, list := range s.Head.Fields {
@@ -31,7 +31,10 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 			var pair []byte
 			pair, list = octets.Cut(list, ';')
 			key, value := octets.Cut(octets.Trim(pair), '=')
-			m.add(octets.Trim(key), name, octets.Unquote(value)) // not every server drops a space before the value
+			key, value = octets.Trim(key), octets.Unquote(value) // not every server drops a space before the value
+			if !m.repeats(key, name, value) {                    // browsers send one for each path and domain
+				m.add(key, name, value)
+			}
 		}
 	}
 	return m.only(name)

@@ -56,7 +56,7 @@ func (v *Variable) Each(s *Source, see func(i int, value []byte) bool) Fault {
 	defer func() { s.scratch = r.scratch }()
 	array := r.valueAt(s.Body, before, false)
 	if array == nil || array[0] != '[' {
-		return r.fault()
+		return r.fault(p)
 	}
 	b := skipJSONSpace(array[1:])
 	for i := 0; b[0] != ']'; i++ {
@@ -64,7 +64,7 @@ func (v *Variable) Each(s *Source, see func(i int, value []byte) bool) Fault {
 		item, b = cutJSONValue(b)
 		b = skipJSONComma(b)
 		text := r.valueAt(item, in, false)
-		if fault := r.fault(); fault.Reason != reject.Admitted {
+		if fault := r.fault(p); fault.Reason != reject.Admitted {
 			return fault
 		}
 		value, fault := s.jsonScalar(text, p)
@@ -78,9 +78,12 @@ func (v *Variable) Each(s *Source, see func(i int, value []byte) bool) Fault {
 	return Fault{}
 }
 
-// fault is a key that stands twice.
-func (r *jsonReader) fault() Fault {
-	if r.duplicate != "" {
+// fault is a key that stands twice, or may do so.
+func (r *jsonReader) fault(p *Part) Fault {
+	switch {
+	case r.halfName:
+		return badRequest(reject.BodyNotJSON, p.text)
+	case r.duplicate != "":
 		return ambiguous(reject.DuplicateKey, r.duplicate)
 	}
 	return Fault{}

@@ -86,6 +86,11 @@ func (m *match) add(name []byte, want string, value []byte) (same bool) {
 	return true
 }
 
+// repeats reports a name that has come before, spelled as wanted both times and with the same value.
+func (m *match) repeats(name []byte, want string, value []byte) bool {
+	return m.count == 1 && m.exact && string(name) == want && bytes.Equal(value, m.value)
+}
+
 // only is the value of the one name that matched; nil when its letter case is another.
 func (m *match) only(want string) ([]byte, Fault) {
 	switch {
