@@ -28,6 +28,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
@@ -57,6 +58,7 @@ type Gateway struct {
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
+	unread     *verdict.Unread
 	rooms      *rooms.Rooms
 	Store      stores.Store // nil likewise
 	redis      *stockgate.Redis
@@ -103,7 +105,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
 		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
-		restartPending: restartPendingGauge()}
+		restartPending: restartPendingGauge(), unread: verdict.NewUnread(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		}
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
-		g.reloaded, g.restartPending, buildInfo(o.Version),
+		g.unread, g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.fleet = newFleet(g)
@@ -232,6 +234,7 @@ func (g *Gateway) openQueue(c *config.Config) error {
 	began.Queue, began.Routes = c.Queue, c.Routes
 	var rules proxy.Options
 	settle(&rules, &g.Config.Stock.Reserve)
+	rules.Settlement.Unread = g.unread
 	queue, err := queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
 		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
 		Log: g.log})
@@ -276,6 +279,10 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
 	settle(&o, &g.Config.Stock.Reserve)
+	o.Settlement.Unread = g.unread
+	if o.SoldOutOn != nil {
+		o.SoldOutOn.Unread = g.unread
+	}
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
