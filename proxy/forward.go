@@ -181,7 +181,7 @@ func (r *Request) discardBody() {
 // releaseLater keeps the slot until the upstream has sent a streamed response. The SKU is copied: its request is reused
 // by then.
 func (p *Proxy) releaseLater(r *Request, body io.Reader) {
-	stream, ok := body.(interface{ OnEnd(func()) })
+	stream, ok := body.(endingStream)
 	if !ok {
 		return
 	}
@@ -189,8 +189,12 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.conn.LimitWrites()
 	r.acquired = acquired{order: r.acquired.order, conn: r.acquired.conn}
-	stream.OnEnd(func() { p.releaseStockAndSlot(&owed) })
+	stream.OnEnd(func(bool) { p.releaseStockAndSlot(&owed) })
 }
+
+// endingStream is a body that the upstream is still sending. OnEnd has f called when it has ended; broken = not whole,
+// by the upstream's doing.
+type endingStream interface{ OnEnd(f func(broken bool)) }
 
 // build makes the request that the upstream shall see, out of what was checked.
 func (p *Proxy) build(r *Request) rejection {
