@@ -69,7 +69,7 @@ func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
 	}
 	if r.heldBody-int64(len(b)) < int64(enough) {
 		size := r.nextBodySize(limit)
-		if !r.proxy.bodies.Grow(r.heldBody, size) {
+		if !r.growBody(size) {
 			return b, errNoBodyMemory
 		}
 		r.heldBody = size
@@ -80,6 +80,14 @@ func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
 	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.heldBody))
 	copy(grown, b)
 	return grown, nil
+}
+
+// growBody reserves memory for size bytes of the body. On a pass route a client may take its time.
+func (r *Request) growBody(size int64) bool {
+	if r.route.limited() {
+		return r.proxy.bodies.Grow(r.heldBody, size)
+	}
+	return r.proxy.bodies.GrowSlow(r.heldBody, size)
 }
 
 // nextBodySize is what the body shall hold next, in bytes.

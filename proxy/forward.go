@@ -236,6 +236,7 @@ const maxBuffered = 32 << 10 // bytes
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
+		r.conn.LimitEachRead()
 		if err := r.readUpTo(maxBuffered); err != nil && err != errNoBodyMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}

@@ -48,6 +48,7 @@ type Conn struct {
 	requests  int
 
 	writeBudget    time.Duration // left for all writes of this answer; 0 = each has its own time, negative = used up
+	eachRead       bool          // ReadTimeout is for each wait for a part of this body, not for all of it
 	discardPending bool          // the rest of the body is read and dropped after the answer
 	closeAfter     bool          // the connection ends with this answer
 	lingerOnClose  bool          // unread input may come: closing at once would reset the answer away
@@ -116,6 +117,10 @@ func (c *Conn) SkipBody() bool {
 
 // CloseAfterResponse makes this answer the last one of the connection. It says Connection: close.
 func (c *Conn) CloseAfterResponse() { c.closeAfter = true }
+
+// LimitEachRead gives each wait for a part of this request's body one ReadTimeout, instead of one for all of them. It
+// is for a body whose length in time harms no other request.
+func (c *Conn) LimitEachRead() { c.eachRead = true }
 
 // LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a
 // streamed answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which
@@ -191,7 +196,7 @@ func (c *Conn) Abort() {
 // beginRequest resets what belongs to one request.
 func (c *Conn) beginRequest() {
 	c.requests++
-	c.writeBudget = 0
+	c.writeBudget, c.eachRead = 0, false
 	c.phase.set(phaseHandling)
 }
 
@@ -217,6 +222,8 @@ func (s socket) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		}
+	case c.eachRead:
+		c.deadlines.limitReads(c.nc, c.server.ReadTimeout)
 	}
 	return c.nc.Read(p)
 }
@@ -270,6 +277,10 @@ func (c *Conn) writeWithinBudget(p []byte) (int, error) {
 func (c *Conn) discardRest() bool {
 	k := c.reader.parser.acquire(1)
 	defer c.reader.parser.release(k)
+	if c.eachRead {
+		c.eachRead = false
+		c.deadlines.limitReads(c.nc, c.server.ReadTimeout)
+	}
 	for !c.reader.bodyRead() {
 		if _, err := c.reader.readBody(k.b); err != nil && err != io.EOF {
 			return false
