@@ -82,4 +82,7 @@ func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
 	case t.MaxInFlight > 0:
 		r.Fail(at+".max_in_flight", "orders of this route wait, and queue.max_in_flight bounds them; drop max_in_flight")
 	}
+	if t.Timeout > 0 {
+		r.Fail(at+".timeout", "orders of this route wait, and are delivered within upstream.timeout; drop timeout")
+	}
 }

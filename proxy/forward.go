@@ -202,6 +202,7 @@ func (p *Proxy) build(r *Request) rejection {
 	r.address()
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
+	out.Timeout = r.route.Timeout
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())

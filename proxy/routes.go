@@ -31,6 +31,9 @@ type Route struct {
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 
+	// Timeout is the time for the header of the response; 0 = that of the upstream.
+	Timeout time.Duration
+
 	Cache time.Duration // how long a response to GET serves other clients; 0 = not at all. For pass and limit
 }
 

@@ -74,7 +74,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
 			start, tries = c.returnedAt, maxStale
 		}
-		e := exchange{timeouts: s.timeouts, conn: c, start: t.clock.at(start), tunnel: tun}
+		e := exchange{timeouts: s.timeouts.of(req), conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, d := e.run(req, resp, t)
 		if d == stale || outcome == NotSent && s.retry && c.reused {
 			if d != stale {

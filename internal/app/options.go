@@ -58,7 +58,8 @@ func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
 		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
 			Quantity: r.Quantity, Require: r.Require, OrderToken: r.OrderToken, Room: r.Room, Cache: r.Cache,
-			Queue: r.Delivery == "queue"})
+			Timeout: r.Timeout,
+			Queue:   r.Delivery == "queue"})
 	}
 	return out
 }

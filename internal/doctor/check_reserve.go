@@ -28,10 +28,10 @@ func (o *Report) checkReserve(c *config.Config) {
 	warn(r.StatusURL != "" && r.OnNotFound == "keep",
 		`stock.reserve.on_not_found is "keep": what the shop does not know stays `+
 			`held, since it could still arrive; docs/shop.md says how to fence it`)
-	warn(r.OnNotFound == "release_after_ttl" && r.ReservationTTL <= c.Upstream.Timeout,
+	warn(r.OnNotFound == "release_after_ttl" && r.ReservationTTL <= c.LongestOrder(),
 		fmt.Sprintf(`stock.reserve.on_not_found is "release_after_ttl", but reservation_ttl (%s) `+
-			`is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is `+
-			`sold twice`, r.ReservationTTL, c.Upstream.Timeout))
+			`is not longer than upstream.timeout, or the timeout of a route (%s), for which an order may last: what the shop `+
+			`makes of it after that is sold twice`, r.ReservationTTL, c.LongestOrder()))
 	warn(r.Secret == "",
 		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+

@@ -58,6 +58,7 @@ var checks = []check{
 	{run: (*Report).checkSecrets},
 	{run: (*Report).checkAddresses},
 	{run: (*Report).checkRest},
+	{run: (*Report).listTimeouts},
 	{applies: keepsStockInMemory, run: (*Report).checkMemory},
 	{online: trySpool},
 	{online: tryTargets},
