@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// bought are routes of gate "limit" whose SKU stands in each place of a request.
-const bought = `stock.source = "off"
+// limitedRoutes are routes of gate "limit" whose SKU stands in each place of a request.
+const limitedRoutes = `stock.source = "off"
 
 [[route]]
 name = "json"
@@ -75,7 +75,7 @@ func TestNeedless_WhatEveryShopReadsAlikePasses(t *testing.T) {
 		return "--b0\r\n" + strings.Join(parts, "\r\n--b0\r\n") + "\r\n--b0--\r\n"
 	}
 	shop := open(t, nil)
-	g, log := logged(t, shop.setting(), unlimited, bought)
+	g, log := logged(t, shop.setting(), unlimited, limitedRoutes)
 	for i, c := range []struct {
 		target, body string
 		lines        []string
@@ -153,7 +153,7 @@ func upload(t *testing.T, g *running, path string, pieces int) answer {
 func TestNeedless_SteadyUploadOfAPageMayTakeLongerThanReadTimeout(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
-	g := gate(t, shop.setting(), unlimited, bought)
+	g := gate(t, shop.setting(), unlimited, limitedRoutes)
 	for name, c := range map[string]struct {
 		path   string
 		pieces int
