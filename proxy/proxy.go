@@ -78,7 +78,7 @@ type Options struct {
 	Unit      string                   // how many requests the stock admits for each unit, likewise
 	Version   string                   // of the configuration, likewise
 
-	Before *Proxy // the one that this one replaces, whose counters go on; nil = none
+	Before *Proxy // the one that this one replaces, whose counters go on; nil = none. New does not keep it
 }
 
 // Proxy handles requests. It is safe for concurrent use. It has more fields and methods than one type should: it is
@@ -150,6 +150,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.compileChecks()
 	p.pool.New = func() any { return newPooledRequest() }
+	p.Before = nil // it would keep all former ones
 	return p, nil
 }
 

@@ -7,12 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -220,4 +223,31 @@ func TestServer_ReplaceProtectsTheHeadersOfNewRoutes(t *testing.T) {
 	if resp, body := talk(t, addr, raw); resp.StatusCode != 400 || resp.Header.Get("X-Sluice-Reason") != "malformed" {
 		t.Errorf("after: %d %s", resp.StatusCode, body)
 	}
+}
+
+// A gate reloads for months: no Proxy may keep those before it.
+func TestServer_ReplacedProxyIsCollected(t *testing.T) {
+	o := options(&recorder{})
+	first, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, first, ServerOptions{})
+	former := weak.Make(first)
+	for range 2 {
+		o.Before, first = s.proxy.Load(), nil
+		next, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Replace(next)
+		if resp, body := talk(t, addr, pageRequest); resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+	}
+	o.Before = nil
+	testkit.Eventually(t, "the first one is collected", func() bool {
+		runtime.GC()
+		return former.Value() == nil
+	})
 }
