@@ -50,7 +50,7 @@ func (c *Config) checkRoutes(r *report.Report) []string {
 		c.Routes[i].check(r, position.Element("route", i))
 		c.checkGate(r, &c.Routes[i], position.Element("route", i))
 		c.checkDelivery(r, &c.Routes[i], position.Element("route", i))
-		c.checkProof(r, &c.Routes[i], position.Element("route", i))
+		c.checkOrderToken(r, &c.Routes[i], position.Element("route", i))
 	}
 	r.Unique(names, func(i int) string { return position.Element("route", i) + ".name" })
 	return names

@@ -207,7 +207,7 @@ func (p *Proxy) Counters() *metrics.Counters { return p.counters }
 
 // Limits are the limits of request heads that this Proxy wants: no hop may remove a header that a route looks at.
 func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
-	names := []string{p.ClientHeader}
+	names := append(p.auth.Headers(), p.ClientHeader)
 	for i := range p.routes {
 		for _, v := range p.routes[i].variables() {
 			names = append(names, v.Names(param.Header)...)
