@@ -203,7 +203,7 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	// The first order is with the shop while the test asks all that follows.
 	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "60s"`)
 	g := gate(t, redisAt(r), boundless, settings,
-		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
+		"queue.max_in_flight = 1\nqueue.max_order = \"1KiB\"", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "3")
 	buy := func(user string, more ...string) waiting {
 		return g.call(t, "POST", orderPath, "body of "+user,

@@ -40,7 +40,7 @@ type Options struct {
 	Trusted         clientaddr.Trusted
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
-	MaxWaitingBody  int64  // bytes; of orders that wait until they are delivered
+	MaxWaiting      int64  // bytes; of the whole request of an order that waits until it is delivered
 	MaxBody         int64  // bytes; of routes that read the body. At most half of BodyMemory
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority

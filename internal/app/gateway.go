@@ -300,7 +300,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 		o.Orders = g.Orders
 	}
 	if queue := g.queue.Load(); queue != nil {
-		o.Queue, o.MaxWaitingBody = queue, int64(c.Queue.MaxBody)
+		o.Queue, o.MaxWaiting = queue, int64(c.Queue.MaxOrder)
 	}
 	if g.script != nil {
 		o.Orders = g.script

@@ -73,7 +73,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		ClientHeader:    c.Server.ClientIPHeader,
 		RequestIDHeader: c.Server.RequestIDHeader,
 		MaxBody:         int64(c.Server.MaxBodySize),
-		MaxWaitingBody:  int64(c.Queue.MaxBody),
+		MaxWaiting:      int64(c.Queue.MaxOrder),
 		BodyMemory:      int64(c.Server.BodyMemory),
 		PassHost:        c.Upstream.PassHost,
 		CacheWait:       c.Upstream.Timeout,

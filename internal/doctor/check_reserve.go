@@ -64,6 +64,17 @@ func (o *Report) checkQueue(c *config.Config) {
 	r := &c.Stock.Reserve
 	o.Info("queue", "orders wait for at most %s; the shop has at most %d at once", c.Queue.DeliverWithin,
 		c.Queue.MaxInFlight)
+	units := 0
+	for i := range c.Sales {
+		for _, n := range c.Sales[i].Stock {
+			units += n
+		}
+	}
+	if units == 0 {
+		units = 1000
+	}
+	o.Info("queue", "%d units take at most %s of Redis while their orders wait (units × queue.max_order)", units,
+		config.Size(units)*c.Queue.MaxOrder)
 	switch {
 	case c.Stock.Source == "memory":
 		o.Warn("queue", `stock.source is "memory": orders that wait, which were answered 202, are gone with this process; `+
