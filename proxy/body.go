@@ -45,7 +45,7 @@ func (p *Proxy) readBody(r *Request) rejection {
 // readUpTo reads on until the body has ended or limit bytes of it are in memory. It asks for memory before it reads.
 func (r *Request) readUpTo(limit int64) error {
 	b := r.scratch.body[:len(r.source.Body)]
-	if r.heldBody == 0 && r.comesAtOnce() {
+	if r.reservedBody == 0 && r.comesAtOnce() {
 		return r.readAtOnce(b)
 	}
 	var err error
@@ -54,8 +54,12 @@ func (r *Request) readUpTo(limit int64) error {
 			break
 		}
 		var n int
-		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.heldBody)])
+		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.reservedBody)])
 		b = b[:len(b)+n]
+		r.slow.came.Store(int64(len(b)))
+	}
+	if cut := r.proxy.slow.end(r); cut != nil {
+		err = cut
 	}
 	return r.keepBody(b, err)
 }
@@ -64,20 +68,18 @@ func (r *Request) readUpTo(limit int64) error {
 // the buffer b grow. Chunks and small bodies reserve twice of what has come.
 func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
 	enough := 1 // bytes of room
-	if r.exchange.Request.Chunked && r.heldBody < limit {
+	if r.exchange.Request.Chunked && r.reservedBody < limit {
 		enough = minPiece
 	}
-	if r.heldBody-int64(len(b)) < int64(enough) {
-		size := r.nextBodySize(limit)
-		if !r.growBody(size) {
-			return b, errNoBodyMemory
+	if r.reservedBody-int64(len(b)) < int64(enough) {
+		if err := r.proxy.slow.grow(r, r.nextBodySize(limit)); err != nil {
+			return b, err
 		}
-		r.heldBody = size
 	}
-	if int64(cap(b)) >= r.heldBody || cap(b)-len(b) >= enough {
+	if int64(cap(b)) >= r.reservedBody || cap(b)-len(b) >= enough {
 		return b, nil
 	}
-	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.heldBody))
+	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.reservedBody))
 	copy(grown, b)
 	return grown, nil
 }
@@ -96,7 +98,7 @@ func (r *Request) nextBodySize(limit int64) int64 {
 	if length > limiter.SmallBody {
 		return min(length, limit)
 	}
-	size := max(limiter.TinyBody, 2*r.heldBody)
+	size := max(limiter.TinyBody, 2*r.reservedBody)
 	if length > 0 {
 		size = min(size, length)
 	}
@@ -146,6 +148,8 @@ func brokenBody(err error) rejection {
 		return rejection{Reason: reject.TooLarge}
 	case errors.Is(err, errNoBodyMemory), errors.Is(err, spool.ErrWrite):
 		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
+	case errors.Is(err, errCutForOthers):
+		return rejection{Reason: reject.TooSlow, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
 	case errors.As(err, &broken):

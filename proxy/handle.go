@@ -90,7 +90,10 @@ func (p *Proxy) release(r *Request) {
 	if !r.suspended {
 		p.account(r)
 	}
-	p.bodies.Release(r.heldBody)
+	if r.reservedBody > 0 { // no other body may end this one from here on
+		_ = p.slow.end(r)
+		p.bodies.Release(r.heldBody)
+	}
 	r.clear()
 	p.pool.Put(r)
 }

@@ -104,6 +104,7 @@ type Proxy struct {
 	proxies        *metrics.UntrustedProxyDetector
 	signer         *auth.Signer // nil = what the upstream is told is not signed
 	bodies         limiter.BodyMemory
+	slow           *slowBodies // of all proxies of a server
 	dates          dates
 	generation     uint32 // 1, and one more with each successor
 	start          time.Time
@@ -180,8 +181,9 @@ func (p *Proxy) compileKeys(before *Proxy) (err error) {
 func (p *Proxy) inherit(before *Proxy) {
 	if before != nil {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
-		p.pseudonym = before.pseudonym
+		p.pseudonym, p.slow = before.pseudonym, before.slow
 	} else {
+		p.slow = &slowBodies{after: slowAfter}
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
 		p.generation, p.pseudonym = 1, []byte(newPseudonym())
 	}

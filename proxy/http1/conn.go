@@ -248,6 +248,10 @@ func (c *Conn) Interim(head []byte) {
 }
 
 // write allows each write its time, so that a long download is cut off only when the client has stopped to read.
+// EndRead ends a read of the request's body that waits, and those after it, with os.ErrDeadlineExceeded. Any goroutine
+// may call it while the body is read. The connection must be closed behind the answer.
+func (c *Conn) EndRead() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
+
 func (c *Conn) write(p []byte) (int, error) {
 	switch {
 	case c.writeBudget != 0:
