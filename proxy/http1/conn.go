@@ -231,27 +231,28 @@ func (s socket) Read(p []byte) (int, error) {
 var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // interimTimeout is how long a client may keep an interim response from being written: the upstream's connection waits.
-const interimTimeout = 100 * time.Millisecond
+const interimTimeout = time.Second
 
 // Interim sends a 1xx response, a head with its empty line, before the answer (RFC 9110, section 15.2). A client that
-// does not take it in time loses its connection, since a part of it may be on its way.
+// does not take it in time loses its connection if a part of it is on its way. If nothing is, the answer goes on without
+// it: this process may have stood still meanwhile, and a deadline that is over fails each write. TLS cannot go on.
 func (c *Conn) Interim(head []byte) {
 	if c.reader.head.HTTP10 {
 		return
 	}
 	c.deadlines.write = 0
 	_ = c.nc.SetWriteDeadline(deadline(interimTimeout))
-	if _, err := c.nc.Write(head); err != nil {
+	if n, err := c.nc.Write(head); err != nil && (n > 0 || c.Secure()) {
 		_ = c.nc.Close()
 	}
 	_ = c.nc.SetWriteDeadline(time.Time{})
 }
 
-// write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 // EndRead ends a read of the request's body that waits, and those after it, with os.ErrDeadlineExceeded. Any goroutine
 // may call it while the body is read. The connection must be closed behind the answer.
 func (c *Conn) EndRead() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
+// write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 func (c *Conn) write(p []byte) (int, error) {
 	switch {
 	case c.writeBudget != 0:
