@@ -55,7 +55,7 @@ var checks = []check{
 	{run: (*Report).checkLists},
 	{applies: (*config.Config).UsesScript, run: (*Report).checkScript},
 	{run: (*Report).sizeMemory},
-	{run: (*Report).checkSecrets},
+	{run: (*Report).checkFiles},
 	{run: (*Report).checkAddresses},
 	{run: (*Report).checkRest},
 	{run: (*Report).listTimeouts},
