@@ -44,7 +44,8 @@ func TestPull_InventedReceiptSettlesNothing(t *testing.T) {
 		t.Errorf("%+v: a consumer has confirmed an order that it was not given", got)
 	}
 	var said settledOrders
-	if post(t, g, token, "settle", settleOne(&taken.Orders[0], "confirmed", nil), &said); said.Orders[0].Done != "changed" {
+	post(t, g, token, "settle", settleOne(&taken.Orders[0], "confirmed", nil), &said)
+	if said.Orders[0].Done != "changed" {
 		t.Errorf("the receipt that was given out: %+v", said)
 	}
 }
@@ -53,20 +54,22 @@ func TestFiles_WritableConfigurationIsToldAtTheStartAndByCheck(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	path := file(t, listeners+shop.setting()+"\nserver.shutdown_delay = \"0s\"\n"+routes)
-	if out := ok(t, "check", path); strings.Contains(out, "may write") {
+	if out := ok(t, "check", path); strings.Contains(out, "may write it") {
 		t.Errorf("a file of its owner alone: %s", out)
 	}
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, ok(t, "check", path), "every user of this machine may write "+path, "chmod o-w "+path)
-	start(t, path, exec.Command(binary, "run", "--config", path)).logs(t, "every user of this machine may write", "chmod o-w")
+	wants(t, ok(t, "check", path), path+": every user of this machine may write it", "chmod o-w "+path)
+	g := start(t, path, exec.Command(binary, "run", "--config", path))
+	g.logs(t, "every user of this machine may write", "chmod o-w")
 }
 
 // Clients that send their request a byte at a time keep no probe and no operator out.
 func TestOperators_AreAnsweredBesideSlowHeads(t *testing.T) {
 	t.Parallel()
-	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
+	g := gate(t, open(t, nil).setting(), `stock.source = "off"`,
+		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	for _, address := range []string{g.ops, g.admin} {
 		for i := range 560 {
 			from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, byte(1+i%8))}, Timeout: long}
@@ -111,7 +114,8 @@ func TestDelivery_DrainTellsTheStateOfAnOrder(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openLameShop(t)
 	g := gate(t, redisAt(r), boundless, shop.patient("http://"+testkit.FreeAddress(t)), // no shop is there: orders wait
-		"server.read_header_timeout = \"30s\"\nserver.read_timeout = \"30s\"\nserver.shutdown_timeout = \"60s\"", waitingRoutes)
+		"server.read_header_timeout = \"30s\"\nserver.read_timeout = \"30s\"\nserver.shutdown_timeout = \"60s\"",
+		waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "5")
 	if w := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann"); w.status != 202 {
 		t.Fatalf("%+v", w)
@@ -141,5 +145,9 @@ func TestDelivery_DrainTellsTheStateOfAnOrder(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 || !strings.Contains(string(body), `"state":"queued"`) {
 		t.Errorf("%d %s, %v", resp.StatusCode, body, err)
+	}
+	c.Close()
+	if code := g.stopped(); code != 0 { // else the end of the test would stop it a second time
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -102,7 +102,8 @@ func TestDelivery_MaxOrderBoundsTheWholeRequest(t *testing.T) {
 	}
 	g.wantMetric(3, "sluice_rejected_requests_total", `reason="too_large"`)
 	old := file(t, g.change("queue.grace = ", "queue.max_body = \"16KiB\"\nqueue.grace = "))
-	if s := run(t, "", "check", old); s.code == 0 || !strings.Contains(s.out+s.complaint, "queue.max_body: is now max_order") {
+	s := run(t, "", "check", old)
+	if s.code == 0 || !strings.Contains(s.out+s.complaint, "queue.max_body: is now max_order") {
 		t.Errorf("check of the old key: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
 	wants(t, ok(t, "check", g.file), "1000 units take at most 16000KiB of Redis")

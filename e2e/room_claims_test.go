@@ -83,7 +83,8 @@ func TestRoom_PageOfAnotherOriginJoinsForNoVisitor(t *testing.T) {
 			}
 		}
 	}
-	if w := g.call(t, "GET", "/.sluice/room/rush/me", "", "Cookie", "uid=7", "Sec-Fetch-Site", "cross-site"); w.status != 200 {
+	w := g.call(t, "GET", "/.sluice/room/rush/me", "", "Cookie", "uid=7", "Sec-Fetch-Site", "cross-site")
+	if w.status != 200 {
 		t.Errorf("a link to the room: %+v", w)
 	}
 	g.measures(t, `sluice_rejection_details_total{cause="cross_origin"} 10`)

@@ -10,6 +10,7 @@ import (
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/slowbody"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -238,7 +239,8 @@ const maxBuffered = 32 << 10 // bytes
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
 		r.conn.LimitEachRead()
-		if err := r.readUpTo(maxBuffered); err != nil && err != errNoBodyMemory { // without memory it is streamed
+		r.body.Patient = true
+		if err := r.readUpTo(maxBuffered); err != nil && err != slowbody.ErrNoMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}
 		if err := p.readAhead(r); err != nil {

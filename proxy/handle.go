@@ -90,10 +90,7 @@ func (p *Proxy) release(r *Request) {
 	if !r.suspended {
 		p.account(r)
 	}
-	if r.reservedBody > 0 { // no other body may end this one from here on
-		_ = p.slow.end(r)
-		p.bodies.Release(r.heldBody)
-	}
+	p.slow.Release(&r.body)
 	r.clear()
 	p.pool.Put(r)
 }

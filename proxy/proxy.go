@@ -27,6 +27,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/proxy/route"
+	"sluice/proxy/slowbody"
 	"sluice/proxy/stockstatus"
 	"sluice/proxy/verdict"
 	"sluice/upstream/spool"
@@ -104,7 +105,7 @@ type Proxy struct {
 	proxies        *metrics.UntrustedProxyDetector
 	signer         *auth.Signer // nil = what the upstream is told is not signed
 	bodies         limiter.BodyMemory
-	slow           *slowBodies // of all proxies of a server
+	slow           *slowbody.Bodies // of all proxies of a server
 	dates          dates
 	generation     uint32 // 1, and one more with each successor
 	start          time.Time
@@ -183,7 +184,7 @@ func (p *Proxy) inherit(before *Proxy) {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
 		p.pseudonym, p.slow = before.pseudonym, before.slow
 	} else {
-		p.slow = &slowBodies{after: slowAfter}
+		p.slow = &slowbody.Bodies{After: slowAfter}
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
 		p.generation, p.pseudonym = 1, []byte(newPseudonym())
 	}
@@ -220,6 +221,9 @@ func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
 
 // maxTarget is the longest request target in bytes; a longer one is answered 414.
 const maxTarget = 8 << 10
+
+// slowAfter is how long a body has to come before another one may end it.
+const slowAfter = 500 * time.Millisecond
 
 // noRouteName is the metric label of requests that no route takes. No route may have this name.
 const noRouteName = "none"

@@ -13,6 +13,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/slowbody"
 	"sluice/upstream"
 	"sluice/upstream/spool"
 )
@@ -53,15 +54,12 @@ type Request struct {
 	rateKeys    rateKeys
 	page        pageState
 	upload      spool.Upload
-	heldBody    int64 // bytes of body_memory; 0 = none, or another body has got them
-	slow        slowBody
-	// bytes that the body may have; heldBody, but where it was cut
-	reservedBody int64
-	wait         time.Duration // until the window begins that is booked
-	attempt      attempt
-	trace        trace
-	reject       reject.Case // room for the rejection's response
-	scratch      scratch
+	body        slowbody.Body
+	wait        time.Duration // until the window begins that is booked
+	attempt     attempt
+	trace       trace
+	reject      reject.Case // room for the rejection's response
+	scratch     scratch
 }
 
 // rejection is one check's objection. The zero value is none.
@@ -126,9 +124,6 @@ func (r *Request) clear() {
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()
-	r.heldBody, r.reservedBody = 0, 0
-	r.slow.at, r.slow.cut = nil, false
-	r.slow.came.Store(0)
 	r.upload.Release()
 	r.upload, r.trace, r.reject = spool.Upload{}, trace{}, reject.Case{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0

@@ -136,8 +136,8 @@ func (r *Request) orderLink() string {
 	return link
 }
 
-// knowsOrder reports whether this client has placed the order, now or before: it takes the units, it is the proven user,
-// or it names the order's key. Another client can write the name of a user who is not proven.
+// knowsOrder reports whether this client has placed the order, now or before: it takes the units, it is the proven
+// user, or it names the order's key. Another client can write the name of a user who is not proven.
 func (r *Request) knowsOrder() bool {
 	return r.reservation.Reason == reject.Admitted || r.reservation.ByKey || r.route.user.Proven()
 }

@@ -134,8 +134,8 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	return rejection{}
 }
 
-// sameOrigin reports whether the client itself asks, or a page of this host: another page could spend a visitor's place.
-// Browsers say so in Sec-Fetch-Site over TLS, and in Origin with every POST.
+// sameOrigin reports whether the client itself asks, or a page of this host: another page could spend a visitor's
+// place. Browsers say so in Sec-Fetch-Site over TLS, and in Origin with every POST.
 func (r *Request) sameOrigin() bool {
 	head := &r.exchange.Request
 	if site := head.Peek("Sec-Fetch-Site"); len(site) > 0 {

@@ -55,8 +55,8 @@ type boundRoute struct {
 	readBody bool       // a variable looks into the body
 }
 
-// variables are all that the proxy looks up in a request of the route, with the limits and the room that are attached to
-// it. This list alone says what is read of tokens, which keys are needed, and which header fields no hop may remove.
+// variables are all that the proxy looks up in a request of the route, with the limits and the room that are attached
+// to it. This list alone says what is read of tokens, which keys are needed, and which header fields no hop may remove.
 func (rt *boundRoute) variables() []*param.Variable {
 	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity, rt.priority.Variable()}
 	for i := range rt.require {

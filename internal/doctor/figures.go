@@ -68,8 +68,8 @@ func (o *Report) checkMemory(c *config.Config) {
 // checkFiles names the files that all users of this machine may write, and those with secrets that others may read.
 func (o *Report) checkFiles(c *config.Config) {
 	for _, path := range c.WritableByAll() {
-		o.Warn("files", "every user of this machine may write %s, and change what the gateway does; write: chmod o-w %[1]s",
-			path)
+		o.Warn("files", "%s: every user of this machine may write it, and change what the gateway does; write: chmod o-w %s",
+			path, path)
 	}
 	for _, f := range c.SecretFiles() {
 		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o077 != 0 {

@@ -234,8 +234,9 @@ var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 const interimTimeout = time.Second
 
 // Interim sends a 1xx response, a head with its empty line, before the answer (RFC 9110, section 15.2). A client that
-// does not take it in time loses its connection if a part of it is on its way. If nothing is, the answer goes on without
-// it: this process may have stood still meanwhile, and a deadline that is over fails each write. TLS cannot go on.
+// does not take it in time loses its connection if a part of it is on its way. If nothing is, the answer goes on
+// without it: this process may have stood still meanwhile, and a deadline that is over fails each write. TLS cannot go
+// on.
 func (c *Conn) Interim(head []byte) {
 	if c.reader.head.HTTP10 {
 		return

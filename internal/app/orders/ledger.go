@@ -204,7 +204,8 @@ const (
 )
 
 // watch lets the reserver look after every ledger, also those without requests on this instance: another one may
-// have died with their orders. Of more than mostWatch it knows the names. A SKU that is asked for and not known may be new.
+// have died with their orders. Of more than mostWatch it knows the names. A SKU that is asked for and not known may be
+// new.
 func (o *Ledger) watch(ctx context.Context) {
 	for {
 		began := time.Now()

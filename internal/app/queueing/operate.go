@@ -53,8 +53,9 @@ func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration
 	var orders []admin.QueuedOrder
 	for i := range pulled {
 		p := &pulled[i]
-		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Receipt: p.Receipt + "." + q.seal(p.SKU, p.Serial, p.Receipt), Attempt: p.Attempt, Quantity: p.Quantity,
-			User: p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
+		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Attempt: p.Attempt, Quantity: p.Quantity,
+			Receipt: p.Receipt + "." + q.seal(p.SKU, p.Serial, p.Receipt),
+			User:    p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
 			Headers: make(map[string]string), Body: []byte(p.Message.Body)}
 		for _, f := range p.Message.Fields {
 			between := ", " // RFC 9110, section 5.3
