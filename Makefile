@@ -17,7 +17,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false -trimpath -tags=net
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test test-all test-noeventloop browser screenshots test-layouts race format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
+.PHONY: help build test promises race nightly test-long race-long test-noeventloop browser screenshots format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -25,28 +25,48 @@ help: ## show this list
 build: ## the static binary ./sluice
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
 
-# Most tests wait for something most of the time: four packages, and four tests of each, run at the same time.
+# Every package but the black-box tests. Most tests wait most of the time: four packages, and four tests of each, run at
+# the same time. Debug information would cost a third of the time of linking.
 FAST = $$($(GO) list ./... | grep -v /e2e)
-LEDGER = ./stockgate/ledger/...
+TEST = $(GO) test -count=1 -vet=off -ldflags=-w -parallel 4
+SHARING = ./accesslog ./admin/... ./cache ./internal/app/... ./internal/listener ./limiter ./proxy/... ./queue/... \
+	./room/... ./settle ./settle/sqlstore ./stockgate/... ./tracing ./upstream/...
 
-test: ## the fast tests, 1 to 3 minutes: no browser, no npm; on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
-	@sh tools/need redis-server
-	$(GO) test -short -count=1 -timeout 5m -p 4 -parallel 4 $(GOTESTFLAGS) $(LEDGER) $(FAST)
+test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
+	@echo "test: 2 to 3 minutes on 2 cores; the first time 3 more, in which Go downloads and compiles the dependencies"
+	@sh tools/need redis-server 'most tests run on a real one'
+	$(TEST) -timeout 10m -p 4 $(GOTESTFLAGS) $(FAST)
 
-# The two longest packages come first. Chromium, and gateways beside their peers, want the processors for themselves: they
-# come last, one after the other.
-test-all: ## every test, end to end and in a real browser as well; installs what is missing (flags: GOTESTFLAGS)
-	@for c in redis-server nginx promtool postgresql mariadbd $(BROWSER); do sh tools/need $$c || exit 1; done
-	@first=; $(GO) test -count=1 -timeout 16m -p 3 -parallel 4 $(GOTESTFLAGS) ./e2e $(LEDGER) $(FAST) && first=ok; \
-	(cd bench && $(GO) test -count=1 -timeout 5m $(filter-out -race,$(GOTESTFLAGS)) ./...) || first=; \
-	$(GO) test -count=1 -timeout 7m ./e2e/browser && [ "$$first" = ok ]
+promises: ## the black-box tests of the promises, on the built binary: docs/testing.md (flags: GOTESTFLAGS)
+	@for c in redis-server nginx promtool postgresql mariadbd; do sh tools/need $$c || exit 1; done
+	$(TEST) -timeout 15m $(GOTESTFLAGS) ./e2e
+
+race: ## the fast tests of what shares memory, under the race detector (needs a C compiler)
+	@for c in gcc redis-server; do sh tools/need $$c || exit 1; done
+	CGO_ENABLED=1 $(TEST) -race -timeout 15m -p 4 $(GOTESTFLAGS) $(SHARING)
+
+# Each step runs, whatever became of those before it. What cannot be installed is left out, in one line.
+NIGHTLY = test-long test-noeventloop race-long fuzz planted chaos chaos-settle schedules attack conformance manifests
+
+nightly: ## what measures the machine or runs long, in some hours: docs/testing.md (NIGHTLY='chaos fuzz' runs some of it)
+	@failed=; for t in $(NIGHTLY); do echo "==> $$t"; $(MAKE) --no-print-directory $$t || failed="$$failed $$t"; done; \
+	echo "nightly: failed:$${failed:- nothing}"; [ -z "$$failed" ]
+
+test-long: ## every test, with those that measure the machine or run long
+	@for c in redis-server nginx promtool postgresql mariadbd php node javac $(BROWSER); do sh tools/need $$c || exit 1; done
+	@failed=; export SLUICE_NIGHTLY=1; $(TEST) -timeout 1h -p 1 $(GOTESTFLAGS) ./... || failed=1; \
+	(cd bench && $(GO) test -count=1 -timeout 10m ./...) || failed=1; (cd tools && $(GO) test ./...) || failed=1; [ -z "$$failed" ]
+
+race-long: ## the black-box tests, with a gateway that is built with the race detector
+	@for c in gcc redis-server nginx postgresql mariadbd; do sh tools/need $$c || exit 1; done
+	CGO_ENABLED=1 $(TEST) -race -timeout 1h $(GOTESTFLAGS) ./e2e
 
 test-noeventloop: ## the request path without the event loop: the reference engine serves every connection
 	@sh tools/need redis-server
 	$(GO) vet -tags nethttpomithttp2,noeventloop ./proxy/...
-	$(GO) test -tags nethttpomithttp2,noeventloop -count=1 -timeout 10m -parallel 4 $(GOTESTFLAGS) \
+	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 10m $(GOTESTFLAGS) \
 		./proxy ./proxy/http1/... ./upstream ./internal/app
-	$(GO) test -tags nethttpomithttp2,noeventloop -short -count=1 -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
+	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
 BROWSER = chromium node npm
@@ -59,17 +79,11 @@ screenshots: ## docs/images anew: the dashboard before, during and after a sale
 	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done
 	SLUICE_IMAGES=$(CURDIR)/docs/images $(GO) test -count=1 -timeout 5m -v -run 'Demo' ./e2e/browser
 
-test-layouts: ## layouts, scripts and the shops of examples/layouts, each promise provoked
-	@sh tools/need redis-server
-	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) ./stockgate/script ./stockgate/layout
-	$(GO) test -count=1 -timeout 170s $(GOTESTFLAGS) -run 'Layout|Defect|Written|Script' ./e2e
-
-race: ## every test but those of the browser and of bench under the race detector (needs a C compiler)
-	@sh tools/need gcc
-	@$(MAKE) --no-print-directory test-all GOTESTFLAGS='-race $(GOTESTFLAGS)'
-
-format: ## fail on a file that gofmt would change
+format: ## fail on a file that gofmt would change, and on a fixed sleep of a test without its reason
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not gofmt'd:" $$files; exit 1; }
+	@for f in $$(grep -rlE --include='*_test.go' 'time\.Sleep\(' .); do \
+		grep -qs synctest $$(dirname $$f)/*_test.go || grep -nE 'time\.Sleep\(' $$f /dev/null | grep -v '//'; done | grep . && \
+		{ echo "a test waits for a condition (testkit.Eventually), or the line states why it sleeps"; exit 1; } || true
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -102,31 +116,31 @@ bench-go: ## every Go benchmark, BENCHTIME each
 
 planted: ## plant known bugs in copies of the tree; the tests must catch each: docs/testing.md (PLANTED=-applies only looks at the patches)
 	@sh tools/need redis-server
-	@cd tools && $(GO) test ./... && $(GO) run ./planted $(PLANTED) ..
+	@cd tools && $(GO) test ./... && SLUICE_NIGHTLY=1 $(GO) run ./planted $(PLANTED) ..
 
 CHAOS ?= 10m
 
 chaos: ## a sale for CHAOS (90s, 10m) while gates, Redis and shop die, hang and lie; SEED=N plays a plan again
 	@sh tools/need redis-server
-	SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_CHAOS=$(CHAOS) SLUICE_SEED=$(SEED) $(GO) test -count=1 -timeout 1h -v -run 'BooksBalanceAfterChaos' ./e2e
 
 ORDERS ?= 200000
 
 chaos-settle: ## ORDERS (2000, 200000) on PostgreSQL, MariaDB and SQLite each, while settlers and database are killed
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
-	SLUICE_SETTLE_ORDERS=$(ORDERS) $(GO) test -count=1 -timeout 2h -v -run 'BalancesAfterCrashes' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_SETTLE_ORDERS=$(ORDERS) $(GO) test -count=1 -timeout 2h -v -run 'BalancesAfterCrashes' ./e2e
 
 BACKLOG ?= 600000
 
 bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, memory and lag on each database, with BACKLOG orders, in 5 minutes
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
-	SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
 	@sh tools/need redis-server
-	SLUICE_SCHEDULES=10000 $(GO) test -count=1 -timeout 1h -run 'InstancesThatReturn' ./stockgate/ledger/redisstore
-	SLUICE_RETURNS=200 $(GO) test -count=1 -timeout 2h -run 'GateAndRedisThatDieTogether' ./e2e
-	SLUICE_RECREATES=60 $(GO) test -count=1 -timeout 1h -run 'LedgerThatVanishesInASale' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_SCHEDULES=10000 $(GO) test -count=1 -timeout 1h -run 'InstancesThatReturn' ./stockgate/ledger/redisstore
+	SLUICE_NIGHTLY=1 SLUICE_RETURNS=200 $(GO) test -count=1 -timeout 2h -run 'GateAndRedisThatDieTogether' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_RECREATES=60 $(GO) test -count=1 -timeout 1h -run 'LedgerThatVanishesInASale' ./e2e
 
 attack: build ## attacks on memory, connections and processors, beside nginx, in 10 minutes: docs/testing.md (ATTACK='-short -only NAME')
 	@sh tools/need nginx
@@ -135,14 +149,14 @@ attack: build ## attacks on memory, connections and processors, beside nginx, in
 RATE ?= 5000
 
 hangups: ## a hundred reloads, good and bad by turns, under RATE requests a second
-	SLUICE_RATE=$(RATE) $(GO) test -count=1 -timeout 5m -v -run 'AHundredHangups' ./e2e
+	SLUICE_NIGHTLY=1 SLUICE_RATE=$(RATE) $(GO) test -count=1 -timeout 5m -v -run 'AHundredHangups' ./e2e
 
 # What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
 
 conformance: ## clients, corpora and failing shops of others, in full: docs/conformance.md (CONFORMANCE=-update rewrites it)
 	@for c in $(FOREIGN); do sh tools/need $$c || exit 1; done
-	SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
+	SLUICE_NIGHTLY=1 SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
 		-run 'Wire|ForeignClients|SlowClients|LargeBodies' ./e2e $(CONFORMANCE)
 
 image: ## the container image, with docker, podman or buildah
@@ -159,7 +173,7 @@ rules: ## the alert rules with links to the runbook below DOCS_URL: dist/*rule*.
 	@cp deploy/prometheus/sluice.rules.yaml deploy/helm/sluice/files/sluice.rules.yaml # a chart holds no links to the outside
 
 manifests: ## render the Helm chart and the kustomizations, and check each field of what they give
-	SLUICE_MANIFESTS=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy
+	SLUICE_NIGHTLY=1 $(GO) test -count=1 -timeout 9m -v -run 'Manifests' ./deploy
 
 packages: ## .deb, .rpm and .apk for amd64 and arm64 in dist (DOCS_URL: links of the alerts)
 	@GO='$(GO)' VERSION='$(VERSION)' DOCS_URL='$(DOCS_URL)' sh tools/packages

@@ -36,7 +36,7 @@ func TestOutput_RotationLosesNoLine(t *testing.T) {
 					e := testRecord(reject.SoldOut)
 					e.ID = []byte(id)
 					l.Log(e)
-					time.Sleep(2 * pause)
+					time.Sleep(2 * pause) // of the bubble
 				}
 				log("before")
 				if err := os.Rename(path, path+".1"); err != nil {
@@ -45,7 +45,7 @@ func TestOutput_RotationLosesNoLine(t *testing.T) {
 				if tt.ask {
 					l.Reopen()
 				}
-				time.Sleep(tt.wait)
+				time.Sleep(tt.wait) // of the bubble
 				log("after")
 				l.Close()
 			})
@@ -66,16 +66,16 @@ func TestOutput_ChangesBetweenTwoLines(t *testing.T) {
 		l := logTo(t, nil, func(o *Options) { o.Output = "file:" + a })
 		l.Start(none)
 		l.Log(testRecord(reject.SoldOut))
-		time.Sleep(2 * pause)
+		time.Sleep(2 * pause) // of the bubble
 		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RejectedEvery: 1}); err == nil {
 			t.Error("a file in a folder that is not there was opened")
 		}
 		l.Log(testRecord(reject.SoldOut))
-		time.Sleep(2 * pause)
+		time.Sleep(2 * pause) // of the bubble
 		if err := l.Set(Settings{Output: "file:" + b, RejectedEvery: 1}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * pause)
+		time.Sleep(2 * pause) // of the bubble
 		l.Log(testRecord(reject.SoldOut))
 		l.Close()
 	})
@@ -99,7 +99,7 @@ func TestOutput_StuckOutputDelaysNoRequest(t *testing.T) {
 		l := logTo(t, to, nil)
 		l.Start(none)
 		l.Log(testRecord(reject.SoldOut))
-		time.Sleep(2 * pause)
+		time.Sleep(2 * pause) // of the bubble
 		for range cap(l.slots.free) + 10 {
 			l.Log(testRecord(reject.SoldOut))
 		}

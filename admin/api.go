@@ -14,7 +14,7 @@ import (
 )
 
 // API is the control API, /api/v1, and the profiles of /debug/pprof/. Without a token it answers callers on this
-// machine alone. It has so many methods because each request of the API is one.
+// machine alone.
 type API struct {
 	Gate       Gate       // nil = none runs here: only Redis is behind the API
 	Controller Controller // of Gate

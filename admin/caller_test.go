@@ -85,7 +85,7 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 		if !strings.Contains(audit.Body.String(), `"what":"token.reject"`) || strings.Contains(audit.Body.String(), "guess") {
 			t.Errorf("audit: %.300s", audit.Body)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of synctest
 		if code, took, _ := from("192.0.2.1:1", "guess"); code != 401 || took != 0 {
 			t.Errorf("a minute later: %d after %v", code, took)
 		}

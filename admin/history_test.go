@@ -139,7 +139,7 @@ func TestHistory_NoNumberFallsBelowZero(t *testing.T) {
 func TestHistory_TenMinutesAreKeptInAFixedRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewHistory(none, prometheus.NewRegistry())
-		time.Sleep(2*keptSeconds*time.Second + time.Second/2)
+		time.Sleep(2*keptSeconds*time.Second + time.Second/2) // of synctest
 		synctest.Wait()
 		w.Close()
 		seconds, _ := w.after(0)

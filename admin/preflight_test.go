@@ -16,7 +16,7 @@ func TestPreflight_RunsOnceForAllWhoAsk(t *testing.T) {
 		runs := 0
 		p := NewPreflight(func(context.Context) []Finding {
 			runs++
-			time.Sleep(2 * time.Second)
+			time.Sleep(2 * time.Second) // of synctest
 			return []Finding{{"ok", "gate", "ready"}, {"fail", "redis", "away"}}
 		})
 		var all sync.WaitGroup
@@ -31,7 +31,7 @@ func TestPreflight_RunsOnceForAllWhoAsk(t *testing.T) {
 		if runs != 1 {
 			t.Errorf("%d checks ran", runs)
 		}
-		time.Sleep(preflightFresh)
+		time.Sleep(preflightFresh) // of synctest
 		if _, ok := p.run(t.Context()); !ok || runs != 2 {
 			t.Errorf("later: %v, %d checks", ok, runs)
 		}

@@ -19,7 +19,7 @@ func stalling(t *testing.T, n int64, stall time.Duration) string {
 	var asked atomic.Int64
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if asked.Add(1) == n {
-			time.Sleep(stall) // it is the shop that is slow here, and no test that waits
+			time.Sleep(stall) // the shop is slow here, no test waits
 		}
 	})}
 	go func() { _ = s.Serve(l) }()
@@ -30,6 +30,7 @@ func stalling(t *testing.T, n int64, stall time.Duration) string {
 // With one connection and 100 requests a second, a stall of half a second hits the one that stalls and all that were
 // due meanwhile: about 50, of which half wait for longer than a quarter of a second. A closed loop would see one.
 func TestLoad_LatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
+	nightly(t)
 	s := steady{address: stalling(t, 3, 500*time.Millisecond), request: []byte(plainRequest), perConn: 1, rate: 100,
 		seconds: 1}
 	took, err := s.run(t.Context())
@@ -51,6 +52,7 @@ func TestLoad_LatencyCountsFromTheInstantARequestWasDue(t *testing.T) {
 }
 
 func TestLoad_WrongAnswersAreNoLatency(t *testing.T) {
+	nightly(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

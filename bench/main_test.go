@@ -26,6 +26,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// nightly skips a test that starts gates and loads them, unless SLUICE_NIGHTLY is set, as make nightly does.
+func nightly(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SLUICE_NIGHTLY") == "" {
+		t.Skip("make nightly runs it: it loads the machine")
+	}
+}
+
 // needs skips a test where something is missing, or fails it where the environment has CI set.
 func needs(t *testing.T, missing string) {
 	t.Helper()
@@ -40,9 +48,7 @@ func needs(t *testing.T, missing string) {
 
 // There is not a number here that a slow machine could miss: every gate must give the answers of its scenario.
 func TestBench_QuickRunMeasuresGatesThatAnswerRightly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes about 15 s")
-	}
+	nightly(t)
 	t.Parallel()
 	dir := t.TempDir()
 	p, err := readPlan([]string{"-quick", "-scenarios", "pass,limited,gone,reserve-once", "-gates", "nginx,sluice,bare",
@@ -97,6 +103,7 @@ func children() (all string) {
 }
 
 func TestBench_InterruptedRunLeavesNothingBehind(t *testing.T) {
+	nightly(t)
 	p, err := readPlan([]string{"-quick", "-binary", "/nonexistent"})
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,7 @@ import (
 // There is not a number here that a slow machine could miss: gates must give the answers of each load, and all of them
 // must be counted.
 func TestScale_QuickLookAtScaleMeasuresWhatItSays(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes about 15 s")
-	}
+	nightly(t)
 	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"-quick", "-only", "connections,routes,sale,idle", "-out", dir}

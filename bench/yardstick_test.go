@@ -6,6 +6,7 @@ import (
 )
 
 func TestYardstick_CostsSomethingAndIsKeptBesideEachRound(t *testing.T) {
+	nightly(t)
 	y, err := newYardstick()
 	if err != nil {
 		t.Fatal(err)

@@ -265,6 +265,7 @@ func (a *answer) serve(page *proxy.Page, resp *fasthttp.Response, now time.Time,
 	resp.Header.Add("Cache-Status", said)
 	if a.header.StatusCode() == fasthttp.StatusOK && a.unchanged(page) {
 		resp.SetStatusCode(fasthttp.StatusNotModified)
+		resp.Header.SetStatusMessage(nil) // that of the status, not of the kept 200
 		resp.Header.Del("Content-Encoding")
 		resp.SkipBody = true
 		return

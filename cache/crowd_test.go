@@ -33,10 +33,16 @@ func crowd(d *testCache, n int, path string) (answered, failed int64) {
 // slow is a shop that takes half a second.
 func slow(outcome upstream.Outcome, header, body string) func(string, *fasthttp.Response) upstream.Outcome {
 	return func(_ string, resp *fasthttp.Response) upstream.Outcome {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // of the bubble
 		fill(resp, 200, header, body)
 		return outcome
 	}
+}
+
+// hangs is a shop that takes an hour.
+func hangs(string, *fasthttp.Response) upstream.Outcome {
+	time.Sleep(time.Hour) // of the bubble
+	return upstream.TimedOut
 }
 
 func TestCrowd_AsksTheShopOnce(t *testing.T) {
@@ -104,14 +110,14 @@ func TestCrowd_ShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 		d.says(200, "", "old")
 		d.get("/p")
 		d.pass(30 * time.Second) // beyond stale-while-revalidate
-		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
+		d.shop = hangs
 		go d.get("/p")
 		synctest.Wait()
 		before := time.Now()
 		if resp, _ := d.get("/p"); string(resp.Body()) != "old" || time.Since(before) > time.Second {
 			t.Errorf("%q after %v, want the old answer after the wait of a second", resp.Body(), time.Since(before))
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // of the bubble
 		synctest.Wait()
 	})
 }
@@ -119,13 +125,13 @@ func TestCrowd_ShopThatHangsHoldsNoRequestForLongerThanItsWait(t *testing.T) {
 func TestCrowd_NoRequestIsSentToAShopThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.shop = func(string, *fasthttp.Response) upstream.Outcome { time.Sleep(time.Hour); return upstream.TimedOut }
+		d.shop = hangs
 		go d.get("/p")
 		synctest.Wait()
 		if _, failed := d.get("/p"); !failed || len(d.asked) != 1 {
 			t.Errorf("who has waited: failed %v, and the shop was asked %d times", failed, len(d.asked))
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // of the bubble
 		synctest.Wait()
 	})
 }

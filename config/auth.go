@@ -44,23 +44,43 @@ func (p *Auth) check(r *report.Report, c *Config) {
 			"\"EdDSA\"")
 	}
 	r.Filled("auth.jwt_from", p.JWTFrom)
-	for i := range c.Limits.Rates {
-		c.checkProven(r, position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
-	}
-	c.checkProven(r, "limits.concurrency.priority", c.Limits.Concurrency.Priority)
-	for i := range c.Limits.InFlight {
-		c.checkProven(r, position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
+	for _, t := range c.templates() {
+		c.checkProven(r, t.key, t.text)
 	}
 }
 
-// checkProof wants what a route must be proven by.
-func (c *Config) checkProof(r *report.Report, t *Route, at string) {
-	c.checkProven(r, at+".user", t.User)
-	c.checkProven(r, at+".sku", t.SKU)
-	c.checkProven(r, at+".quantity", t.Quantity)
-	for i, condition := range t.Require {
-		c.checkProven(r, position.Element(at+".require", i), condition)
+// template is text with variables of requests, and its place.
+type template struct{ key, text string }
+
+// templates are all values of c that may have variables of requests.
+func (c *Config) templates() (all []template) {
+	add := func(key, text string) { all = append(all, template{key, text}) }
+	for i := range c.Routes {
+		t, at := &c.Routes[i], position.Element("route", i)
+		add(at+".user", t.User)
+		add(at+".sku", t.SKU)
+		add(at+".quantity", t.Quantity)
+		for j, condition := range t.Require {
+			add(position.Element(at+".require", j), condition)
+		}
 	}
+	for i := range c.Limits.Rates {
+		add(position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
+	}
+	for i := range c.Limits.InFlight {
+		add(position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
+	}
+	add("limits.concurrency.priority", c.Limits.Concurrency.Priority)
+	for i := range c.Rooms {
+		for j, entry := range c.Rooms[i].Bypass {
+			add(position.Element(position.Element("room", i)+".bypass", j), entry)
+		}
+	}
+	return all
+}
+
+// checkOrderToken wants what an order token is of.
+func (c *Config) checkOrderToken(r *report.Report, t *Route, at string) {
 	if !t.OrderToken {
 		return
 	}

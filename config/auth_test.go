@@ -41,3 +41,39 @@ func TestAuth_KeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 		t.Errorf("changed: %q", got)
 	}
 }
+
+func TestAuth_EveryPlaceOfAVariableNeedsItsKey(t *testing.T) {
+	_, err := Parse("config.toml", []byte(`upstream.targets = ["http://shop"]
+limits.concurrency.priority = "$jwt_level"
+[[limits.rate]]
+name = "a"
+key = "$jwt_org"
+rate = "1/s"
+burst = 1
+[[limits.in_flight]]
+name = "b"
+key = "$signed_org"
+max = 1
+[[room]]
+name = "rush"
+bypass = ["10.0.0.0/8", "$jwt_level=vip", "$signed_vip=1"]
+[[route]]
+name = "order"
+match = "POST /order"
+gate = "reserve"
+sku = "$jwt_sku"
+user = "$signed_uid"
+quantity = "$jwt_quantity"
+require = ["$jwt_level>2"]
+`), environment)
+	if err == nil {
+		t.Fatal("no key is missed")
+	}
+	for _, key := range []string{"limits.concurrency.priority", "limits.rate[1].key", "limits.in_flight[1].key",
+		"room[1].bypass[2]", "room[1].bypass[3]", "route[1].sku", "route[1].user", "route[1].quantity",
+		"route[1].require[1]"} {
+		if !strings.Contains(err.Error(), ": "+key+": $") {
+			t.Errorf("%s may have a variable whose key is not configured:\n%v", key, err)
+		}
+	}
+}

@@ -32,7 +32,6 @@ import (
 const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
-// It has many methods because each table checks and resolves itself in one.
 type Config struct {
 	Mode      string    `toml:"mode" words:"enforce observe"`
 	Watch     bool      `toml:"watch_config"` // read the file again when it changes

@@ -13,8 +13,8 @@ type Queue struct {
 	MaxInFlight int `toml:"max_in_flight" unit:"orders" range:"1 to 10000"`
 	// that begin, of all instances; 0 = no limit
 	Rate int `toml:"rate" unit:"orders/s" range:"0 to 100000"`
-	// of an order; at most server.max_body_size
-	MaxBody       Size          `toml:"max_body" range:"1KiB to 256KiB"`
+	// of a request that waits, with its head fields, as it is stored
+	MaxOrder      Size          `toml:"max_order" range:"1KiB to 256KiB"`
 	DeliverWithin time.Duration `toml:"deliver_within" range:"1s to 24h"`          // see LongestAttempt
 	Attempts      int           `toml:"attempts" unit:"attempts" range:"1 to 100"` // then a person decides
 	Redeliver     string        `toml:"redeliver" words:"by_status by_key"`
@@ -24,7 +24,7 @@ type Queue struct {
 }
 
 func defaultQueue() Queue {
-	return Queue{MaxInFlight: 32, MaxBody: 16 << 10, DeliverWithin: 10 * time.Minute, Attempts: 10,
+	return Queue{MaxInFlight: 32, MaxOrder: 16 << 10, DeliverWithin: 10 * time.Minute, Attempts: 10,
 		Redeliver: "by_status", Grace: 5 * time.Second}
 }
 
@@ -52,7 +52,6 @@ func (c *Config) checkQueue(r *report.Report) {
 	if !c.Queues() {
 		return
 	}
-	report.AtMost(r, "queue.max_body", q.MaxBody, "server.max_body_size", c.Server.MaxBodySize)
 	if need := q.DeliverWithin + c.LongestAttempt(); c.Stock.Reserve.ReservationTTL < need {
 		r.Fail("queue.deliver_within", "an order may wait for %v, and its last attempt lasts up to 4 times "+
 			"upstream.timeout (or queue.pull) "+
@@ -81,5 +80,8 @@ func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
 			"write delivery = \"direct\"")
 	case t.MaxInFlight > 0:
 		r.Fail(at+".max_in_flight", "orders of this route wait, and queue.max_in_flight bounds them; drop max_in_flight")
+	}
+	if t.Timeout > 0 {
+		r.Fail(at+".timeout", "orders of this route wait, and are delivered within upstream.timeout; drop timeout")
 	}
 }

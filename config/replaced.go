@@ -76,6 +76,8 @@ var replacements = map[string]string{
 	"metrics":                           "is now [ops], and max_skus is metrics_max_skus there",
 	"proof": "is now [auth]; jwt_remember is jwt_cache_size, order_token_slot is " +
 		"order_token_ttl",
+	"queue.max_body": "is now max_order, which bounds the whole request that waits, with its header: write what an " +
+		"order may take in Redis",
 	"auth.jwt_remember":     "is now jwt_cache_size",
 	"auth.order_token_slot": "is now order_token_ttl",
 	"reload":                "is now watch_config, before the first table",

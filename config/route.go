@@ -30,6 +30,9 @@ type Route struct {
 	// of this route, within limits.concurrency; 0 = no cap of its own
 	MaxInFlight int `toml:"max_in_flight" unit:"requests" range:"0 to most"`
 
+	// from the request to the header of the answer; 0 = upstream.response_header_timeout
+	Timeout time.Duration `toml:"timeout" range:"0s or more"`
+
 	// how long an answer to GET is given to others as well; 0 = not at all
 	Cache time.Duration `toml:"cache" range:"0s or more"`
 }
@@ -53,7 +56,7 @@ func (c *Config) checkRoutes(r *report.Report) []string {
 		c.Routes[i].check(r, position.Element("route", i))
 		c.checkGate(r, &c.Routes[i], position.Element("route", i))
 		c.checkDelivery(r, &c.Routes[i], position.Element("route", i))
-		c.checkProof(r, &c.Routes[i], position.Element("route", i))
+		c.checkOrderToken(r, &c.Routes[i], position.Element("route", i))
 	}
 	r.Unique(names, func(i int) string { return position.Element("route", i) + ".name" })
 	return names

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"sluice/config/position"
 	"sluice/config/report"
 	"sluice/config/source"
@@ -55,6 +57,20 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("auth.cookie_key_file", c.Auth.CookieKeyFile)
 	add("auth.order_token_key_file", c.Auth.OrderTokenKeyFile)
 	add("auth.room_key_file", c.Auth.RoomKeyFile)
+	return files
+}
+
+// WritableByAll are the files of the configuration that every user of this machine may write.
+func (c *Config) WritableByAll() (files []string) {
+	all := c.Files()
+	for _, f := range c.SecretFiles() {
+		all = append(all, f.Path)
+	}
+	for _, path := range all {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o002 != 0 && !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
 	return files
 }
 

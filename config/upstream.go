@@ -92,6 +92,17 @@ func defaultUpstream() Upstream {
 	}
 }
 
+// LongestOrder is how long an order may take that is forwarded at once.
+func (c *Config) LongestOrder() time.Duration {
+	longest := c.Upstream.Timeout
+	for i := range c.Routes {
+		if c.Routes[i].Gate == "reserve" {
+			longest = max(longest, c.Routes[i].Timeout)
+		}
+	}
+	return longest
+}
+
 func (u *Upstream) check(r *report.Report) {
 	if len(u.Targets) == 0 {
 		r.Fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")

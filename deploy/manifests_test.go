@@ -1,12 +1,17 @@
 package deploy
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"sluice/config"
+	"sluice/internal/app"
+	"sluice/internal/testkit"
 )
 
 // The tools that render manifests, where they are not installed.
@@ -18,9 +23,7 @@ const (
 // goTool is the command line of a tool: installed, or out of a module.
 func goTool(t *testing.T, name, module string) []string {
 	t.Helper()
-	if os.Getenv("SLUICE_MANIFESTS") == "" {
-		t.Skip("builds helm and kustomize: make manifests")
-	}
+	testkit.Nightly(t, "it builds helm and kustomize")
 	if path, err := exec.LookPath(name); err == nil {
 		return []string{path}
 	}
@@ -135,9 +138,7 @@ func TestManifests_KustomizationsBuildWhatKubernetesKnows(t *testing.T) {
 }
 
 func TestManifests_SidecarIsKnownToKubernetes(t *testing.T) {
-	if os.Getenv("SLUICE_MANIFESTS") == "" {
-		t.Skip("builds the types of Kubernetes: make manifests")
-	}
+	testkit.Nightly(t, "it builds the types of Kubernetes")
 	wants(t, known(t, read(t, "kubernetes/sluice.yaml")), "Deployment shop\n")
 	cmd := exec.Command("go", "run", ".")
 	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
@@ -150,9 +151,7 @@ func TestManifests_SidecarIsKnownToKubernetes(t *testing.T) {
 
 // docker compose takes the file, and only the clients' port is open to other machines.
 func TestManifests_ComposeIsReadAndKeepsOperatorsPortsToItself(t *testing.T) {
-	if os.Getenv("SLUICE_MANIFESTS") == "" {
-		t.Skip("builds the reader of compose files: make manifests")
-	}
+	testkit.Nightly(t, "it builds the reader of compose files")
 	cmd := exec.Command("go", "run", ".", "../../deploy/compose.yaml")
 	cmd.Dir, cmd.Env = "../tools/manifests", append(os.Environ(), "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
@@ -191,8 +190,6 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 	release := strings.TrimSpace(read(t, "../VERSION"))
 	wants(t, read(t, "helm/sluice/Chart.yaml"), "\nversion: "+release+" ", "\nappVersion: "+release+"\n")
 	dir := t.TempDir()
-	sluice := filepath.Join(dir, "sluice")
-	output(t, "go", "build", "-buildvcs=false", "-o", sluice, "../cmd/sluice") // as tests are built, so it takes no time
 	block := func(text, key, end string) string {
 		_, text, _ = strings.Cut(text, key)
 		text, _, _ = strings.Cut(text, end)
@@ -218,11 +215,15 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, admin := range [][]string{nil, {"ADMIN_LISTEN=:8090", "ADMIN_TOKEN_FILE=" + token}} {
-			cmd := exec.Command(sluice, "check", path)
-			cmd.Env = append([]string{"UPSTREAM=http://shop:80", "REDIS_ADDR=redis:6379"}, admin...)
-			if text, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, text)
+		for _, admin := range []map[string]string{nil, {"ADMIN_LISTEN": ":8090", "ADMIN_TOKEN_FILE": token}} {
+			environment := map[string]string{"UPSTREAM": "http://shop:80", "REDIS_ADDR": "redis:6379"}
+			maps.Copy(environment, admin)
+			lookup := func(name string) (string, bool) {
+				value, ok := environment[name]
+				return value, ok
+			}
+			if _, err := config.Load(path, lookup, app.Validate); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}

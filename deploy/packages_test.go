@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 // packages writes the packages for this kind of processor, of a release 1.2.3-rc.1, into a folder of the test.
 func packages(t *testing.T) (dist string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds a binary and three packages")
-	}
+	testkit.Nightly(t, "it builds a binary and three packages")
 	dist = t.TempDir()
 	cmd := exec.Command("sh", "../tools/packages")
 	cmd.Env = append(os.Environ(), "DIST="+dist, "ARCHS=amd64", "VERSION=1.2.3-rc.1+g0123", "GOFLAGS=",
@@ -51,8 +51,7 @@ func wants(t *testing.T, text string, parts ...string) {
 // The packages hold the same files under an SPDX licence. That for Debian is installed below a folder, its binary
 // checks the installed configuration, and removing it leaves nothing but the configuration.
 func TestPackages_InstallRunAndGo(t *testing.T) {
-	dpkg := tool(t, "dpkg")
-	dist, root := packages(t), t.TempDir()
+	dist, root, dpkg := packages(t), t.TempDir(), tool(t, "dpkg")
 	deb := filepath.Join(dist, "sluice_1.2.3~rc.1+g0123_amd64.deb")
 	wants(t, output(t, "dpkg-deb", "--field", deb), "Version: 1.2.3~rc.1+g0123\n", "License: Apache-2.0\n",
 		"Architecture: amd64\n")

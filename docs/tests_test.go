@@ -52,3 +52,39 @@ func TestDocs_PagesNameTestsThatExist(t *testing.T) {
 		t.Errorf("the table of faults has %d rows", rows)
 	}
 }
+
+// Each promise, and each outcome of a forwarded request, has a test of the built binary.
+func TestDocs_EachPromiseNamesABlackBoxTest(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blackBox := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			blackBox[m[1]] = true
+		}
+	}
+	_, table, _ := strings.Cut(pages(t)["testing.md"], "## Promises and their tests\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := 0
+	for row := range strings.Lines(table) {
+		before, _, _ := strings.Cut(row, "nightly `") // what CI runs
+		found := namedTest.FindStringSubmatch(before)
+		switch first, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " "); {
+		case !strings.HasPrefix(row, "| "), first == "---", first == "promise", first == "reasons",
+			strings.HasPrefix(first, "`shutting_down"), row == "| outcome | tests in `e2e` |\n":
+			continue
+		}
+		if rows++; found == nil || !blackBox[found[1]] {
+			t.Errorf("no test of e2e is named before those of the night: %.60s", row)
+		}
+	}
+	if rows < 12+4 {
+		t.Errorf("the tables have %d rows", rows)
+	}
+}

@@ -28,7 +28,7 @@ const oversold = `(?s)\b(\d+) 201\n.*\n-(\d+)\n`
 var shellBlock = regexp.MustCompile("(?sm)^```sh\n(.*?)^```$")
 
 // The tutorial's commands run one after the other in one shell, as a reader types them. Only the ports and the two
-// builds differ; the pause stands for the time that a reader takes, who also sees that a program has started.
+// builds differ; and a reader sees when a program has started.
 func TestTutorial_CommandsWork(t *testing.T) {
 	runTutorial(t, "tutorial.md") // the Chinese page has the same commands: see below
 }
@@ -50,9 +50,7 @@ func shellBlocks(t *testing.T, page string) (all []string) {
 }
 
 func runTutorial(t *testing.T, page string) {
-	if testing.Short() {
-		t.Skip("builds sluice, and drains it twice")
-	}
+	testkit.Nightly(t, "it builds sluice, drains it twice, and pauses as a reader does")
 	for _, tool := range []string{"redis-server", "redis-cli", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
@@ -119,7 +117,7 @@ func tutorialScript(t *testing.T, blocks []string) string {
 	script := "set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n" +
 		"started() { for i in {1..600}; do \"$@\" >/dev/null 2>&1 && return; sleep 0.05; done; echo \"never: $*\"; false; }\n"
 	for _, b := range blocks {
-		script += "echo '-- block'\n" + change.Replace(b) + "sleep 1\n"
+		script += "echo '-- block'\n" + change.Replace(b) + "sleep 1\n" // stands for the time that a reader takes
 	}
 	return script + "trap - EXIT\n"
 }

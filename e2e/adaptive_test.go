@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // strained is a shop with workers, before whom requests wait inside; past twice as many it spends time on the crowd
@@ -31,7 +33,8 @@ func strain(t *testing.T) *strained {
 		defer s.inside.Add(-1)
 		s.free <- struct{}{}
 		defer func() { <-s.free }()
-		time.Sleep(time.Duration(s.serving.Load()) * time.Duration(max(crowd, 2*workers)) / (2 * workers))
+		serving := time.Duration(s.serving.Load())
+		time.Sleep(serving * time.Duration(max(crowd, 2*workers)) / (2 * workers)) // what an order takes
 		s.served.Add(1)
 	})
 	return s
@@ -42,11 +45,9 @@ type moment struct{ inside, served, capacity float64 }
 
 const tenth = 100 * time.Millisecond
 
-// SLUICE_ADAPTIVE has the picture of docs/limits.md drawn anew, in real time: 26 s, in 10 of which the shop is slow.
+// Real time, 26 s, in 10 of which the shop is slow. With -update it draws the picture of docs/limits.md anew.
 func TestConcurrency_AdaptiveLimitBesideAFixedOne(t *testing.T) {
-	if os.Getenv("SLUICE_ADAPTIVE") == "" {
-		t.Skip("SLUICE_ADAPTIVE is not set")
-	}
+	testkit.Nightly(t, "it measures a shop for 26 s")
 	var shops [2]*strained
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
@@ -72,6 +73,9 @@ limits.concurrency.adaptive = `+adaptive, threeRoutes)
 		served, could := slow(f)
 		t.Logf("%s: while the shop is slow it answers %.0f of the %.0f that it could: %.1f%%", name, served, could,
 			100*served/could)
+	}
+	if !*update {
+		return
 	}
 	if err := os.WriteFile(filepath.FromSlash(root+"/docs/adaptive.svg"), []byte(draw(fixed, adaptive)),
 		0o644); err != nil {
@@ -120,7 +124,7 @@ func press(g *running, stop chan struct{}) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			time.Sleep(tenth)
+			time.Sleep(tenth) // a client's pause after a rejection
 		}
 	}
 }

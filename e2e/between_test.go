@@ -12,6 +12,7 @@ import (
 
 	"net/http"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // executioner stands between gates and their Redis. When a gate begins to say word for the n-th time, it kills that
@@ -49,6 +50,7 @@ func (x *executioner) listen(to io.Writer, from io.Reader) {
 // An instance that dies before a script is sent loses no unit by that script: the next order takes it. An order that
 // was rejected, and not given back yet, leaves its unit taken. None is ever sold twice.
 func TestScript_DeathBetweenCommandsUndersellsAndNeverOversells(t *testing.T) {
+	testkit.Nightly(t, "of the shop's own script")
 	t.Parallel()
 	const units = 5
 	for _, c := range []struct {

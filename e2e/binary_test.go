@@ -79,13 +79,19 @@ type said struct {
 // run lets the binary do one command that ends by itself, in an empty directory unless dir names another.
 func run(t *testing.T, dir string, args ...string) said {
 	t.Helper()
+	return runWith(t, dir, nil, args...)
+}
+
+// runWith is run with more in the environment, like "NAME=value".
+func runWith(t *testing.T, dir string, environment []string, args ...string) said {
+	t.Helper()
 	if dir == "" {
 		dir = t.TempDir()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*long)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir, cmd.Env = dir, surroundings()
+	cmd.Dir, cmd.Env = dir, append(surroundings(), environment...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err := cmd.Run()

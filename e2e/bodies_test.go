@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 // checkedMemory is the worst case that `sluice check` prints for the gate's configuration, in KiB.
@@ -29,9 +31,7 @@ func (g *running) checkedMemory() int {
 // A thousand clients send all but the last byte of an order of 256 KB. What does not fit in the budget is rejected,
 // small orders beside them are all served, and the memory stays within what check prints.
 func TestBodies_UnfinishedOrdersNeitherFillMemoryNorKeepOthersOut(t *testing.T) {
-	if raced {
-		t.Skip("the race detector needs memory of its own")
-	}
+	testkit.Nightly(t, "it measures memory")
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), unlogged, "stock.source = \"memory\"", "stock.unknown_sku = \"allow\"",
 		"server.body_memory = \"8MiB\"", "server.read_timeout = \"60s\"", "server.max_header_size = \"4KiB\"",

@@ -3,6 +3,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // What the shop sees of windows: at most twice the max in any stretch of a window's size, on the shop's clock. On the
@@ -11,6 +13,7 @@ import (
 // A machine that stops for a moment lets requests arrive together that were let in one after the other, so that the law
 // of the shop's clock is wanted of one run in several; a gate that let more in would break it in each.
 func TestWindowLimit_BurstIsTwoWindowsAtMost(t *testing.T) {
+	testkit.Nightly(t, "it measures rates over real time")
 	const most, runs, perSecond = 10, 20, 2000
 	for _, delay := range []string{"0s", "10ms"} {
 		worst := 0

@@ -34,6 +34,7 @@ func (g *running) loadRaw(t *testing.T, head string) string {
 // A field that comes twice, or in a spelling that CGI takes for it, chooses a page in the shop: it chooses one in the
 // cache too.
 func TestCache_AmbiguousFieldChangesNoPageOfOthers(t *testing.T) {
+	t.Parallel()
 	// folded is the first value of a field in any spelling, as a CGI or WSGI shop may see it.
 	folded := func(r *http.Request, name string) string {
 		if v := r.Header[strings.ReplaceAll(name, "-l", "_l")]; len(v) > 0 {
@@ -61,8 +62,9 @@ func TestCache_AmbiguousFieldChangesNoPageOfOthers(t *testing.T) {
 
 // Who has waited for a page in vain, since it turned out to vary, is not sent after it at once with all others.
 func TestCache_FetchesEachVariantOnce(t *testing.T) {
+	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // the crowd comes meanwhile
 		w.Header().Set("Vary", "Accept-Language")
 		fmt.Fprintf(w, "in %s", r.Header.Get("Accept-Language"))
 	})
@@ -85,6 +87,7 @@ func TestCache_FetchesEachVariantOnce(t *testing.T) {
 // A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of
 // a page by that.
 func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
+	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s%s%s", r.Header.Get("X-Forwarded-Prefix"), r.Header.Get("X-Forwarded-Port"),
 			r.Header.Get("Forwarded"))

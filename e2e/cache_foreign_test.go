@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,9 +11,7 @@ import (
 
 // The page cache passes the required HTTP cache tests of others, but for those that e2e/clients/cache.mjs names.
 func TestCache_ForeignClientsCacheTestsPass(t *testing.T) {
-	if os.Getenv("SLUICE_CLIENTS") == "" {
-		t.Skip("SLUICE_CLIENTS is not set")
-	}
+	testkit.Nightly(t, "it needs npm")
 	modules := installed(t, "http-cache-tests@0.4.5")
 	if modules == "" {
 		t.Skip("npm's http-cache-tests is not installed")

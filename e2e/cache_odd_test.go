@@ -13,6 +13,7 @@ import (
 
 // Connection can take a field away on the way to the shop; what the shop then says is for that client alone.
 func TestCache_ConnectionFieldChangesNoPageOfOthers(t *testing.T) {
+	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Language")
 		fmt.Fprintf(w, "in %q", r.Header.Get("Accept-Language"))
@@ -26,6 +27,7 @@ func TestCache_ConnectionFieldChangesNoPageOfOthers(t *testing.T) {
 
 // A shop that answers by the client's address says so by X-Forwarded-For, which the gate writes.
 func TestCache_PageThatVariesByAddressIsOneClients(t *testing.T) {
+	t.Parallel()
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "X-Forwarded-For")
 		fmt.Fprintf(w, "for %s", r.Header.Get("X-Forwarded-For"))
@@ -46,12 +48,14 @@ func TestCache_PageThatVariesByAddressIsOneClients(t *testing.T) {
 
 // One request that the shop does not like, or gives a cookie, does not open the way to the shop for the crowd.
 func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
+	t.Parallel()
 	for odd, answer := range map[string]func(w http.ResponseWriter){
 		"rejected":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
 		"forbidden": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) },
 		"cookie":    func(w http.ResponseWriter) { http.SetCookie(w, &http.Cookie{Name: "sid", Value: "1"}) },
 	} {
 		t.Run(odd, func(t *testing.T) {
+			t.Parallel()
 			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("X-Odd") != "" {
 					answer(w)
@@ -60,7 +64,7 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 			})
 			g := gate(t, shop.setting(), unlimited, strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
 			g.load(t, "GET", "/p")
-			time.Sleep(1100 * time.Millisecond) // the odd one comes first when it is stale
+			time.Sleep(1100 * time.Millisecond) // nothing but time makes it stale: the odd one comes first then
 			g.load(t, "GET", "/p", "X-Odd: 1")
 			arrived := shop.arrivals.Load()
 			var crowd sync.WaitGroup
@@ -87,6 +91,7 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 
 // Who has waited for another's fetch in vain is not sent after it.
 func TestCache_HangingShopIsAskedByOneRequestAtATime(t *testing.T) {
+	t.Parallel()
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	g := gate(t, shop.setting(), unlimited,
 		"upstream.connect_timeout = \"500ms\"\nupstream.response_header_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+

@@ -85,6 +85,7 @@ func (g *running) load(t *testing.T, method, path string, lines ...string) (*htt
 }
 
 func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, "limits.connection.max_connections_per_ip = 1000",
 		strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
@@ -116,7 +117,7 @@ func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	if resp.StatusCode != 200 || body != "for " {
 		t.Errorf("with the shop stopped: %d %q", resp.StatusCode, body)
 	}
-	time.Sleep(1100 * time.Millisecond) // it is stale by now
+	time.Sleep(1100 * time.Millisecond) // nothing but time makes it stale
 	resp, body = g.load(t, "GET", "/p?id=7")
 	if resp.StatusCode != 200 || body != "for " || !strings.Contains(resp.Header.Get("Cache-Status"), "detail=error") {
 		t.Errorf("with the shop stopped, and stale: %d %q %v", resp.StatusCode, body, resp.Header)
@@ -127,6 +128,7 @@ func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 }
 
 func TestCache_PrivatePagesAreNotShared(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
 	for range 2 {
@@ -151,6 +153,7 @@ func TestCache_PrivatePagesAreNotShared(t *testing.T) {
 }
 
 func TestCache_PagesOfAllFormsAreAnsweredWhole(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
 	for _, c := range []struct {

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Two gates sell carts of 20 SKUs while they and Redis are killed at random. Of ten carts one has a key that another
 // cart used a moment ago. SLUICE_CARTS=10000 is the long form.
 func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
+	testkit.Nightly(t, "it kills at random moments")
 	orders := 400
 	if n, err := strconv.Atoi(os.Getenv("SLUICE_CARTS")); err == nil {
 		orders = n
@@ -98,7 +100,7 @@ func sellCarts(t *testing.T, orders int, skus, fronts []string, gates []*running
 					if (status == 200 || status == 409) && !reuses {
 						break
 					}
-					if time.Sleep(50 * time.Millisecond); reuses {
+					if time.Sleep(50 * time.Millisecond); reuses { // a client's pause
 						lines = someLines(skus)
 					}
 				}
@@ -109,7 +111,7 @@ func sellCarts(t *testing.T, orders int, skus, fronts []string, gates []*running
 		defer close(over)
 		for n := range orders {
 			next <- n
-			time.Sleep(4 * time.Millisecond)
+			time.Sleep(4 * time.Millisecond) // a client's pause
 		}
 		close(next)
 		all.Wait()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // cartCrash is where a gate dies that is busy with one cart of three lines: at the n-th time that the cart comes by a
@@ -43,10 +44,10 @@ func TestCart_EveryCrashLeavesAllLinesOrNone(t *testing.T) {
 	t.Parallel()
 	breakable(t)
 	for _, c := range cartCrashes() {
-		if testing.Short() && c.n != 2 {
-			continue
-		}
 		t.Run(fmt.Sprintf("%s:%d,answer=%d,last=%v", c.place, c.n, c.status, c.noLast), func(t *testing.T) {
+			if c.n != 2 {
+				testkit.Nightly(t, "each of 24 places takes 3 s; those between two lines are tried always")
+			}
 			t.Parallel()
 			c.try(t)
 		})

@@ -41,7 +41,8 @@ type cartShop struct {
 	denied map[string]bool
 	units  map[string]int // of confirmed orders, by user
 	twice  int
-	status int // of the answer to an order
+	status int           // of the answer to an order
+	mute   chan struct{} // nil = it tells of its orders at once, else when this is closed
 	url    string
 }
 
@@ -57,6 +58,13 @@ func openCartShop(t *testing.T, mishap func() bool) *cartShop {
 		w.WriteHeader(status)
 	})
 	doors.HandleFunc("GET /by-serial/{serial}", func(w http.ResponseWriter, r *http.Request) {
+		if s.mute != nil {
+			select {
+			case <-s.mute:
+			case <-r.Context().Done():
+				return
+			}
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		serial := r.PathValue("serial")
@@ -156,6 +164,7 @@ func setUnits(t *testing.T, file string, units int, skus ...string) {
 }
 
 func TestCart_AllLinesAreReservedOrNone(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
 	setUnits(t, g.file, 5, "a", "b&c", "d")
@@ -207,6 +216,7 @@ func TestCart_AllLinesAreReservedOrNone(t *testing.T) {
 }
 
 func TestCart_ResponseAndOperatorsSettleAllLines(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
 	setUnits(t, g.file, 5, "a", "b")
@@ -261,7 +271,7 @@ func get(t *testing.T, g *running, path string) string {
 // soonWithin is soon with a bound of its own.
 func soonWithin(t *testing.T, bound time.Duration, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(bound); !is(); time.Sleep(pause) {
+	for end := time.Now().Add(bound); !is(); time.Sleep(pause) { // between two looks
 		if time.Now().After(end) {
 			t.Fatalf("not within %s: %s", bound, what)
 		}

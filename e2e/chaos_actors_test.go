@@ -37,7 +37,7 @@ func (c *chaos) mishap(n int, w http.ResponseWriter, r *http.Request) bool {
 			conn.Close()
 		}
 	case what < 30:
-		time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond)
+		time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond) // the shop's work
 		return false
 	default:
 		return false

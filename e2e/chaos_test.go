@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -57,9 +58,10 @@ func (c *chaos) count(what string, n int) {
 
 // Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others.
 func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("SLUICE_CHAOS"))
+	testkit.Nightly(t, "it kills at random moments, for SLUICE_CHAOS")
+	length, err := time.ParseDuration(cmp.Or(os.Getenv("SLUICE_CHAOS"), "20s"))
 	if err != nil || length <= 0 {
-		t.Skip("SLUICE_CHAOS does not say for how long, like 90s")
+		t.Fatal("SLUICE_CHAOS is no duration, like 90s")
 	}
 	seed, err := strconv.ParseUint(os.Getenv("SLUICE_SEED"), 10, 64)
 	if err != nil {
@@ -93,7 +95,7 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 			break
 		}
 		clerk.look(true)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // between two looks of an operator
 	}
 	clerk.settle()
 	t.Logf("healed %v after the last mishap", time.Since(took).Round(time.Second))
@@ -227,19 +229,19 @@ func (c *chaos) audited(g *running) func() bool {
 // breakGates does a mishap after the other to the gates, one at a time, until the end.
 func (c *chaos) breakGates(dice *rand.Rand, end time.Time) {
 	for time.Now().Before(end) && !c.t.Failed() {
-		time.Sleep(time.Duration(200+dice.IntN(2000)) * time.Millisecond)
+		time.Sleep(time.Duration(200+dice.IntN(2000)) * time.Millisecond) // between two mishaps
 		i, away := dice.IntN(len(c.gates)), time.Duration(dice.IntN(1200))*time.Millisecond
 		g := c.gates[i]
 		switch what := dice.IntN(10); {
 		case what < 5:
 			c.count("gates killed", 1)
 			g.die()
-			time.Sleep(away)
+			time.Sleep(away) // the mishap
 			c.gates[i] = g.again(c.t)
 		case what < 9:
 			c.count("gates that hung", 1)
 			_ = g.process.Process.Signal(syscall.SIGSTOP)
-			time.Sleep(away)
+			time.Sleep(away) // the mishap
 			_ = g.process.Process.Signal(syscall.SIGCONT)
 		default:
 			c.count("gates drained and started again", 1)
@@ -260,12 +262,12 @@ func (c *chaos) breakRedis(dice *rand.Rand, stop <-chan struct{}) {
 		case what < 2:
 			c.count("Redis killed", 1)
 			c.redis.Kill()
-			time.Sleep(away)
+			time.Sleep(away) // the mishap
 			c.redis.Restart()
 		case what < 6:
 			c.count("Redis that hung", 1)
 			c.redis.Pause()
-			time.Sleep(away)
+			time.Sleep(away) // the mishap
 			c.redis.Resume()
 		default:
 			c.count("scripts flushed", 1)

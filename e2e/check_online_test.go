@@ -9,6 +9,7 @@ import (
 
 // Every example is held against keys that the shop's own script has made and sold from.
 func TestCheckOnline_EveryLayoutExamplePassesOnTheShopsOwnKeys(t *testing.T) {
+	t.Parallel()
 	shops := append(knownShops(), knownShop{
 		example: "spikesystem", fill: "HSET ticket_hash_key ticket_total_nums 3 ticket_sold_nums 0",
 		keys: []string{"ticket_hash_key"},
@@ -22,20 +23,20 @@ return 1`,
 	for _, k := range shops {
 		covered[k.example+".toml"] = true
 		t.Run(k.example, func(t *testing.T) {
+			t.Parallel()
 			stock := redistest.Start(t)
-			t.Setenv("SHOP_URL", k.open(t, stock.Client).url)
-			t.Setenv("REDIS_ADDR", stock.Addr)
+			environment := []string{"SHOP_URL=" + k.open(t, stock.Client).url, "REDIS_ADDR=" + stock.Addr}
 			path, err := filepath.Abs(filepath.Join(layoutsFolder, k.example+".toml"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := run(t, "", "check", "--online", path)
+			before := runWith(t, "", environment, "check", "--online", path)
 			wants(t, before.out, "this database has no key at all")
 			does(t, stock.Client, k.fill)
 			if !k.sellsTo(t, stock.Client, "7") {
 				t.Fatal("the shop's own script does not sell")
 			}
-			after := run(t, "", "check", "--online", path)
+			after := runWith(t, "", environment, "check", "--online", path)
 			if after.code != 0 {
 				t.Errorf("exit code %d: %s%s", after.code, after.out, after.complaint)
 			}
@@ -54,6 +55,7 @@ return 1`,
 }
 
 func TestCheckOnline_ReportsToOtherPrograms(t *testing.T) {
+	t.Parallel()
 	stock := redistest.Start(t)
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\""+
 		stock.Addr+"\"]\n"+routes)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // foreign is a client that others wrote, and the script of e2e/clients that lets it try a gate. The script gets
@@ -40,9 +42,7 @@ var foreigners = []foreign{
 const packages = "undici@6 axios@1 ws@8"
 
 func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
-	if os.Getenv("SLUICE_CLIENTS") == "" {
-		t.Skip("SLUICE_CLIENTS is not set")
-	}
+	testkit.Nightly(t, "it needs npm, and clients of others")
 	modules := installed(t, packages)
 	shop := open(t, services())
 	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 8",

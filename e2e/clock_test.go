@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Redis' clock may be wrong, or put right, during a sale: holds end by the gates' clocks, a sale that is on stays on,
 // and what is sold is what there is.
 func TestClock_RedisClockMayJumpDuringASale(t *testing.T) {
+	testkit.Nightly(t, "it waits for sweeps in real time")
 	t.Parallel()
 	const units, lost = 60, 4
 	r, turn := redistest.StartWithClock(t)

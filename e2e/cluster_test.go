@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
@@ -102,7 +103,7 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 			if time.Now().After(end) {
 				t.Fatalf("%s is never decided: %v", sku, f)
 			}
-			time.Sleep(pause)
+			time.Sleep(pause) // between two looks
 		}
 		shop.mu.Lock()
 		booked := shop.sold[sku]
@@ -124,11 +125,9 @@ func reckon(t *testing.T, c redis.UniversalClient, shop *bookshop, skus, units i
 }
 
 func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
+	testkit.Nightly(t, "it runs a cluster of Redis, and long")
 	t.Parallel()
-	skus, units, shoppers := 200, 100, 20_000
-	if raced || testing.Short() {
-		skus, units, shoppers = 40, 40, 1_600
-	}
+	const skus, units, shoppers = 200, 100, 20_000
 	nodes, shop := redistest.Cluster(t, 3, 1), book(t, nil)
 	client := nodes.Client()
 	stockAll(t, redisconn.Options{Topology: redisconn.Cluster, Addresses: nodes.Addrs()}, skus, units)

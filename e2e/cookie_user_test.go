@@ -13,6 +13,7 @@ import (
 // What one session cookie can be written like, and shops read as the same: PHP and Express undo escapes, Python's and
 // Werkzeug's readers undo octal ones within quotes, or end a value at a space.
 func TestIdentity_OneCookieIsOneUserHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	placed := map[string]int{}
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // scaled is a number of a test's short form, or what the environment says.
@@ -76,7 +77,7 @@ func (g *running) follow(client *http.Client, where string) (body string, err er
 		if s := string(text); err != nil || strings.Contains(s, `"state":"confirmed"`) {
 			return s, err
 		} else if resp.StatusCode == http.StatusTooManyRequests {
-			time.Sleep(pause)
+			time.Sleep(pause) // the client's, after a rejection
 		} else if !strings.Contains(s, `"again_ms"`) {
 			return s, fmt.Errorf("it ended as %s", s)
 		}
@@ -89,12 +90,13 @@ type ended struct{ sync.Map }
 // A shop that makes 20 orders a second sells all to a crowd: 100 shoppers for each unit. Each buyer gets the shop's
 // answer. SLUICE_SHOPPERS=100000 is the long form.
 func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
+	testkit.Nightly(t, "it measures latencies")
 	shoppers := scaled("SLUICE_SHOPPERS", 2000)
 	units := shoppers / 100
 	r, shop := redistest.Start(t), openLameShop(t)
 	var made ended
 	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond) // 4 at a time: 20 orders a second
 		made.Store(r.Header.Get("Idempotency-Key"), time.Now())
 		return true
 	}
@@ -158,6 +160,7 @@ func TestDelivery_SlowShopSellsAllToACrowd(t *testing.T) {
 
 // A waiting order takes at most 1.2 KiB and its body in Redis. SLUICE_WAITING=20000 is the long form.
 func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
+	testkit.Nightly(t, "it measures memory")
 	n := scaled("SLUICE_WAITING", 2000)
 	r, shop := redistest.Start(t), openLameShop(t)
 	release := make(chan struct{})
@@ -189,6 +192,7 @@ func TestDelivery_WaitingOrderTakesLittleMemory(t *testing.T) {
 // CPU time of the gate and of Redis for an order that waits, beside one that does not. SLUICE_COSTS=20000 is the long
 // form.
 func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
+	testkit.Nightly(t, "it measures CPU time")
 	n := scaled("SLUICE_COSTS", 300)
 	type cost struct{ gate, redis, calls float64 } // µs an order; calls of scripts
 	var costs [2]cost
@@ -268,11 +272,8 @@ func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {
 // Clients that wait for another state, each of its own order, take at most 6 KiB each, and hear of it soon: the 10,000
 // of an instance fit in 60 MiB.
 func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
-	short := 9_999                // and the last
-	if raced || testing.Short() { // memory is not weighed under the race detector
-		short = 2000
-	}
-	n := scaled("SLUICE_PARKED", short)
+	testkit.Nightly(t, "it measures memory")
+	n := scaled("SLUICE_PARKED", 9_999) // and the last
 	r, shop := redistest.Start(t), openLameShop(t)
 	release := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(release) })
@@ -302,10 +303,10 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 	}
 	soon(t, "all are connected", func() bool { return g.metric("sluice_connections") >= float64(n) })
 	calls := r.Commands()
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // what is measured
 	each, looks := float64(g.pss()-before)/float64(n), r.Commands()-calls
 	t.Logf("%d parked clients: %.1f KiB each, %d commands of Redis in a second", n, each, looks)
-	if each > 6 && !raced {
+	if each > 6 {
 		t.Errorf("%.1f KiB each", each)
 	}
 	// The others may have waited their 20 s before the shop is open: one asks last, for the order that the shop has.

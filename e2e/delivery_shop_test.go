@@ -73,9 +73,9 @@ func (s *lameShop) serve(w http.ResponseWriter, r *http.Request) {
 	s.attempts.Add(1)
 	body, _ := io.ReadAll(r.Body)
 	if rand.Float64() < s.hangs {
-		time.Sleep(time.Duration(rand.Int64N(int64(s.slow))))
+		time.Sleep(time.Duration(rand.Int64N(int64(s.slow)))) // the shop's work
 	} else if s.slow > 0 {
-		time.Sleep(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
+		time.Sleep(time.Duration(rand.Int64N(int64(10 * time.Millisecond)))) // the shop's work
 	}
 	if s.answer != nil && !s.answer(w, r) {
 		return

@@ -40,6 +40,7 @@ func queueOf(t *testing.T, g *running) (s admin.QueueState) {
 // shop hangs and loses answers and looks at no key. SLUICE_DELIVERIES=100000 is the long form, in which Redis is
 // restarted, too: an operator opens the SKU then, since an instance that died shortly before may know more than Redis.
 func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
+	testkit.Nightly(t, "it kills at random moments")
 	n, _ := strconv.Atoi(cmp.Or(os.Getenv("SLUICE_DELIVERIES"), "400"))
 	const buyers, backlog = 24, 500
 	limit, restartEach := 32, n // orders in the shop at once; orders between two restarts of Redis
@@ -67,7 +68,7 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 			defer b.leave()
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				for i > shop.orders()+backlog && time.Now().Before(end) {
-					time.Sleep(pause)
+					time.Sleep(pause) // the crowd's, for a backlog that is not too long
 				}
 				b.user, b.key = strconv.Itoa(i), fmt.Sprintf("key-%d", i)
 				if b.insistToWait(fronts, end) {
@@ -79,7 +80,7 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 	kills, restarts := 0, 0
 	ledger := func() account { return ledgerOf(t, r, "1001") }
 	for ledger().sold < n && time.Now().Before(end) {
-		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond) // between two deaths
 		if i := kills % 2; kills < max(4, n/25) {
 			gates[i].die()
 			gates[i] = gates[i].again(t)
@@ -145,7 +146,7 @@ func (b *buyer) insistToWait(fronts []string, until time.Time) bool {
 		if status == http.StatusAccepted || reason == "in_progress" || reason == "confirmed" {
 			return true
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) // the client's
 	}
 	return false
 }
@@ -202,7 +203,7 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	// The first order is with the shop while the test asks all that follows.
 	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "60s"`)
 	g := gate(t, redisAt(r), boundless, settings,
-		"queue.max_in_flight = 1\nqueue.max_body = \"1KiB\"", waitingRoutes)
+		"queue.max_in_flight = 1\nqueue.max_order = \"1KiB\"", waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "3")
 	buy := func(user string, more ...string) waiting {
 		return g.call(t, "POST", orderPath, "body of "+user,
@@ -360,12 +361,48 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 	soon(t, "the shop has all", func() bool { return shop.inside.Load() == 5 })
 	g.terminate()
 	g.logs(t, "draining")
-	time.Sleep(time.Second) // it would have left by now
+	time.Sleep(time.Second) // nothing tells that it stays: it would have left by now
 	close(asked)
 	if code := g.stopped(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if got := ledgerOf(t, r, "1001"); got != (account{total: 5, sold: 5}) {
 		t.Errorf("%+v: the gate left before the shop had answered", got)
+	}
+}
+
+// The gate is killed while the shop has some orders, of which it has made one, and others wait. The next gate asks
+// about the first ones, sends again what the shop cannot make any more, and delivers what waits.
+func TestDelivery_KilledGateLosesNoOrderAndMakesNoneTwice(t *testing.T) {
+	t.Parallel()
+	const n, inside = 12, 4
+	r, shop := redistest.Start(t, lasting...), openLameShop(t)
+	var dead atomic.Bool
+	shop.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		if dead.Load() {
+			return true
+		}
+		if r.Header.Get("Idempotency-Key") == "key-0" {
+			shop.make(r, "")
+		}
+		<-r.Context().Done() // the gate has died
+		return false
+	}
+	settings := strings.ReplaceAll(shop.settings(shop.server.URL), `imeout = "300ms"`, `imeout = "1s"`)
+	g := gate(t, redisAt(r), boundless, settings, fmt.Sprint("queue.max_in_flight = ", inside), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
+	for i := range n {
+		w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", i), "Idempotency-Key", fmt.Sprint("key-", i))
+		if w.status != http.StatusAccepted {
+			t.Fatalf("%+v", w)
+		}
+	}
+	soon(t, "the shop has as many as it may", func() bool { return shop.inside.Load() == inside })
+	g.die()
+	dead.Store(true)
+	g.again(t)
+	soon(t, "all are sold", func() bool { return ledgerOf(t, r, "1001") == account{total: n, sold: n} })
+	if d := shop.doubles(); len(d) > 0 || shop.orders() != n {
+		t.Errorf("%d orders; made twice: %v", shop.orders(), d)
 	}
 }

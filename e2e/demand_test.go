@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A shop that takes its stock itself: metrics, dashboard and log tell which SKUs are wanted and what is left of them,
@@ -85,6 +86,7 @@ func TestDemand_SKUsOfCheckRoutesAreMeasuredByName(t *testing.T) {
 
 // Units that a script has taken and that may be lost are told by SKU.
 func TestDemand_UnitsOfAScriptAreMeasuredByName(t *testing.T) {
+	testkit.Nightly(t, "of the shop's own script")
 	t.Parallel()
 	redis := redistest.Start(t)
 	redis.Client.HSet(t.Context(), "goods:1001", "total", 5, "ordered", 0)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"sluice/internal/testkit"
 )
 
 // A small sale from end to end, the failures of the demonstration's shop included: the exit code is the verdict.
@@ -35,6 +37,7 @@ func TestDemo_BooksBalance(t *testing.T) {
 
 // Where the shop takes the units itself, the gate keeps no ledger.
 func TestDemo_SellsByCheckWhereAsked(t *testing.T) {
+	testkit.Nightly(t, "it plays a sale in real time")
 	t.Parallel()
 	out := ok(t, "demo", "--gate=check", "--shoppers=60", "--units=10", "--patience=40s")
 	wants(t, out, "  check\n", "10 of 10\n", "  oversold"+strings.Repeat(" ", 35)+"0\n")
@@ -47,6 +50,7 @@ func TestDemo_SellsByCheckWhereAsked(t *testing.T) {
 
 // A crowd waits in a room, is drawn, called for free units, and hears the end. The places are verified from the record.
 func TestDemo_RoomCallsByADrawForFreeUnits(t *testing.T) {
+	testkit.Nightly(t, "it plays a sale in real time")
 	t.Parallel()
 	out := ok(t, "demo", "--room", "--shoppers=200", "--units=40", "--patience=60s")
 	wants(t, out, " people, who join within 4s", "joined before the start"+strings.Repeat(" ", 20)+"190\n",
@@ -70,6 +74,7 @@ func TestDemo_RoomSaysThatItNeedsRedis(t *testing.T) {
 
 // Orders wait for a shop of 20 orders a second; beside it is the same sale without a queue.
 func TestDemo_QueueHasAnAnswerForEachBuyer(t *testing.T) {
+	testkit.Nightly(t, "it plays a sale in real time")
 	t.Parallel()
 	out := ok(t, "demo", "--queue", "--shoppers=120", "--units=20", "--patience=40s")
 	wants(t, out, "reserve, delivery queue", "  reserve\n", " queue, ", "no queue, ", "bought, and have the answer",

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/testkit"
 )
 
 // dialFrom opens a connection from one of many addresses of this machine; nil = it was not accepted.
@@ -53,6 +55,7 @@ func withFiles(t *testing.T, files int, settings ...string) *running {
 // A client that opens as many connections as it can leaves health, operators and the gate's own connections their
 // descriptors.
 func TestDescriptors_HealthIsAnsweredWhileAClientTakesAll(t *testing.T) {
+	testkit.Nightly(t, "it measures descriptors")
 	t.Parallel()
 	const files, tried = 512, 900
 	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_header_timeout = \"5m\"",
@@ -113,6 +116,7 @@ func openFiles(t *testing.T, g *running) int {
 
 // With no descriptor left at all a new client is still accepted and closed, and none waits in the kernel's queue.
 func TestDescriptors_NewClientsNeverHangWithoutAny(t *testing.T) {
+	testkit.Nightly(t, "it measures descriptors")
 	t.Parallel()
 	g := gate(t, open(t, nil).setting())
 	g.client.CloseIdleConnections()
@@ -172,6 +176,7 @@ func lowestFree(pid int) int {
 
 // What comes beyond a listener's share hears why, and the share of each address is its own.
 func TestDescriptors_SurplusConnectionsOfOperatorsHear503(t *testing.T) {
+	testkit.Nightly(t, "it measures descriptors")
 	t.Parallel()
 	g := withFiles(t, 1024, open(t, nil).setting())
 	for _, addr := range []string{g.ops, g.admin} {

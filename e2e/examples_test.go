@@ -17,8 +17,8 @@ import (
 
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
 
-// The configurations of the examples are valid as they stand, and short enough to be read.
-func TestExamples_ShopsAreShortAndValid(t *testing.T) {
+// The configurations of the examples are valid as they stand.
+func TestExamples_ConfigurationsAreValid(t *testing.T) {
 	t.Parallel()
 	all, err := filepath.Glob("../examples/*/config.toml")
 	if err != nil || len(all) < 5 {
@@ -26,13 +26,6 @@ func TestExamples_ShopsAreShortAndValid(t *testing.T) {
 	}
 	secret := file(t, exampleSecret+"\n")
 	for _, path := range all {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), "\n"); n > 25 {
-			t.Errorf("%s has %d lines, more than 25", path, n)
-		}
 		check := exec.Command(binary, "check", path)
 		check.Env = append(surroundings(), "SLUICE_SECRET_FILE="+secret)
 		if out, err := check.CombinedOutput(); err != nil {
@@ -102,7 +95,7 @@ func trades(t *testing.T, example string, shop *exec.Cmd) {
 	for user, want := range []int{200, 200, 409} {
 		status, said := bought(t, "http://"+g.front, user)
 		for strings.Contains(said, "undecided") { // until the gate knows that both orders are confirmed
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(pause) // between two looks
 			status, said = bought(t, "http://"+g.front, user)
 		}
 		if status != want || strings.Contains(said, "Sluice-Order") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // command runs the binary on the control API of a gate, and returns what it prints and whether it succeeds.
@@ -99,6 +100,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 
 // A SKU that is paused for a while is sold again, also when the instance that was asked to pause it has died.
 func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
+	testkit.Nightly(t, "it waits for the end of a pause of 10 s")
 	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
 	a, b := reserves(t, r, 10, shop.setting()), reserves(t, r, 0, shop.setting())

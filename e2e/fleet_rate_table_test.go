@@ -3,20 +3,18 @@ package e2e
 import (
 	"fmt"
 	"math"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
-// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes: SLUICE_FLEET=1 go test -v -run
-// TableOfMeasured ./e2e. Four times the rate of a key comes, or twice where an instance or Redis goes away.
+// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
+// a key comes, or twice where an instance or Redis goes away.
 func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
-	if os.Getenv("SLUICE_FLEET") == "" {
-		t.Skip("SLUICE_FLEET=1 measures")
-	}
+	testkit.Nightly(t, "it measures rates over real time, for 5 minutes")
 	for n := 1; n <= 4; n++ {
 		t.Run(fmt.Sprint(n, " instances"), func(t *testing.T) {
 			m := &fleetMeter{t: t, redis: redistest.Start(t), shop: openDated(t)}
@@ -106,7 +104,7 @@ func (m *fleetMeter) row(name string, first, then int) {
 	var parts []float64
 	for _, seconds := range []int{first, then} {
 		from := time.Now()
-		time.Sleep(time.Duration(seconds) * time.Second)
+		time.Sleep(time.Duration(seconds) * time.Second) // what is measured
 		n, passed := m.shop.since(from), time.Since(from).Seconds()
 		parts = append(parts, float64(n)/(100*passed))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // rated wants a second in which the shop gets so many requests, to within a tenth. A machine that is busy with other
@@ -16,7 +17,7 @@ func (d *dated) rated(t *testing.T, when string, perSecond float64) {
 	var heard []string
 	for range 30 {
 		from := time.Now()
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // what is measured
 		n, whole := float64(d.since(from)), time.Since(from).Seconds()*perSecond
 		heard = append(heard, fmt.Sprintf("%.0f of %.0f", n, whole))
 		if n >= 0.9*whole && n <= 1.1*whole {
@@ -30,6 +31,7 @@ func (d *dated) rated(t *testing.T, when string, perSecond float64) {
 // Two instances that are asked unevenly share one rate of a key and one limit of requests in flight. They keep their
 // parts while Redis is away.
 func TestFleet_SharesARateByDemand(t *testing.T) {
+	testkit.Nightly(t, "it measures rates over real time")
 	const perSecond, burst = 200, 20
 	redis, shop := redistest.Start(t), openDated(t)
 	var crowd sync.WaitGroup

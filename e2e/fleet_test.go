@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // dated is a shop that writes down when each request came.
@@ -120,7 +121,7 @@ func crowdedFor(t *testing.T, address string, perSecond int, length time.Duratio
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	crowded(t, &all, address, perSecond, stop)
-	time.Sleep(length)
+	time.Sleep(length) // the load
 	close(stop)
 	all.Wait()
 }
@@ -139,7 +140,7 @@ func (d *dated) steady(t *testing.T, when string, perWindow int, gates ...*runni
 	var heard []string
 	for range 30 {
 		from, used, full := time.Now(), windows("sluice_windows_total"), windows("sluice_windows_saturated_total")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // what is measured
 		n, whole := float64(d.since(from)), time.Since(from).Seconds()*float64(perWindow*100)
 		used, full = windows("sluice_windows_total")-used, windows("sluice_windows_saturated_total")-full
 		part := float64(perWindow) / float64(len(gates))
@@ -166,6 +167,7 @@ const fleetRoute = "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\""
 
 // Three instances share one budget that three does not divide. One is killed and one is added, under load.
 func TestFleet_KeepsOneBudget(t *testing.T) {
+	testkit.Nightly(t, "it measures rates over real time")
 	const perWindow, perSecond = 5, 500
 	redis, shop := redistest.Start(t), openDated(t)
 	var crowd sync.WaitGroup
@@ -208,6 +210,7 @@ func TestFleet_KeepsOneBudget(t *testing.T) {
 
 // The last known number stands while Redis is away: the two go on with a half each.
 func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
+	testkit.Nightly(t, "it measures rates over real time")
 	const perSecond = 500
 	redis, shop := redistest.Start(t), openDated(t)
 	var crowd sync.WaitGroup
@@ -238,6 +241,59 @@ func TestFleet_WithoutRedisEachInstanceKeepsItsShare(t *testing.T) {
 		}
 	}
 	counts(t, 2, gates[:]...)
+}
+
+// Each of two instances has a half of what the fleet may have in the shop. They keep their halves while Redis is away.
+// One that is alone has all.
+func TestFleet_EachInstanceHasItsPartOfALimit(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			"limits.concurrency.scope = \"fleet\"", "limits.concurrency.max_in_flight = 100", fleetRoute)
+	}
+	for _, g := range gates {
+		soon(t, "each has a half", func() bool { return g.mostInFlight() == 50 })
+	}
+	redis.Kill()
+	for _, g := range gates {
+		soon(t, "the loss is noticed", func() bool { return g.metric("sluice_fleet_up") == 0 })
+		if n := g.mostInFlight(); n != 50 {
+			t.Errorf("%v in flight while Redis is away, want 50", n)
+		}
+	}
+	redis.Restart()
+	gates[1].terminate()
+	gates[1].stopped()
+	soon(t, "the one that is left has all", func() bool { return gates[0].mostInFlight() == 100 })
+}
+
+// Two shops on one Redis are told apart by fleet.name: each has all of its limit, and its overrides are its own.
+func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			fmt.Sprintf("fleet.name = \"shop-%d\"", i), "limits.window.scope = \"fleet\"",
+			"limits.concurrency.scope = \"fleet\"",
+			"limits.concurrency.max_in_flight = 100", fleetRoute)
+	}
+	counts(t, 1, gates[:]...)
+	for i, g := range gates {
+		if n := g.mostInFlight(); n != 100 {
+			t.Errorf("shop %d may have %v in flight, want all of its 100", i, n)
+		}
+		g.prints(t, fmt.Sprintf("override set limits.concurrency.max_in_flight %d --for 10m", 30+i), "all instances")
+	}
+	for i, g := range gates {
+		soon(t, "its own override is in force", func() bool { return g.mostInFlight() == float64(30+i) })
+		var listed struct{ Overrides []struct{ ID string } }
+		if g.told("GET", "/overrides", "", &listed); len(listed.Overrides) != 1 {
+			t.Errorf("shop %d has %+v, want its own override alone", i, listed)
+		}
+	}
 }
 
 func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {

@@ -220,7 +220,7 @@ func inTime(t *testing.T, patience time.Duration, what string, is func() bool) t
 		if time.Since(start) > patience {
 			t.Fatalf("waited in vain until %s", what)
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) // between two looks
 	}
 	return time.Since(start)
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // steady sends so many requests a second over connections that stay open, until the returned function is called, and
@@ -88,6 +90,7 @@ func rateOf(t *testing.T) int {
 // A hundred times SIGHUP under load, with good and bad files by turns: no request fails, no counter falls, each bad
 // file is told with line and key, an override outlives all of them, and who listens to the events goes on hearing them.
 func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
+	testkit.Nightly(t, "it measures a load over a hundred reloads")
 	t.Parallel()
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 1000",
@@ -116,10 +119,7 @@ func TestReload_AHundredHangupsLoseNothing(t *testing.T) {
 	}()
 	start, end := time.Now(), g.steady(rateOf(t))
 	served := 0.0
-	pairs := 50
-	if testing.Short() {
-		pairs = 12
-	}
+	const pairs = 50
 	for i := range pairs {
 		good := strings.Replace(string(text), "max_in_flight = 1000", "max_in_flight = "+[]string{"1000", "2000"}[i%2], 1)
 		g.rewrite(good, true)

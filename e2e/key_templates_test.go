@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A shop with one hash for all SKUs, whose names end where the shop says.
 func TestKeys_TemplatesEndWhereTheUserSays(t *testing.T) {
+	t.Parallel()
 	r, behind := redistest.Start(t), open(t, nil)
 	r.Client.HSet(context.Background(), "shop_goods", "1001_left", 1, "1001_on", 1, "1002_left", 0, "1002_on", 1,
 		"1003_left", 9, "1003_on", 0)
@@ -24,7 +26,13 @@ stock.layout.status_field = "$(sku)_on"`)
 		}
 		b.leave()
 	}
+}
 
+// The same with keys of the shop's own script.
+func TestScript_TemplatesOfKeysEndWhereTheUserSays(t *testing.T) {
+	testkit.Nightly(t, "of the shop's own script")
+	t.Parallel()
+	r, behind := redistest.Start(t), open(t, nil)
 	r.Client.HSet(context.Background(), "goods_1001_stock", "inStock", 1)
 	s := gate(t, redisAt(r), boundless, behind.setting(), `
 stock.layout.type = "hash_left"

@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/loadtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A load test follows the orders that wait to their end: they are neither the shop's answers nor sold at once. Nothing
@@ -54,6 +55,7 @@ queue.grace = "1s"
 
 // The limit of the queue is what the advice is about.
 func TestLoadTest_AdvisesAboutTheLimitOfTheQueue(t *testing.T) {
+	testkit.Nightly(t, "it plays a sale in real time")
 	t.Parallel()
 	redis := redistest.Start(t)
 	path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+`

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Before a route with a waiting room the crowd joins that, waits, claims and orders. The real room is not touched, and
 // nothing is left in Redis.
 func TestLoadTest_GoesThroughTheWaitingRoom(t *testing.T) {
+	testkit.Nightly(t, "it plays a sale in real time")
 	t.Parallel()
 	redis := redistest.Start(t)
 	keys := filepath.Join(t.TempDir(), "room.key")

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/crowd"
 	"sluice/internal/loadtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // loadTest is what a load test says in JSON.
@@ -73,7 +74,7 @@ func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]st
 
 func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 	t.Parallel()
-	for i, c := range []struct{ gate, settings string }{
+	for _, c := range []struct{ gate, settings string }{
 		{"reserve", "stock.reserve.write_back = true\nstock.reserve.status_url = " +
 			"\"http://127.0.0.1:1/orders/{serial}\"\nstock.reserve.on_not_found = \"cancel_then_release\""},
 		{"check", "stock.layout.users_key = \"seckill:users:$sku\"\nlimits.window.scope = \"fleet\""},
@@ -84,41 +85,44 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = " +
 			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
-		if testing.Short() && i%2 == 1 {
-			continue
-		}
-		redis := redistest.Start(t)
-		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
-			strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
-		before := prepared(t, redis, path,
-			map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
-		r := runLoadTest(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
-		if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
-			t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
-		}
-		if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
-			t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
-		}
-		if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
-			c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
-			t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
-		}
-		after := everything(t, redis)
-		for key := range after {
-			if _, there := before[key]; !there {
-				t.Errorf("%s: %q is left over", c.gate, key)
+		t.Run(c.gate, func(t *testing.T) {
+			if strings.Contains(c.settings, "stock.script") {
+				testkit.Nightly(t, "of the shop's own script")
 			}
-		}
-		for key, text := range before {
-			if after[key] != text {
-				t.Errorf("%s: %q is another", c.gate, key)
+			redis := redistest.Start(t)
+			path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
+				strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
+			before := prepared(t, redis, path,
+				map[bool]string{true: "1001:red", false: "1001"}[strings.Contains(c.settings, "$sku_2")])
+			r := runLoadTest(t, path, "--buyers", "600", "--stock", "60", "--over", "100ms")
+			if r.code != 0 || r.Shop.Orders != 60 || r.Buyer.Bought != 60 || !r.SoldOut || r.Err() != nil {
+				t.Errorf("%s: exit code %d, %+v, %+v, %v\n%s", c.gate, r.code, r.Shop, r.Buyer, r.Err(), r.complaint)
 			}
-		}
+			if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
+				t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
+			}
+			if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
+				c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
+				t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
+			}
+			after := everything(t, redis)
+			for key := range after {
+				if _, there := before[key]; !there {
+					t.Errorf("%s: %q is left over", c.gate, key)
+				}
+			}
+			for key, text := range before {
+				if after[key] != text {
+					t.Errorf("%s: %q is another", c.gate, key)
+				}
+			}
+		})
 	}
 }
 
 // What is under way at the end, and what a script cannot give back, is no oversold unit.
 func TestLoadTest_OpenBooksAreNotBroken(t *testing.T) {
+	testkit.Nightly(t, "it plays sales in real time, and by scripts")
 	t.Parallel()
 	redis := redistest.Start(t)
 	for name, c := range map[string]struct {
@@ -281,8 +285,8 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 	t.Parallel()
 	for name, s := range sales {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && s.advice == "" && s.inFlight == 0 {
-				t.Skip("-short")
+			if s.advice == "" && s.inFlight == 0 {
+				testkit.Nightly(t, "the load of the machine takes long")
 			}
 			redis := redistest.Start(t)
 			shop, err := loadtest.OpenShop(loadtest.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond,

@@ -64,6 +64,7 @@ type entry struct {
 	User      string
 	Client    string
 	Order     string
+	Outcome   string
 	Target    string
 	Summary   bool
 	Rejected  map[string]int

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/testkit"
 )
 
 // throng opens n connections from as many addresses as the default limit of one asks for; fewer where this process may
@@ -37,9 +39,7 @@ func throng(t *testing.T, address string, n int) []net.Conn {
 
 // An idle keep-alive connection costs little beyond what the kernel keeps.
 func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
-	if raced {
-		t.Skip("the race detector needs memory of its own")
-	}
+	testkit.Nightly(t, "it measures memory")
 	shop := open(t, nil)
 	// A new connection may wait so long for its first request: 10,000 are opened before the first one asks.
 	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`,
@@ -69,9 +69,7 @@ func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
 
 // A length is only announced: memory follows what arrives.
 func TestMemory_AnnouncedBodiesCostWhatHasArrived(t *testing.T) {
-	if raced {
-		t.Skip("the race detector needs memory of its own")
-	}
+	testkit.Nightly(t, "it measures memory")
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, "limits.concurrency.max_in_flight = 100000",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
@@ -81,7 +79,7 @@ func TestMemory_AnnouncedBodiesCostWhatHasArrived(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // until what was sent has arrived
 	got := g.resident()
 	t.Logf("%d announced bodies of 200 KiB: %d KiB in all", len(all), got)
 	if got > 120<<10 {

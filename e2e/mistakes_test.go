@@ -298,13 +298,6 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 	})
 }
 
-// A request that lacks its user is told what is missing.
-func TestMistakes_OfARequest(t *testing.T) {
-	t.Parallel()
-	got := run(t, "", "explain", "POST /api/seckill/1001/order", "--config", file(t, shopSetting+routes))
-	wants(t, got.out, "bad_request", "uid")
-}
-
 func quotedText(text string) string { return `"` + text + `"` }
 
 // A name that an operator types and that is none of the configuration is answered with the one that is meant.

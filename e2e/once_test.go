@@ -61,7 +61,7 @@ func TestOrder_ReachesTheShopAtMostOnce(t *testing.T) {
 	bad := misbehave(t, func(c net.Conn, r *http.Request) bool { return deeds[r.Header.Get("Deed")](c, r) })
 	g := stocked(t, "upstream.targets = "+quoted(bad.url), unlimited,
 		fmt.Sprintf("upstream.response_header_timeout = %q", shopTimeout), strings.Replace(routes, `"POST /api`, `"/api`, 1))
-	const shoppers, rounds = 8, 5
+	const shoppers, rounds = 8, 2
 	var all sync.WaitGroup
 	for s := range shoppers {
 		all.Go(func() {

@@ -51,7 +51,7 @@ func (p *paced) one(length, offset time.Duration) {
 	start := time.Now()
 	free := start // the last page was answered
 	for due := start.Add(offset); due.Before(start.Add(length)); due = due.Add(p.every) {
-		time.Sleep(time.Until(due))
+		time.Sleep(time.Until(due)) // the rate
 		began := time.Now()
 		if free.After(due) {
 			began = due

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// update has the tests write what they saw into docs/conformance.md.
-var update = flag.Bool("update", false, "write what is seen into docs/conformance.md")
+// update has the tests write what they saw into docs/conformance.md and docs/adaptive.svg.
+var update = flag.Bool("update", false, "write what is seen into docs")
 
 const page = root + "/docs/conformance.md"
 

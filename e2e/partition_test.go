@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/redisconn"
 )
 
@@ -60,13 +61,14 @@ func (w *wire) set(cut bool) {
 // which all other instances find. When the old one is a replica again, the instance that was cut off tells what was
 // sold.
 func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
+	testkit.Nightly(t, "it waits for sentinels and for orders of a slow shop")
 	t.Parallel()
 	const units, shoppers = 600, 700
 	const quick, slow = int64(25 * time.Millisecond), int64(250 * time.Millisecond)
 	var takes atomic.Int64 // how long the shop takes for an order
 	takes.Store(quick)
 	w, shop := redistest.Sentinel(t), book(t, func(int, http.ResponseWriter, *http.Request) bool {
-		time.Sleep(time.Duration(takes.Load()))
+		time.Sleep(time.Duration(takes.Load())) // the shop's work
 		return false
 	})
 	for _, s := range w.Servers {
@@ -131,7 +133,7 @@ func TestPartition_MasterCutOffWithOneInstanceSellsNoUnitTwice(t *testing.T) {
 	for _, one := range wires {
 		one.set(false)
 	}
-	inTime(t, 4*long, "all is sold and decided on the new master", func() bool {
+	inTime(t, 2*long, "all is sold and decided on the new master", func() bool {
 		f := fields(next.Client, "1001")
 		return f["sold"] == strconv.Itoa(units) && f["held"] == "0"
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 const saleOfThree = `
@@ -51,11 +52,13 @@ func unitsOf(t *testing.T, client redis.UniversalClient, skus ...string) map[str
 }
 
 func TestQuota_UserHasNoMoreOfAllSKUsTogether(t *testing.T) {
+	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		r := redistest.Start(t)
 		crowdOfQuota(t, redisAt(r), r.Client)
 	})
 	t.Run("sentinel", func(t *testing.T) {
+		testkit.Nightly(t, "it starts sentinels")
 		w := redistest.Sentinel(t)
 		at := "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) +
 			"\nstock.redis.master_name = " + strconv.Quote(w.Name)
@@ -101,7 +104,7 @@ func crowdOfQuota(t *testing.T, at string, client redis.UniversalClient) {
 				if shop.unitsOf(fmt.Sprint("u", user)) == 2 {
 					return
 				}
-				time.Sleep(pause)
+				time.Sleep(pause) // between two tries
 			}
 			t.Errorf("u%d never hears that it has enough", user)
 		})
@@ -119,6 +122,7 @@ func crowdOfQuota(t *testing.T, at string, client redis.UniversalClient) {
 }
 
 func TestQuota_ReturnedUnitsCountNoMore(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)
 	g := gate(t, redisAt(r), boundless, shop.settings(), saleOfThree, cartRoutes)
 	setUnits(t, g.file, 9, "a", "b", "c", "free")

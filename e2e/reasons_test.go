@@ -99,6 +99,7 @@ func rejections() []rejecting {
 // line of the access log that names the limit; it counts once, never reaches the shop, and is no other reason's. The
 // log of the gate says nothing of single requests.
 func TestLimits_EachRejectsForItsOwnReasonAndCountsOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range rejections() {
 		if c.name == "" {
 			c.name = c.reason

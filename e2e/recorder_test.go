@@ -88,7 +88,7 @@ func (r *recorder) took(t *testing.T) string {
 	}
 	last.Close()
 	var ended []*hearing
-	for start := time.Now(); ended == nil; time.Sleep(time.Millisecond) {
+	for start := time.Now(); ended == nil; time.Sleep(time.Millisecond) { // between two looks
 		if time.Since(start) > long {
 			t.Fatal("waited in vain until all connections to the shop were closed")
 		}

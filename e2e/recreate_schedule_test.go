@@ -11,19 +11,17 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A ledger vanishes in the middle of a sale, at a random moment, in a random way, with gates that are killed around it.
 // The messages alone guide the test, and no unit is sold twice. SLUICE_RECREATES says how many schedules to play; 2 by
-// default, and 1 with -short. SLUICE_RECREATES_FROM is the first one of them.
+// default. SLUICE_RECREATES_FROM is the first one of them.
 func TestRecreate_LedgerThatVanishesInASaleSellsNoUnitTwice(t *testing.T) {
+	testkit.Nightly(t, "it runs long, by random schedules")
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_RECREATES"))
-	switch {
-	case err == nil:
-	case testing.Short():
-		schedules = 1
-	default:
+	if err != nil {
 		schedules = 2
 	}
 	from, _ := strconv.Atoi(os.Getenv("SLUICE_RECREATES_FROM"))
@@ -65,11 +63,11 @@ func vanishesOnce(t *testing.T, dice *rand.Rand) {
 	pause := time.Duration(dice.IntN(60)) * time.Millisecond
 	if dice.IntN(2) == 0 {
 		kill()
-		time.Sleep(pause)
+		time.Sleep(pause) // drawn for this schedule
 		vanish()
 	} else {
 		vanish()
-		time.Sleep(pause)
+		time.Sleep(pause) // drawn for this schedule
 		kill()
 	}
 	restart := func() {

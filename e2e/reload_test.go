@@ -43,6 +43,7 @@ func (g *running) rewrite(text string, good bool) {
 
 // A reload loses nothing: no connection, no counter; and a bad file changes nothing.
 func TestReload_UnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
 	shop := open(t, nil)
 	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 100",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
@@ -98,6 +99,7 @@ func TestReload_UnderLoadLosesNothing(t *testing.T) {
 // What a reload changes is obeyed by the next request, on a connection that was open before; what needs a restart is
 // told.
 func TestReload_AppliesAtOnce(t *testing.T) {
+	t.Parallel()
 	shop := open(t, nil)
 	g := stocked(t, shop.setting(), `mode = "enforce"`)
 	text, err := os.ReadFile(g.file)

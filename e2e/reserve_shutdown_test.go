@@ -6,9 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 )
@@ -47,8 +45,8 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 	}
 	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "cannot reach Redis") })
 	late.Wait()
-	_ = g.process.Process.Signal(syscall.SIGTERM)
-	time.Sleep(pause)
+	g.terminate()
+	g.logs(t, `"draining"`)
 	close(answer)
 	all.Wait()
 	if code := g.stopped(); code != 0 {

@@ -135,10 +135,8 @@ func (b *buyer) leave() {
 }
 
 func TestReserve_CrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
-	users, connections, units := 50_000, 2_000, 10
-	if raced || testing.Short() {
-		users, connections = 5_000, 200
-	}
+	t.Parallel()
+	const users, connections, units = 5_000, 200, 10
 	r, shop := redistest.Start(t), book(t, nil)
 	one := reserves(t, r, units, shop.setting())
 	two := reserves(t, r, 0, shop.setting())
@@ -175,6 +173,7 @@ func TestReserve_CrowdAtTwoInstancesBuysWhatThereIs(t *testing.T) {
 }
 
 func TestReserve_OneUserBuysOnceHoweverOftenAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, keys := range []bool{false, true} {
 		r, shop := redistest.Start(t), book(t, nil)
 		one := reserves(t, r, 50, shop.setting())
@@ -246,10 +245,8 @@ func misfortune(n int, w http.ResponseWriter, r *http.Request) bool {
 }
 
 func TestReserve_EveryUnitIsSoldOnceThoughAnInstanceDiesAndTheShopFails(t *testing.T) {
-	shoppers, units := 2_000, 1_000
-	if raced || testing.Short() {
-		shoppers, units = 400, 200
-	}
+	t.Parallel()
+	const shoppers, units = 400, 200
 	r, shop := redistest.Start(t), book(t, misfortune)
 	impatient := `upstream.response_header_timeout = "500ms"
 stock.reserve.reservation_ttl = "2s"

@@ -4,19 +4,17 @@ package e2e
 
 import (
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // No shopper notices that another process has taken the port over.
 func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {
+	t.Parallel()
 	shop := open(t, nil)
 	addresses, front := fixed(t)
 	old := gate(t, addresses, shop.setting(), `stock.source = "off"`, unlimited,
@@ -62,37 +60,4 @@ func TestRestart_SuccessorTakesThePortOverWithoutALoss(t *testing.T) {
 	crowd.Wait()
 	t.Logf("%d requests answered; warnings of the successor: %d", answered.Load(),
 		strings.Count(successor.log.String(), "WARN"))
-}
-
-// Sockets of systemd are used in place of server.listen (sd_listen_fds(3)).
-func TestRestart_SocketsOfTheServiceManagerAreServed(t *testing.T) {
-	shop := open(t, nil)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	path := file(t, listeners+"server.shutdown_delay = \"0s\"\n"+shop.setting()+
-		"\nstock.source = \"off\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
-	// LISTEN_PID must be the process's own: a shell knows it before it becomes the gate.
-	command := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" run --config "$1"`, binary, path)
-	command.ExtraFiles = []*os.File{socket}
-	command.Env = []string{"LISTEN_FDS=1"}
-	g := start(t, path, command)
-	address := ln.Addr().String()
-	ln.Close() // the gate has its own copy now
-	client := &http.Client{Timeout: 10 * time.Second}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://" + address + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != 200 || g.front != address {
-		t.Errorf("%d at %s, the gate says it listens at %s", resp.StatusCode, address, g.front)
-	}
 }

@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A gate and Redis are killed in the same minute, in any order and with some time between. The gate has a state folder:
 // the sale goes on without an operator, and no unit is sold twice. SLUICE_RETURNS says how many schedules to play;
-// 20 by default, and 5 with -short. SLUICE_RETURNS_FROM is the first one of them.
+// 20 by default. SLUICE_RETURNS_FROM is the first one of them.
 func TestReturn_GateAndRedisThatDieTogetherOpenByThemselves(t *testing.T) {
+	testkit.Nightly(t, "it runs long, by random schedules")
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_RETURNS"))
-	switch {
-	case err == nil:
-	case testing.Short():
-		schedules = 5
-	default:
+	if err != nil {
 		schedules = 20
 	}
 	from, _ := strconv.Atoi(os.Getenv("SLUICE_RETURNS_FROM"))
@@ -66,15 +64,15 @@ func returnsOnce(t *testing.T, dice *rand.Rand) {
 	pause := time.Duration(dice.IntN(60)) * time.Millisecond
 	if dice.IntN(2) == 0 {
 		kill()
-		time.Sleep(pause)
+		time.Sleep(pause) // drawn for this schedule
 		r.Kill()
 	} else {
 		r.Kill()
-		time.Sleep(pause)
+		time.Sleep(pause) // drawn for this schedule
 		kill()
 	}
 	r.Restart()
-	time.Sleep(pause)
+	time.Sleep(pause) // drawn for this schedule
 	for i := range killed {
 		gates[i] = killed[i].again(t)
 	}

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Three instances in front of a shop that takes its stock itself, and a crowd that never stops asking. Units that come
 // back draw so many requests into the shop, and no crowd; and none of them is left over.
 func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
+	testkit.Nightly(t, "its bound is on what a crowd sends between two readings in real time")
 	t.Parallel()
 	const instances = 3
 	redis := redistest.Start(t)
@@ -67,7 +69,7 @@ func TestSoldOut_ReturnedUnitsSendNoCrowdToTheShop(t *testing.T) {
 		before, soldBefore := shop.arrivals.Load(), sold.Load()
 		check(redis.Client.IncrBy(t.Context(), key, back).Err())
 		took := soon(t, "what came back is sold", func() bool { return sold.Load()-soldBefore == back })
-		time.Sleep(300 * time.Millisecond) // who comes late comes now
+		time.Sleep(300 * time.Millisecond) // orders that are late come now
 		// max_in_flight_per_unit is 2, and the share of each instance is rounded up. That many may be in flight, beside
 		// those that are sold: where the orders of one instance are answered first, the next reading admits others there.
 		asked, most := shop.arrivals.Load()-before, back+instances*((2*back+instances-1)/instances)

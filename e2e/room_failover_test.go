@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Redis fails over in the middle of a sale, and then a gate is killed. No person loses a place: who is called stays
 // called, who joins meanwhile is behind those who joined before, and who waits at the gate that is gone goes on at the
 // other.
 func TestRoom_FailOverAndAKilledGateCostNoPlace(t *testing.T) {
+	testkit.Nightly(t, "it waits for sentinels")
 	t.Parallel()
 	w, begins := redistest.Sentinel(t), time.Now().Add(30*time.Minute)
 	gates, _ := roomGatesBy(t, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(w.Addrs()...)+
@@ -100,7 +102,7 @@ func joinSomehow(t *testing.T, gates []*running, n int) *joiners {
 		j.Go(func() {
 			for end := time.Now().Add(2 * long); p.ticket == "" && time.Now().Before(end); {
 				p.ask(t, gates[i%len(gates)], "POST", "/join")
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // between two tries
 			}
 		})
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Users join ten times each at four instances: a person costs Redis no memory, and an instance's calls to Redis are
 // bounded however many join. SLUICE_JOINS=1000000 is the long form.
 func TestRoom_JoinsCostRedisNoMemoryAndFewCalls(t *testing.T) {
+	testkit.Nightly(t, "it measures memory, and calls a second")
 	joins := 10_000
 	if n, err := strconv.Atoi(os.Getenv("SLUICE_JOINS")); err == nil {
 		joins = n

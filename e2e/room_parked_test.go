@@ -18,11 +18,13 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // All who wait for news of the room hear the end as news: none of them has to ask again for it. SLUICE_PARKED=15000 has
 // so many wait; the log tells what they cost, and how long the news takes.
 func TestRoom_AllWhoWaitForNewsHearTheEnd(t *testing.T) {
+	testkit.Nightly(t, "it measures memory")
 	t.Parallel()
 	n := 200
 	if many, err := strconv.Atoi(os.Getenv("SLUICE_PARKED")); err == nil {

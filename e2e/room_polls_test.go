@@ -15,11 +15,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A poll is answered from memory, for about what a sold-out rejection costs. SLUICE_POLLS=200000 is the long form, for
 // a machine that has time: it holds the ratio against 1.1.
 func TestRoom_PollCostsWhatARejectionDoes(t *testing.T) {
+	testkit.Nightly(t, "it measures CPU")
 	n, most := 20_000, 2.0
 	if long, err := strconv.Atoi(os.Getenv("SLUICE_POLLS")); err == nil {
 		n, most = long, 1.1

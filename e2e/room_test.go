@@ -233,10 +233,10 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 
 	beginsAt(t, gates, begins, time.Now().Add(500*time.Millisecond))
 	for _, g := range gates {
-		soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Serving > 0 })
+		soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Serving == 13 }) // 10 units × 1.3
 	}
 	called := states(t, gates[1], people[:30])
-	if len(called) != 13 || called[12] != 13 { // 10 units × 1.3
+	if len(called) != 13 || called[12] != 13 {
 		t.Errorf("called are %v", called)
 	}
 	if status, reason := last.order(t, gates[0]); status != 403 || reason != "room" {

@@ -35,7 +35,7 @@ func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 		})
 	}
 	later := begins
-	begins = time.Now().Add(6 * time.Second).Truncate(time.Millisecond)
+	begins = time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
 	for _, g := range gates {
 		g.rewrite(g.change(saleOf(later, stock), saleOf(begins, stock)), true)
 	}
@@ -60,6 +60,7 @@ func TestSchedule_InstancesWhoseClocksDifferOpenTogether(t *testing.T) {
 }
 
 func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	path := file(t, strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless,
 		shop.setting(), saleOf(time.Now().Add(-time.Minute)), reserveRoutes}, "\n"))
@@ -78,6 +79,7 @@ func TestSchedule_InstanceWithAWrongClockStartsNoSaleAndReportsIt(t *testing.T) 
 }
 
 func TestFeedback_ShopThatReportsSoldOutGetsNoMoreOrders(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	shop := open(t, saysSoldOut)
 	g := gate(t, redisAt(r), boundless, `stock.sold_out_ttl = "30s"`, shop.setting(),

@@ -92,8 +92,7 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 		g.rewrite(g.change(sale, saleOf(begins, "stock = { 1001 = 3 }")), true)
 	}
 	for _, g := range gates {
-		took := soon(t, "the sale begins", func() bool { s, _ := g.shows("/1001"); return s.Phase == "open" })
-		t.Logf("open %v after %v", took, begins)
+		soon(t, "the sale begins", func() bool { s, _ := g.shows("/1001"); return s.Phase == "open" })
 	}
 	if status, reason := early.buy(gates[1].front); status != 200 {
 		t.Errorf("who was early has no right any more: %d %s", status, reason)
@@ -121,6 +120,7 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 }
 
 func TestSchedule_LedgerMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 0, shop.setting(), saleOf(time.Now().Add(-time.Minute), "stock = { 1001 = 3 }"))
 	soon(t, "an operator is told",
@@ -146,7 +146,7 @@ func ordering(t *testing.T, gates []*running, heard func(c int, status int, reas
 				b.user = fmt.Sprint("u", serial.Add(1))
 				status, reason := b.buy(gates[c/2].front)
 				heard(c, status, reason)
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // else few clients take the whole machine
 			}
 		})
 	}
@@ -154,6 +154,7 @@ func ordering(t *testing.T, gates []*running, heard func(c int, status int, reas
 }
 
 func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ gate, pause, resume string }{
 		{"check", "sale pause rush", "sale resume rush"},
 		{"reserve", "sale pause rush", "sale resume rush"},
@@ -173,12 +174,10 @@ func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) 
 				ok(t, "stock", "set", "--config", gates[0].file, "1001", "1000000")
 			}
 			var now [6]atomic.Value
-			var paused [6]atomic.Int64 // Unix ns
+			var heard [6]atomic.Int64 // answers
 			stop := ordering(t, gates, func(c, status int, reason string) {
 				now[c].Store(fmt.Sprint(status, " ", reason))
-				if reason == "paused" {
-					paused[c].CompareAndSwap(0, time.Now().UnixNano())
-				}
+				heard[c].Add(1)
 			})
 			defer stop()
 			all := func(want string) func() bool {
@@ -197,13 +196,12 @@ func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) 
 			}
 			soon(t, "orders go on everywhere", all("200 "))
 			operate(tt.pause)
-			said := time.Now()
 			soon(t, "all instances pause", all("503 paused")) // each client's: no order is under way
-			for c := range paused {
-				t.Logf("client %d heard of it %v after the command had ended", c, time.Unix(0, paused[c].Load()).Sub(said))
-			}
 			arrived := shop.arrivals.Load()
-			time.Sleep(10 * pause)
+			for c := range heard {
+				was := heard[c].Load()
+				soon(t, "a client has asked again", func() bool { return heard[c].Load() >= was+50 })
+			}
 			if n := shop.arrivals.Load() - arrived; n != 0 {
 				t.Errorf("%d orders reached the shop after all had paused", n)
 			}
@@ -217,6 +215,7 @@ func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) 
 }
 
 func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
+	t.Parallel()
 	var left atomic.Int64
 	left.Store(3)
 	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -247,6 +246,7 @@ stock.sold_out_on = { json = "code", values = [500500] }`,
 }
 
 func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	shop := open(t, sells(r.Client))
 	r.Client.Set(t.Context(), key, 50, 0)
@@ -267,18 +267,13 @@ func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	r.Client.Set(t.Context(), key, 5, 0)
 	soon(t, "few are left",
 		func() bool { s, _ := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); return s.Left == "few" })
-	quiet := perSecond(r, func() {
-		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(pause) {
-			g.shows("/1001")
-		}
-	})
-	loud := perSecond(r, func() {
-		for range 5000 {
-			g.shows("/1001")
-		}
-	})
-	if loud > 2*quiet+10 {
-		t.Errorf("%.0f Redis commands a second with many questions, %.0f with few", loud, quiet)
+	const questions = 3000
+	before := r.Commands()
+	for range questions {
+		g.shows("/1001")
+	}
+	if n := r.Commands() - before; n > questions/4 { // the gate reads the stock now and then
+		t.Errorf("Redis saw %d commands during %d questions", n, questions)
 	}
 	for _, bad := range []string{"/", "/a%20b", "", "?sku=", "?x=1", "?" + strings.Repeat("sku=1&", 21)} {
 		if _, resp := g.shows(bad); resp.StatusCode != 400 {

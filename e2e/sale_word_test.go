@@ -16,6 +16,7 @@ import (
 // A sale that a reload brings is on the shared clock from its first request on, not on this machine's until a request
 // has asked Redis.
 func TestSchedule_SaleOfAReloadDoesNotOpenByAWrongClock(t *testing.T) {
+	t.Parallel()
 	r, shop, bin := redistest.Start(t), open(t, nil), breakable(t)
 	settings := strings.Join([]string{listeners + `server.shutdown_delay = "0s"`, redisAt(r), boundless, shop.setting(),
 		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1)}, "\n")
@@ -34,7 +35,7 @@ func TestSchedule_SaleOfAReloadDoesNotOpenByAWrongClock(t *testing.T) {
 				g.rewrite(settings+"\n"+saleOf(begins), true)
 				arrived := shop.arrivals.Load()
 				for !early.Load() && time.Now().Before(begins) {
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Millisecond) // between two looks
 				}
 				n := shop.arrivals.Load() - arrived
 				if n > 2 && time.Now().Before(begins) { // two may be on their way
@@ -69,6 +70,7 @@ func (g *running) slowOrder(t *testing.T, sku, user string) (finish func() (stat
 
 // What was admitted into the gate before the pause, and not yet forwarded, is not forwarded after it.
 func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
+	t.Parallel()
 	for _, gateName := range []string{"limit", "check", "reserve"} {
 		t.Run(gateName, func(t *testing.T) {
 			r, shop := redistest.Start(t), open(t, nil)
@@ -80,7 +82,7 @@ func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 			}
 			soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
 			finish := g.slowOrder(t, "1001", "slow")
-			time.Sleep(100 * time.Millisecond)
+			soon(t, "the gate reads its body", func() bool { return g.metric("sluice_body_memory_bytes") > 0 })
 			ok(t, "sale", "pause", "--config", g.file, "rush")
 			soon(t, "the pause is known", func() bool { return g.order("1001").is(503, "paused") })
 			arrived := shop.arrivals.Load()
@@ -94,8 +96,12 @@ func TestOverride_SlowOrderDoesNotOutliveAPause(t *testing.T) {
 	}
 }
 
+// beats is how often the gate has read what operators say of its sales.
+func (g *running) beats() float64 { return g.metric("sluice_sale_beats_total", `outcome="answered"`) }
+
 // What is said of one sale is not said of another of the same SKU.
 func TestOverride_PauseOfALaterSaleLeavesTheCurrentOneAlone(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	const form = "2006-01-02T15:04:05.000Z07:00"
 	later := fmt.Sprintf("[[sale]]\nname = \"later\"\nskus = [\"1001\"]\nstarts = %s\nends = %s\n",
@@ -106,7 +112,8 @@ func TestOverride_PauseOfALaterSaleLeavesTheCurrentOneAlone(t *testing.T) {
 			g := reserves(t, r, 100, shop.setting(), saleOf(now.Add(-time.Minute)), later)
 			soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
 			ok(t, "sale", word, "--config", g.file, "later")
-			time.Sleep(200 * time.Millisecond)
+			known := g.beats() + 2 // the next one may have been under way
+			soon(t, "the gate knows it", func() bool { return g.beats() >= known })
 			b := &buyer{user: "u-" + word}
 			defer b.leave()
 			if status, reason := b.buy(g.front); status != 200 {
@@ -118,6 +125,7 @@ func TestOverride_PauseOfALaterSaleLeavesTheCurrentOneAlone(t *testing.T) {
 
 // A pause is kept by each instance that knows of it, though Redis comes back as it was before.
 func TestOverride_PauseOutlivesARedisThatForgotIt(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
 	r.Client.Set(t.Context(), key, 100, 0)
 	g := gate(t, redisAt(r), boundless, shop.setting(), saleOf(time.Now().Add(-time.Minute)))
@@ -130,14 +138,18 @@ func TestOverride_PauseOutlivesARedisThatForgotIt(t *testing.T) {
 	old := r.Client.HGetAll(t.Context(), "sluice:sales").Val()
 	says("pause", 503, "paused")
 	r.Client.HSet(t.Context(), "sluice:sales", old) // what a fail-over does that lost the last write
-	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); time.Sleep(pause) {
+	known := g.beats() + 2                          // the next one may have been under way
+	soon(t, "the gate has read it", func() bool {
 		g.order("1001").must(t, 503, "paused")
-	}
+		return g.beats() >= known
+	})
+	g.order("1001").must(t, 503, "paused")
 	says("resume", 200, "")
 }
 
 // Shoppers are not sent home between two sales that follow each other.
 func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
+	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
 	const form = "2006-01-02T15:04:05.000Z07:00"
 	sale := func(name string, starts, ends time.Time) string {
@@ -149,9 +161,9 @@ func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
 	g := reserves(t, r, 100000, shop.setting(), alone)
 	heard := map[string]int{}
 	soon(t, "orders go on", func() bool { return g.order("1001").is(200, "") })
-	begins := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+	begins := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
 	g.rewrite(g.change(alone, sale("a", earlier, begins)+sale("b", begins, begins.Add(time.Hour))), true)
-	for n := 0; n < 50 || time.Now().Before(begins.Add(time.Second)); n++ {
+	for n := 0; n < 50 || time.Now().Before(begins.Add(500*time.Millisecond)); n++ {
 		b := &buyer{user: fmt.Sprint("n", n)}
 		status, reason := b.buy(g.front)
 		b.leave()
@@ -159,7 +171,7 @@ func TestSchedule_NoClientHearsEndedBetweenTwoSales(t *testing.T) {
 		if s, _ := g.shows("/1001"); s.Phase != "open" {
 			heard["page "+s.Phase]++
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // a client that asks again and again
 	}
 	if len(heard) > 1 || heard["200"] == 0 {
 		t.Errorf("%v, want 200 alone", heard)

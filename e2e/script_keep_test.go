@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // lockScript is a shop whose script answers busy while the shop holds its lock.
@@ -21,6 +22,7 @@ stock.reserve.on_not_found = "cancel_then_release"
 
 // The shop confirms what is paid. The rest is given back by its own script, and so is what it refunds.
 func TestScript_PaymentDecides(t *testing.T) {
+	testkit.Nightly(t, `the tests of gate = "check" and of the ledger run always`)
 	r := redistest.Start(t)
 	behind := open(t, func(w http.ResponseWriter, q *http.Request) {
 		if strings.HasPrefix(q.URL.Path, "/by-serial/") && q.URL.Path != "/by-serial/paid" {

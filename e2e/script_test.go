@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // hashScript is a shop with a hash of what there is and what is bought.
@@ -39,6 +40,7 @@ func ordered(t *testing.T, r *redistest.Server) int {
 }
 
 func TestScript_InstancesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
+	t.Parallel()
 	r, behind := redistest.Start(t), open(t, nil)
 	r.Client.HSet(context.Background(), "goods:1001", "total", 10, "ordered", 0)
 	fronts := []string{scripted(t, r, behind, hashScript).front, scripted(t, r, behind, hashScript).front}
@@ -76,6 +78,7 @@ func TestScript_InstancesAndTheShopsOwnScriptSellOneStock(t *testing.T) {
 }
 
 func TestScript_ResponseOfTheShopSettlesTheUnits(t *testing.T) {
+	testkit.Nightly(t, "the tests of the ledger run always")
 	for _, c := range []struct{ status, bought int }{{200, 1}, {409, 0}, {500, 1}} {
 		t.Run(strconv.Itoa(c.status), func(t *testing.T) {
 			r := redistest.Start(t)
@@ -117,6 +120,7 @@ func state(t *testing.T, g *running, serial string) string {
 // The built program, two instances: a unit that one gives back is sold by the other one, and 200 orders that come once
 // a restock is seen are all forwarded.
 func TestScript_RestockAndGiveBackAreSeenByAllInstances(t *testing.T) {
+	testkit.Nightly(t, "the tests of the ledger run always")
 	r := redistest.Start(t)
 	r.Client.HSet(context.Background(), "goods:1001", "total", 1, "ordered", 0)
 	var rejects atomic.Bool
@@ -164,6 +168,7 @@ func TestScript_RestockAndGiveBackAreSeenByAllInstances(t *testing.T) {
 }
 
 func TestScript_LimitationsAreLoggedOnce(t *testing.T) {
+	testkit.Nightly(t, "the tests of the ledger run always")
 	g := scripted(t, redistest.Start(t), open(t, nil), hashScript)
 	g.logs(t, "docs/scripts.md")
 	n := 0

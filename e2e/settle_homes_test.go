@@ -8,10 +8,12 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Two databases have SKUs of their own. One of them dies: its SKUs wait, or are moved; those of the other one go on.
 func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
+	testkit.Nightly(t, "it runs long: the settler waits before it tries a dead database again")
 	t.Parallel()
 	east := dbtest.Postgres(t)
 	redis, shop := redistest.Start(t), open(t, nil)
@@ -49,9 +51,6 @@ func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
 	buy("2001", 3, 3)
 	buy("2002", 3, 3)
 	soon(t, "the main home goes on", settled("1001", 6))
-	if testing.Short() {
-		return // the settler waits for some seconds before it looks again
-	}
 	soon(t, "the settler tells which home is away", func() bool {
 		_, text := s.peek("/readyz")
 		return strings.HasPrefix(text, "degraded; database east: ") &&

@@ -29,7 +29,7 @@ func TestShutdown_UnderLoadLeavesNoOrderWithoutAnswer(t *testing.T) {
 			time.Sleep(time.Second) // beyond the delay: it is answered while the gate drains
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // the shop's work
 	})
 	g := stocked(t, shop.setting(), unlimited, "limits.window.max_per_sku = 0", `server.shutdown_delay = "300ms"`)
 
@@ -108,7 +108,7 @@ func (d *departing) shop(t *testing.T) {
 
 func TestShutdown_ReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	t.Parallel()
-	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "8s"`)
+	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "5m"`)
 	if a := g.order("1001"); !a.is(200, "") || a.closes {
 		t.Errorf("before the end: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
 	}
@@ -121,9 +121,7 @@ func TestShutdown_ReadinessFailsWhileOrdersStillPass(t *testing.T) {
 	if a := g.order("1001"); !a.is(200, "") || !a.closes {
 		t.Errorf("while draining: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
 	}
-	if code := g.stopped(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	g.die() // the delay has time for a slow machine; no test waits for its end
 }
 
 func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {

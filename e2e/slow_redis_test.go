@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // slowly stands between a gate and its Redis, and hands every answer over late, for as long as late says.
@@ -75,6 +76,7 @@ func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
 // Pages come at a steady rate, and so do orders, whether Redis answers or not: what differs is what the gate does. A
 // measurement names what it wants, and for how many turns, and has the machine for itself.
 func TestSlowRedis_DelaysOrdersAloneAndNotForLong(t *testing.T) {
+	testkit.Nightly(t, "it measures latencies")
 	t.Parallel()
 	names, turns := []string{"check", "reserve"}, 4
 	wanted, measured := os.LookupEnv("SLUICE_FELT")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // slowness is a way of slowhttptest to hold connections.
@@ -26,6 +28,7 @@ var slownesses = []slowness{
 
 // SLUICE_SLOW is how many connections crawl, while a client shops beside them.
 func TestConnections_SlowClientsLeaveRoomForOthers(t *testing.T) {
+	testkit.Nightly(t, "it runs long, and needs slowhttptest")
 	crawlers := os.Getenv("SLUICE_SLOW")
 	if crawlers == "" {
 		t.Skip("SLUICE_SLOW does not say how many slow connections to open")

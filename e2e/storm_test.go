@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // market is a shop that sells several units at once, cancels orders, and answers as unreliably as it can.
@@ -78,7 +79,7 @@ func (m *market) order(w http.ResponseWriter, r *http.Request) {
 	case luck < 32:
 		_, _ = io.WriteString(w, strings.Repeat("ordered ", 100_000))
 	default:
-		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond) // the shop's work
 		_, _ = io.WriteString(w, "ordered")
 	}
 }
@@ -90,7 +91,7 @@ func (m *market) tell(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	case 1:
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // a slow status URL
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,16 +178,14 @@ func operate(admins []string, path, body string) bool {
 				return resp.StatusCode == http.StatusOK
 			}
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // between two tries
 	}
 }
 
 // Shoppers with keys and without, for one to three units; operators who pause, resume, restock, refund and reload; a
 // Redis that hangs and dies twice in a row, an instance that dies, and a shop that does whatever shops do.
 func TestReserve_LedgerAndShopAgreeAfterAStorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a quarter of a minute, and a minute more where the dead instance held a lease")
-	}
+	testkit.Nightly(t, "it runs long")
 	r, shop := redistest.Start(t, lasting...), openMarket(t)
 	settings := []string{"upstream.targets = " + quoted(shop.url), `upstream.response_header_timeout = "500ms"
 stock.reserve.on_not_found = "cancel_then_release"
@@ -243,7 +242,7 @@ stock.reserve.max_per_user = 3`,
 			switch n % 7 {
 			case 0:
 				operate(admins, "/stock/1001", `{"state": "paused"}`)
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // a short pause of the sale
 				operate(admins, "/stock/1001", `{"state": "on"}`)
 			case 1:
 				operate(admins, "/stock/1001", `{"add": 2}`)
@@ -260,7 +259,7 @@ stock.reserve.max_per_user = 3`,
 			}
 		}
 	})
-	rest := time.Sleep
+	rest := time.Sleep // the faults are spread over the sale
 	rest(2 * time.Second)
 	r.Pause()
 	rest(600 * time.Millisecond)
@@ -282,7 +281,7 @@ stock.reserve.max_per_user = 3`,
 	heard.Range(func(k, n any) bool { t.Logf("%v: %d", k, n.(*atomic.Int64).Load()); return true })
 	// leases of the dead one last 60 s
 	for end := time.Now().Add(3 * long); ledgerOf(t, r, "1001").held > 0 && time.Now().Before(end); {
-		time.Sleep(pause)
+		time.Sleep(pause) // the pace of the storm
 	}
 	a := ledgerOf(t, r, "1001")
 	sold, faults := shop.sold(3)

@@ -9,20 +9,19 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/redisconn"
 )
 
 // The replicas hear nothing of the last sales, and one of them becomes the master.
 func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
+	testkit.Nightly(t, "it waits for sentinels and for orders of a slow shop")
 	t.Parallel()
-	units, shoppers := 1_500, 1_700
-	if raced || testing.Short() {
-		units, shoppers = 400, 500
-	}
+	const units, shoppers = 1_500, 1_700
 	var takes atomic.Int64 // how long the shop takes for an order
 	takes.Store(int64(10 * time.Millisecond))
 	slow := func(int, http.ResponseWriter, *http.Request) bool {
-		time.Sleep(time.Duration(takes.Load()))
+		time.Sleep(time.Duration(takes.Load())) // the shop's work
 		return false
 	}
 	w, shop := redistest.Sentinel(t), book(t, slow)

@@ -137,6 +137,7 @@ gate = "pass"
 
 // One request of a client is one request at the shop, byte for byte, or none.
 func TestWire_AmbiguousRequestsNeverReachTheShop(t *testing.T) {
+	t.Parallel()
 	shop := record(t)
 	g := stocked(t, "upstream.targets = "+quoted("http://"+shop.address), unlimited, anonymous)
 	for _, c := range hostile {
@@ -214,9 +215,6 @@ var pipelined = []string{
 func corpora(t *testing.T) (folder string) {
 	t.Helper()
 	folder = os.Getenv("SLUICE_CONFORMANCE")
-	if folder == "" {
-		folder = filepath.Join(root, "..", "shared", "conformance")
-	}
 	if _, err := os.Stat(filepath.Join(folder, "replay.py")); err != nil {
 		t.Skipf("SLUICE_CONFORMANCE names no folder with cases.jsonl and replay.py: %v", err)
 	}
@@ -228,6 +226,7 @@ func corpora(t *testing.T) (folder string) {
 
 // What is not valid HTTP/1.1 ends its connection. "OPTIONS *" is valid, and no route takes it: 404.
 func TestWire_CorporaArriveCanonicalOrNotAtAll(t *testing.T) {
+	testkit.Nightly(t, "it needs python3 and corpora of other projects")
 	t.Parallel()
 	folder := corpora(t)
 	shop := testkit.FreeAddress(t) // replay.py listens there

@@ -37,8 +37,14 @@ func (m *BodyMemory) share(size int64) int64 {
 }
 
 // Grow reserves what a body needs to grow from held to size bytes, and reports whether there was so much.
-func (m *BodyMemory) Grow(held, size int64) bool {
-	for most := m.share(size); ; {
+func (m *BodyMemory) Grow(held, size int64) bool { return m.grow(held, size, m.share(size)) }
+
+// GrowSlow is Grow for a body that may come as slowly as its client likes: it takes memory while half of it stays free.
+func (m *BodyMemory) GrowSlow(held, size int64) bool { return m.grow(held, size, m.size/2) }
+
+// grow reserves memory while most bytes of it are in use at most.
+func (m *BodyMemory) grow(held, size, most int64) bool {
+	for {
 		used := m.used.Load()
 		if used+size-held > most {
 			return false

@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -156,7 +155,7 @@ func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 			}()
 			synctest.Wait() // i is in the queue
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of the bubble
 		expect(t, p, 1, 7)
 		p.Release()
 		synctest.Wait()
@@ -206,7 +205,7 @@ func TestConcurrency_HandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 			default:
 				t.Errorf("%v, want admitted, timed out or gone", got)
 			}
-			time.Sleep(time.Second) // of the bubble's time: let the function end
+			time.Sleep(time.Second) // of the bubble: let the function end
 		}
 	})
 }
@@ -297,6 +296,10 @@ func TestConcurrency_PlacesAllocateNothing(t *testing.T) {
 }
 
 func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
+	synctest.Test(t, peeksAtAFullQueue)
+}
+
+func peeksAtAFullQueue(t *testing.T) {
 	l := NewConcurrencyLimiter(1, 1)
 	if l.Peek(0) {
 		t.Error("full although a slot is free")
@@ -307,9 +310,7 @@ func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
 	}
 	done := make(chan Verdict)
 	go func() { done <- l.Acquire(0, time.Minute, nil) }()
-	for l.Queued() == 0 {
-		runtime.Gosched()
-	}
+	synctest.Wait()
 	if !l.Peek(0) {
 		t.Error("not full although slot and queue are taken")
 	}
@@ -323,16 +324,16 @@ func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
 	l.Release()
 }
 
-func TestConcurrencyLimiter_TriesWithoutAWait(t *testing.T) {
+func TestConcurrencyLimiter_TriesWithoutAWait(t *testing.T) { synctest.Test(t, triesWithoutAWait) }
+
+func triesWithoutAWait(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 1)
 	if !p.TryAcquire() || p.TryAcquire() {
 		t.Fatal("of one place the first has to have it, and no other")
 	}
 	waits := make(chan Verdict)
 	go func() { waits <- p.Acquire(0, time.Hour, nil) }()
-	for p.Queued() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	p.Release()
 	if <-waits != Admitted || p.TryAcquire() {
 		t.Error("a place went past the one who waits for it")

@@ -41,7 +41,7 @@ func (s *shop) serve() {
 	}
 	took := time.Duration(float64(s.serving) * (1 + s.jitter*(s.random.ExpFloat64()-1)))
 	s.mu.Unlock()
-	time.Sleep(took)
+	time.Sleep(took) // of the bubble, as all times here
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.move(-1)
@@ -100,13 +100,13 @@ func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serv
 			all.Go(func() { visit(s, a, p, now, stop) })
 		}
 		all.Go(func() {
-			for ; !closed(stop); time.Sleep(20 * time.Millisecond) {
+			for ; !closed(stop); time.Sleep(20 * time.Millisecond) { // of the bubble
 				a.Tick(now())
 			}
 		})
 		for range 3 {
 			for range 10 {
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // of the bubble
 				seconds = append(seconds, s.look(p.Max()))
 			}
 			s.become(workers, serving)
@@ -122,7 +122,7 @@ func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serv
 func visit(s *shop, a *Adaptive, p *ConcurrencyLimiter, now func() int64, stop chan struct{}) {
 	for !closed(stop) {
 		if p.Acquire(0, 200*time.Millisecond, nil) != Admitted {
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // of the bubble
 			continue
 		}
 		begun := now()

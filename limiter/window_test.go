@@ -150,7 +150,7 @@ func worstBurst(turns []int64, length int64) (worst int) {
 
 // TestWindow_NoWindowExceedsItsMax lets many callers, some far behind the others, fight for the same windows.
 func TestWindow_NoWindowExceedsItsMax(t *testing.T) {
-	const most, windows = 500, 40
+	const most, windows = 500, 20
 	for i := range 6 {
 		carry := i / 2
 		take := newOfAll(tenMs(carry), most).Acquire

@@ -9,6 +9,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/slowbody"
 	"sluice/upstream/spool"
 )
 
@@ -23,7 +24,6 @@ const (
 
 var (
 	errBodyTooLarge = errors.New("body over max_body_size")
-	errNoBodyMemory = errors.New("body_memory is in use")
 )
 
 // readBody reads the whole body of a request into memory, at most MaxBody bytes. A length that was announced is judged
@@ -45,7 +45,7 @@ func (p *Proxy) readBody(r *Request) rejection {
 // readUpTo reads on until the body has ended or limit bytes of it are in memory. It asks for memory before it reads.
 func (r *Request) readUpTo(limit int64) error {
 	b := r.scratch.body[:len(r.source.Body)]
-	if r.heldBody == 0 && r.comesAtOnce() {
+	if r.body.Reserved == 0 && r.comesAtOnce() {
 		return r.readAtOnce(b)
 	}
 	var err error
@@ -54,8 +54,12 @@ func (r *Request) readUpTo(limit int64) error {
 			break
 		}
 		var n int
-		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.heldBody)])
+		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.body.Reserved)])
 		b = b[:len(b)+n]
+		r.body.Came.Store(int64(len(b)))
+	}
+	if cut := r.proxy.slow.End(&r.body); cut != nil {
+		err = cut
 	}
 	return r.keepBody(b, err)
 }
@@ -64,20 +68,18 @@ func (r *Request) readUpTo(limit int64) error {
 // the buffer b grow. Chunks and small bodies reserve twice of what has come.
 func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
 	enough := 1 // bytes of room
-	if r.exchange.Request.Chunked && r.heldBody < limit {
+	if r.exchange.Request.Chunked && r.body.Reserved < limit {
 		enough = minPiece
 	}
-	if r.heldBody-int64(len(b)) < int64(enough) {
-		size := r.nextBodySize(limit)
-		if !r.proxy.bodies.Grow(r.heldBody, size) {
-			return b, errNoBodyMemory
+	if r.body.Reserved-int64(len(b)) < int64(enough) {
+		if err := r.proxy.slow.Grow(&r.body, r.proxy.bodies, r.conn, r.nextBodySize(limit)); err != nil {
+			return b, err
 		}
-		r.heldBody = size
 	}
-	if int64(cap(b)) >= r.heldBody || cap(b)-len(b) >= enough {
+	if int64(cap(b)) >= r.body.Reserved || cap(b)-len(b) >= enough {
 		return b, nil
 	}
-	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.heldBody))
+	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.body.Reserved))
 	copy(grown, b)
 	return grown, nil
 }
@@ -88,7 +90,7 @@ func (r *Request) nextBodySize(limit int64) int64 {
 	if length > limiter.SmallBody {
 		return min(length, limit)
 	}
-	size := max(limiter.TinyBody, 2*r.heldBody)
+	size := max(limiter.TinyBody, 2*r.body.Reserved)
 	if length > 0 {
 		size = min(size, length)
 	}
@@ -136,8 +138,10 @@ func brokenBody(err error) rejection {
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
-	case errors.Is(err, errNoBodyMemory), errors.Is(err, spool.ErrWrite):
+	case errors.Is(err, slowbody.ErrNoMemory), errors.Is(err, spool.ErrWrite):
 		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
+	case errors.Is(err, slowbody.ErrCut):
+		return rejection{Reason: reject.TooSlow, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
 	case errors.As(err, &broken):

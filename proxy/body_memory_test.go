@@ -49,6 +49,7 @@ func occupy(t *testing.T, addr string, size, count int) (all []*clientConn) {
 func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 	o := withBodyMemory(128 << 10)
 	addr, p := gateway(t, o)
+	p.slow.After = time.Hour // none of them makes room
 	slow := occupy(t, addr, 64<<10, 1)
 	part := orderWith(whole, "Content-Length: 2048\r\n\r\n"+strings.Repeat("x", 1025)) // holds 2 KiB
 	for range 16 {
@@ -81,6 +82,32 @@ func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 }
 
 // A body in chunks, of which the length is not known, holds what has come, and at most as much again.
+// The slowest body makes room for a small one, and hears that it is too slow; a large one finds none.
+func TestBodyMemory_SlowestBodyMakesRoom(t *testing.T) {
+	addr, p := gateway(t, withBodyMemory(128<<10))
+	p.slow.After = 0
+	large := orderWith(whole, "Content-Length: 65536\r\n\r\n")
+	fast, slow := connect(t, addr), connect(t, addr)
+	slow.send(orderWith(whole, "Content-Length: 16000\r\n\r\n"+strings.Repeat("x", 8<<10+1))) // holds 16,000 bytes
+	testkit.Eventually(t, "the slow one is read", func() bool { return p.counters.BodyMemory().Load() == 16_000 })
+	for range 5 {
+		c := connect(t, addr)
+		c.send(orderWith(whole, "Content-Length: 16000\r\n\r\n"+strings.Repeat("x", 15_999)))
+	}
+	testkit.Eventually(t, "three quarters are in use", func() bool { return p.counters.BodyMemory().Load() == 96_000 })
+	if resp, body := talk(t, addr, large); resp.StatusCode != 503 {
+		t.Errorf("a large one: %d %s", resp.StatusCode, body)
+	}
+	fast.send(orderWith(whole, "Content-Length: 16000\r\n\r\n"+strings.Repeat("x", 10_000)))
+	if resp, body := slow.receive("POST"); resp.StatusCode != 408 || reasonOrStatus(resp) != "too_slow" {
+		t.Errorf("the slow one: %d %s", resp.StatusCode, body)
+	}
+	fast.send(strings.Repeat("x", 6_000))
+	if resp, body := fast.receive("POST"); resp.StatusCode != 200 {
+		t.Errorf("the other one: %d %s", resp.StatusCode, body)
+	}
+}
+
 func TestBodyMemory_ChunksHoldWhatHasCome(t *testing.T) {
 	o := withBodyMemory(1 << 20)
 	addr, p := gateway(t, o)

@@ -89,7 +89,7 @@ func (p *Proxy) namePage(r *Request) {
 		ClientHeader: p.ClientHeader}
 	r.page.Key = pagekey.Append(r.page.Key[:0], head, at)
 	r.page.Head = string(head.Method()) == "HEAD"
-	r.page.Fresh, r.page.Wait = r.route.Route.Cache, p.CacheWait
+	r.page.Fresh, r.page.Wait = r.route.Route.Cache, max(p.CacheWait, r.route.Timeout)
 	r.page.Request = head
 }
 

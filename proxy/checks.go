@@ -130,11 +130,11 @@ var (
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
 		atOnce: (*Proxy).checkReadStock, run: (*Proxy).checkStock}
-	waitingBody = check{name: "body of an order that waits", only: waiting, config: "queue.max_body",
+	waitingBody = check{name: "body of an order that waits", only: waiting, config: "queue.max_order",
 		reasons: body.reasons, run: (*Proxy).checkWaitingBody}
 	reserveToWait = check{name: "reservation, until it is delivered", only: waiting, config: "stock.reserve",
 		mayBlock: true,
-		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown),
+		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown, reject.TooLarge),
 		run:      (*Proxy).reserveToWait}
 	reserve = check{name: "reservation", only: direct, config: "stock.reserve, sale.max_per_user",
 		mayBlock: true,

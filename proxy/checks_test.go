@@ -124,7 +124,7 @@ func TestChecks_TablesListEveryReasonOnce(t *testing.T) {
 		c.raw = strings.Replace(c.raw, "INSTANCE", string(p.pseudonym), 1)
 		var resp *http.Response
 		if c.reason == reject.TooSlow {
-			resp, _ = talk(t, serve(t, p, ServerOptions{ReadTimeout: 500 * time.Millisecond}), c.raw)
+			resp, _ = talk(t, serve(t, p, ServerOptions{ReadTimeout: 50 * time.Millisecond}), c.raw)
 		} else {
 			resp, _ = handleOneWith(t, p, c.raw)
 		}

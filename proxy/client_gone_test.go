@@ -40,7 +40,7 @@ func TestWindowLimiter_ClientThatLeftWhileItWaitedIsNotForwarded(t *testing.T) {
 	o := options(to)
 	o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) {
 		(<-sent).Close()
-		return 50 * time.Millisecond, true
+		return time.Second, true // the end of the connection is here long before
 	})
 	addr, p := gateway(t, o)
 	sent <- sendAndKeep(t, addr)
@@ -55,7 +55,7 @@ type slotAfterClient struct{ slotFunc }
 
 func (slotAfterClient) Acquire(c limiter.Client, _ int) reject.Reason {
 	for !c.Gone() {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // Gone can only be asked
 	}
 	return reject.ClientGone
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/slowbody"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -181,7 +182,7 @@ func (r *Request) discardBody() {
 // releaseLater keeps the slot until the upstream has sent a streamed response. The SKU is copied: its request is reused
 // by then.
 func (p *Proxy) releaseLater(r *Request, body io.Reader) {
-	stream, ok := body.(interface{ OnEnd(func()) })
+	stream, ok := body.(endingStream)
 	if !ok {
 		return
 	}
@@ -189,8 +190,12 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.conn.LimitWrites()
 	r.acquired = acquired{order: r.acquired.order, conn: r.acquired.conn}
-	stream.OnEnd(func() { p.releaseStockAndSlot(&owed) })
+	stream.OnEnd(func(bool) { p.releaseStockAndSlot(&owed) })
 }
+
+// endingStream is a body that the upstream is still sending. OnEnd has f called when it has ended; broken = not whole,
+// by the upstream's doing.
+type endingStream interface{ OnEnd(f func(broken bool)) }
 
 // build makes the request that the upstream shall see, out of what was checked.
 func (p *Proxy) build(r *Request) rejection {
@@ -198,6 +203,7 @@ func (p *Proxy) build(r *Request) rejection {
 	r.address()
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
+	out.Timeout = r.route.Timeout
 	h := &out.HTTP.Header
 	h.SetMethodBytes(head.Method())
 	h.SetRequestURIBytes(r.target())
@@ -232,7 +238,9 @@ const maxBuffered = 32 << 10 // bytes
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
-		if err := r.readUpTo(maxBuffered); err != nil && err != errNoBodyMemory { // without memory it is streamed
+		r.conn.LimitEachRead()
+		r.body.Patient = true
+		if err := r.readUpTo(maxBuffered); err != nil && err != slowbody.ErrNoMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}
 		if err := p.readAhead(r); err != nil {

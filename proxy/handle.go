@@ -90,7 +90,7 @@ func (p *Proxy) release(r *Request) {
 	if !r.suspended {
 		p.account(r)
 	}
-	p.bodies.Release(r.heldBody)
+	p.slow.Release(&r.body)
 	r.clear()
 	p.pool.Put(r)
 }

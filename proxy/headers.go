@@ -55,8 +55,21 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 		return false
 	case r.page.fetches && pagekey.Conditional(name), p.replacesTrace(r, name):
 		return false
+	case octets.EqualFieldName(name, "Accept-Encoding") && p.readsAnswer(r):
+		return false
 	}
 	return r.client.trusted || !octets.FromProxy(name) && !octets.EqualFieldName(name, p.ClientHeader)
+}
+
+// readsAnswer reports whether the body of the response will be looked into: compressed it could not be read.
+func (p *Proxy) readsAnswer(r *Request) bool {
+	switch {
+	case r.acquired.order:
+		return p.Settlement.ByBody()
+	case !r.route.limited() || len(r.buyer.sku) == 0:
+		return false
+	}
+	return p.SoldOutOn.ByBody()
 }
 
 // addForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that

@@ -240,14 +240,14 @@ func (v *mixupVisit) send(c *net.TCPConn, r *rand.Rand) error {
 			return err
 		}
 		if sent += n; r.IntN(20) == 0 {
-			time.Sleep(time.Duration(r.IntN(500)) * time.Microsecond)
+			time.Sleep(time.Duration(r.IntN(500)) * time.Microsecond) // the model is slow at random
 		}
 	}
 	switch v.mode {
 	case halfClosed:
 		return c.CloseWrite()
 	case resetAt:
-		time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
+		time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond) // it resets at any moment
 		_ = c.SetLinger(0)
 		return c.Close()
 	}

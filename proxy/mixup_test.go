@@ -32,11 +32,15 @@ const (
 // before the connection has ended as the server said; no request arrives twice; all that was acquired is given back.
 //
 // SLUICE_MIXUP is the number of requests; a million need -timeout 1h. SLUICE_MIXUP_SEED repeats a run's connections.
-func TestServer_NeverMixesUpResponses(t *testing.T) {
-	total := uint64(20_000)
-	if testing.Short() {
-		total = 2000
-	}
+func TestServer_NeverMixesUpResponses(t *testing.T) { neverMixesUp(t, 2000, true) }
+
+func TestServer_NeverMixesUpManyResponses(t *testing.T) {
+	testkit.Nightly(t, "it runs for a minute, and on both engines")
+	neverMixesUp(t, 20_000, true, false)
+}
+
+// neverMixesUp sends total requests, with and without event loops.
+func neverMixesUp(t *testing.T, total uint64, engines ...bool) {
 	seed := uint64(time.Now().UnixNano())
 	for name, value := range map[string]*uint64{"SLUICE_MIXUP": &total, "SLUICE_MIXUP_SEED": &seed} {
 		if text := os.Getenv(name); text != "" {
@@ -47,10 +51,10 @@ func TestServer_NeverMixesUpResponses(t *testing.T) {
 			*value = n
 		}
 	}
-	for _, engine := range []string{"event loop", "goroutines"} {
-		t.Run(engine, func(t *testing.T) {
+	for _, loops := range engines {
+		t.Run(fmt.Sprintf("event loops %v", loops), func(t *testing.T) {
 			t.Logf("SLUICE_MIXUP=%d SLUICE_MIXUP_SEED=%d", total, seed)
-			m := &mixup{t: t, seed: seed, total: int64(total), loops: engine == "event loop"}
+			m := &mixup{t: t, seed: seed, total: int64(total), loops: loops}
 			m.run()
 		})
 	}

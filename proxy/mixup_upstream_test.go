@@ -63,7 +63,9 @@ func (a *mixupAnswer) length(more ...string) string {
 }
 
 // pause lets what was written leave on its own.
-func (a *mixupAnswer) pause() { time.Sleep(time.Duration(a.r.IntN(2000)) * time.Microsecond) }
+func (a *mixupAnswer) pause() {
+	time.Sleep(time.Duration(a.r.IntN(2000)) * time.Microsecond) // the model is slow at random
+}
 
 // chunks is the body in chunks, up to a part of it; the last chunk ends it.
 func (a *mixupAnswer) chunks(body string) string {

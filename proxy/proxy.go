@@ -27,6 +27,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/proxy/route"
+	"sluice/proxy/slowbody"
 	"sluice/proxy/stockstatus"
 	"sluice/proxy/verdict"
 	"sluice/upstream/spool"
@@ -40,7 +41,7 @@ type Options struct {
 	Trusted         clientaddr.Trusted
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
-	MaxWaitingBody  int64  // bytes; of orders that wait until they are delivered
+	MaxWaiting      int64  // bytes; of the whole request of an order that waits until it is delivered
 	MaxBody         int64  // bytes; of routes that read the body. At most half of BodyMemory
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
@@ -78,7 +79,7 @@ type Options struct {
 	Unit      string                   // how many requests the stock admits for each unit, likewise
 	Version   string                   // of the configuration, likewise
 
-	Before *Proxy // the one that this one replaces, whose counters go on; nil = none
+	Before *Proxy // the one that this one replaces, whose counters go on; nil = none. New does not keep it
 }
 
 // Proxy handles requests. It is safe for concurrent use. It has more fields and methods than one type should: it is
@@ -104,6 +105,7 @@ type Proxy struct {
 	proxies        *metrics.UntrustedProxyDetector
 	signer         *auth.Signer // nil = what the upstream is told is not signed
 	bodies         limiter.BodyMemory
+	slow           *slowbody.Bodies // of all proxies of a server
 	dates          dates
 	generation     uint32 // 1, and one more with each successor
 	start          time.Time
@@ -150,6 +152,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.compileChecks()
 	p.pool.New = func() any { return newPooledRequest() }
+	p.Before = nil // it would keep all former ones
 	return p, nil
 }
 
@@ -179,8 +182,9 @@ func (p *Proxy) compileKeys(before *Proxy) (err error) {
 func (p *Proxy) inherit(before *Proxy) {
 	if before != nil {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
-		p.pseudonym = before.pseudonym
+		p.pseudonym, p.slow = before.pseudonym, before.slow
 	} else {
+		p.slow = &slowbody.Bodies{After: slowAfter}
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
 		p.generation, p.pseudonym = 1, []byte(newPseudonym())
 	}
@@ -206,7 +210,7 @@ func (p *Proxy) Counters() *metrics.Counters { return p.counters }
 
 // Limits are the limits of request heads that this Proxy wants: no hop may remove a header that a route looks at.
 func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
-	names := []string{p.ClientHeader}
+	names := append(p.auth.Headers(), p.ClientHeader)
 	for i := range p.routes {
 		for _, v := range p.routes[i].variables() {
 			names = append(names, v.Names(param.Header)...)
@@ -217,6 +221,9 @@ func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
 
 // maxTarget is the longest request target in bytes; a longer one is answered 414.
 const maxTarget = 8 << 10
+
+// slowAfter is how long a body has to come before another one may end it.
+const slowAfter = 500 * time.Millisecond
 
 // noRouteName is the metric label of requests that no route takes. No route may have this name.
 const noRouteName = "none"

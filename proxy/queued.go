@@ -42,16 +42,10 @@ const maxWait = 20 * time.Second
 
 // checkWaitingBody reads the body of an order that is going to wait.
 func (p *Proxy) checkWaitingBody(r *Request) rejection {
-	if r.exchange.Request.ContentLength > p.MaxWaitingBody {
+	if r.exchange.Request.ContentLength > p.MaxWaiting {
 		return bodyRejection(errBodyTooLarge)
 	}
-	if no := p.readBody(r); no.Reason != reject.Admitted {
-		return no
-	}
-	if int64(len(r.source.Body)) > p.MaxWaitingBody {
-		return bodyRejection(errBodyTooLarge)
-	}
-	return rejection{}
+	return p.readBody(r)
 }
 
 // reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it
@@ -59,6 +53,9 @@ func (p *Proxy) checkWaitingBody(r *Request) rejection {
 func (p *Proxy) reserveToWait(r *Request) rejection {
 	order := r.order()
 	order.Request = p.Queue.Accept(p.waitingRequest(r))
+	if int64(len(order.Request)) > p.MaxWaiting {
+		return bodyRejection(errBodyTooLarge)
+	}
 	r.reservation = p.Orders.Reserve(p.Now(), order)
 	if r.reservation.Reason == reject.Admitted && r.route.room != nil {
 		r.route.room.Used(r.buyer.user)

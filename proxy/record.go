@@ -9,6 +9,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/upstream"
 )
 
 // record tells the access log what became of the request: of all that the upstream may have seen, and of the rejections
@@ -21,12 +22,43 @@ func (p *Proxy) record(r *Request) {
 		return
 	}
 	e := p.accessRecord(r)
+	if stream, ok := r.forwardedStream(); ok {
+		p.recordLater(stream, e, logged, r.trace)
+		return
+	}
+	p.writeRecord(&e, logged, r.trace)
+}
+
+func (p *Proxy) writeRecord(e *metrics.AccessRecord, logged bool, t trace) {
 	if logged {
-		p.AccessLog.Log(e)
+		p.AccessLog.Log(*e)
 	}
-	if r.trace.on {
-		p.Tracer.End(r.trace.Trace, e)
+	if t.on {
+		p.Tracer.End(t.Trace, *e)
 	}
+}
+
+// forwardedStream is the body of the upstream's response where it is still on its way.
+func (r *Request) forwardedStream() (endingStream, bool) {
+	if r.exchange.Local.Status != 0 || !r.exchange.Forwarded.IsBodyStream() {
+		return nil, false
+	}
+	stream, ok := r.exchange.Forwarded.BodyStream().(endingStream)
+	return stream, ok
+}
+
+// recordLater writes the record when the upstream has sent the whole response, or has broken off. The texts are copied:
+// their request is reused by then.
+func (p *Proxy) recordLater(stream endingStream, e metrics.AccessRecord, logged bool, t trace) {
+	for _, text := range []*[]byte{&e.ID, &e.Method, &e.Path, &e.SKU, &e.User} {
+		*text = bytes.Clone(*text)
+	}
+	stream.OnEnd(func(broken bool) {
+		if broken {
+			e.Outcome = upstream.Broken
+		}
+		p.writeRecord(&e, logged, t)
+	})
 }
 
 // accessRecord is what became of the request.

@@ -13,15 +13,13 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/slowbody"
 	"sluice/upstream"
 	"sluice/upstream/spool"
 )
 
 // Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
 // Handle, but for a streamed response, which takes its releases along.
-//
-// It has more than 20 fields and 25 methods because each step of the way leaves one group of fields behind, and reads
-// those of the steps before by methods.
 type Request struct {
 	proxy      *Proxy
 	exchange   *http1.Exchange
@@ -56,7 +54,7 @@ type Request struct {
 	rateKeys    rateKeys
 	page        pageState
 	upload      spool.Upload
-	heldBody    int64         // bytes of body_memory
+	body        slowbody.Body
 	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
 	trace       trace
@@ -126,7 +124,6 @@ func (r *Request) clear() {
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()
-	r.heldBody = 0
 	r.upload.Release()
 	r.upload, r.trace, r.reject = spool.Upload{}, trace{}, reject.Case{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0

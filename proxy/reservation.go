@@ -130,10 +130,16 @@ func (r *Request) orderLink() string {
 	for _, l := range o.More {
 		link += "&sku=" + url.QueryEscape(string(l.SKU))
 	}
-	if r.route.Queue && r.proxy.Queue != nil {
+	if r.route.Queue && r.proxy.Queue != nil && r.knowsOrder() {
 		link += "&proof=" + r.proxy.Queue.Proof(string(r.buyer.sku), r.reservation.Serial)
 	}
 	return link
+}
+
+// knowsOrder reports whether this client has placed the order, now or before: it takes the units, it is the proven
+// user, or it names the order's key. Another client can write the name of a user who is not proven.
+func (r *Request) knowsOrder() bool {
+	return r.reservation.Reason == reject.Admitted || r.reservation.ByKey || r.route.user.Proven()
 }
 
 // orderPath is where a client asks what became of its own order: GET /.sluice/orders/{serial}?sku=…

@@ -115,6 +115,9 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	q := roomview.Question{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
 		Prefer: head.Peek("Prefer"), Query: head.Query(), Client: r.conn}
+	if q.Post && !r.sameOrigin() {
+		return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.CrossOrigin}}
+	}
 	if len(action) > 0 && !roomview.Public(action) {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
 			return no
@@ -129,6 +132,18 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	}
 	p.writeRoom(r, &a)
 	return rejection{}
+}
+
+// sameOrigin reports whether the client itself asks, or a page of this host: another page could spend a visitor's
+// place. Browsers say so in Sec-Fetch-Site over TLS, and in Origin with every POST.
+func (r *Request) sameOrigin() bool {
+	head := &r.exchange.Request
+	if site := head.Peek("Sec-Fetch-Site"); len(site) > 0 {
+		return string(site) == "same-origin" || string(site) == "none"
+	}
+	origin := head.Peek("Origin")
+	_, host, _ := bytes.Cut(origin, []byte("://"))
+	return len(origin) == 0 || bytes.EqualFold(host, head.Host())
 }
 
 // askWho finds the user, the ticket and the pass of a question.

@@ -34,6 +34,9 @@ type Route struct {
 	Concurrency ConcurrencyLimiter // of this route; nil = that of Options
 	Bound       string             // how large it is, for the access log
 
+	// Timeout is the time for the header of the response; 0 = that of the upstream.
+	Timeout time.Duration
+
 	Cache time.Duration // how long a response to GET serves other clients; 0 = not at all. For pass and limit
 }
 
@@ -56,7 +59,8 @@ type boundRoute struct {
 	readForm bool       // SKU, user or quantity stand in the query, and a form could contradict it
 }
 
-// variables are all that the proxy looks up in a request of the route.
+// variables are all that the proxy looks up in a request of the route, with the limits and the room that are attached
+// to it. This list alone says what is read of tokens, which keys are needed, and which header fields no hop may remove.
 func (rt *boundRoute) variables() []*param.Variable {
 	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity, rt.priority.Variable()}
 	for i := range rt.require {
@@ -67,6 +71,9 @@ func (rt *boundRoute) variables() []*param.Variable {
 	}
 	for i := range rt.inFlight {
 		all = append(all, rt.inFlight[i].Key.Variable())
+	}
+	if rt.room != nil {
+		all = append(all, rt.room.Bypass().Variables()...)
 	}
 	return all
 }
@@ -161,14 +168,14 @@ func Faults(o Options) (errs []error) {
 	if len(errs) > 0 {
 		return errs
 	}
+	errs = append(attachRates(o.Rates, routes), attachInFlight(o.InFlight, routes)...)
 	if _, err := credentials.New(o.Auth, provenOn(routes), nil); err != nil {
 		errs = append(errs, err)
 	}
 	if err := checkRooms(routes); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, attachRates(o.Rates, routes)...)
-	return append(errs, attachInFlight(o.InFlight, routes)...)
+	return errs
 }
 
 // match finds the request's route, and with it the checks that it has to pass.

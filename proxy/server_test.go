@@ -7,12 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -48,6 +51,17 @@ func TestServer_BodyIsAskedForOnlyAfterTheCheapChecks(t *testing.T) {
 	}
 }
 
+// openWhenSent opens a connection when its client has sent what it sends: it need not hurry.
+type openWhenSent struct {
+	unlimited
+	sent chan struct{}
+}
+
+func (o openWhenSent) Open(netip.Addr, bool) reject.Reason {
+	<-o.sent
+	return reject.Admitted
+}
+
 func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
 	const slowOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nh"
 	for _, part := range []string{"GET / HT", slowOrder, strings.Replace(slowOrder, "/api", "/page", 1)} {
@@ -56,9 +70,13 @@ func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sent := make(chan struct{}, 1)
 		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: time.Second,
-			ReadTimeout: time.Second})
-		if resp, body := talk(t, addr, part); resp.StatusCode != 408 || !resp.Close {
+			ReadTimeout: 100 * time.Millisecond, Connections: openWhenSent{sent: sent}})
+		c := connect(t, addr)
+		c.send(part)
+		sent <- struct{}{}
+		if resp, body := c.receive("POST"); resp.StatusCode != 408 || !resp.Close {
 			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
 		}
 		if all := to.all(); len(all) != 0 {
@@ -205,4 +223,31 @@ func TestServer_ReplaceProtectsTheHeadersOfNewRoutes(t *testing.T) {
 	if resp, body := talk(t, addr, raw); resp.StatusCode != 400 || resp.Header.Get("X-Sluice-Reason") != "malformed" {
 		t.Errorf("after: %d %s", resp.StatusCode, body)
 	}
+}
+
+// A gate reloads for months: no Proxy may keep those before it.
+func TestServer_ReplacedProxyIsCollected(t *testing.T) {
+	o := options(&recorder{})
+	first, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, first, ServerOptions{})
+	former := weak.Make(first)
+	for range 2 {
+		o.Before, first = s.proxy.Load(), nil
+		next, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Replace(next)
+		if resp, body := talk(t, addr, pageRequest); resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+	}
+	o.Before = nil
+	testkit.Eventually(t, "the first one is collected", func() bool {
+		runtime.GC()
+		return former.Value() == nil
+	})
 }

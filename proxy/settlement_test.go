@@ -49,7 +49,7 @@ func TestSettlement_ResponseDecidesTheOrder(t *testing.T) {
 		"JSON 0":            {responding(200, `{"data":{"code":0}}`), byJSON, 200, confirmed},
 		"JSON ok":           {responding(200, `{"data":{"code":"ok"}}`), byJSON, 200, confirmed},
 		"another value":     {responding(200, `{"data":{"code":500500}}`), byJSON, 200, rejected},
-		"JSON text":         {responding(200, `{"data":{"code":"0"}}`), byJSON, 200, rejected},
+		"number as text":    {responding(200, `{"data":{"code":"0"}}`), byJSON, 200, rejected},
 		"JSON elsewhere":    {responding(200, `{"code":0}`), byJSON, 200, unknown},
 		"JSON twice":        {responding(200, `{"data":{"code":1,"code":0}}`), byJSON, 200, unknown},
 		"no JSON":           {responding(200, `<html>`), byJSON, 200, unknown},

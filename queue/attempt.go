@@ -103,10 +103,14 @@ func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o 
 // lets it wait again: the upstream has said that this attempt made none.
 func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
 	status := resp.StatusCode()
-	busy := status == fasthttp.StatusTooManyRequests || status == fasthttp.StatusServiceUnavailable
-	if busy {
-		s.pace.busy(now, o.Serial, retryAfter(resp))
-	} else {
+	busy := true
+	switch status {
+	case fasthttp.StatusServiceUnavailable:
+		s.pace.unavailable(now, retryAfter(resp))
+	case fasthttp.StatusTooManyRequests:
+		s.pace.tooMany(now, retryAfter(resp))
+	default:
+		busy = false
 		s.pace.taken()
 	}
 	stated := len(resp.Header.Peek(verdict.OrderHeader)) > 0

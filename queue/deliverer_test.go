@@ -198,8 +198,8 @@ func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
 	now := time.Now()
 	p := newPace(32, now)
-	for i := range 20 {
-		p.busy(now, fmt.Sprint(i), 2*time.Second)
+	for range 20 {
+		p.unavailable(now, 2*time.Second)
 	}
 	if got := p.now(now); got != 16 {
 		t.Errorf("limit %d", got)
@@ -218,23 +218,49 @@ func TestPace_HalvesOnceForOrdersThatWereUnderWayTogether(t *testing.T) {
 	}
 }
 
-func TestPace_OneOrderAloneSlowsDownNoOther(t *testing.T) {
+func TestPace_TooManyRequestsOfSomeClientsSlowDownNoOther(t *testing.T) {
 	now := time.Now()
 	p := newPace(32, now)
-	for i := range 5 {
-		p.busy(now.Add(time.Duration(i)*time.Second), "a", time.Minute)
+	for range 100 {
+		p.tooMany(now, time.Minute)
+		p.tooMany(now, time.Minute)
+		p.taken()
 	}
 	if p.takePause() != 0 || p.now(now) != 32 {
+		t.Errorf("limit %v, though every third order is taken", p.limit)
+	}
+}
+
+func TestPace_TooManyRequestsOfAllSlowDownMoreAndMore(t *testing.T) {
+	now := time.Now()
+	p := newPace(32, now)
+	for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+		for range mostRecent {
+			if pause := p.takePause(); pause != 0 {
+				t.Fatalf("%v before most answers were 429", pause)
+			}
+			p.tooMany(now, 10*time.Second)
+		}
+		if pause := p.takePause(); pause != want*time.Second {
+			t.Errorf("pause %v, want %d s", pause, want)
+		}
+		now = now.Add(halveEvery)
+	}
+	if p.limit != 1 {
 		t.Errorf("limit %v", p.limit)
 	}
 	p.taken()
-	p.busy(now, "b", time.Minute)
-	if p.takePause() != 0 {
-		t.Error("another order was answered between them")
+	for range mostRecent {
+		p.tooMany(now, 10*time.Second)
 	}
-	p.busy(now, "c", time.Minute)
-	if p.takePause() != time.Minute {
-		t.Error("two orders in a row")
+	if pause := p.takePause(); pause != rushPause {
+		t.Errorf("pause %v after an order was taken", pause)
+	}
+	for range mostRecent {
+		p.tooMany(now, 0)
+	}
+	if pause := p.takePause(); pause != 0 {
+		t.Errorf("pause %v, though the upstream names none", pause)
 	}
 }
 

@@ -58,7 +58,7 @@ type Settings struct {
 	MaxInFlight int     // orders in the upstream at once, over all instances and SKUs
 	Rate        float64 // orders a second that begin, likewise; 0 = no limit
 	Attempts    int     // after so many an order waits for a person
-	MaxBody     int     // bytes of the longest order; 0 = it is not known
+	MaxOrder    int     // bytes of the longest order; 0 = it is not known
 	ByKey       bool    // the upstream makes one order of all attempts with an Idempotency-Key
 }
 
@@ -67,7 +67,7 @@ type Settings struct {
 const takeBytes = 2 << 20
 
 // atOnce is how many orders one call hands out.
-func (s *Settings) atOnce() int { return min(max(takeBytes/max(s.MaxBody, 1), 1), protocol.MaxItems) }
+func (s *Settings) atOnce() int { return min(max(takeBytes/max(s.MaxOrder, 1), 1), protocol.MaxItems) }
 
 const (
 	answerFor     = 15 * time.Minute // how long an answer is kept at least; twice as long at most

@@ -2,12 +2,14 @@ package queue
 
 import (
 	"math"
+	"math/bits"
 	"sync"
 	"time"
 )
 
 // pace is how many orders this instance may have in the upstream, and how long all wait before the next one. It halves
-// when the upstream rejects two orders in a row for now, and grows by one a second. It is safe for concurrent use.
+// when the upstream is busy, and grows by one a second. A 503 says that it is. A 429 is about one client: the upstream
+// is busy when most answers are 429. It is safe for concurrent use.
 type pace struct {
 	mu     sync.Mutex
 	most   float64
@@ -16,7 +18,8 @@ type pace struct {
 	halved time.Time
 	failed int           // requests in a row for which there was no connection
 	pause  time.Duration // of all instances; not told yet
-	busyOf string        // the order that was rejected for now last, while no other was answered since
+	recent uint32        // a bit for each of the last answers: 1 = it was 429
+	rushes int           // how often most answers were 429, while no order was taken since
 }
 
 const (
@@ -24,6 +27,8 @@ const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 	mostPause  = time.Minute // that an upstream may ask for
+	mostRecent = 24          // of the last 32 answers: so many 429 mean that the upstream is busy
+	rushPause  = time.Second // when it is busy by that; it doubles, up to what the upstream asks for
 )
 
 func newPace(most int, now time.Time) *pace {
@@ -50,25 +55,34 @@ func (p *pace) use(most int, now time.Time) {
 	p.limit = min(p.limit, p.most)
 }
 
-// busy notes that the upstream rejects an order for now, and perhaps for how long. The first one may be rejected for
-// its client's sake: the others slow down when a second one is rejected, too.
-func (p *pace) busy(now time.Time, serial string, retryAfter time.Duration) {
+// unavailable notes a 503, and for how long the upstream wants no request.
+func (p *pace) unavailable(now time.Time, retryAfter time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := p.busyOf == "" || p.busyOf == serial
-	p.busyOf = serial
-	if first {
-		return
-	}
 	p.halve(now)
 	p.pause = max(p.pause, min(retryAfter, mostPause))
+}
+
+// tooMany notes a 429, and for how long the upstream wants no request of this client. Clients with a limit of their own
+// must not stop the orders of all others: the pause is short while orders between are taken.
+func (p *pace) tooMany(now time.Time, retryAfter time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent = p.recent<<1 | 1
+	if bits.OnesCount32(p.recent) < mostRecent {
+		return
+	}
+	p.recent = 0
+	p.halve(now)
+	p.pause = max(p.pause, min(retryAfter, rushPause<<min(p.rushes, 10), mostPause))
+	p.rushes++
 }
 
 // taken notes that the upstream has answered an order, and not that it is busy.
 func (p *pace) taken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.busyOf = ""
+	p.recent, p.rushes = p.recent<<1, 0
 }
 
 // unreachable notes that no connection was to be had.

@@ -65,9 +65,9 @@ func (d *Deliverer) StateOf(sku string, p protocol.Position) State {
 // Delivers reports whether this instance is delivering an order: what becomes of it is going to be news.
 func (d *Deliverer) Delivers(sku, serial string) bool { return d.underway.has(orderName{sku, serial}) }
 
-// find asks the store where orders of a SKU are.
+// find asks the store where orders of a SKU are. It does so while this instance drains, too.
 func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	d.calls[callPlaces].Add(1)
 	return d.o.Store.Positions(ctx, sku, serials)

@@ -79,7 +79,7 @@ func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
 
 // The reply to one call of Take has a bounded size, however long orders are.
 func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
-	settings := Settings{MaxInFlight: 1, Attempts: 3, MaxBody: 256 << 10}
+	settings := Settings{MaxInFlight: 1, Attempts: 3, MaxOrder: 256 << 10}
 	for name, pulls := range map[string]bool{"sent": false, "taken": true} {
 		t.Run(name, func(t *testing.T) {
 			b, store, all := &bench{}, &tallied{}, make(chan struct{})

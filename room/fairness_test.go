@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -266,13 +267,16 @@ type chances struct {
 	told, late   int
 }
 
-// play counts what becomes of the people of 200 sales of 30 units to 300 people, of whom some do not come.
+// play counts what becomes of the people of 40 sales, and of 200 in a nightly run, of 30 units to 300 people, of whom some do not come.
 func play(t *testing.T, rules Rules, absent float64) *chances {
 	t.Helper()
 	if raced {
 		t.Skip("it has one goroutine, and computes for long")
 	}
-	const sales = 200
+	sales := 40
+	if os.Getenv("SLUICE_NIGHTLY") != "" {
+		sales = 200
+	}
 	c, random := &chances{}, rand.New(rand.NewPCG(3, 4+uint64(10*absent)))
 	for range sales {
 		m := openMarket(rules, 300, 30, absent, random)

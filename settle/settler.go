@@ -58,7 +58,6 @@ type Options struct {
 }
 
 // Settler brings the changes of all ledgers of one Redis into a database. Any number of settlers may run.
-// It has many methods because each step of a pass is one: read, settle, compare, give back, report.
 type Settler struct {
 	stream Stream
 	db     Database

@@ -120,7 +120,7 @@ func TestSettler_VerifiesAllSKUsSoonAfterItsStart(t *testing.T) {
 		defer stop()
 		const first = -1
 		s.counts.unverified.Store(first)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // of synctest
 		synctest.Wait()
 		if s.counts.unverified.Load() == first {
 			t.Error("the pass of frozen ledgers has not ended in two minutes")

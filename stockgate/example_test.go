@@ -29,7 +29,7 @@ func Example() {
 	gate.Leave([]byte("1001"))
 
 	for gate.Closed(now(), []byte("1001")) != reject.SoldOut {
-		time.Sleep(time.Millisecond) // at most two refreshes
+		time.Sleep(time.Millisecond) // the poller reads the stock: at most two refreshes
 	}
 	fmt.Println("second sold out:", gate.Enter(now(), []byte("1001"), nil) == reject.SoldOut)
 	// Output:

@@ -126,12 +126,13 @@ func (b *body) dropTrailers() error {
 }
 
 // parseChunkSize reads hexadecimal digits. An extension after a semicolon is passed over, as RFC 9112, section 7.1.1
-// demands; anything else after the digits is rejected.
+// demands, and so are blanks behind the digits, with which some servers pad their chunks; anything else is rejected.
 func parseChunkSize(line []byte) (n int64, ok bool) {
 	for i, c := range line {
 		digit := octets.Unhex(c)
 		if digit > 15 {
-			return n, c == ';' && i > 0 && octets.IsText(line[i:])
+			rest := octets.Trim(line[i:])
+			return n, i > 0 && (len(rest) == 0 || rest[0] == ';' && octets.IsText(rest))
 		}
 		if i == maxChunkDigits {
 			return 0, false

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // aboutAs lasts for about half of within, for about all of it, or not at all.
@@ -19,16 +21,24 @@ func aboutAs(within time.Duration) {
 	jitter := time.Duration(rand.IntN(2000)-1000) * time.Microsecond
 	switch rand.IntN(3) {
 	case 0:
-		time.Sleep(within/2 + jitter)
+		time.Sleep(within/2 + jitter) // a slow dial
 	case 1:
-		time.Sleep(within + jitter)
+		time.Sleep(within + jitter) // one that may be too slow
 	}
 }
 
 // Orders and pages meet dials that are as slow as half of their time, which is when they take what others put back, or
 // as all of it, in the handshake or before, and targets that are removed meanwhile: whatever comes first, each
 // connection has one owner, and is counted once.
-func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
+func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) { dialSlowly(t, 8) }
+
+func TestPool_ManySlowDialsLeaveNoConnectionUncounted(t *testing.T) {
+	testkit.Nightly(t, "it takes ten times as long")
+	dialSlowly(t, 80)
+}
+
+// dialSlowly has each of 16 clients send so many requests.
+func dialSlowly(t *testing.T, requests int) {
 	const within = 30 * time.Millisecond
 	cert, roots := certificate(t)
 	for scheme, serve := range map[string]func(v *visit){
@@ -56,7 +66,7 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			targets := map[*target]bool{p.targets.Load().all[0]: true}
 			all.Go(func() {
 				for !over.Load() {
-					time.Sleep(30 * time.Millisecond)
+					time.Sleep(30 * time.Millisecond) // so that requests meet each target
 					if err := replace(p, urls[rand.IntN(2):][:1]); err != nil {
 						t.Error(err)
 					}
@@ -65,7 +75,7 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			})
 			for w := range 16 {
 				crowd.Go(func() {
-					for i := range 40 {
+					for i := range requests {
 						target := fmt.Sprintf("/%d/%d", w, i)
 						out, resp := newOrder("POST", target), new(fasthttp.Response)
 						out.Order = w%2 == 0
@@ -85,13 +95,12 @@ func TestPool_SlowDialsLeaveNoConnectionUncounted(t *testing.T) {
 			over.Store(true)
 			all.Wait()
 			for one := range targets {
-				one.mu.Lock()
-				if one.open != len(one.idle) || one.orders != 0 || one.pages != 0 || len(one.waiting) != 0 ||
-					one.counters.inFlight.Load() != 0 {
-					t.Errorf("%d open, %d idle, %d orders, %d pages, %d slow, %d in flight",
-						one.open, len(one.idle), one.orders, one.pages, len(one.waiting), one.counters.inFlight.Load())
-				}
-				one.mu.Unlock()
+				testkit.Eventually(t, "dials that were left have ended, and all is counted back", func() bool {
+					one.mu.Lock()
+					defer one.mu.Unlock()
+					return one.open == len(one.idle) && one.orders == 0 && one.pages == 0 && len(one.waiting) == 0 &&
+						one.counters.inFlight.Load() == 0
+				})
 			}
 			t.Logf("%d not sent, %d answered", outcomes[NotSent].Load(), outcomes[Answered].Load()) // a slow machine is no fault
 		})

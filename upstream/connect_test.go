@@ -150,7 +150,7 @@ func TestPool_SlowDialMeetsOneStaleConnectionAtMost(t *testing.T) {
 		if waits {
 			give()
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // until it waits or has ended
 	}
 	all.Wait()
 	if given.Load() > 1 {

@@ -30,7 +30,7 @@ func TestTransport_ExchangeEndsNeverEarlyAndHardlyLate(t *testing.T) {
 			if left := timer.last(); left < d || left > d+d/deadlineSlack {
 				t.Fatalf("%v are left of %v", left, d)
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // of the bubble
 		}
 		if n := len(timer.set); n > 60 {
 			t.Errorf("%d deadlines for 1000 exchanges within a second", n)

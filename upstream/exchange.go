@@ -15,6 +15,14 @@ type timeouts struct {
 	total    time.Duration // the exchange; of a stream, each single read and write
 }
 
+// of are those of a request.
+func (t timeouts) of(req *Request) timeouts {
+	if req.Timeout > 0 {
+		t.response, t.total = req.Timeout, max(t.total, req.Timeout)
+	}
+	return t
+}
+
 // exchange is one request and its response on one connection.
 type exchange struct {
 	timeouts

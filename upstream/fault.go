@@ -164,6 +164,14 @@ func (t *target) logBroken(o Outcome, err error) {
 	}
 }
 
+// logCut logs a response that broke off when the client had a part of it, at most once in a while.
+func (t *target) logCut(err error) {
+	if isDue(&t.faults.responseLog) {
+		t.log.Warn("a response of the upstream broke off; the client has a part of it, and its connection is closed",
+			"target", t.url, "error", err, "fix", "see the log of the upstream")
+	}
+}
+
 // retryEjected connects once to a target whose ejection is over: without a request to try it, it would count as down
 // although it is back. all waits for the attempt, which ctx ends.
 func (t *target) retryEjected(ctx context.Context, all *sync.WaitGroup) {

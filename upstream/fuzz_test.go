@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -40,7 +41,8 @@ func (s *script) Close() error                    { return nil }
 func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Outcome, d disposition, left int) {
 	s := &socket{Conn: &script{said: said, step: max(1, step)}}
 	c := newConn(s, s)
-	t := &target{dialer: &dialer{}, store: spool.New(spool.Options{}), queue: new(queue), open: 1, retired: true}
+	t := &target{dialer: &dialer{}, store: spool.New(spool.Options{}), queue: new(queue), open: 1, retired: true,
+		log: slog.New(slog.DiscardHandler)}
 	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {

@@ -36,7 +36,7 @@ func TestHealth_CheckPassesOnTheStatusesNamed(t *testing.T) {
 	p := newPool(t, options(server.url()))
 	x := p.targets.Load().all[0]
 	for path, want := range map[string]bool{"/200": true, "/399": true, "/500": false, "/garbage": false, "/hang": false} {
-		timeout := 10 * time.Second
+		timeout := 30 * time.Second
 		if path == "/hang" {
 			timeout = 300 * time.Millisecond
 		}
@@ -45,7 +45,7 @@ func TestHealth_CheckPassesOnTheStatusesNamed(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := x.check(context.Background(), Health{Path: "/200", Timeout: time.Second, Status: "204"}); err == nil {
+	if err := x.check(context.Background(), Health{Path: "/200", Timeout: 30 * time.Second, Status: "204"}); err == nil {
 		t.Error("200 passed where only 204 may")
 	}
 }
@@ -133,11 +133,16 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 		}
 	})
 	o := options(server.url(), "http://127.0.0.1:1")
-	o.Policy, o.ResponseTimeout = "first", 2*time.Second
+	o.Policy = "first"
 	p := newPool(t, o)
-	for _, target := range []string{"/", "/", "/409", "/late", "/broken"} {
+	for _, target := range []string{"/", "/", "/409", "/broken"} {
 		sendOrder(p, "POST", target)
 	}
+	first := p.targets.Load().all[0]
+	short := *first.settings.Load()
+	short.response = 50 * time.Millisecond
+	first.settings.Store(&short)
+	sendOrder(p, "POST", "/late")
 	server.stop()
 	sendOrder(p, "POST", "/stopped")
 	r := prometheus.NewPedanticRegistry()

@@ -31,7 +31,7 @@ func moods(v *visit, late time.Duration) {
 		case 1:
 			return
 		case 2:
-			time.Sleep(late)
+			time.Sleep(late) // the model is slow at random
 		case 3:
 			v.reply("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + target)
 			return
@@ -58,7 +58,7 @@ func endsAtRandom(v *visit, one int) bool {
 	case 1:
 		return true
 	case 2:
-		time.Sleep(time.Duration(v.rand.IntN(2000)) * time.Microsecond)
+		time.Sleep(time.Duration(v.rand.IntN(2000)) * time.Microsecond) // it ends at any moment
 		return true
 	}
 	return false
@@ -87,7 +87,7 @@ func (v *visit) replyInPieces(s string) {
 		}
 		v.reply(s[:n])
 		if s = s[n:]; v.rand.IntN(5) == 0 {
-			time.Sleep(time.Duration(v.rand.IntN(800)) * time.Microsecond)
+			time.Sleep(time.Duration(v.rand.IntN(800)) * time.Microsecond) // a piece of its own
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestTransport_AbandonedStreamClosesItsConnection(t *testing.T) {
 				}
 				s := resp.BodyStream()
 				closed := 0
-				s.(interface{ OnEnd(func()) }).OnEnd(func() { closed++ })
+				s.(interface{ OnEnd(func(bool)) }).OnEnd(func(bool) { closed++ })
 				if _, err := io.ReadFull(s, make([]byte, read)); err != nil {
 					t.Fatal(err)
 				}

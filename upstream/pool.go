@@ -69,7 +69,7 @@ func New(o Options) (*Pool, error) {
 //
 // After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
 // length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
-// OnEnd(func()); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
+// OnEnd(func(broken bool)); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
 // a stream is there yet. After any other outcome resp is not to be used.
 func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.send(req, resp, nil) }
 

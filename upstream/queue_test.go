@@ -32,7 +32,7 @@ func holding(t *testing.T) (server *rawServer, arrived chan string, letGo chan s
 // queued are options with which requests wait for a connection.
 func queued(max int, conns int, urls ...string) Options {
 	o := options(urls...)
-	o.MaxConns, o.MaxPending, o.QueueTimeout = conns, max, 10*time.Second
+	o.MaxConns, o.MaxPending, o.QueueTimeout = conns, max, 30*time.Second
 	return o
 }
 
@@ -67,12 +67,9 @@ func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
 	}
 }
 
-// The wait is bounded in number and in time; the upstream sees nothing of a request that gives up.
-func TestQueue_IsBounded(t *testing.T) {
+func TestQueue_IsBoundedInNumber(t *testing.T) {
 	server, arrived, letGo := holding(t)
-	o := queued(1, 1, server.url())
-	o.QueueTimeout = 2 * time.Second // it has to be seen waiting
-	p := newPool(t, o)
+	p := newPool(t, queued(1, 1, server.url()))
 	ends := make(chan Outcome)
 	pageTo(p, "/first", ends)
 	<-arrived
@@ -81,25 +78,41 @@ func TestQueue_IsBounded(t *testing.T) {
 	if outcome := p.Send(newPage("/third"), new(fasthttp.Response)); outcome != Busy {
 		t.Errorf("no room to wait: %v", outcome)
 	}
-	if outcome := <-ends; outcome != Busy {
+	close(letGo)
+	for range 2 {
+		if outcome := <-ends; outcome != Answered {
+			t.Errorf("the others: %v", outcome)
+		}
+	}
+	if n := &p.queue.ends; n[waitServed].Load() != 1 || n[waitTimedOut].Load() != 0 || n[waitFull].Load() != 1 {
+		t.Errorf("counted %v", n)
+	}
+	if server.count("/third") != 0 {
+		t.Error("a request that was told to be busy was sent")
+	}
+}
+
+// The upstream sees nothing of a request that gives up.
+func TestQueue_IsBoundedInTime(t *testing.T) {
+	server, arrived, letGo := holding(t)
+	o := queued(1, 1, server.url())
+	o.QueueTimeout = 50 * time.Millisecond
+	p := newPool(t, o)
+	ends := make(chan Outcome)
+	pageTo(p, "/first", ends)
+	<-arrived
+	if outcome := p.Send(newPage("/second"), new(fasthttp.Response)); outcome != Busy {
 		t.Errorf("waited too long: %v", outcome)
 	}
-	letGo <- struct{}{}
+	close(letGo)
 	if outcome := <-ends; outcome != Answered {
 		t.Errorf("the first: %v", outcome)
 	}
-	if server.count("/second")+server.count("/third") != 0 {
-		t.Error("a request that was told to be busy was sent")
+	if n := &p.queue.ends; n[waitServed].Load() != 0 || n[waitTimedOut].Load() != 1 || n[waitFull].Load() != 0 {
+		t.Errorf("counted %v", n)
 	}
-	ends2 := &p.queue.ends
-	if ends2[waitServed].Load() != 0 || ends2[waitTimedOut].Load() != 1 || ends2[waitFull].Load() != 1 {
-		t.Errorf("counted %v", ends2)
-	}
-	pageTo(p, "/fourth", ends)
-	<-arrived
-	letGo <- struct{}{}
-	if outcome := <-ends; outcome != Answered {
-		t.Errorf("after the jam: %v", outcome)
+	if outcome := p.Send(newPage("/third"), new(fasthttp.Response)); outcome != Answered || server.count("/second") != 0 {
+		t.Errorf("after the jam: %v; the second was sent %d times", outcome, server.count("/second"))
 	}
 }
 

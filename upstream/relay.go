@@ -39,7 +39,7 @@ type stream struct {
 	ended   bool        // the connection was given back
 	err     error       // how it ended
 	closed  bool
-	onEnd   func()
+	onEnd   func(broken bool)
 }
 
 func newStream(b body, c *conn, t *target, reusable bool) *stream {
@@ -48,9 +48,15 @@ func newStream(b body, c *conn, t *target, reusable bool) *stream {
 	return s
 }
 
-// OnEnd has f called once, when the upstream has sent all, or the stream is closed. It must be set before the stream is
-// handed on.
-func (s *stream) OnEnd(f func()) { s.onEnd = f }
+// OnEnd has f called once, when the upstream has sent all, has broken off, or the stream is closed. It must be set
+// before the stream is handed on. A second f is called behind the first.
+func (s *stream) OnEnd(f func(broken bool)) {
+	if first := s.onEnd; first != nil {
+		s.onEnd = func(broken bool) { first(broken); f(broken) }
+		return
+	}
+	s.onEnd = f
+}
 
 // Read hands on what has come. It never waits to fill p.
 func (s *stream) Read(p []byte) (int, error) {
@@ -149,9 +155,13 @@ func (s *stream) end(err error) {
 	if s.ended, s.err = true, err; err == nil {
 		s.err = io.EOF
 	}
+	broken := s.err != io.EOF && !s.closed
+	if broken && err != errManyStreams {
+		s.target.logCut(err)
+	}
 	s.target.endStream(s.conn, s.disposition())
 	if s.onEnd != nil {
-		s.onEnd()
+		s.onEnd(broken)
 	}
 }
 

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -24,6 +25,8 @@ type Request struct {
 	Whole     bool   // read whole in any case, up to MaxWhole; else a large response is handed on as it comes
 	ClientKey uint64 // hash of the client, for policy client_hash
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
+
+	Timeout time.Duration // in place of Options.ResponseTimeout; 0 = that. A longer one extends Options.Timeout
 
 	Client Client // asked after a wait; nil = it is always there
 
@@ -56,7 +59,7 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
 	r.Order, r.Store, r.Whole, r.BodyReady = false, false, false, false
-	r.ClientKey, r.Owner, r.Client, r.Target = 0, nil, nil, ""
+	r.ClientKey, r.Timeout, r.Owner, r.Client, r.Target = 0, 0, nil, nil, ""
 }
 
 var noHost = []byte("Host: \r\n")

@@ -44,7 +44,7 @@ func TestResolver_HangingNameServerIsNotWaitedForWhereAddressesAreKnown(t *testi
 		asked := stalled(t)
 		n := resolver{known: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, until: time.Now()}
 		defer n.close()
-		time.Sleep(addressesStale)
+		time.Sleep(addressesStale) // of the bubble
 		for range 3 {
 			start := time.Now()
 			found, err := n.lookUp(t.Context(), "shop.example.")
@@ -72,10 +72,10 @@ func TestResolver_StaleAddressesAreUsedOnlyWhereTheNameServerIsSlow(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				knowing(t, func() { time.Sleep(tt.takes) })
+				knowing(t, func() { time.Sleep(tt.takes) }) // of the bubble
 				n := resolver{known: []netip.Addr{stale}, until: time.Now()}
 				defer n.close()
-				time.Sleep(addressesStale + 1)
+				time.Sleep(addressesStale + 1) // of the bubble
 				ctx, cancel := context.WithTimeout(t.Context(), tt.dial)
 				defer cancel()
 				start := time.Now()
@@ -86,7 +86,7 @@ func TestResolver_StaleAddressesAreUsedOnlyWhereTheNameServerIsSlow(t *testing.T
 				if waited := time.Since(start); waited != tt.waits {
 					t.Errorf("it waited %s, want %s", waited, tt.waits)
 				}
-				time.Sleep(tt.takes) // until the name server has answered
+				time.Sleep(tt.takes) // of the bubble: until the name server has answered
 			})
 		})
 	}
@@ -101,7 +101,7 @@ func TestResolver_ResultSlowerThanADialIsUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, _ := silentServer(t)
 			const patience = 50 * time.Millisecond
-			knowing(t, func() { time.Sleep(5 * patience) })
+			knowing(t, func() { time.Sleep(5 * patience) }) // longer than any dial
 			d := named(t, l, patience)
 			d.resolver.known = known
 			testkit.Eventually(t, "a dial comes through", func() bool { return d.dialed(t.Context()) == nil })

@@ -14,8 +14,8 @@ import (
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
 const maxStale = 3
 
-// target is one address of the upstream: its connections, its health, its counters. It has more than 25 methods because
-// one lock keeps its idle connections, its dials and its bounds together.
+// target is one address of the upstream: its connections, its health, its counters. One lock keeps its idle
+// connections, its dials and its bounds together.
 type target struct {
 	*dialer
 	store    *spool.Store
@@ -74,7 +74,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
 			start, tries = c.returnedAt, maxStale
 		}
-		e := exchange{timeouts: s.timeouts, conn: c, start: t.clock.at(start), tunnel: tun}
+		e := exchange{timeouts: s.timeouts.of(req), conn: c, start: t.clock.at(start), tunnel: tun}
 		outcome, d := e.run(req, resp, t)
 		if d == stale || outcome == NotSent && s.retry && c.reused {
 			if d != stale {

@@ -164,12 +164,17 @@ func printKeys(to io.Writer, word string, keys []proxy.RateKey) {
 	}
 }
 
-// printGate prints the gate of a route, and where it is configured.
+// printGate prints the gate of a route, where it is configured, and for how long the upstream is waited for.
 func printGate(to io.Writer, c *config.Config, route string) {
 	for i := range c.Routes {
 		if c.Routes[i].Name == route {
 			fmt.Fprintf(to, "gate      %s (%s)\n", c.Routes[i].Gate, c.At(fmt.Sprintf("route[%d]", i+1)))
 			printReading(to, &c.Routes[i])
+			wait, key := c.Upstream.ResponseHeaderTimeout, "upstream.response_header_timeout"
+			if own := c.Routes[i].Timeout; own > 0 {
+				wait, key = own, "route.timeout"
+			}
+			fmt.Fprintf(to, "timeout   %s to the header of the response (%s)\n", wait, key)
 		}
 	}
 }

@@ -1,25 +1,22 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // eventually asks until a command's answer has want.
 func eventually(t *testing.T, want string, args ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+	testkit.Eventually(t, fmt.Sprintf("%q says %q", args, want), func() bool {
 		out, err := command(t, args...)
-		if err == nil && strings.Contains(strings.Join(strings.Fields(out), " "), want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%v: %q, %v; want %q", args, out, err, want)
-		}
-	}
+		return err == nil && strings.Contains(strings.Join(strings.Fields(out), " "), want)
+	})
 }
 
 // The settlement's database alone knows that the SKU was sold: no instance runs, and Redis has nothing.

@@ -31,7 +31,7 @@ func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	var demo *process
 	play(t, "demo.mjs", func() any {
 		demo = run(t, args...)
-		for end := time.Now().Add(30 * time.Second); watch.FindString(demo.said()) == ""; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(30 * time.Second); watch.FindString(demo.said()) == ""; time.Sleep(20 * time.Millisecond) { // polls
 			if time.Now().After(end) || demo.gone() {
 				t.Fatalf("the demo prints no link:\n%s", demo.said())
 			}

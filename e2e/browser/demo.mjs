@@ -70,7 +70,7 @@ await play(async (visitor, stage) => {
     document.querySelector("#sku-1001 .numbers .held dd").textContent === "0"); // what was under way has ended,
   await pause(1500); // and the page has heard of it
   const sold = await number(v, 1001, "sold");
-  await pause(2500);
+  await pause(2500); // a unit that is sold all the same has time to be shown
   is(`while it is paused ${await number(v, 1001, "sold") - sold} units were sold`, await number(v, 1001, "sold") === sold);
   await change(v, "Resume: demo");
   await above(v, 1001, "sold", sold);

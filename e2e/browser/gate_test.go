@@ -71,7 +71,7 @@ func open(t *testing.T, settings ...string) *gate {
 		t.Fatal(err)
 	}
 	g := &gate{process: run(t, "run", "--config", file), file: file}
-	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) { // polls
 		if time.Now().After(end) || g.gone() {
 			t.Fatalf("the gateway does not start:\n%s", g.said())
 		}
@@ -104,29 +104,6 @@ func (g *gate) ready() bool {
 	}
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
-}
-
-// replace has the gate read its configuration again, in which old is something else now.
-func (g *gate) replace(t *testing.T, old, now string) {
-	t.Helper()
-	text, err := os.ReadFile(g.file)
-	if err == nil && !strings.Contains(string(text), old) {
-		t.Fatalf("%q is not in the configuration", old)
-	}
-	if err == nil {
-		err = os.WriteFile(g.file, []byte(strings.Replace(string(text), old, now, 1)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Post("http://"+g.admin+"/api/v1/reload", "application/json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("reload: %d", resp.StatusCode)
-	}
 }
 
 // sluice runs a command that must succeed.

@@ -76,9 +76,9 @@ await play(async (visitor, stage) => {
   await sees(first, "passed");
   await first.page.locator("a[href='/item/1001']").click();
   await first.page.waitForURL(`${told.gate}/item/1001`);
-  const bought = first.page.waitForResponse(r => r.request().method() === "POST");
-  await first.page.getByRole("button", { name: "Buy" }).click();
-  is("the order with the pass is placed", (await bought).status() === 200);
+  const [bought] = await Promise.all([first.page.waitForResponse(r => r.request().method() === "POST"),
+    first.page.getByRole("button", { name: "Buy" }).click()]);
+  is("the order with the pass is placed", bought.status() === 200);
   // The other one reads that all is sold: from the page that reloads, or, where both were called, when it is asked for
   // anew.
   const phase = async () => (await (await other.context.request.get(`${told.gate}/.sluice/room/rush`)).json()).phase;

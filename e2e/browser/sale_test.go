@@ -36,33 +36,46 @@ func redisAt(s *redistest.Server) string {
 	return fmt.Sprintf("stock.source = \"redis\"\nstock.redis.addresses = [%q]\nstock.redis.timeout = \"2s\"", s.Addr)
 }
 
+// startOf is the start of the sale in a configuration.
+func startOf(t *testing.T, config string) time.Time {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "\nstarts = ")
+	line, _, _ := strings.Cut(after, "\n")
+	at, err := time.Parse(time.RFC3339, line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 // One unit, two instances, and people who wait for it: countdown, one order however often the button is pressed, sold
 // out for everybody else, and the unit that the shop gets back for one of them. SLUICE_SALE=long plays it in a minute
 // and with more watchers, to measure when the button opens.
 func TestSale_InABrowser(t *testing.T) {
 	t.Parallel()
-	lead, length := 20*time.Second, time.Hour // the lead is for all pages to be looked at
+	lead, length := 8*time.Second, time.Hour
 	if os.Getenv("SLUICE_SALE") == "long" {
 		lead, length = 30*time.Second, 60*time.Second
 	}
 	redis, shop := redistest.Start(t), trade(t)
-	var begins time.Time
+	var config string
 	play(t, "sale.mjs", func() any {
-		sale := func(begins time.Time) string {
-			return schedule("1001", begins, begins.Add(length), "stock = { 1001 = 1 }")
-		}
-		far := time.Now().Add(time.Hour) // until both gates are there
-		settings := []string{redisAt(redis), `stock.detail = "exact"`, shop.settings(), sale(far), routes}
+		far := time.Now().Add(30 * time.Minute).Truncate(time.Millisecond) // the scenario moves it
+		settings := []string{redisAt(redis), `stock.detail = "exact"`, shop.settings(),
+			schedule("1001", far, far.Add(length), "stock = { 1001 = 1 }"), routes}
 		one, other := open(t, settings...), open(t, settings...)
-		begins = time.Now().Add(lead).Truncate(time.Millisecond)
-		for _, g := range []*gate{one, other} {
-			g.replace(t, sale(far), sale(begins))
-		}
+		config = one.file
 		return map[string]any{
-			"gates": []string{"http://" + one.front, "http://" + other.front}, "config": one.file,
-			"opens": begins.UnixMilli(), "closes": begins.Add(length).UnixMilli(), "long": length < time.Hour,
+			"gates":   []string{"http://" + one.front, "http://" + other.front},
+			"configs": []string{one.file, other.file}, "admins": []string{one.admin, other.admin},
+			"opens": far.UnixMilli(), "lead": lead.Milliseconds(), "length": length.Milliseconds(), "long": length < time.Hour,
 		}
 	})
+	begins := startOf(t, config)
 	orders := shop.booked()
 	var users []string
 	for _, o := range orders {

@@ -2,7 +2,6 @@ package adminclient
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"sluice/internal/apitest"
 	"sluice/internal/app/stores"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/memstore"
 )
 
@@ -97,12 +97,7 @@ func TestClient_AnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	if err != nil {
 		t.Errorf("with the token: %v", err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	base, over = NewHTTP(ln.Addr().String(), time.Minute)
+	base, over = NewHTTP(testkit.FreeAddress(t), time.Minute)
 	if err = (Client{Base: base, HTTP: over}).Call(context.Background(), "GET", "/stock", nil, &out); err == nil ||
 		!strings.Contains(err.Error(), "no gateway answers") {
 		t.Errorf("nobody: %v", err)

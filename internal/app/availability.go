@@ -66,6 +66,7 @@ func (s availability) left(now int64, sku []byte) stockstatus.Status {
 			if found, ok := d.Status(now, sku); ok {
 				return s.inLedger(now, found)
 			}
+			s.orders.NoteUnknown()
 		}
 	}
 	if s.stock == nil {

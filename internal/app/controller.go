@@ -17,8 +17,7 @@ import (
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
-// change is made at a time, all of it or nothing. It has so many methods because
-// it is admin.Controller, and each part of a change is one.
+// change is made at a time, all of it or nothing.
 type controller struct {
 	g   *Gateway
 	log *slog.Logger

@@ -263,11 +263,11 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 				t.Fatalf("%v, %s", err, state(sku))
 			}
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5 * time.Minute) // of synctest
 		if _, err := store.SetState(t.Context(), "2", "ended"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5*time.Minute + time.Second)
+		time.Sleep(5*time.Minute + time.Second) // of synctest
 		synctest.Wait()
 		if state("1") != "on" || state("2") != "ended" || len(h.Overrides()) != 0 {
 			t.Errorf("%s, %s, %v", state("1"), state("2"), h.Overrides())

@@ -12,6 +12,7 @@ import (
 
 // Whatever operators do on instances whose links break off at any step: when all is over, nothing is paused.
 func TestFleetPause_RandomFaultsLeaveNothingPaused(t *testing.T) {
+	testkit.Nightly(t, "its faults are random, and it runs long")
 	server := redistest.Start(t)
 	whole := joined(t, server, "")
 	stocked(t, whole)
@@ -47,7 +48,7 @@ func TestFleetPause_RandomFaultsLeaveNothingPaused(t *testing.T) {
 			failed++
 		}
 		if r.IntN(3) == 0 {
-			time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond) // so that beats and ends come between
 		}
 		links[i].mend()
 	}

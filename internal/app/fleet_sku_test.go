@@ -108,6 +108,7 @@ func becomes(t *testing.T, state string, listed int, gates ...*Gateway) {
 
 // However often a reply is lost, the SKU is open when the list is empty.
 func TestFleetPause_UndoWhoseReplyIsLostLeavesNothingPaused(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{removeWords, ledgerWords} {
 		server := redistest.Start(t)
 		a, l := through(t, server, "")
@@ -132,6 +133,7 @@ func TestFleetPause_UndoWhoseReplyIsLostLeavesNothingPaused(t *testing.T) {
 
 // An undo that gets half way has opened the SKU, and the list still shows it; the second undo does the rest.
 func TestFleetPause_UndoThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, l := through(t, server, "")
 	b := joined(t, server, "")
@@ -162,6 +164,7 @@ func TestFleetPause_UndoThatFailsHalfWay(t *testing.T) {
 
 // No SKU is shut that the list does not have.
 func TestFleetPause_PutThatFails(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, l := through(t, server, "")
 	b := joined(t, server, "")
@@ -186,6 +189,7 @@ func TestFleetPause_PutThatFails(t *testing.T) {
 
 // The other instances pause the SKU where the one that was asked dies before it has done so; they end it, too.
 func TestFleetPause_MakerThatDiesHalfWay(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, l := through(t, server, "")
 	b := joined(t, server, "")
@@ -201,6 +205,7 @@ func TestFleetPause_MakerThatDiesHalfWay(t *testing.T) {
 
 // Two operators who pause the same SKU at the same time get one pause, which ends as what was before both.
 func TestFleetPause_TwoOperatorsWithinOneBeat(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := joined(t, server, ""), joined(t, server, "")
 	stocked(t, a)
@@ -216,6 +221,7 @@ func TestFleetPause_TwoOperatorsWithinOneBeat(t *testing.T) {
 
 // An instance is of one fleet as long as it runs: another name waits for a restart, and overrides hold on.
 func TestFleet_NameChangesWithARestartAlone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	g := joined(t, server, "")
 	h := g.controller
@@ -231,25 +237,30 @@ func TestFleet_NameChangesWithARestartAlone(t *testing.T) {
 
 // What an operator says of a SKU meanwhile stands, whichever way it is said: no instance shuts it again, or opens it.
 func TestFleetPause_WhatIsSaidMeanwhileStands(t *testing.T) {
+	t.Parallel()
 	for _, state := range []string{"on", "paused", "ended"} {
-		server := redistest.Start(t)
-		a := joined(t, server, "")
-		stocked(t, a)
-		if _, err := a.controller.pause(t, 3*time.Second); err != nil {
-			t.Fatal(err)
-		}
-		becomes(t, "paused", 1, a)
-		if _, err := a.Orders.Store.SetState(t.Context(), "1001", protocol.State(state)); err != nil {
-			t.Fatal(err)
-		}
-		late := joined(t, server, "")
-		testkit.Eventually(t, "it has ended", func() bool { return len(late.controller.Overrides()) == 0 })
-		becomes(t, state, 0, a, late)
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			a := joined(t, server, "")
+			stocked(t, a)
+			if _, err := a.controller.pause(t, 6*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			becomes(t, "paused", 1, a)
+			if _, err := a.Orders.Store.SetState(t.Context(), "1001", protocol.State(state)); err != nil {
+				t.Fatal(err)
+			}
+			late := joined(t, server, "")
+			testkit.Eventually(t, "it has ended", func() bool { return len(late.controller.Overrides()) == 0 })
+			becomes(t, state, 0, a, late)
+		})
 	}
 }
 
 // An override that its instance has no room for, and gets with a reload, ends in its time there.
 func TestFleet_OverrideThatFitsLaterEndsInTime(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := joined(t, server, otherRate), joined(t, server, "")
 	_, err := a.controller.Override(t.Context(), admin.Override{Key: "limits.rate[per_user].burst", Value: 9.0,
@@ -275,6 +286,7 @@ func TestFleet_OverrideThatFitsLaterEndsInTime(t *testing.T) {
 
 // One that never fits is not told of after its end.
 func TestFleet_OverrideThatNeverFitsIsForgottenAtItsEnd(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := joined(t, server, otherRate), joined(t, server, "")
 	_, err := a.controller.Override(t.Context(), admin.Override{Key: "limits.rate[per_user].burst", Value: 9.0,
@@ -293,6 +305,7 @@ func TestFleet_OverrideThatNeverFitsIsForgottenAtItsEnd(t *testing.T) {
 
 // A ledger of the fleet is not one instance's alone.
 func TestFleetPause_OfOneInstanceIsRejected(t *testing.T) {
+	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	stocked(t, g)
 	_, err := g.controller.Override(t.Context(), admin.Override{SKU: "1001", Value: "paused", Scope: admin.ScopeInstance,
@@ -304,6 +317,7 @@ func TestFleetPause_OfOneInstanceIsRejected(t *testing.T) {
 
 // A sale that is paused meanwhile is not opened by the end of an override.
 func TestFleetPause_EndsInAPausedSale(t *testing.T) {
+	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	const sku = "1005"
 	if _, err := g.ledgers().SetTotal(t.Context(), sku, 5, 0); err != nil {
@@ -327,6 +341,7 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 
 // A Redis that takes over without its last writes has lost what followed from the list, too: it is done once more.
 func TestFleetPause_LedgerThatLostItsTailIsToldAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	g := joined(t, server, "")
 	stocked(t, g)

@@ -28,6 +28,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
@@ -38,8 +39,7 @@ import (
 	"sluice/upstream"
 )
 
-// Gateway is everything between clients and the upstream, wired and not yet listening. It has many methods because it
-// implements admin.Gate and owns each part: one method opens a part, one closes it.
+// Gateway is everything between clients and the upstream, wired and not yet listening.
 type Gateway struct {
 	Config     *config.Config // that it started with
 	version    string
@@ -58,6 +58,7 @@ type Gateway struct {
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
+	unread     *verdict.Unread
 	rooms      *rooms.Rooms
 	Store      stores.Store // nil likewise
 	redis      *stockgate.Redis
@@ -104,7 +105,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
 		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
-		restartPending: restartPendingGauge()}
+		restartPending: restartPendingGauge(), unread: verdict.NewUnread(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		}
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
-		g.reloaded, g.restartPending, buildInfo(o.Version),
+		g.unread, g.reloaded, g.restartPending, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.fleet = newFleet(g)
@@ -233,6 +234,7 @@ func (g *Gateway) openQueue(c *config.Config) error {
 	began.Queue, began.Routes = c.Queue, c.Routes
 	var rules proxy.Options
 	settle(&rules, &g.Config.Stock.Reserve)
+	rules.Settlement.Unread = g.unread
 	queue, err := queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
 		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
 		Log: g.log})
@@ -277,6 +279,10 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
 	settle(&o, &g.Config.Stock.Reserve)
+	o.Settlement.Unread = g.unread
+	if o.SoldOutOn != nil {
+		o.SoldOutOn.Unread = g.unread
+	}
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
@@ -294,7 +300,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 		o.Orders = g.Orders
 	}
 	if queue := g.queue.Load(); queue != nil {
-		o.Queue, o.MaxWaitingBody = queue, int64(c.Queue.MaxBody)
+		o.Queue, o.MaxWaiting = queue, int64(c.Queue.MaxOrder)
 	}
 	if g.script != nil {
 		o.Orders = g.script

@@ -58,7 +58,7 @@ func routes(c *config.Config) (out []proxy.Route) {
 	for _, r := range c.Routes {
 		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
 			Quantity: r.Quantity, OneSource: r.Sources == "one", DigitsOnly: r.SKUForm == "digits", Require: r.Require,
-			OrderToken: r.OrderToken, Room: r.Room, Cache: r.Cache, Queue: r.Delivery == "queue"})
+			OrderToken: r.OrderToken, Room: r.Room, Cache: r.Cache, Timeout: r.Timeout, Queue: r.Delivery == "queue"})
 	}
 	return out
 }
@@ -72,7 +72,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		ClientHeader:    c.Server.ClientIPHeader,
 		RequestIDHeader: c.Server.RequestIDHeader,
 		MaxBody:         int64(c.Server.MaxBodySize),
-		MaxWaitingBody:  int64(c.Queue.MaxBody),
+		MaxWaiting:      int64(c.Queue.MaxOrder),
 		BodyMemory:      int64(c.Server.BodyMemory),
 		PassHost:        c.Upstream.PassHost,
 		CacheWait:       c.Upstream.Timeout,

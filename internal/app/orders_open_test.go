@@ -18,6 +18,7 @@ import (
 
 // The ledger is opened beside everything else: what goes wrong there must not leave anybody waiting for it.
 func TestOrdersOpen_GateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
+	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // it never answers
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ var live = []string{
 	"upstream.targets", "upstream.policy", "upstream.max_conns", "upstream.max_pending", "upstream.queue_timeout",
 	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
 	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
-	"queue.max_in_flight", "queue.rate", "queue.max_body", "queue.deliver_within", "queue.attempts", "queue.redeliver",
+	"queue.max_in_flight", "queue.rate", "queue.max_order", "queue.deliver_within", "queue.attempts", "queue.redeliver",
 	"limits.bypass", "limits.deny", "limits.observe_only", "fleet.instances",
 	"access_log", "cache",
 }

@@ -70,6 +70,10 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	collect()
 	log.Info("started", "version", o.Version, "targets", strings.Join(c.Upstream.Targets, " "),
 		"mode", c.Mode, "stock", c.Stock.Source, "config", c.Version())
+	for _, path := range c.WritableByAll() {
+		log.Warn("every user of this machine may write a file of the configuration, and change what this gateway does",
+			"file", path, "hint", "chmod o-w "+path)
+	}
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}

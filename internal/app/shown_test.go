@@ -19,6 +19,7 @@ import (
 // The dashboard says of a gate what its page of metrics says: of whatever it reads, no series is missing, and none is
 // another.
 func TestApp_TheDashboardMissesNoMetricThatItReads(t *testing.T) {
+	t.Parallel()
 	reads := map[string]bool{}
 	named := regexp.MustCompile(`(?:series|times|total|rose|took)[\[(]"([a-z_]+)"[\])]`)
 	for _, file := range []string{"reading.go", "second.go", "history.go"} {

@@ -1,5 +1,5 @@
-// Package arch holds the tests of what the compiler does not check: which package may know which, that
-// no package keeps state of its own, and how large and how named a file may be. It has nothing to import.
+// Package arch holds the tests of what the compiler does not check: which package may import which, that the licences of
+// all modules are listed, and that pages name what exists. It has nothing to import.
 package arch
 
 import (
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,37 +16,18 @@ const module = "sluice"
 
 // listed is what `go list -json` says of one package, as far as these tests ask.
 type listed struct {
-	ImportPath   string
-	Dir          string
-	Name         string
-	Export       string // the file with its compiled types
-	DepOnly      bool   // not ours: a dependency, or the standard library
-	GoFiles      []string
-	TestGoFiles  []string
-	XTestGoFiles []string
-	Imports      []string // of GoFiles alone
+	ImportPath string
+	Imports    []string // of what is not a test
 }
 
 // short is the import path without the module's name: "cmd/sluice", "proxy".
 func (p listed) short() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-// paths gives the given files of p with their folder.
-func (p listed) paths(names ...[]string) []string {
-	var all []string
-	for _, list := range names {
-		for _, name := range list {
-			all = append(all, filepath.Join(p.Dir, name))
-		}
-	}
-	return all
-}
-
-// list gives the packages of this module, with more arguments for go list before the pattern.
-func list(t *testing.T, args ...string) []listed {
+// list gives the packages of this module.
+func list(t *testing.T) []listed {
 	t.Helper()
 	// Without -buildvcs=false a clone that belongs to another user cannot be listed.
-	args = append(append([]string{"list", "-json", "-buildvcs=false"}, args...), module+"/...")
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "-buildvcs=false", module+"/...")
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

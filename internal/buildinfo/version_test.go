@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice"
+	"sluice/internal/testkit"
 )
 
 func TestVersion_IsTheMostPreciseThatIsKnown(t *testing.T) {
@@ -31,9 +32,7 @@ func TestVersion_IsTheMostPreciseThatIsKnown(t *testing.T) {
 
 // A plain go build, without any flag of ours, names the release of the file VERSION.
 func TestVersion_IsWhatTheLinkerWasToldOrTheRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links the binary twice")
-	}
+	testkit.Nightly(t, "it links the binary twice")
 	for flags, want := range map[string]string{
 		"": "sluice " + sluice.Release,
 		"-X sluice/internal/buildinfo.linked=7.8.9": "sluice 7.8.9\n",

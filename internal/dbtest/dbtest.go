@@ -39,8 +39,8 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Postgres runs PostgreSQL until the test ends. Without it the test is skipped, or fails where the environment has CI
-// set.
+// Postgres runs PostgreSQL until the test ends. It is for .ci/run and make nightly: the fast tests use SQLite, so that
+// they are the same on every machine. Without the program the test is skipped, or fails in CI (CI=true).
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	bin := newest("/usr/lib/postgresql/*/bin", "/usr/libexec/postgresql*", "/opt/homebrew/bin", "/usr/bin")
@@ -56,8 +56,7 @@ func Postgres(t testing.TB) *Server {
 	return s
 }
 
-// MariaDB runs MariaDB until the test ends, or MySQL where SLUICE_MYSQLD names its server program. Without the program
-// the test is skipped, or fails where the environment has CI set.
+// MariaDB runs MariaDB until the test ends, or MySQL where SLUICE_MYSQLD names its server program. See Postgres.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, account: "mysql", address: testkit.FreeAddress(t)}
@@ -103,6 +102,9 @@ func newest(patterns ...string) string {
 
 func need(t testing.TB, programs ...string) {
 	t.Helper()
+	if os.Getenv("CI") == "" && os.Getenv("SLUICE_NIGHTLY") == "" {
+		t.Skip(".ci/run and make nightly run it: it needs a database server (CI=true runs it here)")
+	}
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err == nil {
 			continue

@@ -3,12 +3,13 @@ package demo
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // long is more patience than any of these sales takes.
@@ -128,12 +129,7 @@ func (d discard) WriteHeader(int)             {}
 
 func TestCrowd_UnreachableFrontIsCountedAsBroken(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	r := sell(t, shop, ln.Addr().String(), 10, 2*time.Second)
+	r := sell(t, shop, testkit.FreeAddress(t), 10, 2*time.Second)
 	if r.Broken < 10 || r.Broken != r.Asked || r.GaveUp != 10 || r.Err() != nil {
 		t.Errorf("asked %d, broken %d, gave up %d, %v; want all broken, 10, nil", r.Asked, r.Broken, r.GaveUp, r.Err())
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // reservedShop sells units that a gate takes.
@@ -143,9 +145,7 @@ func TestReserved_AnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
 		status, _ := orderBy(t, shop, userName(dawdledOf100), "s1")
 		done <- status
 	}()
-	for shop.Totals().Orders == 0 || shop.Totals().InFlight != 0 {
-		time.Sleep(time.Millisecond) // until it is written: nothing tells when
-	}
+	testkit.Eventually(t, "it is written", func() bool { return shop.Totals().Orders == 1 && shop.Totals().InFlight == 0 })
 	select {
 	case status := <-done:
 		t.Errorf("answered %d at once", status)

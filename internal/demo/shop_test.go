@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // client keeps no connection, so that none is left when the test ends.
@@ -101,9 +103,7 @@ func TestShop_ClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 			statuses <- resp.StatusCode
 		}()
 	}
-	for shop.Totals().InFlight < 3 {
-		time.Sleep(time.Millisecond) // until they have arrived: nothing tells when
-	}
+	testkit.Eventually(t, "they have arrived", func() bool { return shop.Totals().InFlight == 3 })
 	shop.Close()
 	for range 3 {
 		if got := <-statuses; got != 503 {

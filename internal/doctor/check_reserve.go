@@ -28,10 +28,10 @@ func (o *Report) checkReserve(c *config.Config) {
 	warn(r.StatusURL != "" && r.OnNotFound == "keep",
 		`stock.reserve.on_not_found is "keep": what the shop does not know stays `+
 			`held, since it could still arrive; docs/shop.md says how to fence it`)
-	warn(r.OnNotFound == "release_after_ttl" && r.ReservationTTL <= c.Upstream.Timeout,
+	warn(r.OnNotFound == "release_after_ttl" && r.ReservationTTL <= c.LongestOrder(),
 		fmt.Sprintf(`stock.reserve.on_not_found is "release_after_ttl", but reservation_ttl (%s) `+
-			`is not longer than upstream.timeout (%s), for which an order may last: what the shop makes of it after that is `+
-			`sold twice`, r.ReservationTTL, c.Upstream.Timeout))
+			`is not longer than upstream.timeout, or the timeout of a route (%s), for which an order may last: what the shop `+
+			`makes of it after that is sold twice`, r.ReservationTTL, c.LongestOrder()))
 	warn(r.Secret == "",
 		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
@@ -64,6 +64,17 @@ func (o *Report) checkQueue(c *config.Config) {
 	r := &c.Stock.Reserve
 	o.Info("queue", "orders wait for at most %s; the shop has at most %d at once", c.Queue.DeliverWithin,
 		c.Queue.MaxInFlight)
+	units := 0
+	for i := range c.Sales {
+		for _, n := range c.Sales[i].Stock {
+			units += n
+		}
+	}
+	if units == 0 {
+		units = 1000
+	}
+	o.Info("queue", "%d units take at most %s of Redis while their orders wait (units × queue.max_order)", units,
+		config.Size(units)*c.Queue.MaxOrder)
 	switch {
 	case c.Stock.Source == "memory":
 		o.Warn("queue", `stock.source is "memory": orders that wait, which were answered 202, are gone with this process; `+

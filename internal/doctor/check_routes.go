@@ -23,6 +23,16 @@ func (o *Report) checkCached(c *config.Config) {
 	}
 }
 
+// listTimeouts says which routes wait longer for the shop, or less long, than the others.
+func (o *Report) listTimeouts(c *config.Config) {
+	for i, r := range c.Routes {
+		if r.Timeout > 0 {
+			o.Info("timeout", "%s: the shop has %s to answer on route %q, and %s elsewhere",
+				c.At(fmt.Sprintf("route[%d].timeout", i+1)), r.Timeout, r.Name, c.Upstream.ResponseHeaderTimeout)
+		}
+	}
+}
+
 // checkRest warns where requests of no route are likely: the shop's pages.
 func (o *Report) checkRest(c *config.Config) {
 	for i := range c.Routes {

@@ -56,9 +56,10 @@ var checks = []check{
 	{run: (*Report).checkLists},
 	{applies: (*config.Config).UsesScript, run: (*Report).checkScript},
 	{run: (*Report).sizeMemory},
-	{run: (*Report).checkSecrets},
+	{run: (*Report).checkFiles},
 	{run: (*Report).checkAddresses},
 	{run: (*Report).checkRest},
+	{run: (*Report).listTimeouts},
 	{applies: keepsStockInMemory, run: (*Report).checkMemory},
 	{online: trySpool},
 	{online: tryTargets},
@@ -69,7 +70,7 @@ func readsRedis(c *config.Config) bool         { return c.Stock.Source == "redis
 func readsShopStock(c *config.Config) bool     { return c.Stock.Source == "redis" && c.HasGate("check") }
 func keepsStockInMemory(c *config.Config) bool { return c.Stock.Source == "memory" && c.ReadsStock() }
 
-// Report collects findings. It has many methods since each check is one. It is not safe for concurrent use.
+// Report collects findings. It is not safe for concurrent use.
 type Report struct {
 	File  string              // of the configuration, for the commands that findings propose
 	SKUs  []string            // that must have stock, beside those on sale

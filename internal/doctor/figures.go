@@ -65,8 +65,12 @@ func (o *Report) checkMemory(c *config.Config) {
 		"forgotten at exit")
 }
 
-// checkSecrets names the files with secrets that other users of this machine may read.
-func (o *Report) checkSecrets(c *config.Config) {
+// checkFiles names the files that all users of this machine may write, and those with secrets that others may read.
+func (o *Report) checkFiles(c *config.Config) {
+	for _, path := range c.WritableByAll() {
+		o.Warn("files", "%s: every user of this machine may write it, and change what the gateway does; write: chmod o-w %s",
+			path, path)
+	}
 	for _, f := range c.SecretFiles() {
 		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
 			o.Warn("secrets", "%s: other users may read %s (mode %04o); write: chmod 600 %[2]s", f.Key, f.Path,

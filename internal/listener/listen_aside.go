@@ -1,76 +1,84 @@
 package listener
 
 import (
-	"io"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"sluice/limiter"
 )
 
-// boundedListener rejects what comes beyond the share of its listener or of one address, so that others are still
-// answered.
+// boundedListener has a share of connections, of which one address has a quarter. A new one that is too many takes the
+// place of the one that was not answered for longest: clients that never send their request keep no other out.
 type boundedListener struct {
 	net.Listener
-	conns     *limiter.ConnLimiter
-	rejecting atomic.Int32
+	share, ofOne int
+	mu           sync.Mutex
+	open         map[*boundedConn]struct{}
 }
 
 // Bounded gives a listener for operators and their machines a share of connections, of which one address has a quarter.
 func Bounded(ln net.Listener, share int) net.Listener {
-	return &boundedListener{Listener: ln, conns: limiter.NewConnLimiter(share-maxRejecting, max(share/4, 1))}
+	return &boundedListener{Listener: ln, share: max(share, 1), ofOne: max(share/4, 1),
+		open: make(map[*boundedConn]struct{})}
 }
-
-// maxRejecting is how many of a share are for connections that are told that they are too many.
-const maxRejecting = 8
-
-const tooMany = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n" +
-	"Connection: close\r\nContent-Length: 43\r\n\r\ntoo many connections; close some and retry\n"
 
 // Accept implements net.Listener.
 func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		from, _ := netip.ParseAddrPort(c.RemoteAddr().String()) // of a unix socket none
-		if l.conns.Open(from.Addr()) == limiter.Admitted {
-			return &boundedConn{c, sync.OnceFunc(func() { l.conns.Close(from.Addr()) })}, nil
-		}
-		l.reject(c)
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	from, _ := netip.ParseAddrPort(nc.RemoteAddr().String()) // of a unix socket none
+	c := &boundedConn{Conn: nc, listener: l, from: from.Addr()}
+	c.written.Store(time.Now().UnixNano())
+	if idlest := l.add(c); idlest != nil {
+		_ = idlest.Close()
+	}
+	return c, nil
 }
 
-// reject answers, and reads for a moment what the client had sent: a reset would overtake the answer.
-func (l *boundedListener) reject(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(500 * time.Millisecond))
-	_, _ = io.WriteString(c, tooMany)
-	if l.rejecting.Add(1) > maxRejecting {
-		l.rejecting.Add(-1)
-		_ = c.Close()
-		return
-	}
-	go func() { // ends within its deadline
-		defer l.rejecting.Add(-1)
-		defer c.Close()
-		if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-			_, _ = io.CopyN(io.Discard, c, 64<<10)
+// add counts c, and returns the connection whose place it takes; nil = there is room.
+func (l *boundedListener) add(c *boundedConn) (idlest *boundedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	same := 0
+	for other := range l.open {
+		if other.from == c.from {
+			same++
 		}
-	}()
+	}
+	ofOne := c.from.IsValid() && same >= l.ofOne
+	if ofOne || len(l.open) >= l.share {
+		for other := range l.open {
+			if (!ofOne || other.from == c.from) && (idlest == nil || other.written.Load() < idlest.written.Load()) {
+				idlest = other
+			}
+		}
+		delete(l.open, idlest)
+	}
+	l.open[c] = struct{}{}
+	return idlest
 }
 
 // boundedConn is counted until it is closed.
 type boundedConn struct {
 	net.Conn
-	left func()
+	listener *boundedListener
+	from     netip.Addr
+	written  atomic.Int64 // when it was answered last, or accepted; Unix ns
+}
+
+// Write implements net.Conn.
+func (c *boundedConn) Write(b []byte) (int, error) {
+	c.written.Store(time.Now().UnixNano())
+	return c.Conn.Write(b)
 }
 
 // Close implements net.Conn.
 func (c *boundedConn) Close() error {
-	c.left()
+	c.listener.mu.Lock()
+	delete(c.listener.open, c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }

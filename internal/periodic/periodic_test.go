@@ -23,7 +23,7 @@ func TestNowAndAfter_CallAtTheirTimesUntilTheContextEnds(t *testing.T) {
 				switch at := time.Since(began); {
 				case at == 20*time.Second: // a slow call: the tick at 30 s waits for its end, the one at 40 s is another
 					called = append(called, at)
-					time.Sleep(20 * time.Second)
+					time.Sleep(20 * time.Second) // of synctest
 				case at >= 40*time.Second:
 					called = append(called, at)
 					stop()

@@ -3,9 +3,12 @@ package redistest
 import (
 	"context"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 func TestCluster_ReplicaOfAKilledMasterGetsItsSlots(t *testing.T) {
+	testkit.Nightly(t, "an election by the clock of a cluster")
 	t.Parallel()
 	c := Cluster(t, 3, 1)
 	client := c.Client()

@@ -3,7 +3,8 @@ package redistest
 import (
 	"context"
 	"testing"
-	"time"
+
+	"sluice/internal/testkit"
 )
 
 func TestRedistest_KilledServerIsBackOnTheSameAddressAfterRestart(t *testing.T) {
@@ -20,9 +21,7 @@ func TestRedistest_KilledServerIsBackOnTheSameAddressAfterRestart(t *testing.T) 
 		t.Fatal("a killed server answered")
 	}
 	s.Restart()
-	for s.Client.Ping(ctx).Err() != nil {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "it answers", func() bool { return s.Client.Ping(ctx).Err() == nil })
 	if n := s.Client.Exists(ctx, "k").Val(); n != 0 {
 		t.Fatal("a restarted server remembers")
 	}

@@ -3,9 +3,12 @@ package redistest
 import (
 	"context"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 func TestSentinel_ReplicaFollowsAKilledMasterWithWhatItHad(t *testing.T) {
+	testkit.Nightly(t, "a fail-over by the clock of sentinels")
 	t.Parallel()
 	w := Sentinel(t)
 	ctx := context.Background()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // The keys of examples/verify/vectors.tsv, which docs/shop.md names too.
@@ -144,6 +146,7 @@ var verifiers = []struct {
 }
 
 func TestSigner_ExampleProgramsVerifyOrders(t *testing.T) {
+	testkit.Nightly(t, "it starts compilers of four languages")
 	long := strings.Repeat("more than a block ", 9)
 	emptyKey := func(string) string { return signature("", testOrder()) }
 	rounds := []struct {

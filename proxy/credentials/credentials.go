@@ -16,7 +16,7 @@ import (
 
 // Options say by what keys users and orders prove what they say. The zero value proves nothing.
 type Options struct {
-	JWT           auth.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes and rates use
+	JWT           auth.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes use
 	From          string          // a variable: where the token is
 	CookieKey     string          // of $signed_x; "" = none is verified
 	OrderTokenKey string          // of routes with OrderToken; "" = there are none
@@ -82,7 +82,10 @@ func (a *Verifier) readKeys() (err error) {
 	return nil
 }
 
-// claimsUsed are the claims of the token that routes and rates look at.
+// Headers are the header fields in which tokens come.
+func (a *Verifier) Headers() []string { return a.from.Names(param.Header) }
+
+// claimsUsed are the claims of the token that routes look at, with the limits and rooms on them.
 func claimsUsed(routes []Route) (names []string) {
 	for i := range routes {
 		for _, v := range routes[i].Variables {

@@ -9,7 +9,7 @@ const (
 	tokenByte  class = 1 << iota // RFC 9110, section 5.6.2
 	symbolByte                   // a token byte that CGI may turn into "_": neither letter, digit nor "-"
 	targetByte                   // may stand in a target whatever follows: 0x21-0x7e but for "%" and "#"
-	hostByte                     // a letter, digit, "-", "." or "_": what names of hosts are made of
+	hostByte                     // a letter, digit, "-", ".", "_" or "=": what names of hosts are made of
 	textByte                     // may stand in a field value: HTAB, SP, VCHAR, obs-text
 )
 
@@ -35,6 +35,7 @@ func classify() (table [256]class) {
 	}
 	table['.'] |= hostByte
 	table['_'] |= hostByte
+	table['='] |= hostByte
 	return table
 }
 

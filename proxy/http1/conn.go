@@ -48,6 +48,7 @@ type Conn struct {
 	requests  int
 
 	writeBudget    time.Duration // left for all writes of this answer; 0 = each has its own time, negative = used up
+	eachRead       bool          // ReadTimeout is for each wait for a part of this body, not for all of it
 	discardPending bool          // the rest of the body is read and dropped after the answer
 	closeAfter     bool          // the connection ends with this answer
 	lingerOnClose  bool          // unread input may come: closing at once would reset the answer away
@@ -116,6 +117,10 @@ func (c *Conn) SkipBody() bool {
 
 // CloseAfterResponse makes this answer the last one of the connection. It says Connection: close.
 func (c *Conn) CloseAfterResponse() { c.closeAfter = true }
+
+// LimitEachRead gives each wait for a part of this request's body one ReadTimeout, instead of one for all of them. It
+// is for a body whose length in time harms no other request.
+func (c *Conn) LimitEachRead() { c.eachRead = true }
 
 // LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a
 // streamed answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which
@@ -191,7 +196,7 @@ func (c *Conn) Abort() {
 // beginRequest resets what belongs to one request.
 func (c *Conn) beginRequest() {
 	c.requests++
-	c.writeBudget = 0
+	c.writeBudget, c.eachRead = 0, false
 	c.phase.set(phaseHandling)
 }
 
@@ -217,6 +222,8 @@ func (s socket) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		}
+	case c.eachRead:
+		c.deadlines.limitReads(c.nc, c.server.ReadTimeout)
 	}
 	return c.nc.Read(p)
 }
@@ -224,21 +231,27 @@ func (s socket) Read(p []byte) (int, error) {
 var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // interimTimeout is how long a client may keep an interim response from being written: the upstream's connection waits.
-const interimTimeout = 100 * time.Millisecond
+const interimTimeout = time.Second
 
 // Interim sends a 1xx response, a head with its empty line, before the answer (RFC 9110, section 15.2). A client that
-// does not take it in time loses its connection, since a part of it may be on its way.
+// does not take it in time loses its connection if a part of it is on its way. If nothing is, the answer goes on
+// without it: this process may have stood still meanwhile, and a deadline that is over fails each write. TLS cannot go
+// on.
 func (c *Conn) Interim(head []byte) {
 	if c.reader.head.HTTP10 {
 		return
 	}
 	c.deadlines.write = 0
 	_ = c.nc.SetWriteDeadline(deadline(interimTimeout))
-	if _, err := c.nc.Write(head); err != nil {
+	if n, err := c.nc.Write(head); err != nil && (n > 0 || c.Secure()) {
 		_ = c.nc.Close()
 	}
 	_ = c.nc.SetWriteDeadline(time.Time{})
 }
+
+// EndRead ends a read of the request's body that waits, and those after it, with os.ErrDeadlineExceeded. Any goroutine
+// may call it while the body is read. The connection must be closed behind the answer.
+func (c *Conn) EndRead() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
 // write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 func (c *Conn) write(p []byte) (int, error) {
@@ -270,6 +283,10 @@ func (c *Conn) writeWithinBudget(p []byte) (int, error) {
 func (c *Conn) discardRest() bool {
 	k := c.reader.parser.acquire(1)
 	defer c.reader.parser.release(k)
+	if c.eachRead {
+		c.eachRead = false
+		c.deadlines.limitReads(c.nc, c.server.ReadTimeout)
+	}
 	for !c.reader.bodyRead() {
 		if _, err := c.reader.readBody(k.b); err != nil && err != io.EOF {
 			return false

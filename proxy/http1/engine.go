@@ -2,8 +2,11 @@ package http1
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"time"
+
+	"sluice/internal/octets"
 )
 
 // There are two engines. The reference engine is serveConn: one goroutine for each connection, on any listener and
@@ -59,10 +62,42 @@ func (c *Conn) shakeHands() bool {
 	if !ok {
 		return true
 	}
-	if t.SetDeadline(deadline(c.server.ReadHeaderTimeout)) != nil || t.Handshake() != nil {
+	if t.SetDeadline(deadline(c.server.ReadHeaderTimeout)) != nil {
+		return false
+	}
+	if err := t.Handshake(); err != nil {
+		c.answerPlain(err)
 		return false
 	}
 	return t.SetDeadline(time.Time{}) == nil
+}
+
+// answerPlain answers a client that speaks HTTP where TLS is awaited: its first byte is a letter, as no record of TLS
+// has it.
+func (c *Conn) answerPlain(err error) {
+	var record tls.RecordHeaderError
+	if !errors.As(err, &record) || record.Conn == nil {
+		return
+	}
+	if letter := octets.Lower(record.RecordHeader[0]); letter < 'a' || letter > 'z' {
+		return
+	}
+	c.server.protocolErrors[plainOnTLS].Add(1)
+	c.phase.set(phaseHandling)
+	x := c.server.exchanges.Get().(*Exchange)
+	x.Conn = c
+	c.server.handler.ProtocolError(x, plainOnTLS.err())
+	if x.Local.Status == 0 {
+		x.Local.Begin(plainOnTLS.err().Status, nil, nil)
+	}
+	x.text = x.Local.AppendTo(x.text[:0], "close", false)
+	if writeRejection(record.Conn, x.text) == nil {
+		c.phase.set(phaseLingering)
+		linger(record.Conn, lingerTimeout, lingerSize)
+	}
+	x.reset()
+	x.Conn = nil
+	c.server.exchanges.Put(x)
 }
 
 // awaitRequest waits for the first byte of a request, with no buffer and no Exchange, and reports whether it came.

@@ -13,7 +13,7 @@ import (
 type slowLine struct{ net.Conn }
 
 func (s slowLine) Write(p []byte) (int, error) {
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // longer than IdleTimeout
 	return s.Conn.Write(p)
 }
 

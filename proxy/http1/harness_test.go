@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // fullAnswer is what a connection hears for which there is no descriptor.
@@ -96,11 +98,18 @@ func bodyOf(c *Conn) ([]byte, error) {
 // engine is a way in which connections are waited for.
 type engine func(net.Listener) net.Listener
 
-// eachEngine runs test for both engines. Without event loops in the build both are the reference engine.
+// usual is the engine of the build: event loops, unless it has none.
+func usual(ln net.Listener) net.Listener { return ln }
+
+// hidden is the reference engine.
+func hidden(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} }
+
+// eachEngine runs test for the usual engine; nightly for the reference engine as well.
 func eachEngine(t *testing.T, test func(t *testing.T, e engine)) {
-	t.Run("event loop", func(t *testing.T) { test(t, func(ln net.Listener) net.Listener { return ln }) })
+	t.Run("event loop", func(t *testing.T) { test(t, usual) })
 	t.Run("goroutines", func(t *testing.T) {
-		test(t, func(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} })
+		testkit.Nightly(t, "the same once more, on the reference engine")
+		test(t, hidden)
 	})
 }
 
@@ -209,6 +218,20 @@ func converse(t *testing.T, addr, raw string) string {
 	c := connect(t, addr)
 	c.send(raw)
 	return c.rest()
+}
+
+// opensWhenSent has h open a connection when its first bytes have come: the client need not hurry. converse is for one
+// connection at a time.
+func opensWhenSent(h *handler) (converse func(t *testing.T, addr, raw string) string) {
+	sent := make(chan struct{}, 1)
+	h.open = func(*Conn) ([]byte, bool) { <-sent; return nil, true }
+	return func(t *testing.T, addr, raw string) string {
+		t.Helper()
+		c := connect(t, addr)
+		c.send(raw)
+		sent <- struct{}{}
+		return c.rest()
+	}
 }
 
 // inPhase is how many connections of s are in a phase.

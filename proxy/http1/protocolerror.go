@@ -56,6 +56,7 @@ const (
 	badChunkSize
 	chunkExtension
 	badChunkEnd
+	plainOnTLS
 
 	// numRules is the number of rules, for an array with one element each. Rule 0 is "none".
 	numRules
@@ -127,4 +128,5 @@ var rules = [numRules]struct {
 	badChunkSize:          {400, "bad_chunk_size", "chunk size is no hexadecimal number"},
 	chunkExtension:        {400, "chunk_extension", "chunk extension"},
 	badChunkEnd:           {400, "bad_chunk_end", "chunk does not end with CRLF"},
+	plainOnTLS:            {400, "plain_http", "plain HTTP on a port of TLS: write https:// in the address"},
 }

@@ -16,7 +16,7 @@ var (
 	hiddenRE      = regexp.MustCompile(`(?i)%0[0ad]`)
 	fieldRE       = regexp.MustCompile("^([!#$%&'*+\\-.^_`|~0-9A-Za-z]+):((?:[\t\x20-\x7e]|[^\x00-\x7f])*)$")
 	tokenRE       = regexp.MustCompile("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]+$")
-	hostRE        = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?$`)
+	hostRE        = regexp.MustCompile(`^(?:([A-Za-z0-9._=-]+)|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?$`)
 	lengthRE      = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 	chunkRE       = regexp.MustCompile(`^([0-9A-Fa-f]{1,16})\r\n`)
 	plainRE       = regexp.MustCompile(`[^a-z0-9-]`)

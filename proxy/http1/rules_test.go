@@ -215,7 +215,8 @@ func TestRule_HasACaseALabelAndAStatus(t *testing.T) {
 		traceMethod: 405, headLate: 408, targetTooLong: 414, badExpectation: 417, headerTooLarge: 431,
 		connectMethod: 501, unknownVersion: 505,
 	}
-	seen := map[Rule]bool{headLate: true} // see TestReader_LateHeadIs408AndAnIdleConnectionIsNot
+	// See TestReader_LateHeadIs408AndAnIdleConnectionIsNot, and e2e.
+	seen := map[Rule]bool{headLate: true, plainOnTLS: true}
 	for _, c := range rejected {
 		seen[c.rule] = true
 	}

@@ -62,7 +62,7 @@ type Handler interface {
 // Options of a Server. Times of 0 mean no limit.
 type Options struct {
 	ReadHeaderTimeout time.Duration // a head, a TLS handshake, a PROXY header; also the wait for the first request
-	ReadTimeout       time.Duration // a body, from the first read that waits for it
+	ReadTimeout       time.Duration // a body, from the first read that waits for it; or each read: LimitEachRead
 	WriteTimeout      time.Duration // one write to a client that does not read
 	IdleTimeout       time.Duration // the wait for a next request
 

@@ -1,7 +1,9 @@
 package http1
 
 import (
+	"bytes"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +47,45 @@ func TestConn_InterimResponseComesBeforeTheAnswer(t *testing.T) {
 			t.Errorf("a client of HTTP/1.0 hears %q", all)
 		}
 	})
+}
+
+// stalled is a connection to whose interim responses the process comes only when their time is over.
+type stalled struct {
+	net.Conn
+	until time.Time // of writing
+}
+
+func (c *stalled) SetWriteDeadline(t time.Time) error {
+	c.until = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c *stalled) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("HTTP/1.1 103 ")) {
+		time.Sleep(time.Until(c.until)) // as long as a stall must be, to matter
+	}
+	return c.Conn.Write(p)
+}
+
+type stalledListener struct{ net.Listener }
+
+func (l stalledListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &stalled{Conn: c}, nil
+}
+
+func TestConn_AnswerComesThoughItsInterimResponseCameTooLate(t *testing.T) {
+	e := engine(func(ln net.Listener) net.Listener { return stalledListener{ln} })
+	_, addr := e.start(t, &handler{handle: func(x *Exchange) {
+		x.Conn.Interim([]byte("HTTP/1.1 103 Early Hints\r\n\r\n"))
+		answerText(x, 200, "fine")
+	}}, long)
+	if all := converse(t, addr, get("Connection: close")); !strings.HasSuffix(all, "fine") {
+		t.Errorf("%q", all)
+	}
 }
 
 // A client that does not take it is closed: behind a part of it no answer could be read.
@@ -162,7 +203,7 @@ func TestConn_SkippedBodyThatNeverComesEndsTheConnection(t *testing.T) {
 		_, addr := e.start(t, &handler{handle: func(x *Exchange) {
 			x.Conn.SkipBody()
 			answerText(x, 409, "no")
-		}}, Options{ReadTimeout: 500 * time.Millisecond})
+		}}, Options{ReadTimeout: 50 * time.Millisecond})
 		c := connect(t, addr)
 		c.send(post("hel", "Content-Length: 5"))
 		c.expect(409, "no")

@@ -47,9 +47,6 @@ func TestServer_RejectedConnectionOverTLSIsClosedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// hidden is the reference engine.
-func hidden(ln net.Listener) net.Listener { return struct{ *net.TCPListener }{ln.(*net.TCPListener)} }
-
 func TestServer_ConnectionThatWaitedServesItsNextRequest(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		s, addr := e.start(t, &handler{}, long)
@@ -98,6 +95,7 @@ func TestServer_ServesTLSAndUnixSockets(t *testing.T) {
 }
 
 func TestServer_IdleConnectionsOfLoopsNeedNoGoroutine(t *testing.T) {
+	testkit.Nightly(t, "it counts goroutines")
 	if newEventLoops(NewServer(&handler{}, Limits{}, Options{})) == nil {
 		t.Skip("there are no event loops in this build")
 	}
@@ -116,9 +114,10 @@ func TestServer_IdleConnectionsOfLoopsNeedNoGoroutine(t *testing.T) {
 func TestServer_IdleConnectionEndsWithoutAWord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		h := &handler{}
-		_, addr := e.start(t, h, Options{IdleTimeout: time.Second, ReadHeaderTimeout: time.Second})
+		send := opensWhenSent(h)
+		_, addr := e.start(t, h, Options{IdleTimeout: 100 * time.Millisecond, ReadHeaderTimeout: time.Second})
 		for _, first := range []string{"", get(), "\r\n"} {
-			if got := converse(t, addr, first); strings.Count(got, "HTTP/1.1") != strings.Count(first, "GET") {
+			if got := send(t, addr, first); strings.Count(got, "HTTP/1.1") != strings.Count(first, "GET") {
 				t.Errorf("after %q: %q", first, got)
 			}
 		}

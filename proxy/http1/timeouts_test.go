@@ -32,7 +32,7 @@ func TestDeadlines_AreNeverEarlyAndAtMostAQuarterLate(t *testing.T) {
 					t.Fatalf("%v are left of %v", left, wait)
 				}
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // of the bubble
 		}
 		if n := len(socket.reads); n > 50 {
 			t.Errorf("%d deadlines for 1000 requests within a second", n)
@@ -57,7 +57,7 @@ func TestDeadlines_OfAnotherKindAreReplaced(t *testing.T) {
 func crawl(c net.Conn) {
 	var one [1]byte
 	for {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // of the bubble
 		if _, err := c.Read(one[:]); err != nil {
 			return
 		}
@@ -81,7 +81,7 @@ func TestConn_LimitWritesGivesAllWritesOneTime(t *testing.T) {
 		}
 		c.beginRequest()
 		c.LimitWrites()
-		time.Sleep(time.Minute) // the upstream's time is not the client's
+		time.Sleep(time.Minute) // of the bubble: the upstream's time is not the client's
 		begun := time.Now()
 		var err error
 		for err == nil {

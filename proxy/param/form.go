@@ -82,11 +82,11 @@ func (s *Source) checkForm(p *Part) Fault {
 		found, split := s.pairs(s.Body, p)
 		return s.sameAs(p, &found, split, true)
 	}
-	found, file, ok := s.parts(m.boundary, p)
+	found, said, ok := s.parts(m.boundary, p)
 	if !ok && reading.Mentions(s.Body, p.name) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
-	return s.sameAs(p, &found, file, false)
+	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
 }
 
 // sameAs compares what another place has with the value of p. odd is what servers read in different ways there.

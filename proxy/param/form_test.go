@@ -170,7 +170,7 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", formType + "Content-Encoding: gzip\r\n", "x", "ambiguous body_compressed"},
 		{"$arg_sku", "sku=1", partType, multi, inQuery},
 		{"$arg_sku", "sku=2", partType, multi, "2"},
-		{"$arg_sku", "sku=1", partType, "preamble\r\n" + multi, "ambiguous body_not_form"},
+		{"$arg_sku", "sku=1", partType, "preamble\r\n" + multi, "ambiguous places_differ $arg_sku"},
 		{"$arg_sku", "sku=1", partType, "preamble\r\n" + form(named(`name="x"`, "2")), "1"},
 		{"$arg_sku", "sku=1", partType, form(named(`name="sku"; filename="1"`, "1")), inQuery},
 		{"$arg_sku", "sku=1", jsonType, `{"sku":2}`, "1"},

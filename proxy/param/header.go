@@ -23,7 +23,7 @@ func (s *Source) Header(name string) ([]byte, Fault) {
 }
 
 // Cookie is the value of a cookie in all Cookie fields (RFC 6265, section 4.2), without quotes and not decoded; nil
-// when there is none. A name that stands twice is ambiguous unless the values are the same: all readers take one.
+// when there is none. A name that stands twice is ambiguous, unless it is spelled alike and the values are the same.
 func (s *Source) Cookie(name string) ([]byte, Fault) {
 	var m match
 	for key, list := range s.Head.Fields {
@@ -36,17 +36,17 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 			s.addCookie(&m, pair, name)
 		}
 	}
-	if !m.differs && m.spelling == reading.Exact && !m.nested {
-		return m.value, Fault{}
-	}
 	return m.only(name)
 }
 
-// addCookie adds a pair to m. What stands behind a comma in its value is a cookie of its own to some readers.
+// addCookie adds a pair to m, unless it has come before: browsers send one for each path and domain. What stands behind a comma in its value is a cookie of its own to some readers.
 func (s *Source) addCookie(m *match, pair []byte, name string) {
 	key, value := octets.Cut(octets.Trim(pair), '=')
 	key = octets.Trim(key)
-	m.add(s.cookieSpelling(key, name), octets.Unquote(value)) // not every server drops a space before the value
+	first := octets.Unquote(value) // not every server drops a space before the value
+	if spelling := s.cookieSpelling(key, name); !m.repeats(spelling, first) {
+		m.add(spelling, first)
+	}
 	for _, rest := octets.Cut(value, ','); len(rest) > 0; {
 		var part []byte
 		part, rest = octets.Cut(rest, ',')

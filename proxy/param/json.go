@@ -24,9 +24,6 @@ const (
 	jsonInvalid
 )
 
-// maxDigits is the length of a JSON number in bytes. A double, as which some servers read it, holds that many digits.
-const maxDigits = 15
-
 // jsonField looks p up in a JSON body.
 func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || !s.hasJSON() {
@@ -65,7 +62,7 @@ func (s *Source) readJSON(p *Part) Fault {
 	}
 	if s.json == jsonUnchecked {
 		s.json = jsonInvalid
-		if json.Valid(s.Body) && s.hasWholePairs() {
+		if json.Valid(s.Body) {
 			s.json = jsonValid
 		}
 	}
@@ -75,57 +72,55 @@ func (s *Source) readJSON(p *Part) Fault {
 	return Fault{}
 }
 
-// jsonScalar is the value of p that text is: a string or a whole number; nil where there is no text.
+// jsonScalar is the value of p that text is: a string or a whole number of any length, as which its digits count; nil
+// where there is no text.
 func (s *Source) jsonScalar(text []byte, p *Part) ([]byte, Fault) {
 	switch {
 	case text == nil:
 		return nil, Fault{}
 	case text[0] == '"':
-		return s.jsonString(text[1 : len(text)-1]), Fault{}
+		return s.jsonString(text[1:len(text)-1], p)
 	case isPlainInteger(text):
 		return text, Fault{}
 	}
 	return nil, badRequest(reject.ValueInvalid, p.text)
 }
 
-// hasWholePairs reports that each escaped surrogate of valid JSON has its other half: some servers drop half a pair,
-// others replace or keep it. The body is decoded like one string, since escapes stand in strings alone.
-func (s *Source) hasWholePairs() (whole bool) {
-	if bytes.IndexByte(s.Body, '\\') < 0 {
-		return true
-	}
-	s.scratch, whole = appendJSONString(s.scratch[:0], s.Body)
-	return whole
-}
-
-// jsonString is what stands between the quotes, decoded.
-func (s *Source) jsonString(raw []byte) []byte {
+// jsonString is what stands between the quotes, decoded. Of half a surrogate pair servers make different things: some
+// drop it, others replace or keep it.
+func (s *Source) jsonString(raw []byte, p *Part) ([]byte, Fault) {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw
+		return raw, Fault{}
 	}
-	start := len(s.room)
-	s.room, _ = appendJSONString(s.room, raw)
-	return s.room[start:len(s.room):len(s.room)]
+	start, whole := len(s.room), false
+	if s.room, whole = AppendJSONString(s.room, raw); !whole {
+		return nil, badRequest(reject.BodyNotJSON, p.text)
+	}
+	return s.room[start:len(s.room):len(s.room)], Fault{}
 }
 
-// isPlainInteger excludes 1e3 and 1.0, which servers read in different ways, and what a float64 would round.
+// isPlainInteger excludes 1e3 and 1.0, which servers read in different ways.
 func isPlainInteger(b []byte) bool {
 	for i, c := range b {
 		if (c < '0' || c > '9') && (c != '-' || i > 0) {
 			return false
 		}
 	}
-	return len(b) <= maxDigits
+	return true
 }
 
 // JSONText is the text of the value at a path of names and indexes, such as `"ok"` or `0`. It is nil when body is not
-// JSON, when nothing stands there, and when a name on the path stands twice.
+// JSON, when nothing stands there, and when a name on the path stands twice with different values.
 func JSONText(body []byte, keys []string) []byte {
 	if !json.Valid(body) {
 		return nil
 	}
-	var r jsonReader
-	return r.valueAt(body, keys, false)
+	r := jsonReader{twins: true}
+	text := r.valueAt(body, keys, false)
+	if r.halfName {
+		return nil
+	}
+	return text
 }
 
 // jsonReader reads valid JSON in place.
@@ -134,6 +129,8 @@ type jsonReader struct {
 	duplicate string // the key that stands twice; "" = none does
 	lists     bool   // an index means an element of an array, and no member of an object
 	object    bool   // an object stands where an index means an array
+	halfName  bool   // a name on the way has half a surrogate pair: without it, it may be the key
+	twins     bool   // a name that stands twice with the same value counts as one
 }
 
 // valueAt is the text of the value at keys; nil when there is none. With anyCase a single name in another letter case
@@ -168,10 +165,13 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 		colon := skipJSONSpace(b[end:])
 		value, b = cutJSONValue(skipJSONSpace(colon[1:]))
 		if bytes.IndexByte(name, '\\') >= 0 {
-			r.scratch, _ = appendJSONString(r.scratch[:0], name)
-			name = r.scratch
+			whole := false
+			r.scratch, whole = AppendJSONString(r.scratch[:0], name)
+			name, r.halfName = r.scratch, r.halfName || !whole
 		}
-		m.add(reading.OfCase(name, want), value)
+		if spelling := reading.OfCase(name, want); !r.twins || !m.repeats(spelling, value) {
+			m.add(spelling, value)
+		}
 		b = skipJSONComma(b)
 	}
 	switch {
@@ -214,9 +214,11 @@ func (r *jsonReader) element(array []byte, index string, rest []string) (found [
 
 func isIndex(key string) bool { return strings.Trim(key, "0123456789") == "" }
 
-// fault is a key that stands twice, or an object for an array: PHP makes the same of {"0":1} and [1].
+// fault is a key that stands twice, or may do so, or an object for an array: PHP makes the same of {"0":1} and [1].
 func (r *jsonReader) fault(p *Part) Fault {
 	switch {
+	case r.halfName:
+		return badRequest(reject.BodyNotJSON, p.text)
 	case r.duplicate != "":
 		return ambiguous(reject.DuplicateKey, r.duplicate)
 	case r.object:
@@ -282,8 +284,8 @@ func skipJSONComma(b []byte) []byte {
 	return b
 }
 
-// appendJSONString appends a string that is valid between its quotes, decoded. Half a surrogate pair becomes U+FFFD.
-func appendJSONString(dst, raw []byte) (decoded []byte, whole bool) {
+// AppendJSONString appends a string that is valid between its quotes, decoded. Half a surrogate pair becomes U+FFFD.
+func AppendJSONString(dst, raw []byte) (decoded []byte, whole bool) {
 	whole = true
 	for {
 		i := bytes.IndexByte(raw, '\\')

@@ -62,7 +62,7 @@ func hasJSONSuffix(sub []byte) bool {
 }
 
 // parseParameters reads charset and boundary. Beside them a multipart form may have no parameter.
-func (m *mediaType) parseParameters(list []byte) reject.Cause {
+func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 	hasCharset := false
 	for len(list) > 0 {
 		var p []byte
@@ -83,7 +83,7 @@ func (m *mediaType) parseParameters(list []byte) reject.Cause {
 			}
 			hasCharset, m.charset = true, value
 			if !isUTF8Charset(value) {
-				return reject.BodyNotUTF8
+				cause = reject.BodyNotUTF8
 			}
 		case m.kind == multipartBody:
 			if m.boundary != nil || !octets.EqualFold(name, "boundary") || !isBoundary(value) {
@@ -92,7 +92,7 @@ func (m *mediaType) parseParameters(list []byte) reject.Cause {
 			m.boundary = value
 		}
 	}
-	return reject.NoCause
+	return cause
 }
 
 // isPlainQuoted reports a quoted string in which nothing is escaped.
@@ -104,6 +104,16 @@ func isPlainQuoted(b []byte) bool {
 // isUTF8Charset reports a charset whose bytes mean the same in UTF-8.
 func isUTF8Charset(name []byte) bool {
 	return octets.EqualFold(name, "utf-8") || octets.EqualFold(name, "utf8") || octets.EqualFold(name, "us-ascii")
+}
+
+// isASCIISuperset reports a charset whose bytes below 0x80 are ASCII: text of those alone reads the same in UTF-8.
+func isASCIISuperset(name []byte) bool {
+	for _, prefix := range [...]string{"iso-8859-", "windows-125", "gbk", "gb2312", "gb18030"} {
+		if octets.HasPrefixFold(name, prefix) {
+			return true
+		}
+	}
+	return isUTF8Charset(name)
 }
 
 // maxBoundary is the length of a boundary in bytes (RFC 2046, section 5.1.1).

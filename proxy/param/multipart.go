@@ -9,9 +9,10 @@ import (
 	"sluice/proxy/reject"
 )
 
-// A multipart/form-data body (RFC 7578) is read to the letter: the first part begins at the first byte, the last one
-// ends at the last byte, lines end in CRLF, and the boundary stands nowhere but between parts. Parsers repair what
-// deviates in different ways and so find different parts. Browsers and libraries send nothing of the kind.
+// A multipart/form-data body (RFC 7578) is read to the letter: lines end in CRLF, and the boundary stands nowhere but
+// between parts. Parsers repair what deviates in different ways and so find different parts. Browsers and libraries
+// send nothing of the kind. Lines before the first boundary (RFC 2046, section 5.1.1) are passed over, unless they could
+// be read as a part. What a part says of its content counts for the part that is looked up.
 
 var (
 	crlf   = []byte("\r\n")
@@ -23,15 +24,17 @@ var (
 
 // formPart looks p up in a multipart form that is not empty.
 func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
-	m, file, ok := s.parts(boundary, p)
-	if !ok {
+	m, said, ok := s.parts(boundary, p)
+	if !ok || said.encoded {
 		return nil, ambiguous(reject.BodyNotForm, "")
 	}
 	value, fault := m.only(p.name)
 	switch {
 	case fault.Reason != reject.Admitted:
 		return nil, fault
-	case file:
+	case said.foreign && !isASCII(value):
+		return nil, ambiguous(reject.BodyNotUTF8, "")
+	case said.file:
 		return nil, ambiguous(reject.ValueInvalid, p.text)
 	case !utf8.Valid(value):
 		return nil, badRequest(reject.ValueInvalid, p.text)
@@ -39,15 +42,16 @@ func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
 	return value, Fault{}
 }
 
-// parts are those that bear the name of p; file reports that one is a file. ok is false where parsers could find other
-// parts.
-func (s *Source) parts(boundary []byte, p *Part) (m match, file, ok bool) {
+// parts are those that bear the name of p, and what any of them says of itself. ok is false where parsers could find
+// other parts.
+func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, ok bool) {
 	var room [2 + maxBoundary]byte
 	delimiter := append(append(room[:0], dashes...), boundary...)
-	rest, ok := bytes.CutPrefix(s.Body, delimiter)
+	preamble, rest, ok := bytes.Cut(s.Body, delimiter)
+	ok = ok && isPreamble(preamble)
 	for ok {
 		if end, last := bytes.CutPrefix(rest, dashes); last {
-			return m, file, len(end) == 0 || string(end) == "\r\n"
+			return m, said, len(bytes.Trim(end, "\r\n")) == 0
 		}
 		if rest, ok = bytes.CutPrefix(rest, crlf); !ok {
 			break
@@ -56,10 +60,11 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, file, ok bool) {
 		var inside []byte
 		inside, rest, ok = bytes.Cut(rest, delimiter)
 		if ok = ok && part.parse(inside); ok && m.add(s.partSpelling(part.name, p.name), part.content) {
-			file = file || part.file
+			said.file, said.encoded = said.file || part.file, said.encoded || part.encoded
+			said.foreign = said.foreign || part.foreign
 		}
 	}
-	return m, file, false
+	return m, said, false
 }
 
 // partSpelling is how the name of a part is spelled. Few servers decode it.
@@ -71,10 +76,32 @@ func (s *Source) partSpelling(raw []byte, name string) reading.Spelling {
 	return spelling
 }
 
+// isPreamble reports whether the text before the first boundary is nothing, or lines that no parser takes for a part.
+func isPreamble(text []byte) bool {
+	const field = "Content-Disposition"
+	for i := 0; i+len(field) <= len(text); i++ {
+		if octets.HasPrefixFold(text[i:], field) {
+			return false
+		}
+	}
+	return len(text) == 0 || bytes.HasSuffix(text, crlf)
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // multipartPart is one part of a form.
 type multipartPart struct {
 	name, content []byte
 	file          bool
+	encoded       bool // the content is not as it stands
+	foreign       bool // the content is of a charset other than UTF-8; servers that do not heed it read it as UTF-8
 }
 
 // parse parses what stands between two delimiters. ok is false where parsers could find something else.
@@ -97,14 +124,28 @@ func (p *multipartPart) parse(inside []byte) (ok bool) {
 		case octets.EqualFold(name, "Content-Disposition"):
 			ok = p.name == nil && p.parseDisposition(value)
 		case octets.EqualFold(name, "Content-Type"):
-			var m mediaType
 			_, parameters := octets.Cut(value, ';')
-			ok = m.parseParameters(parameters) == reject.NoCause
+			ok = p.parseParameters(parameters)
 		case octets.EqualFold(name, "Content-Transfer-Encoding"):
-			ok = octets.EqualFold(value, "7bit") || octets.EqualFold(value, "8bit") || octets.EqualFold(value, "binary")
+			p.encoded = p.encoded || !octets.EqualFold(value, "7bit") && !octets.EqualFold(value, "8bit") &&
+				!octets.EqualFold(value, "binary")
 		}
 	}
 	return ok && p.name != nil
+}
+
+// parseParameters parses those of a part's Content-Type.
+func (p *multipartPart) parseParameters(list []byte) bool {
+	var m mediaType
+	cause := m.parseParameters(list)
+	switch {
+	case cause != reject.BodyNotUTF8:
+	case isASCIISuperset(m.charset):
+		p.foreign = true
+	default:
+		p.encoded = true
+	}
+	return cause != reject.ContentTypeInvalid
 }
 
 // parseDisposition parses form-data; name="…"; filename="…", each at most once and nothing beside.

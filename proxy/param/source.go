@@ -97,6 +97,11 @@ func (m *match) add(spelling reading.Spelling, value []byte) (same bool) {
 	return true
 }
 
+// repeats reports that the value has come before under the very name, and nothing else has.
+func (m *match) repeats(spelling reading.Spelling, value []byte) bool {
+	return m.count == 1 && spelling == reading.Exact && m.spelling == reading.Exact && bytes.Equal(value, m.value)
+}
+
 // only is the one value; nil when its name is in another letter case. Where the name stands twice readers make a list
 // of its values, also of equal ones, but for a spelling that only some readers fold into the name.
 func (m *match) only(want string) ([]byte, Fault) {

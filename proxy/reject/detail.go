@@ -32,6 +32,7 @@ const (
 	UpgradeOnGate            // an order asks for another protocol
 	QueryInvalid             // the query of an internal endpoint is invalid
 	BodyMemory               // request bodies have used up the memory for a body of this size
+	CrossOrigin              // a page of another origin asks for what its visitor has not asked for
 	NumCauses
 )
 
@@ -64,6 +65,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	UpgradeOnGate:      {"upgrade", "an order cannot upgrade the connection"},
 	QueryInvalid:       {"query_invalid", "query is invalid"},
 	BodyMemory:         {"body_memory", "no memory is left for a body of this size"},
+	CrossOrigin:        {"cross_origin", "a page of another origin asks"},
 }
 
 // String is the label in metrics.

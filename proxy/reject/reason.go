@@ -96,7 +96,7 @@ var table = [NumReasons]rejection{
 	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",
 		"the request has come through this instance before, by its `Via`: `upstream.targets` lead back to it"},
 	TooLarge: {"too_large", BadRequestClass, 413, 0, "Request body too large", "请求内容过大",
-		"the body is over `server.max_body_size`, on any route but `pass`"},
+		"the body is over `server.max_body_size`, on any route but `pass`; or an order that waits is over `queue.max_order`"},
 	TooSlow: {"too_slow", BadRequestClass, 408, closes, "Request took too long to arrive", "请求发送超时",
 		"the body did not come within `server.read_timeout`"},
 	Overloaded: {"overloaded", Unavailable, 0, 0, "The shop is very busy", "活动太火爆了",

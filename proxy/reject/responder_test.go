@@ -73,12 +73,16 @@ func ask(t testing.TB, r *Responder, c Case) (*http.Response, string) {
 
 var browser, program = []byte("text/html,*/*;q=0.8"), []byte("application/json")
 
-// eachAnswer calls f with every reason, format and built-in language.
-func eachAnswer(f func(reason Reason, format Format, lang string)) {
+// eachAnswer calls f with every reason, format and built-in language, and the responder of that format.
+func eachAnswer(t *testing.T, f func(r *Responder, reason Reason, format Format, lang string)) {
+	var responders [numFormats]*Responder
+	for format := HTML; format < numFormats; format++ {
+		responders[format] = responder(t, func(o *Options) { o.Format = format })
+	}
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		for format := HTML; format < numFormats; format++ {
 			for _, lang := range languageTags {
-				f(reason, format, lang)
+				f(responders[format], reason, format, lang)
 			}
 		}
 	}
@@ -94,8 +98,7 @@ func shown(page string) string {
 func TestResponder_AnswersEveryReasonAsWrittenDown(t *testing.T) {
 	var all strings.Builder
 	formats := [numFormats]string{HTML: "page", Problem: "problem", Envelope: "envelope"}
-	eachAnswer(func(reason Reason, format Format, lang string) {
-		r := responder(t, func(o *Options) { o.Format = format })
+	eachAnswer(t, func(r *Responder, reason Reason, format Format, lang string) {
 		resp, body := ask(t, r, Case{
 			Reason: reason, RequestID: []byte("id-1"), SKU: []byte("1001"), AcceptLanguage: []byte(lang),
 			OrderLink: "/.sluice/orders/s-1?sku=1001",
@@ -152,11 +155,11 @@ func TestResponder_AllocatesNothing(t *testing.T) {
 }
 
 func TestResponder_SaysThatThereIsNoOrderOnlyWhereThatIsKnown(t *testing.T) {
-	eachAnswer(func(reason Reason, format Format, lang string) {
+	eachAnswer(t, func(r *Responder, reason Reason, format Format, lang string) {
 		if format == Envelope {
 			return
 		}
-		r, i := responder(t, func(o *Options) { o.Format = format }), english
+		i := english
 		if lang == languageTags[chinese] {
 			i = chinese
 		}

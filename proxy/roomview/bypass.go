@@ -46,6 +46,17 @@ func NewBypass(entries []string) (*Bypass, error) {
 	return b, nil
 }
 
+// Variables are those that Holds looks up.
+func (b *Bypass) Variables() (all []*param.Variable) {
+	if b == nil {
+		return nil
+	}
+	for i := range b.conditions {
+		all = append(all, b.conditions[i].Variable())
+	}
+	return all
+}
+
 // Holds reports whether a client at addr, with what s says of it, needs no pass.
 func (b *Bypass) Holds(addr netip.Addr, s *param.Source) bool {
 	if b == nil {

@@ -207,7 +207,7 @@ func TestTable_ReadingThatReachesStockIsAmbiguous(t *testing.T) {
 	}
 	dice := rand.New(rand.NewPCG(3, 4))
 	unsafe, needless := 0, 0
-	for i := range 40_000 {
+	for i := range 10_000 {
 		path, table := randomPath(dice, pathAlphabets[i%len(pathAlphabets)]), tables[dice.IntN(len(tables))]
 		reading := table.unsafeReading("POST", path)
 		_, detail := table.Match(Query{Method: []byte("POST"), Path: []byte(path)})
@@ -220,7 +220,7 @@ func TestTable_ReadingThatReachesStockIsAmbiguous(t *testing.T) {
 			needless++
 		}
 	}
-	if unsafe < 3000 || needless > unsafe/3 {
+	if unsafe < 700 || needless > unsafe/3 {
 		t.Errorf("%d paths with an unsafe reading, %d rejected without one", unsafe, needless)
 	}
 }

@@ -1,4 +1,6 @@
-// Package verdict reads from the upstream's response what became of an order, and whether the SKU is sold out.
+// Package verdict reads from the upstream's response what became of an order, and whether the SKU is sold out. It
+// promises that a response which does not say so for certain decides nothing: the order's outcome is unknown then, and
+// its units stay reserved.
 package verdict
 
 import (
@@ -8,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/metrics"
-	"sluice/proxy/param"
 )
 
 // Rules say by which responses the upstream tells what became of an order. Units stay reserved where it tells
@@ -17,15 +18,13 @@ type Rules struct {
 	ConfirmOn []string // statuses like "2xx" or "201"
 	ReleaseOn []string
 	// ConfirmJSON, where given, is a place in the body that must hold one of Values beside a status of ConfirmOn. A body
-	// that holds another value there says that there is no order.
+	// that holds another value of the same type there says that there is no order. Anything else says nothing.
 	ConfirmJSON *JSONValue
+	Unread      *Unread // counts compressed bodies; nil = they are not counted
 }
 
-// JSONValue is a place in a JSON body, like "data.code", and what may stand there, as JSON.
-type JSONValue struct {
-	Keys   []string
-	Values []string
-}
+// ByBody reports whether the body of a response decides.
+func (s *Rules) ByBody() bool { return s.ConfirmJSON != nil }
 
 // OrderHeader is the header by which the upstream says itself what became of an order. It is removed from responses,
 // but on pass routes.
@@ -39,7 +38,7 @@ func (s *Rules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
 	status := resp.StatusCode()
 	switch {
 	case listed(s.ConfirmOn, status):
-		return s.confirmed(resp.Body())
+		return s.confirmed(resp)
 	case listed(s.ReleaseOn, status):
 		return metrics.OrderRejected
 	}
@@ -47,10 +46,8 @@ func (s *Rules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
 }
 
 func statedOutcome(words [][]byte) metrics.OrderOutcome {
-	for _, w := range words[1:] {
-		if !bytes.Equal(w, words[0]) {
-			return metrics.OrderUnknown
-		}
+	if !agree(words) {
+		return metrics.OrderUnknown
 	}
 	switch string(words[0]) {
 	case "confirmed":
@@ -62,23 +59,20 @@ func statedOutcome(words [][]byte) metrics.OrderOutcome {
 }
 
 // confirmed looks into the body where the status alone does not tell.
-func (s *Rules) confirmed(body []byte) metrics.OrderOutcome {
+func (s *Rules) confirmed(resp *fasthttp.Response) metrics.OrderOutcome {
 	if s.ConfirmJSON == nil {
 		return metrics.OrderConfirmed
 	}
-	found := param.JSONText(body, s.ConfirmJSON.Keys)
-	switch {
-	case found == nil:
+	if s.Unread.compressed(resp) {
 		return metrics.OrderUnknown
-	case s.ConfirmJSON.holds(found):
-		return metrics.OrderConfirmed
 	}
-	return metrics.OrderRejected
-}
-
-// holds reports whether found, as JSON, is one of the values.
-func (j *JSONValue) holds(found []byte) bool {
-	return slices.ContainsFunc(j.Values, func(want string) bool { return want == string(found) })
+	switch s.ConfirmJSON.compare(resp.Body()) {
+	case oneOfThem:
+		return metrics.OrderConfirmed
+	case another:
+		return metrics.OrderRejected
+	}
+	return metrics.OrderUnknown
 }
 
 // listed reports whether list has a status, or its class.
@@ -101,24 +95,34 @@ type SoldOut struct {
 	Header string     // a field's name; "" = none is looked for
 	Value  string     // of that field; "" = any
 	JSON   *JSONValue // nil = the body is not looked into
+	Unread *Unread    // counts compressed bodies; nil = they are not counted
 }
+
+// ByBody reports whether the body of a response decides; s may be nil.
+func (s *SoldOut) ByBody() bool { return s != nil && s.JSON != nil }
 
 // Matches reports whether a response is the one.
 func (s *SoldOut) Matches(resp *fasthttp.Response) bool {
 	if len(s.Status) > 0 && !slices.Contains(s.Status, resp.StatusCode()) {
 		return false
 	}
-	if s.Header != "" {
-		v := resp.Header.Peek(s.Header)
-		if v == nil || s.Value != "" && !bytes.Equal(v, []byte(s.Value)) {
-			return false
-		}
+	if s.Header != "" && !s.hasHeader(resp.Header.PeekAll(s.Header)) {
+		return false
 	}
 	if s.JSON == nil {
 		return true
 	}
-	found := param.JSONText(bufferedBody(resp), s.JSON.Keys)
-	return found != nil && s.JSON.holds(found)
+	return !s.Unread.compressed(resp) && s.JSON.compare(bufferedBody(resp)) == oneOfThem
+}
+
+// hasHeader reports whether each line of the field has the value: two different ones say nothing.
+func (s *SoldOut) hasHeader(lines [][]byte) bool {
+	for _, line := range lines {
+		if s.Value != "" && string(line) != s.Value {
+			return false
+		}
+	}
+	return len(lines) > 0
 }
 
 // MaxBody is the longest body that is looked into, in bytes: a longer page says more than "sold out".
@@ -139,5 +143,16 @@ func bufferedBody(resp *fasthttp.Response) (body []byte) {
 
 // SaysSoldOut reports whether the upstream says in so many words that it has no unit for the order.
 func SaysSoldOut(resp *fasthttp.Response) bool {
-	return string(resp.Header.Peek(OrderHeader)) == "sold-out"
+	words := resp.Header.PeekAll(OrderHeader)
+	return len(words) > 0 && string(words[0]) == "sold-out" && agree(words)
+}
+
+// agree reports whether all lines of a field are the same.
+func agree(words [][]byte) bool {
+	for _, w := range words[1:] {
+		if !bytes.Equal(w, words[0]) {
+			return false
+		}
+	}
+	return true
 }

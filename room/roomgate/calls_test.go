@@ -13,6 +13,7 @@ import (
 // One of three people who are called does not come. As three of four did, two are called for its unit, and others only
 // when these have not come either: claims of the first two do not count for them.
 func TestRoom_ForEachWhoDoesNotComeOneIsCalled(t *testing.T) {
+	testkit.Nightly(t, "it waits until the time to claim has passed")
 	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 4 * time.Second })
 	s.set(0, 1)

@@ -54,8 +54,7 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Room is one room on this instance. It is safe for concurrent use. It has many methods because it answers each of its
-// addresses by one.
+// Room is one room on this instance. It is safe for concurrent use.
 type Room struct {
 	o      Options
 	name   []byte

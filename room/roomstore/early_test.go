@@ -12,7 +12,7 @@ import (
 // if the draw counted them as early, no one would ever call them.
 func TestStore_JoinersBeforeTheFirstTickAreBehindTheDraw(t *testing.T) {
 	s, sale := joinedEarly(t, time.Second)
-	time.Sleep(time.Until(time.UnixMilli(sale.Starts + 1)))
+	time.Sleep(time.Until(time.UnixMilli(sale.Starts + 1))) // Redis has a clock of its own
 	for i := range int64(3) {
 		if n, err := s.Join(t.Context(), 1); err != nil || n.First != 6+i || n.Early {
 			t.Fatalf("after the start: %+v, %v", n, err)

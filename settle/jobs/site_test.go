@@ -16,6 +16,7 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/jobs"
 	"sluice/settle/sqlstore"
@@ -130,10 +131,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it needs a PostgreSQL; the fast tests have none")
-	}
-	s := &site{T: t, redis: redistest.Start(t), url: dbtest.Postgres(t).URL}
+	s := &site{T: t, url: dbtest.Postgres(t).URL, redis: redistest.Start(t)}
 	var err1, err2, err3, err4 error
 	s.pool, err1 = jobs.Open(s.url, "")
 	s.store, err2 = openStore(s.url)
@@ -235,11 +233,7 @@ func (s *site) wantsJobs(sku string, orders int) {
 
 func (s *site) soon(what string, is func() bool) {
 	s.Helper()
-	for begin := time.Now(); !is(); <-time.After(20 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			s.Fatalf("waited in vain until %s", what)
-		}
-	}
+	testkit.Eventually(s.T, what, is)
 }
 
 func (s *site) completed() int {

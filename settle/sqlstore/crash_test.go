@@ -100,7 +100,7 @@ func sell(l *testLedger, sku string, kills *atomic.Int64) error {
 	keep := now + time.Hour.Milliseconds()
 	for first := 0; first < crashOrders; first += 10 {
 		for kills.Load() < int64(first*(leastKills+1)/crashOrders) && !l.t.Failed() {
-			<-time.After(time.Millisecond)
+			<-time.After(time.Millisecond) // until the other goroutine has killed
 		}
 		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
 		for i := range items {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/redisconn"
@@ -90,16 +90,11 @@ func (h *homes) run(sku, home string) {
 		s := h.settler(name, store)
 		go func() { s.Run(ctx); done <- struct{}{} }()
 	}
-	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
+	testkit.Eventually(h.T, sku+" is settled in "+home, func() bool {
 		c, _, err := h.stores[home].Cursor(h.Context(), sku)
 		at := must(h.stream.Ledgers(h.Context(), []string{sku}))(h.T)[0].Position
-		if err == nil && c.Position == at && c.State != settle.Moved && h.leftBehind(sku, home) {
-			break
-		}
-		if time.Since(begin) > time.Minute {
-			h.Fatalf("%q is not settled in %s: %+v, the ledger is at %s", sku, home, c, at)
-		}
-	}
+		return err == nil && c.Position == at && c.State != settle.Moved && h.leftBehind(sku, home)
+	})
 	stop()
 	<-done
 	<-done
@@ -146,9 +141,6 @@ func TestMove_CrashAtEachStepLosesNothing(t *testing.T) {
 			url1, url2 := urls(t)
 			movesAndBack(newHomes(t, url1, url2), at)
 		})
-	}
-	if testing.Short() {
-		return
 	}
 	t.Run("postgres to mariadb", func(t *testing.T) {
 		movesAndBack(newHomes(t, dbtest.Postgres(t).URL, dbtest.MariaDB(t).URL),
@@ -213,12 +205,9 @@ func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
-	for begin := time.Now(); !strings.Contains(log.String(), "sluice settle move disputed --to two"); {
-		if <-time.After(5 * time.Millisecond); time.Since(begin) > time.Minute {
-			t.Errorf("the way out is not told: %s", log)
-			break
-		}
-	}
+	testkit.Eventually(t, "the way out is told", func() bool {
+		return strings.Contains(log.String(), "sluice settle move disputed --to two")
+	})
 	stop()
 	<-ended
 	if _, err := s.Rebuild(t.Context(), sku); !errors.Is(err, settle.ErrElsewhere) {

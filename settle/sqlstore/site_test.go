@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/redisconn"
@@ -120,14 +121,10 @@ func (s *site) edits(sku, serial, record string) {
 	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", serial, record)
 }
 
-// until asks whether what becomes true. It fails the test after a minute.
+// until waits until what becomes true.
 func (s *site) until(what string, is func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("not within a minute: %s", what)
-		}
-	}
+	testkit.Eventually(s.T, what, is)
 }
 
 // runs runs a settler until the test ends.
@@ -143,12 +140,9 @@ func (s *site) left(sku string) int64 {
 	return must(s.store.Left(s.Context(), sku))(s.T)
 }
 
-// everyDatabase gives f a fresh database of each kind, one server after another. The fast tests use SQLite alone.
+// everyDatabase gives f a fresh database of each kind, one server after another. make test uses SQLite alone.
 func everyDatabase(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db")) })
-	if testing.Short() {
-		return
-	}
 	t.Run("postgres", func(t *testing.T) { f(t, dbtest.Postgres(t).URL) })
 	t.Run("mariadb", func(t *testing.T) { f(t, dbtest.MariaDB(t).URL) })
 }

@@ -36,8 +36,7 @@ type Stock struct {
 	Check      bool // deduct only where enough is left; else the order is booked and a conflict is written
 }
 
-// Store is one database. It is safe for concurrent use. It has so many methods because the settlers, the reports and
-// the administration share its connections and its dialect.
+// Store is one database. It is safe for concurrent use.
 type Store struct {
 	db      *sql.DB
 	d       dialect

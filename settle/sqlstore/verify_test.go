@@ -286,7 +286,7 @@ func TestVerify_RunsByItself(t *testing.T) {
 	s.exec("UPDATE sluice_order SET status = 'X' WHERE serial = 'edited-0'")
 	s.edits("unproven", "two", "C|1|0|bob")
 	running := must(settle.New(s.stream, s.store, settle.Options{
-		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 2 * time.Second,
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 500 * time.Millisecond,
 	}))(t)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(running)

@@ -21,6 +21,7 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"
@@ -121,7 +122,7 @@ func gone(request context.Context) bool {
 	select {
 	case <-request.Done():
 		return true
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		return false
 	}
 }
@@ -162,6 +163,7 @@ type site struct {
 	ledger   *redisstore.Store
 	store    *sqlstore.Store
 	timeout  time.Duration // of a request
+	minWait  time.Duration // after a fault
 }
 
 func redisOptions(server *redistest.Server) redisconn.Options {
@@ -173,7 +175,7 @@ func redisOptions(server *redistest.Server) redisconn.Options {
 
 func newSite(t *testing.T, url string) *site {
 	t.Helper()
-	s := &site{T: t, server: redistest.Start(t), receiver: newReceiver(t), timeout: 10 * time.Second}
+	s := &site{T: t, server: redistest.Start(t), receiver: newReceiver(t), timeout: 30 * time.Second}
 	client, err := redisconn.New(redisOptions(s.server))
 	s.need(err)
 	t.Cleanup(func() { client.Close() })
@@ -193,12 +195,10 @@ func newSite(t *testing.T, url string) *site {
 
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "settle.db") }
 
-// eachDatabase runs f with SQLite, and with PostgreSQL unless the tests must be fast.
+// eachDatabase runs f with SQLite, and where dbtest runs servers with PostgreSQL.
 func eachDatabase(t *testing.T, f func(*site)) {
 	t.Run("sqlite", func(t *testing.T) { f(newSite(t, sqlite(t))) })
-	if !testing.Short() {
-		t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.Postgres(t).URL)) })
-	}
+	t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.Postgres(t).URL)) })
 }
 
 func (s *site) need(err error) {
@@ -225,7 +225,7 @@ func (s *site) settler(target string) *settle.Settler {
 	var db settle.Database = s.store
 	if target == settle.WebhookTarget {
 		db = webhook.New(s.store, webhook.Options{
-			URL: s.receiver.URL, Key: []byte(key), Batch: 3, Timeout: s.timeout,
+			URL: s.receiver.URL, Key: []byte(key), Batch: 3, Timeout: s.timeout, MinWait: s.minWait,
 		})
 	}
 	worker, err := settle.New(s.stream, db, settle.Options{
@@ -289,11 +289,7 @@ func (s *site) position(target, sku string) settle.Position {
 
 func (s *site) soon(what string, done func() bool) {
 	s.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.Fatalf("it takes too long until %s", what)
-		}
-	}
+	testkit.Eventually(s.T, what, done)
 }
 
 // once removes changes that came again. Their order is that of the first arrivals.

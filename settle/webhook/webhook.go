@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	minWait     = time.Second     // after the first fault of a SKU
+	minWait     = time.Second     // after the first fault of a SKU, by default
 	maxWait     = 5 * time.Minute // between two tries
 	leaseMargin = 5 * time.Second // beyond a request's time, for the database
 )
@@ -32,6 +32,7 @@ type Options struct {
 	Key     []byte        // signs each request
 	Batch   int           // changes of a request at most, 1 to 1000
 	Timeout time.Duration // of a request
+	MinWait time.Duration // after the first fault of a SKU; 0 = 1 s
 }
 
 // Target implements settle.Database: what it settles is sent. It is safe for concurrent use.
@@ -48,6 +49,9 @@ type Target struct {
 
 // New returns a target whose cursors are in store.
 func New(store *sqlstore.Store, o Options) *Target {
+	if o.MinWait == 0 {
+		o.MinWait = minWait
+	}
 	return &Target{
 		o: o, store: store.For(settle.WebhookTarget), faults: make(map[string]int),
 		poster: NewPoster(o.URL, o.Key, o.Timeout),
@@ -137,14 +141,14 @@ func (t *Target) unhurried(ctx context.Context, change func(context.Context) err
 	return change(ctx)
 }
 
-// fail returns how long the SKU waits after another fault: 1 s, 2 s, 4 s ... 5 min, or longer if the receiver wants it.
+// fail returns how long the SKU waits after another fault: MinWait, twice that, four times ... 5 min, or longer if the receiver wants it.
 // Then no other SKU is sent before either.
 func (t *Target) fail(sku string, after time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	wait := maxWait
 	if n := t.faults[sku]; n < 9 {
-		wait = min(minWait<<n, maxWait)
+		wait = min(t.o.MinWait<<n, maxWait)
 	}
 	t.faults[sku]++
 	if after > 0 {

@@ -58,7 +58,7 @@ func TestWebhook_RestartsLoseNothing(t *testing.T) {
 			stops[restarts%2]()
 			stops[restarts%2] = s.run(settle.WebhookTarget)
 			restarts++
-			time.Sleep(time.Duration(restarts*7%40) * time.Millisecond)
+			time.Sleep(time.Duration(restarts*7%40) * time.Millisecond) // it works before the next one is stopped
 			return s.position(settle.WebhookTarget, "a").Ver == 2*orders+1 &&
 				s.position(settle.WebhookTarget, "b").Ver == 2*orders+1
 		})
@@ -160,7 +160,7 @@ func TestWebhook_ConfiguredLaterBeginsAtTheOldestEntry(t *testing.T) {
 	s.store = with
 	var text strings.Builder
 	worker, err := settle.New(s.stream, webhook.New(s.store, webhook.Options{
-		URL: s.receiver.URL, Key: []byte(key), Batch: 100, Timeout: time.Second,
+		URL: s.receiver.URL, Key: []byte(key), Batch: 100, Timeout: s.timeout,
 	}), settle.Options{Target: settle.WebhookTarget, Batch: 100, Log: slog.New(slog.NewTextHandler(&text, nil))})
 	s.need(err)
 	s.need(worker.Drain(t.Context(), "a"))
@@ -220,14 +220,14 @@ func TestWebhook_ObeysRetryAfter(t *testing.T) {
 		if asked++; asked > 1 {
 			return 200, ""
 		}
-		return 429, "2"
+		return 429, "1"
 	})
 	stop := s.run(settle.WebhookTarget)
 	s.soon("both are sent", func() bool { return len(s.receiver.got("a")) == 2 && len(s.receiver.got("b")) == 2 })
 	stop()
 	times := s.receiver.times()
 	// The other SKU may have been on its way already.
-	if wait := times[len(times)-1].Sub(times[0]); wait < 1900*time.Millisecond {
+	if wait := times[len(times)-1].Sub(times[0]); wait < 900*time.Millisecond {
 		t.Errorf("the last request came %v after the 429", wait)
 	}
 }
@@ -237,6 +237,7 @@ func TestWebhook_RejectedChangeIsKept(t *testing.T) {
 	for _, status := range []int{http.StatusUnprocessableEntity, http.StatusFound} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			s := newSite(t, sqlite(t))
+			s.minWait = 50 * time.Millisecond
 			s.set("bad", 9)
 			s.set("good", 9)
 			s.buy("bad", 0, 1)
@@ -257,7 +258,7 @@ func TestWebhook_RejectedChangeIsKept(t *testing.T) {
 			s.soon("the rejected one is sent", func() bool { return len(s.receiver.got("bad")) == 2 })
 			stop()
 			times := s.receiver.times()
-			if took := times[len(times)-1].Sub(times[0]); took < 6*time.Second { // 1 + 2 + 4 s
+			if took := times[len(times)-1].Sub(times[0]); took < 350*time.Millisecond { // 50 + 100 + 200 ms
 				t.Errorf("three faults took %v", took)
 			}
 		})

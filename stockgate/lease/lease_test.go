@@ -159,17 +159,14 @@ func row(t *testing.T, name string, first, then map[string]int) {
 // One is killed: its part is free after 2.5 s of Redis' clock. One is added.
 func TestFleet_PartOfADeadInstanceIsFreed(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for 2.5 s of Redis' clock")
-	}
 	f, asked := newFleet(t, 3), load{"k": {200, 200, 200}}
 	f.admitted(3*time.Second, asked)
 	f.all = f.all[:2]
 	missed := f.admitted(3*time.Second, asked)
 	redisTime := func() int64 { return f.server.Client.Time(t.Context()).Val().UnixMilli() }
 	for end := redisTime() + alive.Milliseconds() + 1; redisTime() < end; {
-		time.Sleep(50 * time.Millisecond)
-		for _, i := range f.all { // those who live say so
+		time.Sleep(50 * time.Millisecond) // Redis' clock goes on
+		for _, i := range f.all {         // those who live say so
 			i.turn(t.Context())
 		}
 	}

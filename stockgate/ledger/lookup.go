@@ -186,8 +186,9 @@ const maxSearched = 1024 // SKUs
 // State looks up what is known of a serial; without a SKU, among the SKUs that have a ledger, if these are not more
 // than maxSearched. Past that, and when too many ask, the error is ErrTooMany.
 func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok bool, err error) {
-	skus := []string{sku}
+	skus, by := []string{sku}, &r.states
 	if sku == "" {
+		by = &r.searches
 		if skus = r.ledgers(); len(skus) > maxSearched {
 			return protocol.Record{}, "", false, ErrTooMany
 		}
@@ -199,7 +200,7 @@ func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok
 			names[i] = protocol.OrderName{SKU: sku, Serial: serial}
 		}
 		skus = skus[n:]
-		all, fault := r.states.findMany(names)
+		all, fault := by.findMany(names)
 		for i, f := range all {
 			if f.OK {
 				return f.Record, names[i].SKU, true, nil

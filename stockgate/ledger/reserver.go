@@ -16,8 +16,7 @@ import (
 // documentation for how it works. Every goroutine that works for a SKU ends with its work; Close waits for all of
 // them.
 //
-// The reserver itself answers orders. The parts that it embeds or holds have a file each. It has many methods because
-// each question about a SKU or an order, and each step of an answer, is one.
+// The reserver itself answers orders. The parts that it embeds or holds have a file each.
 type Reserver struct {
 	*deriver
 	core
@@ -28,6 +27,7 @@ type Reserver struct {
 	upkeep   maintenance
 	lookups  lookups // of orders for SKUs that are sold out
 	states   lookups // of orders whose state a client asks for
+	searches lookups // of such orders whose SKU the client does not name
 	audits   *audit.Auditor
 
 	cancel     context.CancelFunc // ends all calls
@@ -47,6 +47,7 @@ const (
 	lookupInterval = int64(20 * time.Millisecond) // for which an order waits at most until its call begins
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
+	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
 	maxSettling = 32 // calls that settle, of however many SKUs: more would take all connections from orders
 )
@@ -71,6 +72,7 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 	r.connect(source)
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
+	r.searches.open(&r.core, stateSize, searchInterval)
 	r.metrics.open(o.Named)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(r.ctx)
@@ -215,7 +217,7 @@ func (r *Reserver) Close(ctx context.Context) {
 
 // barrier returns when every goroutine that did not see that the reserver is closed has started what it starts.
 func (r *Reserver) barrier() {
-	for _, x := range []*lookups{&r.lookups, &r.states} {
+	for _, x := range []*lookups{&r.lookups, &r.states, &r.searches} {
 		x.mu.Lock()
 		//lint:ignore SA2001 an empty critical section waits for those before it
 		x.mu.Unlock()

@@ -25,6 +25,15 @@ const derivedBytes = 20
 // derivedLength is how many bytes a derived serial has.
 const derivedLength = derivedBytes * 8 / 5
 
+// derivedDigits are the digits of derived serials.
+const derivedDigits = "abcdefghijklmnopqrstuvwxyz234567"
+
+// LooksDerived reports a serial of the form that derive gives: a client that shows it as its key may have read it in an
+// answer to another one.
+func LooksDerived(serial string) bool {
+	return len(serial) == derivedLength && strings.Trim(serial, derivedDigits) == ""
+}
+
 // deriver makes the serials of users who send no key. The code's key is made ready once for many of them: that is
 // half of what a code costs.
 type deriver struct {
@@ -39,7 +48,7 @@ type code struct {
 }
 
 func newDeriver(secret []byte) *deriver {
-	v := &deriver{text: base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567")}
+	v := &deriver{text: base32.NewEncoding(derivedDigits)}
 	v.ready.New = func() any { return &code{Hash: hmac.New(sha256.New, secret)} }
 	return v
 }

@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/redistest"
@@ -50,6 +52,25 @@ func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
 			t.Errorf("an unknown serial of %q: %v %v", of, ok, err)
 		}
 	}
+}
+
+func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
+		var searches sync.WaitGroup
+		for range 3 * stateSize {
+			searches.Go(func() { _, _, _, _ = d.State("", "x") })
+		}
+		synctest.Wait()
+		for range 20 {
+			if _, _, _, err := d.State(ledgertest.SKU, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		searches.Wait()
+	})
 }
 
 func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -51,13 +52,7 @@ func always(err error) error { return err }
 // eventually waits until what becomes true: for real servers, which no fake clock moves.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 30_000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
+	testkit.Eventually(t, what, is)
 }
 
 func TestClient_OpenBreakerSendsNothing(t *testing.T) {

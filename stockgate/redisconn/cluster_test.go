@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // runID names a server as the ledger does.
@@ -190,7 +191,6 @@ func TestCluster_DeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 			others = append(others, key)
 		}
 	}
-	nodes.SetTimeout(time.Minute) // no election before the one below
 	nodes.Masters[1].Kill()
 	eventually(t, "left alone", func() bool {
 		_, err := count(t.Context(), l, dead[0])
@@ -201,14 +201,16 @@ func TestCluster_DeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 			t.Fatalf("on another server: %v", err)
 		}
 	}
-	nodes.SetTimeout(time.Second)
-	nodes.Successor(0)
-	for _, key := range dead {
-		eventually(t, "the successor takes questions", func() bool {
-			_, err := count(t.Context(), l, key)
-			return err == nil
-		})
-	}
+	t.Run("until its successor is there", func(t *testing.T) {
+		testkit.Nightly(t, "an election by the clock of a cluster")
+		nodes.Successor(0)
+		for _, key := range dead {
+			eventually(t, "the successor takes questions", func() bool {
+				_, err := count(t.Context(), l, key)
+				return err == nil
+			})
+		}
+	})
 }
 
 func TestCluster_ManyKeysAreOneRoundTripToEachServer(t *testing.T) {
@@ -257,7 +259,6 @@ func TestCluster_ManyKeysAreOneRoundTripToEachServer(t *testing.T) {
 	nodes.Move(first, nodes.Masters[(first*3/redistest.SlotCount+1)%3], func() { whole("while a slot moves") })
 	whole("after a slot has moved")
 	whole("again")
-	nodes.SetTimeout(time.Minute) // no election
 	nodes.Masters[1].Kill()
 	_, errs := read()
 	for i, key := range keys {

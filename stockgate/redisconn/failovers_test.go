@@ -10,14 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // However often the master changes, connections and goroutines are as many as one session needs.
 func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
-	failOvers := 1000
-	if testing.Short() {
-		failOvers = 100
-	}
+	testkit.Nightly(t, "it counts goroutines and connections over a thousand fail-overs")
+	const failOvers = 1000
 	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
 	var which, asked atomic.Int64
 	l := openMany(t, servers[0], 1, 4)

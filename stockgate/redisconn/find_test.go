@@ -10,9 +10,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-func TestRedisconn_AutoFindsOutWhatRedisIs(t *testing.T) {
-	t.Parallel()
-	single, cluster, watched := redistest.Start(t), redistest.Cluster(t, 2), redistest.Sentinel(t)
+// findsOut needs sentinels, which TestSentinel_WithoutAFailOver has.
+func findsOut(t *testing.T, watched *redistest.Watched) {
+	single, cluster := redistest.Start(t), redistest.Cluster(t, 2)
 	for want, addresses := range map[string][]string{
 		Single: {single.Addr}, Cluster: cluster.Addrs(), Sentinel: watched.Addrs(),
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // shopScript counts in Redis how often it ran for each order.
@@ -160,7 +161,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 					answered.Add(1)
 				}
 			}
-			time.Sleep(time.Millisecond) // the servers need the processor too
+			time.Sleep(time.Millisecond) // the servers need the processors too
 		}
 	}
 	var shoppers sync.WaitGroup
@@ -224,6 +225,7 @@ func TestScript_RunsOnceBehindAProxyThatDropsReplies(t *testing.T) {
 }
 
 func TestScript_RunsOnceWhileSentinelsFailOver(t *testing.T) {
+	testkit.Nightly(t, "two fail-overs by the clock of sentinels")
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l, p := behindProxies(t, Sentinel, w.Addrs(), w.Name)
@@ -246,6 +248,7 @@ func TestScript_RunsOnceWhileSentinelsFailOver(t *testing.T) {
 }
 
 func TestScript_RunsOnceWhileSlotsOfAClusterMove(t *testing.T) {
+	testkit.Nightly(t, "an election by the clock of a cluster")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 1)
 	l, p := behindProxies(t, Cluster, nodes.Addrs(), "")
@@ -261,7 +264,7 @@ func TestScript_RunsOnceWhileSlotsOfAClusterMove(t *testing.T) {
 	}
 	hear := func(word string) { // a busy machine may send no order for a while
 		for before, end := said(word), time.Now().Add(2*time.Second); said(word) == before && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // the slot stays half moved until an order has met it
 		}
 	}
 	all := rush(t, l, keys, 2000, func() {

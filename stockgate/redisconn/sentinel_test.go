@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Client {
@@ -21,6 +22,7 @@ func behind(t *testing.T, w *redistest.Watched, change func(*Options)) *Client {
 }
 
 func TestSentinel_QuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
+	testkit.Nightly(t, "a fail-over by the clock of sentinels")
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
@@ -63,7 +65,7 @@ func TestSentinel_DemotedMasterIsLeft(t *testing.T) {
 	eventually(t, "the sentinel has a good replica", func() bool {
 		return w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err() == nil
 	})
-	next := w.Successor(old)
+	next := w.Elected(old)
 	eventually(t, "the successor is asked", func() bool {
 		_, err := count(t.Context(), l, "n")
 		return err == nil && next.Calls("incr") > 0
@@ -72,6 +74,7 @@ func TestSentinel_DemotedMasterIsLeft(t *testing.T) {
 
 // Those who can still reach a master that was replaced must not go on with it.
 func TestSentinel_MasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
+	testkit.Nightly(t, "a fail-over by the clock of sentinels")
 	t.Parallel()
 	w := redistest.Sentinel(t)
 	l := behind(t, w, nil)
@@ -93,26 +96,28 @@ func TestSentinel_MasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	}
 }
 
-func TestSentinel_ConnectionToAReplicaIsNoConnection(t *testing.T) {
+// One set of sentinels serves these tests, which change nothing: it takes seconds until sentinels know each other.
+func TestSentinel_WithoutAFailOver(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
-	o := (*behind(t, w, nil).topology.Load()).(*watched).options
-	n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
-	defer n.close()
-	err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error {
-		return c.Get(ctx,
-			"n").Err()
-	}, always})
-	if err == nil || err == redis.Nil {
-		t.Fatalf("a replica was believed: %v", err)
-	}
-}
-
-func TestSentinel_UnknownMasterNameIsSaid(t *testing.T) {
-	t.Parallel()
-	w := redistest.Sentinel(t)
-	l := behind(t, w, func(o *Options) { o.MasterName = "misspelt" })
-	if err := ping(t, l); err == nil {
-		t.Fatal("a misspelt master answered")
-	}
+	t.Run("a connection to a replica is no connection", func(t *testing.T) {
+		o := (*behind(t, w, nil).topology.Load()).(*watched).options
+		n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
+		defer n.close()
+		err := n.call(t.Context(), call{func(ctx context.Context, c *redis.Client, _ string) error {
+			return c.Get(ctx, "n").Err()
+		}, always})
+		if err == nil || err == redis.Nil {
+			t.Fatalf("a replica was believed: %v", err)
+		}
+	})
+	t.Run("a misspelt master's name is an error", func(t *testing.T) {
+		l := behind(t, w, func(o *Options) { o.MasterName = "misspelt" })
+		if err := ping(t, l); err == nil {
+			t.Fatal("a misspelt master answered")
+		}
+	})
+	t.Run("sentinels that do not know the user are asked without one", func(t *testing.T) { withoutUser(t, w) })
+	t.Run("auto finds single servers, clusters and sentinels", func(t *testing.T) { findsOut(t, w) })
+	t.Run("fewer than half of the sentinels are not believed", func(t *testing.T) { fewerThanHalf(t, w) }) // it changes one
 }

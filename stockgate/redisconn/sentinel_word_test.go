@@ -12,22 +12,21 @@ import (
 	"sluice/internal/redistest"
 )
 
-// alone is a sentinel that knows no others, and a master that nobody else has.
-func alone(t *testing.T, name string) (sentinel, master *redistest.Server) {
+// alone makes the third sentinel know no others, and a master that the others do not have.
+func alone(t *testing.T, w *redistest.Watched) (sentinel, master *redistest.Server) {
 	t.Helper()
-	w := redistest.Sentinel(t)
 	other := redistest.Start(t)
 	host, port, err := net.SplitHostPort(other.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := w.Sentinels[0].Client
-	for _, words := range [][]any{{"sentinel", "remove", w.Name}, {"sentinel", "monitor", name, host, port, "1"}} {
+	s := w.Sentinels[2].Client
+	for _, words := range [][]any{{"sentinel", "remove", w.Name}, {"sentinel", "monitor", w.Name, host, port, "1"}} {
 		if err := s.Do(t.Context(), words...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return w.Sentinels[0], other
+	return w.Sentinels[2], other
 }
 
 // locating is what l would find where the master was known to be before, if it was.
@@ -45,10 +44,8 @@ func locating(t *testing.T, w *redistest.Watched, before string, addresses ...st
 }
 
 // Behind a partition with a master that was replaced there may be a sentinel that does not know of that.
-func TestSentinelWord_FewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
-	t.Parallel()
-	w := redistest.Sentinel(t)
-	lone, left := alone(t, w.Name)
+func fewerThanHalf(t *testing.T, w *redistest.Watched) {
+	lone, left := alone(t, w)
 	dead := redistest.Start(t)
 	dead.Kill()
 	if at, err := locating(t, w, "", lone.Addr, dead.Addr, dead.Addr); err == nil || !strings.Contains(err.Error(),
@@ -74,9 +71,7 @@ func TestSentinelWord_FewerThanHalfOfTheSentinelsAreNotBelieved(t *testing.T) {
 }
 
 // Users are most often made on the servers alone.
-func TestSentinelWord_SentinelsThatDoNotKnowTheUserAreAskedWithoutOne(t *testing.T) {
-	t.Parallel()
-	w := redistest.Sentinel(t)
+func withoutUser(t *testing.T, w *redistest.Watched) {
 	for _, s := range w.Servers {
 		if err := s.Client.Do(t.Context(), "acl", "setuser", "gate", "on", ">a secret", "~*", "&*",
 			"+@all").Err(); err != nil {

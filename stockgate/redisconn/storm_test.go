@@ -57,7 +57,7 @@ func TestStorm_ServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testin
 		} else if !errors.Is(err, gobreaker.ErrOpenState) {
 			tried++
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the breaker lets a try through every 10 ms
 	}
 	before := d.came.Load()
 	if before > connections+2+tries {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/redisconn"
 )
@@ -159,6 +160,7 @@ func FuzzMarksOfTwoOrdersDiffer(f *testing.F) {
 }
 
 func TestPresets_WrongKeysAreAnErrorAndNeverZeroOrPlenty(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	spoils := map[string]func(c *redis.Client, s shop){
 		"another type": func(c *redis.Client, s shop) {
 			for _, key := range c.Keys(background, "*").Val() {
@@ -210,6 +212,7 @@ func TestPresets_WrongKeysAreAnErrorAndNeverZeroOrPlenty(t *testing.T) {
 }
 
 func TestPresets_WhatIsNotThereIsUnknownAndStaysSo(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
 			r := redistest.Start(t)
@@ -226,6 +229,7 @@ func TestPresets_WhatIsNotThereIsUnknownAndStaysSo(t *testing.T) {
 }
 
 func TestPresets_HashesWithoutTheirFieldsAreAnError(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range []shop{hashOrderedShop(), hashBoughtShop()} {
 		r := redistest.Start(t)
 		s.stock(t, r.Client, 5)
@@ -239,6 +243,7 @@ func TestPresets_HashesWithoutTheirFieldsAreAnError(t *testing.T) {
 }
 
 func TestScript_IsKnownAgainAfterAFlush(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		r := redistest.Start(t)
 		s.stock(t, r.Client, 5)
@@ -256,6 +261,7 @@ func TestScript_IsKnownAgainAfterAFlush(t *testing.T) {
 }
 
 func TestHashInStock_MarksEnd(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := inStockShop(), redistest.Start(t)
 	s.def.Args = []string{"$quantity", "inStock", "$token", "60"}
 	s.stock(t, r.Client, 5)

@@ -25,6 +25,7 @@ func denied(t *testing.T, r *redistest.Server, rules string) func(*Options) {
 
 // A user of Redis who may run only half of a decision must not take units that no order gets.
 func TestPresets_ScriptThatMayNotBeFinishedTakesNothing(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, c := range []struct {
 		preset string
 		deny   []string
@@ -68,6 +69,7 @@ func TestPresets_ScriptThatMayNotBeFinishedTakesNothing(t *testing.T) {
 
 // A Redis that takes no writes for a while (memory, disk, a fail-over) has not got the units: they wait.
 func TestPresets_WhatRedisRejectsForReasonsOfItsOwnIsGivenBackLater(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
@@ -108,6 +110,7 @@ func noReplicas(r *redistest.Server) int {
 
 // The rights that docs/redis.md names are enough to take, to look, and to give back.
 func TestPresets_RightsOfTheDocumentationAreEnough(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for preset, rights := range map[string]string{
 		"hash_ordered": "+hget +hmget +hincrby", "hash_bought": "+hget +hmget +hincrby +lpush +lrem",
 		"hash_instock":  "+hget +hincrby +get +set +del",
@@ -135,6 +138,7 @@ func TestPresets_RightsOfTheDocumentationAreEnough(t *testing.T) {
 // A Redis that rejects the user, since the password is another one, has decided nothing: no SKU is unknown or sold
 // out for that, and no unit is taken or given back.
 func TestPresets_RedisThatRejectsTheUserDecidesNothing(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {

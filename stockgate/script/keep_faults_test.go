@@ -35,6 +35,7 @@ func owed(t *testing.T, d *Reserver) (n int, tried bool) {
 
 // The user of Redis may touch the shop's keys alone.
 func TestKeep_NoUnitIsTakenWhileOrdersCannotBeKept(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, rule := range [][]any{{"resetkeys", "~seckill:*"}, {"-sadd"}} {
 		s, r := counterShop(), redistest.Start(t)
 		s.stock(t, r.Client, 20)
@@ -73,6 +74,7 @@ func TestKeep_NoUnitIsTakenWhileOrdersCannotBeKept(t *testing.T) {
 
 // The reply to a write is lost: the order may be kept, so its unit stays taken until it is decided.
 func TestKeep_OrderOfALostReplyIsDecidedByTheShop(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, status := counterShop(), redistest.Start(t), &shopStatus{}
 	s.stock(t, r.Client, 5)
 	status.Store(int32(ledger.OrderNotFound))
@@ -91,6 +93,7 @@ func TestKeep_OrderOfALostReplyIsDecidedByTheShop(t *testing.T) {
 
 // Sale 2 sells from other keys: what is owed of sale 1 waits until its keys are back.
 func TestKeep_UnitsThatOtherKeysTookAreListedAndNotGivenBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	one := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
@@ -124,6 +127,7 @@ func TestKeep_UnitsThatOtherKeysTookAreListedAndNotGivenBack(t *testing.T) {
 
 // Of the arguments and of the script that gives back, too.
 func TestKeep_UnitsThatOtherArgumentsTookHaveAnotherFingerprint(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	o, s := &order{sku: "1001", user: "7", serial: "mine", quantity: 2, at: 3}, counterShop()
 	by := compiled(t, s.def).fingerprint(o)
 	for name, change := range map[string]func(*Definition){
@@ -142,6 +146,7 @@ func TestKeep_UnitsThatOtherArgumentsTookHaveAnotherFingerprint(t *testing.T) {
 
 // What a script has returned behind its code is given to the one that gives back, also after a record of it was read.
 func TestKeep_ValuesBehindTheCodeAreKeptAsTheyAre(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s := compiled(t, counterShop().def)
 	o := &order{sku: "1001", serial: "mine", quantity: 1, extra: []any{int64(0), "", "unit-7", int64(-3), nil}}
 	kept, _, err := orderOf(records.Owed{SKU: "1001", Serial: "mine", Payload: s.payload(o)})
@@ -153,6 +158,7 @@ func TestKeep_ValuesBehindTheCodeAreKeptAsTheyAre(t *testing.T) {
 
 // Redis does the give-back, and rejects the note of it for a while.
 func TestKeep_ResultThatCannotBeWrittenIsWrittenLater(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
@@ -177,6 +183,7 @@ func TestKeep_ResultThatCannotBeWrittenIsWrittenLater(t *testing.T) {
 
 // What may be back is not told as missing.
 func TestKeep_LogOfUnitsThatMayBeBackSaysToCompareFirst(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	var text bytes.Buffer
 	d := reserver(t, r.Addr, s.def, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&text, nil)) })
@@ -189,6 +196,7 @@ func TestKeep_LogOfUnitsThatMayBeBackSaysToCompareFirst(t *testing.T) {
 }
 
 func TestKeep_OverdueOrdersOfOtherSKUsKeepNoneFromBeingFound(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
 	d.keeper.orders.Close(background)

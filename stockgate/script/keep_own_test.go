@@ -35,6 +35,7 @@ func ownLeft(t *testing.T, c *redis.Client) int64 {
 }
 
 func TestKeep_OwnRepeatableScriptDoesNotRunForASerialThatIsKnown(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}", 5, 0).Err())
 	d := reserver(t, r.Addr, ownDef(), keeping(time.Minute, &shopStatus{}))
@@ -65,6 +66,7 @@ func TestKeep_OwnRepeatableScriptDoesNotRunForASerialThatIsKnown(t *testing.T) {
 
 // The release comes after the record was looked for, and before the script runs.
 func TestKeep_ReleaseWhileAnOwnScriptRunsGivesItsUnitBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}", 5, 0).Err())
 	w := between(t, r.Addr)
@@ -88,6 +90,7 @@ func TestKeep_ReleaseWhileAnOwnScriptRunsGivesItsUnitBack(t *testing.T) {
 // Another instance keeps an order of this serial, and gives its units back, between the run of the script here and the
 // record. They are the same units.
 func TestKeep_UnitsOfAnotherInstancesOrderAreNotGivenBackTwice(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}", 5, 0).Err())
 	def := ownDef()
@@ -121,6 +124,7 @@ func TestKeep_UnitsOfAnotherInstancesOrderAreNotGivenBackTwice(t *testing.T) {
 
 // A client that tries again after stock_error has the units of its first try.
 func TestKeep_OwnUnitThatCouldNotBeKeptIsThatOfTheNextTry(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}", 5, 0).Err())
 	d := reserver(t, r.Addr, ownDef(), keeping(time.Minute, &shopStatus{}))

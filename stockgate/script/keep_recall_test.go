@@ -27,6 +27,7 @@ func again(r *Reserver, sku, user, key string) proxy.Reservation {
 
 // A winner who repeats its order by its key hears of that order after the sell-out, from memory and by the script.
 func TestKeep_WinnerWithAKeyNeverHearsSoldOut(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		for name, memory := range map[string]time.Duration{"memory": time.Hour, "script": time.Nanosecond} {
 			t.Run(s.def.Preset+"/"+name, func(t *testing.T) {
@@ -66,6 +67,7 @@ func TestKeep_WinnerWithAKeyNeverHearsSoldOut(t *testing.T) {
 // A sold-out order without a key is answered from memory: nothing is asked. One with a key is asked for, and where that
 // is not possible it may ask again.
 func TestKeep_SoldOutWithoutAKeyAsksNothing(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 1)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}), func(o *Options) { o.Memory = time.Hour })

@@ -48,6 +48,7 @@ func finish(t *testing.T, d *Reserver, op protocol.Op, sku, serial string) proto
 }
 
 func TestKeep_OrderThatIsNotConfirmedInTimeIsGivenBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, preset := range []string{"counter_codes", "hash_instock", "list_users", "hash_bought"} {
 		t.Run(preset, func(t *testing.T) {
 			s, r, status := shopOf(preset), redistest.Start(t), &shopStatus{}
@@ -76,6 +77,7 @@ func TestKeep_OrderThatIsNotConfirmedInTimeIsGivenBack(t *testing.T) {
 
 // An instance that dies after it has forwarded an order leaves the decision to another one.
 func TestKeep_AnotherInstanceDecidesTheOrdersOfOneThatDied(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for status, left := range map[ledger.OrderStatus]int64{ledger.OrderExists: 2, ledger.OrderNotFound: 3} {
 		s, r, shop := counterShop(), redistest.Start(t), &shopStatus{}
 		s.stock(t, r.Client, 3)
@@ -117,6 +119,7 @@ func TestKeep_RefundGivesTheUnitsOfAConfirmedOrderBackOnce(t *testing.T) {
 }
 
 func TestKeep_ReleaseBeforeItsOrderIsAppliedWhenTheOrderComes(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
@@ -149,6 +152,7 @@ func TestKeep_SerialThatComesAgainKeepsNoSecondUnit(t *testing.T) {
 }
 
 func TestKeep_GiveBackThatCannotBeDoneIsTriedAgainAndListed(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := lockShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))
@@ -168,6 +172,7 @@ func TestKeep_GiveBackThatCannotBeDoneIsTriedAgainAndListed(t *testing.T) {
 
 // A second run could give back the unit of a later order.
 func TestKeep_GiveBackOfAnInstanceThatDiedIsNotRepeated(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def, keeping(time.Minute, &shopStatus{}))

@@ -67,6 +67,7 @@ func leftAt(c redis.Cmdable, preset, key string) (int64, error) {
 
 // Whichever master has a SKU, each preset takes of it what there is, gives back, and knows an unknown one.
 func TestPresets_SellAllOverAClusterOfSeveralMasters(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	client := nodes.Client()
@@ -107,6 +108,7 @@ func TestPresets_SellAllOverAClusterOfSeveralMasters(t *testing.T) {
 // On a cluster that shows itself as such only when it is reached, keys that lie apart are rejected with those that
 // would work, and nothing is sent; the same keys on one server work.
 func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	for _, s := range shops() {
@@ -140,6 +142,7 @@ func TestFit_KeysApartAreRejectedOnAClusterThatWasNotConfiguredAsOne(t *testing.
 // While a slot moves and after it has moved, nothing is sold twice, and what the shop rejects comes back where the key
 // is now.
 func TestPresets_FollowASlotThatMovesInTheMiddleOfASale(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3)
 	client := nodes.Client()

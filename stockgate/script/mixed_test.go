@@ -48,6 +48,7 @@ func (s shop) mixed(t *testing.T, c *redis.Client, instances []*Reserver, from, 
 
 // 500 orders at once for 10 units: exactly 10 are sold, and then it is sold out.
 func TestPresets_ShopAndSluiceSellOneStock(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
 			r := redistest.Start(t)
@@ -74,6 +75,7 @@ func (s shop) sellsTen(t *testing.T, c *redis.Client, instances []*Reserver, bef
 // The same on a cluster, and after a fail-over: a part is sold, the master of all these SKUs is killed, and its
 // replica, which has every write, takes its place. Exactly 10 are sold, before and after together.
 func TestPresets_ShopAndSluiceSellOneStockOnAClusterAndAfterAFailOver(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0)
 	nodes.SetTimeout(time.Minute) // no election but the one below

@@ -33,6 +33,7 @@ func TestHashBought_OrderIsListedAsTheShopsConsumerReadsIt(t *testing.T) {
 }
 
 func TestHashBought_NeedsNoStatusField(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	check(t, r.Client.HSet(background, "seckill:stock:1001", "goods_count", 2, "goods_bought_num", 0).Err())
 	d := reserver(t, r.Addr, Definition{Preset: "hash_bought"})
@@ -44,6 +45,7 @@ func TestHashBought_NeedsNoStatusField(t *testing.T) {
 }
 
 func TestHashBought_OrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := hashBoughtShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def)
@@ -57,6 +59,7 @@ func TestHashBought_OrderThatHasLeftTheListIsNotGivenBack(t *testing.T) {
 }
 
 func TestHashBought_StatusThatIsNotOpenIsPaused(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := hashBoughtShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	check(t, r.Client.HSet(background, "goods:{1001}", "goods_status", 2).Err())
@@ -70,6 +73,7 @@ func TestHashBought_StatusThatIsNotOpenIsPaused(t *testing.T) {
 }
 
 func TestListUsers_EmptyListIsSoldOutWhereAUserHasBought(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := listShop(), redistest.Start(t)
 	s.stock(t, r.Client, 1)
 	s.buy(t, r.Client, "1")
@@ -79,6 +83,7 @@ func TestListUsers_EmptyListIsSoldOutWhereAUserHasBought(t *testing.T) {
 }
 
 func TestListUsers_UnitItselfIsGivenBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := listShop(), redistest.Start(t)
 	s.stock(t, r.Client, 2)
 	d := reserver(t, r.Addr, s.def)
@@ -92,6 +97,7 @@ func TestListUsers_UnitItselfIsGivenBack(t *testing.T) {
 }
 
 func TestVariants_ProductFollowsItsVariantAndNeverAdmits(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := variantsShop(), redistest.Start(t)
 	check(t, r.Client.MSet(background, "stock:{1001}:red", 1, "stock:{1001}", 0, "stock:{1001}:blue", 0).Err())
 	d := reserver(t, r.Addr, s.def)
@@ -111,6 +117,7 @@ func TestVariants_ProductFollowsItsVariantAndNeverAdmits(t *testing.T) {
 }
 
 func TestVariants_VariantWithoutAProductIsSoldAllTheSame(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := variantsShop(), redistest.Start(t)
 	check(t, r.Client.Set(background, "stock:{1001}:red", 1, 0).Err())
 	if reason, _ := take(reserver(t, r.Addr, s.def), "1001:red", "1", "", 1); reason != reject.Admitted {
@@ -123,6 +130,7 @@ func TestVariants_VariantWithoutAProductIsSoldAllTheSame(t *testing.T) {
 
 // The script finds its own mark, and no unit is taken again.
 func TestHashInStock_SecondRunAfterALostReplyTakesNothingMore(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range []shop{inStockShop(), inStockScriptShop()} {
 		r := redistest.Start(t)
 		learnt(t, r)
@@ -164,6 +172,7 @@ func TestScript_LostReplyIsNotRunAgain(t *testing.T) {
 }
 
 func TestHashInStock_MarkIsAbsentAfterAGiveBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range []shop{inStockShop(), inStockScriptShop()} {
 		r := redistest.Start(t)
 		s.stock(t, r.Client, 5)
@@ -184,6 +193,7 @@ func TestHashInStock_MarkIsAbsentAfterAGiveBack(t *testing.T) {
 }
 
 func TestLock_IsBusyWhileTheLockIsHeld(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := lockShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def)
@@ -210,6 +220,7 @@ func TestLock_IsBusyWhileTheLockIsHeld(t *testing.T) {
 
 // A shop that watches the counter finds that it changed, as after any other write, and never half of a change.
 func TestWatch_ScriptIsOneChange(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := watchShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	d := reserver(t, r.Addr, s.def)
@@ -273,6 +284,7 @@ func TestFile_ShopsOwnScriptTakesAndGivesBack(t *testing.T) {
 
 // The error names script, value and the key to change. Units may be gone, so that they are counted.
 func TestFile_ValueThatIsNotInCodesIsAnError(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for value, want := range map[string]string{"return 'DONE'": "DONE", "return 7": "7", "return false": "nil",
 		"return {-5, 1}": "[-5 1]"} {
 		r := redistest.Start(t)
@@ -297,6 +309,7 @@ func TestFile_ValueThatIsNotInCodesIsAnError(t *testing.T) {
 
 // Lua undoes nothing: a script that fails may have taken units.
 func TestFile_UnitsOfAScriptThatFailsAreCounted(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	set("goods_1001_stock")(t, r.Client, 3)
 	def := own()
@@ -308,6 +321,7 @@ func TestFile_UnitsOfAScriptThatFailsAreCounted(t *testing.T) {
 }
 
 func TestGiveBack_NoneLeavesItToTheShop(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	set("goods_1001_stock")(t, r.Client, 3)
 	def := own()

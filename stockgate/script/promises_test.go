@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 
@@ -17,6 +18,7 @@ import (
 
 // Each cell of the table is what happens when it is provoked.
 func TestPromise_IsWhatHappens(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	for _, name := range presetNames() {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +42,7 @@ func TestPromise_IsWhatHappens(t *testing.T) {
 }
 
 func TestPromise_StandsInTheDocumentation(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	page, err := os.ReadFile("../../docs/scripts.md")
 	check(t, err)
 	for _, name := range presetNames() {
@@ -53,6 +56,7 @@ func TestPromise_StandsInTheDocumentation(t *testing.T) {
 
 // The reference table of docs/scripts.md has the keys, arguments and codes of each preset.
 func TestPreset_StandsInTheDocumentation(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	page, err := os.ReadFile("../../docs/scripts.md")
 	check(t, err)
 	list := func(all []string) string { return "`" + strings.Join(all, "` `") + "`" }
@@ -186,6 +190,7 @@ func givenTwice(t *testing.T, s shop) string {
 }
 
 func TestScript_SlotsAreThoseOfRedis(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, key := range []string{"", "a", "123456789", "{1001}:{88}:stock", "x{y}z", "x{}y", "{}{a}", "a{b", "}a{b}",
 		"商品:{一}", "{{a}}"} {

@@ -51,8 +51,7 @@ func (o Options) filled() Options {
 
 // Reserver takes units by a script. It is a proxy.Orders, and safe for concurrent use. One batch is in flight at a
 // time; orders that come meanwhile, of all SKUs, are the next one. It knows the orders that are under way in this
-// instance, and forgets each with its end. It has many methods because each step of an order, and of a unit that is
-// given back, is one.
+// instance, and forgets each with its end.
 type Reserver struct {
 	o       Options
 	way     servers

@@ -13,6 +13,7 @@ import (
 )
 
 func TestReserver_SoldOutSKUCostsRedisNothing(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 1)
 	d := reserver(t, r.Addr, s.def, now.use)
@@ -38,6 +39,7 @@ func TestReserver_SoldOutSKUCostsRedisNothing(t *testing.T) {
 
 // Behind a reading that is older than Memory one order asks, and the others wait for what it finds.
 func TestReserver_UnitsThatTheShopAddsAreFoundAfterMemory(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 0)
 	d := reserver(t, r.Addr, s.def, now.use)
@@ -58,6 +60,7 @@ func TestReserver_UnitsThatTheShopAddsAreFoundAfterMemory(t *testing.T) {
 
 // 500 orders come right after a restock of 500 units: none of them is told that it is sold out.
 func TestReserver_NoOrderAfterARestockIsSoldOut(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
 			r, now := redistest.Start(t), &clock{}
@@ -92,6 +95,7 @@ func TestReserver_NoOrderAfterARestockIsSoldOut(t *testing.T) {
 
 // A crowd at a sold-out SKU costs one script in each Memory, however many orders come.
 func TestReserver_CrowdAtASoldOutSKUSharesOneReading(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 0)
 	d := reserver(t, r.Addr, s.def, now.use, func(o *Options) { o.Redis.Timeout = time.Minute }) // it hangs for a while
@@ -122,6 +126,7 @@ func TestReserver_CrowdAtASoldOutSKUSharesOneReading(t *testing.T) {
 
 // Many sold-out SKUs cost Redis a bounded number of scripts in each Memory; after MaxMemory each is asked for.
 func TestReserver_ManySoldOutSKUsCostABoundedNumberOfReadings(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	d := reserver(t, r.Addr, s.def, now.use)
 	skus := make([]string, 200)

@@ -32,6 +32,7 @@ func scripts(r *redistest.Server) int64 { return r.Calls("evalsha") + r.Calls("e
 
 // A unit that one instance gives back is sold by another one as soon as Memory is over.
 func TestReserver_OtherInstancesSeeAGiveBack(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
 			r, now := redistest.Start(t), &clock{}
@@ -52,6 +53,7 @@ func TestReserver_OtherInstancesSeeAGiveBack(t *testing.T) {
 }
 
 func TestReserver_FewerUnitsCanBeHadWhenManyCannot(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r, now := counterShop(), redistest.Start(t), &clock{}
 	s.stock(t, r.Client, 2)
 	d := reserver(t, r.Addr, s.def, now.use)
@@ -124,6 +126,7 @@ func TestReserver_OrderUnderWayIsNotTakenTwice(t *testing.T) {
 }
 
 func TestReserver_NothingIsLostWhileRedisIsAway(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	t.Parallel()
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
@@ -166,6 +169,7 @@ func TestGiveBack_IsNotRepeatedWhenItsReplyWasLost(t *testing.T) {
 }
 
 func TestGiveBack_UnitsThatAreOwedAtTheEndAreCountedAndLogged(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 5)
 	w := between(t, r.Addr)
@@ -186,6 +190,7 @@ func TestGiveBack_UnitsThatAreOwedAtTheEndAreCountedAndLogged(t *testing.T) {
 }
 
 func TestReserver_OrdersThatAScriptCannotTakeAreRejected(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	r := redistest.Start(t)
 	for _, s := range shops() {
 		single := s.def.Preset == "counter_users" || s.def.Preset == "list_users"
@@ -219,6 +224,7 @@ func TestReserver_DecidedAllocatesNothing(t *testing.T) {
 }
 
 func TestMetrics_PassTheLinterAndTellOutcomes(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	s, r := counterShop(), redistest.Start(t)
 	s.stock(t, r.Client, 1)
 	d := reserver(t, r.Addr, s.def, func(o *Options) { o.MetricSKUs = 1 })

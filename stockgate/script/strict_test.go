@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
 // What Redis itself would not count, or what Lua would round, is neither 0 nor plenty.
 func TestPresets_NumbersThatAreNotPlainAreAnErrorAndStayWhole(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	values := []string{
 		"007", "-0", "+5", " 5", "5 ", "5.0", "1e3", "0x10", "", "--1", "9223372036854775808", "99999999999999999999",
 		"9007199254740993", "1000000000000000", "-1000000000000000", "\xac\xed\x00\x05t\x00\x015",
@@ -66,6 +68,7 @@ func TestPresets_NumbersThatAreNotPlainAreAnErrorAndStayWhole(t *testing.T) {
 
 // Clients invent SKUs; Redis must not be filled with keys of them, and no invented SKU may be a key of a real one.
 func TestPresets_InventedSKULeavesNoKeyBehind(t *testing.T) {
+	testkit.Nightly(t, "scripts of shops are tested in a few tests by day")
 	for _, s := range shops() {
 		t.Run(s.def.Preset, func(t *testing.T) {
 			r := redistest.Start(t)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
@@ -61,15 +62,11 @@ func (b *books) units() int64   { return b.server.Client.LLen(b.Context(), "good
 
 func (b *books) soon(what string, is func() bool) {
 	b.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("waited in vain until %s: status %q, %d units", what, b.status(), b.units())
-		}
-	}
+	testkit.Eventually(b, what, is)
 }
 
 // looks waits until the writer has looked a few times more.
-func looks() { time.Sleep(3 * lookEvery) }
+func looks() { time.Sleep(3 * lookEvery) } // what is not written has no effect to wait for
 
 func selling(name string, starts, ends time.Duration) sale.Sale {
 	now := time.Now().Truncate(time.Second)

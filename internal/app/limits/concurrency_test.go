@@ -107,12 +107,12 @@ func TestConcurrency_TheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 		for range 64 {
 			p.Acquire(nil, 0)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of synctest
 		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight() {
 			t.Errorf("limit %d of a silent shop, want the smallest", got)
 		}
 		in.use(crowded(64, 0))
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of synctest
 		if got := in.all.Max(); got != 64 {
 			t.Errorf("limit %d after adaptive was switched off, want 64", got)
 		}

@@ -79,7 +79,8 @@ func (o *Ledger) take(d *ledger.Reserver, now int64, in proxy.Order) proxy.Reser
 
 // reservation says in the gate's words what the ledger said of an order.
 func (by Clocks) reservation(in proxy.Order, out ledger.Outcome) proxy.Reservation {
-	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline}
+	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline,
+		ByKey: len(in.Key) > 0 && string(in.Key) == out.Serial && !ledger.LooksDerived(out.Serial)}
 	switch out.Code {
 	case protocol.Held:
 		t.Reason = reject.Admitted

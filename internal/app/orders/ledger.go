@@ -49,8 +49,9 @@ type Ledger struct {
 	first    chan error // what came of the first attempt to open the ledger
 	work     sync.WaitGroup
 
-	lost atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
-	Left LeftOrders
+	lost    atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
+	unknown chan struct{}          // holds one: a SKU that is asked for is not known
+	Left    LeftOrders
 }
 
 const (
@@ -69,7 +70,8 @@ const (
 func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
 	*Ledger, error,
 ) {
-	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1)}
+	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1),
+		unknown: make(chan struct{}, 1)}
 	o.Left.found = make(chan struct{}, 1)
 	if c.Stock.Reserve.StatusURL != "" {
 		var err error
@@ -195,22 +197,38 @@ func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
 
 const (
 	watchEvery = 5 * time.Second
-	watchRests = 20      // and so many times as long as a list of all SKUs took, for the sake of Redis
-	mostWatch  = 10_000  // SKUs whose holds are looked after although no request asks for them
-	mostListed = 100_000 // SKUs that are known to have a ledger
+	watchSoon  = time.Second // while clients ask for a SKU that is not known
+	watchRests = 20          // and so many times as long as a list of all SKUs took, for the sake of Redis
+	mostWatch  = 10_000      // SKUs whose holds are looked after although no request asks for them
+	mostListed = 100_000     // SKUs that are known to have a ledger
 )
 
 // watch lets the reserver look after every ledger, also those without requests on this instance: another one may
-// have died with their orders. Of more than mostWatch it knows the names.
+// have died with their orders. Of more than mostWatch it knows the names. A SKU that is asked for and not known may be
+// new.
 func (o *Ledger) watch(ctx context.Context) {
 	for {
 		began := time.Now()
 		if d := o.Reserver(); d != nil {
 			o.watchAll(ctx, d)
 		}
-		if !periodic.Pause(ctx, max(watchEvery, watchRests*time.Since(began))) {
+		if !periodic.Pause(ctx, max(watchSoon, watchRests*time.Since(began))) {
 			return
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.unknown:
+		case <-time.After(watchEvery - watchSoon):
+		}
+	}
+}
+
+// NoteUnknown has the ledgers listed soon, since a client asks for a SKU that is not known here. It does not wait.
+func (o *Ledger) NoteUnknown() {
+	select {
+	case o.unknown <- struct{}{}:
+	default:
 	}
 }
 

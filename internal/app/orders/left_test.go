@@ -34,14 +34,14 @@ func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 		if err != nil || codes[0] != protocol.Held {
 			t.Fatal(codes, err)
 		}
-		if time.Sleep(seekLeft - time.Second); find() {
+		if time.Sleep(seekLeft - time.Second); find() { // of synctest
 			t.Error("Redis is asked too often")
 		}
-		if time.Sleep(time.Second); !find() || !left.Any() {
+		if time.Sleep(time.Second); !find() || !left.Any() { // of synctest
 			t.Error("it is not found")
 		}
 		left.Delivered()
-		if time.Sleep(time.Hour); find() {
+		if time.Sleep(time.Hour); find() { // of synctest
 			t.Error("it is sought although it is delivered")
 		}
 	})

@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"strings"
 	"time"
@@ -45,12 +46,16 @@ func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration
 		return nil, fmt.Errorf("take: %w: orders are sent to the upstream here; queue.pull = \"30s\" has consumers take them",
 			admin.ErrConflict)
 	}
+	if q.Reserver() == nil {
+		return nil, fmt.Errorf("take: %w: the ledger could not be opened yet", admin.ErrConflict)
+	}
 	pulled, err := q.deliverer.Pull(ctx, queue.PullCall{SKU: sku, Orders: n, Lease: lease})
 	var orders []admin.QueuedOrder
 	for i := range pulled {
 		p := &pulled[i]
-		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Receipt: p.Receipt, Attempt: p.Attempt, Quantity: p.Quantity,
-			User: p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
+		one := admin.QueuedOrder{SKU: p.SKU, Serial: p.Serial, Attempt: p.Attempt, Quantity: p.Quantity,
+			Receipt: p.Receipt + "." + q.seal(p.SKU, p.Serial, p.Receipt),
+			User:    p.User, Deadline: time.UnixMilli(p.Deadline).UTC(), Method: p.Message.Method, Target: p.Message.Target,
 			Headers: make(map[string]string), Body: []byte(p.Message.Body)}
 		for _, f := range p.Message.Fields {
 			between := ", " // RFC 9110, section 5.3
@@ -67,12 +72,30 @@ func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration
 	return orders, err
 }
 
+// seal shows that a receipt was given out for an order. No serial has its spaces, so that it is no client's proof.
+func (q *Queue) seal(sku, serial, receipt string) string {
+	return q.Proof(sku, "receipt "+receipt+" of "+serial)
+}
+
+// opened is the receipt that was given out for an order as sealed.
+func (q *Queue) opened(sku, serial, sealed string) (receipt string, ok bool) {
+	at := max(strings.LastIndexByte(sealed, '.'), 0)
+	receipt = sealed[:at]
+	want := q.seal(sku, serial, receipt)
+	return receipt, want != "" && subtle.ConstantTimeCompare([]byte(sealed[at:]), []byte("."+want)) == 1
+}
+
 var moves = map[string]protocol.Move{"confirmed": protocol.MoveConfirm, "released": protocol.MoveRelease,
 	"again": protocol.MoveNotNow}
 
 // Settle implements admin.Queue.
 func (q *Queue) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
-	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Receipt: s.Receipt, Move: moves[s.Outcome]}
+	receipt, ok := q.opened(s.SKU, s.Serial, s.Receipt)
+	if !ok {
+		return "", fmt.Errorf("%w: receipt %.60q was not given out for this order; send the one that take has answered",
+			admin.ErrInvalid, s.Receipt)
+	}
+	c := queue.SettleCall{SKU: s.SKU, Serial: s.Serial, Receipt: receipt, Move: moves[s.Outcome]}
 	var err error
 	if s.After != "" {
 		c.After, err = time.ParseDuration(s.After)

@@ -91,7 +91,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 
 func settings(c *config.Queue) queue.Settings {
 	return queue.Settings{MaxInFlight: c.MaxInFlight, Rate: float64(c.Rate), Attempts: c.Attempts,
-		MaxBody: int(c.MaxBody), ByKey: c.Redeliver == "by_key"}
+		MaxOrder: int(c.MaxOrder), ByKey: c.Redeliver == "by_key"}
 }
 
 func (q *Queue) set(c *config.Queue) {

@@ -9,6 +9,7 @@ import (
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/app/stores"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -70,11 +71,5 @@ func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
 		t.Fatalf("again: %d", code)
 	}
 	k.Says(200, nil, "POST", "/reservations/one/confirm?sku=1001", "")
-	for range 3_000 { // the reserver learns it from the ledger
-		if buy() == protocol.ReplaySold {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("what is confirmed is still %d to the reserver", buy())
+	testkit.Eventually(t, "the reserver learns it from the ledger", func() bool { return buy() == protocol.ReplaySold })
 }

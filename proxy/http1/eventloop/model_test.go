@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // serveRandomly serves a connection on the loop, or in another goroutine after StepAside.
@@ -47,10 +49,10 @@ func echoRandomly(c *Conn, closed *atomic.Int64) {
 		}
 		switch rand.IntN(100) {
 		case 0:
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a callee that blocks
 		case 1:
 			c.StepAside()
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // one that says so
 		}
 		waiting := false
 		if err == nil {
@@ -74,12 +76,20 @@ func closeOnce(c *Conn, closed *atomic.Int64) {
 
 // However a connection is served, and whatever else closes it meanwhile: bytes come back whole, on the same
 // connection, and no descriptor is left.
-func TestConn_ServedRandomlyLosesNothing(t *testing.T) {
+func TestConn_ServedRandomlyLosesNothing(t *testing.T) { serveModels(t, 2) }
+
+func TestConn_ServedRandomlyForLongLosesNothing(t *testing.T) {
+	testkit.Nightly(t, "it takes ten times as long")
+	serveModels(t, 20)
+}
+
+// serveModels has each client visit so often.
+func serveModels(t *testing.T, visits int) {
 	for _, loops := range []int{1, 3} {
 		for _, disturbed := range []bool{false, true} {
 			t.Run(fmt.Sprint(loops, disturbed), func(t *testing.T) {
 				before := countDescriptors()
-				runModel(t, loops, disturbed)
+				runModel(t, loops, visits, disturbed)
 				eventually(t, func() bool { return countDescriptors() <= before+4 })
 			})
 		}
@@ -91,7 +101,7 @@ func countDescriptors() int {
 	return len(all)
 }
 
-func runModel(t *testing.T, loops int, disturbed bool) {
+func runModel(t *testing.T, loops, visits int, disturbed bool) {
 	var accepted, closed atomic.Int64
 	var known sync.Map
 	g, err := Open(Options{
@@ -123,14 +133,14 @@ func runModel(t *testing.T, loops int, disturbed bool) {
 	var disturber, clients sync.WaitGroup
 	if disturbed {
 		disturber.Go(func() {
-			for ; !stop.Load(); time.Sleep(time.Millisecond) {
+			for ; !stop.Load(); time.Sleep(time.Millisecond) { // so that most connections live for a while
 				known.Range(func(k, _ any) bool { disturb(k.(*Conn), &known, &closed); return true })
 			}
 		})
 	}
 	for i := range 40 {
 		clients.Go(func() {
-			for n := range 10 {
+			for n := range visits {
 				runClient(t, ln, fmt.Sprintf("%02d.%04d;", i, n), disturbed)
 			}
 		})
@@ -232,7 +242,7 @@ func sendInPieces(c net.Conn, text []byte, slowly bool) {
 		}
 		text = text[k:]
 		if slowly && rand.IntN(10) == 0 {
-			time.Sleep(time.Duration(rand.IntN(1500)) * time.Microsecond)
+			time.Sleep(time.Duration(rand.IntN(1500)) * time.Microsecond) // the model is slow at random
 		}
 	}
 }

@@ -12,12 +12,13 @@ import (
 )
 
 // testTimeout ends a test that hangs.
-const testTimeout = 10 * time.Second
+const testTimeout = 30 * time.Second
 
 // openGroup opens a group that is closed at the end of the test. Then no goroutine is left.
 func openGroup(t testing.TB, o Options) *Group {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreCurrent()) })
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { eventually(t, func() bool { return goleak.Find(before) == nil }) })
 	if o.Expire == nil {
 		o.Expire = func(c *Conn) { c.Close() }
 	}
@@ -166,7 +167,7 @@ func awaitParked(t testing.TB, c *Conn, d *direction) {
 // eventually polls for a state that no event reports.
 func eventually(t testing.TB, reached func() bool) {
 	t.Helper()
-	for end := time.Now().Add(testTimeout); !reached(); time.Sleep(100 * time.Microsecond) {
+	for end := time.Now().Add(testTimeout); !reached(); time.Sleep(100 * time.Microsecond) { // no event tells
 		if time.Now().After(end) {
 			t.Fatal("the state is not reached")
 		}

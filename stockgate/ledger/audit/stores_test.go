@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -31,18 +32,27 @@ func optionsFor(s *redistest.Server, connections int) redisstore.Options {
 func onRedis(t testing.TB) (*redistest.Server, *redisstore.Store) {
 	t.Helper()
 	server := redistest.Start(t)
-	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 64)))
+	return server, storeOn(t, server, 64)
+}
+
+// storeOn returns a store on a server without a ledger, which gets that of onRedis.
+func storeOn(t testing.TB, server *redistest.Server, connections int) *redisstore.Store {
+	t.Helper()
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, connections)))
 	t.Cleanup(func() { r.Close() })
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(context.Background(), "1001", 5, 2))
 	ledgertest.Take(t, r, "a", "ann")
 	ledgertest.Take(t, r, "b", "ann")
 	ledgertest.Finish(t, r, protocol.Confirm, "b")
-	return server, r
+	return r
 }
 
-// eachStore runs a law on both stores.
+// eachStore runs a law on Redis, and at night on the store in memory as well.
 func eachStore(t *testing.T, law func(t *testing.T, s protocol.Store)) {
-	t.Run("memory", func(t *testing.T) { law(t, memstore.New()) })
+	t.Run("memory", func(t *testing.T) {
+		testkit.Nightly(t, "it tests the store in memory")
+		law(t, memstore.New())
+	})
 	t.Run("redis", func(t *testing.T) { _, r := onRedis(t); law(t, r) })
 }
 

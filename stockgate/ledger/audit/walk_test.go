@@ -39,7 +39,7 @@ func auditOf(ctx context.Context, s protocol.Inspectable, sku string) (a Audit, 
 		select {
 		case <-ctx.Done():
 			return a, true, nil
-		case <-time.After(time.Duration(try) * 5 * time.Millisecond):
+		case <-time.After(time.Duration(try) * 5 * time.Millisecond): // back-off: the ledger changes all the time
 		}
 	}
 	return a, true, nil

@@ -15,8 +15,7 @@ import (
 )
 
 // Store keeps ledgers in this process alone, and forgets them when it ends: for trials and the demonstration. It is
-// safe for concurrent use. Its zero value is not ready; use New. It has more than 25 methods because it implements the
-// contracts of protocol.
+// safe for concurrent use. Its zero value is not ready; use New.
 type Store struct {
 	mu          sync.Mutex
 	stocks      map[string]*memoryStock // by SKU; only SetTotal and Create add one

@@ -92,7 +92,7 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 	o := optionsFor(nodes.Masters[1], 4)
 	o.Topology, o.Addresses, o.StateDir = redisconn.Cluster, nodes.Addrs(), t.TempDir()
 	first := ledgertest.Must[*Store](t)(New(o))
-	skus := many(t, first, 900)
+	skus := many(t, first, 300)
 	for _, sku := range skus {
 		hold(t, first, sku, "a", time.Now().Add(time.Hour).UnixMilli())
 	}
@@ -109,7 +109,7 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 	visits(t, r, alive, at)
 
 	forgets(t, r, alive, at)
-	n := &trips{after: 12, fails: 2} // of fifteen
+	n := &trips{after: 4, fails: 2} // of six
 	ledgertest.Check(t, r.link.To(keys(alive[0])[0]).Do(t.Context(), func(_ context.Context, c *redis.Client) error {
 		c.AddHook(n)
 		return nil

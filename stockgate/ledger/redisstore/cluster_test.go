@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
@@ -80,9 +81,21 @@ func TestCluster_LedgersAreAllOverACluster(t *testing.T) {
 	}
 }
 
-// The other instance is asked about other SKUs alone: it looks by itself when it hears that slots have moved.
 func TestCluster_MovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	t.Parallel()
+	soldOn(t, "1001")
+}
+
+// The other instance is asked about other SKUs alone: it looks by itself when it hears that slots have moved.
+func TestCluster_MovedSKUIsSoldOnWithoutARequestForIt(t *testing.T) {
+	testkit.Nightly(t, "instances read the slots every 10 s")
+	t.Parallel()
+	soldOn(t, "another")
+}
+
+// soldOn moves a SKU of two instances, of which the second is asked about asked alone.
+func soldOn(t *testing.T, asked string) {
+	t.Helper()
 	nodes := redistest.Cluster(t, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)
 	ledgertest.Must[protocol.Stock](t)(a.SetTotal(t.Context(), "1001", 50, 0))
@@ -94,7 +107,7 @@ func TestCluster_MovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 	ledgertest.Want(t, "before the other has looked", ledgertest.Take(t, a, "a2", ""), protocol.NotOnSale)
 	ledgertest.Want(t, "a winner's retry", ledgertest.Take(t, a, "a", ""), protocol.ReplayHeld)
 	ledgertest.Until(t, "it goes on", func() bool {
-		_, _, err := b.ReadStock(t.Context(), "another")
+		_, _, err := b.ReadStock(t.Context(), asked)
 		ledgertest.Check(t, err)
 		return ledgertest.Take(t, a, "a3", "") == protocol.Held
 	})
@@ -107,6 +120,7 @@ func TestCluster_MovedSKUIsSoldOnWhenEachLivingInstanceHasLooked(t *testing.T) {
 }
 
 func TestCluster_FailOverThatLostNothingIsTrusted(t *testing.T) {
+	testkit.Nightly(t, "a cluster elects a master by its own clock")
 	t.Parallel()
 	nodes := redistest.Cluster(t, 3, 0, 1, 2)
 	a, b := onCluster(t, nodes), onCluster(t, nodes)

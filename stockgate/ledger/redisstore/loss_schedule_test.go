@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
@@ -234,20 +236,15 @@ func (l *losses) reconcile(i int) error {
 	return l.buy(l.rand.IntN(2), s.Held+s.Sold == int64(len(l.won)))
 }
 
-// long leaves a test out of -short, because it tests the tests and not the ledger.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short")
-	}
-}
+// nightly is whether make nightly runs the tests.
+func nightly() bool { return os.Getenv("SLUICE_NIGHTLY") != "" }
 
-// rounds is how many of n schedules a run has: a fifth of them where it shall be short.
+// rounds is how many of n schedules a run has: all of them at night, else a tenth.
 func rounds(n uint64) uint64 {
-	if testing.Short() {
-		return n / 5
+	if nightly() {
+		return n
 	}
-	return n
+	return n / 10
 }
 
 func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing.T) {
@@ -320,7 +317,7 @@ func lossMutants() map[string]mutant {
 }
 
 func TestLossSchedule_LossesFindEveryMutantOfTheMarks(t *testing.T) {
-	long(t)
+	testkit.Nightly(t, "it tests the tests")
 	t.Parallel()
 	for name, m := range lossMutants() {
 		t.Run(name, func(t *testing.T) {

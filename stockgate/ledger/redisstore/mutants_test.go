@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 )
 
@@ -212,7 +213,7 @@ func newer() map[string]mutant {
 const enough = 500
 
 func TestMutants_SuiteFindsEveryMutantOfTheScripts(t *testing.T) {
-	long(t)
+	testkit.Nightly(t, "it tests the tests")
 	t.Parallel()
 	server := redistest.Start(t)
 	all := make([][]step, enough)

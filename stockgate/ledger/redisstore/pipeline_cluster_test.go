@@ -27,13 +27,15 @@ func unrest(ctx context.Context, nodes *redistest.Nodes, skus []string, n *rand.
 			_ = server.Client.ScriptFlush(bg).Err()
 		case 2:
 			server.Pause()
-			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond)
+			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond) // the server hangs for so long
 			server.Resume()
 		default:
 			slot := redistest.Slot(redisconn.Tag(home(skus[n.IntN(len(skus))])))
-			nodes.Move(slot, server, func() { time.Sleep(time.Duration(n.IntN(100)) * time.Millisecond) })
+			nodes.Move(slot, server, func() {
+				time.Sleep(time.Duration(n.IntN(100)) * time.Millisecond) // buyers come while the slot is half moved
+			})
 		}
-		time.Sleep(time.Duration(20+n.IntN(80)) * time.Millisecond)
+		time.Sleep(time.Duration(20+n.IntN(80)) * time.Millisecond) // buyers come between two faults
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
@@ -29,10 +27,10 @@ func nuisance(ctx context.Context, server *redistest.Server, n *rand.Rand) {
 			_ = c.ScriptFlush(bg).Err()
 		case 3:
 			server.Pause()
-			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond)
+			time.Sleep(time.Duration(n.IntN(800)) * time.Millisecond) // the server hangs for so long
 			server.Resume()
 		}
-		time.Sleep(time.Duration(50+n.IntN(100)) * time.Millisecond)
+		time.Sleep(time.Duration(50+n.IntN(100)) * time.Millisecond) // buyers come between two faults
 	}
 }
 
@@ -48,7 +46,7 @@ type throng struct {
 // buy asks for one unit until somebody knows what comes of it, and settles it.
 func (c *throng) buy(sku string, key string, n *rand.Rand) {
 	for range 20 {
-		time.Sleep(time.Duration(n.IntN(50)) * time.Millisecond)
+		time.Sleep(time.Duration(n.IntN(50)) * time.Millisecond) // buyers come at different moments
 		d := c.desks[n.IntN(len(c.desks))]
 		out := d.Reserve(
 			d.o.Now(),
@@ -107,7 +105,11 @@ func (c *throng) balances(r *Store, sku string) error {
 // Whatever happens to connections, scripts and the server: what buyers of many SKUs hear, and what desks and ledgers
 // say to each other in round trips that they share, is what calls could have come to that came one after the other.
 func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
-	const rounds, sold, buyers, mostUnheard = 3, 150, 450, 6
+	const mostUnheard = 6
+	rounds, sold, buyers := 1, 50, 150
+	if nightly() {
+		rounds, sold, buyers = 3, 150, 450
+	}
 	server := redistest.Start(t)
 	direct := connect(t, server, texts())
 	ways, stores := lossyStores(t, server, texts(), 7)
@@ -156,16 +158,16 @@ func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.
 		if unheard > mostUnheard { // what may have happened at any time is too much for the checker; the books balance
 			continue
 		}
-		if explained++; judged(t, sequential(honest), &history{ops: ops}) != porcupine.Ok {
+		if explained++; illegal(t, sequential(honest), &history{ops: ops}) {
 			t.Errorf("it cannot be explained: %s", drawn(t, &history{ops: ops}))
 		}
 	}
-	if t.Logf("%d histories are explained", explained); explained == 0 {
+	if t.Logf("%d histories are explained", explained); explained == 0 && nightly() {
 		t.Error("hardly anything was heard: the test says nothing")
 	}
 	for _, way := range ways {
 		requests, replies := way.lost()
-		if t.Logf("%d requests and %d replies were lost", requests, replies); replies == 0 {
+		if t.Logf("%d requests and %d replies were lost", requests, replies); replies == 0 && nightly() {
 			t.Error("no reply was lost: the test says nothing")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -14,6 +15,7 @@ import (
 // TestQueue_BothStoresAgree does the same at random to both stores, in calls that are about several orders and some of
 // them twice, and wants the same answers. The store in memory is simple enough to be read.
 func TestQueue_BothStoresAgree(t *testing.T) {
+	testkit.Nightly(t, "it compares with the store in memory")
 	stores := []protocol.Store{connect(t, redistest.Start(t), texts()), memstore.New()}
 	for _, s := range stores {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 40, 0))

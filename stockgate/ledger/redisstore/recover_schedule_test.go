@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 	"sluice/stockgate/ledger/ledgertest"
@@ -193,7 +192,6 @@ func TestRecoverSchedule_WhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testi
 		r.Settle = 0
 		stores = append(stores, r)
 	}
-	began := time.Now()
 	for seed := range rounds(200) {
 		p := relapse{
 			t:       t,
@@ -208,5 +206,4 @@ func TestRecoverSchedule_WhatOpensAgainSaysOfEachOrderWhatWasSaidBefore(t *testi
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
 	}
-	t.Logf("%d schedules in %s", rounds(200), time.Since(began))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
@@ -74,12 +75,9 @@ func TestRedis_ReserveWhoseReplyWasLostTakesOneUnit(t *testing.T) {
 		t.Fatal("a hanging server answered")
 	}
 	server.Resume()
-	for range 30_000 {
-		if server.Calls("evalsha") > before { // it has run what lay in its socket
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "the server has run what lay in its socket", func() bool {
+		return server.Calls("evalsha") > before
+	})
 	ledgertest.Want(t, "the same serial again", ledgertest.Take(t, r, "lost", "zoe"), protocol.ReplayHeld)
 	ledgertest.Want(t, "calls", server.Calls("evalsha")-before, 2)
 	ledgertest.Want(t, "held", ledgertest.StockOf(t, r).Held, 1)

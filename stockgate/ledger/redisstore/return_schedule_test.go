@@ -82,17 +82,17 @@ func (p *returns) round() error {
 	return p.reconcile()
 }
 
-// SLUICE_SCHEDULES says how many schedules to play; 1,000 by default, and 40 with -short. SLUICE_SCHEDULES_FROM is the
+// SLUICE_SCHEDULES says how many schedules to play; 1,000 at night by default, and else 20. SLUICE_SCHEDULES_FROM is the
 // first one of them, a multiple of 25: so many can be played in parts.
 func TestReturnSchedule_InstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
 	t.Parallel()
 	schedules, err := strconv.Atoi(os.Getenv("SLUICE_SCHEDULES"))
 	switch {
 	case err == nil:
-	case testing.Short():
-		schedules = 40
-	default:
+	case nightly():
 		schedules = 1_000
+	default:
+		schedules = 20
 	}
 	from, _ := strconv.Atoi(os.Getenv("SLUICE_SCHEDULES_FROM"))
 	p := returns{run: "0", relapse: relapse{t: t, server: redistest.Start(t)}}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
@@ -285,6 +286,7 @@ func checks(t *testing.T, n int) {
 }
 
 func TestSchedule_MemoryDoesWhatTheModelDoes(t *testing.T) {
+	testkit.Nightly(t, "it tests the store in memory")
 	checks(t, 10_000)
 	steps := schedules()
 	rapid.Check(t, func(t *rapid.T) {

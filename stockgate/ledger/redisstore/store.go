@@ -40,8 +40,6 @@ import (
 // of its orders, which each keeps in its operation log; see failover. What no living instance has seen cannot be
 // missed: an instance whose first calls for a SKU were all lost with Redis does not count until its next call,
 // within a second if a reserver is behind it.
-//
-// It has more than 25 methods because it implements the contracts of protocol, one file for each kind of call.
 type Store struct {
 	link    *redisconn.Client
 	scripts scripts

@@ -33,8 +33,8 @@ var lua embed.FS
 // keepConfirmed is how long a confirmed order is kept: until then it can be refunded.
 const keepConfirmed = 30 * 24 * time.Hour
 
-// Store is the records in one Redis. It is safe for concurrent use. It has so many methods because it is a whole
-// protocol.Store: the ledger's settler, resolver and control API ask all of them.
+// Store is the records in one Redis. It is safe for concurrent use. It is a whole protocol.Store: the
+// ledger's settler, resolver and control API use it.
 type Store struct {
 	link *redisconn.Client
 	keys []string

@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// limitedRoutes are routes of gate "limit" whose SKU stands in each place of a request.
+const limitedRoutes = `stock.source = "off"
+
+[[route]]
+name = "json"
+match = "POST /json"
+gate = "limit"
+sku = "$json_item.sku"
+
+[[route]]
+name = "form"
+match = "POST /form"
+gate = "limit"
+sku = "$form_sku"
+
+[[route]]
+name = "cookie"
+match = "POST /cookie"
+gate = "limit"
+sku = "$arg_sku"
+user = "$cookie_uid"
+
+[[route]]
+name = "everything-else"
+match = "/"
+gate = "pass"
+`
+
+// wanted posts a body, with header lines, and checks what the gate makes of it: the SKU and user that it has read, or the
+// reason and cause of the rejection.
+func wanted(t *testing.T, g *running, log *journal, nth int, target, body string, lines []string, want string) {
+	t.Helper()
+	id := fmt.Sprintf("needless-%d", nth)
+	lines = append([]string{"POST " + target + " HTTP/1.1", "Host: shop", "X-Request-Id: " + id,
+		"Content-Length: " + strconv.Itoa(len(body))}, lines...)
+	g.raw(t, head(lines...)+body)
+	got := ""
+	soon(t, id+" is logged", func() bool {
+		for _, e := range log.entries() {
+			if e.RequestID == id {
+				got = strings.TrimSpace(e.Reason + " " + e.Detail + e.SKU)
+				return true
+			}
+		}
+		return false
+	})
+	if got != want {
+		t.Errorf("%s %q %q: %s, want %s", target, lines[4:], body, got, want)
+	}
+}
+
+func TestNeedless_WhatEveryShopReadsAlikePasses(t *testing.T) {
+	t.Parallel()
+	const (
+		multi = "Content-Type: multipart/form-data; boundary=b0"
+		plain = "Content-Disposition: form-data; name=\"sku\"\r\n"
+		json  = "Content-Type: application/json"
+	)
+	form := func(parts ...string) string {
+		return "--b0\r\n" + strings.Join(parts, "\r\n--b0\r\n") + "\r\n--b0--\r\n"
+	}
+	shop := open(t, nil)
+	g, log := logged(t, shop.setting(), unlimited, limitedRoutes)
+	for i, c := range []struct {
+		target, body string
+		lines        []string
+		want         string
+	}{
+		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=7"}, "admitted 1"},
+		{"/cookie?sku=1", "", []string{"Cookie: uid=7; a=b", "Cookie: c=d; uid=7; uid=\"7\""}, "admitted 1"},
+		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=8"}, "ambiguous duplicate key: uid1"},
+		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=8; uid=7"}, "ambiguous duplicate key: uid1"},
+		{"/cookie?sku=1", "", []string{"Cookie: uid=7; UID=8"}, "ambiguous duplicate key: uid1"},
+
+		{"/form", form("Content-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n" + plain +
+			"\r\n1"), []string{multi}, "admitted 1"},
+		{"/form", form(plain+"\r\n1", "Content-Disposition: form-data; name=note\r\nContent-Type: text/plain; "+
+			"charset=windows-1252\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=E9\xe9"), []string{multi},
+			"admitted 1"},
+		{"/form", "\r\n" + form(plain+"\r\n1"), []string{multi}, "admitted 1"},
+		{"/form", "This is a form.\r\n" + form(plain+"\r\n1"), []string{multi}, "admitted 1"},
+		{"/form", plain + "\r\n2\r\n" + form(plain+"\r\n1"), []string{multi}, "ambiguous body is not a form"},
+		{"/form", form("Content-Transfer-Encoding: base64\r\n" + plain + "\r\nMQ=="), []string{multi},
+			"ambiguous body is not a form"},
+		{"/form", form("Content-Type: text/plain; charset=utf-7\r\n" + plain + "\r\n+ADE-"), []string{multi},
+			"ambiguous body is not a form"},
+
+		{"/json", `{"note":"\ud83d","item":{"sku":"1","name":"\udc00 half"}}`, []string{json}, "admitted 1"},
+		{"/json", `{"item":{"sku":"1\ud83d"}}`, []string{json}, "bad_request body is not JSON: $json_item.sku"},
+		{"/json", `{"item":{"sku":"1","s\ud83dku":"2"}}`, []string{json}, "bad_request body is not JSON: $json_item.sku"},
+		{"/json", `{"item":{"sku":1234567890123456789}}`, []string{json}, "admitted 1234567890123456789"},
+		{"/json", `{"item":{"sku":9007199254740993}}`, []string{json}, "admitted 9007199254740993"},
+		{"/json", `{"item":{"sku":123456789012345678901234567890}}`, []string{json},
+			"admitted 123456789012345678901234567890"},
+		{"/json", `{"item":{"sku":1e18}}`, []string{json}, "bad_request value is invalid: $json_item.sku"},
+		{"/json", `{"item":{"sku":1.0}}`, []string{json}, "bad_request value is invalid: $json_item.sku"},
+	} {
+		wanted(t, g, log, i, c.target, c.body, c.lines, c.want)
+	}
+	for _, name := range []string{"shop=blue", "a=b=c.example:80", "="} {
+		g.raw(t, head(toGet, "Host: "+name)).must(t, 200, "")
+	}
+	for _, name := range []string{"shop@blue", "shop,blue", "shop/blue", "shop%3dblue"} {
+		g.raw(t, head(toGet, "Host: "+name)).must(t, 400, "malformed")
+	}
+}
+
+// upload sends the head of a request, and pieces of a byte with a pause before each.
+func upload(t *testing.T, g *running, path string, pieces int) answer {
+	t.Helper()
+	c := dial(t, g.front)
+	if c == nil {
+		t.Fatal("no connection")
+	}
+	_, _ = io.WriteString(c, head("POST "+path+" HTTP/1.1", host, "Content-Length: 13"))
+	over := make(chan answer, 1)
+	go func() {
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			over <- answer{reason: err.Error()}
+			return
+		}
+		resp.Body.Close()
+		over <- answer{status: resp.StatusCode, reason: resp.Header.Get("X-Sluice-Reason")}
+	}()
+	for range pieces {
+		select {
+		case a := <-over:
+			return a
+		case <-time.After(time.Second): // the pace of the client is what is tested
+			_, _ = io.WriteString(c, "x")
+		}
+	}
+	return <-over
+}
+
+// server.read_timeout is 10 s by default.
+func TestNeedless_SteadyUploadOfAPageMayTakeLongerThanReadTimeout(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	g := gate(t, shop.setting(), unlimited, limitedRoutes)
+	for name, c := range map[string]struct {
+		path   string
+		pieces int
+		status int
+		reason string
+	}{
+		"steady":           {"/upload", 13, 200, ""},
+		"stalled":          {"/upload", 3, 408, "too_slow"},
+		"on a gated route": {"/form", 13, 408, "too_slow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upload(t, g, c.path, c.pieces).must(t, c.status, c.reason)
+		})
+	}
+}
+
+func TestNeedless_RouteHasItsOwnTimeout(t *testing.T) {
+	t.Parallel()
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/poll" {
+			<-r.Context().Done() // the gate does not wait any longer
+			return
+		}
+		time.Sleep(3 * time.Second) // longer than the timeouts of all other routes
+		_, _ = io.WriteString(w, "news")
+	})
+	const settings = `upstream.response_header_timeout = "500ms"
+upstream.timeout = "1s"
+stock.source = "off"
+
+[[route]]
+name = "poll"
+match = "GET /poll"
+gate = "pass"
+timeout = "1m"
+
+[[route]]
+name = "short"
+match = "GET /short"
+gate = "limit"
+timeout = "100ms"
+
+[[route]]
+name = "everything-else"
+match = "/"
+gate = "pass"
+`
+	g := gate(t, "upstream.targets = "+quoted(shop.url), unlimited, settings)
+	if a := g.ask("GET", "/poll"); !a.is(200, "") || a.body != "news" {
+		t.Errorf("the poll is answered %d %s %q", a.status, a.reason, a.body)
+	}
+	g.ask("GET", "/other").must(t, 504, "upstream_timeout")
+	g.ask("GET", "/short").must(t, 504, "upstream_timeout")
+	wants(t, ok(t, "explain", "--config", g.file, "GET /poll"), "timeout   1m0s to the header of the response (route.timeout)")
+	wants(t, ok(t, "explain", "--config", g.file, "GET /other"),
+		"timeout   500ms to the header of the response (upstream.response_header_timeout)")
+	wants(t, ok(t, "check", g.file), `the shop has 1m0s to answer on route "poll", and 500ms elsewhere`)
+	g.replace(t, `timeout = "1m"`, `timeout = "200ms"`)
+	soon(t, "the reload shortens the poll", func() bool { return g.ask("GET", "/poll").is(504, "upstream_timeout") })
+}
+
+func TestNeedless_PlainHTTPOnThePortOfTLSIsToldSo(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	cert, key := certified(t)
+	g := gate(t, shop.setting(), unlimited, fmt.Sprintf("server.tls.cert_file = %q\nserver.tls.key_file = %q", cert, key))
+	for _, text := range []string{
+		head(toGet, host), head("POST /a HTTP/1.1", host, "Content-Length: 100000") + strings.Repeat("x", 100_000),
+		head("get / HTTP/1.0"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	} {
+		a := g.raw(t, text)
+		a.must(t, 400, "malformed")
+		if !a.closes || !strings.Contains(a.body, "https://") {
+			t.Errorf("%.40q: connection kept %v, body %s", text, !a.closes, a.body)
+		}
+	}
+	g.wantMetric(4, "sluice_malformed_requests_total", `kind="plain_http"`)
+	for _, text := range []string{"\x00\x01\x02\x03\x04\x05", "\x80\x2e\x01\x03\x01\x00", "\r\n\r\n\r\n"} {
+		c := dial(t, g.front)
+		_, _ = io.WriteString(c, text)
+		_ = c.(*net.TCPConn).CloseWrite()
+		if b, _ := io.ReadAll(c); strings.Contains(string(b), "HTTP/") {
+			t.Errorf("%q is answered %q", text, b)
+		}
+	}
+	secure := tls.Client(dial(t, g.front), &tls.Config{InsecureSkipVerify: true})
+	_, _ = io.WriteString(secure, head(toGet, host))
+	if resp, err := http.ReadResponse(bufio.NewReader(secure), nil); err != nil || resp.StatusCode != 200 {
+		t.Errorf("over TLS: %v, %v", resp, err)
+	}
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+)
+
+// The shop limits single users by 429: their orders are put off, and stop no other.
+func TestDelivery_TooManyRequestsPutOffTheirOwnOrderAlone(t *testing.T) {
+	t.Parallel()
+	const limited, others = 20, 60
+	r, shop := redistest.Start(t), openLameShop(t)
+	shop.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.Header.Get("Cookie"), "uid=limited") {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return false
+		}
+		return true
+	}
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL), "queue.max_in_flight = 2", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", fmt.Sprint(limited+others))
+	for i := range limited + others {
+		user := fmt.Sprint("uid=limited", i)
+		if i >= limited {
+			user = fmt.Sprint("uid=", i)
+		}
+		if w := g.call(t, "POST", orderPath, "", "Cookie", user); w.status != 202 {
+			t.Fatalf("%+v", w)
+		}
+	}
+	testkit.Eventually(t, "the orders of all others are made", func() bool { return shop.orders() == others })
+}
+
+// The user is a cookie that any client can write: it does not tell whose order waits.
+func TestDelivery_ProofIsToldAgainForTheKeyAlone(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	address := testkit.FreeAddress(t) // no shop is there: orders wait
+	g := gate(t, redisAt(r), boundless, shop.patient("http://"+address), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "5")
+	buy := func(fields ...string) waiting {
+		return g.call(t, "POST", orderPath, "", append(fields, "Accept", "application/json")...)
+	}
+	hasProof := func(w waiting) bool {
+		return strings.Contains(w.text+fmt.Sprint(w.header), "proof=")
+	}
+	for what, first := range map[string][]string{
+		"an order without a key": {"Cookie", "uid=ann"},
+		"an order with a key":    {"Cookie", "uid=bob", "Idempotency-Key", "key-bob"},
+	} {
+		told := buy(first...)
+		if told.status != 202 || !hasProof(told) {
+			t.Fatalf("%s: %+v", what, told)
+		}
+		for _, other := range [][]string{{first[0], first[1]}, {first[0], first[1], "Idempotency-Key", "another"}} {
+			w := buy(other...)
+			if w.status == 202 || hasProof(w) || first[len(first)-1] == "key-bob" && strings.Contains(w.text, "key-bob") {
+				t.Errorf("%s: another client that writes %q hears %+v", what, other, w)
+			}
+		}
+		if again := buy(first...); hasProof(again) != (len(first) == 4) || again.status != 409 {
+			t.Errorf("%s, sent again: %+v", what, again)
+		}
+		// The serial of an order without a key is told with its state: it is no key.
+		if w := buy(first[0], first[1], "Idempotency-Key", told.Serial); hasProof(w) != (len(first) == 4) {
+			t.Errorf("%s, by its serial: %+v", what, w)
+		}
+	}
+}
+
+// Cookies wait with an order, and fill Redis as its body does.
+func TestDelivery_MaxOrderBoundsTheWholeRequest(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "5")
+	large := strings.Repeat("x", 10<<10)
+	for what, c := range map[string]struct {
+		cookie, body string
+		status       int
+	}{
+		"a body":                  {"uid=ann", large, 202},
+		"a cookie":                {"uid=bob; more=" + large, "", 202},
+		"both":                    {"uid=eve; more=" + large, large, 413},
+		"a cookie alone":          {"uid=max; more=" + large + large, "", 413},
+		"a body that is too much": {"uid=zoe", large + large, 413},
+	} {
+		w := g.call(t, "POST", orderPath, c.body, "Cookie", c.cookie, "Content-Type", "text/plain")
+		if w.status != c.status {
+			t.Errorf("%s: %+.300v, want %d", what, w, c.status)
+		}
+	}
+	g.wantMetric(3, "sluice_rejected_requests_total", `reason="too_large"`)
+	old := file(t, g.change("queue.grace = ", "queue.max_body = \"16KiB\"\nqueue.grace = "))
+	s := run(t, "", "check", old)
+	if s.code == 0 || !strings.Contains(s.out+s.complaint, "queue.max_body: is now max_order") {
+		t.Errorf("check of the old key: exit code %d: %s%s", s.code, s.out, s.complaint)
+	}
+	wants(t, ok(t, "check", g.file), "1000 units take at most 16000KiB of Redis")
+}
+
+// A search asks the ledgers of all SKUs. It is for those few who do not know what they have ordered.
+func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
+	t.Parallel()
+	const skus = 600
+	var names, stock []string
+	for i := range skus {
+		names, stock = append(names, strconv.Itoa(1001+i)), append(stock, fmt.Sprint(1001+i, " = 1"))
+	}
+	r := redistest.Start(t)
+	sale := strings.Replace(saleOf(time.Now().Add(time.Hour), "stock = { "+strings.Join(stock, ", ")+" }"),
+		`["1001"]`, quoted(names...), 1)
+	g := gate(t, redisAt(r), boundless, open(t, nil).setting(), sale, reserveRoutes)
+	soon(t, "all SKUs have a ledger", func() bool {
+		ledgers, err := r.Client.Keys(t.Context(), "sluice:{*}:s").Result()
+		return err == nil && len(ledgers) == skus
+	})
+	stop := make(chan struct{})
+	var searches sync.WaitGroup
+	defer searches.Wait()
+	defer close(stop)
+	var searched atomic.Int64
+	for range 32 {
+		searches.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				g.ask("GET", "/.sluice/orders/no-such-order")
+				searched.Add(1)
+			}
+		})
+	}
+	soon(t, "clients search", func() bool { return searched.Load() > 100 })
+	for i := range 100 {
+		if w := g.call(t, "GET", fmt.Sprint("/.sluice/orders/key?sku=", 1001+i), ""); w.status != 404 {
+			t.Fatalf("look-up %d: %d %s", i, w.status, w.text)
+		}
+	}
+}
