@@ -41,8 +41,8 @@ match = "/"
 gate = "pass"
 `
 
-// wanted posts a body, with header lines, and checks what the gate makes of it: the SKU and user that it has read, or the
-// reason and cause of the rejection.
+// wanted posts a body, with header lines, and checks what the gate makes of it: the SKU that it has read, or the reason
+// and cause of the rejection.
 func wanted(t *testing.T, g *running, log *journal, nth int, target, body string, lines []string, want string) {
 	t.Helper()
 	id := fmt.Sprintf("needless-%d", nth)
@@ -208,7 +208,8 @@ gate = "pass"
 	}
 	g.ask("GET", "/other").must(t, 504, "upstream_timeout")
 	g.ask("GET", "/short").must(t, 504, "upstream_timeout")
-	wants(t, ok(t, "explain", "--config", g.file, "GET /poll"), "timeout   1m0s to the header of the response (route.timeout)")
+	wants(t, ok(t, "explain", "--config", g.file, "GET /poll"),
+		"timeout   1m0s to the header of the response (route.timeout)")
 	wants(t, ok(t, "explain", "--config", g.file, "GET /other"),
 		"timeout   500ms to the header of the response (upstream.response_header_timeout)")
 	wants(t, ok(t, "check", g.file), `the shop has 1m0s to answer on route "poll", and 500ms elsewhere`)

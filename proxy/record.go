@@ -22,7 +22,7 @@ func (p *Proxy) record(r *Request) {
 		return
 	}
 	e := p.accessRecord(r)
-	if stream, ok := r.forwardedStream(); ok {
+	if stream, ok := r.exchange.Forwarded.BodyStream().(endingStream); ok && r.exchange.Local.Status == 0 {
 		p.recordLater(stream, e, logged, r.trace)
 		return
 	}
@@ -36,15 +36,6 @@ func (p *Proxy) writeRecord(e *metrics.AccessRecord, logged bool, t trace) {
 	if t.on {
 		p.Tracer.End(t.Trace, *e)
 	}
-}
-
-// forwardedStream is the body of the upstream's response where it is still on its way.
-func (r *Request) forwardedStream() (endingStream, bool) {
-	if r.exchange.Local.Status != 0 || !r.exchange.Forwarded.IsBodyStream() {
-		return nil, false
-	}
-	stream, ok := r.exchange.Forwarded.BodyStream().(endingStream)
-	return stream, ok
 }
 
 // recordLater writes the record when the upstream has sent the whole response, or has broken off. The texts are copied:

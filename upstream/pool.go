@@ -69,8 +69,8 @@ func New(o Options) (*Pool, error) {
 //
 // After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
 // length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
-// OnEnd(func(broken bool)); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no byte of
-// a stream is there yet. After any other outcome resp is not to be used.
+// OnEnd(func(broken bool)); one that is in memory already has Whole() []byte instead. ImmediateHeaderFlush says that no
+// byte of a stream is there yet. After any other outcome resp is not to be used.
 func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.send(req, resp, nil) }
 
 // Acquire takes a connection for req in advance, and waits for one as Send does: what its caller does until Send is

@@ -11,8 +11,8 @@ import (
 
 // A multipart/form-data body (RFC 7578) is read to the letter: lines end in CRLF, and the boundary stands nowhere but
 // between parts. Parsers repair what deviates in different ways and so find different parts. Browsers and libraries
-// send nothing of the kind. Lines before the first boundary (RFC 2046, section 5.1.1) are passed over, unless they could
-// be read as a part. What a part says of its content counts for the part that is looked up.
+// send nothing of the kind. Lines before the first boundary (RFC 2046, section 5.1.1) are passed over, unless they
+// could be read as a part. What a part says of its content counts for the part that is looked up.
 
 var (
 	crlf   = []byte("\r\n")

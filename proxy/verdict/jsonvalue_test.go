@@ -47,7 +47,9 @@ func FuzzJSONValue_NumbersCompareExactly(f *testing.F) {
 
 // Whatever the body is, it is looked into without a panic.
 func FuzzJSONValue_AnyBodyIsCompared(f *testing.F) {
-	for _, body := range []string{`{"code":200}`, `{"code":"\ud83d"}`, `{"code":1e99999999999}`, `{"code":-}`, `{"code":`} {
+	for _, body := range []string{
+		`{"code":200}`, `{"code":"\ud83d"}`, `{"code":1e99999999999}`, `{"code":-}`, `{"code":`,
+	} {
 		f.Add([]byte(body))
 	}
 	j := &JSONValue{Keys: []string{"code"}, Values: []string{"200", `"ok"`, "true"}}
@@ -63,7 +65,10 @@ func TestSoldOut_LinesThatDifferSayNothing(t *testing.T) {
 	for _, c := range []struct {
 		lines []string
 		want  bool
-	}{{nil, false}, {[]string{"0"}, true}, {[]string{"0", "0"}, true}, {[]string{"0", "5"}, false}, {[]string{"5"}, false}} {
+	}{
+		{nil, false}, {[]string{"0"}, true}, {[]string{"0", "0"}, true}, {[]string{"0", "5"}, false},
+		{[]string{"5"}, false},
+	} {
 		var resp fasthttp.Response
 		for _, l := range c.lines {
 			resp.Header.Add("X-Stock", l)
