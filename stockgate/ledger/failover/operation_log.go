@@ -39,6 +39,8 @@ type entry struct {
 	done   protocol.StockVersion
 	made   int64 // Unix ms
 	change int64 // rises with each change of the log
+
+	changed int64 // Unix ms, when this instance did something to it last
 }
 
 // DefaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
@@ -158,7 +160,7 @@ func (j *OperationLog) intends(sku string, c *change, it protocol.Item) {
 		e.status = protocol.StatusHeld // by another instance
 	}
 	e.intend(c.Op, it)
-	e.done = protocol.StockVersion{Epoch: c.Epoch, Ver: protocol.MaxNumber}
+	e.done, e.changed = protocol.StockVersion{Epoch: c.Epoch, Ver: protocol.MaxNumber}, c.Made
 	j.changes++
 	e.change = j.changes
 }
@@ -240,7 +242,7 @@ func (j *OperationLog) openEntry(sku, serial string, now int64) *entry {
 		e = j.place(sku, serial)
 	}
 	j.changes++
-	*e = entry{sku: sku, item: protocol.Item{Serial: serial}, made: now, change: j.changes}
+	*e = entry{sku: sku, item: protocol.Item{Serial: serial}, made: now, changed: now, change: j.changes}
 	return e
 }
 

@@ -105,8 +105,9 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 		t.setTold(epoch, at)
 		return s, err
 	}
+	from := toldFrom(now, keep)
 	if at.phase == 0 {
-		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted })
+		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted && e.changed > from })
 		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
 			return s, err
 		}
@@ -125,6 +126,11 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 	t.setTold(epoch, at)
 	return s, err
 }
+
+// toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have been
+// given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not come
+// back. No tail that is lost is as old. The clocks of instances may differ by the 24th part of that, an hour of a day.
+func toldFrom(now, keep int64) int64 { return now - (keep-now)/24*23 }
 
 // dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
 func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at *progress) (s Result, err error) {
@@ -145,8 +151,9 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 // that does not reach back so far can tell, but not vouch that it was all.
 func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
 	at *progress) (s Result, err error) {
+	from := toldFrom(now, keep)
 	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
-		return e.change > at.told || at.phase < 2 && (e.bare || e.adopted)
+		return e.changed > from && (e.change > at.told || at.phase < 2 && (e.bare || e.adopted))
 	})
 	at.partial = at.partial || at.phase < 2 && !r.Log.reachesBack(here)
 	phase := 2
@@ -161,16 +168,22 @@ func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int
 	return s, nil
 }
 
-// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, or as reserved. The
-// resolver looks at a reserved one from its due on, Unix ms.
-func (r *Recovery) PutBack(ctx context.Context, sku string, status byte, now, epoch int64, due []int64,
-	items []protocol.Item) error {
-	all := make([]entry, len(items))
-	for i, it := range items {
-		it.Cart = protocol.AnyCart
-		all[i] = entry{item: it, status: status, deadline: due[i], epoch: epoch}
+// Known is an order that a database knows.
+type Known struct {
+	protocol.Item
+	Status byte
+	Due    int64                 // Unix ms: from when on the resolver looks at a reserved one
+	Done   protocol.StockVersion // in which it was refunded
+}
+
+// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, reserved or refunded.
+func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int64, orders []Known) error {
+	all := make([]entry, len(orders))
+	for i, o := range orders {
+		o.Cart = protocol.AnyCart
+		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch, done: o.Done}
 	}
-	_, err := r.tell(ctx, sku, now, now, 0, all)
+	_, err := r.tell(ctx, sku, now, keep, 0, all)
 	return err
 }
 
@@ -207,7 +220,12 @@ func columns(all []entry) (args []any) {
 		func(e *entry) any { return e.deadline },
 		func(e *entry) any { return e.epoch },
 		func(e *entry) any { return e.done.Epoch },
-		func(e *entry) any { return e.done.Ver },
+		func(e *entry) any {
+			if e.done.Ver == protocol.MaxNumber {
+				return 0 // whoever asked for it has got an error, and asks again
+			}
+			return e.done.Ver
+		},
 	} {
 		for i := range all {
 			args = append(args, of(&all[i]))

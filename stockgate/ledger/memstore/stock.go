@@ -81,8 +81,11 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	}
 	b.subtract(r)
 	r.Serial = i.Serial
-	if op == protocol.Adopt && r.Status != protocol.StatusHeld {
-		r.User, r.Quantity, r.Cart = i.User, i.Quantity, protocol.AnyCart
+	if op == protocol.Adopt {
+		r.Cart = protocol.AnyCart
+		if r.Status != protocol.StatusHeld {
+			r.User, r.Quantity = i.User, i.Quantity
+		}
 	}
 	r.Status, r.Deadline = to, keep
 	if to == protocol.StatusSold {

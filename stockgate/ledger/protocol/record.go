@@ -19,8 +19,24 @@ func DecodeRecord(serial, text string) (Record, error) {
 	if err1 != nil || err2 != nil {
 		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
 	}
+	if strings.HasPrefix(cart, AnyCart) {
+		cart = AnyCart // without the version since which the record is so
+	}
 	return Record{Serial: serial, User: parts[3], Quantity: quantity, Cart: cart, Status: parts[0][0], Deadline: deadline},
 		nil
+}
+
+// Since is the version since which a record is what it is by a word from outside: of the quantity 2/?1764000000000-17 of
+// an order that was adopted, or given back while the ledger was frozen. Both are 0 where the quantity names none.
+func Since(quantity string) (epoch, ver int64) {
+	_, at, _ := strings.Cut(quantity, "/"+AnyCart)
+	e, v, _ := strings.Cut(at, "-")
+	epoch, err1 := Digits(e)
+	ver, err2 := Digits(v)
+	if err1 != nil || err2 != nil {
+		return 0, 0
+	}
+	return epoch, ver
 }
 
 // UnitsText is a quantity as records and calls have it: 2, and 2/k3j5 of a line of the cart k3j5.

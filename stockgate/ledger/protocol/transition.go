@@ -48,3 +48,45 @@ func Replay(r Record, i Item) Code {
 	}
 	return ReplayHeld
 }
+
+// Said is what a witness, or the ledger itself, has of one order.
+type Said struct {
+	Status  byte
+	Adopted bool // of a sold one: an operator has said so
+
+	// Since is the version in which it was adopted, released or refunded; zero = before all others that are known.
+	Epoch, Ver int64
+}
+
+// later reports whether s is of a later version than t.
+func (s Said) later(t Said) bool { return s.Epoch > t.Epoch || s.Epoch == t.Epoch && s.Ver > t.Ver }
+
+// Merge is what an order becomes when there is what it is, and a witness tells another word of it; what is there when
+// nothing changes. recover.lua has the same function, and the reasons.
+//
+// What is final wins, never what is newest: none < held < sold < refunded, held < released. An operator alone overrules
+// that: an adoption and a give-back are compared by their versions, and of one version the give-back wins.
+func Merge(there, told Said) Said {
+	gone := told.Status == StatusReleased || told.Status == StatusRefunded
+	switch there.Status {
+	case StatusNone:
+		return told
+	case StatusHeld:
+		if told.Status != StatusHeld && told.Status != StatusNone {
+			return told
+		}
+	case StatusSold:
+		if told.Adopted && (!there.Adopted || told.later(there)) ||
+			told.Status == StatusRefunded && !(there.Adopted && there.later(told)) {
+			return told
+		}
+	default:
+		if told.Adopted && told.later(there) {
+			return told
+		}
+		if gone && told.later(there) {
+			there.Epoch, there.Ver = told.Epoch, told.Ver
+		}
+	}
+	return there
+}

@@ -26,20 +26,18 @@ func (r *Store) recoverAs(ctx context.Context, sku string, as *settler, args []a
 	return resultOf(reply)
 }
 
-// PutBack writes orders again that a database knows, as reserved or sold, and the ledger has lost. One that the ledger
-// knows stays as it is, but that a reserved one becomes sold. The resolver looks at a reserved one from its due on,
-// Unix ms. At most protocol.MaxItems in a call.
-func (r *Store) PutBack(ctx context.Context, sku string, status byte, now int64, due []int64,
-	items []protocol.Item) (err error) {
+// PutBack writes orders again that a database knows and the ledger has lost, by the rule of protocol.Merge: what the
+// ledger has as final stays so. Refunded ones are remembered until keep, Unix ms.
+func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders []failover.Known) (err error) {
 	defer protocol.Describe(&err, "put back orders of", sku)
-	if len(items) == 0 {
+	if len(orders) == 0 {
 		return nil
 	}
 	stock, _, err := r.ReadStock(ctx, sku)
 	if err != nil {
 		return err
 	}
-	return r.Recovery.PutBack(ctx, sku, status, now, max(stock.Epoch, stock.Sale), due, items)
+	return r.Recovery.PutBack(ctx, sku, now, keep, max(stock.Epoch, stock.Sale), orders)
 }
 
 // settler is what a call that is made for the settlers of a home claims to have seen.

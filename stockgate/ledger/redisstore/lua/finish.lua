@@ -24,6 +24,9 @@ local c = change(ARGV[2])
 local fresh, units, undue, taken, fields, turn = c.fresh, c.units, c.undue, c.records, c.fields, turns[op]
 local settled, place, f = 0, 0, #fields
 local reply, ARGV = hint(stock), ARGV
+-- The version of a word from outside that recover.lua must compare; in an open stock a release or a refund needs none.
+local version = (op == 'adopt' or op ~= 'confirm' and stock.state == 'frozen') and
+	digits(stock.epoch) .. '-' .. digits(stock.ver + 1)
 
 -- has reads the units of a user, as they are after the items before.
 local function has(user)
@@ -37,9 +40,9 @@ for i = 1, n do
 	if record then from, quantity, user, _, text = decode(serial, record) end
 	local to, time, answer = turn[from], keep, CHANGED
 	if op == 'adopt' and from ~= 'H' then
-		user, text = ARGV[5 + n + i], ARGV[5 + 2 * n + i]
-		quantity = units_of('ARGV', text, serial)
+		user, quantity = ARGV[5 + n + i], units_of('ARGV', ARGV[5 + 2 * n + i], serial)
 	end
+	if version then text = dated(quantity, version) end
 	if to == 'C' then
 		if from == 'H' then stock.held = stock.held - quantity else units[user] = has(user) + quantity end
 		stock.sold = stock.sold + quantity

@@ -18,7 +18,7 @@
 -- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
 -- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
 -- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
--- what was there then.
+-- what was there when it was open last.
 --
 -- born is the first epoch of a ledger. A caller that has seen an epoch before it knows that another ledger vanished,
 -- whose orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in
@@ -120,7 +120,7 @@ local function freeze(stock, why)
 	elseif stock.was_state ~= 'frozen' and not by_hand then
 		note(stock, 'was', stock.was_state)
 	end
-	if stock.was_state ~= 'frozen' or why ~= 'operator' then
+	if stock.was_state ~= 'frozen' then
 		note(stock, 'upto', digits(stock.epoch) .. '|' .. digits(stock.ver))
 	end
 	if why == 'missing' then

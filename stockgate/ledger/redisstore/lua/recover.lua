@@ -6,9 +6,8 @@
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
 -- A state is what the caller knows: H held, C confirmed, X released, R refunded, A adopted. In lower case it knows that
--- alone, and not the order: then only what is there is changed. What was decided is decided otherwise only by what was
--- done after that which the ledger still had. What comes again changes nothing. Orders of a ledger before this one, and
--- those that were archived, are passed over.
+-- alone, and not the order: then only what is there is changed. What comes again changes nothing. Orders of a ledger
+-- before this one, and those that were archived, are passed over.
 
 local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local stock = load()
@@ -16,25 +15,38 @@ if not stock then
 	return false
 end
 
--- What a record becomes, by what the caller says and what is there; nothing when it stays.
-local becomes = {
-	H = {none = 'H'},
-	C = {none = 'C', H = 'C'},
-	X = {none = 'X', H = 'X'},
-	R = {none = 'R', H = 'R', C = 'R'},
-	A = {none = 'C', H = 'C', X = 'C', R = 'C'},
-}
-
--- What makes something else of what was decided already. What is told late frees no unit of an open ledger: another
--- instance may have adopted the order since.
-local turns = {CR = true, XC = true, RC = true}
-local upto_epoch, upto_ver = string.match(redis.call('HGET', S, 'upto') or '', '^(%d+)|(%d+)$')
-upto_epoch, upto_ver = tonumber(upto_epoch or 0), tonumber(upto_ver or 0)
+-- upto is what was there when the stock froze. What a record without a version says was done by then; in an open stock it
+-- may have been done since, and is later than whatever was adopted before.
+local upto = string.match(redis.call('HGET', S, 'upto') or '', '^%d+|%d+$') or '0|0'
+if stock.state ~= 'frozen' then upto = '999999999999999|0' end
 
 -- The epoch since which orders count.
 local first = math.max(stock.born, stock.sale, tonumber(redis.call('HGET', S, 'archived') or 0))
 
-local function newer(epoch, ver) return epoch > upto_epoch or epoch == upto_epoch and ver > upto_ver end
+-- later reports whether a version, as epoch|ver, is a later one than another.
+local function later(a, b)
+	local epoch, ver = string.match(a, '^(%d+)|(%d+)$')
+	local epoch2, ver2 = string.match(b, '^(%d+)|(%d+)$')
+	epoch, ver, epoch2, ver2 = tonumber(epoch), tonumber(ver), tonumber(epoch2), tonumber(ver2)
+	return epoch > epoch2 or epoch == epoch2 and ver > ver2
+end
+
+-- merge is what a record in a state becomes when a witness tells another state of the order; nothing when it stays as it
+-- is. It is protocol.Merge, and has the same table of cases (ledgertest.MergeCases).
+--
+-- What is final wins, never what is newest: none < held < sold < refunded, held < released. A sold order that is told
+-- released stays sold, and a released one that is told sold stays released.
+-- An operator alone, who has seen the books of the shop, says that an order exists although it was given back: he adopts
+-- it. From then on it is another order, so to speak: an adoption and a give-back of one order are of the version in
+-- which the ledger did them, and the later one wins; of one version the give-back. So a give-back of before frees no unit
+-- of an adopted order, and an adoption of before does not turn back a later give-back.
+local function merge(there, at, said, done)
+	if there == 'none' then return said == 'A' and 'C' or said end
+	if there == 'H' then return said == 'A' and 'C' or said ~= 'H' and said or nil end
+	if said == 'A' then return (not at or later(done, at)) and 'C' or nil end
+	if there == 'C' then return said == 'R' and not (at and later(at, done)) and 'R' or nil end
+	if (said == 'X' or said == 'R') and later(done, at) then return there end
+end
 
 local function arg(column, i) return ARGV[6 + column * n + i] end
 
@@ -54,18 +66,22 @@ end
 local function restore(i, record)
 	local serial, user, text, said, time = arg(0, i), arg(1, i), arg(2, i), arg(3, i), arg(4, i)
 	if tonumber(arg(5, i)) < first then return 0 end
-	local from, bare = 'none', said ~= string.upper(said)
+	local from, at, bare = 'none', nil, said ~= string.upper(said)
+	local done = arg(6, i) .. '|' .. arg(7, i)
 	if record then
 		local state, _, who, _, had = decode(serial, record)
 		from = state
+		local epoch, ver = string.match(had, '/%?(%d+)%-(%d+)$')
+		at = epoch and epoch .. '|' .. ver or (from == 'X' or from == 'R') and upto or nil
 		if from == 'H' or from == 'C' or bare then user, text = who, had end
 	elseif bare then
 		return 0
 	end
-	local to = becomes[string.upper(said)][from]
-	if not to or from .. to == 'CR' and stock.state ~= 'frozen' or
-		turns[from .. to] and not newer(tonumber(arg(6, i)), tonumber(arg(7, i))) then return 0 end
+	said = string.upper(said)
+	local to = merge(from, at, said, done)
+	if not to then return 0 end
 	local quantity = units_of('ARGV', text, serial)
+	if said == 'A' or to == 'X' or to == 'R' then text = dated(quantity, (string.gsub(done, '|', '-'))) end
 	count(from, -quantity, user)
 	count(to, quantity, user)
 	if to == 'C' then

@@ -30,7 +30,7 @@ local c = change(ARGV[2])
 local function replay(serial, record, user, wanted)
 	local state, units, who, _, had = decode(serial, record)
 	if state == 'X' or state == 'R' then return RELEASED end
-	if who ~= user or had ~= wanted and had ~= match(wanted, '^%d+') .. '/?' then return OTHER_ORDER end
+	if who ~= user or had ~= wanted and match(had, '^%d+/%?') ~= match(wanted, '^%d+') .. '/?' then return OTHER_ORDER end
 	if state == 'C' then return REPLAY_SOLD end
 	return REPLAY_HELD
 end

@@ -86,7 +86,9 @@ end
 
 -- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
 -- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time. The quantity of a line of
--- a cart is units/cart; ? is the cart of an order that was told without its other lines.
+-- a cart is units/cart; ? is the cart of an order that was told without its other lines. ?epoch-ver says since which
+-- version the record is so by a word from outside: an order that was adopted, or one that was given back while the stock
+-- was frozen. recover.lua compares them.
 local function encode(state, quantity, time, user)
 	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
 end
@@ -97,6 +99,9 @@ local match = string.match
 local function units_of(key, quantity, serial)
 	return numbers[quantity] or number(key, match(quantity, '^(%d+)/[^|/]+$') or quantity, 'the quantity of ', serial)
 end
+
+-- dated is a quantity since a version.
+local function dated(quantity, version) return digits(quantity) .. '/?' .. version end
 
 -- decode returns a record's quantity as a number, and last as it is written.
 local function decode(serial, record)
