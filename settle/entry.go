@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Entry is one change of a ledger, as its stream has it (docs/events.md).
@@ -37,10 +39,12 @@ func (e *Entry) decode(r *reply, words int) {
 		}
 		return n
 	}
-	seen := 0
+	seen, op := 0, ""
 	for i := 0; i+1 < words; i += 2 {
 		name, value := r.word(), r.word()
 		switch name {
+		case "op":
+			op = value
 		case "total":
 			e.Total, seen = number(name, value), seen+1
 		case "held":
@@ -77,7 +81,11 @@ func (e *Entry) decode(r *reply, words int) {
 		fault(errors.New("total, held, sold or state is missing"))
 	}
 	for i := range e.Records {
-		e.Records[i].At = e.At
+		r := &e.Records[i]
+		r.At = e.At
+		if op == "reserve" && r.Status == 'H' {
+			r.Anew = e.Position
+		}
 	}
 	if e.Fault != nil {
 		e.Records = nil
@@ -99,11 +107,21 @@ func parseRecord(serial, text string) (Record, error) {
 	if err != nil || quantity < 0 {
 		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, count)
 	}
-	return Record{Serial: serial, User: user, Quantity: quantity, Status: status[0]}, nil
+	r := Record{Serial: serial, User: user, Quantity: quantity, Status: status[0]}
+	if r.Status == 'C' {
+		r.Anew.Epoch, r.Anew.Ver = protocol.Since(count) // it was adopted
+	}
+	return r, nil
 }
 
 // text is what parseRecord reads.
-func (r Record) text() string { return fmt.Sprintf("%c|%d|0|%s", r.Status, r.Quantity, r.User) }
+func (r Record) text() string {
+	since := ""
+	if r.Status == 'C' && r.Anew != (Position{}) {
+		since = "/" + protocol.AnyCart + r.Anew.String()
+	}
+	return fmt.Sprintf("%c|%d%s|0|%s", r.Status, r.Quantity, since, r.User)
+}
 
 // numbersOf are the fields of an entry before its records.
 func numbersOf(n Numbers, at int64) []string {
@@ -165,10 +183,18 @@ func fold(entries []Entry) []Record {
 	last := make(map[string]Record, len(entries))
 	for i := range entries {
 		for _, r := range entries[i].Records {
-			last[r.Serial] = r
+			last[r.Serial] = r.after(last[r.Serial])
 		}
 	}
 	return sorted(last)
+}
+
+// after is r, which follows the record of before under its serial.
+func (r Record) after(before Record) Record {
+	if r.Anew.Before(before.Anew) {
+		r.Anew = before.Anew
+	}
+	return r
 }
 
 func sorted(bySerial map[string]Record) []Record {

@@ -5,20 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // books are a ledger and its orders in the database, compared once.
 type books struct {
 	records  map[string]Record // of the ledger
 	sold     []Record          // of the database: the ledger does not know them, or as reserved
-	adopted  []Record          // of the database: the ledger has lost that they are sold, and has them as given back
-	refunded []Record          // of the database: the ledger has lost that they are refunded
+	refunded []Record          // of the database: the ledger has them as sold or reserved, or has lost them
 	held     []Record          // of the database: the ledger has lost that they are reserved
 	unknown  []Record          // of the database: reserved, and the ledger, which lost nothing else, does not know them
+	intact   bool              // the ledger has lost nothing: it was not told a refund
 }
 
 // lost are all orders that the ledger must be told, sold ones first.
-func (b books) lost() []Record { return slices.Concat(b.sold, b.adopted, b.held, b.refunded) }
+func (b books) lost() []Record { return slices.Concat(b.sold, b.held, b.refunded) }
 
 // reconcile makes ledger and database agree where entries do not follow the cursor. What the database knows newer is
 // told to the ledger, which is frozen first. It opens by itself when the instances have told too. Else the ledger is
@@ -63,45 +65,57 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 	}
 	// Versions have no holes. If all entries are newer than the cursor's, the others were only trimmed.
 	wentBack := !intact && p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
+	b.intact = !wentBack && !l.remade
+	forgotten := s.forgotten()
 	for _, row := range rows {
 		r, ok := b.records[row.Serial]
+		lost := isLost(row, r, ok, !b.intact, forgotten)
 		switch {
-		case row.Status == 'H' && !ok && !wentBack && !l.remade:
+		case row.Status == 'H' && !ok && b.intact:
 			b.unknown = append(b.unknown, row)
-		case !isLost(row, r, ok, wentBack):
-		case row.Status == 'C' && ok && r.Status != 'H':
-			b.adopted = append(b.adopted, row)
+		case !lost:
 		case row.Status == 'C':
 			b.sold = append(b.sold, row)
-		case row.Status == 'H':
-			if !l.remade {
-				b.held = append(b.held, row)
-			}
-		default:
+		case row.Status == 'R':
 			b.refunded = append(b.refunded, row)
+		case !l.remade:
+			b.held = append(b.held, row)
 		}
 	}
 	return b, nil
 }
 
-// isLost reports whether the database knows an order newer than the ledger, which has r if ok. No change leads from
-// sold to reserved or released. Sold and refunded follow each other both ways: there the version decides, and a change
-// that is not in the stream is older. Where only entries were trimmed, the ledger is the newer one.
-func isLost(row, r Record, ok, wentBack bool) bool {
+// isLost reports whether the ledger, which has r if ok, must be told what the database has of an order: where merging
+// both makes another record than the ledger's. incomplete says that the ledger has lost something: then it must be told
+// of what it does not know at all, too, so that no instance tells the order as sold after that. What was refunded before
+// forgotten, Unix ms, the ledger may have forgotten, and have the serial for another order.
+func isLost(row, r Record, ok, incomplete bool, forgotten int64) bool {
 	switch {
-	case row.Status == 'C' && (!ok || r.Status == 'H' || r.Status == 'X'):
+	case row.Status == 'R' && 0 < row.At && row.At < forgotten, row.Status == 'X':
+		return false
+	case !ok && row.Status != 'C':
+		return incomplete
+	case !ok:
 		return true
-	case row.Status == 'H' && !ok:
-		return wentBack
-	case row.Status == 'C' && r.Status == 'R', row.Status == 'R' && (r.Status == 'C' || r.Status == 'H'):
-		return wentBack && !row.Position.Before(r.Position)
+	case row.Status == 'R' && row.Position.Before(r.Anew):
+		return false
 	}
-	return false
+	there := r.said()
+	return protocol.Merge(there, row.said()).Status != there.Status
 }
 
-// tell freezes the ledger, so that no unit is sold again, and tells it what it has lost. Sold orders come first: a unit
-// that a refund has returned may have been sold again. An instance may tell the same orders meanwhile: what it knows to
-// be given back stays so.
+// said is what a record says when it is merged.
+func (r Record) said() protocol.Said {
+	s := protocol.Said{Status: r.Status, Epoch: r.Epoch, Ver: r.Ver}
+	if r.Status == 'C' {
+		s.Epoch, s.Ver, s.Adopted = r.Anew.Epoch, r.Anew.Ver, r.Anew != Position{}
+	}
+	return s
+}
+
+// tell tells the ledger what it has lost. It is frozen before, so that no unit is sold again, but where it has lost
+// nothing and only sells on what is refunded: the unit is free then. An instance may tell the same orders meanwhile:
+// what is final stays so, whoever tells it first.
 func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) error {
 	lost, at := b.lost(), l.Position
 	if p.cursor != nil {
@@ -110,9 +124,17 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	if s.o.Ledger == nil {
 		return fmt.Errorf("settle %q: the database alone knows %d orders, and no ledger can be changed", p.sku, len(lost))
 	}
-	sold := len(b.sold) + len(b.adopted)
+	if b.intact && len(lost) == len(b.refunded) {
+		s.log.Warn("settle: the ledger has orders as sold that the database has as refunded; their units are free now",
+			"sku", p.sku, "orders", len(lost), "first", lost[0].Serial)
+		if err := s.o.Ledger.PutBack(ctx, p.sku, lost); err != nil {
+			return err
+		}
+		s.counts.lostOrders.Add(int64(len(lost)))
+		return nil
+	}
 	s.log.Error("settle: Redis has lost orders; the SKU is closed until they are put back, and every instance has told "+
-		"what it knows", "sku", p.sku, "sold", sold, "refunded", len(b.refunded), "reserved", len(b.held),
+		"what it knows", "sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "reserved", len(b.held),
 		"if_it_stays_closed", "sluice stock thaw "+p.sku)
 	if l.State != frozen {
 		s.counts.frozen.Add(1)
@@ -127,22 +149,15 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	err := s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: at, Kind: "lost",
 		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
-			"were put back; the SKU opens when every instance has told what it knows; if it stays frozen, sluice stock thaw: %s",
-			sold, len(b.refunded), len(b.held), strings.Join(serials, " "))),
+			"were put back; the SKU opens when every instance has told what it knows, and this ends by itself when it is verified; "+
+			"if it stays frozen, sluice stock thaw: %s",
+			len(b.sold), len(b.refunded), len(b.held), strings.Join(serials, " "))),
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.o.Ledger.PutBack(ctx, p.sku, slices.Concat(b.sold, b.held)); err != nil {
+	if err := s.o.Ledger.PutBack(ctx, p.sku, lost); err != nil {
 		return err
-	}
-	if err := s.o.Ledger.Adopt(ctx, p.sku, b.adopted); err != nil {
-		return fmt.Errorf("adopt orders of %q: %w", p.sku, err)
-	}
-	for _, r := range b.refunded {
-		if _, err := s.o.Ledger.Refund(ctx, p.sku, r.Serial); err != nil {
-			return fmt.Errorf("refund %q of %q: %w", r.Serial, p.sku, err)
-		}
 	}
 	s.counts.lostOrders.Add(int64(len(lost)))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -20,16 +21,18 @@ var ErrBehind = errors.New(
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
 // Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
-// entries that were parked. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
+// entries that were parked. An operator has looked: rows of released orders follow, too. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
 // ledger is told instead: told is true then.
 func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error) {
-	return s.reread(ctx, sku, true)
+	return s.reread(ctx, &skuCursor{sku: sku, overrules: true})
 }
 
-// reread is Rebuild. Without overwrite the ledger is told what it has lost, and the database stays as it is.
-func (s *Settler) reread(ctx context.Context, sku string, overwrite bool) (told bool, err error) {
+// reread is Rebuild of the SKU of as, which says how. Where the database stays as it is, the ledger is told what it has
+// lost, and nothing else is done.
+func (s *Settler) reread(ctx context.Context, as *skuCursor) (told bool, err error) {
+	sku, overwrite := as.sku, !as.stays
 	err = again(ctx, func() error {
-		p := &skuCursor{sku: sku, stays: !overwrite}
+		p := &skuCursor{sku: sku, stays: as.stays, overrules: as.overrules}
 		if err := s.load(ctx, p); err != nil {
 			return err
 		}
@@ -130,7 +133,11 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 		r.Position = l.Position
 		records[serial] = r
 	}
-	b := Batch{SKU: p.sku, From: p.cursor, Whole: true, Archived: l.archived, Records: sorted(records)}
+	b := Batch{SKU: p.sku, From: p.cursor, Whole: true, Archived: l.archived, Records: sorted(records),
+		Forgotten: s.forgotten()}
+	if p.overrules {
+		b.Forgotten = math.MaxInt64
+	}
 	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint()}
 	o, err := s.db.Settle(ctx, b)
 	if err != nil {

@@ -84,6 +84,21 @@ type Record struct {
 	At       int64 // Unix ms; 0 = not known
 	Missing  bool  // only the database knows it
 	Deducted int64 // units by which it has lowered the stock; of rows alone
+
+	// Anew is the change since which it is not what was released or refunded before under its serial: an operator has
+	// adopted it then, or the ledger has reserved it then. Zero = not known.
+	Anew Position
+}
+
+// Final reports whether the order was released or refunded: no recovery turns that back.
+func (r Record) Final() bool { return r.Status == 'X' || r.Status == 'R' }
+
+// Replaces reports whether a row may become r. A row that was released or refunded becomes held or sold only where the
+// order began anew since, or where the ledger has forgotten by now what was before: forgotten, Unix ms, is when it had
+// been released then. whole says that r is of a ledger that is read whole: what it holds, the shop may still have.
+func (r Record) Replaces(row Record, whole bool, forgotten int64) bool {
+	return !row.Final() || r.Final() || row.Position.Before(r.Anew) || 0 < row.At && row.At < forgotten ||
+		whole && row.Status == 'X' && r.Status == 'H'
 }
 
 // counted is how many units of the stock the record uses up.
@@ -112,8 +127,9 @@ type Batch struct {
 	To        Cursor  // Deducted is not read
 	Entries   []Entry // that follow From, as they are; none if Whole
 	Records   []Record
-	Whole     bool // Records are all records of the ledger; orders that are not among them become missing
-	Archived  bool // of a whole one: the ledger began when the one before was archived, and has adopted none of its orders
+	Whole     bool  // Records are all records of the ledger; orders that are not among them become missing
+	Forgotten int64 // Unix ms: what was released or refunded before, a ledger may have forgotten
+	Archived  bool  // of a whole one: the ledger began when the one before was archived, and has adopted none of its orders
 	Conflicts []Conflict
 	Solved    int64 // a conflict that is solved by this batch; 0 = none
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -34,6 +36,7 @@ type skuCursor struct {
 	behindSince  time.Time
 	compared     Position // of a frozen ledger that lacks no sold order
 	stays        bool     // the database does not follow a ledger that is read whole
+	overrules    bool     // an operator has looked at what the database has as released: it follows the ledger in all
 	asked        bool     // reservations were put back in this turn
 	disputed     string   // what was logged last of a file and a mark that differ
 	left         int64    // the move by which it went to another home, which the database knows
@@ -120,6 +123,7 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 // writeEntries writes entries in one transaction.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
 	b, used := batchOf(p.sku, p.cursor, entries)
+	b.Forgotten = s.forgotten()
 	if err := s.findBorn(ctx, &b); err != nil {
 		return err
 	}
@@ -142,6 +146,9 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 	}
 	return nil
 }
+
+// forgotten is when an order must have been given back at the latest, Unix ms, for a ledger to have forgotten it by now.
+func (s *Settler) forgotten() int64 { return s.now().Add(-protocol.KeepReleased).UnixMilli() }
 
 // findBorn corrects the first epoch of a ledger whose beginning was not read.
 func (s *Settler) findBorn(ctx context.Context, b *Batch) error {

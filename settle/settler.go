@@ -23,10 +23,8 @@ type ChangeableLedger interface {
 	JoinRecovery(ctx context.Context, sku string, l Ledger) error
 	// Told says that the ledger has all orders that are settled. It is called until the SKU is open.
 	Told(ctx context.Context, sku string) (opened bool, err error)
-	// Adopt books orders that exist as sold.
-	Adopt(ctx context.Context, sku string, orders []Record) error
-	// PutBack writes orders again, as sold or reserved, that the ledger does not know, or as reserved alone. The resolver
-	// decides the reserved ones.
+	// PutBack tells the ledger orders as sold, reserved or refunded. What it has as final stays so. The resolver decides
+	// the reserved ones.
 	PutBack(ctx context.Context, sku string, orders []Record) error
 	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
 	Refund(ctx context.Context, sku, serial string) (ok bool, err error)

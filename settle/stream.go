@@ -212,7 +212,8 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 		for _, e := range entries {
 			oldest = min(oldest, e.Ver)
 			for _, r := range e.Records {
-				if _, ok := records[r.Serial]; ok {
+				if before, ok := records[r.Serial]; ok {
+					r = r.after(before)
 					r.Serial, r.User = strings.Clone(r.Serial), strings.Clone(r.User)
 					records[r.Serial] = r
 				}

@@ -28,8 +28,8 @@ type Auditor interface {
 	OwnStock(ctx context.Context, sku string) (left, want int64, ok bool, err error)
 
 	// Verified writes the conflicts that verifying a ledger has found, instead of those that it has found before. It
-	// solves conflicts of kind "missing" where no order is missing any more.
-	Verified(ctx context.Context, sku string, born int64, found []Conflict) error
+	// solves conflicts of kind "missing" where no order is missing any more, and with healed those of kind "lost".
+	Verified(ctx context.Context, sku string, born int64, healed bool, found []Conflict) error
 }
 
 // ShopOrder is an order that only one of two books has, the shop's and the ledger's, or has with another quantity.
@@ -181,23 +181,24 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 		return found == lagging, err
 	}
 	differ := len(c.Differences) + c.More
+	open := differ - c.final // to be repaired
 	follow := c.unproven == 0 && !e.Parked
 	switch repairable := k.repairs < maxRepairs; {
 	case differ > 0 && !k.suspect:
 		k.suspect = true
 		return true, nil
-	case repairable && (c.lost > 0 || differ > 0 && follow && c.ledger.State != frozen):
+	case repairable && (c.lost > 0 || open > 0 && follow && c.ledger.State != frozen):
 		return true, s.repair(ctx, k, c, follow)
 	case c.ledger.State == frozen && c.lost == 0:
 		if again, err = s.tellAgain(ctx, k, sku); err != nil || again || differ > 0 {
 			return again, err
 		}
 	}
-	if k.suspect, k.differences = false, differ; differ == 0 {
+	if k.suspect, k.differences = false, differ; open == 0 {
 		k.repairs = 0
 	}
-	open, err := s.conclude(ctx, k, c, e)
-	if err == nil && !open && !e.Open { // else each pass looks whether it is put right
+	waits, err := s.conclude(ctx, k, c, e)
+	if err == nil && !waits && !e.Open { // else each pass looks whether it is put right
 		k.at, k.when = c.At, s.now()
 	}
 	return false, err
@@ -220,7 +221,7 @@ func (s *Settler) repair(ctx context.Context, k *look, c Comparison, follow bool
 	s.log.Warn("settle: ledger and database differ, and are repaired", "sku", c.SKU, "at", c.At.String(),
 		"orders", len(c.Differences)+c.More, "told_to_the_ledger", c.lost, "first", first.Serial, "ledger", first.Ledger,
 		"database", first.Database)
-	told, err := s.reread(ctx, c.SKU, follow)
+	told, err := s.reread(ctx, &skuCursor{sku: c.SKU, stays: !follow})
 	if err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 	if open = len(found)+len(k.extra) > 0; len(found) == 0 && !e.Open {
 		return open, nil
 	}
-	return open, s.o.Auditor.Verified(ctx, c.SKU, c.born, found)
+	return open, s.o.Auditor.Verified(ctx, c.SKU, c.born, c.healed(), found)
 }
 
 // extra tells which orders of the shop took no unit of the ledger, or too few; "" = none. An order counts when two
@@ -310,7 +311,12 @@ func (s *Settler) extra(ctx context.Context, k *look, c Comparison) (string, err
 func (c *Comparison) detail(n int) string {
 	var text strings.Builder
 	why := "to follow the ledger would return units that nothing shows to be free"
-	if c.unproven == 0 {
+	switch {
+	case c.unproven > 0:
+	case c.final == n:
+		why = "the database has them as released, and the ledger as sold; if the shop has them, sluice settle rebuild makes " +
+			"the rows those of the ledger; if not, sluice reservation refund gives the units back"
+	default:
 		why = "they were repaired, and differ again"
 	}
 	fmt.Fprintf(&text, "%d orders differ at one position: %s; %d units are sold by the ledger, %d are booked in the "+

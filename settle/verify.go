@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // ErrMoving means that a SKU could not be compared, since its ledger changed all the time.
@@ -35,12 +38,18 @@ type Comparison struct {
 	ledger   Ledger
 	born     int64
 	lost     int // of the differences: the ledger is to be told
+	final    int // of the differences: the database has the order as released, which an operator alone turns back
 	unproven int // of the differences: to follow the ledger would return units that nothing shows to be free
 }
 
 // Equal reports whether nothing differs.
 func (c Comparison) Equal() bool {
 	return len(c.Differences) == 0 && c.Sold == c.Booked && c.Deducted == c.Booked
+}
+
+// healed reports whether nothing is left of a loss: the SKU is open, and both books say the same of every order.
+func (c Comparison) healed() bool {
+	return len(c.Differences) == 0 && c.Sold == c.Booked && c.ledger.State != frozen
 }
 
 // Verify compares the orders of a SKU in Redis and in the database at one position, so that a difference is no lag. It
@@ -107,6 +116,7 @@ func positions(ctx context.Context, stream Stream, db Database, sku string) (Led
 // compare fills in what differs. A released or refunded order that Redis has forgotten is no difference.
 func (c *Comparison) compare(ctx context.Context, db Database, records map[string]Record,
 	explained func(row, r Record, ok bool) bool) error {
+	forgotten := time.Now().Add(-protocol.KeepReleased).UnixMilli()
 	err := db.Orders(ctx, c.SKU, c.born, func(row Record) {
 		c.Booked += row.counted()
 		r, ok := records[row.Serial]
@@ -116,8 +126,10 @@ func (c *Comparison) compare(ctx context.Context, db Database, records map[strin
 		case text == describe(row, true), !ok && row.Status != 'C' && row.Status != 'H',
 			explained != nil && explained(row, r, ok):
 			return
-		case isLost(row, r, ok, false), row.Status == 'H' && !ok:
+		case isLost(row, r, ok, false, forgotten), row.Status == 'H' && !ok:
 			c.lost++
+		case row.Status == 'X' && r.Status == 'C' && !r.Replaces(row, true, forgotten):
+			c.final++
 		case row.Status == 'C' && r.Status == 'C' && row.Deducted > r.Quantity:
 			c.unproven++
 		}

@@ -202,7 +202,7 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	conflicts, err := s.Store.Conflicts(cmd.Context(), 100)
 	for _, c := range conflicts {
 		fmt.Fprintf(cmd.OutOrStdout(), "conflict %d: %s of %s at %s: %s\n  way out: %s\n", c.ID, c.Kind, printable(c.SKU),
-			c.Position, printable(c.Detail), s.WayOut(c.Conflict))
+			c.Position, printable(c.Detail), s.WayOut(cmd.Context(), c.Conflict))
 	}
 	return err
 }

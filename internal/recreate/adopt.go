@@ -91,7 +91,8 @@ func (by Printer) adopted(a admin.Adoption, missing bool) {
 	fmt.Fprintln(by.Out, stores.DescribeStock(*a.Stock))
 	if l := a.Stock.Ledger; a.Applied && l.Free < 0 || !a.Applied && l.Free+l.Held < a.Units {
 		fmt.Fprintf(by.Err,
-			"sluice: more of %s is sold then than there is: cancel orders at the shop, or raise the total\n",
+			"sluice: the ledger has more of %s sold then than there is: refund the orders that the shop does not have any more "+
+				"(sluice reservation refund), and for the rest raise the total, or cancel orders at the shop\n",
 			stores.PrintableName(a.SKU))
 	}
 }

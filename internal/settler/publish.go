@@ -38,7 +38,7 @@ func (s *Settlement) publish(ctx context.Context, w worker) {
 			detail := fmt.Sprintf("%+q", c.Detail)
 			detail = detail[1 : len(detail)-1]
 			told.Conflicts = append(told.Conflicts, admin.SettlementConflict{ID: c.ID, Kind: c.Kind, SKU: c.SKU,
-				Detail: detail[:min(len(detail), shownDetail)], Next: s.WayOut(c.Conflict)})
+				Detail: detail[:min(len(detail), shownDetail)], Next: s.WayOut(ctx, c.Conflict)})
 		}
 	}
 	told.More = max(waiting-int64(len(told.Conflicts)), 0)

@@ -16,6 +16,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -158,20 +159,18 @@ func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, e
 // PutBack implements settle.ChangeableLedger. The resolver asks about a reserved order when its time is over, as it
 // would have done: before, the shop may not have the order yet.
 func (s *Settlement) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
-	for some := range slices.Chunk(orders, adoptAtOnce) {
-		for _, status := range []byte{protocol.StatusSold, protocol.StatusHeld} {
-			now := time.Now().UnixMilli()
-			var items []protocol.Item
-			var due []int64
-			for _, r := range some {
-				if r.Status == status {
-					items = append(items, protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
-					due = append(due, s.due(r, now))
-				}
+	for some := range slices.Chunk(orders, putBackAtOnce) {
+		now := time.Now()
+		known := make([]failover.Known, len(some))
+		for i, r := range some {
+			known[i] = failover.Known{
+				Item: protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}, Status: r.Status,
+				Due: s.due(r, now.UnixMilli()), Done: protocol.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
 			}
-			if err := s.ledger.PutBack(ctx, sku, status, now, due, items); err != nil {
-				return err
-			}
+		}
+		err := s.ledger.PutBack(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), known)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -190,24 +189,5 @@ func (s *Settlement) Archive(ctx context.Context, sku string, epoch, ver int64) 
 	return s.ledger.Archive(ctx, sku, epoch, ver)
 }
 
-// adoptAtOnce is how many orders one call to the ledger adopts.
-const adoptAtOnce = 100
-
-// Adopt implements settle.ChangeableLedger.
-func (s *Settlement) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
-	for len(orders) > 0 {
-		n := min(len(orders), adoptAtOnce)
-		items, done := make([]protocol.Item, n), make([]protocol.Done, n)
-		for i, r := range orders[:n] {
-			items[i] = protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
-		}
-		now := time.Now()
-		_, err := s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Adopt, items,
-			done)
-		if err != nil {
-			return err
-		}
-		orders = orders[n:]
-	}
-	return nil
-}
+// putBackAtOnce is how many orders one call to the ledger tells.
+const putBackAtOnce = 100

@@ -1,15 +1,20 @@
 package settler
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"sluice/config"
 	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // WayOut is the command that ends a conflict of this home. Its detail says what comes before.
-func (s *Settlement) WayOut(c settle.Conflict) string {
+func (s *Settlement) WayOut(ctx context.Context, c settle.Conflict) string {
+	if c.Kind == "lost" && s.frozen(ctx, c.SKU) {
+		return "sluice stock thaw " + argument(c.SKU)
+	}
 	switch c.Kind {
 	case "entry":
 		return fmt.Sprintf("sluice settle retry %d%s", c.ID, s.option())
@@ -17,10 +22,17 @@ func (s *Settlement) WayOut(c settle.Conflict) string {
 		return "sluice stock adopt --from settle --apply " + argument(c.SKU)
 	case "difference":
 		return "sluice settle rebuild " + argument(c.SKU)
-	case "lost":
-		return "sluice stock thaw " + argument(c.SKU)
 	}
 	return fmt.Sprintf("sluice settle solve %d%s", c.ID, s.option())
+}
+
+// frozen reports whether the ledger of a SKU is known to be frozen.
+func (s *Settlement) frozen(ctx context.Context, sku string) bool {
+	if s.Stream.Redis == nil {
+		return false
+	}
+	all, err := s.Stream.Ledgers(ctx, []string{sku})
+	return err == nil && all[0].State == string(protocol.Frozen)
 }
 
 // option names the home, where a conflict's number needs it.

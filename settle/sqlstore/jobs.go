@@ -45,7 +45,8 @@ func (s *Store) changesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch) (cha
 	}
 	for _, r := range all {
 		old, known := rows[r.Serial]
-		if known && (old.Status == r.Status || !b.Whole && !old.Position.Before(r.Position)) {
+		if known && (old.Status == r.Status || !b.Whole && !old.Position.Before(r.Position) ||
+			!r.Replaces(old.Record, b.Whole, b.Forgotten)) {
 			continue
 		}
 		rows[r.Serial] = order{Record: r}
@@ -67,12 +68,12 @@ func (s *Store) statusesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch, rec
 	return s.each(ctx, tx, func(rows *sql.Rows) error {
 		var o order
 		var serial, status string
-		err := rows.Scan(&serial, &status, &o.Epoch, &o.Ver)
+		err := rows.Scan(&serial, &status, &o.Epoch, &o.Ver, &o.At)
 		o.Status = (status + " ")[0]
 		to[original(serial)] = o
 		return err
-	}, "SELECT r.serial, o.status, o.epoch, o.ver FROM unnest($3::text[]) AS r (serial), "+
-		"LATERAL (SELECT status, epoch, ver FROM sluice_order WHERE sku = $1 AND born = $2 AND serial = r.serial "+
+	}, "SELECT r.serial, o.status, o.epoch, o.ver, o.at FROM unnest($3::text[]) AS r (serial), "+
+		"LATERAL (SELECT status, epoch, ver, at FROM sluice_order WHERE sku = $1 AND born = $2 AND serial = r.serial "+
 		"OFFSET 0) AS o", stored(b.SKU), b.To.Born, serials)
 }
 

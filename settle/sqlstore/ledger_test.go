@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -161,15 +162,18 @@ func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, erro
 func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {
 		now := time.Now().UnixMilli()
-		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
-		if err := l.store.PutBack(ctx, sku, r.Status, now, []int64{now}, items); err != nil {
+		err := l.store.PutBack(ctx, sku, now, now+time.Hour.Milliseconds(), []failover.Known{{
+			Item:   protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity},
+			Status: r.Status, Due: now, Done: protocol.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
+		}})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Adopt implements settle.ChangeableLedger.
+// Adopt is what an operator does with orders of the shop.
 func (l *testLedger) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {
 		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}

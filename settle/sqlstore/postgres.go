@@ -48,7 +48,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	}, nil
 }
 
-// upsertStatement lets the rows themselves tell by how much they have changed what they have taken, as takes does.
+// upsertStatement lets the rows themselves tell by how much they have changed what they have taken, as takes does. Which
+// rows may change is settle.Record.Replaces.
 const upsertStatement = `WITH up AS (
   INSERT INTO sluice_order AS o (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken)
   SELECT $1::text, $2::bigint, r.*, CASE WHEN $11::boolean AND r.status = 'C' THEN r.quantity ELSE 0 END FROM
@@ -61,7 +62,11 @@ const upsertStatement = `WITH up AS (
       ELSE LEAST(excluded.taken, o.taken + excluded.taken - CASE WHEN o.status = 'C' THEN o.quantity ELSE 0 END) END,
     buyer = excluded.buyer, quantity = excluded.quantity, status = excluded.status, at = excluded.at,
     epoch = excluded.epoch, ver = excluded.ver, missing = NULL
-  WHERE $10::boolean OR (excluded.epoch, excluded.ver) > (o.epoch, o.ver)
+  WHERE ($10::boolean OR (excluded.epoch, excluded.ver) > (o.epoch, o.ver)) AND (
+    o.status NOT IN ('X', 'R') OR excluded.status IN ('X', 'R') OR o.at > 0 AND o.at < $12::bigint OR
+    $10 AND o.status = 'X' AND excluded.status = 'H' OR EXISTS (
+      SELECT 1 FROM unnest($13::text[], $14::bigint[], $15::bigint[]) AS n (serial, epoch, ver)
+      WHERE n.serial = excluded.serial AND (n.epoch, n.ver) > (o.epoch, o.ver)))
   RETURNING o.taken - o.counted AS units)
 SELECT COALESCE(sum(units), 0)::bigint FROM up`
 
@@ -70,12 +75,17 @@ func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []
 	n := len(records)
 	serials, buyers, statuses := make([]string, n), make([][]byte, n), make([]string, n)
 	quantities, epochs, vers, ats := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	var anew []string // few begin anew where a row is
+	var anewEpochs, anewVers []int64
 	for i, r := range records {
 		serials[i], buyers[i], statuses[i] = stored(r.Serial), []byte(r.User), string(r.Status)
 		quantities[i], epochs[i], vers[i], ats[i] = r.Quantity, r.Epoch, r.Ver, r.At
+		if r.Anew != (settle.Position{}) && !r.Final() {
+			anew, anewEpochs, anewVers = append(anew, serials[i]), append(anewEpochs, r.Anew.Epoch), append(anewVers, r.Anew.Ver)
+		}
 	}
 	err = tx.QueryRowContext(ctx, upsertStatement, stored(b.SKU), b.To.Born, serials, buyers, quantities, statuses, epochs,
-		vers, ats, b.Whole, take).Scan(&units)
+		vers, ats, b.Whole, take, b.Forgotten, anew, anewEpochs, anewVers).Scan(&units)
 	return units, err
 }
 

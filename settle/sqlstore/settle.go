@@ -291,7 +291,7 @@ func comparing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settl
 	args := make([]any, 0, 10*len(records))
 	for _, r := range records {
 		old, ok := before[r.Serial]
-		if ok && !b.Whole && !old.Position.Before(r.Position) {
+		if ok && (!b.Whole && !old.Position.Before(r.Position) || !r.Replaces(old.Record, b.Whole, b.Forgotten)) {
 			continue
 		}
 		taken := old.takes(r, take)
@@ -334,7 +334,7 @@ func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle
 	for _, r := range records {
 		args = append(args, stored(r.Serial))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT serial, status, quantity, epoch, ver, taken FROM sluice_order "+
+	rows, err := tx.QueryContext(ctx, "SELECT serial, status, quantity, epoch, ver, at, taken FROM sluice_order "+
 		"WHERE sku = ? AND born = ? AND serial IN ("+strings.Repeat(", ?", len(records))[2:]+")"+lock, args...)
 	if err != nil {
 		return nil, err
@@ -344,7 +344,7 @@ func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle
 	for rows.Next() {
 		var r order
 		var serial, status string
-		if err := rows.Scan(&serial, &status, &r.Quantity, &r.Epoch, &r.Ver, &r.taken); err != nil {
+		if err := rows.Scan(&serial, &status, &r.Quantity, &r.Epoch, &r.Ver, &r.At, &r.taken); err != nil {
 			return nil, err
 		}
 		r.Status = (status + " ")[0]

@@ -29,7 +29,7 @@ func (s *Store) Explain(ctx context.Context, sku string) (e settle.Explanation, 
 		var verified bool
 		err := rows.Scan(&kind, &verified)
 		e.Parked = e.Parked || kind == "entry"
-		e.Open = e.Open || verified || kind == "missing"
+		e.Open = e.Open || verified || kind == "missing" || kind == "lost"
 		return err
 	}, "SELECT DISTINCT kind, ver = 0 FROM sluice_conflict WHERE target = ? AND sku = ? AND solved IS NULL", s.target,
 		stored(sku))
@@ -52,7 +52,7 @@ func (s *Store) OwnStock(ctx context.Context, sku string) (left, want int64, ok 
 }
 
 // Verified implements settle.Auditor. The conflicts have the version 0, so that each ledger has one of a kind.
-func (s *Store) Verified(ctx context.Context, sku string, born int64, found []settle.Conflict) error {
+func (s *Store) Verified(ctx context.Context, sku string, born int64, healed bool, found []settle.Conflict) error {
 	err := s.transaction(ctx, func(tx *sql.Tx) error {
 		var faults []error
 		do := func(query string, args ...any) {
@@ -62,6 +62,9 @@ func (s *Store) Verified(ctx context.Context, sku string, born int64, found []se
 		const of = " WHERE target = ? AND sku = ? AND kind = ? AND solved IS NULL"
 		for _, kind := range verifiedKinds {
 			do("UPDATE sluice_conflict SET solved = "+s.d.now+of+" AND ver = 0", s.target, stored(sku), kind)
+		}
+		if healed {
+			do("UPDATE sluice_conflict SET solved = "+s.d.now+of, s.target, stored(sku), "lost")
 		}
 		for _, c := range found {
 			do("UPDATE sluice_conflict SET detail = ?, solved = NULL WHERE target = ? AND sku = ? AND kind = ? AND epoch = ? "+

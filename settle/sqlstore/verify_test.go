@@ -44,11 +44,11 @@ func repairsRows(s *site) {
 		return "UPDATE sluice_order SET " + set + " WHERE sku = 'edited' AND serial = '" + serial + "'"
 	}
 	for _, edit := range []string{
-		row("status = 'X'", "edited-0"), row("status = 'R'", "edited-1"), row("status = 'H'", "edited-2"),
+		row("status = 'H'", "edited-0"), row("status = 'H', taken = 0", "edited-2"),
 		"DELETE FROM sluice_order WHERE sku = 'edited' AND serial = 'edited-3'",
 		"DELETE FROM sluice_order WHERE sku = 'edited' AND serial = 'held'",
 		row("quantity = 5", "two"), row("quantity = 1", "two"),
-		row("status = 'X'", "held"), row("status = 'H'", "edited-7"), row("status = 'R', taken = 0", "edited-5"),
+		row("status = 'X'", "held"), row("status = 'H'", "edited-7"),
 	} {
 		s.exec(edit)
 		if c, _, _ := settle.Verify(s.Context(), s.stream, s.store, sku); len(c.Differences) == 0 {
@@ -69,10 +69,11 @@ func repairsRows(s *site) {
 	s.noConflict(sku, "stock") // the stock is right
 }
 
-// tellsRows has rows that say more than the ledger knows: it takes units, and sells none of them twice.
+// tellsRows has a row that says more than the ledger knows: it takes units, and sells none of them twice. What the ledger
+// has as released stays so.
 func tellsRows(s *site) {
 	const sku = "rows-say"
-	s.ledger.set(sku, 3)
+	s.ledger.set(sku, 2)
 	s.ledger.buy(sku, 0, 1)
 	s.ledger.reserve(sku, "released", "bob", 1)
 	s.ledger.finish(sku, "release", "released")
@@ -81,14 +82,44 @@ func tellsRows(s *site) {
 	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
 	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:s", "sold", 0)
 	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:u", "u0")
+	s.verifies(sku) // the ledger is told, and opens
 	s.verifies(sku)
-	s.is(sku, "released", 'C')
+	s.is(sku, "released", 'X')
 	s.is(sku, sku+"-0", 'C')
 	s.isOn(sku) // all have told
-	s.oneConflict(sku, "lost")
-	s.oneConflict(sku, "stock", "has 2 units left, and 1 ") // the edited row has taken no unit
+	s.balances(sku, 1, 1)
+	s.noConflict(sku, "lost") // the SKU is open, and both books are equal
 	s.ledger.reserve(sku, "last", "dan", 1)
 	s.soldOut(sku)
+}
+
+// leavesFinalRows has rows that say that an order was given back, and a ledger that has it as sold. What is refunded the
+// ledger refunds, since the shop has said so; what is released an operator decides.
+func leavesFinalRows(s *site) {
+	const sku = "final"
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 4)
+	s.drain(sku)
+	s.cancels(sku, sku+"-0")
+	due := must(s.store.Due(s.Context(), 1))(s.T)
+	_ = must(s.store.GiveBack(s.Context(), due[0]))(s.T)
+	if err := s.store.Done(s.Context(), due[0], "refunded"); err != nil { // and Redis has lost it
+		s.Fatal(err)
+	}
+	s.verifies(sku)
+	s.is(sku, sku+"-0", 'R')
+	s.isOn(sku)
+	s.balances(sku, 3, 6)
+	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'final' AND serial = 'final-1'")
+	s.exec("UPDATE sluice_order SET status = 'H' WHERE sku = 'final' AND serial = 'final-2'")
+	s.verifies(sku)
+	s.is(sku, sku+"-2", 'C') // the others are repaired
+	s.oneConflict(sku, "difference", "1 orders differ", "the database has them as released", "final-1")
+	_ = must(s.settler.Rebuild(s.Context(), sku))(s.T) // an operator has looked
+	s.is(sku, sku+"-1", 'C')
+	s.verifies(sku)
+	s.noConflict(sku, "difference")
+	s.balances(sku, 3, 6)
 }
 
 // reportsUnproven has a ledger that knows fewer units of an order than the stock table was lowered by.
@@ -101,7 +132,7 @@ func reportsUnproven(s *site) {
 	s.drain(sku)
 	record := s.redis.Client.HGet(s.Context(), "sluice:{"+sku+"}:r", "two").Val()
 	s.edits(sku, "two", strings.Replace(record, "C|2", "C|1", 1))
-	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'unproven' AND serial = 'unproven-0'")
+	s.exec("UPDATE sluice_order SET status = 'H' WHERE sku = 'unproven' AND serial = 'unproven-0'")
 	for range 2 { // a second pass adds no second conflict
 		s.verifies(sku)
 		s.oneConflict(sku, "difference", "2 orders differ", `"two": ledger C 1 of "bob", database C 2 of "bob"`,
@@ -260,6 +291,7 @@ func TestVerify_Repairs(t *testing.T) {
 		for name, rule := range map[string]func(*site){
 			"rows that were edited follow the ledger":     repairsRows,
 			"what rows say more the ledger is told":       tellsRows,
+			"what was given back stays so":                leavesFinalRows,
 			"units are not returned without a proof":      reportsUnproven,
 			"an order of the shop without a unit is told": reportsExtra,
 			"an order on its way back is no difference":   leavesGivebacks,
@@ -283,7 +315,7 @@ func TestVerify_RunsByItself(t *testing.T) {
 	s.ledger.finish("unproven", "confirm", "two")
 	s.drain("edited")
 	s.drain("unproven")
-	s.exec("UPDATE sluice_order SET status = 'X' WHERE serial = 'edited-0'")
+	s.exec("UPDATE sluice_order SET status = 'H' WHERE serial = 'edited-0'")
 	s.edits("unproven", "two", "C|1|0|bob")
 	running := must(settle.New(s.stream, s.store, settle.Options{
 		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 500 * time.Millisecond,
@@ -335,7 +367,7 @@ func TestVerify_FrozenLedgerDoesNotWaitForTheFirstPass(t *testing.T) {
 		t.Fatalf("%s is %s: want frozen", sku, state)
 	}
 	s.ledger.store.Settle = 0 // a ledger that was told opens at once
-	s.exec("UPDATE sluice_order SET status = 'X' WHERE sku = 'moved'")
+	s.exec("UPDATE sluice_order SET status = 'H' WHERE sku = 'moved'")
 	next := must(settle.New(s.stream, s.store, settle.Options{
 		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: time.Hour,
 	}))(t)

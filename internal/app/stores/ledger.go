@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"sluice/config"
 	"sluice/stockgate/ledger"
@@ -13,7 +12,7 @@ import (
 )
 
 // KeepReleased is how long a released serial is remembered: longer than a sale, and than any message is late.
-const KeepReleased = 24 * time.Hour
+const KeepReleased = protocol.KeepReleased
 
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {

@@ -112,8 +112,9 @@ func (c *Reconciler) report(now time.Time, sku string, s *Result) {
 	attrs := []any{"sku", sku, "put_back", s.Restored, "total", s.Total, "held", s.Held, "sold", s.Sold, "free", s.Free}
 	late := now.Sub(of.since) > longWait
 	switch {
-	case s.Free < 0:
-		c.o.Log.Error("more is sold than there is: cancel orders at the upstream, or raise the total", attrs...)
+	case s.Free < 0 && s.Over && s.State != protocol.Frozen: // before, others may know that orders were given back
+		c.o.Log.Error("the ledger has more sold than there is: compare it with the shop (sluice settle verify): refund what "+
+			"the shop has not, and for the rest raise the total, or cancel orders there", attrs...)
 	case s.Opened:
 		c.o.Log.Info("ledger is reconciled: the SKU goes on", append(attrs, "state", string(s.State))...)
 	case s.Over && s.State != protocol.Frozen && s.Restored > 0:

@@ -1,5 +1,7 @@
 package protocol
 
+import "time"
+
 // What a record can be. A serial without one is none.
 const (
 	StatusNone     = byte(0)
@@ -48,6 +50,9 @@ func Replay(r Record, i Item) Code {
 	}
 	return ReplayHeld
 }
+
+// KeepReleased is how long a released or refunded serial is remembered: longer than a sale, and than any message is late.
+const KeepReleased = 24 * time.Hour
 
 // Said is what a witness, or the ledger itself, has of one order.
 type Said struct {

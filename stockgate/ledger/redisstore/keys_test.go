@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,11 @@ type sight struct {
 	lives                   []int64 // of each key; -1 = for ever, -2 = there is no such key
 }
 
+var sinceVersion = regexp.MustCompile(`^(.\|\d+/\?)\d+-\d+\|`)
+
+// undated is a record without the version since which it is so: the model has none.
+func undated(record string) string { return sinceVersion.ReplaceAllString(record, "$1|") }
+
 func (w *witness) look(p *play) error {
 	ctx := context.Background()
 	k := keys(p.sku)
@@ -57,6 +63,9 @@ func (w *witness) look(p *play) error {
 			strings.HasPrefix(name, "m:") ||
 			strings.HasPrefix(name, "rc:")
 	})
+	for serial, record := range records.Val() {
+		records.Val()[serial] = undated(record)
+	}
 	s := sight{numbers.Val(), records.Val(), units.Val(), map[string]float64{}, nil}
 	for _, z := range times.Val() {
 		s.due[z.Member.(string)] = z.Score

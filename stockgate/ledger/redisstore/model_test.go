@@ -178,9 +178,9 @@ func (m *model) finishOne(op protocol.Op, keep int64, i protocol.Item) protocol.
 		return protocol.Already
 	}
 	if o.status != "held" {
-		o.user, o.quantity, o.cart = i.User, i.Quantity, protocol.AnyCart
+		o.user, o.quantity = i.User, i.Quantity
 	}
-	o.status, o.deadline = "sold", 0
+	o.status, o.deadline, o.cart = "sold", 0, protocol.AnyCart
 	if m.free() < 0 {
 		return protocol.Oversold
 	}

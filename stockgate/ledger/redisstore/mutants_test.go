@@ -44,8 +44,8 @@ func mutants() map[string]mutant {
 		"any content is a replay":          {"reserve", "if who ~= user or had", "if false and had"},
 		"another user's order is a replay": {"reserve", "who ~= user or had", "had"},
 		"another cart is a replay":         {"reserve", "had ~= wanted and", "units ~= units_of(R, wanted) and"},
-		"an adopted order is no cart's":    {"reserve", " and had ~= match(wanted, '^%d+') .. '/?'", ""},
-		"adopt by the cart of before":      {"finish", "user, text = ARGV", "local _; user, _ = ARGV"},
+		"an adopted order is no cart's":    {"reserve", " and match(had, '^%d+/%?') ~= match(wanted, '^%d+') .. '/?'", ""},
+		"adopt by the cart of before":      {"finish", "then text = dated(quantity, version)", "then text = text"},
 		"a released serial is taken again": {
 			"reserve",
 			"	if record then\n",
