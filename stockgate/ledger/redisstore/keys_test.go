@@ -163,7 +163,7 @@ func (w *witness) replay(entries []any) error {
 			name, value := fields[i].(string), fields[i+1].(string)
 			switch {
 			case len(name) > 2 && name[:2] == "r:":
-				w.orders[name[2:]] = value
+				w.orders[name[2:]] = undated(value)
 			case name == "op":
 			case name == "added":
 				w.stock[name] = strings.TrimSpace(w.stock[name] + " " + value)
