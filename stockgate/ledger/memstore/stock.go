@@ -81,11 +81,11 @@ func (b *memoryStock) finish(op protocol.Op, i protocol.Item, keep int64) protoc
 	}
 	b.subtract(r)
 	r.Serial = i.Serial
-	if op == protocol.Adopt {
-		r.Cart = protocol.AnyCart
-		if r.Status != protocol.StatusHeld {
-			r.User, r.Quantity = i.User, i.Quantity
-		}
+	if op == protocol.Adopt || op != protocol.Confirm && b.State == protocol.Frozen {
+		r.Cart = protocol.AnyCart // a word from outside, as in finish.lua
+	}
+	if op == protocol.Adopt && r.Status != protocol.StatusHeld {
+		r.User, r.Quantity = i.User, i.Quantity
 	}
 	r.Status, r.Deadline = to, keep
 	if to == protocol.StatusSold {

@@ -166,13 +166,20 @@ func (m *model) finishOne(op protocol.Op, keep int64, i protocol.Item) protocol.
 		m.orders = append(m.orders, modelled{serial: i.Serial, status: "unheard of"})
 		o = m.find(i.Serial)
 	}
+	var done protocol.Done
 	switch op {
 	case protocol.Confirm:
 		return o.confirm()
 	case protocol.Release:
-		return o.release(keep)
+		done = o.release(keep)
 	case protocol.Refund:
-		return o.refund(keep)
+		done = o.refund(keep)
+	}
+	if op != protocol.Adopt {
+		if m.state == protocol.Frozen && done == protocol.Changed {
+			o.cart = protocol.AnyCart
+		}
+		return done
 	}
 	if o.status == "sold" {
 		return protocol.Already
