@@ -106,7 +106,7 @@ func TestReturnSchedule_InstancesThatReturnOpenWhatRedisHasLost(t *testing.T) {
 			p.begin()
 		}
 		p.Rand, p.sku = rand.New(rand.NewPCG(seed, 11)), fmt.Sprint("sku ", seed)
-		p.orders, p.adopted = map[string]string{}, map[string]bool{}
+		p.orders = map[string]string{}
 		if _, err := p.stores[0].SetTotal(t.Context(), p.sku, 40, 0); err != nil {
 			t.Fatal(err)
 		}
