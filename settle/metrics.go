@@ -106,10 +106,11 @@ func (p *skuCursor) measure(now time.Time, elsewhere, failed bool) {
 	switch {
 	case elsewhere:
 		p.behind = 0
-	case p.loaded && p.cursor != nil && p.ledger.Position == p.cursor.Position:
-		p.behind = 0
 	case p.loaded && p.cursor != nil && p.ledger.continuing(p.cursor).Born == p.cursor.Born:
-		p.behind = max(p.ledger.Ver-p.cursor.Ver, 1) // versions begin again where the ledger was made again
+		p.behind = max(p.ledger.Ver-p.cursor.Ver, 0)
+		if p.ledger.Born == 0 && p.ledger.Epoch > p.cursor.Epoch { // made again, in which versions began again
+			p.behind = max(p.behind, 1)
+		}
 	case p.loaded:
 		p.behind = p.ledger.Ver
 	}

@@ -29,6 +29,8 @@ func TestPlace_TellsHowManyChangesWaitAndSinceWhen(t *testing.T) {
 		{ledger(30), nil, ErrElsewhere, 0, time.Time{}},
 		{ledger(3), cursor(30), nil, 0, time.Time{}},                           // read before it was settled
 		{Ledger{Position: Position{7, 2}, Born: 7}, cursor(30), nil, 2, at(8)}, // another ledger
+		{Ledger{Position: Position{8, 2}}, cursor(30), nil, 1, at(8)},          // made again, and not read yet
+		{Ledger{Position: Position{1, 30}}, cursor(30), nil, 0, time.Time{}},   // made again, and settled
 	} {
 		p.ledger, p.cursor, p.loaded = step.ledger, step.cursor, step.cursor != nil
 		elsewhere := errors.Is(step.err, ErrElsewhere)

@@ -86,7 +86,7 @@ func TestSettleRun_RepairsARowThatWasEditedByHand(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
 	editConfig(t, file, "[settle]", "[settle]\nverify = \"2s\"")
-	execSettled(t, file, "DELETE FROM sluice_order WHERE serial = 's2'", "UPDATE sluice_order SET status = 'X'")
+	execSettled(t, file, "DELETE FROM sluice_order WHERE serial = 's2'", "UPDATE sluice_order SET status = 'H'")
 	settleRun(t, file)
 	eventually(t, "equal; 2 records, 2 units sold, 2 booked, 2 deducted", "settle", "verify", "1001", "-c", file)
 	server.Client.FlushAll(t.Context())

@@ -193,6 +193,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		e.status = protocol.StatusSold
 	case done == protocol.NotFound, done == protocol.NoLedger: // it may be lost
 		return
+	case c.Op == protocol.Confirm && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded):
+		e.status, e.adopted = protocol.StatusSold, true // by another instance: to this one's knowledge it was given back
 	}
 	e.done = protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver}
 	if e.epoch == 0 { // this instance had not seen the ledger before
@@ -301,6 +303,8 @@ const clocksDiffer = 10_000
 func (e *entry) word() string {
 	w := e.status
 	switch {
+	case e.adopted && e.bare:
+		w = 'a'
 	case e.adopted:
 		w = 'A'
 	case e.bare:

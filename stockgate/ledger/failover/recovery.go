@@ -107,7 +107,7 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 	}
 	from := toldFrom(now, keep)
 	if at.phase == 0 {
-		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && !e.adopted && e.changed > from })
+		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && e.changed > from })
 		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
 			return s, err
 		}
@@ -153,7 +153,7 @@ func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int
 	at *progress) (s Result, err error) {
 	from := toldFrom(now, keep)
 	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
-		return e.changed > from && (e.change > at.told || at.phase < 2 && (e.bare || e.adopted))
+		return e.changed > from && (e.change > at.told || at.phase < 2 && e.bare)
 	})
 	at.partial = at.partial || at.phase < 2 && !r.Log.reachesBack(here)
 	phase := 2

@@ -29,7 +29,10 @@ func DecodeRecord(serial, text string) (Record, error) {
 // Since is the version since which a record is what it is by a word from outside: of the quantity 2/?1764000000000-17 of
 // an order that was adopted, or given back while the ledger was frozen. Both are 0 where the quantity names none.
 func Since(quantity string) (epoch, ver int64) {
-	_, at, _ := strings.Cut(quantity, "/"+AnyCart)
+	_, at, ok := strings.Cut(quantity, "/"+AnyCart)
+	if !ok || at == "" {
+		return 0, 0
+	}
 	e, v, _ := strings.Cut(at, "-")
 	epoch, err1 := Digits(e)
 	ver, err2 := Digits(v)
