@@ -17,6 +17,7 @@ func MergeCases() (all []MergeCase) {
 	refunded := func(ver int64) protocol.Said { return at(protocol.StatusRefunded, false, ver) }
 	old := protocol.Said{Status: protocol.StatusSold, Adopted: true, Epoch: 4, Ver: 9}
 	earlier := protocol.Said{Status: protocol.StatusRefunded, Epoch: 4, Ver: 99}
+	unanswered := protocol.Said{Status: protocol.StatusReleased, Epoch: 6}
 	next := protocol.Said{Status: protocol.StatusRefunded, Epoch: 6, Ver: 1}
 	for _, told := range []protocol.Said{held, sold, adopted(7), released(7), refunded(7)} {
 		all = append(all, MergeCase{none, told, told}, MergeCase{held, told, told})
@@ -30,7 +31,7 @@ func MergeCases() (all []MergeCase) {
 		{refunded(7), refunded(9), refunded(9)}, {refunded(7), released(9), refunded(9)},
 
 		// An adoption and a give-back are of a version each.
-		{adopted(7), held, adopted(7)}, {adopted(7), sold, adopted(7)}, {adopted(7), released(9), adopted(7)},
+		{adopted(7), held, adopted(7)}, {adopted(7), sold, adopted(7)}, {adopted(7), released(9), released(9)}, {adopted(7), released(6), adopted(7)}, {adopted(7), unanswered, adopted(7)},
 		{adopted(7), refunded(6), adopted(7)}, {adopted(7), earlier, adopted(7)}, {adopted(7), refunded(7), refunded(7)},
 		{adopted(7), refunded(8), refunded(8)}, {adopted(7), next, next},
 		{adopted(7), adopted(6), adopted(7)}, {adopted(7), adopted(8), adopted(8)}, {adopted(7), old, adopted(7)},

@@ -82,7 +82,8 @@ func Merge(there, told Said) Said {
 		}
 	case StatusSold:
 		if told.Adopted && (!there.Adopted || told.later(there)) ||
-			told.Status == StatusRefunded && !(there.Adopted && there.later(told)) {
+			told.Status == StatusRefunded && !(there.Adopted && there.later(told)) ||
+			told.Status == StatusReleased && told.Ver > 0 && there.Adopted && !there.later(told) {
 			return told
 		}
 	default:

@@ -44,7 +44,11 @@ local function merge(there, at, said, done)
 	if there == 'none' then return said == 'A' and 'C' or said end
 	if there == 'H' then return said == 'A' and 'C' or said ~= 'H' and said or nil end
 	if said == 'A' then return (not at or later(done, at)) and 'C' or nil end
-	if there == 'C' then return said == 'R' and not (at and later(at, done)) and 'R' or nil end
+	if there == 'C' and at then
+		-- A release that the ledger has answered, with a version, is of an order that was given back.
+		return (said == 'R' or said == 'X' and string.sub(done, -2) ~= '|0') and not later(at, done) and said or nil
+	end
+	if there == 'C' then return said == 'R' and 'R' or nil end
 	if (said == 'X' or said == 'R') and later(done, at) then return there end
 end
 
