@@ -193,6 +193,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		e.status = protocol.StatusSold
 	case done == protocol.NotFound, done == protocol.NoLedger: // it may be lost
 		return
+	case c.Op == protocol.Release && e.status == protocol.StatusSold: // another instance has given it back
+		e.status, e.adopted = protocol.StatusReleased, false
 	case c.Op == protocol.Refund: // also where another instance has adopted what this one knew as released
 		e.status, e.adopted = protocol.StatusRefunded, false
 	case c.Op == protocol.Confirm && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded):

@@ -25,6 +25,8 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 		"confirm": "c", "release": "x", "refund": "r", "confirm refund": "r", "adopt": "A", "confirm adopt": "A",
 		"replay": "H", "held confirm replay": "C", "held confirm taken": "X",
 		"refund taken": "x", "refund release taken": "r", "release bought": "c",
+		// What another instance did between shows by the answer.
+		"held confirm release done": "X", "release refund done": "r", "held release confirm done": "A",
 	} {
 		j := NewOperationLog(4)
 		items := []protocol.Item{{Serial: "s", User: "ann", Quantity: 2}}
@@ -42,6 +44,8 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 				j.Reserved("1001", Answer{Epoch: 1}, 9, items, []protocol.Code{protocol.ReplayHeld})
 			case "taken":
 				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasReleased})
+			case "done":
+				j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, op, items, []protocol.Done{protocol.Already})
 			case "bought":
 				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasSold})
 			default:
