@@ -39,7 +39,7 @@ func (o *Report) listTimeouts(c *config.Config) {
 func (o *Report) checkRest(c *config.Config) {
 	for i := range c.Routes {
 		p, err := route.ParsePattern(c.Routes[i].Match)
-		if err != nil || p.Method() == "" && (p.Path() == "/" || strings.HasPrefix(p.Path(), "/{")) {
+		if err != nil || p.Methods() == nil && (p.Path() == "/" || strings.HasPrefix(p.Path(), "/{")) {
 			return
 		}
 	}
