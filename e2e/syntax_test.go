@@ -137,8 +137,8 @@ func TestSyntax_RedisIsReachedByItsUnixSocket(t *testing.T) {
 			t.Errorf("order %d: %d %s, want %d", i, status, reason, want)
 		}
 		b.leave()
+		soon(t, "the order is confirmed", func() bool { return ledgerOf(t, stock, "1001").sold == 1 })
 	}
-	soon(t, "the order is confirmed", func() bool { return ledgerOf(t, stock, "1001").sold == 1 })
 	wants(t, run(t, "", "check", "--online", g.file).out, "unix:"+path+" answers")
 	stock.Kill()
 	wants(t, run(t, "", "check", "--online", g.file).out, "dial unix", "write its unixsocket into redis.conf")
