@@ -135,8 +135,8 @@ func ofOneProduct(key, template string) string {
 	if key != "stock.layout.key" || colon == len(template) || strings.ContainsAny(template[colon:], "{} $") {
 		return ""
 	}
-	return fmt.Sprintf("; for a shop with one product write key = %q, and sku = %q in its [[route]]", template[:colon]+"$sku",
-		template[colon:])
+	return fmt.Sprintf("; for a shop with one product write key = %q, and sku = %q in its [[route]]",
+		template[:colon]+"$sku", template[colon:])
 }
 
 // skuNames are what a key may name: the SKU, and its parts between colons.

@@ -69,7 +69,8 @@ sku = "$json('a.b'.sku)"
 		{"/form", form("1001"), []string{formField, "Cookie: connect=1; connect.sid=u1"}, "200 "},
 		{"/form", form("1002"), []string{formField, "Cookie: connect.sid=u1"}, "409 sold_out"},
 		{"/form", form("1001"), []string{formField, "Cookie: connect=1"}, "400 bad_request"},
-		{"/form", "order=1001", []string{formField, "Cookie: connect.sid=u1"}, "400 bad_request"},
+		{"/form", "order[qty]=1", []string{formField, "Cookie: connect.sid=u1"}, "400 bad_request"},
+		{"/form", form("1001") + "&order[sku_id][]=1002", []string{formField, "Cookie: connect.sid=u1"}, "400 ambiguous"},
 		{"/json", `{"a.b":{"sku":1001}}`, []string{"Content-Type: application/json", "X-Device.Id: d1"}, "200 "},
 		{"/json", `{"a":{"b":{"sku":1001}}}`, []string{"Content-Type: application/json"}, "400 bad_request"},
 		{"/json", `{"a.b":{"sku":1001}}`, []string{"Content-Type: application/json", "X-Device.Id: d1"}, "200 "},
@@ -110,7 +111,8 @@ gate = "pass"
 	for request, want := range map[string]string{
 		"POST /buy/1001.html": "200 ", "PUT /buy/1002.html": "409 sold_out", "POST /buy/1002.html": "409 sold_out",
 		"GET /buy/1002.html": "200 ", "POST /buy/1002.htm": "200 ", "POST /buy/1002%2ehtml": "400 ambiguous",
-		"POST /buy/1002.HTML": "400 ambiguous", "POST /buy/1002.html/": "400 ambiguous", "POST /buy/x.html": "404 unknown_sku",
+		"POST /buy/1002.HTML": "400 ambiguous", "POST /buy/1002.html/": "400 ambiguous",
+		"POST /buy/x.html": "404 unknown_sku",
 	} {
 		method, target, _ := strings.Cut(request, " ")
 		status, reason := g.request(method, target, "")
@@ -181,13 +183,20 @@ user = "$cookie_uid"
 // What cannot be meant so is answered with its place and the form that can.
 func TestSyntax_MistakeNamesTheFormThatIsMeant(t *testing.T) {
 	t.Parallel()
+	const one = "sku = \"1\"\n"
 	for text, want := range map[string]string{
-		`sku = "$form_order[sku_id]"`:                              `:6: route[1].sku: $form_order[sku_id]: the name ends before "["; write $form("order[sku_id]")`,
-		`sku = "$json_items[0].sku"`:                               `:6: route[1].sku: $json_items[0]: the path ends before "["; write $json_items.0`,
-		"sku = \"1\"\nuser = \"$cookie(connect.sid)\"":             `:7: route[1].user: "$cookie(connect.sid)": a name stands in quotes; write it like $cookie("connect.sid")`,
-		"sku = \"1\"\nuser = \"$jwt('https://a/b')\"":              `:7: route[1].user: $jwt('https://a/b') is of a token that is not verified; write auth.jwt_algorithm`,
-		"sku = \"1\"\n[stock.layout]\nkey = \"a:count\"":           `:8: stock.layout.key: "a:count" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"; for a shop with one product write key = "a:$sku", and sku = "count" in its [[route]]`,
-		"sku = \"1\"\n[stock.redis]\naddresses = [\"/a\",\"b:1\"]": `"/a" is a unix socket, which leads to one server; write it alone`,
+		`sku = "$form_order[sku_id]"`: `:6: route[1].sku: $form_order[sku_id]: the name ends before "["; write ` +
+			`$form("order[sku_id]")`,
+		`sku = "$json_items[0].sku"`: `:6: route[1].sku: $json_items[0]: the path ends before "["; write $json_items.0`,
+		one + `user = "$cookie(connect.sid)"`: `:7: route[1].user: "$cookie(connect.sid)": a name stands in quotes; ` +
+			`write it like $cookie("connect.sid")`,
+		one + `user = "$jwt('https://a/b')"`: `:7: route[1].user: $jwt('https://a/b') is of a token that is not ` +
+			`verified; write auth.jwt_algorithm`,
+		one + "[stock.layout]\nkey = \"a:count\"": `:8: stock.layout.key: "a:count" has no $sku: all SKUs would share ` +
+			`it; write it like "seckill:stock:$sku"; for a shop with one product write key = "a:$sku", and sku = "count" in ` +
+			`its [[route]]`,
+		one + "[stock.redis]\naddresses = [\"/a\", \"b:1\"]": `:8: stock.redis.addresses[1]: "/a" is a unix socket, ` +
+			`which leads to one server; write it alone`,
 	} {
 		path := file(t, shopSetting+"[[route]]\nname = \"order\"\nmatch = \"POST /x\"\ngate = \"check\"\n"+text+"\n")
 		s := run(t, "", "check", path)

@@ -80,7 +80,8 @@ func (p *Part) cutNames(text, word string) (names []string, rest string, err err
 	if p.kind == JSON {
 		way = `, and $json("a.b".c) with a dot between two`
 	}
-	return nil, text, fmt.Errorf(`"$%s(%.32s": a ")" is missing behind the name; write it like $%[1]s("x")%[3]s`, word, text, way)
+	return nil, text, fmt.Errorf(`"$%s(%.32s": a ")" is missing behind the name; write it like $%[1]s("x")%[3]s`,
+		word, text, way)
 }
 
 func orElse(text, otherwise string) string {
@@ -131,8 +132,8 @@ func (p *Part) checkBrackets(rest string) error {
 	}
 	word, name, _ := strings.Cut(p.text[1:], "_")
 	if p.kind != JSON {
-		return fmt.Errorf(`%s%s: the name ends before "["; write $%[3]s("%[4]s%[2]s"), or $(%[5]s)%[2]s where the brackets are text`,
-			p.text, found, word, name, p.text[1:])
+		return fmt.Errorf(`%s%s: the name ends before "["; write $%[3]s("%[4]s%[2]s"), or $(%[5]s)%[2]s where the brackets `+
+			`are text`, p.text, found, word, name, p.text[1:])
 	}
 	path := name
 	for key := range strings.SplitSeq(strings.Trim(found, "[]"), "][") {

@@ -180,8 +180,8 @@ func (p *Pattern) parsePath() error {
 			return fmt.Errorf("%q stands before the end: write {%s} for one segment", part, name)
 		case suffix != "" && isName(suffix[:1]) && suffix[0] != '_':
 			// "%5b" ends in "b" for a server that does not decode it, and for others it does not.
-			return fmt.Errorf("%q: what follows a name begins with a mark such as . or -: write {%s} alone, or a mark between",
-				part, name)
+			return fmt.Errorf("%q: what follows a name begins with a mark such as . or -: write {%s} alone, or a mark "+
+				"between", part, name)
 		case slices.Contains(p.names, name):
 			return fmt.Errorf("{%s} stands twice: give each segment a name of its own", name)
 		case rest:
