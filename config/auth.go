@@ -95,10 +95,10 @@ func (c *Config) checkOrderToken(r *report.Report, t *Route, at string) {
 // checkProven wants the keys by which the variables of a template are proven.
 func (c *Config) checkProven(r *report.Report, key, template string) {
 	for _, name := range report.VariablesOf(template) {
-		if strings.HasPrefix(name, "jwt_") && c.Auth.JWTAlgorithm == "" {
+		if report.IsOf(name, "jwt") && c.Auth.JWTAlgorithm == "" {
 			r.Fail(key, "$%s is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file", name)
 		}
-		if strings.HasPrefix(name, "signed_") && c.Auth.CookieKeyFile == "" {
+		if report.IsOf(name, "signed") && c.Auth.CookieKeyFile == "" {
 			r.Fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
 		}
 	}
@@ -107,7 +107,7 @@ func (c *Config) checkProven(r *report.Report, key, template string) {
 // ForgeableVariable is the name of the first variable in a template whose value a client can choose; "" = none.
 func ForgeableVariable(template string) string {
 	for _, name := range report.VariablesOf(template) {
-		if name != "remote_addr" && !strings.HasPrefix(name, "jwt_") && !strings.HasPrefix(name, "signed_") {
+		if name != "remote_addr" && !report.IsOf(name, "jwt") && !report.IsOf(name, "signed") {
 			return name
 		}
 	}

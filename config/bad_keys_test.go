@@ -149,14 +149,14 @@ request_rate = 50`,
 request_rate = "50"`,
 		`:2: limits.connection.request_rate: "50" has no unit; write "50/s" or "50/m"`},
 	{`[limits.connection]
-request_rate = "50/d"`,
-		`:2: limits.connection.request_rate: "50/d" is not a rate; write it like "20/s" or "600/m"`},
+request_rate = "50/w"`,
+		`:2: limits.connection.request_rate: "50/w" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`},
 	{`[limits.connection]
 request_rate = "0/s"`,
 		`:2: limits.connection.request_rate: a rate of 0 rejects every request; write a larger one`},
 	{`[limits.connection]
 request_rate = "-1/s"`,
-		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s" or "600/m"`},
+		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`},
 	{`[server]
 listen = ":8080"`,
 		`:2: server.listen: wants a list, not a string; write [":8080"]`},

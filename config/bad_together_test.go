@@ -213,7 +213,7 @@ name = "a"
 rate = "1/s"
 burst = 1
 overrides = { "10.0.0.0/8" = "of", "::/0" = "5", x = "off" }`,
-		`:5: limits.rate[1].overrides."10.0.0.0/8": "of" is not a rate; write it like "20/s" or "600/m", or "off"
+		`:5: limits.rate[1].overrides."10.0.0.0/8": "of" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d", or "off"
 :5: limits.rate[1].overrides."::/0": "5" has no unit; write "5/s" or "5/m", or "off"`},
 	{`[[limits.rate]]
 name = "a"

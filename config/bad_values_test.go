@@ -184,6 +184,20 @@ sold_out_ttl = "0s"`,
 		`:2: stock.poll_interval: 5s must be from 1ms to 1s
 :3: stock.sold_out_ttl: 0s must be above 0s` + notOff},
 	{`[stock.redis]
+addresses = ["unix:redis.sock"]`,
+		`:2: stock.redis.addresses[1]: "unix:redis.sock" has no absolute path; write it like "unix:/run/redis/redis.sock"`},
+	{`[stock.redis]
+addresses = ["/run/redis.sock"]
+topology = "sentinel"
+master_name = "shop"`,
+		`:2: stock.redis.addresses[1]: "/run/redis.sock" is a unix socket, which leads to one server; write it alone, or ` +
+			`host:port for sentinels and a cluster`},
+	{`[stock.redis]
+addresses = ["unix:/run/redis.sock"]
+tls = true`,
+		`:3: stock.redis.tls: true is for addresses, and a unix socket has no certificate; write false, or host:port into ` +
+			`addresses`},
+	{`[stock.redis]
 addresses = []
 pool_size = 0
 timeout = "0s"
@@ -206,7 +220,8 @@ password_file = "testdata/none"`,
 			`sluice may read`},
 	{`[stock.layout]
 key = "stock"`,
-		`:2: stock.layout.key: "stock" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"`},
+		`:2: stock.layout.key: "stock" has no $sku: all SKUs would share it; write it like "seckill:stock:$sku"; for a shop with ` +
+			`one product write key = "$sku", and sku = "stock" in its [[route]]`},
 	{`[stock.layout]
 key = "stock:$skus"
 sold_out_key = "over"`,

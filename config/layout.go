@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"sluice/config/report"
 	"strings"
@@ -121,9 +122,21 @@ func skuKey(r *report.Report, key, template string) {
 	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
 	names := report.VariablesOf(template)
 	if len(names) == 0 {
-		r.Fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"", template)
+		r.Fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"%s", template,
+			ofOneProduct(key, template))
 	}
 	r.Variables(key, template, skuNames()...)
+}
+
+// ofOneProduct is the way out for a shop that sells one product, whose key has a fixed name: the end of that name is
+// the SKU.
+func ofOneProduct(key, template string) string {
+	colon := strings.LastIndexByte(template, ':') + 1
+	if key != "stock.layout.key" || colon == len(template) || strings.ContainsAny(template[colon:], "{} $") {
+		return ""
+	}
+	return fmt.Sprintf("; for a shop with one product write key = %q, and sku = %q in its [[route]]",
+		template[:colon]+"$sku", template[colon:])
 }
 
 // skuNames are what a key may name: the SKU, and its parts between colons.

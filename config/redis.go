@@ -10,7 +10,7 @@ import (
 
 // Redis is how the stock's Redis is reached.
 type Redis struct {
-	// at least one "host:port": the server, the sentinels, or some of the cluster
+	// at least one "host:port": the server, the sentinels, or some of the cluster; or one path of a unix socket
 	Addresses      []string      `toml:"addresses"`
 	Topology       string        `toml:"topology" words:"auto single sentinel cluster"`
 	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
@@ -68,7 +68,9 @@ func (d *Redis) check(r *report.Report) {
 		r.Fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
 	}
 	for i, address := range d.Addresses {
-		r.HostPort(position.Element("stock.redis.addresses", i), address)
+		if r.RedisAddress(position.Element("stock.redis.addresses", i), address) {
+			d.checkSocket(r, position.Element("stock.redis.addresses", i))
+		}
 	}
 	r.Unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
 	switch {
@@ -84,6 +86,18 @@ func (d *Redis) check(r *report.Report) {
 		r.Fail("stock.redis.db", "%d: a cluster has only db 0; write 0", d.DB)
 	}
 	d.checkReplicas(r)
+}
+
+// checkSocket wants no more than one server behind a unix socket: others are reached by addresses.
+func (d *Redis) checkSocket(r *report.Report, key string) {
+	switch {
+	case len(d.Addresses) > 1 || d.MasterName != "" || d.Topology == "sentinel" || d.Topology == "cluster":
+		r.Fail(key, "%q is a unix socket, which leads to one server; write it alone, or host:port for sentinels and a "+
+			"cluster", d.Addresses[0])
+	case d.TLS:
+		r.Fail("stock.redis.tls", "true is for addresses, and a unix socket has no certificate; write false, or host:port "+
+			"into addresses")
+	}
 }
 
 // checkReplicas wants replicas where they are to be read, and a bound of their age.

@@ -71,7 +71,7 @@ func shown(v reflect.Value) any {
 	case Size:
 		return x.String()
 	case PerSecond:
-		return strconv.FormatFloat(float64(x), 'g', -1, 64) + "/s"
+		return x.String()
 	case time.Time:
 		return x.Format(time.RFC3339)
 	case Secret:

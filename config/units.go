@@ -25,8 +25,21 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dB", int64(s))
 }
 
-// PerSecond is a rate in events a second, always above 0, written "20/s" "600/m" "0.5/s" "100/h".
+// PerSecond is a rate in events a second, always above 0, written "20/s" "600/m" "0.5/s" "100/h" "5/d".
 type PerSecond float64
+
+// String is the rate with the shortest unit in which it is a whole number, or else in a second.
+func (r PerSecond) String() string {
+	for _, u := range []struct {
+		name    string
+		seconds float64
+	}{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}} {
+		if n := float64(r) * u.seconds; n >= 1 && math.Abs(n-math.Round(n)) < 1e-9*n {
+			return strconv.FormatFloat(math.Round(n), 'f', -1, 64) + "/" + u.name
+		}
+	}
+	return strconv.FormatFloat(float64(r), 'g', -1, 64) + "/s"
+}
 
 // Secret is a password or token. It prints as "(secret)" wherever it ends up; string(s) is the value.
 type Secret string
@@ -69,10 +82,10 @@ func parseRate(text string) (PerSecond, error) {
 	if !ok && digits(text) {
 		return 0, fmt.Errorf(`%q has no unit; write "%s/s" or "%s/m"`, text, text, text)
 	}
-	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600}[unit]
+	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
 	n, err := parseDecimal(number)
 	if err != nil || seconds == 0 || n > 1e9 {
-		return 0, fmt.Errorf(`%q is not a rate; write it like "20/s" or "600/m"`, text)
+		return 0, fmt.Errorf(`%q is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`, text)
 	}
 	if n == 0 {
 		return 0, errors.New("a rate of 0 rejects every request; write a larger one")

@@ -199,8 +199,12 @@ func TestExplain_SaysWhichFlagsGiveWhatIsMissing(t *testing.T) {
 		"sku missing: $form_id":         "-H 'Content-Type: application/x-www-form-urlencoded' -d 'id=1'",
 		"user missing: $cookie_uid":     "-H 'Cookie: uid=1'",
 		"user missing: $http_x_user":    "-H 'x-user: 1'",
-		"sku missing: $path_sku":        "",
-		"path is not canonical":         "",
+
+		`SKU missing: $form("order[sku]")`:     "-H 'Content-Type: application/x-www-form-urlencoded' -d 'order%5Bsku%5D=1'",
+		`user missing: $cookie('connect.sid')`: "-H 'Cookie: connect.sid=1'",
+		`SKU missing: $json("a.b".c)`:          `-H 'Content-Type: application/json' -d '{"a.b": {"c": 1}}'`,
+		"sku missing: $path_sku":               "",
+		"path is not canonical":                "",
 	} {
 		if got := missing(detail); got != want {
 			t.Errorf("%s: %s, want %s", detail, got, want)

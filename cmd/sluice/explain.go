@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/proxy"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
@@ -127,18 +129,26 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 
 // missing are the flags of explain that give what detail says is missing, by the variable at its end; "" = none.
 func missing(detail string) string {
-	_, variable, _ := strings.Cut(detail, "$")
-	source, name, _ := strings.Cut(variable, "_")
-	switch source {
-	case "json":
+	at := strings.IndexByte(detail, '$')
+	if at < 0 {
+		return ""
+	}
+	v, err := param.Compile(detail[at:], nil)
+	if err != nil {
+		return ""
+	}
+	part := &v.Parts()[0]
+	names := part.Names()
+	switch part.Kind() {
+	case param.JSON:
 		return fmt.Sprintf(`-H 'Content-Type: application/json' -d '{"%s": 1%s'`,
-			strings.ReplaceAll(name, ".", `": {"`), strings.Repeat("}", 1+strings.Count(name, ".")))
-	case "form":
-		return fmt.Sprintf("-H 'Content-Type: application/x-www-form-urlencoded' -d '%s=1'", name)
-	case "cookie":
-		return fmt.Sprintf("-H 'Cookie: %s=1'", name)
-	case "http":
-		return fmt.Sprintf("-H '%s: 1'", strings.ReplaceAll(name, "_", "-"))
+			strings.Join(names, `": {"`), strings.Repeat("}", len(names)))
+	case param.Form:
+		return fmt.Sprintf("-H 'Content-Type: application/x-www-form-urlencoded' -d '%s=1'", url.QueryEscape(names[0]))
+	case param.Cookie:
+		return fmt.Sprintf("-H 'Cookie: %s=1'", names[0])
+	case param.Header:
+		return fmt.Sprintf("-H '%s: 1'", names[0])
 	}
 	return ""
 }

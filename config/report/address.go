@@ -39,6 +39,21 @@ func (r *Report) HostPort(key, address string) {
 	}
 }
 
+// RedisAddress wants an address to connect to, or the path of a unix socket. It reports whether it is a path.
+func (r *Report) RedisAddress(key, address string) (socket bool) {
+	r.Rule(key, "host:port, /PATH or unix:/PATH")
+	path, named := strings.CutPrefix(address, "unix:")
+	switch {
+	case strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//"):
+		return true
+	case named:
+		r.Fail(key, "%q has no absolute path; write it like \"unix:/run/redis/redis.sock\"", address)
+		return true
+	}
+	r.HostPort(key, address)
+	return false
+}
+
 func portNumber(port string, least uint64) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n >= least

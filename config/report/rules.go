@@ -130,34 +130,64 @@ func beginning(name string, known []string) (longest string) {
 	return longest
 }
 
-// VariablesOf lists the $names in a template, and those in $(parentheses).
+// VariablesOf lists the $names in a template, those in $(parentheses), and those with a name in quotes: form("a[b]").
 func VariablesOf(template string) []string {
 	var names []string
 	for i := 0; i < len(template); i++ {
 		if template[i] != '$' {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(template[i+1:], "("); ok {
-			name, _, closed := strings.Cut(rest, ")")
-			if closed {
-				names = append(names, name)
-				i += len("$(") + len(name)
-				continue
-			}
+		rest := template[i+1:]
+		end := 0
+		for end < len(rest) && (rest[end] == '_' || rest[end]|0x20 >= 'a' && rest[end]|0x20 <= 'z' ||
+			rest[end] >= '0' && rest[end] <= '9') {
+			end++
 		}
-		j := i + 1
-		for j < len(template) && (template[j] == '_' || template[j]|0x20 >= 'a' && template[j]|0x20 <= 'z' ||
-			template[j] >= '0' && template[j] <= '9') {
-			j++
-		}
-		if j == i+1 && j < len(template) && template[j] == '$' {
-			i = j
+		closed := closing(rest[end:])
+		switch {
+		case end == 0 && closed > 0:
+			names = append(names, rest[1:closed])
+			i += len("$(") + closed - 1
 			continue
+		case end == 0 && strings.HasPrefix(rest, "$"):
+			i++
+			continue
+		case closed > 0 && strings.ContainsAny(rest[end:end+closed], `"'`):
+			end += closed + 1
 		}
-		names = append(names, template[i+1:j])
-		i = j - 1
+		names = append(names, rest[:end])
+		i += end
 	}
 	return names
+}
+
+// closing is where the parenthesis is closed that text begins with, not within quotes; 0 = it begins with none, or that
+// is not closed.
+func closing(text string) int {
+	if !strings.HasPrefix(text, "(") {
+		return 0
+	}
+	open := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '(':
+			open++
+		case ')':
+			open--
+		case '"', '\'':
+			i += 1 + max(strings.IndexByte(text[i+1:], c), -1)
+		}
+		if open == 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// IsOf reports whether a name of VariablesOf is of a place: "jwt_sub" and jwt("sub") are of "jwt".
+func IsOf(name, place string) bool {
+	rest, ok := strings.CutPrefix(name, place)
+	return ok && (strings.HasPrefix(rest, "_") || strings.HasPrefix(rest, "("))
 }
 
 // Choices renders a list of words for a message.

@@ -40,11 +40,25 @@ const (
 
 var variables = regexp.MustCompile(`\$\(?(path|arg|cookie|http|form|json)_([A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)`)
 
+// quoted are variables whose names have other letters: $form("order[sku]"), $(cookie_connect.sid). No key of JSON does.
+var quoted = regexp.MustCompile(`\$\(?(?:(arg|cookie|http|header|form)\((?:"([^"]*)"|'([^']*)')\)` +
+	`|\((arg|cookie|http|form)_([^()"'$ ]+)\))`)
+
 // places are the values of a request by where they stand.
 type places map[string]map[string]string // source -> name -> value
 
 func (p places) set(text, value string) {
-	for _, m := range variables.FindAllStringSubmatch(text, -1) {
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		source, name := m[1]+m[4], m[2]+m[3]+m[5]
+		if source == "header" {
+			source = "http"
+		}
+		if m[4] == "http" {
+			name = strings.ReplaceAll(name, "_", "-")
+		}
+		p.put(source, name, value)
+	}
+	for _, m := range variables.FindAllStringSubmatch(quoted.ReplaceAllString(text, ""), -1) {
 		source, name := m[1], m[2]
 		if source != "json" {
 			name, _, _ = strings.Cut(name, ".")
@@ -52,12 +66,17 @@ func (p places) set(text, value string) {
 		if source == "http" {
 			name = strings.ReplaceAll(name, "_", "-")
 		}
-		if p[source] == nil {
-			p[source] = map[string]string{}
-		}
-		if p[source][name] == "" {
-			p[source][name] = value
-		}
+		p.put(source, name, value)
+	}
+}
+
+// put keeps the value that a place has.
+func (p places) put(source, name, value string) {
+	if p[source] == nil {
+		p[source] = map[string]string{}
+	}
+	if p[source][name] == "" {
+		p[source][name] = value
 	}
 }
 
@@ -77,7 +96,10 @@ func (o Order) compile(room string) (form, error) {
 	}
 	method, host, path := "POST", "shop", o.Match
 	if m, rest, ok := strings.Cut(path, " "); ok {
-		method, path = m, strings.TrimLeft(rest, " ")
+		method, _, _ = strings.Cut(m, "|")
+		if path = strings.TrimLeft(rest, " "); slices.Contains(strings.Split(m, "|"), "POST") {
+			method = "POST"
+		}
 	}
 	if slash := strings.IndexByte(path, '/'); slash > 0 {
 		host, path = path[:slash], path[slash:]

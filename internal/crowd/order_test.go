@@ -46,6 +46,16 @@ func TestOrder_SaysWhatTheConfigurationAsksFor(t *testing.T) {
 	}
 }
 
+func TestOrder_HasNamesWithOtherLetters(t *testing.T) {
+	r, body := ask(t, Order{Match: "GET|POST /buy/{sku}.html", ID: "s1", SKU: "$path_sku", User: `$cookie("connect.sid")`,
+		Quantity: "$form('order[qty]')", Keys: []string{`$(arg_a.b)-$header("X-Device")`}, Address: "X-Real-IP"}, 42, 7)
+	const buyer = "loadtest-0000042"
+	if r.Method != "POST" || r.URL.Path != "/buy/s1.html" || r.URL.Query().Get("a.b") != buyer ||
+		body != "order%5Bqty%5D=1" || r.Header.Get("Cookie") != "connect.sid="+buyer || r.Header.Get("X-Device") != buyer {
+		t.Errorf("%s %s, body %q, %v", r.Method, r.URL, body, r.Header)
+	}
+}
+
 func TestOrder_HasTheBodyThatIsReadOfIt(t *testing.T) {
 	form := Order{Match: "/buy", ID: "s", SKU: "$form_goodsId", User: "$form_uid", Quantity: "1",
 		Address: "X-Forwarded-For"}

@@ -48,6 +48,24 @@ func TestDoctor_CheckWarnsOfAConditionThatAClientMeetsByItself(t *testing.T) {
 	}
 }
 
+func TestDoctor_CheckWarnsOfANameThatEndsAtADot(t *testing.T) {
+	for user, warning := range map[string]string{
+		"$cookie_connect.sid": "config.toml:6: the name in \"$cookie_connect.sid\" ends at the dot; write " +
+			"$cookie('connect.sid'), or $(cookie_connect).sid where the rest is text",
+		"$(cookie_connect).sid": "", "$cookie('connect.sid')": "", "$json_a.b": "", "$cookie_a.$cookie_b": "",
+	} {
+		c, err := config.Parse("config.toml", []byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\n"+
+			"name = \"page\"\nmatch = \"/\"\ngate = \"limit\"\nuser = \""+user+"\"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := examined(c)
+		if strings.Contains(got, "ends at the dot") != (warning != "") || !strings.Contains(got, warning) {
+			t.Errorf("%s: want %q in %q", user, warning, got)
+		}
+	}
+}
+
 func TestDoctor_CheckWarnsWhereOtherRequestsHaveNoRoute(t *testing.T) {
 	for match, warns := range map[string]bool{"POST /orders": true, "GET /": true, "/": false, "/{rest...}": false} {
 		c, err := config.Parse("config.toml", []byte("upstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\n"+

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"sluice/config"
+	"sluice/config/position"
 	"sluice/proxy/route"
 )
 
@@ -37,7 +39,7 @@ func (o *Report) listTimeouts(c *config.Config) {
 func (o *Report) checkRest(c *config.Config) {
 	for i := range c.Routes {
 		p, err := route.ParsePattern(c.Routes[i].Match)
-		if err != nil || p.Method() == "" && (p.Path() == "/" || strings.HasPrefix(p.Path(), "/{")) {
+		if err != nil || p.Methods() == nil && (p.Path() == "/" || strings.HasPrefix(p.Path(), "/{")) {
 			return
 		}
 	}
@@ -65,6 +67,34 @@ func (o *Report) checkSpelling(c *config.Config) {
 			o.Info("sold out", "%s: stock.sold_out_on closes one spelling of a SKU; if SKUs are numbers, a shop may take 07, "+
 				"+7 and 7.0 for 7: write sku_form = \"digits\" for this route", c.At(fmt.Sprintf("route[%d].sku", i+1)))
 		}
+	}
+}
+
+// dotted is a name that ends at a dot, with what follows it.
+var dotted = regexp.MustCompile(`\$(arg|cookie|http|form|jwt|signed)_([A-Za-z0-9_-]+)(\.[A-Za-z0-9_-][A-Za-z0-9._-]*)`)
+
+// checkNames warns of names that end at a dot: mostly the dot belongs to them, and no request would have the name.
+func (o *Report) checkNames(c *config.Config) {
+	warn := func(key, text string) {
+		if m := dotted.FindStringSubmatch(text); m != nil {
+			o.Warn("names", "%s: the name in %q ends at the dot; write %s, or %s where the rest is text", c.At(key), m[0],
+				"$"+m[1]+"('"+m[2]+m[3]+"')", "$("+m[1]+"_"+m[2]+")"+m[3])
+		}
+	}
+	for i, r := range c.Routes {
+		at := position.Element("route", i)
+		warn(at+".sku", r.SKU)
+		warn(at+".user", r.User)
+		warn(at+".quantity", r.Quantity)
+		for j, condition := range r.Require {
+			warn(position.Element(at+".require", j), condition)
+		}
+	}
+	for i, l := range c.Limits.Rates {
+		warn(position.Element("limits.rate", i)+".key", l.Key)
+	}
+	for i, l := range c.Limits.InFlight {
+		warn(position.Element("limits.in_flight", i)+".key", l.Key)
 	}
 }
 

@@ -47,6 +47,7 @@ var checks = []check{
 	{applies: settles, run: (*Report).checkSettle},
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
+	{run: (*Report).checkNames},
 	{run: (*Report).checkConditions},
 	{run: (*Report).checkSpelling},
 	{run: (*Report).checkRooms},

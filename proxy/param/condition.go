@@ -35,7 +35,7 @@ func CompileConditions(texts, names []string) (compiled []Condition, err error) 
 // CompileCondition parses text: a variable, an operator, a constant, and spaces between them. names are those of
 // Compile.
 func CompileCondition(text string, names []string) (c Condition, err error) {
-	at := strings.IndexAny(text, "=!<>")
+	at := operatorAt(text)
 	if at < 0 {
 		return c, fmt.Errorf("%q compares nothing; write it like \"$jwt_level>=2\"", text)
 	}
@@ -62,6 +62,21 @@ func CompileCondition(text string, names []string) (c Condition, err error) {
 		return c, fmt.Errorf("%q is more than one variable; write a condition for each", c.variable.text)
 	}
 	return c, c.compileConstant()
+}
+
+// operatorAt is where the operator begins, which is not within the quotes of a name; -1 = there is none.
+func operatorAt(text string) int {
+	for i := 0; i < len(text); i++ {
+		if strings.IndexByte("=!<>", text[i]) >= 0 {
+			return i
+		}
+		if text[i] == '$' {
+			if _, rest, ok, err := parseQuoted(text[i+1:]); ok && err == nil {
+				i = len(text) - len(rest) - 1
+			}
+		}
+	}
+	return -1
 }
 
 func (c *Condition) compileConstant() error {

@@ -2,7 +2,7 @@
 // a server finds which reads the same place of the request, and that a lookup takes time linear in the request. It does
 // not guess at a server's framework, and it reads no body from the network. The rules:
 //
-//   - $(arg_x) is $arg_x where letters follow the name.
+//   - $(arg_x) is $arg_x where letters follow the name. $form("order[sku_id]") has any name, $json("a.b".c) any key.
 //   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into,
 //     but CheckOtherPlace compares query and form.
 //   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding), nor
@@ -38,7 +38,7 @@ type Variable struct {
 // Part is a literal or one reference of a Variable.
 type Part struct {
 	kind  Kind
-	text  string   // a literal, or the reference as configured: "$json_items.0.sku"
+	text  string   // a literal, or the reference as configured: "$json_items.0.sku", `$form("order[sku_id]")`
 	fixed []byte   // a literal
 	name  string   // of the cookie, field, claim …; "-" for "_" in names of header fields
 	index int      // of a path's capture
@@ -130,20 +130,46 @@ func (v *Variable) appendLiteral(text string) {
 	v.parts = append(v.parts, Part{kind: Literal, text: text, fixed: []byte(text)})
 }
 
-// parseReferenceOrParentheses also parses $(arg_sku), whose name ends before its word does.
+// parseReferenceOrParentheses also parses $form("sku") and $(arg_sku), whose name ends before its word does.
 func parseReferenceOrParentheses(text string, names []string) (p Part, rest string, err error) {
+	if p, rest, ok, err := parseQuoted(text); ok {
+		return p, rest, err
+	}
 	inside, open := strings.CutPrefix(text, "(")
 	if !open {
-		return parseReference(text, names)
+		if p, rest, err = parseReference(text, names); err == nil {
+			err = p.checkBrackets(rest)
+		}
+		return p, rest, err
 	}
-	inside, rest, closed := strings.Cut(inside, ")")
-	if !closed {
+	p, rest, quoted, err := parseQuoted(inside)
+	if err != nil {
+		return p, rest, err
+	}
+	word, rest, closed := strings.Cut(rest, ")")
+	switch {
+	case !closed:
 		return p, rest, fmt.Errorf(`"$(%.32s": a ")" is missing; write it like $(arg_sku)`, inside)
+	case !quoted:
+		return parseParentheses(word, rest, names)
+	case word != "":
+		err = fmt.Errorf(`"$(%.32s": in the parentheses stands one name alone; write %s%s`, inside, p.text, word)
 	}
+	return p, rest, err
+}
+
+// parseParentheses parses what stands in parentheses, before rest.
+func parseParentheses(inside, rest string, names []string) (Part, string, error) {
 	p, left, err := parseReference(inside, names)
-	if err == nil && left != "" {
-		err = fmt.Errorf(`"$(%.32s)": in the parentheses stands one name alone; write it like $(%s)%s`, inside,
-			p.text[1:], left)
+	switch {
+	case err != nil || left == "":
+	case p.longer(left):
+		err = p.checkName()
+	default:
+		if err = p.checkBrackets(left); err == nil {
+			err = fmt.Errorf(`"$(%.32s)": in the parentheses stands one name alone; write it like $(%s)%s`, inside,
+				p.text[1:], left)
+		}
 	}
 	return p, rest, err
 }
@@ -237,6 +263,17 @@ func (p *Part) Kind() Kind { return p.kind }
 
 // Text is a literal, or the reference as configured: "$json_id".
 func (p *Part) Text() string { return p.text }
+
+// Names are the names by which the part is looked up: of JSON the keys on the way, of others one at most.
+func (p *Part) Names() []string {
+	switch {
+	case p.kind == JSON:
+		return p.keys
+	case p.name == "":
+		return nil
+	}
+	return []string{p.name}
+}
 
 // Value is the value of a SKU, user or quantity in the request. It is empty without a fault where the request lacks a
 // part of it. In contrast to Part.Lookup, a body of another type than the variable needs is a fault, and so is a cookie

@@ -237,6 +237,8 @@ func TestVariable_ValueDoesNotAllocate(t *testing.T) {
 		{text: "$json_sku", fields: formType, body: "sku=1"},
 		{text: "x$json_a.sku", fields: jsonType, body: `{"a":[{"sku":1}]}`},
 		{text: "$form_sku", fields: formType, body: "a=b&sku=%31"},
+		{text: `$form("order[sku]")`, fields: formType, body: "a=b&order%5Bsku%5D=%31"},
+		{text: `$json("a.b".c)`, fields: jsonType, body: `{"a.b":{"c":1}}`},
 		{text: "$form_sku", fields: partType, body: form(named(`name="sku"`, "1"))},
 	} {
 		v, s := compile(t, c.text, "sku"), newSource(t, fields+c.fields, c.body)

@@ -203,8 +203,14 @@ func OfCase(name []byte, want string) Spelling {
 
 // OfName is the spelling of a decoded name in a query, form or cookie. It does not allocate.
 func OfName(name []byte, want string) Spelling {
-	if s := OfCase(name, want); s != Another || len(name) < len(want) {
+	if s := OfCase(name, want); s != Another {
 		return s
+	}
+	if at := strings.IndexByte(want, '['); at > 0 {
+		return ofObject(name, want[:at], want[at:])
+	}
+	if len(name) < len(want) {
+		return Another
 	}
 	name = bytes.TrimLeft(name, " \t\r\n\v\f[]") // PHP: spaces, of cookies all of these; Rack 2 and qs: brackets
 	if i := bytes.IndexByte(name, 0); i >= 0 {
@@ -222,6 +228,47 @@ func OfName(name []byte, want string) Spelling {
 		return Nested
 	}
 	return Another
+}
+
+// ofObject is OfName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
+// what lies in the value (order[sku_id][]) and other spellings: PHP ignores what follows a bracket, qs takes dots.
+func ofObject(name []byte, object, keys string) Spelling {
+	name = bytes.TrimLeft(name, " \t\r\n\v\f[]")
+	if i := bytes.IndexByte(name, 0); i >= 0 {
+		name = name[:i]
+	}
+	if len(name) < len(object) || !sameInPHP(name[:len(object)], object) {
+		return Another
+	}
+	rest := name[len(object):]
+	if len(rest) > 0 && strings.IndexByte("[].", rest[0]) < 0 {
+		return Another
+	}
+	for {
+		var want string
+		var key []byte
+		want, keys = cutKey(keys)
+		key, rest = cutKey(rest)
+		switch {
+		case want == "" || len(key) == 0:
+			return Nested
+		case !bytes.EqualFold(key, []byte(want)):
+			return Another
+		}
+	}
+}
+
+// cutKey cuts the first key off those in brackets, or between dots.
+func cutKey[T string | []byte](keys T) (key, rest T) {
+	begin := 0
+	for begin < len(keys) && (keys[begin] == '[' || keys[begin] == ']' || keys[begin] == '.') {
+		begin++
+	}
+	end := begin
+	for end < len(keys) && keys[end] != '[' && keys[end] != ']' && keys[end] != '.' {
+		end++
+	}
+	return keys[begin:end], keys[end:]
 }
 
 // Mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).

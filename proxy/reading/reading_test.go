@@ -28,11 +28,29 @@ func TestOfName_FoldsAsPHPDoes(t *testing.T) {
 	}
 }
 
+// A value in an object has other spellings, which its readers find at the same place.
+func TestOfName_OfAValueInAnObject(t *testing.T) {
+	for name, want := range map[string]Spelling{
+		"order[sku_id]": Exact, "Order[SKU_ID]": Cased, "order[sku_id][]": Nested, "order[sku_id]x": Nested,
+		"order[sku_id].a": Nested, "order.sku_id": Nested, " order[sku_id]": Nested, "[order][sku_id]": Nested,
+		"order[sku_id]\x00": Nested, "order": Nested, "order[]": Nested, "order[qty]": Another, "order[sku_id2]": Another,
+		"orders[sku_id]": Another, "order_sku_id": Another, "sku_id": Another, "order.qty": Another, "": Another,
+	} {
+		if got := OfName([]byte(name), "order[sku_id]"); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	if got := OfName([]byte("my.order[a]"), "my_order[a]"); got != Nested {
+		t.Errorf("PHP folds the object's name: %v", got)
+	}
+}
+
 func TestOfName_DoesNotAllocate(t *testing.T) {
 	names := [][]byte{[]byte("goods_id"), []byte(" goods.id\x00"), []byte("goods[id]"), []byte("a-name-that-is-long")}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, name := range names {
 			OfName(name, "goods_id")
+			OfName(name, "goods[id_that_is_longer_than_the_stack_of_a_conversion]")
 		}
 		Mentions(names[3], "goods_id")
 	}); n != 0 {

@@ -181,6 +181,11 @@ var hostileTables = [][]string{
 	{"!/a/{sku}/", "/b", "/"},
 	{"!/a/{sku}/", "!/a/{sku}", "/"},
 	{"/a", "!/{x}/{y...}", "/"},
+	{"!/{x}.b", "/"},
+	{"!/a/b{x}.", "/a/{y}", "/"},
+	{"/a{x}/b", "!/{y}/b", "/"},
+	{"!/a/{x}.b", "!/b{x}/{y...}", "/a/{x}", "/"},
+	{"/A{x}.b/", "!/a{x}", "/"},
 }
 
 // randomPath strings parts together.
@@ -207,7 +212,7 @@ func TestTable_ReadingThatReachesStockIsAmbiguous(t *testing.T) {
 	}
 	dice := rand.New(rand.NewPCG(3, 4))
 	unsafe, needless := 0, 0
-	for i := range 10_000 {
+	for i := range 12_000 {
 		path, table := randomPath(dice, pathAlphabets[i%len(pathAlphabets)]), tables[dice.IntN(len(tables))]
 		reading := table.unsafeReading("POST", path)
 		_, detail := table.Match(Query{Method: []byte("POST"), Path: []byte(path)})

@@ -15,13 +15,14 @@ const maxCaptures = 8
 // maxSegments bounds the segments of one pattern, so that a set of them fits one word.
 const maxSegments = 32
 
-// Pattern is a compiled METHOD [HOST]/PATH. METHOD and HOST may be absent and then match all; GET also matches HEAD.
-// A {name} stands for one segment, {name...} at the end for the rest, and a path that ends in "/" stands for everything
-// below it, as in net/http.ServeMux. A Pattern does not change and is safe for concurrent use.
+// Pattern is a compiled METHOD [HOST]/PATH, or METHOD|METHOD [HOST]/PATH. METHOD and HOST may be absent and then match
+// all; GET also matches HEAD. A {name} stands for one segment, or for what is between literals in it ({sku}.html);
+// {name...} at the end for the rest; and a path that ends in "/" for everything below it, as in net/http.ServeMux. A
+// Pattern does not change and is safe for concurrent use.
 type Pattern struct {
-	text     string // as configured
-	method   string // "" = any
-	host     string // lower case, without port and final dot; "" = any
+	text     string   // as configured
+	methods  []string // nil = any
+	host     string   // lower case, without port and final dot; "" = any
 	path     string
 	segments []segment // without {name...}
 	open     bool      // the path ends in "/" or {name...}: anything may follow the segments and a slash
@@ -30,15 +31,35 @@ type Pattern struct {
 }
 
 type segment struct {
-	literal string
-	capture bool // a {name}: the segment may be anything but empty
+	literal        string
+	capture        bool   // a {name}: what is between prefix and suffix may be anything but empty
+	prefix, suffix string // of a capture; "" = none
+}
+
+// part is what the {name} of s stands for in a segment of a path; ok is false where s does not take it.
+func (s *segment) part(text []byte) (part []byte, ok bool) {
+	begin, end := len(s.prefix), len(text)-len(s.suffix)
+	if begin >= end || string(text[:begin]) != s.prefix || string(text[end:]) != s.suffix {
+		return nil, false
+	}
+	return text[begin:end], true
+}
+
+// covers reports whether s takes each segment that q takes. It errs towards false.
+func (s *segment) covers(q *segment) bool {
+	if !s.capture || q.capture {
+		return s.capture == q.capture && s.literal == q.literal && strings.HasPrefix(q.prefix, s.prefix) &&
+			strings.HasSuffix(q.suffix, s.suffix)
+	}
+	_, ok := s.part([]byte(q.literal))
+	return ok
 }
 
 // Names are the {names} in their order, which is the order of Match.Captures.
 func (p Pattern) Names() []string { return p.names }
 
-// Method is the method that the pattern names; "" = any.
-func (p Pattern) Method() string { return p.method }
+// Methods are those that the pattern names; nil = any.
+func (p Pattern) Methods() []string { return p.methods }
 
 // Path is the path with the {names} in it. Logs write it in place of a path that holds a secret.
 func (p Pattern) Path() string { return p.path }
@@ -71,9 +92,14 @@ func (p *Pattern) parse() error {
 	}
 	target := words[len(words)-1]
 	if len(words) == 2 {
-		p.method = words[0]
-		if err := checkMethod(p.method); err != nil {
-			return err
+		for method := range strings.SplitSeq(words[0], "|") {
+			switch err := checkMethod(method); {
+			case err != nil:
+				return err
+			case slices.Contains(p.methods, method):
+				return fmt.Errorf("method %q stands twice: remove one", method)
+			}
+			p.methods = append(p.methods, method)
 		}
 	}
 	if strings.ContainsAny(target, "^$()[]+|") {
@@ -100,7 +126,9 @@ func checkMethod(method string) error {
 		return fmt.Errorf("%q is not a method: write the method first, such as \"POST /order/{sku}\"", method)
 	case upper != method:
 		return fmt.Errorf("method %q is in lower case: write %q", method, upper)
-	case !octets.IsToken(method) || method[0] < 'A' || method[0] > 'Z' || strings.ContainsAny(method, "|*+^"):
+	case method == "":
+		return errors.New(`a method is missing beside "|": write several like GET|POST`)
+	case !octets.IsToken(method) || method[0] < 'A' || method[0] > 'Z' || strings.ContainsAny(method, "*+^"):
 		return fmt.Errorf("%q is not a method: write one such as POST, or none for all", method)
 	}
 	return nil
@@ -116,7 +144,7 @@ func (p *Pattern) parseHost(host, path string) error {
 	case strings.Contains(host, ":"):
 		return fmt.Errorf("host %q has a port: a pattern takes all ports, write it without", host)
 	case !strings.Contains(p.host, ".") && p.host != "localhost":
-		return fmt.Errorf("%q is not a host name: write %q", host, strings.TrimSpace(p.method+" /"+host+path))
+		return fmt.Errorf("%q is not a host name: write %q", host, strings.TrimSpace(strings.Join(p.methods, "|")+" /"+host+path))
 	case path == "":
 		return fmt.Errorf("the path is missing: write %q for everything on this host", p.text+"/")
 	case strings.Contains(host, "*"):
@@ -138,20 +166,28 @@ func (p *Pattern) parsePath() error {
 		if err := checkSegment(part); err != nil {
 			return err
 		}
-		if part[0] != '{' {
+		prefix, inside, found := strings.Cut(part, "{")
+		if !found {
 			p.segments = append(p.segments, segment{literal: part})
 			continue
 		}
-		name, rest := strings.CutSuffix(part[1:len(part)-1], "...")
+		name, suffix, _ := strings.Cut(inside, "}")
+		name, rest := strings.CutSuffix(name, "...")
 		switch {
+		case rest && prefix+suffix != "":
+			return fmt.Errorf("%q: {%s...} stands for whole segments: write {%[2]s}", part, name)
 		case rest && i != last:
 			return fmt.Errorf("%q stands before the end: write {%s} for one segment", part, name)
+		case suffix != "" && isName(suffix[:1]) && suffix[0] != '_':
+			// "%5b" ends in "b" for a server that does not decode it, and for others it does not.
+			return fmt.Errorf("%q: what follows a name begins with a mark such as . or -: write {%s} alone, or a mark "+
+				"between", part, name)
 		case slices.Contains(p.names, name):
 			return fmt.Errorf("{%s} stands twice: give each segment a name of its own", name)
 		case rest:
 			p.open, p.rest = true, true
 		default:
-			p.segments = append(p.segments, segment{capture: true})
+			p.segments = append(p.segments, segment{capture: true, prefix: prefix, suffix: suffix})
 		}
 		p.names = append(p.names, name)
 	}
@@ -176,22 +212,34 @@ func checkSegment(part string) error {
 		return fmt.Errorf("%q matches nothing: write the path decoded, without parameters and query", part)
 	case strings.ContainsFunc(part, func(c rune) bool { return c < ' ' || c > '~' }):
 		return fmt.Errorf("%q matches nothing, since paths arrive percent-encoded: write {name}", part)
-	case braces && (part[0] != '{' || part[len(part)-1] != '}'):
-		return fmt.Errorf("%q: a {name} is a whole segment: write it between slashes", part)
-	case braces && !isName(strings.TrimSuffix(part[1:len(part)-1], "...")):
+	case braces && strings.Count(part, "{") != strings.Count(part, "}"):
+		return fmt.Errorf("%q: a brace is open: write a name as {name}", part)
+	case strings.Count(part, "{") > 1 && !strings.Contains(part, "{{"):
+		return fmt.Errorf("%q: a segment has one {name} at most: write a slash between two, or one name for both", part)
+	case braces && !isName(nameIn(part)):
 		return fmt.Errorf("%q: a name has letters, digits and _ alone: write one such as {sku}", part)
 	}
 	return nil
 }
 
+// nameIn is the name in the braces of a segment, without dots; "" = there is not one pair of braces.
+func nameIn(part string) string {
+	before, inside, _ := strings.Cut(part, "{")
+	name, after, closed := strings.Cut(inside, "}")
+	if !closed || strings.ContainsAny(before+after, "{}") {
+		return ""
+	}
+	return strings.TrimSuffix(name, "...")
+}
+
 // covers reports whether p takes each request that q takes. It errs towards false.
 func (p *Pattern) covers(q *Pattern) bool {
 	n := len(p.segments)
-	if p.method != "" && p.method != q.method || p.host != "" && p.host != q.host || len(q.segments) < n {
+	if !p.coversMethods(q) || p.host != "" && p.host != q.host || len(q.segments) < n {
 		return false
 	}
 	for i, s := range p.segments {
-		if !s.capture && s != q.segments[i] {
+		if !s.covers(&q.segments[i]) {
 			return false
 		}
 	}
@@ -204,8 +252,14 @@ func (p *Pattern) covers(q *Pattern) bool {
 // differsBySlash reports that the two patterns take the same paths but for the slash at their end, and what may follow
 // it: one is the route of the one spelling, the other that of the other.
 func (p *Pattern) differsBySlash(q *Pattern) bool {
-	return p.method == q.method && p.host == q.host && p.open != q.open && !p.rest && !q.rest &&
+	return slices.Equal(p.methods, q.methods) && p.host == q.host && p.open != q.open && !p.rest && !q.rest &&
 		slices.Equal(p.segments, q.segments)
+}
+
+// coversMethods reports whether p takes each method that q takes.
+func (p *Pattern) coversMethods(q *Pattern) bool {
+	return p.methods == nil || q.methods != nil && !slices.ContainsFunc(q.methods,
+		func(m string) bool { return !slices.Contains(p.methods, m) })
 }
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"

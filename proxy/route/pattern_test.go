@@ -9,17 +9,18 @@ import (
 
 func TestPattern_PartsOfAPattern(t *testing.T) {
 	for _, tt := range []struct {
-		text, method, host, path string
-		names                    []string
+		text, methods, host, path string
+		names                     []string
 	}{
 		{"/", "", "", "/", nil},
 		{"POST /api/seckill/{sku}/order", "POST", "", "/api/seckill/{sku}/order", []string{"sku"}},
+		{"GET|POST|PUT /buy/{sku}.html", "GET POST PUT", "", "/buy/{sku}.html", []string{"sku"}},
 		{"PROPFIND   Shop.Example./a/{b}/{c...}", "PROPFIND", "shop.example", "/a/{b}/{c...}", []string{"b", "c"}},
 		{"M-SEARCH localhost/", "M-SEARCH", "localhost", "/", nil},
 		{"/@a/~b/c=d,e&f!'/g:h/.well-known/", "", "", "/@a/~b/c=d,e&f!'/g:h/.well-known/", nil},
 	} {
 		p, err := ParsePattern(tt.text)
-		if err != nil || p.Method() != tt.method || p.host != tt.host || p.Path() != tt.path ||
+		if err != nil || strings.Join(p.Methods(), " ") != tt.methods || p.host != tt.host || p.Path() != tt.path ||
 			!slices.Equal(p.Names(), tt.names) || p.String() != tt.text {
 			t.Errorf("%q: %+v, %v", tt.text, p, err)
 		}
@@ -29,10 +30,15 @@ func TestPattern_PartsOfAPattern(t *testing.T) {
 func TestPattern_MistakeIsNamedWithItsRemedy(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"", `0 words: write METHOD [HOST]/PATH, such as "POST /order/{sku}"`},
-		{"GET POST /a", `3 words: write METHOD [HOST]/PATH`},
+		{"GET POST /a", `3 words: write "GET|POST /a"`},
+		{"get, post | PUT /a", `5 words: write "GET|POST|PUT /a"`},
+		{"POST /a /b", `3 words: write METHOD [HOST]/PATH`},
 		{"post /a", `method "post" is in lower case: write "POST /a"`},
-		{"GET,POST /a", `"GET,POST" is not a method: write one such as POST, or none for all`},
-		{"POST|PUT /a", `"POST|PUT" is not a method: write one such as POST, or none for all`},
+		{"GET,POST /a", `"GET,POST" is not a method: write "GET|POST /a"`},
+		{"get|POST /a", `method "get" is in lower case: write "GET|POST /a"`},
+		{"POST| /a", `a method is missing beside "|": write "POST /a"`},
+		{"POST|POST /a", `method "POST" stands twice: remove one`},
+		{"GET|ANY /a", `"ANY" is not a method: write none for all methods`},
 		{"ANY /a", `"ANY" is not a method: write "/a"`},
 		{"* /a", `"*" is not a method: write "/a"`},
 		{"~ ^/a", `"~" is not a method: write "/a"`},
@@ -80,11 +86,17 @@ func TestPattern_MistakeIsNamedWithItsRemedy(t *testing.T) {
 		{"//a", `segment "" matches nothing: remove it`},
 		{"/a//", `segment "" matches nothing: remove it`},
 		{"/a/../b", `segment ".." matches nothing: remove it`},
-		{"/a-{b}", `"a-{b}": a {name} is a whole segment: write it between slashes`},
-		{"/{a}{b}", `"{a}{b}": a name has letters, digits and _ alone`},
-		{"/{a", `"{a": a {name} is a whole segment: write "/{a}"`},
+		{"/{a}-{b}", `"{a}-{b}": a segment has one {name} at most: write a slash between two, or one name for both`},
+		{"/{a}{b}", `"{a}{b}": a segment has one {name} at most`},
+		{"/a-{b...}", `"a-{b...}": {b...} stands for whole segments: write {b}`},
+		{"/buy/:id.html", `":id.html" stands for itself alone: write "/buy/{id}.html"`},
+		{"/buy/<int:id>.html", `"<int:id>.html" stands for itself alone: write "/buy/{id}.html"`},
+		{"/buy/{id:int}.html", `"{id:int}.html": a name has letters, digits and _ alone: write "/buy/{id}.html"`},
+		{"/{a}html", `"{a}html": what follows a name begins with a mark such as . or -: write {a} alone, or a mark between`},
+		{"/a}b{", `"a}b{": a name has letters, digits and _ alone`},
+		{"/{a", `"{a": a brace is open: write "/{a}"`},
 		{"/{}", `"{}": a name has letters, digits and _ alone: write one such as {sku}`},
-		{"/{", `"{": a {name} is a whole segment`},
+		{"/{", `"{": a brace is open`},
 		{"/{a-b}", `"{a-b}": a name has letters`},
 		{"/{a...}/b", `"{a...}" stands before the end: write {a} for one segment`},
 		{"/{a...}/", `"{a...}" stands before the end`},
@@ -101,7 +113,7 @@ func TestPattern_MistakeIsNamedWithItsRemedy(t *testing.T) {
 
 // A pattern that is accepted takes the path that it spells, and its covering is no broader than its matching.
 func FuzzPattern(f *testing.F) {
-	for _, text := range []string{"POST /api/{sku}/order", "/", "GET s.example/a/{b}/{c...}", "/{a", "X /", "/a//b"} {
+	for _, text := range []string{"POST /api/{sku}/order", "/", "GET s.example/a/{b}/{c...}", "/{a", "X /", "/a//b", "GET|PUT /x-{a}.html"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -117,7 +129,7 @@ func FuzzPattern(f *testing.F) {
 		path := strings.NewReplacer("{", "v", "}", "").Replace(p.Path())
 		e := &NewTable([]Pattern{p}, []Gate{Check}).entries[0]
 		var captures [maxCaptures][]byte
-		if !e.takesMethod([]byte(p.Method())) || !e.takesPath([]byte(path), &captures) || !e.covers(&p) {
+		if method := strings.Join(p.Methods()[:min(1, len(p.Methods()))], ""); !e.takesMethod([]byte(method)) || !e.takesPath([]byte(path), &captures) || !e.covers(&p) {
 			t.Errorf("%q does not take %s", text, path)
 		}
 		if !e.couldTake([]byte(path)) || !e.couldTake([]byte(strings.ToUpper(path))) {

@@ -1,6 +1,10 @@
 package route
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"sluice/internal/octets"
+)
 
 // readings are all ways to split the beginning of a path, followed at once. Each set has bit n where some reading has
 // matched the first n segments of a pattern.
@@ -56,18 +60,39 @@ func (r *readings) step(e *entry, separator byte, piece []byte) {
 	case ';':
 		r.dropped |= r.complete
 	}
-	captured, blank := (start&e.captures)<<1, isBlank(piece)
+	captured, blank := (start&e.captures&^e.affixed)<<1, isBlank(piece)
 	if r.authority {
 		captured |= start & 1 // dropped, and whatever separator but "/" stands in it
 	}
 	r.authority = blank && start&1 != 0 || r.authority && r.dropped&1 != 0
-	r.complete = r.extended | r.dropped | e.nextLiterals(start, piece)
+	r.complete = r.extended&^(e.affixed<<1) | r.dropped | e.nextLiterals(start, piece)
 	r.extended |= captured
 	if len(piece) > 0 {
 		r.complete |= captured
 	}
+	if e.affixed != 0 {
+		r.stepAffixed(e, start, piece)
+	}
 	if blank {
 		r.complete |= start // the segment is dropped
+	}
+}
+
+// stepAffixed goes on by one piece in segments with a literal before or behind their {name}: the first piece begins with
+// the one, the last piece ends with the other. A piece with bytes that servers drop could do both.
+func (r *readings) stepAffixed(e *entry, start uint64, piece []byte) {
+	odd := hasDropped(piece)
+	for set := e.affixed; set != 0; set &= set - 1 {
+		i := bits.TrailingZeros64(set)
+		s := &e.segments[i]
+		begins := start>>i&1 != 0 && (odd || len(piece) >= len(s.prefix) && octets.EqualFold(piece[:len(s.prefix)], s.prefix))
+		ends := odd || len(piece) >= len(s.suffix) && octets.EqualFold(piece[len(piece)-len(s.suffix):], s.suffix)
+		if ends && (r.extended>>i&2 != 0 || begins && (odd || len(piece) > len(s.prefix)+len(s.suffix))) {
+			r.complete |= 2 << i
+		}
+		if begins {
+			r.extended |= 2 << i
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ var anyMethods = []string{"ANY", "ALL", "*", "~", "~*", "=", "^~", "LOCATION"}
 
 // splitForeign parts the method, if any, from the target.
 func splitForeign(text string) (method, target string, ok bool) {
-	words := strings.Fields(text)
+	words := joinMethods(strings.Fields(text))
 	if len(words) == 0 || len(words) > 2 {
 		return "", "", false
 	}
@@ -66,6 +66,22 @@ func splitForeign(text string) (method, target string, ok bool) {
 	}
 	target = strings.TrimPrefix(strings.TrimPrefix(target, "http://"), "https://")
 	return method, target, true
+}
+
+// joinMethods makes one word of methods that stand apart, as in "GET, POST /x".
+func joinMethods(words []string) []string {
+	last := len(words) - 1
+	if last < 1 {
+		return words
+	}
+	methods := strings.FieldsFunc(strings.ToUpper(strings.Join(words[:last], "|")),
+		func(c rune) bool { return c == '|' || c == ',' })
+	for _, m := range methods {
+		if !slices.Contains(httpMethods, m) {
+			return words
+		}
+	}
+	return []string{strings.Join(methods, "|"), words[last]}
 }
 
 // suggestPath rewrites the segments of a path, which may lack its first slash.
@@ -98,7 +114,9 @@ var (
 		`(?:\*{0,2}\}|[>\]]{1,2})?$`)
 	// foreignPrefix finds the literal in "orders*", which stands for everything that begins so.
 	foreignPrefix = regexp.MustCompile(`^([\w.~-]+)(?:\*{1,2}|\.\*|\(\.\*\))$`)
-	foreignMarks  = "^$()[]+|*\\"
+	// foreignFile finds the name and the ending in :id.html, <id>.html, <int:id>.html and {id:int}.html.
+	foreignFile  = regexp.MustCompile(`^(?::|<(?:\w+:)?|\{)([A-Za-z_]\w*)(?::[^{}]*\}|>)?(\.[a-z]\w*)$`)
+	foreignMarks = "^$()[]+|*\\"
 )
 
 // isWildcard reports a segment without a name that stands for everything below, if it is the last one.
@@ -115,7 +133,7 @@ func suggestSegment(s string, last bool) (literal, name string) {
 	case isWildcard(s):
 		return "", "name"
 	case !strings.ContainsAny(s, foreignMarks) && checkSegment(s) == nil:
-		if s[0] != '{' {
+		if s[0] != '{' || s[len(s)-1] != '}' {
 			return s, ""
 		}
 		inner := s[1 : len(s)-1]
@@ -126,6 +144,9 @@ func suggestSegment(s string, last bool) (literal, name string) {
 	}
 	if m := foreignPrefix.FindStringSubmatch(s); m != nil && last {
 		return m[1] + "/", ""
+	}
+	if m := foreignFile.FindStringSubmatch(s); m != nil {
+		return "{" + m[1] + "}" + m[2], ""
 	}
 	if m := foreignName.FindStringSubmatch(s); m != nil && !strings.HasPrefix(s, "<path:") {
 		return "", m[1]

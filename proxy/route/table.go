@@ -21,6 +21,7 @@ type entry struct {
 	advice      string // of the rejection of what could be a request of this route
 	literals    uint64 // bit i: segment i is a literal
 	captures    uint64 // bit i: segment i is a {name}
+	affixed     uint64 // bit i: segment i is a {name} with a literal before or behind it
 }
 
 // NewTable makes a table of routes. The gate of patterns[i] is gates[i].
@@ -31,6 +32,9 @@ func NewTable(patterns []Pattern, gates []Gate) *Table {
 		for j, s := range p.segments {
 			if s.capture {
 				e.captures |= 1 << j
+				if s.prefix+s.suffix != "" {
+					e.affixed |= 1 << j
+				}
 			} else {
 				e.literals |= 1 << j
 			}
@@ -127,8 +131,15 @@ func (t *Table) first(method, host, path []byte) (m Match) {
 
 // takesMethod ignores case, as servers do that write methods in capitals. A nil method stands for any.
 func (e *entry) takesMethod(method []byte) bool {
-	return e.method == "" || method == nil || octets.EqualFold(method, e.method) ||
-		e.method == "GET" && octets.EqualFold(method, "HEAD")
+	if e.methods == nil || method == nil {
+		return true
+	}
+	for _, m := range e.methods {
+		if octets.EqualFold(method, m) || m == "GET" && octets.EqualFold(method, "HEAD") {
+			return true
+		}
+	}
+	return false
 }
 
 // takesHost compares names as HostName writes them. A nil host stands for any.
@@ -159,13 +170,15 @@ func (e *entry) cutSegments(path []byte, captures *[maxCaptures][]byte) (rest []
 		if end == 0 {
 			end = len(path)
 		}
-		part, s := path[1:end], &e.segments[i]
-		switch {
-		case !s.capture && string(part) != s.literal, s.capture && len(part) == 0:
-			return nil, 0, false
-		case s.capture:
+		if text, s := path[1:end], &e.segments[i]; s.capture {
+			part, ok := s.part(text)
+			if !ok {
+				return nil, 0, false
+			}
 			captures[n] = part
 			n++
+		} else if string(text) != s.literal {
+			return nil, 0, false
 		}
 		path = path[end:]
 	}

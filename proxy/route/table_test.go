@@ -58,6 +58,87 @@ func TestTable_FirstRouteThatTakesARequest(t *testing.T) {
 	}
 }
 
+func TestTable_LiteralsBesideAName(t *testing.T) {
+	table := tableOf(t, "GET|POST /buy/{sku}.html", "/item-{id}/x", "/v{a}-b/{c...}", "/{x}/{y}")
+	for request, want := range map[string]string{
+		"POST /buy/1001.html":      "GET|POST /buy/{sku}.html 1001",
+		"HEAD /buy/a.b.html":       "GET|POST /buy/{sku}.html a.b",
+		"GET /buy/.html.html":      "GET|POST /buy/{sku}.html .html",
+		"PUT /buy/1001.html":       "/{x}/{y} buy 1001.html",
+		"POST /buy/.html":          "/{x}/{y} buy .html",
+		"POST /buy/1001.htm":       "/{x}/{y} buy 1001.htm",
+		"POST /buy/1001.HTML":      "/{x}/{y} buy 1001.HTML",
+		"POST /buy/1001.html/":     "",
+		"GET /item-7/x":            "/item-{id}/x 7",
+		"GET /item-/x":             "/{x}/{y} item- x",
+		"GET /item/x":              "/{x}/{y} item x",
+		"GET /v1-b/":               "/v{a}-b/{c...} 1 ",
+		"GET /v-b/1":               "/{x}/{y} v-b 1",
+		"GET /vx-b-b/1":            "/v{a}-b/{c...} x-b 1",
+		"OPTIONS /buy/1001.html/x": "",
+	} {
+		pattern, captures, cause := match(table, request)
+		if got := strings.Join(append([]string{pattern}, captures...), " "); got != want || cause != 0 {
+			t.Errorf("%s: %q %v, want %q", request, got, cause, want)
+		}
+	}
+}
+
+// Each of these is an order to some server that decodes, ignores case, or drops what it does not need.
+func TestTable_LiteralsBesideANameAreFoundInEveryReading(t *testing.T) {
+	const order, item = "POST /buy/{sku}.html", "PUT|POST /item-{id}/buy"
+	table := tableOf(t, "!"+order, "!"+item, "/")
+	for path, want := range map[string]string{
+		"/buy/1%2ehtml":          order,
+		"/buy/1.HTML":            order,
+		"/Buy/1.html":            order,
+		"/buy//1.html":           order,
+		"/buy/1.html/":           order,
+		"/buy/1.html;x=1":        order,
+		"/buy/a%2fb.html":        order,
+		"/buy/a%2f.html":         order,
+		"/buy%2f1.html":          order,
+		"/buy/1.html%3fx":        order,
+		"/x/../buy/1.html":       order,
+		"/buy/%2e%2e/buy/1.html": order,
+		"/ITEM-7/buy":            item,
+		"/item%2d7/buy":          item,
+		"/item-7/buy/":           item,
+		"/item-7;x/buy":          item,
+		"/item-a%2fb/buy":        item,
+		"/item-%2fb/buy":         item,
+		"/./item-7/buy":          item,
+		// These are none in any reading.
+		"/buy/1.HTM":      "/",
+		"/buy/.html/":     "/",
+		"/Buy/1.html/x":   "/",
+		"/buy/1.htm%6c.x": "/",
+		"/Item7/buy":      "/",
+		"/item-;/buyer":   "/",
+		"/buy/1.htm/l/":   "/",
+		"/buy/html%2f1.":  "/",
+		"/buy%2f.htmlx/":  "/",
+	} {
+		pattern, _, cause := match(table, "POST "+path)
+		if pattern != want && pattern != "!"+want || (cause == reject.PathNotCanonical) != (want != "/") {
+			t.Errorf("%s: %q %v, want %q", path, pattern, cause, want)
+		}
+	}
+	for path, want := range map[string]string{"/buy/1.html": "", "/buy/%31.html": "", "/item-7/buy": ""} {
+		if pattern, _, cause := match(table, "POST "+path); cause != 0 || pattern == "/" {
+			t.Errorf("%s: %q %v, want %q", path, pattern, cause, want)
+		}
+	}
+}
+
+func TestTable_LiteralsBesideANameDoNotAllocate(t *testing.T) {
+	table := tableOf(t, "!POST /buy/{sku}.html", "/")
+	q := Query{Method: []byte("POST"), Path: []byte("/buy/%31.html")}
+	if n := testing.AllocsPerRun(100, func() { table.Match(q) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestTable_EarlierRouteCovers(t *testing.T) {
 	for _, tt := range []struct {
 		routes string
@@ -66,6 +147,10 @@ func TestTable_EarlierRouteCovers(t *testing.T) {
 		{"/, /a", 0}, {"/a, /", -1}, {"/a/, /a/{b}", 0}, {"/a/, /a", -1}, {"/a/{b...}, /a/", 0}, {"/a/, /a/{b...}", 0},
 		{"/{a}, /b", 0}, {"/b, /{a}", -1}, {"/x, /{a}/{b}, /c/{d}", 1}, {"/{a}/, /b/c/d", 0}, {"/{a}, /b/", -1},
 		{"POST /a, /a", -1}, {"/a, POST /a", 0}, {"GET /a, POST /a", -1}, {"a.example/, /a", -1}, {"/, a.example/", 0},
+		{"/{a}, /{b}.html", 0}, {"/{b}.html, /{a}", -1}, {"/{b}.html, /x.html", 0}, {"/{b}.html, /.html", -1},
+		{"/{a}.l, /{b}.html.l", 0}, {"/{a}.l, /{b}.html", -1}, {"/x-{a}, /{b}", -1}, {"/x-{a}, /x-y-{b}", 0}, {"GET|POST /a, POST /a", 0},
+		{"GET|POST /a, POST|PUT /a", -1}, {"GET|POST /a, /a", -1}, {"POST /a, GET|POST /a", -1},
+		{"POST|PUT|GET /a, GET|POST /a", 0},
 	} {
 		texts := strings.Split(tt.routes, ", ")
 		if got := tableOf(t, texts...).CoveredBy(len(texts) - 1); got != tt.want {

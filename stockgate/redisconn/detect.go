@@ -18,6 +18,8 @@ func (o Options) detect(ctx context.Context) (topology, master string, err error
 			err = fmt.Errorf("ask %s: %w", address, err)
 		case topology == Single && len(o.Addresses) > 1:
 			return "", "", tooMany(len(o.Addresses))
+		case topology != Single && onSocket(address):
+			return "", "", errSocket
 		case topology == Cluster && o.DB != 0:
 			return "", "", errDB
 		default:

@@ -152,6 +152,10 @@ func Remedy(err error) string {
 		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
 	case strings.Contains(text, "NOPERM"):
 		return "permit this user's commands and keys: docs/redis.md lists them"
+	case strings.Contains(text, "dial unix") && strings.Contains(text, "permission denied"):
+		return "let the user that runs sluice use the socket: unixsocketperm in redis.conf, and the group of its folder"
+	case strings.Contains(text, "dial unix"):
+		return "start Redis, write its unixsocket into redis.conf, or correct stock.redis.addresses"
 	case strings.Contains(text, "no such host"):
 		return "correct the host in stock.redis.addresses, or the name server"
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded),

@@ -26,7 +26,7 @@ const (
 // Options are the keys under [stock.redis]. All durations and counts must be positive.
 type Options struct {
 	Topology       string        // one of the above; "" = Single
-	Addresses      []string      // "host:port", or a unix socket's path: the server, the sentinels, some of the cluster
+	Addresses      []string      // "host:port": the server, the sentinels, some of the cluster; or one "/path" or "unix:/path"
 	MasterName     string        // Sentinel: by which they know the master. With Auto it means Sentinel
 	Username       string        // also of the sentinels, where these know that user
 	Password       func() string // asked for every new connection; nil = none
@@ -65,6 +65,8 @@ func (o *Options) check() error {
 		return errors.New("addresses: none")
 	case o.Topology == Single && n > 1:
 		return tooMany(n)
+	case onSocket(o.Addresses[0]) && (n > 1 || o.MasterName != "" || o.Topology == Sentinel || o.Topology == Cluster):
+		return errSocket
 	case o.Topology == Sentinel && o.MasterName == "":
 		return errors.New("master_name: it is missing; sentinels are asked for a master by its name")
 	case o.Topology == Cluster && o.DB != 0:
@@ -87,6 +89,14 @@ func (o *Options) check() error {
 // errDB is the cause when another database than the first is wanted in a cluster.
 var errDB = errors.New("db: a cluster has only db 0")
 
+// errSocket is the cause when a unix socket leads to sentinels or a cluster, whose servers have addresses.
+var errSocket = errors.New("addresses: a unix socket leads to one server; use host:port for sentinels and a cluster")
+
+// onSocket reports the path of a unix socket.
+func onSocket(address string) bool {
+	return strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix:")
+}
+
 // tooMany is the error for several servers that are none of one Redis: which of them has the stock?
 func tooMany(n int) error {
 	return fmt.Errorf("addresses: a single redis has one address, not %d", n)
@@ -99,8 +109,8 @@ func (o Options) longest() time.Duration { return o.ConnectTimeout + o.Timeout }
 // deadlines, and pins every caller for many seconds while Redis is away.
 func (o Options) client(address string) redis.Options {
 	network := "tcp"
-	if strings.HasPrefix(address, "/") {
-		network = "unix"
+	if onSocket(address) {
+		network, address = "unix", strings.TrimPrefix(address, "unix:")
 	}
 	r := redis.Options{
 		Network:               network,

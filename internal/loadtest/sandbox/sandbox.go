@@ -87,7 +87,8 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 }
 
 // alone is a variable that stands for a whole value, and that a crowd can fill.
-var alone = regexp.MustCompile(`^\$\(?(path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?$`)
+var alone = regexp.MustCompile(`^\$(?:\(?(?:path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?|` +
+	`\((?:arg|cookie|http|form)_[^()"'$ ]+\)|(?:arg|cookie|http|header|form)\((?:"[^"]*"|'[^']*')\))$`)
 
 // cast makes c the configuration of the sandbox.
 func (s *sandbox) cast(c *config.Config) (not []string, err error) {
