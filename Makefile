@@ -29,8 +29,8 @@ build: ## the static binary ./sluice
 # the same time. Debug information would cost a third of the time of linking.
 FAST = $$($(GO) list ./... | grep -v /e2e)
 TEST = $(GO) test -count=1 -vet=off -ldflags=-w -parallel 4
-SHARING = ./accesslog ./admin/... ./cache ./internal/app/... ./internal/listener ./limiter ./proxy/... ./queue/... \
-	./room/... ./settle ./settle/sqlstore ./stockgate/... ./tracing ./upstream/...
+SHARING = ./accesslog ./cache ./internal/app/... ./internal/listener ./limiter ./proxy/... ./queue/... ./room/... \
+	./stockgate/... ./upstream/...
 
 test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@echo "test: 2 to 3 minutes on 2 cores; the first time 3 more, in which Go downloads and compiles the dependencies"
@@ -135,6 +135,11 @@ BACKLOG ?= 600000
 bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, memory and lag on each database, with BACKLOG orders, in 5 minutes
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
 	SLUICE_NIGHTLY=1 SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
+
+SEEDS ?= 2000
+
+sim: ## SEEDS random sales in virtual time, with faults: internal/sim
+	$(GO) test -count=1 -timeout 12h ./internal/sim -args -seeds $(SEEDS)
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
 	@sh tools/need redis-server
