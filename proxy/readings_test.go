@@ -38,7 +38,7 @@ func TestHandle_QueryAndFormMayNotContradictEachOther(t *testing.T) {
 		}
 		for target, body := range map[string]string{"/arg?sku=1": "sku=2", "/form?sku=2": "sku=1"} {
 			if reason, text := sendForm(t, addr, target, body); reason != want ||
-				!one && !strings.Contains(text, `"cause":"query and form differ: $`) {
+				!one && !strings.Contains(text, `"cause":"query and body differ: $`) {
 				t.Errorf("one source: %v, %s with %s: %q, want %q: %s", one, target, body, reason, want, text)
 			}
 		}

@@ -138,6 +138,7 @@ func elsewhere(t testing.TB, variable, query, fields, body string) string {
 
 func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 	const inForm, inQuery = "ambiguous places_differ $form_sku", "ambiguous places_differ $arg_sku"
+	const inJSON = "ambiguous places_differ $json_sku"
 	multi := form(named(`name="sku"`, "2"))
 	for _, c := range []struct{ variable, query, fields, body, want string }{
 		{"$form_sku", "sku=2", formType, "sku=1", inForm},
@@ -173,11 +174,32 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", partType, "preamble\r\n" + multi, "ambiguous places_differ $arg_sku"},
 		{"$arg_sku", "sku=1", partType, "preamble\r\n" + form(named(`name="x"`, "2")), "1"},
 		{"$arg_sku", "sku=1", partType, form(named(`name="sku"; filename="1"`, "1")), inQuery},
-		{"$arg_sku", "sku=1", jsonType, `{"sku":2}`, "1"},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":2}`, inQuery},
+		{"$arg_sku", "sku=1", jsonType, ` {"sku":1,"a":{"sku":2}}`, "1"},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":"\u0031"}`, "1"},
+		{"$arg_sku", "sku=1", jsonType, `{"\u0073ku":"2"}`, inQuery},
+		{"$arg_sku", "sku=1", jsonType, `{"SKU":"2"}`, inQuery},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":["1"]}`, inQuery},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":null}`, inQuery},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":1,"sku":2}`, "ambiguous duplicate_key sku"},
+		{"$arg_sku", "sku=1", jsonType, `[{"sku":2}]`, "1"},
+		{"$arg_sku", "sku=1", jsonType, `2`, "1"},
+		{"$arg_sku", "sku=1", jsonType, `{"sku":2} /**/`, "ambiguous body_not_json $arg_sku"},
+		{"$arg_sku", "sku=1", jsonType, `{"a":2} /**/`, "1"},
+		{"$arg_sku", "sku=1", jsonType + "Content-Encoding: gzip\r\n", "x", "ambiguous body_compressed"},
+		{"$arg_sku", "sku=1", "Content-Type: text/x-json\r\n", `{"sku":2}`, inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: application/vnd.api+JSON, x\r\n", `{"sku":2}`, inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: application/json; charset=gbk\r\n", "{\"a\":\"\xc4\xe3\"}", "1"},
 		{"$arg_sku", "sku=1", "Cookie: sku=2\r\nSku: 3\r\n", "", "1"},
 		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", "1"},
 		{"$arg_sku", "sku=1", "Content-Type: a b\r\n", "sku=2", "1"},
-		{"$json_sku", "sku=2", jsonType, `{"sku":1}`, "1"},
+		{"$json_sku", "sku=2", jsonType, `{"sku":1}`, inJSON},
+		{"$json_sku", "sku=1&a=2", jsonType, `{"sku":1}`, "1"},
+		{"$json_sku", "sku[]=1", jsonType, `{"sku":1}`, inJSON},
+		{"$json_a.sku", "sku=2", jsonType, `{"a":{"sku":1}}`, "1"},
+		{"$json_a.sku", "a[sku]=2", jsonType, `{"a":{"sku":1}}`, "ambiguous places_differ $json_a.sku"},
+		{"$json_a.0.sku", "a[][sku]=1", jsonType, `{"a":[{"sku":1}]}`, "ambiguous places_differ $json_a.0.sku"},
+		{"$json_a.0.sku", "a=1", jsonType, `{"a":[{"sku":1}]}`, "ambiguous places_differ $json_a.0.sku"},
 		{"$cookie_sku", "sku=2", "Cookie: sku=1\r\n" + formType, "sku=2", "1"},
 		{"$arg_sku/$form_sku", "sku=1", formType, "sku=1", "1/1"},
 		{"$arg_sku/$form_sku", "sku=1", formType, "sku=2", inQuery},

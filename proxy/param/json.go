@@ -60,16 +60,21 @@ func (s *Source) readJSON(p *Part) Fault {
 	if fault := s.requireJSON(p); fault.Reason != reject.Admitted {
 		return fault
 	}
+	if !s.validJSON() {
+		return badRequest(reject.BodyNotJSON, p.text)
+	}
+	return Fault{}
+}
+
+// validJSON reports whether the body is JSON, whatever its type.
+func (s *Source) validJSON() bool {
 	if s.json == jsonUnchecked {
 		s.json = jsonInvalid
 		if json.Valid(s.Body) {
 			s.json = jsonValid
 		}
 	}
-	if s.json == jsonInvalid {
-		return badRequest(reject.BodyNotJSON, p.text)
-	}
-	return Fault{}
+	return s.json == jsonValid
 }
 
 // jsonScalar is the value of p that text is: a string or a whole number of any length, as which its digits count; nil

@@ -51,6 +51,14 @@ func TestVariable_ReadingsOfNamesAndPlaces(t *testing.T) {
 					t.Errorf("%s of %q: %s", variable, row.Input, got)
 				}
 			}
+		case reading.JSONPlace:
+			query, body, _ := strings.Cut(row.Input, "\n")
+			for _, variable := range []string{"$arg_goods_id", "$json_goods_id"} {
+				got := elsewhere(t, variable, query, jsonType, body)
+				if ambiguous(got) != (row.Decision == reading.Ambiguous) {
+					t.Errorf("%s of %q: %s", variable, row.Input, got)
+				}
+			}
 		case reading.Index:
 			if got := lookup(t, "$json_items.0.goods_id", "", jsonType, row.Input); !strings.HasPrefix(got, "bad ") {
 				t.Errorf("%s: %s", row.Input, got)

@@ -26,6 +26,8 @@ const (
 	RouterNoSlash               // Express, Gin, Laravel, Spring before 6: a slash at the end counts for nothing
 	Chain                       // two of the readers above in turn, as of a front controller and a router
 	PHPRequest                  // PHP: $_GET, $_POST, $_COOKIE, and $_REQUEST in which the body comes last
+	Laravel                     // PHP: $request->input(), in which JSON comes before the query
+	RailsParams                 // Ruby: params of Rails, in which the query comes before JSON
 	Rack                        // Ruby: Rack and Rails params, in which the body comes last
 	QS                          // Node: qs, so Express and Koa; allowDots for "a.b"
 	Servlet                     // Java: getParameter, the first value, those of the query before those of the body
@@ -56,13 +58,14 @@ type Kind uint8
 // The kinds of rows. The order that is meant is POST /order/7 of the route POST /order/{sku}, or the SKU 7 by the name
 // goods_id.
 const (
-	Target Kind = iota // Input is a target, Reads its path
-	Slash              // likewise, of the route POST /order/{sku}/
-	Name               // Input is a query, form or cookie, Reads the value of goods_id
-	Cookie             // likewise, of cookies alone
-	Place              // Input is a query, a line end and a form, Reads the value of goods_id
-	Index              // Input is JSON, Reads the value of items.0.goods_id
-	Number             // Input is a SKU, Reads what it is to the reader
+	Target    Kind = iota // Input is a target, Reads its path
+	Slash                 // likewise, of the route POST /order/{sku}/
+	Name                  // Input is a query, form or cookie, Reads the value of goods_id
+	Cookie                // likewise, of cookies alone
+	Place                 // Input is a query, a line end and a form, Reads the value of goods_id
+	JSONPlace             // likewise, and JSON in place of the form
+	Index                 // Input is JSON, Reads the value of items.0.goods_id
+	Number                // Input is a SKU, Reads what it is to the reader
 )
 
 // Row is one reading.
@@ -160,6 +163,12 @@ var Table = []Row{
 	{Place, php, "goods_id=1\ngoods.id=7", "7", Ambiguous},
 	{Place, []Reader{PHPRequest, Rack, Servlet, GoForm, WSGI}, "goods_id=7\ngoods_id=7", "7", Literal},
 
+	// The outer names of JSON are among those of the query, too.
+	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods_id\":\"7\"}", "7", Ambiguous},
+	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods\\u005fid\":7}", "7", Ambiguous},
+	{JSONPlace, []Reader{RailsParams}, "goods_id=7\n{\"goods_id\":\"1\"}", "7", Ambiguous},
+	{JSONPlace, []Reader{Laravel, RailsParams}, "goods_id=7\n{\"goods_id\":7}", "7", Literal},
+	{JSONPlace, []Reader{Laravel, RailsParams}, "goods_id=7\n{\"goods_id\":7,\"a\":{\"goods_id\":1}}", "7", Literal},
 	// PHP's arrays have no other keys than numbers and texts.
 	{Index, php, `{"items":{"0":{"goods_id":"7"}}}`, "7", Invalid},
 
