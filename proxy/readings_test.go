@@ -56,6 +56,28 @@ func TestHandle_QueryAndFormMayNotContradictEachOther(t *testing.T) {
 	}
 }
 
+func TestHandle_QueryMayNotReplaceTheLinesOfACart(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		o := options(&recorder{})
+		o.Routes = []Route{{Name: "cart", Match: "POST /cart", Gate: route.Reserve, SKU: "$json_items.*.sku",
+			Quantity: "$json_items.*.qty", OneSource: one}}
+		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1"}}
+		addr, _ := gateway(t, o)
+		cart := `{"items":[{"sku":"1","qty":1}]}`
+		for query, want := range map[string]string{"items=2": "ambiguous", "items[][sku]=2": "ambiguous",
+			"items%5B0%5D%5Bqty%5D=2": "ambiguous", "item=2": "", "sku=2": ""} {
+			if one {
+				want = ""
+			}
+			resp, text := talk(t, addr, fmt.Sprintf("POST /cart?%s HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: "+
+				"application/json\r\nContent-Length: %d\r\n\r\n%s", query, len(cart), cart))
+			if reason := resp.Header.Get("X-Sluice-Reason"); reason != want {
+				t.Errorf("one source: %v, %s: %q, want %q: %s", one, query, reason, want, text)
+			}
+		}
+	}
+}
+
 func TestHandle_SKUInDigitsHasOneSpelling(t *testing.T) {
 	to := &recorder{}
 	o := options(to)

@@ -9,6 +9,8 @@ package reading
 import (
 	"bytes"
 	"strings"
+
+	"sluice/internal/octets"
 )
 
 // Reader is a function of a language or framework by which a shop reads a request.
@@ -30,6 +32,7 @@ const (
 	RailsParams                 // Ruby: params of Rails, in which the query comes before JSON
 	Rack                        // Ruby: Rack and Rails params, in which the body comes last
 	QS                          // Node: qs, so Express and Koa; allowDots for "a.b"
+	Fastjson                    // Java: names of a bean without regard to letter case, "_" and "-"; the last one counts
 	Servlet                     // Java: getParameter, the first value, those of the query before those of the body
 	GoForm                      // Go: FormValue, the first value, those of the body before those of the query
 	WSGI                        // Python: values of Flask and parse_qs, those of the query before those of the form
@@ -63,6 +66,7 @@ const (
 	Name                  // Input is a query, form or cookie, Reads the value of goods_id
 	Cookie                // likewise, of cookies alone
 	Place                 // Input is a query, a line end and a form, Reads the value of goods_id
+	JSONName              // Input is JSON, Reads the value of goods_id
 	JSONPlace             // likewise, and JSON in place of the form
 	Index                 // Input is JSON, Reads the value of items.0.goods_id
 	Number                // Input is a SKU, Reads what it is to the reader
@@ -162,7 +166,12 @@ var Table = []Row{
 	{Place, []Reader{Servlet, WSGI}, "goods_id=7\ngoods_id=1", "7", Ambiguous},
 	{Place, php, "goods_id=1\ngoods.id=7", "7", Ambiguous},
 	{Place, []Reader{PHPRequest, Rack, Servlet, GoForm, WSGI}, "goods_id=7\ngoods_id=7", "7", Literal},
-
+	// Fastjson fills a bean by names without letter case, "_" and "-".
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goodsId":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goods-id":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","_GoodsID":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goodsId":"7"}`, "7", Literal},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goods.id":"1","goods_ids":"1"}`, "7", Literal},
 	// The outer names of JSON are among those of the query, too.
 	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods_id\":\"7\"}", "7", Ambiguous},
 	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods\\u005fid\":7}", "7", Ambiguous},
@@ -278,6 +287,24 @@ func cutKey[T string | []byte](keys T) (key, rest T) {
 		end++
 	}
 	return keys[begin:end], keys[end:]
+}
+
+// SameInFastjson compares names of JSON as Fastjson does.
+func SameInFastjson(name []byte, want string) bool {
+	n := 0
+	for i := range len(want) {
+		if want[i] == '_' || want[i] == '-' {
+			continue
+		}
+		for n < len(name) && (name[n] == '_' || name[n] == '-') {
+			n++
+		}
+		if n == len(name) || octets.Lower(name[n]) != octets.Lower(want[i]) {
+			return false
+		}
+		n++
+	}
+	return len(bytes.TrimLeft(name[n:], "_-")) == 0
 }
 
 // Mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
