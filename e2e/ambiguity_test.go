@@ -204,11 +204,16 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 	} {
 		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
 	}
-	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"))
+	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","s_ku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","S-Ku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001"}],"_items":[{"sku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001"},{"s_ku":"2"}]}`))
 	g.rejects(t, shop, wrong...)
 	g.passes(t,
 		typed("/form", urlencoded, "goods_id=1001&goods=2&goods[id]=3&goods_id_2=4&x.goods_id=5&ids[]=6"),
 		typed("/form", urlencoded, "goods_id=1001&goods.id=1001"),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","s_ku":"1001","skus":"2"}]}`),
 		typed("/form", multipart, parts("goods_id", "1001", "note", "goods.id", "files[]", "x")),
 		complete("POST", "/arg?goods_id=1001&page[]=2", "Cookie: user_id=7; theme.id=8; user=9; user_id=7"))
 
