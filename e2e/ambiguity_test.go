@@ -241,6 +241,8 @@ func TestAmbiguity_QueryAndBodyMayNotContradictEachOther(t *testing.T) {
 		typed("/arg?goods_id=1001", urlencoded, "goods.id=2"),
 		typed("/arg?goods_id=1001", urlencoded+";charset=gbk", "goods_id=2"),
 		typed("/arg?goods_id=1001", urlencoded+", x", "goods_id=2"),
+		typed("/arg?goods_id=1001", "", "goods_id=2"),
+		typed("/arg?goods_id=1001", "multipart/mixed; boundary=b0", parts("goods_id", "2")),
 		typed("/arg?goods_id=1001", "application/json", `{"goods_id":2}`),
 		typed("/arg?goods_id=1001", "application/vnd.api+json", `{"goods\u005fid":"2"}`),
 		typed("/arg?goods_id=1001", "text/x-json", `{"goods_id":["2"]}`),

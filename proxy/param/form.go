@@ -83,9 +83,15 @@ func (s *Source) checkForm(p *Part) Fault {
 	if cause := s.formCause(); cause != reject.NoCause {
 		return ambiguous(cause, "")
 	}
-	if m.kind == formBody {
+	if m.kind == formBody || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0 {
 		found, split := s.pairs(s.Body, p.name)
 		return s.sameAs(p, &found, split, true)
+	}
+	if m.kind != multipartBody { // multipart/mixed and others
+		if reading.Mentions(s.Body, p.name) {
+			return ambiguous(reject.BodyNotForm, "")
+		}
+		return Fault{}
 	}
 	found, said, ok := s.parts(m.boundary, p)
 	if !ok && reading.Mentions(s.Body, p.name) {

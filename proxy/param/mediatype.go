@@ -163,14 +163,14 @@ func (s *Source) bodyCause() reject.Cause {
 }
 
 // MayBringForm reports a Content-Type that some server takes for one of a form: PHP reads it up to the first space or
-// comma.
+// comma; Rack takes none for a form, and Rack and Spring take all of multipart.
 func (s *Source) MayBringForm() bool {
 	if s.hasForm() {
 		return true
 	}
 	value := octets.Trim(s.Head.Peek("Content-Type"))
-	return s.mediaType().cause != reject.NoCause && (octets.HasPrefixFold(value, "application/x-www-form-urlencoded") ||
-		octets.HasPrefixFold(value, "multipart/form-data"))
+	return len(value) == 0 || octets.HasPrefixFold(value, "multipart/") ||
+		s.mediaType().cause != reject.NoCause && octets.HasPrefixFold(value, "application/x-www-form-urlencoded")
 }
 
 // MayBringOtherPlace reports a body in which some server finds names beside those of the query.
