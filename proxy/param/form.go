@@ -2,6 +2,7 @@ package param
 
 import (
 	"bytes"
+	"strings"
 
 	"sluice/internal/octets"
 	"sluice/proxy/reading"
@@ -88,13 +89,13 @@ func (s *Source) checkForm(p *Part) Fault {
 		return s.sameAs(p, &found, split, true)
 	}
 	if m.kind != multipartBody { // multipart/mixed and others
-		if reading.Mentions(s.Body, p.name) {
+		if reading.Mentions(s.Body, p.outer()) {
 			return ambiguous(reject.BodyNotForm, "")
 		}
 		return Fault{}
 	}
 	found, said, ok := s.parts(m.boundary, p)
-	if !ok && reading.Mentions(s.Body, p.name) {
+	if !ok && reading.Mentions(s.Body, p.outer()) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
@@ -124,6 +125,14 @@ func (s *Source) equals(p *Part, found []byte) Fault {
 	return fault
 }
 
+// outer is the name without its keys in brackets: "order" of order[sku_id].
+func (p *Part) outer() string {
+	if i := strings.IndexByte(p.name, '['); i > 0 {
+		return p.name[:i]
+	}
+	return p.name
+}
+
 // checkJSON is CheckOtherPlace for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query. What
 // is no JSON to the letter matters if it could have the name at all: some parsers take comments, too.
 func (s *Source) checkJSON(p *Part) Fault {
@@ -131,7 +140,7 @@ func (s *Source) checkJSON(p *Part) Fault {
 		return ambiguous(reject.BodyCompressed, "")
 	}
 	if !s.validJSON() {
-		if reading.Mentions(s.Body, p.name) || bytes.IndexByte(s.Body, '\\') >= 0 {
+		if reading.Mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
 			return ambiguous(reject.BodyNotJSON, p.text)
 		}
 		return Fault{}
@@ -140,13 +149,13 @@ func (s *Source) checkJSON(p *Part) Fault {
 		return Fault{}
 	}
 	r := jsonReader{scratch: s.scratch}
-	text := r.member(skipJSONSpace(s.Body), p.name, true)
+	text := r.member(skipJSONSpace(s.Body), p.outer(), true)
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted || text == nil {
 		return fault
 	}
 	found, fault := s.jsonScalar(text, p)
-	if fault.Reason != reject.Admitted {
+	if fault.Reason != reject.Admitted || p.outer() != p.name { // an object of one place replaces that of the other
 		return ambiguous(reject.PlacesDiffer, p.text)
 	}
 	return s.equals(p, found)

@@ -194,6 +194,8 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", jsonType, `{"sku":2} /**/`, "ambiguous body_not_json $arg_sku"},
 		{"$arg_sku", "sku=1", jsonType, `{"a":2} /**/`, "1"},
 		{"$arg_sku", "sku=1", jsonType + "Content-Encoding: gzip\r\n", "x", "ambiguous body_compressed"},
+		{"$arg('a[sku]')", "a[sku]=1", jsonType, `{"a":{"sku":2}}`, "ambiguous places_differ $arg('a[sku]')"},
+		{"$arg('a[sku]')", "a[sku]=1", jsonType, `{"sku":2,"b":{"sku":2}}`, "1"},
 		{"$arg_sku", "sku=1", "Content-Type: text/x-json\r\n", `{"sku":2}`, inQuery},
 		{"$arg_sku", "sku=1", "Content-Type: application/vnd.api+JSON, x\r\n", `{"sku":2}`, inQuery},
 		{"$arg_sku", "sku=1", "Content-Type: application/json; charset=gbk\r\n", "{\"a\":\"\xc4\xe3\"}", "1"},
