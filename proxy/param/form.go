@@ -133,8 +133,8 @@ func (p *Part) outer() string {
 	return p.name
 }
 
-// checkJSON is CheckOtherPlace for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query. What
-// is no JSON to the letter matters if it could have the name at all: some parsers take comments, too.
+// checkJSON is CheckOtherPlace for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query.
+// What is no JSON to the letter matters if it could have the name at all: some parsers take comments, too.
 func (s *Source) checkJSON(p *Part) Fault {
 	if s.compressed() {
 		return ambiguous(reject.BodyCompressed, "")
