@@ -204,11 +204,16 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 	} {
 		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
 	}
-	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"))
+	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","s_ku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","S-Ku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001"}],"_items":[{"sku":"2"}]}`),
+		typed("/json", "application/json", `{"items":[{"sku":"1001"},{"s_ku":"2"}]}`))
 	g.rejects(t, shop, wrong...)
 	g.passes(t,
 		typed("/form", urlencoded, "goods_id=1001&goods=2&goods[id]=3&goods_id_2=4&x.goods_id=5&ids[]=6"),
 		typed("/form", urlencoded, "goods_id=1001&goods.id=1001"),
+		typed("/json", "application/json", `{"items":[{"sku":"1001","s_ku":"1001","skus":"2"}]}`),
 		typed("/form", multipart, parts("goods_id", "1001", "note", "goods.id", "files[]", "x")),
 		complete("POST", "/arg?goods_id=1001&page[]=2", "Cookie: user_id=7; theme.id=8; user=9; user_id=7"))
 
@@ -220,7 +225,7 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 	g.passes(t, complete("GET", "/page", "Cookie: user.idx=a"))
 }
 
-func TestAmbiguity_QueryAndFormMayNotContradictEachOther(t *testing.T) {
+func TestAmbiguity_QueryAndBodyMayNotContradictEachOther(t *testing.T) {
 	t.Parallel()
 	shop := open(t, nil)
 	g := stocked(t, shop.setting(), named)
@@ -236,16 +241,24 @@ func TestAmbiguity_QueryAndFormMayNotContradictEachOther(t *testing.T) {
 		typed("/arg?goods_id=1001", urlencoded, "goods.id=2"),
 		typed("/arg?goods_id=1001", urlencoded+";charset=gbk", "goods_id=2"),
 		typed("/arg?goods_id=1001", urlencoded+", x", "goods_id=2"),
+		typed("/arg?goods_id=1001", "", "goods_id=2"),
+		typed("/arg?goods_id=1001", "multipart/mixed; boundary=b0", parts("goods_id", "2")),
+		typed("/arg?goods_id=1001", "application/json", `{"goods_id":2}`),
+		typed("/arg?goods_id=1001", "application/vnd.api+json", `{"goods\u005fid":"2"}`),
+		typed("/arg?goods_id=1001", "text/x-json", `{"goods_id":["2"]}`),
+		typed("/json?items[][sku]=2", "application/json", `{"items":[{"sku":"1001"}]}`),
+		typed("/json?items=2", "application/json", `{"items":[{"sku":"1001"}]}`),
 		typed("/arg?goods_id=1001", multipart, parts("goods_id", "2")),
 		typed("/arg?goods_id=1001", multipart, "x\r\n"+parts("goods_id", "2")))
 	if a := g.raw(t, typed("/form?goods_id=2", urlencoded, "goods_id=1001")); !strings.Contains(a.body,
-		"query and form differ: $form_goods_id") {
+		"query and body differ: $form_goods_id") {
 		t.Errorf("the cause does not say what to change: %s", a.body)
 	}
 	g.passes(t,
 		typed("/form?goods_id=1001&page=2", urlencoded, "goods_id=1001"),
 		typed("/arg?goods_id=1001", urlencoded, "goods_id=1001&x=%zz"),
-		typed("/arg?goods_id=1001", "application/json", `{"goods_id":2}`),
+		typed("/arg?goods_id=1001", "application/json", `{"goods_id":1001,"line":{"goods_id":2}}`),
+		typed("/json?sku=2", "application/json", `{"items":[{"sku":"1001"}]}`),
 		typed("/arg?goods_id=1001", multipart, parts("note", "goods")),
 		complete("POST", "/arg?goods_id=1001", "Goods-Id: 2\r\nCookie: user_id=7; goods_id=2"),
 		typed("/one?goods_id=1001", urlencoded, "goods_id=2"))

@@ -63,7 +63,7 @@ func TestClientAddress_IsTakenFromTrustedProxiesAlone(t *testing.T) {
 // spelling that CGI takes for a field of the proxy's own.
 func TestClientAddress_ClaimsAreForwardedFromTrustedProxiesAlone(t *testing.T) {
 	claims := []string{"X-Real-IP", "X_Real_IP", "X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP",
-		"CF-Connecting-IP", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-User", "X-forwarded-",
+		"CF-Connecting-IP", "SCRIPT_NAME", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-User", "X-forwarded-",
 		"Forwarded", "X-Shop-Client"}
 	const never = "HTTP2-Settings: x\r\nProxy-Authorization: x\r\nProxy: x\r\nKeep-Alive: x\r\nTE: x\r\n" +
 		"X_Forwarded_For: x\r\nx-forwarded_proto: x\r\nSluice_Sku: x\r\n"

@@ -281,6 +281,25 @@ func TestHandle_PreflightIsForwardedWithoutAnyLimit(t *testing.T) {
 	}
 }
 
+func TestHandle_RequestThatNoBrowserSendsIsNoPreflight(t *testing.T) {
+	to := &recorder{}
+	o := options(to)
+	o.Routes = []Route{{Name: "buy", Match: "/buy.php", Gate: route.Check, SKU: "$arg_sku"}}
+	closedFor(reject.SoldOut)(&o)
+	addr, _ := gateway(t, o)
+	for _, more := range []string{"Cookie: uid=7\r\n\r\n", "Authorization: Bearer x\r\n\r\n", "Content-Length: 1\r\n\r\nx",
+		"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"} {
+		resp, body := talk(t, addr, "OPTIONS /buy.php?sku=1001 HTTP/1.1\r\nHost: s\r\nOrigin: https://a\r\nConnection: close\r\n"+
+			"Access-Control-Request-Method: POST\r\n"+more)
+		if resp.Header.Get("X-Sluice-Reason") != "sold_out" {
+			t.Errorf("%q: %d %q", more, resp.StatusCode, body)
+		}
+	}
+	if n := len(to.all()); n != 0 {
+		t.Errorf("%d of them reached the upstream", n)
+	}
+}
+
 func TestHandle_RejectionKeepsTheConnection(t *testing.T) {
 	o := options(&recorder{})
 	closedFor(reject.SoldOut)(&o)

@@ -41,6 +41,9 @@ func (p *Proxy) findSKU(r *Request) rejection {
 	}
 	if v.IsList() {
 		lines, fault := cart.Append(nil, v, &r.route.quantity, &r.source, p.MaxQuantity)
+		if fault.Reason == reject.Admitted && !r.route.OneSource {
+			fault = v.CheckOtherPlace(&r.source)
+		}
 		if fault.Reason != reject.Admitted {
 			return rejected(fault)
 		}
@@ -148,10 +151,10 @@ func (p *Proxy) findOrder(r *Request) rejection {
 	return rejection{}
 }
 
-// readBodyToCheck reads the whole body if a variable looks into it, or if it is a form that could contradict the query.
+// readBodyToCheck reads the whole body if a variable looks into it, or if it could contradict the query.
 // A large one is not asked for while no slot could take the request.
 func (p *Proxy) readBodyToCheck(r *Request) rejection {
-	if !r.route.readBody && !(r.route.readForm && r.source.MayBringForm()) {
+	if !r.route.readBody && !(r.route.readForm && r.source.MayBringOtherPlace()) {
 		return rejection{}
 	}
 	if r.exchange.Request.ContentLength > limiter.SmallBody {

@@ -26,7 +26,11 @@ func TestIdentity_SKUIsFoundWhereTheRouteSays(t *testing.T) {
 		{"$arg_sku", "/x?sku=%ff", "", "", "bad_request"},
 		{"$arg_sku", "/x?sku=1", form, "sku=2", "ambiguous"}, // shops read one of the two
 		{"$arg_sku", "/x?sku=1", form, "sku=1", "1"},
-		{"$arg_sku", "/x?sku=1", json, `{"sku":2}`, "1"}, // a JSON body is another place
+		{"$arg_sku", "/x?sku=1", json, `{"sku":2}`, "ambiguous"},
+		{"$arg_sku", "/x?sku=1", json, `{"sku":1}`, "1"},
+		{"$json_sku", "/x?sku=2", json, `{"sku":1}`, "ambiguous"},
+		{"$json_sku", "/x", json, `{"sku":1,"s_ku":2}`, "ambiguous"},
+		{"$arg_sku", "/x?sku=1%C2%A0", "", "", "bad_request"},
 		{"$form_sku", "/x", form, "a=1&sku=9", "9"},
 		{"$form_sku", "/x?sku=1", form, "sku=9", "ambiguous"},
 		{"$form_sku", "/x?sku=9", form, "sku=9", "9"},

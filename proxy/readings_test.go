@@ -38,7 +38,7 @@ func TestHandle_QueryAndFormMayNotContradictEachOther(t *testing.T) {
 		}
 		for target, body := range map[string]string{"/arg?sku=1": "sku=2", "/form?sku=2": "sku=1"} {
 			if reason, text := sendForm(t, addr, target, body); reason != want ||
-				!one && !strings.Contains(text, `"cause":"query and form differ: $`) {
+				!one && !strings.Contains(text, `"cause":"query and body differ: $`) {
 				t.Errorf("one source: %v, %s with %s: %q, want %q: %s", one, target, body, reason, want, text)
 			}
 		}
@@ -51,6 +51,28 @@ func TestHandle_QueryAndFormMayNotContradictEachOther(t *testing.T) {
 			}
 			if got := to.all(); !strings.HasSuffix(got[len(got)-1], body) {
 				t.Errorf("%s: the upstream saw %q", target, got[len(got)-1])
+			}
+		}
+	}
+}
+
+func TestHandle_QueryMayNotReplaceTheLinesOfACart(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		o := options(&recorder{})
+		o.Routes = []Route{{Name: "cart", Match: "POST /cart", Gate: route.Reserve, SKU: "$json_items.*.sku",
+			Quantity: "$json_items.*.qty", OneSource: one}}
+		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1"}}
+		addr, _ := gateway(t, o)
+		cart := `{"items":[{"sku":"1","qty":1}]}`
+		for query, want := range map[string]string{"items=2": "ambiguous", "items[][sku]=2": "ambiguous",
+			"items%5B0%5D%5Bqty%5D=2": "ambiguous", "item=2": "", "sku=2": ""} {
+			if one {
+				want = ""
+			}
+			resp, text := talk(t, addr, fmt.Sprintf("POST /cart?%s HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: "+
+				"application/json\r\nContent-Length: %d\r\n\r\n%s", query, len(cart), cart))
+			if reason := resp.Header.Get("X-Sluice-Reason"); reason != want {
+				t.Errorf("one source: %v, %s: %q, want %q: %s", one, query, reason, want, text)
 			}
 		}
 	}

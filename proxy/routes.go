@@ -23,7 +23,8 @@ type Route struct {
 	SKU      string // a variable; needed where the gate looks at stock
 	User     string // a variable; "" = users are not told apart
 	Quantity string // a variable or a number, used where the gate takes stock; "" = 1
-	// OneSource leaves the query out of account beside $form_x, and forms beside $arg_x, for SKU, user and quantity.
+	// OneSource leaves the query out of account beside $form_x and $json_x, and bodies beside $arg_x, for SKU, user and
+	// quantity.
 	OneSource  bool
 	DigitsOnly bool     // a SKU is a whole number in digits without leading zeros, at most that of an int64
 	Require    []string // conditions like "$jwt_level>=2" that a request must meet; not on pass
@@ -56,7 +57,7 @@ type boundRoute struct {
 	inFlight []keyed.BoundInFlight
 	room     *boundRoom // nil = none
 	readBody bool       // a variable looks into the body
-	readForm bool       // SKU, user or quantity stand in the query, and a form could contradict it
+	readForm bool       // SKU, user or quantity stand in the query, and a body could contradict it
 }
 
 // variables are all that the proxy looks up in a request of the route, with the limits and the room that are attached
@@ -83,7 +84,7 @@ func (rt *boundRoute) needsBody() bool {
 	return slices.ContainsFunc(rt.variables(), (*param.Variable).NeedsBody)
 }
 
-// needsForm reports whether a form could contradict SKU, user or quantity.
+// needsForm reports whether a body could contradict SKU, user or quantity.
 func (rt *boundRoute) needsForm() bool {
 	return !rt.OneSource && (rt.sku.Uses(param.Query) || rt.user.Uses(param.Query) || rt.quantity.Uses(param.Query))
 }
@@ -227,11 +228,12 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 }
 
 // isPreflight reports a CORS preflight, which is neither counted nor judged (Fetch, section 3.2.2). Browsers never send
-// one that names another method or path.
+// one that names another method or path, or that has credentials or a body: a script of the shop that looks at no method
+// could take that for an order.
 func isPreflight(r *Request) bool {
 	head := &r.exchange.Request
-	return string(head.Method()) == "OPTIONS" && !head.Override &&
-		len(head.Peek("Access-Control-Request-Method")) > 0
+	return string(head.Method()) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
+		!r.hasBody() && head.Peek("Cookie") == nil && head.Peek("Authorization") == nil
 }
 
 func attachRates(rates []keyed.Rate, routes []boundRoute) (errs []error) {

@@ -32,9 +32,11 @@ func EndToEnd(name []byte) bool {
 	return true
 }
 
-// proxyFields speak of the way here, as one proxy or another does, beside X-Forwarded-*.
+// proxyFields speak of the way here, as one proxy or another does, beside X-Forwarded-*. Gunicorn cuts SCRIPT_NAME off
+// the path before it routes.
 var proxyFields = [...]string{
 	"Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-IP",
+	"Script-Name",
 }
 
 // FromProxy reports whether a field speaks of the way here: it is believed, and forwarded, from trusted proxies alone.

@@ -41,7 +41,7 @@ func appendProxyFields(dst []byte, head *http1.Request, clientHeader string) []b
 		case !octets.FromProxy(name) || octets.EqualFold(name, clientHeader) || !octets.EndToEnd(name):
 		case octets.EqualFold(name, "Forwarded"):
 			dst = appendForwardedPlace(dst, value)
-		case octets.HasPrefixFold(name, "X-Forwarded-"):
+		case octets.HasPrefixFold(name, "X-Forwarded-"), octets.EqualFieldName(name, "Script-Name"):
 			dst = append(append(append(append(dst, '\n'), name...), ':'), value...)
 		}
 	}

@@ -44,6 +44,7 @@ func TestAppend_KnowsTheAddressAndNotTheClient(t *testing.T) {
 	for field, same := range map[string]bool{
 		"X-Forwarded-For: 1.2.3.4":           true,
 		"X-Forwarded-Prefix: /en":            false,
+		"SCRIPT_NAME: /en":                   false,
 		"Forwarded: for=1.2.3.4;by=5.6.7.8":  true,
 		"Forwarded: for=1.2.3.4;host=other":  false,
 		"Forwarded: for=1.2.3.4;by=a=b;by=c": false,

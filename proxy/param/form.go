@@ -2,6 +2,7 @@ package param
 
 import (
 	"bytes"
+	"strings"
 
 	"sluice/internal/octets"
 	"sluice/proxy/reading"
@@ -11,7 +12,7 @@ import (
 // pair looks p up in a query or a form of type application/x-www-form-urlencoded (WHATWG URL). A pair next to ";" is
 // ambiguous: servers that split there too find another value, or another name.
 func (s *Source) pair(list []byte, p *Part) ([]byte, Fault) {
-	m, split := s.pairs(list, p)
+	m, split := s.pairs(list, p.name)
 	raw, fault := m.only(p.name)
 	switch {
 	case fault.Reason != reject.Admitted:
@@ -22,15 +23,15 @@ func (s *Source) pair(list []byte, p *Part) ([]byte, Fault) {
 	return s.text(raw, true, p)
 }
 
-// pairs are those that bear the name of p; split reports that one stands next to ";".
-func (s *Source) pairs(list []byte, p *Part) (m match, split bool) {
+// pairs are those that bear the name; split reports that one stands next to ";".
+func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 	for before := byte('&'); len(list) > 0; {
 		field, rest, after := list, []byte(nil), byte('&')
 		if i := bytes.IndexAny(list, "&;"); i >= 0 {
 			field, rest, after = list[:i], list[i+1:], list[i]
 		}
 		name, raw := octets.Cut(field, '=')
-		if m.add(reading.OfName(s.name(name, true), p.name), raw) && (before == ';' || after == ';') {
+		if m.add(reading.OfName(s.name(name, true), want), raw) && (before == ';' || after == ';') {
 			split = true
 		}
 		list, before = rest, after
@@ -52,18 +53,23 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 	return nil, Fault{}
 }
 
-// CheckOtherPlace compares v, whose value has been found, with the other place of its names: a form for $arg_x, the
-// query for $form_x. PHP's $_REQUEST, Java's getParameter and others prefer the one or the other. Another value is
-// ambiguous.
+// CheckOtherPlace compares v, whose value has been found, with the other place of its names: a form or JSON for $arg_x,
+// the query for $form_x and $json_x. PHP's $_REQUEST, Java's getParameter, Laravel, Rails and others prefer the one or
+// the other. Another value is ambiguous.
 func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
 	for i := range v.parts {
 		p := &v.parts[i]
 		switch {
 		case p.kind == Form && len(s.Query) > 0:
-			m, split := s.pairs(s.Query, p)
+			m, split := s.pairs(s.Query, p.name)
 			fault = s.sameAs(p, &m, split, true)
+		case p.kind == JSON && len(s.Query) > 0:
+			m, split := s.pairs(s.Query, p.keys[0])
+			fault = s.sameAs(p, &m, split || len(p.keys) > 1, true) // Rails: the query replaces the whole array or object
 		case p.kind == Query && s.MayBringForm() && len(s.body()) > 0:
 			fault = s.checkForm(p)
+		case p.kind == Query && s.mayBringJSON() && len(s.body()) > 0:
+			fault = s.checkJSON(p)
 		}
 		if fault.Reason != reject.Admitted {
 			return fault
@@ -78,12 +84,18 @@ func (s *Source) checkForm(p *Part) Fault {
 	if cause := s.formCause(); cause != reject.NoCause {
 		return ambiguous(cause, "")
 	}
-	if m.kind == formBody {
-		found, split := s.pairs(s.Body, p)
+	if m.kind == formBody || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0 {
+		found, split := s.pairs(s.Body, p.name)
 		return s.sameAs(p, &found, split, true)
 	}
+	if m.kind != multipartBody { // multipart/mixed and others
+		if reading.Mentions(s.Body, p.outer()) {
+			return ambiguous(reject.BodyNotForm, "")
+		}
+		return Fault{}
+	}
 	found, said, ok := s.parts(m.boundary, p)
-	if !ok && reading.Mentions(s.Body, p.name) {
+	if !ok && reading.Mentions(s.Body, p.outer()) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
@@ -94,16 +106,57 @@ func (s *Source) sameAs(p *Part, other *match, odd, encoded bool) Fault {
 	if other.count == 0 {
 		return Fault{}
 	}
-	value, fault := p.Lookup(s)
-	if fault.Reason != reject.Admitted {
-		return fault
+	if odd || other.nested || other.literal > 1 || other.differs {
+		return ambiguous(reject.PlacesDiffer, p.text)
 	}
 	found := other.value
 	if encoded {
 		found = s.unescape(found, true)
 	}
-	if odd || other.nested || other.literal > 1 || other.differs || !bytes.Equal(found, value) {
+	return s.equals(p, found)
+}
+
+// equals compares what another place has with the value of p.
+func (s *Source) equals(p *Part, found []byte) Fault {
+	value, fault := p.Lookup(s)
+	if fault.Reason == reject.Admitted && !bytes.Equal(found, value) {
+		fault = ambiguous(reject.PlacesDiffer, p.text)
+	}
+	return fault
+}
+
+// outer is the name without its keys in brackets: "order" of order[sku_id].
+func (p *Part) outer() string {
+	if i := strings.IndexByte(p.name, '['); i > 0 {
+		return p.name[:i]
+	}
+	return p.name
+}
+
+// checkJSON is CheckOtherPlace for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query.
+// What is no JSON to the letter matters if it could have the name at all: some parsers take comments, too.
+func (s *Source) checkJSON(p *Part) Fault {
+	if s.compressed() {
+		return ambiguous(reject.BodyCompressed, "")
+	}
+	if !s.validJSON() {
+		if reading.Mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
+			return ambiguous(reject.BodyNotJSON, p.text)
+		}
+		return Fault{}
+	}
+	if skipJSONSpace(s.Body)[0] != '{' {
+		return Fault{}
+	}
+	r := jsonReader{scratch: s.scratch}
+	text := r.member(skipJSONSpace(s.Body), p.outer(), true)
+	s.scratch = r.scratch
+	if fault := r.fault(p); fault.Reason != reject.Admitted || text == nil {
+		return fault
+	}
+	found, fault := s.jsonScalar(text, p)
+	if fault.Reason != reject.Admitted || p.outer() != p.name { // an object of one place replaces that of the other
 		return ambiguous(reject.PlacesDiffer, p.text)
 	}
-	return Fault{}
+	return s.equals(p, found)
 }

@@ -2,6 +2,7 @@ package param
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf8"
 
 	"sluice/internal/octets"
@@ -18,9 +19,9 @@ const (
 )
 
 // ValidSKU reports whether a request may name this SKU: 1 to maxSKU bytes of UTF-8 without control characters, spaces
-// and braces, which would break or move a Redis key.
+// and braces, which would break or move a Redis key, and with nothing at its ends that shops trim.
 func ValidSKU(b []byte) bool {
-	if len(b) == 0 || len(b) > maxSKU || !utf8.Valid(b) {
+	if len(b) == 0 || len(b) > maxSKU || !utf8.Valid(b) || trimmed(b) {
 		return false
 	}
 	for _, c := range b {
@@ -31,9 +32,10 @@ func ValidSKU(b []byte) bool {
 	return true
 }
 
-// ValidUser reports whether a request may name this user: 1 to maxUser bytes without control characters.
+// ValidUser reports whether a request may name this user: 1 to maxUser bytes without control characters, and with
+// nothing at its ends that shops trim.
 func ValidUser(b []byte) bool {
-	if len(b) == 0 || len(b) > maxUser {
+	if len(b) == 0 || len(b) > maxUser || trimmed(b) {
 		return false
 	}
 	for _, c := range b {
@@ -43,6 +45,16 @@ func ValidUser(b []byte) bool {
 	}
 	return true
 }
+
+// trimmed reports white space or an invisible letter at an end of b, which is not empty. Laravel drops both from all
+// input, and trim of JavaScript the first: " 7" and "7" are one user there.
+func trimmed(b []byte) bool {
+	first, _ := utf8.DecodeRune(b)
+	last, _ := utf8.DecodeLastRune(b)
+	return isTrimmed(first) || isTrimmed(last)
+}
+
+func isTrimmed(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
 // ValidIdempotencyKey reports whether an Idempotency-Key can be a serial: 1 to maxKey visible ASCII bytes. "." and ".."
 // cannot, since the status URL of an order has the serial as a segment of its path, nor can what begins with \x: the

@@ -32,7 +32,7 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	if fault := s.readJSON(p); fault.Reason != reject.Admitted {
 		return nil, fault
 	}
-	r := jsonReader{scratch: s.scratch, lists: true}
+	r := jsonReader{scratch: s.scratch, lists: true, beans: true}
 	text := r.valueAt(s.Body, p.keys, false)
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted {
@@ -60,16 +60,21 @@ func (s *Source) readJSON(p *Part) Fault {
 	if fault := s.requireJSON(p); fault.Reason != reject.Admitted {
 		return fault
 	}
+	if !s.validJSON() {
+		return badRequest(reject.BodyNotJSON, p.text)
+	}
+	return Fault{}
+}
+
+// validJSON reports whether the body is JSON, whatever its type.
+func (s *Source) validJSON() bool {
 	if s.json == jsonUnchecked {
 		s.json = jsonInvalid
 		if json.Valid(s.Body) {
 			s.json = jsonValid
 		}
 	}
-	if s.json == jsonInvalid {
-		return badRequest(reject.BodyNotJSON, p.text)
-	}
-	return Fault{}
+	return s.json == jsonValid
 }
 
 // jsonScalar is the value of p that text is: a string or a whole number of any length, as which its digits count; nil
@@ -131,6 +136,7 @@ type jsonReader struct {
 	object    bool   // an object stands where an index means an array
 	halfName  bool   // a name on the way has half a surrogate pair: without it, it may be the key
 	twins     bool   // a name that stands twice with the same value counts as one
+	beans     bool   // a name that differs in "_" and "-" may be the key
 }
 
 // valueAt is the text of the value at keys; nil when there is none. With anyCase a single name in another letter case
@@ -158,7 +164,7 @@ func (r *jsonReader) valueAt(b []byte, keys []string, anyCase bool) []byte {
 
 // member is the value of a name in an object.
 func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
-	var m match
+	var m, like match // like is of names that only some readers take for it
 	for b := skipJSONSpace(object[1:]); b[0] != '}'; {
 		end := jsonStringEnd(b)
 		name, value := b[1:end-1], []byte(nil)
@@ -169,15 +175,20 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 			r.scratch, whole = AppendJSONString(r.scratch[:0], name)
 			name, r.halfName = r.scratch, r.halfName || !whole
 		}
-		if spelling := reading.OfCase(name, want); !r.twins || !m.repeats(spelling, value) {
+		switch spelling := reading.OfCase(name, want); {
+		case spelling == reading.Another && r.beans && reading.SameInFastjson(name, want):
+			like.add(reading.Folded, value)
+		case !r.twins || !m.repeats(spelling, value):
 			m.add(spelling, value)
 		}
 		b = skipJSONComma(b)
 	}
 	switch {
-	case m.count > 1:
+	case m.count > 1, m.count > 0 && like.count > 0 && (like.differs || !bytes.Equal(like.value, m.value)):
 		r.duplicate = want
 		return nil
+	case m.count == 0 && anyCase:
+		return like.value
 	case m.spelling == reading.Exact || anyCase:
 		return m.value
 	}

@@ -52,7 +52,7 @@ func (v *Variable) Each(s *Source, see func(i int, value []byte) bool) Fault {
 		return fault
 	}
 	before, in := p.array()
-	r := jsonReader{scratch: s.scratch, lists: true}
+	r := jsonReader{scratch: s.scratch, lists: true, beans: true}
 	defer func() { s.scratch = r.scratch }()
 	array := r.valueAt(s.Body, before, false)
 	if array == nil || array[0] != '[' {

@@ -149,12 +149,9 @@ func (s *Source) bodyCause() reject.Cause {
 	if m.cause != reject.NoCause || m.kind == otherBody {
 		return m.cause
 	}
-	for name, value := range s.Head.Fields {
-		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
-			return reject.BodyCompressed
-		}
-	}
 	switch {
+	case s.compressed():
+		return reject.BodyCompressed
 	case m.kind == multipartBody: // a file may hold anything
 		return reject.NoCause
 	case !utf8.Valid(s.Body):
@@ -166,14 +163,29 @@ func (s *Source) bodyCause() reject.Cause {
 }
 
 // MayBringForm reports a Content-Type that some server takes for one of a form: PHP reads it up to the first space or
-// comma.
+// comma; Rack takes none for a form, and Rack and Spring take all of multipart.
 func (s *Source) MayBringForm() bool {
 	if s.hasForm() {
 		return true
 	}
 	value := octets.Trim(s.Head.Peek("Content-Type"))
-	return s.mediaType().cause != reject.NoCause && (octets.HasPrefixFold(value, "application/x-www-form-urlencoded") ||
-		octets.HasPrefixFold(value, "multipart/form-data"))
+	return len(value) == 0 || octets.HasPrefixFold(value, "multipart/") ||
+		s.mediaType().cause != reject.NoCause && octets.HasPrefixFold(value, "application/x-www-form-urlencoded")
+}
+
+// MayBringOtherPlace reports a body in which some server finds names beside those of the query.
+func (s *Source) MayBringOtherPlace() bool { return s.MayBringForm() || s.mayBringJSON() }
+
+// mayBringJSON reports a Content-Type that some server takes for one of JSON: Laravel and ThinkPHP look for the word.
+func (s *Source) mayBringJSON() bool {
+	const word = "json"
+	value := s.Head.Peek("Content-Type")
+	for i := 0; i+len(word) <= len(value); i++ {
+		if octets.EqualFold(value[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // formCause is why a form, in which nothing is to be found, cannot be searched. It knows more charsets than CheckBody:
@@ -185,12 +197,20 @@ func (s *Source) formCause() reject.Cause {
 	case m.cause != reject.NoCause:
 		return m.cause
 	}
-	for name, value := range s.Head.Fields {
-		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
-			return reject.BodyCompressed
-		}
+	if s.compressed() {
+		return reject.BodyCompressed
 	}
 	return reject.NoCause
+}
+
+// compressed reports a body that is not as it stands.
+func (s *Source) compressed() bool {
+	for name, value := range s.Head.Fields {
+		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
+			return true
+		}
+	}
+	return false
 }
 
 // asciiCharset reports a charset in which the bytes of ASCII mean themselves.

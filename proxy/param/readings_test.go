@@ -51,6 +51,22 @@ func TestVariable_ReadingsOfNamesAndPlaces(t *testing.T) {
 					t.Errorf("%s of %q: %s", variable, row.Input, got)
 				}
 			}
+		case reading.JSONName:
+			got := lookup(t, "$json_goods_id", "", jsonType, row.Input)
+			if row.Decision == reading.Ambiguous && !ambiguous(got) || row.Decision == reading.Literal && got != row.Reads {
+				t.Errorf("%s: %s", row.Input, got)
+			}
+			if within := lookup(t, "$json_a.goods_id", "", jsonType, `{"a":`+row.Input+`}`); within != got {
+				t.Errorf("%s within an object: %s, want %s", row.Input, within, got)
+			}
+		case reading.JSONPlace:
+			query, body, _ := strings.Cut(row.Input, "\n")
+			for _, variable := range []string{"$arg_goods_id", "$json_goods_id"} {
+				got := elsewhere(t, variable, query, jsonType, body)
+				if ambiguous(got) != (row.Decision == reading.Ambiguous) {
+					t.Errorf("%s of %q: %s", variable, row.Input, got)
+				}
+			}
 		case reading.Index:
 			if got := lookup(t, "$json_items.0.goods_id", "", jsonType, row.Input); !strings.HasPrefix(got, "bad ") {
 				t.Errorf("%s: %s", row.Input, got)

@@ -4,7 +4,7 @@
 //
 //   - $(arg_x) is $arg_x where letters follow the name. $form("order[sku_id]") has any name, $json("a.b".c) any key.
 //   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into,
-//     but CheckOtherPlace compares query and form.
+//     but CheckOtherPlace compares the query with a form or JSON.
 //   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding), nor
 //     does "_" for "-" in names of header fields. A name counts as there only when it is spelled as configured, or as
 //     package reading folds it into that. A list of the name is ambiguous.

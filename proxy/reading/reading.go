@@ -9,6 +9,8 @@ package reading
 import (
 	"bytes"
 	"strings"
+
+	"sluice/internal/octets"
 )
 
 // Reader is a function of a language or framework by which a shop reads a request.
@@ -26,8 +28,11 @@ const (
 	RouterNoSlash               // Express, Gin, Laravel, Spring before 6: a slash at the end counts for nothing
 	Chain                       // two of the readers above in turn, as of a front controller and a router
 	PHPRequest                  // PHP: $_GET, $_POST, $_COOKIE, and $_REQUEST in which the body comes last
+	Laravel                     // PHP: $request->input(), in which JSON comes before the query
+	RailsParams                 // Ruby: params of Rails, in which the query comes before JSON
 	Rack                        // Ruby: Rack and Rails params, in which the body comes last
 	QS                          // Node: qs, so Express and Koa; allowDots for "a.b"
+	Fastjson                    // Java: names of a bean without regard to letter case, "_" and "-"; the last one counts
 	Servlet                     // Java: getParameter, the first value, those of the query before those of the body
 	GoForm                      // Go: FormValue, the first value, those of the body before those of the query
 	WSGI                        // Python: values of Flask and parse_qs, those of the query before those of the form
@@ -56,13 +61,15 @@ type Kind uint8
 // The kinds of rows. The order that is meant is POST /order/7 of the route POST /order/{sku}, or the SKU 7 by the name
 // goods_id.
 const (
-	Target Kind = iota // Input is a target, Reads its path
-	Slash              // likewise, of the route POST /order/{sku}/
-	Name               // Input is a query, form or cookie, Reads the value of goods_id
-	Cookie             // likewise, of cookies alone
-	Place              // Input is a query, a line end and a form, Reads the value of goods_id
-	Index              // Input is JSON, Reads the value of items.0.goods_id
-	Number             // Input is a SKU, Reads what it is to the reader
+	Target    Kind = iota // Input is a target, Reads its path
+	Slash                 // likewise, of the route POST /order/{sku}/
+	Name                  // Input is a query, form or cookie, Reads the value of goods_id
+	Cookie                // likewise, of cookies alone
+	Place                 // Input is a query, a line end and a form, Reads the value of goods_id
+	JSONName              // Input is JSON, Reads the value of goods_id
+	JSONPlace             // likewise, and JSON in place of the form
+	Index                 // Input is JSON, Reads the value of items.0.goods_id
+	Number                // Input is a SKU, Reads what it is to the reader
 )
 
 // Row is one reading.
@@ -159,7 +166,18 @@ var Table = []Row{
 	{Place, []Reader{Servlet, WSGI}, "goods_id=7\ngoods_id=1", "7", Ambiguous},
 	{Place, php, "goods_id=1\ngoods.id=7", "7", Ambiguous},
 	{Place, []Reader{PHPRequest, Rack, Servlet, GoForm, WSGI}, "goods_id=7\ngoods_id=7", "7", Literal},
-
+	// Fastjson fills a bean by names without letter case, "_" and "-".
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goodsId":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goods-id":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","_GoodsID":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goodsId":"7"}`, "7", Literal},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goods.id":"1","goods_ids":"1"}`, "7", Literal},
+	// The outer names of JSON are among those of the query, too.
+	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods_id\":\"7\"}", "7", Ambiguous},
+	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods\\u005fid\":7}", "7", Ambiguous},
+	{JSONPlace, []Reader{RailsParams}, "goods_id=7\n{\"goods_id\":\"1\"}", "7", Ambiguous},
+	{JSONPlace, []Reader{Laravel, RailsParams}, "goods_id=7\n{\"goods_id\":7}", "7", Literal},
+	{JSONPlace, []Reader{Laravel, RailsParams}, "goods_id=7\n{\"goods_id\":7,\"a\":{\"goods_id\":1}}", "7", Literal},
 	// PHP's arrays have no other keys than numbers and texts.
 	{Index, php, `{"items":{"0":{"goods_id":"7"}}}`, "7", Invalid},
 
@@ -269,6 +287,24 @@ func cutKey[T string | []byte](keys T) (key, rest T) {
 		end++
 	}
 	return keys[begin:end], keys[end:]
+}
+
+// SameInFastjson compares names of JSON as Fastjson does.
+func SameInFastjson(name []byte, want string) bool {
+	n := 0
+	for i := range len(want) {
+		if want[i] == '_' || want[i] == '-' {
+			continue
+		}
+		for n < len(name) && (name[n] == '_' || name[n] == '-') {
+			n++
+		}
+		if n == len(name) || octets.Lower(name[n]) != octets.Lower(want[i]) {
+			return false
+		}
+		n++
+	}
+	return len(bytes.TrimLeft(name[n:], "_-")) == 0
 }
 
 // Mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).

@@ -21,7 +21,7 @@ const (
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
 	NameSpelling             // a name occurs as that of a list or an object alone; operand: the name
-	PlacesDiffer             // query and form have different values; operand: the variable
+	PlacesDiffer             // query and body have different values; operand: the variable
 	BodyNotJSON              // the body is not JSON although Content-Type says so
 	TypeNotJSON              // the route requires a JSON body, and Content-Type says another type or none
 	BodyNotForm              // the body is not a form although Content-Type says so or the route requires it
@@ -54,7 +54,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},
 	NameSpelling:       {"name_spelling", "name is spelled in another way"},
-	PlacesDiffer:       {"places_differ", "query and form differ"},
+	PlacesDiffer:       {"places_differ", "query and body differ"},
 	BodyNotJSON:        {"body_not_json", "body is not JSON"},
 	TypeNotJSON:        {"type_not_json", "Content-Type is not application/json"},
 	BodyNotForm:        {"body_not_form", "body is not a form"},
