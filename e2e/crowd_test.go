@@ -23,13 +23,6 @@ func (t tally) add(more tally) {
 	}
 }
 
-func (t tally) total() (n int) {
-	for _, some := range t {
-		n += some
-	}
-	return n
-}
-
 // listener reads the answers that come on one connection.
 type listener struct {
 	in *bufio.Reader
