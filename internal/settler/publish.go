@@ -44,6 +44,6 @@ func (s *Settlement) publish(ctx context.Context, w worker) {
 	told.More = max(waiting-int64(len(told.Conflicts)), 0)
 	text, err := json.Marshal(told)
 	if err == nil {
-		_ = s.ledger.NoteSettlement(ctx, s.home.Name, string(text)) // the next one is written in 5 s
+		_ = s.store.NoteSettlement(ctx, s.home.Name, string(text)) // the next one is written in 5 s
 	}
 }

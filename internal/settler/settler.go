@@ -5,18 +5,14 @@ package settler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"time"
 
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"
-	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -26,9 +22,8 @@ import (
 type Settlement struct {
 	Stream settle.Stream
 	Store  *sqlstore.Store
-	ledger *redisstore.Store
-	home   settle.Home
-	hold   time.Duration // for which an undecided order is reserved
+	*Ledgers
+	home settle.Home
 }
 
 // OpenStore opens the configured database alone.
@@ -61,12 +56,15 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Settlement{Store: store, hold: c.Stock.Reserve.ReservationTTL,
+	s := &Settlement{Store: store,
 		home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
 	options.Log = log
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
-		s.ledger, err = stores.OpenLedger(c, true, log)
+		var ledgers *redisstore.Store
+		if ledgers, err = stores.OpenLedger(c, true, log); err == nil {
+			s.Ledgers = NewLedgers(ledgers, name, c.Stock.Reserve.ReservationTTL)
+		}
 	}
 	if err != nil {
 		s.Close()
@@ -77,8 +75,8 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 
 // Close ends all connections.
 func (s *Settlement) Close() {
-	if s.ledger != nil {
-		_ = s.ledger.Close()
+	if s.Ledgers != nil {
+		_ = s.store.Close()
 	}
 	if s.Stream.Redis != nil {
 		_ = s.Stream.Redis.Close()
@@ -118,76 +116,5 @@ func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settle
 }
 
 func (s *Settlement) listen(ctx context.Context, wake func(string)) {
-	s.ledger.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
+	s.store.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
 }
-
-// Acknowledge implements settle.ChangeableLedger.
-func (s *Settlement) Acknowledge(ctx context.Context, sku, id string) error {
-	_, err := s.ledger.Acknowledge(ctx, sku, id)
-	return err
-}
-
-// JoinRecovery implements settle.ChangeableLedger.
-func (s *Settlement) JoinRecovery(ctx context.Context, sku string, l settle.Ledger) error {
-	return s.ledger.JoinRecovery(ctx, s.home.Name, sku,
-		protocol.StockVersion{Epoch: l.Epoch, Ver: l.Ver, State: protocol.State(l.State)})
-}
-
-// Told implements settle.ChangeableLedger.
-func (s *Settlement) Told(ctx context.Context, sku string) (opened bool, err error) {
-	done, err := s.ledger.ToldSettled(ctx, s.home.Name, sku)
-	return done.Opened, err
-}
-
-// End implements settle.ChangeableLedger.
-func (s *Settlement) End(ctx context.Context, sku string) error {
-	_, err := s.ledger.SetState(ctx, sku, protocol.Ended)
-	return err
-}
-
-// Refund implements settle.ChangeableLedger. A ledger that is gone may come back.
-func (s *Settlement) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
-	now, done := time.Now(), make([]protocol.Done, 1)
-	_, err = s.ledger.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
-		[]protocol.Item{{Serial: serial}}, done)
-	if errors.Is(err, protocol.ErrUnknownSKU) {
-		return false, nil
-	}
-	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
-}
-
-// PutBack implements settle.ChangeableLedger. The resolver asks about a reserved order when its time is over, as it
-// would have done: before, the shop may not have the order yet.
-func (s *Settlement) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
-	for some := range slices.Chunk(orders, putBackAtOnce) {
-		now := time.Now()
-		known := make([]failover.Known, len(some))
-		for i, r := range some {
-			known[i] = failover.Known{
-				Item: protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}, Status: r.Status,
-				Due: s.due(r, now.UnixMilli()), Done: protocol.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
-			}
-		}
-		err := s.ledger.PutBack(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), known)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// due is when the time of a reserved order is over, Unix ms, where it is not known when it was reserved: as of now.
-func (s *Settlement) due(r settle.Record, now int64) int64 {
-	if r.At < 1 || r.At > now {
-		return now + s.hold.Milliseconds()
-	}
-	return r.At + s.hold.Milliseconds()
-}
-
-// Archive implements settle.ArchivedLedger.
-func (s *Settlement) Archive(ctx context.Context, sku string, epoch, ver int64) error {
-	return s.ledger.Archive(ctx, sku, epoch, ver)
-}
-
-// putBackAtOnce is how many orders one call to the ledger tells.
-const putBackAtOnce = 100

@@ -50,6 +50,9 @@ type Options struct {
 	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
 	Moved func()
 
+	// Dialer, if there is one, opens every connection; nil = TCP, or the socket of an address that is a path.
+	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
 	through func(address string) string // where tests have a proxy for an address; nil = nowhere
 }
 
@@ -129,6 +132,7 @@ func (o Options) client(address string) redis.Options {
 		MinIdleConns:          o.PoolSize - 1, // opened ahead of a rush; one turn stays free for a call meanwhile
 		PipelinePoolSize:      -1,             // pipelines too take the connections that are open already
 		DisableIdentity:       true,
+		Dialer:                o.Dialer,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // a handshake that plain Redis does not know
 		},

@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/settle"
+)
+
+// database is the modelled database of the settlement: what settle/sqlstore writes, without SQL.
+type database struct {
+	mu        sync.Mutex
+	cursor    *settle.Cursor
+	rows      map[string]settle.Record // of one SKU
+	backs     []*back
+	conflicts []settle.Conflict
+}
+
+// back is a row of sluice_giveback.
+type back struct {
+	settle.Giveback
+	due  time.Time
+	done string
+}
+
+// Cursor implements settle.Database.
+func (d *database) Cursor(context.Context, string) (settle.Cursor, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cursor == nil {
+		return settle.Cursor{}, false, nil
+	}
+	return *d.cursor, true, nil
+}
+
+// Settle implements settle.Database.
+func (d *database) Settle(_ context.Context, b settle.Batch) (o settle.Outcome, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if (d.cursor == nil) != (b.From == nil) || d.cursor != nil && !d.cursor.SamePosition(*b.From) {
+		return o, settle.ErrElsewhere
+	}
+	var deducted int64
+	if b.From != nil && b.From.Born == b.To.Born {
+		deducted = d.cursor.Deducted
+	}
+	for _, r := range b.Records {
+		old, ok := d.rows[r.Serial]
+		if ok && !b.Whole && !old.Position.Before(r.Position) {
+			continue
+		}
+		r.Missing = false
+		o.Units += counted(r) - counted(old)
+		d.rows[r.Serial] = r
+	}
+	if b.Whole {
+		for serial, r := range d.rows {
+			if r.Position != b.To.Position && (r.Status == 'C' || r.Status == 'H') && !r.Missing {
+				r.Missing = true
+				d.rows[serial] = r
+				o.Missing++
+			}
+		}
+	}
+	c := b.To
+	c.Deducted = deducted + o.Units
+	d.cursor, o.Cursor = &c, c
+	d.conflicts = append(d.conflicts, b.Conflicts...)
+	return o, nil
+}
+
+func counted(r settle.Record) int64 {
+	if r.Status == 'C' {
+		return r.Quantity
+	}
+	return 0
+}
+
+// Orders implements settle.Database.
+func (d *database) Orders(_ context.Context, _ string, _ int64, see func(settle.Record)) error {
+	d.mu.Lock()
+	var all []settle.Record
+	for _, r := range d.rows {
+		all = append(all, r)
+	}
+	d.mu.Unlock()
+	slices.SortFunc(all, func(a, b settle.Record) int { return cmp.Compare(a.Serial, b.Serial) })
+	for _, r := range all {
+		see(r)
+	}
+	return nil
+}
+
+// Settled implements settle.Database.
+func (d *database) Settled(context.Context, string) (p settle.Position, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cursor != nil {
+		p = d.cursor.Position
+	}
+	return p, nil
+}
+
+// Report implements settle.Database.
+func (d *database) Report(_ context.Context, conflicts ...settle.Conflict) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conflicts = append(d.conflicts, conflicts...)
+	return nil
+}
+
+// giveBack is the shop's row of sluice_giveback.
+func (d *database) giveBack(sku, serial string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.backs = append(d.backs, &back{Giveback: settle.Giveback{ID: int64(len(d.backs) + 1), SKU: sku, Serial: serial},
+		due: time.Now()})
+}
+
+// Due implements settle.Givebacks.
+func (d *database) Due(_ context.Context, n int) (due []settle.Giveback, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range d.backs {
+		if b.done == "" && !b.due.After(time.Now()) && len(due) < n {
+			due = append(due, b.Giveback)
+		}
+	}
+	return due, nil
+}
+
+// GiveBack implements settle.Givebacks.
+func (d *database) GiveBack(_ context.Context, g settle.Giveback) (settle.Known, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, ok := d.rows[g.Serial]
+	switch {
+	case ok && r.Status == 'X':
+		return settle.KnownReleased, nil
+	case !ok || r.Status == 'H':
+		return settle.KnownNot, nil
+	}
+	if r.Status == 'C' {
+		d.cursor.Deducted -= r.Quantity
+		r.Status = 'R'
+		d.rows[g.Serial] = r
+	}
+	return settle.KnownRefunded, nil
+}
+
+// Postpone implements settle.Givebacks.
+func (d *database) Postpone(_ context.Context, g settle.Giveback, wait time.Duration) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.backs[g.ID-1]
+	b.due, b.Tries = time.Now().Add(wait), b.Tries+1
+	return nil
+}
+
+// Done implements settle.Givebacks.
+func (d *database) Done(_ context.Context, g settle.Giveback, outcome string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.backs[g.ID-1].done = outcome
+	return nil
+}

@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"sluice/internal/settler"
+	"sluice/settle"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
+)
+
+const (
+	sku     = "1001"
+	hold    = 8 * time.Second
+	timeout = 200 * time.Millisecond
+)
+
+// gateway is one instance: the real ledger client.
+type gateway struct {
+	w        *world
+	name     string
+	stateDir string
+	began    time.Time
+	store    *redisstore.Store
+	reserver *ledger.Reserver
+	cancel   context.CancelFunc
+}
+
+// redisOptions are those of one client.
+func (w *world) redisOptions(who string) redisconn.Options {
+	return redisconn.Options{
+		Topology: redisconn.Single, Addresses: []string{"redis:6379"}, PoolSize: 2, ConnectTimeout: timeout,
+		Timeout: timeout, BreakerErrors: 20, BreakerPause: time.Second, Log: w.log, Dialer: w.network.dialer(who),
+	}
+}
+
+// start starts an instance.
+func (w *world) start(name, stateDir string, mark int64) *gateway {
+	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
+	var err error
+	g.store, err = redisstore.New(redisstore.Options{
+		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name, StateDir: stateDir, Log: w.log,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g.reserver, err = ledger.New(ledger.Options{
+		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: time.Second, Timeout: timeout,
+		Mark: mark, Log: w.log, PerUser: w.perUser,
+	}, g.store, w.shop)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g.reserver.Track(sku)
+	return g
+}
+
+// buy is one shopper: the gateway takes a unit, forwards the order, and tells what became of it.
+func (g *gateway) buy(b buying) {
+	out := g.reserver.Reserve(int64(time.Since(g.began)), ledger.Order{
+		SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity})
+	g.w.tell("%s buy %s %d: code %d %s", g.name, b.user, b.quantity, out.Code, out.Serial)
+	if out.Code != protocol.Held || g.w.isDead(g) {
+		return
+	}
+	g.w.shop.receive(out.Serial, b.quantity, b.after, b.makes)
+	time.Sleep(b.answer)
+	if g.w.isDead(g) {
+		return
+	}
+	g.w.tell("%s answer for %s: makes %t, lost %t", g.name, out.Serial, b.makes, b.lost)
+	switch {
+	case b.lost || b.after > b.answer:
+		g.reserver.Unknown(sku, out.Serial)
+	case b.makes:
+		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Confirm)
+	default:
+		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
+	}
+}
+
+// stop ends an instance: in good order, or as if it was killed, when its connections are cut.
+func (g *gateway) stop(kill bool) {
+	wait := 5 * time.Second
+	if kill {
+		wait = 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	g.reserver.Close(ctx)
+	_ = g.store.Close()
+}
+
+// startSettler starts the real settler on the modelled database.
+func (w *world) startSettler(ctx context.Context) error {
+	store, err := redisstore.New(redisstore.Options{Options: w.redisOptions("settler"), Events: 10_000, Acknowledged: true,
+		Visitor: true, Log: w.log})
+	if err != nil {
+		return err
+	}
+	link, err := redisconn.New(w.redisOptions("settler"))
+	if err != nil {
+		return err
+	}
+	w.stream = settle.Stream{Redis: link}
+	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
+		Ledger: settler.NewLedgers(store, "", hold)})
+	if err != nil {
+		return err
+	}
+	w.background.Go(func() {
+		s.Run(ctx)
+		_ = store.Close()
+		_ = link.Close()
+	})
+	return nil
+}
+
+// logTo is a log that goes to the trace.
+func logTo(w *world) *slog.Logger {
+	return slog.New(slog.NewTextHandler(writer{w}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+type writer struct{ w *world }
+
+func (x writer) Write(p []byte) (int, error) {
+	x.w.tell("%s", p)
+	return len(p), nil
+}
+
+func (b buying) String() string {
+	return fmt.Sprintf("%s buys %d (key %q): the shop makes it %t after %v, answers after %v, lost %t", b.user, b.quantity,
+		b.key, b.makes, b.after, b.answer, b.lost)
+}

@@ -1,0 +1,342 @@
+package sim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 200, "how many seeds are played")
+	first = flag.Uint64("first", 1, "the first seed")
+)
+
+// world is one schedule.
+type world struct {
+	t        testing.TB
+	seed     uint64
+	log      *slog.Logger
+	network  *network
+	shop     *shop
+	database *database
+	stream   settle.Stream
+	redis    *redisServer // under network.mu
+	servers  int
+	dead     map[string]bool // under network.mu
+
+	settles, journal bool
+	total, perUser   int64
+	gateways         []*gateway
+	marks            int64
+	background       sync.WaitGroup
+	began            time.Time
+
+	mu    sync.Mutex
+	trace strings.Builder
+}
+
+// tell adds a line to the trace.
+func (w *world) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(&w.trace, "%10.6f ", time.Since(w.began).Seconds())
+	fmt.Fprintf(&w.trace, format, args...)
+	w.trace.WriteByte('\n')
+}
+
+func (w *world) isDead(g *gateway) bool {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	return w.dead[g.name]
+}
+
+// buying is one shopper's order, and what the shop makes of it.
+type buying struct {
+	user, key string
+	quantity  int64
+	makes     bool          // the shop makes the order
+	after     time.Duration // so long after it was sent
+	answer    time.Duration // its answer, or the gateway's timeout
+	lost      bool          // the answer is lost
+}
+
+// step is one event of a plan.
+type step struct {
+	at   time.Duration
+	what string
+	do   func()
+}
+
+const (
+	faultsEnd = 25 * time.Second
+	quietEnd  = 2 * time.Minute // of which the ledger opens again by itself
+)
+
+// plan draws the orders and faults of a seed.
+func (w *world) plan(r *rand.Rand) (all []step) {
+	add := func(at time.Duration, what string, do func()) { all = append(all, step{at, what, do}) }
+	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
+	for i := range 4 + r.IntN(12) {
+		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0, lost: r.IntN(5) == 0,
+			answer: time.Duration(5+r.IntN(200)) * time.Millisecond}
+		if r.IntN(3) == 0 {
+			b.key = fmt.Sprintf("key-%d", i)
+		}
+		if r.IntN(6) == 0 {
+			b.after = time.Duration(r.IntN(3000)) * time.Millisecond
+		}
+		at, g := within(), r.IntN(len(w.gateways))
+		if r.IntN(3) == 0 {
+			at = time.Duration(r.Int64N(int64(time.Second)))
+		}
+		add(at, fmt.Sprintf("g%d: %s", g, b), func() { w.background.Go(func() { w.at(g).buy(b) }) })
+	}
+	for range r.IntN(5) {
+		n := r.IntN(16)
+		add(within(), fmt.Sprintf("the shop gives order %d back", n), func() { w.giveBack(n) })
+	}
+	for range r.IntN(3) {
+		g, kill := r.IntN(len(w.gateways)), r.IntN(3) > 0
+		add(within(), fmt.Sprintf("g%d stops, killed %t", g, kill), func() { w.restart(g, kill) })
+	}
+	for range r.IntN(3) {
+		lost, away := r.IntN(12), time.Duration(r.IntN(2000))*time.Millisecond
+		if r.IntN(4) == 0 {
+			lost = 0
+		}
+		add(within(), fmt.Sprintf("fail-over after %v that loses %d writes", away, lost), func() { w.failOver(lost, away) })
+	}
+	if r.IntN(3) == 0 {
+		from := within()
+		add(from, "the shop answers no questions", func() { w.mute(true) })
+		add(from+time.Duration(r.IntN(8000))*time.Millisecond, "the shop answers again", func() { w.mute(false) })
+	}
+	slices.SortFunc(all, func(a, b step) int { return int(a.at - b.at) })
+	return all
+}
+
+func (w *world) at(g int) *gateway {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gateways[g]
+}
+
+func (w *world) mute(is bool) {
+	w.shop.mu.Lock()
+	defer w.shop.mu.Unlock()
+	w.shop.mute = is
+}
+
+// giveBack cancels the n-th order that the shop has, and says so by the database, or by a gateway.
+func (w *world) giveBack(n int) {
+	w.shop.mu.Lock()
+	var made []string
+	for serial, o := range w.shop.orders {
+		if o.made && !o.cancelled {
+			made = append(made, serial)
+		}
+	}
+	w.shop.mu.Unlock()
+	if len(made) == 0 {
+		return
+	}
+	slices.Sort(made)
+	serial := made[n%len(made)]
+	if !w.shop.cancel(serial) {
+		return
+	}
+	w.tell("the shop gives %s back", serial)
+	if w.settles {
+		w.database.giveBack(sku, serial)
+		return
+	}
+	w.at(n%len(w.gateways)).reserver.Settle(sku, protocol.Item{Serial: serial}, protocol.Refund)
+}
+
+// restart stops an instance, and starts it again a moment later.
+func (w *world) restart(n int, kill bool) {
+	g := w.at(n)
+	if kill {
+		w.network.mu.Lock()
+		w.dead[g.name] = true
+		w.network.mu.Unlock()
+		w.network.cut(g.name)
+	}
+	w.background.Go(func() {
+		g.stop(kill)
+		w.mu.Lock()
+		w.marks++
+		mark := w.marks
+		w.mu.Unlock()
+		next := w.start(fmt.Sprintf("g%d.%d", n, mark), g.stateDir, mark)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.gateways[n] = next
+	})
+}
+
+// failOver puts a server in the place of the master that lacks its last writes.
+func (w *world) failOver(lost int, away time.Duration) {
+	w.network.mu.Lock()
+	old := w.redis
+	w.redis = nil
+	w.network.mu.Unlock()
+	if old == nil {
+		return
+	}
+	w.network.cut("")
+	old.Close()
+	w.background.Go(func() {
+		time.Sleep(away)
+		w.network.mu.Lock()
+		defer w.network.mu.Unlock()
+		w.servers++
+		w.redis = old.replica(fmt.Sprintf("run%d", w.servers), lost)
+	})
+}
+
+// play plays one seed and returns what is wrong.
+func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace string) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := &world{t: t, seed: seed, dead: make(map[string]bool), began: time.Now(),
+		shop:     &shop{orders: make(map[string]*shopOrder)},
+		database: &database{rows: make(map[string]settle.Record)},
+		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
+	w.log = logTo(w)
+	w.network = &network{w: w, links: make(map[*link]bool)}
+	w.redis = newServer("run0")
+	ctx, cancel := context.WithCancel(context.Background())
+	for i := range 2 + r.IntN(2) {
+		dir := ""
+		if w.journal {
+			dir = filepath.Join(state, fmt.Sprintf("%d-%d", seed, i))
+		}
+		w.marks++
+		w.gateways = append(w.gateways, w.start(fmt.Sprintf("g%d", i), dir, w.marks))
+	}
+	if _, err := w.gateways[0].store.SetTotal(ctx, sku, w.total, w.perUser); err != nil {
+		t.Fatal(err)
+	}
+	if w.settles {
+		if err := w.startSettler(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := w.plan(r)
+	w.network.faults = []float64{0, 0.01, 0.05}[r.IntN(3)]
+	plan = fmt.Sprintf("seed %d: %d gateways, %d units, %d a user, settles %t, journal %t, faults %.2f\n", seed,
+		len(w.gateways), w.total, w.perUser, w.settles, w.journal, w.network.faults)
+	for _, s := range steps {
+		plan += fmt.Sprintf("  %9.3f %s\n", s.at.Seconds(), s.what)
+	}
+	for _, s := range steps {
+		time.Sleep(s.at - time.Since(w.began))
+		w.tell("-- %s", s.what)
+		s.do()
+	}
+	time.Sleep(faultsEnd - time.Since(w.began))
+	w.network.mu.Lock()
+	w.network.faults = 0
+	w.network.mu.Unlock()
+	w.mute(false)
+	w.tell("-- faults end")
+	for end := w.began.Add(quietEnd); time.Now().Before(end); time.Sleep(5 * time.Second) {
+		if faults = w.judge(ctx); len(faults) == 0 {
+			break
+		}
+	}
+	cancel()
+	for i := range w.gateways {
+		w.at(i).stop(false)
+	}
+	w.background.Wait()
+	w.network.cut("")
+	w.network.running.Wait()
+	w.redis.Close()
+	return faults, plan, w.trace.String()
+}
+
+// judge compares ledger, shop and database.
+func (w *world) judge(ctx context.Context) (faults []string) {
+	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	store := w.at(0).store
+	stock, ok, err := store.ReadStock(ctx, sku)
+	if err != nil || !ok {
+		wrong("the ledger cannot be read: %v %t", err, ok)
+		return faults
+	}
+	records := make(map[string]protocol.Record)
+	if err := store.Records(ctx, sku, func(r protocol.Record) bool { records[r.Serial] = r; return true }); err != nil {
+		wrong("the records cannot be read: %v", err)
+		return faults
+	}
+	if w.settles { // no lock is held while Redis is asked: only what waits for time lets time pass
+		if c, _, err := settle.Verify(ctx, w.stream, w.database, sku); err != nil || !c.Equal() {
+			wrong("ledger and database: %v %+v", err, c.Differences)
+		}
+		for _, b := range w.database.backs {
+			if b.done == "" {
+				wrong("give-back of %s is not done", b.Serial)
+			}
+		}
+	}
+	w.shop.mu.Lock()
+	defer w.shop.mu.Unlock()
+	if len(w.shop.twice) > 0 {
+		wrong("the shop got orders twice: %v", w.shop.twice)
+	}
+	if sold := w.shop.sold(); sold > w.total {
+		wrong("oversold: %d of %d", sold, w.total)
+	}
+	if stock.State != protocol.On {
+		wrong("the SKU is %s", stock.State)
+	}
+	if stock.Held > 0 {
+		wrong("%d units are still held", stock.Held)
+	}
+	if sold := w.shop.sold(); stock.Sold != sold {
+		wrong("the ledger has %d units sold, the shop %d", stock.Sold, sold)
+	}
+	for serial, o := range w.shop.orders {
+		r := records[serial]
+		if stands := o.made && !o.cancelled; stands != (r.Status == protocol.StatusSold) {
+			wrong("%s: shop: %s; ledger: %c", serial, o, r.Status)
+		}
+	}
+	for serial, r := range records {
+		if r.Status == protocol.StatusSold && w.shop.orders[serial] == nil {
+			wrong("%s is sold, and the shop does not know it", serial)
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// TestSchedules_KeepThePromises plays seeds, one after another, in one bubble: go-redis shares timers between clients.
+func TestSchedules_KeepThePromises(t *testing.T) {
+	state, began, failed := t.TempDir(), time.Now(), 0
+	synctest.Test(t, func(t *testing.T) {
+		for seed := *first; seed < *first+*seeds; seed++ {
+			faults, plan, trace := play(t, seed, state)
+			if len(faults) == 0 {
+				continue
+			}
+			if failed++; failed <= 3 {
+				t.Errorf("%s%s\n-- trace\n%s", plan, strings.Join(faults, "\n"), trace)
+			}
+		}
+	})
+	t.Logf("%d seeds, %d failed, %.0f a second", *seeds, failed, float64(*seeds)/time.Since(began).Seconds())
+}
