@@ -16,7 +16,7 @@ import (
 
 const (
 	sku     = "1001"
-	hold    = 8 * time.Second
+	hold    = 4 * time.Second
 	timeout = 200 * time.Millisecond
 )
 
@@ -68,7 +68,7 @@ func (g *gateway) buy(b buying) {
 	if out.Code != protocol.Held || g.w.isDead(g) {
 		return
 	}
-	g.w.shop.receive(out.Serial, b.quantity, b.after, b.makes)
+	g.w.shop.receive(out.Serial, b.user, b.quantity, b.after, b.makes)
 	time.Sleep(b.answer)
 	if g.w.isDead(g) {
 		return

@@ -89,7 +89,7 @@ func (l *link) requests() {
 		delete(l.n.links, l)
 		l.n.mu.Unlock()
 	}()
-	room := make([]byte, 256<<10)
+	room := make([]byte, 8<<10)
 	for {
 		n, err := l.client.Read(room)
 		if err != nil {
@@ -124,10 +124,10 @@ func (l *link) requests() {
 
 // answers brings replies to the client, which may still send while Redis replies.
 func (l *link) answers() {
-	sent := make(chan []byte, 4096)
+	sent := make(chan []byte, 64)
 	l.n.running.Go(func() { l.deliver(sent) })
 	defer close(sent)
-	room := make([]byte, 64<<10)
+	room := make([]byte, 8<<10)
 	for {
 		n, err := l.redis.Read(room)
 		if err != nil {

@@ -3,9 +3,12 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -18,6 +21,12 @@ type redisServer struct {
 	writes []write
 	ahead  time.Duration // by which its clock is ahead
 }
+
+// madeBy is how many writes it takes at most to make the ledger.
+const madeBy = 12
+
+// scripts are those that were loaded on any server, by their SHA-1.
+var scripts sync.Map
 
 // write is one command that may have changed the server, as a client sent it.
 type write struct {
@@ -33,6 +42,19 @@ func newServer(runID string) *redisServer {
 	}
 	s.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
 		switch {
+		case cmd == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "LOAD"):
+			sum := sha1.Sum([]byte(args[1]))
+			sha := hex.EncodeToString(sum[:])
+			scripts.Store(sha, args[1])
+			c.WriteBulk(sha)
+			return true
+		case cmd == "EVALSHA": // a script that is evaluated is compiled once; one that is loaded is parsed by each server
+			text, ok := scripts.Load(args[0])
+			if !ok {
+				return false
+			}
+			s.Server().Dispatch(c, append([]string{"EVAL", text.(string)}, args[1:]...))
+			return true
 		case cmd == "XGROUP" && len(args) > 0 && strings.EqualFold(args[0], "SETID"): // it has none; nothing reads groups here
 			c.WriteOK()
 			return true
@@ -58,7 +80,7 @@ func (s *redisServer) note(sent []byte) (rest []byte) {
 	for _, args := range all {
 		switch strings.ToUpper(args[0]) {
 		case "INFO", "HELLO", "PING", "CLIENT", "SUBSCRIBE", "UNSUBSCRIBE", "HGET", "HMGET", "HGETALL", "HSCAN", "GET", "TIME",
-			"ZRANGE", "ZCARD", "XRANGE", "XREVRANGE", "XLEN", "WAIT", "SELECT", "AUTH", "ROLE", "TYPE", "EXISTS", "ZLEXCOUNT":
+			"ZRANGE", "ZCARD", "XRANGE", "XREVRANGE", "XLEN", "WAIT", "SELECT", "AUTH", "SCRIPT", "ROLE", "TYPE", "EXISTS", "ZLEXCOUNT":
 		default:
 			s.writes = append(s.writes, write{time.Now().Add(s.ahead), args})
 		}
@@ -66,10 +88,10 @@ func (s *redisServer) note(sent []byte) (rest []byte) {
 	return rest
 }
 
-// replica is a new process that has all but the last lost writes of s.
+// replica is a new process that has all but the last lost writes of s, and at least the first ones, which made the ledger.
 func (s *redisServer) replica(runID string, lost int) *redisServer {
 	r := newServer(runID)
-	kept := s.writes[:max(0, len(s.writes)-lost)]
+	kept := s.writes[:max(min(len(s.writes), madeBy), len(s.writes)-lost)]
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	for _, w := range kept {
 		r.SetTime(w.at)

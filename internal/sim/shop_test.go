@@ -20,20 +20,21 @@ type shop struct {
 
 // shopOrder is what the shop knows of a serial.
 type shopOrder struct {
+	user      string
 	quantity  int64
 	made      bool // the order exists, or existed
 	cancelled bool
 }
 
 // receive takes an order that a gateway forwards, and makes it after a while; makes is false where it fails.
-func (s *shop) receive(serial string, quantity int64, after time.Duration, makes bool) {
+func (s *shop) receive(serial, user string, quantity int64, after time.Duration, makes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.orders[serial] != nil {
 		s.twice = append(s.twice, serial)
 		return
 	}
-	o := &shopOrder{quantity: quantity}
+	o := &shopOrder{user: user, quantity: quantity}
 	s.orders[serial] = o
 	if !makes {
 		return

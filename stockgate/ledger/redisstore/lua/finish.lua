@@ -54,7 +54,8 @@ for i = 1, n do
 		if from ~= 'none' then units[user] = has(user) - quantity end
 		push(c.due, keep, serial)
 	else
-		to, answer = nil, to
+		answer = to -- in a statement of its own: the embedded Redis would exchange nothing
+		to = nil
 	end
 	if to then
 		record = to .. '|' .. text .. '|' .. time .. '|' .. user -- as encode has it
