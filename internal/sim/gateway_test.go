@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -109,7 +110,7 @@ func (w *world) startSettler(ctx context.Context) error {
 	}
 	w.stream = settle.Stream{Redis: link}
 	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
-		Ledger: settler.NewLedgers(store, "", hold)})
+		Verify: 5 * time.Second, Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,10 @@ func logTo(w *world) *slog.Logger {
 type writer struct{ w *world }
 
 func (x writer) Write(p []byte) (int, error) {
-	x.w.tell("%s", p)
+	if bytes.Contains(p, []byte("stays frozen")) {
+		x.w.named.Store(true)
+	}
+	x.w.tell("%s", bytes.TrimSpace(p))
 	return len(p), nil
 }
 

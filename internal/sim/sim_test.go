@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +39,7 @@ type world struct {
 	dead     map[string]bool // under network.mu
 
 	settles, journal bool
-	lost             bool // an instance was killed that keeps no journal
+	named            atomic.Bool // the log has named what a person has to do
 	total, perUser   int64
 	gateways         []*gateway
 	marks            int64
@@ -171,7 +172,6 @@ func (w *world) giveBack(n int) {
 func (w *world) restart(n int, kill bool) {
 	g := w.at(n)
 	if kill {
-		w.lost = w.lost || !w.journal
 		w.network.mu.Lock()
 		w.dead[g.name] = true
 		w.network.mu.Unlock()
@@ -260,7 +260,7 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 			break
 		}
 	}
-	if w.lost && len(faults) > 0 { // an instance that cannot come back may know of orders: a person looks at both books
+	if w.named.Load() && len(faults) > 0 { // a person looks at both books, as the log asks
 		w.tell("-- an operator acts")
 		err := w.operate(ctx)
 		time.Sleep(20 * time.Second)
