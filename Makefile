@@ -17,7 +17,7 @@ export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false -trimpath -tags=net
 # The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help build test promises race nightly test-long race-long test-noeventloop browser screenshots format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
+.PHONY: help build test promises race nightly test-long race-long test-noeventloop browser screenshots format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted sim chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -46,7 +46,7 @@ race: ## the fast tests of what shares memory, under the race detector (needs a 
 	CGO_ENABLED=1 $(TEST) -race -timeout 15m -p 4 $(GOTESTFLAGS) $(SHARING)
 
 # Each step runs, whatever became of those before it. What cannot be installed is left out, in one line.
-NIGHTLY = test-long test-noeventloop race-long fuzz planted chaos chaos-settle schedules attack conformance manifests
+NIGHTLY = test-long test-noeventloop race-long fuzz sim planted chaos chaos-settle schedules attack conformance manifests
 
 nightly: ## what measures the machine or runs long, in some hours: docs/testing.md (NIGHTLY='chaos fuzz' runs some of it)
 	@failed=; for t in $(NIGHTLY); do echo "==> $$t"; $(MAKE) --no-print-directory $$t || failed="$$failed $$t"; done; \
@@ -139,7 +139,7 @@ bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, me
 SEEDS ?= 2000
 
 sim: ## SEEDS random sales in virtual time, with faults: internal/sim
-	$(GO) test -count=1 -timeout 12h ./internal/sim -args -seeds $(SEEDS)
+	SLUICE_NIGHTLY=1 $(GO) test -count=1 -timeout 12h ./internal/sim -args -seeds $(SEEDS)
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
 	@sh tools/need redis-server
