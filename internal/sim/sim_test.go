@@ -46,6 +46,7 @@ type world struct {
 	marks            int64
 	background       sync.WaitGroup
 	began            time.Time
+	ctx              context.Context // of this schedule
 
 	mu    sync.Mutex
 	trace strings.Builder
@@ -157,8 +158,8 @@ func (w *world) giveBack(n int) {
 		return
 	}
 	slices.Sort(made)
-	serial, g := made[n%len(made)], w.at(n%len(w.gateways))
-	if !w.settles && w.isDead(g) || !w.shop.cancel(serial) { // the shop hears that the gateway is away
+	serial := made[n%len(made)]
+	if !w.shop.cancel(serial) {
 		return
 	}
 	w.tell("the shop gives %s back", serial)
@@ -166,7 +167,17 @@ func (w *world) giveBack(n int) {
 		w.database.giveBack(sku, serial)
 		return
 	}
-	g.reserver.Settle(sku, protocol.Item{Serial: serial}, protocol.Refund)
+	w.background.Go(func() { // the shop says so until it is heard
+		for ctx := w.ctx; ctx.Err() == nil; time.Sleep(time.Second) {
+			done := make([]protocol.Done, 1)
+			now := time.Now().UnixMilli()
+			_, err := w.at(n%len(w.gateways)).store.Finish(ctx, sku, now, now+keep, protocol.Refund,
+				[]protocol.Item{{Serial: serial}}, done)
+			if err == nil && done[0] != protocol.NotFound {
+				return
+			}
+		}
+	})
 }
 
 // restart stops an instance, and starts it again a moment later.
@@ -222,6 +233,7 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.network = &network{w: w, links: make(map[*link]bool)}
 	w.redis = newServer("run0")
 	ctx, cancel := context.WithCancel(context.Background())
+	w.ctx = ctx
 	for i := range 2 + r.IntN(2) {
 		dir := ""
 		if w.journal {
