@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // A reservation that is put back is looked at when its own time is over; one of an unknown time has the whole time.
 func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 	server := redistest.Start(t)
-	s := Settlement{ledger: openLedger(t, server), hold: 15 * time.Minute}
-	if _, err := s.ledger.SetTotal(t.Context(), "1001", 9, 0); err != nil {
+	s := NewLedgers(openLedger(t, server), "", 15*time.Minute)
+	if _, err := s.store.SetTotal(t.Context(), "1001", 9, 0); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -62,7 +62,7 @@ func openLedger(t *testing.T, server *redistest.Server) *redisstore.Store {
 }
 
 func TestSettlement_RefundByALedgerThatIsGoneIsNotDone(t *testing.T) {
-	s := Settlement{ledger: openLedger(t, redistest.Start(t))}
+	s := NewLedgers(openLedger(t, redistest.Start(t)), "", time.Minute)
 	if ok, err := s.Refund(t.Context(), "gone", "o1"); ok || err != nil {
 		t.Errorf("%v, %v: want false, so that it is tried again", ok, err)
 	}
