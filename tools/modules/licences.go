@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,11 +76,11 @@ func vendored(dir string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		scripts, err := filepath.Glob(filepath.Join(folder, "*.js"))
+		scripts, err := filepath.Glob(filepath.Join(folder, "*.js.gz"))
 		if err != nil || len(scripts) != 1 {
 			return fmt.Errorf("find the script of %s: %d of them, %v", folder, len(scripts), err)
 		}
-		text, err := os.ReadFile(scripts[0])
+		text, err := unzipped(scripts[0])
 		if err != nil {
 			return err
 		}
@@ -90,6 +91,20 @@ func vendored(dir string, out io.Writer) error {
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", filepath.Base(folder), version[1], name)
 	}
 	return nil
+}
+
+// unzipped reads a file that is compressed by gzip.
+func unzipped(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // licenceOf finds the SPDX name of the licence whose text lies in the module's root.
