@@ -29,7 +29,6 @@ type gateway struct {
 	began    time.Time
 	store    *redisstore.Store
 	reserver *ledger.Reserver
-	cancel   context.CancelFunc
 }
 
 // redisOptions are those of one client.
