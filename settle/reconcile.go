@@ -115,7 +115,7 @@ func (r Record) said() protocol.Said {
 
 // tell tells the ledger what it has lost. It is frozen before, so that no unit is sold again, but where it has lost
 // nothing and only sells on what is refunded: the unit is free then. An instance may tell the same orders meanwhile:
-// what is final stays so, whoever tells it first.
+// what is final stays so, in whichever order it is told.
 func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) error {
 	lost, at := b.lost(), l.Position
 	if p.cursor != nil {

@@ -223,7 +223,7 @@ func keepsMissing(s *site) {
 }
 
 // keepsAdopted has a refunded order that was adopted: the row follows, and so it does where the stream is read whole. What
-// is given back after that stays so, whoever lost it.
+// is given back after that stays so, whichever side lost it.
 func keepsAdopted(s *site) {
 	const sku = "adopted"
 	s.ledger.set(sku, 1)

@@ -222,7 +222,7 @@ func columns(all []entry) (args []any) {
 		func(e *entry) any { return e.done.Epoch },
 		func(e *entry) any {
 			if e.done.Ver == protocol.MaxNumber {
-				return 0 // whoever asked for it has got an error, and asks again
+				return 0 // the caller has got an error, and asks again
 			}
 			return e.done.Ver
 		},
