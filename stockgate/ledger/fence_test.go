@@ -1,5 +1,7 @@
 package ledger
 
+// Time in this file is virtual (testing/synctest).
+
 import (
 	"context"
 	"testing"
