@@ -41,7 +41,6 @@ type API struct {
 	Dashboard *web.Dashboard // nil = none is served
 	Preflight *Preflight     // nil = nothing can be checked from here
 
-	Scripted    bool // Ledgers are orders that a script took the units of: they know no total
 	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
 }
 

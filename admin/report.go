@@ -28,7 +28,7 @@ type Report struct {
 	Unknown  int64          `json:"unknown"`  // reservations whose outcome is unknown
 	Traffic  Tally          `json:"traffic"`  // of this instance alone
 
-	NotCounted []NotCounted `json:"not_counted"` // SKUs without a ledger: the shop or its script takes their units
+	NotCounted []NotCounted `json:"not_counted"` // SKUs without a ledger: the shop takes their units
 }
 
 // LedgerTotals is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and
@@ -160,7 +160,7 @@ func (a *API) saleNamed(name string) (Sale, error) {
 
 // audited adds the books of skus, nil = of all. One that has no ledger is left out, unless it must be there.
 func (a *API) audited(ctx context.Context, r *Report, skus []string, must bool, seen map[string]moments) (err error) {
-	if a.Ledgers == nil || a.Scripted {
+	if a.Ledgers == nil {
 		return nil
 	}
 	if skus == nil {

@@ -22,13 +22,6 @@ type Reservation struct {
 	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
 	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when it must be decided
 	Overdue  bool      `json:"overdue"`           // held, and not decided in time: its outcome is unknown
-	Owed     *Owed     `json:"owed,omitempty"`    // of a script: its units are still to be given back
-}
-
-// Owed is an order that is released or refunded, and whose units the shop's script has not given back yet.
-type Owed struct {
-	Since time.Time `json:"since"`
-	Tries int       `json:"tries"`
 }
 
 const (
@@ -121,7 +114,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 	if want.limit, err = limitOf(r); err != nil {
 		return want, err
 	}
-	states := []string{held, "unknown", stuck, "confirmed", "released", "refunded", "owed"}
+	states := []string{held, "unknown", stuck, "confirmed", "released", "refunded"}
 	if want.state != "" && !slices.Contains(states, want.state) {
 		return want, fmt.Errorf("state %.20q: %w: it is one of %s", want.state, ErrInvalid, strings.Join(states, ", "))
 	}
@@ -134,7 +127,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
 	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State ||
-		want.state == "unknown" && r.Overdue || want.state == "owed" && r.Owed != nil
+		want.state == "unknown" && r.Overdue
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.

@@ -28,7 +28,7 @@ type Second struct {
 
 	Stock []StockSecond `json:"stock"` // the ledgers with most units held and sold, at most 20; as of their last audit
 
-	// stock that the shop or its script takes, so that units are not counted here; those with least left, at most 20
+	// stock that the shop takes, so that units are not counted here; those with least left, at most 20
 	NotCounted []NotCounted `json:"not_counted"`
 	Hot        []HotSecond  `json:"hot"` // the SKUs that most recent requests ask for, at most 10
 

@@ -50,6 +50,13 @@ request_burst = 010`,
 }
 
 var keyMistakes = []mistake{
+	{`[stock.script]
+preset = "lock"
+keys = ["stock:$sku", "lock:$sku"]`,
+		`:1: stock.script: ` + replacements["stock.script"]},
+	{`[stock.layout]
+driver = "lock"`,
+		`:2: stock.layout.driver: ` + replacements["stock.layout.driver"]},
 	{`[limits.window]
 size = "10ms"
 maximum = 3`,

@@ -283,10 +283,7 @@ func (c *Config) HasGate(gate string) bool {
 }
 
 // UsesLedger reports whether routes reserve units in Sluice's own ledger.
-func (c *Config) UsesLedger() bool { return c.HasGate("reserve") && !c.UsesScript() }
-
-// UsesScript reports whether routes reserve units by the shop's own script, and not in the ledger.
-func (c *Config) UsesScript() bool { return c.HasGate("reserve") && c.Stock.Script.Used() }
+func (c *Config) UsesLedger() bool { return c.HasGate("reserve") }
 
 // ReadsStock reports whether any route asks for the stock of its SKU: gate "check" or "reserve".
 func (c *Config) ReadsStock() bool { return c.HasGate("check") || c.HasGate("reserve") }

@@ -23,7 +23,6 @@ type described struct {
 var rangesInWords = map[string]string{
 	"server.trusted_proxies": "CIDRs, or \"private\"", "auth.jwt_issuer": "any text", "auth.jwt_audience": "any text",
 	"stock.layout.users_key": "text with $sku, or empty", "stock.layout.sold_out_key": "text with $sku, or empty",
-	"stock.script.keys": "texts with $sku $serial $user", "stock.script.args": "texts with $variables",
 	"sale.stock": "0 to 1073741824 for each SKU", "traces.service_name": "not empty",
 	"server.socket_mode": "octal, the owner may write", "server.socket_group": "a group, or empty",
 	"server.state_dir":     "a folder, or empty",
@@ -43,8 +42,7 @@ var rangesInWords = map[string]string{
 	"stock.layout.sold_out_at": "any whole number", "stock.layout.status_open": "texts, not empty with a status",
 	"stock.layout.status_closed": "a text that is not in status_open",
 	"stock.layout.status_field":  "a name, or empty", "stock.layout.prefix": "any text",
-	"stock.script.preset": "a name of docs/scripts.md, or empty", "stock.script.codes": "meanings by returned value",
-	"stock.script.release": "FILE.lua, a preset, none, or empty", "stock.reserve.confirm_json.path": "names with dots",
+	"stock.reserve.confirm_json.path":   "names with dots",
 	"stock.reserve.confirm_json.values": "texts, whole numbers, booleans",
 	"stock.reserve.status_url":          "a URL with {serial}, or empty", "sale.skus": "texts without braces and blanks",
 	"sale.starts": "years 2000 to 2199, with offset", "sale.ends": "after starts, with offset",
@@ -122,7 +120,7 @@ func missing(key string) string {
 		return "required"
 	case strings.HasPrefix(key, "responses.classes."), table == "stock.sold_out_on", table == "stock.reserve.confirm_json":
 		return "none"
-	case key == "sale.stock", key == "stock.script.codes":
+	case key == "sale.stock":
 		return "`{}`"
 	}
 	return "`[]`"

@@ -74,10 +74,6 @@ func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
 	case t.Gate != "reserve":
 		r.Fail(at+".delivery", "\"queue\" needs a unit for each order that waits, but gate is %q; write gate = \"reserve\", "+
 			"or delivery = \"direct\"", t.Gate)
-	case c.Stock.Script.Used():
-		r.Fail(at+".delivery", "\"queue\" keeps orders in the ledger, but [stock.script] takes the units; drop the script, "+
-			"or "+
-			"write delivery = \"direct\"")
 	case t.MaxInFlight > 0:
 		r.Fail(at+".max_in_flight", "orders of this route wait, and queue.max_in_flight bounds them; drop max_in_flight")
 	}

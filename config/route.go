@@ -131,7 +131,6 @@ func (c *Config) checkCart(r *report.Report, t *Route, at string) {
 		}
 	}
 	fail(t.Gate != "reserve", "that is for gate \"reserve\" alone", "gate = \"reserve\"")
-	fail(c.Stock.Script.Used(), "[stock.script] takes the units of one", "drop [stock.script]")
 	fail(t.Delivery == "queue", "an order that waits is of one", "delivery = \"direct\"")
 	fail(t.OrderToken, "an order token is for one", "drop order_token")
 	fail(t.Room != "", "a pass of a waiting room is for one", "drop room")

@@ -60,7 +60,7 @@ func (c *Config) checkSaleGates(r *report.Report) {
 	for i := range c.Routes {
 		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
 	}
-	ledger := gates["reserve"] && !c.Stock.Script.Used()
+	ledger := gates["reserve"]
 	keys := c.Stock.Source == "redis" && c.Stock.Layout.Type != "script" && (gates["check"] || gates["reserve"])
 	for i := range c.Sales {
 		s, at := &c.Sales[i], position.Element("sale", i)
@@ -91,7 +91,7 @@ func (s *Sale) checkMaxPerUser(r *report.Report, at string, ledger, queue bool) 
 	case s.MaxPerUser <= 0:
 	case !ledger:
 		r.Fail(at, "counts what ledgers have of a user, but no route keeps a ledger; write gate = \"reserve\" into the "+
-			"[[route]] of orders, without [stock.script]")
+			"[[route]] of orders")
 	case queue:
 		r.Fail(at, "is counted when units are reserved, but an order with delivery = \"queue\" may be on its way to the "+
 			"shop by then; write delivery = \"direct\", or drop max_per_user")

@@ -21,7 +21,6 @@ func (c *Config) readSecrets(r *report.Report, folder string) {
 	c.Stock.Redis.PasswordAt = source.From(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = Secret(r.LongSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile))
 	c.Stock.Layout.readScript(r, folder)
-	c.Stock.Script.read(r, folder)
 	c.Admin.Token = Secret(r.LongSecret("admin.token_file", folder, c.Admin.TokenFile))
 	c.Admin.readLesser(r, folder)
 	c.Settle.read(r, folder)

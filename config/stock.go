@@ -23,7 +23,6 @@ type Stock struct {
 	LowStock  int     `toml:"low_stock" unit:"units" range:"0 to most"` // so many units or less
 	Redis     Redis   `toml:"redis"`
 	Layout    Layout  `toml:"layout"`
-	Script    Script  `toml:"script"`
 	Reserve   Reserve `toml:"reserve"`
 }
 
@@ -47,7 +46,6 @@ func defaultStock(env func(string) (string, bool)) Stock {
 		LowStock:           10,
 		Redis:              defaultRedis(env),
 		Layout:             defaultLayout(),
-		Script:             Script{Keys: []string{}, Args: []string{}, Codes: map[string]string{}},
 		Reserve:            defaultReserve(),
 	}
 }
@@ -59,7 +57,6 @@ func (s *Stock) check(r *report.Report) {
 	s.Redis.check(r)
 	s.Layout.check(r)
 	s.Reserve.check(r)
-	s.checkScript(r)
 	s.checkMirror(r)
 }
 

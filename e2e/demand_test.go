@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 )
 
 // A shop that takes its stock itself: metrics, dashboard and log tell which SKUs are wanted and what is left of them,
@@ -82,22 +80,4 @@ func TestDemand_SKUsOfCheckRoutesAreMeasuredByName(t *testing.T) {
 	if report.Balances != nil {
 		t.Errorf("the report says %+v", report)
 	}
-}
-
-// Units that a script has taken and that may be lost are told by SKU.
-func TestDemand_UnitsOfAScriptAreMeasuredByName(t *testing.T) {
-	testkit.Nightly(t, "of the shop's own script")
-	t.Parallel()
-	redis := redistest.Start(t)
-	redis.Client.HSet(t.Context(), "goods:1001", "total", 5, "ordered", 0)
-	behind := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-	g := scripted(t, redis, behind, hashScript)
-	b := &buyer{user: "7"}
-	defer b.leave()
-	b.buy(g.front)
-	soon(t, "the unit is open", func() bool {
-		return g.metric("sluice_script_units_total", `sku="1001"`, `event="open"`) == 1
-	})
-	g.wantMetric(1, "sluice_script_orders_total", `sku="1001"`, `outcome="taken"`)
-	soon(t, "what is left is known", func() bool { return g.metric("sluice_sku_stock_left", `sku="1001"`) == 4 })
 }

@@ -81,14 +81,8 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 		{"check", "stock.layout.type = \"hash_sold\"\nstock.layout.key = " +
 			"\"goods:$sku_1:$sku_2\"\nstock.max_in_flight_per_unit = 2"},
 		{"limit", "stock.sold_out_on = { status = [409] }"},
-		{"reserve", "stock.script.preset = \"lock\"\nstock.script.keys = [\"seckill:stock:$sku\", \"lock:$sku\"]"},
-		{"reserve", "stock.layout.type = \"counter_users\"\nstock.script.preset = " +
-			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\""},
 	} {
 		t.Run(c.gate, func(t *testing.T) {
-			if strings.Contains(c.settings, "stock.script") {
-				testkit.Nightly(t, "of the shop's own script")
-			}
 			redis := redistest.Start(t)
 			path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings+"\n"+
 				strings.Replace(routes, `"check"`, strconv.Quote(c.gate), 1))
@@ -101,7 +95,7 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 			if c.gate != "limit" && (r.Ledger == nil || r.Ledger.Sold != 60 || r.Ledger.Free != 0) {
 				t.Errorf("%s: books %+v, the shop %+v", c.gate, r.Ledger, r.Shop)
 			}
-			if c.gate == "reserve" && !strings.Contains(c.settings, "script") && r.Redis.Calls["ledger reserve"] == 0 ||
+			if c.gate == "reserve" && r.Redis.Calls["ledger reserve"] == 0 ||
 				c.gate == "check" && r.Redis.Calls["stock read"] == 0 {
 				t.Errorf("%s: calls %v", c.gate, r.Redis.Calls)
 			}
@@ -120,22 +114,18 @@ func TestLoadTest_TouchesNothingThatIsSold(t *testing.T) {
 	}
 }
 
-// What is under way at the end, and what a script cannot give back, is no oversold unit.
+// What is under way at the end is no oversold unit.
 func TestLoadTest_OpenBooksAreNotBroken(t *testing.T) {
-	testkit.Nightly(t, "it plays sales in real time, and by scripts")
+	testkit.Nightly(t, "it plays sales in real time")
 	t.Parallel()
 	redis := redistest.Start(t)
 	for name, c := range map[string]struct {
 		settings string
 		args     []string
 	}{
-		"a script, and a shop that fails": {"stock.layout.type = \"counter_users\"\nstock.script.preset = " +
-			"\"counter_users\"\nstock.layout.users_key = \"seckill:users:$sku\"\n" + reserveRoutes,
-			[]string{"--shop-errors", "20"}},
+		"a shop that fails": {reserveRoutes, []string{"--shop-errors", "20"}},
 		"orders under way": {routes, []string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience",
 			"500ms"}},
-		"orders of a script likewise": {"stock.script.preset = \"watch\"\n" + reserveRoutes,
-			[]string{"--shop-capacity", "1", "--shop-latency", "100ms", "--patience", "500ms"}},
 	} {
 		path := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\n"+redisAt(redis)+"\n"+c.settings)
 		r := runLoadTest(t, path, append([]string{"--buyers", "200", "--stock", "100", "--over", "100ms"}, c.args...)...)
@@ -218,9 +208,6 @@ func TestLoadTest_ImpossibleOneReportsWhy(t *testing.T) {
 		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:5: ", "limits.window.max"}},
 		{sells("") + on, nil, 1, []string{"config.toml:", "sale[1]", "is on"}},
 		{sells("") + next, []string{"--patience", "2m"}, 1, []string{"config.toml:", "sale[1]", "begins in", "may take"}},
-		{sells("stock.layout.type = \"hash_sold\"\nstock.script.preset = \"hash_bought\"\nstock.script.args = " +
-			"[\"$quantity\", \"total\", \"ordered\", \"on\", \"1\"]"), nil, 1,
-			[]string{"stock.script.args", "only the shop opens"}},
 		{"upstream.targets = [\"http://127.0.0.1:1\"]\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", nil, 1,
 			[]string{"route", "nothing to test"}},
 		{sells(""), []string{"--route", "other"}, 1, []string{`no route "other"`}},

@@ -73,8 +73,6 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	soon(t, "the audit has counted the stock",
 		func() bool { return strings.Contains(reserves.scrape(), "\nsluice_stock_total{") })
 	waits := gate(t, shop.setting(), `stock.source = "memory"`, waitingRoutes)
-	scripted := scripted(t, redistest.Start(t), shop, lockScript,
-		"stock.reserve.status_url = \""+shop.url+"/by-serial/{serial}\"")
 
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(hook.Close)
@@ -100,7 +98,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	})
 
 	all = map[string]string{}
-	for _, g := range []*running{checks, reserves, waits, scripted, settled, works, rooms[0]} {
+	for _, g := range []*running{checks, reserves, waits, settled, works, rooms[0]} {
 		for _, f := range g.families() {
 			if strings.HasPrefix(f.GetName(), "sluice_") {
 				all[f.GetName()] = strings.ToLower(f.GetType().String()) + " | " + labelsOf(f)

@@ -168,7 +168,7 @@ func newReservationList(at *target) *cobra.Command {
 	cmd.Flags().BoolVar(&stuck, "stuck", false,
 		"only orders of the queue that wait for a person: ask the shop, then confirm, release or requeue them")
 	choiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "confirmed",
-		"released", "refunded", "owed")
+		"released", "refunded")
 	skuFlag(cmd, &sku, "only those of one `SKU`")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")
 	return jsonFlag(cmd, &asJSON)

@@ -35,13 +35,6 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		opened = append(opened, r.Close)
 		api.Ledgers = stores.NewLedgers(c, r, nil)
 	}
-	if kept, end, err := stores.OpenScriptOrders(c); err != nil {
-		done()
-		return to, nil, err
-	} else if kept != nil {
-		opened = append(opened, end)
-		api.Ledgers, api.LayoutFirst, api.Scripted = stores.NewLedgers(c, kept, nil), true, true
-	}
 	if len(c.Sales) > 0 {
 		board, err := stores.OpenCommandSchedule(c, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -50,7 +43,7 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		}
 		opened = append(opened, func() error { board.Close(); return nil })
 		sales := stores.Sales{Schedule: board}
-		if l, ok := api.Ledgers.(*stores.Ledgers); ok && !api.Scripted {
+		if l, ok := api.Ledgers.(*stores.Ledgers); ok {
 			sales.Ledgers = l
 		}
 		api.Sales = sales

@@ -27,7 +27,7 @@ func (g *Gateway) availability(c *config.Config) availability {
 
 // looksAtShopStock reports whether the routes of c look at the shop's own keys.
 func (g *Gateway) looksAtShopStock(c *config.Config) bool {
-	return g.Stock != nil && (c.HasGate("check") || g.script != nil)
+	return g.Stock != nil && c.HasGate("check")
 }
 
 // Time implements proxy.Availability.

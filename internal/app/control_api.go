@@ -35,7 +35,7 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 		api.Store = g.Store // no route reads a layout's key otherwise
 	}
 	if kept := g.ledgers(); kept != nil {
-		api.Ledgers, api.LayoutFirst, api.Scripted = kept, !c.UsesLedger(), g.Orders == nil
+		api.Ledgers, api.LayoutFirst = kept, !c.UsesLedger()
 	}
 	if g.Orders != nil && c.Settle.Database != "" {
 		api.Settlements = stores.Settlements(g.Orders.Store)
@@ -52,11 +52,8 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	return api.Handler()
 }
 
-// ledgers are those of this gate, or the orders that are kept beside a script; nil = it keeps none.
+// ledgers are those of this gateway; nil = it keeps none.
 func (g *Gateway) ledgers() *stores.Ledgers {
-	if kept, settles := g.script.Records(); kept != nil {
-		return stores.NewLedgers(g.Config, kept, settles)
-	}
 	if g.Orders == nil {
 		return nil
 	}

@@ -33,7 +33,6 @@ import (
 	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/sale"
-	"sluice/stockgate/script"
 	"sluice/stockgate/writeback"
 	"sluice/tracing"
 	"sluice/upstream"
@@ -51,9 +50,8 @@ type Gateway struct {
 	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate                // nil when stock.source is "off"
-	Orders     *orders.Ledger                 // nil when no route reserves, or a script does
+	Orders     *orders.Ledger                 // nil when no route reserves
 	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
-	script     *script.Reserver               // nil when no script reserves
 	schedule   *sale.Schedule
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
@@ -131,7 +129,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	return g, nil
 }
 
-// openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger or the script.
+// openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger.
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
 	g.limits = limits.New(c, g.now, g.log)
@@ -150,13 +148,6 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 		}
 		g.onClose(g.Orders.Close)
 		g.Metrics.MustRegister(g.Orders)
-	}
-	if c.UsesScript() {
-		if g.script, err = openScript(c, g.now, g.log); err != nil {
-			return err
-		}
-		g.onClose(g.closeScript)
-		g.Metrics.MustRegister(g.script)
 	}
 	return nil
 }
@@ -301,9 +292,6 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	}
 	if queue := g.queue.Load(); queue != nil {
 		o.Queue, o.MaxWaiting = queue, int64(c.Queue.MaxOrder)
-	}
-	if g.script != nil {
-		o.Orders = g.script
 	}
 	o.Schedule, o.Feedback, o.Availability = g.schedule, soldOutFeedback{g.feedback, g.Orders}, g.availability(c)
 	if g.tracer != nil {

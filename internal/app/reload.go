@@ -95,8 +95,8 @@ func (g *Gateway) change(now, next *config.Config) error {
 		return next.Errorf("route",
 			"a gateway that looks at stock needs stock.source, which only a restart can change")
 	}
-	if g.Orders == nil && g.script == nil && next.HasGate("reserve") {
-		return next.Errorf("route", "gate \"reserve\" needs a ledger or a script, which only a restart can open")
+	if g.Orders == nil && next.HasGate("reserve") {
+		return next.Errorf("route", "gate \"reserve\" needs a ledger, which only a restart can open")
 	}
 	if err := g.openQueue(next); err != nil {
 		return err

@@ -130,8 +130,8 @@ func (g *Gateway) openSales() (err error) {
 	return nil
 }
 
-// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop or its script takes the
-// units, or where the ledger is shown there. write_back changes only with a restart.
+// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop takes the units,
+// or where the ledger is shown there. write_back changes only with a restart.
 func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 	p.Status = g.Config.Stock.Reserve.WriteBack
 	if g.Orders != nil && !p.Status {

@@ -11,7 +11,6 @@ import (
 	"sluice/config"
 	"sluice/internal/app/limits"
 	"sluice/internal/app/rooms"
-	"sluice/internal/app/stores"
 	"sluice/internal/listener"
 	"sluice/proxy"
 	"sluice/proxy/keyed"
@@ -28,7 +27,6 @@ func Validate(c *config.Config) (errs []error) {
 		}
 	}
 	errs = append(errs, forwardsToItself(c)...)
-	errs = append(errs, scriptCompiles(c)...)
 	errs = append(errs, routesCompile(c)...)
 	errs = append(errs, pagesCompile(c)...)
 	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
@@ -95,15 +93,6 @@ func forwardsToItself(c *config.Config) (errs []error) {
 			}
 		}
 	}
-	return errs
-}
-
-// scriptCompiles is the rule that [stock.script] can be understood.
-func scriptCompiles(c *config.Config) []error {
-	if !c.Stock.Script.Used() {
-		return nil
-	}
-	_, errs := stores.CompileScript(c)
 	return errs
 }
 

@@ -55,7 +55,6 @@ var checks = []check{
 	{applies: readsRedis, run: (*Report).checkLayout},
 	{run: (*Report).checkAccessLog},
 	{run: (*Report).checkLists},
-	{applies: (*config.Config).UsesScript, run: (*Report).checkScript},
 	{run: (*Report).sizeMemory},
 	{run: (*Report).checkFiles},
 	{run: (*Report).checkAddresses},

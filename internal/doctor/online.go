@@ -52,13 +52,10 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	if c.Stock.Redis.ReadFrom == "replica" {
 		o.tryReplicas(ctx, c, r)
 	}
-	if c.UsesScript() {
-		o.tryScript(ctx, c, way)
-	}
 	named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)
 	slices.Sort(named)
 	named = slices.Compact(named)
-	if c.HasGate("check") || c.Stock.Reserve.WriteBack || stores.DescribesScript(c) {
+	if c.HasGate("check") || c.Stock.Reserve.WriteBack {
 		o.tryLayout(ctx, c, r, way, named)
 	}
 	if c.UsesLedger() {

@@ -53,10 +53,7 @@ func (k *shopKeys) report(ctx context.Context, sku string, r layout.Reading) {
 	switch {
 	case r.Fault != nil:
 		k.Fail("layout", "%v%s", r.Fault, k.remedy(ctx, key))
-	case !r.Exists && k.layout.IsList() && k.config.UsesScript():
-		k.Warn("layout", "%s: the list %s is not there: sold out, or never stocked; %s", sku, shown64(key),
-			k.findNear(ctx, key))
-	case !r.Exists && !k.config.HasGate("check") && !k.config.UsesScript() && k.config.Stock.Layout.Type != "hash_sold":
+	case !r.Exists && !k.config.HasGate("check") && k.config.Stock.Layout.Type != "hash_sold":
 		k.OK("layout", "%s: %s is not there yet; the mirror makes it", sku, key)
 	case !r.Exists && k.layout.SharesHash():
 		k.Fail("layout", "%s: the hash %s is not there, or has no field for it; write the field as the shop does, or "+

@@ -73,35 +73,6 @@ func TestOnline_KeysOfAClusterAreLookedForOnAllItsMasters(t *testing.T) {
 	}
 }
 
-func TestCheckOnline_TriesTheKeysOfAScript(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	c := selling(server.Addr)
-	c.Routes[0].Gate, c.Stock.Script.Preset = "reserve", "counter_codes"
-	text, failed := tried(t, c, "10")
-	if !failed {
-		t.Error("a SKU without stock passes")
-	}
-	contains(t, text, "FAIL layout    10: the key", "ok   script")
-	if err := server.Client.Set(t.Context(), "seckill:stock:10", 3, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	text, failed = tried(t, c, "10")
-	if failed {
-		t.Error(text)
-	}
-	contains(t, text, "ok   layout    10: 3 left")
-
-	nodes := redistest.Cluster(t, 3)
-	c.Stock.Redis.Addresses, c.Stock.Redis.Topology = nodes.Addrs(), "auto"
-	c.Stock.Script.Preset, c.Stock.Script.Keys = "lock", []string{"seckill:stock:$sku", "lock:$sku"}
-	text, failed = tried(t, c, "10")
-	if !failed {
-		t.Error("keys apart pass")
-	}
-	contains(t, text, "FAIL script", `keys[1] = "seckill:stock:{$sku}", keys[2] = "lock:{$sku}"`)
-}
-
 // Whatever is found, other programs read one object and nothing beside it.
 func TestOnline_JSONIsOneObjectWhateverIsFound(t *testing.T) {
 	t.Parallel()

@@ -129,16 +129,6 @@ gate = "limit"
 	return c
 }
 
-// ScriptConfig is a configuration with one route that reserves by a preset.
-func ScriptConfig(preset string) *config.Config {
-	c := config.Default()
-	c.Stock.Source = "redis"
-	c.Stock.Script.Preset = preset
-	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
-		User: "$cookie_uid", Quantity: "1"}}
-	return c
-}
-
 // Nightly skips a test that measures the machine or runs long, unless SLUICE_NIGHTLY is set, as make nightly does.
 func Nightly(t testing.TB, why string) {
 	t.Helper()

@@ -95,10 +95,9 @@ func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, forma
 	if !slices.ContainsFunc(c.Sales, func(s config.Sale) bool { return s.Name == m.Sale }) {
 		fail(at+".sale", "%q is no [[sale]]; write the name of one", m.Sale)
 	}
-	if c.Stock.Script.Used() ||
-		slices.ContainsFunc(c.Routes, func(t config.Route) bool { return uses(t) && t.Gate != "reserve" }) {
-		fail(at+".sale", "the room follows the units of stock ledgers; write gate = \"reserve\" on its routes and no "+
-			"stock.script, or drop sale")
+	if slices.ContainsFunc(c.Routes, func(t config.Route) bool { return uses(t) && t.Gate != "reserve" }) {
+		fail(at+".sale", "the room follows the units of stock ledgers; write gate = \"reserve\" on its routes, or "+
+			"drop sale")
 	}
 }
 

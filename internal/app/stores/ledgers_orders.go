@@ -10,7 +10,6 @@ import (
 
 	"sluice/admin"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/script/records"
 )
 
 // RecordStates are those of a record, as clients and operators read them. R is a record whose refund the store tells
@@ -69,22 +68,7 @@ func (l *Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]ad
 		all = append(all, reservation(sku, r))
 		return len(all) < limit
 	})
-	if kept, ok := l.store.(*records.Store); ok && err == nil {
-		err = addOwed(ctx, kept, sku, all, place)
-	}
 	return all, err
-}
-
-// addOwed says of the orders of sku which units are still to be given back.
-func addOwed(ctx context.Context, kept *records.Store, sku string, all []admin.Reservation,
-	place map[string]int) error {
-	owed, err := kept.Owed(ctx)
-	for _, o := range owed {
-		if i, shown := place[o.Serial]; shown && o.SKU == sku {
-			all[i].Owed = &admin.Owed{Since: o.Since.UTC(), Tries: o.Tries}
-		}
-	}
-	return err
 }
 
 func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (admin.Outcome, error) {

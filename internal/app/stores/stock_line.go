@@ -55,9 +55,5 @@ func DescribeReservation(r admin.Reservation) string {
 	if !r.Deadline.IsZero() {
 		cells = append(cells, r.Deadline.Local().Format(time.RFC3339))
 	}
-	if r.Owed != nil {
-		cells = append(cells, fmt.Sprintf("to be given back since %s, %d tries", r.Owed.Since.Local().Format(time.RFC3339),
-			r.Owed.Tries))
-	}
 	return strings.Join(cells, "\t")
 }

@@ -117,9 +117,6 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave(len(c.Rooms) > 0 && r.Room == "", "waiting rooms: the route has none")
 	leave(r.Delivery == "queue" && c.Queue.Pull > 0, "consumers that take orders: the gateway sends them")
 	leave(len(c.Sales) > 0, "the hours of sales: it begins at once")
-	if err := loadTestable(c); err != nil {
-		return nil, err
-	}
 	leave(c.Stock.Layout.StatusKey+c.Stock.Layout.StatusField+c.Stock.Layout.SoldOutKey != "",
 		"the shop's status and its flag of sold out")
 	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
@@ -183,14 +180,6 @@ func (s *sandbox) isolate(c *config.Config) {
 	l := &c.Stock.Layout
 	l.Prefix = s.prefix() + l.Prefix
 	l.StatusKey, l.StatusField, l.SoldOutKey = "", "", ""
-	if v := &c.Stock.Script; strings.HasPrefix(v.Preset, "hash_instock") {
-		seconds := fmt.Sprint(int(leftFor.Seconds()))
-		if len(v.Args) < 4 {
-			v.Args = []string{"$quantity", l.LeftField, "$token", seconds}
-		} else {
-			v.Args = append(slices.Clone(v.Args[:3]), seconds)
-		}
-	}
 	v := &c.Stock.Reserve
 	v.Apart, v.Secret = s.prefix(), config.Secret(protocol.NewSecret())
 }
@@ -234,32 +223,7 @@ func (s *sandbox) keys(c *config.Config) (all []string) {
 			all = append(all, name, layout.Beside(name), layout.Beside(name)+":"+s.SKU)
 		}
 	}
-	if c.UsesScript() {
-		if v, errs := stores.CompileScript(c); len(errs) == 0 {
-			all = append(all, v.Keys(s.SKU)...)
-		}
-	}
 	return all
-}
-
-// loadTestable rejects a script whose stock only the shop can fill.
-func loadTestable(c *config.Config) error {
-	if !c.UsesScript() {
-		return nil
-	}
-	switch v, errs := stores.CompileScript(c); {
-	case len(errs) > 0:
-		return errs[0]
-	case !slices.Contains(v.Templates(), c.Stock.Layout.Key):
-		return c.Errorf("stock.layout.key",
-			"is none of the script's keys (%s), so that the load test cannot fill its stock; describe one of them in "+
-				"[stock.layout]", strings.Join(v.Templates(), " "))
-	case c.Stock.Script.Preset == "hash_bought" && len(c.Stock.Script.Args) > 3 && c.Stock.Script.Args[3] != "":
-		return c.Errorf("stock.script.args",
-			"a script that looks at a status cannot be load-tested: only the shop opens a sale there; write \"\" for "+
-				"the status' field in the load test")
-	}
-	return nil
 }
 
 // order says how the crowd asks.

@@ -1,5 +1,0 @@
--- KEYS and ARGV as for taking. Returns -1 unknown, 1 done.
-if not whole(redis.call('GET', KEYS[1])) then return -1 end
-if whole(redis.call('GET', KEYS[2])) then redis.call('INCRBY', KEYS[2], ARGV[1]) end
-redis.call('INCRBY', KEYS[1], ARGV[1])
-return 1
