@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,12 +63,27 @@ func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting,
 	return all, nil
 }
 
+// printSettings writes a file that can be loaded, but for secrets in URLs: first the keys of tables that are there once,
+// and then the [[tables]].
 func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b admin.Setting) int {
+		return cmp.Compare(min(strings.Index(a.Key, "["), 0), min(strings.Index(b.Key, "["), 0))
+	})
+	under := ""
 	for _, s := range all {
 		if changed && s.Origin == "default" {
 			continue
 		}
-		line := s.Key + " = " + inText(s.Value)
+		key := s.Key
+		if i := strings.LastIndexByte(key, ']'); i >= 0 {
+			if element := key[:i+1]; element != under {
+				under = element
+				fmt.Fprintf(to, "\n[[%s]]\n", position.WithoutIndexes(element))
+			}
+			key = key[i+2:]
+		}
+		line := key + " = " + inText(s.Value)
 		if s.Waits != nil {
 			line = fmt.Sprintf("%-60s # %s in the file waits for a restart", line, inText(s.Waits))
 		}
@@ -75,8 +94,23 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 	}
 }
 
-// inText is a value as a file would have it; JSON's text, numbers, booleans and lists are TOML's.
+// inText is a value as a file would have it. JSON's text, numbers and booleans are TOML's.
 func inText(v any) string {
+	switch v := reflect.ValueOf(v); v.Kind() {
+	case reflect.Slice:
+		var list []string
+		for i := range v.Len() {
+			list = append(list, inText(v.Index(i).Interface()))
+		}
+		return "[" + strings.Join(list, ", ") + "]"
+	case reflect.Map:
+		var pairs []string
+		for _, k := range v.MapKeys() {
+			pairs = append(pairs, strconv.Quote(k.String())+" = "+inText(v.MapIndex(k).Interface()))
+		}
+		slices.Sort(pairs)
+		return "{" + strings.Join(pairs, ", ") + "}"
+	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

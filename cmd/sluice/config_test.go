@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/admin"
+	"sluice/config"
+)
+
+func TestConfigPrint_WritesAFileThatLoadsAgain(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/*.toml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d examples: %v", len(files), err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("00112233", 8)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) (string, bool) {
+		if strings.HasSuffix(name, "_FILE") {
+			return secret, true
+		}
+		if strings.Contains(name, "REDIS") {
+			return "127.0.0.1:6379", true
+		}
+		return "http://127.0.0.1:9000", true
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed := func(text string, changed bool) (string, []config.Setting) {
+			c, err := config.Parse(file, []byte(text), env)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", file, err, text)
+			}
+			var all []admin.Setting
+			for _, s := range c.Settings() {
+				all = append(all, admin.Setting{Setting: s})
+			}
+			var b strings.Builder
+			printSettings(&b, all, false, changed)
+			return b.String(), c.Settings()
+		}
+		values := func(all []config.Setting) map[string]any {
+			m := make(map[string]any)
+			for _, s := range all {
+				m[s.Key] = s.Value
+			}
+			return m
+		}
+		for _, changed := range []bool{false, true} {
+			first, want := printed(string(text), changed)
+			again, got := printed(first, changed)
+			if diff := cmp.Diff(values(want), values(got)); diff != "" || !changed && first != again {
+				t.Errorf("%s: the printed file has other values:\n%s\n%s", file, diff, first)
+			}
+		}
+	}
+}
