@@ -99,7 +99,7 @@ func (a *API) readNamedLedger(r *http.Request) (Stock, error) {
 	}
 	s, err := a.Ledgers.Stock(r.Context(), sku)
 	if errors.Is(err, ErrNoSKU) && a.Store != nil {
-		err = fmt.Errorf("%w; the shop's own stock is asked for by kind=layout", err)
+		err = fmt.Errorf("%w; the shop's own stock is asked for by --kind layout (in the API: ?kind=layout)", err)
 	}
 	return s, err
 }
@@ -140,8 +140,8 @@ func (a *API) mayMake(r *http.Request, sku string) error {
 	if a.Store == nil || r.URL.Query().Get("kind") == "ledger" {
 		return nil
 	}
-	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say kind=ledger to "+
-		"make one, or kind=layout", sku, ErrConflict)
+	return fmt.Errorf("set %q: %w: it has no ledger, and some routes look at the shop's own stock; say --kind ledger "+
+		"to make one, or --kind layout (in the API: ?kind=)", sku, ErrConflict)
 }
 
 func (a *API) apply(ctx context.Context, sku string, want *change, before Stock) (Stock, error) {

@@ -255,6 +255,9 @@ func plain(message string) string {
 	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
 		message += "; write one key a line, and text in quotes"
 	}
+	if strings.HasPrefix(message, "expected '.' or '=', but got ':'") {
+		message += "; the file is TOML and not YAML: write key = value, and text in quotes"
+	}
 	if strings.HasPrefix(message, "strings cannot contain newlines") {
 		message += "; close the quotes on this line"
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -104,13 +105,17 @@ func valueOf(word string) any {
 
 func newOverrideUndo(at *target) *cobra.Command {
 	return &cobra.Command{
-		Use: "undo <id>", Short: "End an override before its time.", Args: exactly,
+		Use: "undo <id|key|sku>", Short: "End an override before its time.", Args: exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var done admin.Override
-			if err := at.callAPI(cmd, "DELETE", "/overrides/"+adminclient.Segment(args[0]), nil, &done); err != nil {
+			id, err := overrideID(cmd, at, args[0])
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU,
+			var done admin.Override
+			if err := at.callAPI(cmd, "DELETE", "/overrides/"+adminclient.Segment(id), nil, &done); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "override %s undone: %s%s is %v again\n", done.ID, done.Key, done.SKU,
 				done.Before)
 			return err
 		},
@@ -124,6 +129,28 @@ func newOverrideUndo(at *target) *cobra.Command {
 			return slices.Clip(ids), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// overrideID is the number of the override that name means: itself, or the only one of a key or a SKU.
+func overrideID(cmd *cobra.Command, at *target, name string) (string, error) {
+	var all struct{ Overrides []admin.Override }
+	if err := at.callAPI(cmd, "GET", "/overrides", nil, &all); err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, one := range all.Overrides {
+		if one.ID == name {
+			return name, nil
+		}
+		if one.Key == name || one.SKU == name {
+			ids = append(ids, one.ID)
+		}
+	}
+	if len(ids) > 1 {
+		return "", fmt.Errorf("override %q: several hold for it: %s; undo one of them by its number", name,
+			strings.Join(ids, ", "))
+	}
+	return append(ids, name)[0], nil
 }
 
 func newOverrideList(at *target) *cobra.Command {

@@ -130,7 +130,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &bad):
-		err = fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
+		f := bad.GetFlag()
+		err = fmt.Errorf("--%s: %w", f.Name, bad.Unwrap())
+		if errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) {
+			err = fmt.Errorf("--%s: %q is no number that fits; write one like --%s=10", f.Name, bad.GetValue(), f.Name)
+		}
 	case errors.As(err, &bare):
 		value, _ := pflag.UnquoteUsage(bare.GetFlag())
 		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, value)

@@ -129,7 +129,8 @@ func (t *shopTarget) tryHealth(ctx context.Context, o *Report) {
 	case t.wantsTLS(ctx):
 		o.Fail("target", "%s", t.plainToTLS())
 	default:
-		o.Fail("target", "%s answers %d, and not %s: it would get no orders; correct upstream.health.path or status",
+		o.Fail("target", "%s answers %d, and not %s: it counts as down, and gets orders only while every target does; "+
+			"correct upstream.health.path or status",
 			at, resp.StatusCode, t.config.Health.Status)
 	}
 }

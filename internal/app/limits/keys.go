@@ -34,8 +34,13 @@ func (in *Limiters) Key(c *config.Config, name string, values []string, reset bo
 		held, most := in.inFlight.limiters.Named(name).Usage(key)
 		return admin.KeyState{InFlight: held, Max: most, Left: max(most-held, 0)}, nil
 	}
-	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: there is no limit by key of this name; %s", name,
-		admin.ErrInvalid, report.Meant(name, c.Limits.KeyedNames()))
+	known := c.Limits.KeyedNames()
+	if len(known) == 0 {
+		return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: no limit counts by key; write [[limits.rate]] or "+
+			"[[limits.in_flight]] for one", name, admin.ErrInvalid)
+	}
+	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: no limit by key has this name; %s", name, admin.ErrInvalid,
+		report.Meant(name, known))
 }
 
 // rateKey is Key of a rate.

@@ -306,8 +306,8 @@ func TestLedgers_WhereBothKindsAreKeptNoLedgerIsMadeByMistake(t *testing.T) {
 	}
 	k.Says(404, apitest.Words("all of them reserve"), "GET", "/stock/2002?kind=layout", "")
 	k.Control.Store = stores.NewStore(shop)
-	k.Says(409, apitest.Words("kind=ledger", "kind=layout"), "POST", "/stock/2002", `{"set": 9}`)
-	k.Says(404, apitest.Words("kind=layout"), "GET", "/stock/2002", "")
+	k.Says(409, apitest.Words("--kind ledger", "--kind layout"), "POST", "/stock/2002", `{"set": 9}`)
+	k.Says(404, apitest.Words("kind layout"), "GET", "/stock/2002", "")
 	k.Says(200, apitest.Words(`"left":4`), "GET", "/stock/2002?kind=layout", "")
 	k.Says(200, apitest.Words(`"left":9`), "POST", "/stock/2002?kind=layout", `{"set": 9}`)
 	k.Says(200, apitest.Words(`"total":3`), "POST", "/stock/2002?kind=ledger", `{"set": 3}`)
