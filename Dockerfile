@@ -29,13 +29,14 @@ FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /zoneinfo.zip
 ENV ZONEINFO=/zoneinfo.zip
-# Used unless another one is mounted; it reads UPSTREAM, REDIS_ADDR and SLUICE_MODE.
+ENV OPS_LISTEN=":8091"
+# Used unless another one is mounted; it reads UPSTREAM, HEALTH_PATH, REDIS_ADDR and SLUICE_MODE, and observes by default.
 COPY deploy/config.toml /etc/sluice/config.toml
 COPY --from=build /sluice /sluice
 # upstream.spool_dir: slow clients' responses past the memory. Mount a volume here where the root is read-only.
 COPY --from=build --chown=65532:65532 /spool /tmp
 USER 65532:65532
-# 8080 shoppers, 8091 health and metrics: ops.listen is ":8091" in this configuration, and on loopback by default.
+# 8080 shoppers, 8091 health and metrics.
 # The admin listener is on loopback unless a token file is set.
 EXPOSE 8080 8091
 HEALTHCHECK --interval=5s --timeout=2s --start-period=5s --retries=3 CMD ["/sluice", "healthcheck"]

@@ -165,9 +165,6 @@ request_rate = "0/s"`,
 request_rate = "-1/s"`,
 		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`},
 	{`[server]
-listen = ":8080"`,
-		`:2: server.listen: wants a list, not a string; write [":8080"]`},
-	{`[server]
 listen = [8080]`,
 		`:2: server.listen[1]: wants a string, not a whole number; write "8080"`},
 	{`[upstream]

@@ -240,3 +240,16 @@ f:15: limits.window.max_delay: 1m39s must be from 0s to 630ms`
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
+
+func TestListen_IsOneAddressOrAList(t *testing.T) {
+	c, err := Parse("config.toml", []byte(whole("server.listen = \":80\"\nadmin.listen = [\"127.0.0.1:81\"]\n")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Server.Listen) != 1 || c.Server.Listen[0] != ":80" || c.Admin.Listen != "127.0.0.1:81" {
+		t.Errorf("server %q, admin %q", c.Server.Listen, c.Admin.Listen)
+	}
+	if _, err := Parse("config.toml", []byte(whole("ops.listen = [\":80\", \":81\"]\n")), nil); err == nil {
+		t.Error("two addresses of ops.listen are accepted")
+	}
+}

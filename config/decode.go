@@ -44,8 +44,23 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 	}
 }
 
+// listenValue lets every listen be written as one address or as a list: a list of one where one is wanted, and one
+// where a list is.
+func listenValue(v any, into reflect.Value) any {
+	switch list, isList := v.([]any); {
+	case into.Kind() == reflect.String && isList && len(list) == 1:
+		return list[0]
+	case into.Kind() == reflect.Slice && !isList:
+		return []any{v}
+	}
+	return v
+}
+
 // value decodes any value into the field that its key names.
 func (d *decoder) value(v any, into reflect.Value, key string) {
+	if strings.HasSuffix(key, ".listen") {
+		v = listenValue(v, into)
+	}
 	switch into.Interface().(type) {
 	case time.Duration:
 		unit(d, v, into, key, parseDuration, `"%vs" or "%vms"`)
