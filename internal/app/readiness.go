@@ -41,7 +41,8 @@ func (g *Gateway) Checks() []admin.Check {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}
 	if g.Orders != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check})
+		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check},
+			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
 	}
 	return checks
 }
