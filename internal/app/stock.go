@@ -137,6 +137,9 @@ func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 	if g.Orders != nil && !p.Status {
 		return p
 	}
+	if g.Orders != nil {
+		p.Ended = func(sku string) bool { r := g.Orders.Reserver(); return r != nil && r.Ended(sku) }
+	}
 	p.Stock = map[string]map[string]int{}
 	for i := range c.Sales {
 		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
