@@ -53,7 +53,8 @@ nightly: ## what measures the machine or runs long, in some hours: docs/testing.
 	echo "nightly: failed:$${failed:- nothing}"; [ -z "$$failed" ]
 
 test-long: ## every test, with those that measure the machine or run long
-	@for c in redis-server nginx promtool postgresql pgbouncer mariadbd php node javac $(BROWSER); do sh tools/need $$c || exit 1; done
+	@for c in redis-server nginx promtool postgresql pgbouncer mariadbd php node javac $(BROWSER); do \
+	sh tools/need $$c || exit 1; done
 	@failed=; export SLUICE_NIGHTLY=1; $(TEST) -timeout 1h -p 1 $(GOTESTFLAGS) ./... || failed=1; \
 	(cd bench && $(GO) test -count=1 -timeout 10m ./...) || failed=1; (cd tools && $(GO) test ./...) || failed=1; [ -z "$$failed" ]
 

@@ -151,8 +151,8 @@ func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
 	}
 }
 
-// Redis' clock runs a day ahead for a moment, in which the shop asks for a pause. When it is right again the pause is as
-// long as the shop asked for.
+// Redis' clock runs a day ahead for a moment, in which the shop asks for a pause. When it is right again the pause is
+// as long as the shop asked for.
 func TestDelivery_GoesOnAfterRedisClockWasADayAhead(t *testing.T) {
 	t.Parallel()
 	r, turn := redistest.StartWithClock(t)

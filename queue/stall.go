@@ -34,8 +34,8 @@ func (s *stall) note(now time.Time, inVain bool, delivered int64, lawful time.Du
 	}
 }
 
-// Stalled is for how long orders have waited while no instance was granted a place, where that is longer than a pause, a
-// place and the rate explain; else 0.
+// Stalled is for how long orders have waited while no instance was granted a place, where that is longer than a pause,
+// a place and the rate explain; else 0.
 func (d *Deliverer) Stalled(now time.Time) time.Duration {
 	d.stall.mu.Lock()
 	defer d.stall.mu.Unlock()

@@ -20,8 +20,8 @@ type Paid struct {
 }
 
 // EndPaid ends each SKU that is on sale, that has sold every unit, and of which every unit is paid. What is paid alone
-// does not end a SKU: the count may be that of an earlier sale. A SKU that has ended by this, and of which units are free
-// again, is put on sale again: the hours of its sale decide whether it sells.
+// does not end a SKU: the count may be that of an earlier sale. A SKU that has ended by this, and of which units are
+// free again, is put on sale again: the hours of its sale decide whether it sells.
 func (s *Settler) EndPaid(ctx context.Context) error {
 	skus, _, err := s.stream.SKUs(ctx)
 	for len(skus) > 0 && err == nil {

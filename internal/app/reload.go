@@ -15,7 +15,8 @@ import (
 // restart.
 var live = []string{
 	"mode", "route", "responses", "auth", "sale", "stock.on_error", "stock.unknown_sku",
-	"stock.poll_interval", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock", "stock.sold_out_on",
+	"stock.poll_interval", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
+	"stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",

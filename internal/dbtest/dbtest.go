@@ -69,8 +69,9 @@ func PgBouncer(t testing.TB, postgres *Server) *Server {
 	host, port, _ := net.SplitHostPort(s.address)
 	toHost, toPort, _ := net.SplitHostPort(postgres.address)
 	file := filepath.Join(s.folder(), "pgbouncer.ini")
-	text := "[databases]\npostgres = host=" + toHost + " port=" + toPort + " user=sluice\n[pgbouncer]\nlisten_addr = " + host +
-		"\nlisten_port = " + port + "\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n"
+	text := "[databases]\npostgres = host=" + toHost + " port=" + toPort + " user=sluice\n[pgbouncer]\nlisten_addr = " +
+		host + "\nlisten_port = " + port + "\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n" +
+		"default_pool_size = 2\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

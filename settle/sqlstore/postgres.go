@@ -49,8 +49,8 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	}, nil
 }
 
-// PrepareNothing has a connection prepare no statement, unless its URL says how: a pooler such as PgBouncer may run each
-// transaction on another connection to the server, which does not know what was prepared.
+// PrepareNothing has a connection prepare no statement, unless its URL says how: a pooler such as PgBouncer may run
+// each transaction on another connection to the server, which does not know what was prepared.
 func PrepareNothing(url string, c *pgx.ConnConfig) {
 	if !strings.Contains(url, "default_query_exec_mode=") {
 		c.DefaultQueryExecMode = pgx.QueryExecModeExec

@@ -2,8 +2,8 @@
 // is paused, is resumed and ends.
 //
 // It promises that stock is written before the start alone, at most once for each sale, whatever its hours become, and
-// never over what is there; and that the status follows the sale that is on, and its ledger where that has ended. A write that fails is repeated. It decides
-// about no request, and writes nothing but what Plan says.
+// never over what is there; and that the status follows the sale that is on, and its ledger where that has ended. A
+// write that fails is repeated. It decides about no request, and writes nothing but what Plan says.
 package writeback
 
 import (

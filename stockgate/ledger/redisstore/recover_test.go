@@ -94,7 +94,9 @@ func TestRecover_SKUThatFrozeByAClockThatRanAheadOpens(t *testing.T) {
 	tomorrow := time.Now().Add(24 * time.Hour).UnixMilli()
 	ledgertest.Check(t, p.replica.Client.HSet(t.Context(), hashOf1001, "since", tomorrow).Err())
 	takes(t, b, "new")
-	ledgertest.Until(t, "it is open", func() bool { return tells(t, a).State == protocol.On || tells(t, b).State == protocol.On })
+	ledgertest.Until(t, "it is open", func() bool {
+		return tells(t, a).State == protocol.On || tells(t, b).State == protocol.On
+	})
 }
 
 func TestRecover_WhatWasDoneInTheTailIsDoneAgain(t *testing.T) {

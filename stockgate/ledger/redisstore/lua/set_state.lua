@@ -3,8 +3,8 @@
 -- does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
 -- elsewhere count no more then; a later sale does. What an operator says ends what overruled the state (overrule.lua),
 -- but freezing does not.
--- ARGV: events, state, "paid" where the settlers say so: they end what is paid, and open again what they have ended once
---   units are free
+-- ARGV: events, state, "paid" where the settlers say so: they end what is paid, and open again what they have ended
+--   once units are free
 -- Reply: false without a ledger, else all numbers; done is 1 where it is in that state now.
 
 local state, paid = ARGV[2], ARGV[3] == 'paid'

@@ -2,8 +2,8 @@
 -- a SKU that cannot be: W has token -> Unix ms when it counts no more, and S has pause, until when no instance gets a
 -- place, lasts, for how long that was asked for, and next, when the next order may begin by the rate. All times are of
 -- Redis' clock, in ms.
--- ARGV: events, limit, orders a second (0 = no limit), for how long a token counts, pause, unused, for how long any token
---   counts at most, n, n tokens that are given back, then tokens that are asked for
+-- ARGV: events, limit, orders a second (0 = no limit), for how long a token counts, pause, unused, for how long any
+--   token counts at most, n, n tokens that are given back, then tokens that are asked for
 -- Reply: how many of these are granted.
 
 local limit, rate, lasts = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
