@@ -150,3 +150,70 @@ func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
 		}
 	}
 }
+
+// Redis' clock runs a day ahead for a moment, in which the shop asks for a pause. When it is right again the pause is
+// as long as the shop asked for.
+func TestDelivery_GoesOnAfterRedisClockWasADayAhead(t *testing.T) {
+	t.Parallel()
+	r, turn := redistest.StartWithClock(t)
+	shop := openLameShop(t)
+	var busy atomic.Bool
+	var asked atomic.Int64
+	shop.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		if !busy.Load() {
+			return true
+		}
+		asked.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return false
+	}
+	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL), "queue.rate = 50", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "9")
+	order := func(user int) {
+		if w := g.call(t, "POST", orderPath, "", "Cookie", fmt.Sprint("uid=", user)); w.status != 202 {
+			t.Fatalf("order of %d: %+v", user, w)
+		}
+	}
+	ahead := func(by time.Duration) {
+		turn(by)
+		testkit.Eventually(t, "Redis' clock has jumped", func() bool {
+			off := time.Until(r.Client.Time(t.Context()).Val()) - by
+			return off > -time.Minute && off < time.Minute
+		})
+	}
+	order(0)
+	testkit.Eventually(t, "an order is made", func() bool { return shop.orders() == 1 })
+	ahead(24 * time.Hour)
+	busy.Store(true)
+	order(1)
+	testkit.Eventually(t, "the shop asks for a pause", func() bool { return asked.Load() > 0 })
+	ahead(0)
+	busy.Store(false)
+	order(2)
+	testkit.Eventually(t, "an order is made", func() bool { return shop.orders() == 2 })
+}
+
+func TestDelivery_ReadyzNamesOrdersThatWaitForNothing(t *testing.T) {
+	testkit.Nightly(t, "a pause may last a minute before it is too long")
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL), waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "9")
+	pause := func() bool { // as if another instance asked for one again and again
+		now := r.Client.Time(t.Context()).Val().UnixMilli()
+		return r.Client.HSet(t.Context(), "sluice:{slots of all queues}:s", "pause", now+60_000, "lasts", 60_000).Err() == nil
+	}
+	pause()
+	if w := g.call(t, "POST", orderPath, "", "Cookie", "uid=1"); w.status != 202 {
+		t.Fatalf("%+v", w)
+	}
+	said := "degraded; queue: orders wait, nothing is granted for "
+	for begun := time.Now(); time.Since(begun) < 2*time.Minute; time.Sleep(time.Second) { // the pace of the pauses
+		if _, text := g.peek("/readyz"); pause() && strings.HasPrefix(text, said) {
+			return
+		}
+	}
+	_, text := g.peek("/readyz")
+	t.Errorf("/readyz says %q", text)
+}

@@ -50,6 +50,8 @@ func rejections() []rejecting {
 			settings: `limits.deny = ["127.0.0.9/32"]` + "\n" + allPages},
 		{reason: "conn_rate", status: 429, limit: "limits.connection: ",
 			settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1"},
+		{name: "conn_rate on a page", reason: "conn_rate", status: 429, limit: "limits.connection: ",
+			settings: "limits.connection.request_rate = \"1/h\"\nlimits.connection.request_burst = 1\n" + allPages},
 		{reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour},
 		{name: "two rates", reason: "rate", status: 429, limit: "limits.rate one: ", settings: oneAnHour +
 			"[[limits.rate]]\nname = \"wide\"\nrate = \"1000/s\"\nburst = 1000\n"},

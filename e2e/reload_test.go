@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"sluice/internal/redistest"
 )
 
 // rewrite changes the configuration of a running gate, and waits until it has been read: good or bad.
@@ -112,20 +114,20 @@ func TestReload_AppliesAtOnce(t *testing.T) {
 	g.order("7777").must(t, 200, "")
 	g.rewrite(observing+"\n[stock.reserve]\nhold = \"1ms\"\n", false)
 	g.order("7777").must(t, 200, "")
-	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nstock.poll_interval = \"20ms\"", 1),
+	g.rewrite(strings.Replace(string(text), `mode = "enforce"`, "mode = \"enforce\"\nserver.idle_timeout = \"42s\"", 1),
 		true)
 	g.order("7777").must(t, 404, "unknown_sku")
-	g.logs(t, "change only with a restart", "stock.poll_interval")
+	g.logs(t, "change only with a restart", "server.idle_timeout")
 }
 
 // An operator sees everywhere that a file is in force in part, until the file is as it was or the process is another.
 func TestReload_RestartPendingIsShownUntilItIsOver(t *testing.T) {
 	t.Parallel()
 	g := stocked(t, open(t, nil).setting(), `mode = "enforce"`)
-	const key = "stock.poll_interval"
+	const key = "server.idle_timeout"
 	before := g.change(`mode = "enforce"`, `mode = "enforce"`)
 	g.wantMetric(0, "sluice_config_restart_pending")
-	g.rewrite(g.change(`mode = "enforce"`, "mode = \"enforce\"\n"+key+` = "20ms"`), true)
+	g.rewrite(g.change(`mode = "enforce"`, "mode = \"enforce\"\n"+key+` = "42s"`), true)
 	g.wantMetric(1, "sluice_config_restart_pending")
 	if status, text := g.peek("/readyz"); status != 200 || text != "degraded; reload: restart pending: "+key+"\n" {
 		t.Errorf("/readyz: %d %q", status, text)
@@ -138,4 +140,26 @@ func TestReload_RestartPendingIsShownUntilItIsOver(t *testing.T) {
 	if _, text := g.peek("/readyz"); text != "ready\n" {
 		t.Errorf("/readyz after the file went back: %q", text)
 	}
+}
+
+// What the shop's stock is read by changes with the file. What names another Redis rejects the whole file.
+func TestReload_StockIsReadAsTheNewFileSays(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	r.Client.Set(t.Context(), "old:1001", 0, 0)
+	r.Client.Set(t.Context(), "new:1001", 5, 0)
+	shop := open(t, nil)
+	const before = "stock.layout.key = \"old:$sku\""
+	g := gate(t, shop.setting(), redisAt(r), before, routes)
+	g.order("1001").must(t, 409, "sold_out")
+	g.order("7777").must(t, 404, "unknown_sku")
+	text := g.change(before, "stock.layout.key = \"new:$sku\"\nstock.unknown_sku = \"allow\"")
+	g.rewrite(text, true)
+	g.order("1001").must(t, 200, "")
+	g.order("7777").must(t, 200, "")
+	g.wantMetric(0, "sluice_config_restart_pending")
+	other := strings.Replace(text, "new:$sku", "old:$sku", 1)
+	g.rewrite(strings.Replace(other, `stock.redis.timeout = "1s"`, `stock.redis.timeout = "2s"`, 1), false)
+	g.logs(t, "configuration not reloaded", "stock.redis.timeout: changes only with a restart")
+	g.order("1001").must(t, 200, "")
 }

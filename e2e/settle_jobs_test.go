@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +18,18 @@ import (
 // An order is sold at the gate, settled, and its job comes to the webhook of sluice settle work, once.
 func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
 	t.Parallel()
-	postgres := dbtest.Postgres(t)
+	followsToTheWebhook(t, dbtest.Postgres(t))
+}
+
+// Behind a PgBouncer each transaction may run on another connection to the server.
+func TestSettlement_WorksBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	followsToTheWebhook(t, dbtest.PgBouncer(t, dbtest.Postgres(t)))
+}
+
+func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
+	t.Helper()
+	const orders = 20
 	redis, shop := redistest.Start(t), open(t, nil)
 	var mu sync.Mutex
 	var got []string
@@ -37,28 +49,37 @@ func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := reserves(t, redis, 5, shop.setting(), keepsChanges)
+	g := reserves(t, redis, orders, shop.setting(), keepsChanges)
 	jobSettings := []string{"settle.jobs.kinds = [\"order.confirmed\"]",
 		"settle.jobs.url = \"" + receiver.URL + "\"", "settle.jobs.key_file = \"" + key + "\""}
 	s := settler(t, postgres.URL, append(jobSettings, redisAt(redis))...)
 	wants(t, ok(t, "settle", "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
 	wants(t, ok(t, "settle", "migrate", "--config", s.file), "applied 00001_settlement.sql", "applied river 002")
 	work := settles(t, "work", "settle.jobs.listen", postgres.URL, append(jobSettings, redisAt(redis))...)
-	b := &buyer{user: "ann", sku: "1001"}
-	defer b.leave()
-	if status, reason := b.buy(g.front); status != http.StatusOK {
-		t.Errorf("%d %s", status, reason)
+	var want []string
+	for i := range orders {
+		b := &buyer{user: fmt.Sprint("ann", i), sku: "1001"}
+		defer b.leave()
+		if status, reason := b.buy(g.front); status != http.StatusOK {
+			t.Errorf("%d %s", status, reason)
+		}
+		want = append(want, "order.confirmed 1001 "+b.user)
+		soon(t, "the webhook has the job", func() bool { return strings.Count(jobs(), "\n") == i && jobs() != "" })
 	}
-	soon(t, "the webhook has the job", func() bool { return jobs() != "" })
 	soon(t, "the worker tells how many jobs it has sent, and that the database answers", func() bool {
 		_, text := work.peek("/readyz")
 		return strings.HasPrefix(text, "ready") && strings.Contains(work.scrape(),
-			"\nsluice_settler_job_requests_total{code=\"2xx\"} 1\n") &&
+			fmt.Sprintf("\nsluice_settler_job_requests_total{code=\"2xx\"} %d\n", orders)) &&
 			strings.Contains(work.scrape(), "\nsluice_settler_jobs{state=\"available\"} 0\n")
 	})
-	if jobs() != "order.confirmed 1001 ann" {
+	if jobs() != strings.Join(want, "\n") {
 		t.Errorf("the webhook has got %q", jobs())
 	}
+	wants(t, ok(t, "settle", "verify", "1001", "--config", s.file), fmt.Sprintf("equal; %d records", orders))
+	soon(t, "the settler is ready", func() bool {
+		_, text := s.peek("/readyz")
+		return strings.HasPrefix(text, "ready")
+	})
 	sqlite := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = \"sqlite:a.db\"\n"+
 		"settle.jobs.kinds = [\"order.confirmed\"]\n"+keepsChanges+"\n"+redisAt(redis)+"\n"+reserveRoutes)
 	if out := run(t, "", "settle", "work", "--config", sqlite); out.code == 0 ||

@@ -143,7 +143,7 @@ var (
 
 // tables are the checks of each gate, in their order.
 var tables = [route.NumGates][]check{
-	route.Pass: {denyList, keyedRates, pageCache, inFlightFull, inFlight},
+	route.Pass: {denyList, connRate, keyedRates, pageCache, inFlightFull, inFlight},
 	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain},
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,

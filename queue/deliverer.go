@@ -29,6 +29,7 @@ type Deliverer struct {
 	sender   sender
 	decider  decider
 	underway underway
+	stall    stall
 }
 
 // shared is what the parts of a deliverer have in common. It is safe for concurrent use.
@@ -175,6 +176,9 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	places, err := d.slots.acquire(ctx, now, waiting)
 	if err != nil {
 		return d.fault(err), 0, false
+	}
+	if !d.o.Pulls {
+		d.noteGrant(now, d.slots.inVain)
 	}
 	unused := d.share(ctx, now, active, places)
 	d.slots.release(unused...)

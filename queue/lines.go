@@ -110,6 +110,7 @@ func (s *lines) total() (sum protocol.Depth) {
 		sum.Leased += l.depth.Leased
 		sum.Asking += l.depth.Asking
 		sum.Stuck += l.depth.Stuck
+		sum.Delivered += l.depth.Delivered
 	}
 	return sum
 }

@@ -33,6 +33,7 @@ type slots struct {
 	paused  time.Time     // until then the upstream wants no orders
 	dry     time.Time     // until then no place is asked for, since all were taken
 	dryWait time.Duration // how long that was
+	inVain  bool          // places were asked for lately, and none was granted
 
 	inFlight atomic.Int64 // orders in the upstream
 
@@ -54,10 +55,11 @@ func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (gran
 	if rate == 0 && now.After(s.paused) {
 		granted = s.reuse(now, want)
 	}
+	s.inVain = s.inVain && want > 0 && len(granted) == 0
 	back := s.old(now)
 	s.mu.Unlock()
 	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (s.o.Timeout + s.o.Grace + reuseFor).Milliseconds(),
-		Pause: pause.Milliseconds()}
+		Pause: pause.Milliseconds(), Longest: s.longest().Milliseconds()}
 	if now.After(s.dry) || len(back) > 0 {
 		call.Want = s.newTokens(want - len(granted))
 	}
@@ -74,6 +76,9 @@ func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (gran
 	if err != nil {
 		s.release(append(granted, back...)...)
 		return nil, err
+	}
+	if len(call.Want) > 0 {
+		s.inVain = n == 0 && len(granted) == 0
 	}
 	if len(call.Want) > 0 && n == 0 {
 		s.dryWait = min(max(2*s.dryWait, fullWait), longestDry)
@@ -141,7 +146,8 @@ func (s *slots) giveBack() {
 		tokens = append(tokens, p.token)
 	}
 	if len(tokens) > 0 {
-		_, _ = s.o.Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1}) // or they end by themselves
+		_, _ = s.o.Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1,
+			Longest: s.longest().Milliseconds()}) // or they end by themselves
 	}
 }
 
@@ -158,6 +164,6 @@ func (s *slots) extend(o *protocol.Leased, p place) bool {
 	}
 	s.calls[callSlots].Add(1)
 	n, err := s.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
-		Limit: s.live().MaxInFlight, For: lasts.Milliseconds()})
+		Limit: s.live().MaxInFlight, For: lasts.Milliseconds(), Longest: s.longest().Milliseconds()})
 	return err == nil && n == 1
 }

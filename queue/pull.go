@@ -55,10 +55,11 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	tokens := d.slots.newTokens(min(c.Orders, maxPull))
 	d.calls[callSlots].Add(1)
 	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
-		For: (4*lease + d.o.Grace).Milliseconds()})
+		For: (4*lease + d.o.Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
 	if err != nil {
 		return nil, err
 	}
+	d.noteGrant(now, granted == 0 && len(tokens) > 0 && d.lines.total().Waiting > 0)
 	tokens = tokens[:granted]
 	for i := 0; i < len(active) && len(tokens) > 0; {
 		n := min(len(tokens), d.live().atOnce())

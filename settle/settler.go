@@ -28,8 +28,10 @@ type ChangeableLedger interface {
 	PutBack(ctx context.Context, sku string, orders []Record) error
 	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
 	Refund(ctx context.Context, sku, serial string) (ok bool, err error)
-	// End ends the sale of a SKU.
+	// End ends the sale of a SKU, since every unit is paid.
 	End(ctx context.Context, sku string) error
+	// Reopen puts a SKU on sale again that has ended by End. ok is false where an operator has ended it since.
+	Reopen(ctx context.Context, sku string) (ok bool, err error)
 }
 
 // Options configure a Settler. The zero value of each field but Batch has a meaning. Givebacks, Paid and Verify need a

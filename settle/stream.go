@@ -32,6 +32,7 @@ type Ledger struct {
 
 	Home  string // where it is settled; "" = no settler has claimed it
 	moves int64  // how often
+	why   string // what it has ended or frozen by
 
 	archived bool // it began when the one before was archived
 
@@ -102,7 +103,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
 			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
-				"state", homeField)
+				"state", homeField, "why")
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -126,12 +127,13 @@ func ledgerOf(values []any) (l Ledger) {
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 10 {
+	if len(values) == 11 {
 		l.State, _ = values[8].(string)
 		mark, _ := values[9].(string)
 		moves, home, _ := strings.Cut(mark, " ")
 		l.moves, _ = strconv.ParseInt(moves, 10, 64)
 		l.Home = home
+		l.why, _ = values[10].(string)
 	}
 	l.archived = archived > l.Born
 	l.Born = max(l.Born, archived)

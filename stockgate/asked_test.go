@@ -233,7 +233,7 @@ func TestStockgate_TurnIsFollowedByAsMuchRest(t *testing.T) {
 	ms := int64(time.Millisecond)
 	for _, c := range []struct{ took, want int64 }{{0, 10}, {4, 10}, {5, 10}, {6, 12}, {30, 60}, {80, 130}} {
 		began := int64(time.Hour)
-		s.turnAt = began + s.refresh
+		s.turnAt = began + s.rules.Load().refresh
 		s.cooldown(began, began+c.took*ms)
 		if got := (s.turnAt - began) / ms; got != c.want {
 			t.Errorf("a turn of %d ms: the next begins after %d ms, want %d", c.took, got, c.want)

@@ -25,7 +25,7 @@ func (g *Gate) track(now int64, sku []byte) *entry {
 func (g *Gate) verdict(now int64, e *entry) verdict {
 	v, at := e.reading()
 	e.markAsked(now, at)
-	if now-at <= g.lasts[v] || g.servesOne(now, v, at) && e.firstUseOf(at) {
+	if g.rules.Load().serves(now, at, v) || g.servesOne(now, v, at) && e.firstUseOf(at) {
 		return v
 	}
 	return g.firstRead(now, e)
@@ -35,7 +35,7 @@ func (g *Gate) verdict(now int64, e *entry) verdict {
 // no request came for the SKU, and this one has it read at the next turn. Who comes before that waits for a look. So an
 // old sample lets at most one request into a shop that has sold out meanwhile.
 func (g *Gate) servesOne(now int64, v verdict, at int64) bool {
-	return v == onSale && now-at <= g.rests && !g.poller.health.lost()
+	return v == onSale && g.rules.Load().servesOne(now, at) && !g.poller.health.lost()
 }
 
 // maxWaiting bounds the requests that wait for first readings at one time.
@@ -60,7 +60,7 @@ func (g *Gate) firstRead(now int64, e *entry) verdict {
 			continue
 		}
 		// Another look may have ended since the caller found e out of date.
-		if v, at := e.reading(); now-at <= g.lasts[v] {
+		if v, at := e.reading(); g.rules.Load().serves(now, at, v) {
 			e.completeFirstRead(v)
 			return v
 		}
@@ -75,7 +75,7 @@ func (g *Gate) firstRead(now int64, e *entry) verdict {
 // await waits for l, but never for longer than a reading may take, and as long once more behind the next turn where it
 // takes a second.
 func (g *Gate) await(l *firstRead) verdict {
-	timer := time.NewTimer(g.wait)
+	timer := time.NewTimer(g.rules.Load().wait)
 	defer timer.Stop()
 	for more := true; ; more = false {
 		select {
@@ -88,7 +88,7 @@ func (g *Gate) await(l *firstRead) verdict {
 		if !more || !l.again.Load() {
 			return unread
 		}
-		timer.Reset(g.next)
+		timer.Reset(g.rules.Load().next)
 	}
 }
 

@@ -31,14 +31,8 @@ import (
 type Gate struct {
 	table  *skutable.Table[entry]
 	poller *poller
-	buyers *buyers                    // nil = buyers may come again
-	closed [numVerdicts]reject.Reason // what a fresh sample means to a buyer
-	lasts  [numVerdicts]int64         // nanoseconds for which a sample may be used
-	rests  int64                      // and for which one request may use that of a SKU on sale that no request asked for
-
-	wait  time.Duration // for one reading
-	next  time.Duration // for that of the next turn
-	allow bool          // on_error
+	buyers *buyers // nil = buyers may come again
+	rules  atomic.Pointer[rules]
 
 	waiting   atomic.Int64 // requests that wait for a first reading
 	fallbacks fallbacks
@@ -66,29 +60,9 @@ func New(o Options, src Source) (*Gate, error) {
 
 // newGate makes a gate whose sampler does not run.
 func newGate(o Options, src Source) *Gate {
-	g := &Gate{
-		table: skutable.New[entry](o.MaxSKUs),
-		wait:  o.Wait,
-		next:  o.Refresh + o.Wait,
-		allow: o.AllowOnError,
-		closed: [numVerdicts]reject.Reason{soldOut: reject.SoldOut, notOnSale: reject.Paused,
-			unknown: reject.UnknownSKU, crowded: reject.Concurrency},
-	}
-	if o.AllowUnknown {
-		g.closed[unknown] = reject.Admitted
-	}
-	memory := int64(o.SoldOutMemory)
-	g.lasts = [numVerdicts]int64{
-		unread:    math.MinInt64,
-		onSale:    int64(max(10*o.Refresh, 200*time.Millisecond)),
-		soldOut:   memory,
-		notOnSale: memory,
-		unknown:   memory,
-		faulty:    memory,
-		crowded:   math.MinInt64,
-	}
-	g.rests = max(min(memory, idleAfter), g.lasts[onSale])
-	g.poller = newPoller(o, src, g.table)
+	g := &Gate{table: skutable.New[entry](o.MaxSKUs)}
+	g.rules.Store(rulesOf(&o, math.MinInt64))
+	g.poller = newPoller(o, src, g.table, &g.rules)
 	if o.Bought != nil {
 		g.buyers = newBuyers(o.Bought, o.Wait, o.Log)
 	}
@@ -117,10 +91,11 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 	}
 	v, at := e.reading()
 	e.markAsked(now, at)
-	if now-at > g.lasts[v] {
+	rules := g.rules.Load()
+	if !rules.serves(now, at, v) {
 		return reject.Admitted // Enter will look again
 	}
-	return g.closed[v]
+	return rules.closed[v]
 }
 
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when the last reading has admitted
@@ -133,10 +108,10 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	e := g.table.Find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
-			return g.closed[unknown]
+			return g.rules.Load().closed[unknown]
 		}
 		if e = g.track(now, sku); e == nil {
-			if g.allow {
+			if g.rules.Load().allow {
 				g.strays.add(sku)
 			}
 			return g.fallback(nil)
@@ -157,7 +132,7 @@ func (g *Gate) EnterAtOnce(now int64, sku, user []byte) (reason reject.Reason, k
 		return reject.Admitted, false
 	}
 	v, at := e.reading()
-	if now-at > g.lasts[v] {
+	if !g.rules.Load().serves(now, at, v) {
 		return reject.Admitted, false
 	}
 	e.markAsked(now, at)
@@ -183,11 +158,12 @@ func (g *Gate) checkBuyer(e *entry, user []byte) reject.Reason {
 
 // decide turns a verdict into an answer, and counts the request in where max_in_flight_per_unit needs that.
 func (g *Gate) decide(e *entry, v verdict) reject.Reason {
+	closed := g.rules.Load().closed[v]
 	switch {
 	case v == unread || v == faulty:
 		return g.fallback(e)
-	case g.closed[v] != reject.Admitted:
-		return g.closed[v]
+	case closed != reject.Admitted:
+		return closed
 	case v != onSale:
 		e.admit() // unknown_sku allows it
 	case !e.admitWithinQuota():
@@ -246,7 +222,7 @@ type fallbacks struct{ allowed, rejected atomic.Uint64 }
 
 // fallback decides for a request whose stock cannot be known. e may be nil.
 func (g *Gate) fallback(e *entry) reject.Reason {
-	if !g.allow {
+	if !g.rules.Load().allow {
 		g.fallbacks.rejected.Add(1)
 		return reject.StockError
 	}

@@ -11,7 +11,7 @@ import (
 type health struct {
 	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or not tried yet
 	log   *slog.Logger
-	allow bool // on_error
+	rules *atomic.Pointer[rules]
 }
 
 func (h *health) lost() bool { return h.since.Load() != 0 }
@@ -30,7 +30,7 @@ func (h *health) record(now int64, err error) {
 	case err != nil && !h.lost():
 		h.since.Store(max(1, now))
 		consequence := `orders are rejected with 503 (stock.on_error)`
-		if h.allow {
+		if h.rules.Load().allow {
 			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
 		}
 		h.log.Warn("cannot reach Redis; "+consequence, "err", err,

@@ -16,7 +16,7 @@ func hot(t testing.TB, o Options) (*Gate, map[reject.Reason][]byte) {
 		reject.Admitted: []byte("open"), reject.SoldOut: []byte("sold-out"),
 		reject.Paused: []byte("paused"), reject.UnknownSKU: []byte("unknown"),
 	}
-	for v, reason := range g.closed {
+	for v, reason := range g.rules.Load().closed {
 		if sku, ok := skus[reason]; ok && verdict(v) != unread && verdict(v) != faulty {
 			addEntry(g.table, 0, sku).publish(verdict(v), 1<<40, 0)
 		}

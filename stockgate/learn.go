@@ -20,12 +20,14 @@ func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 		return
 	}
 	e.dipped = false
-	if e.emptied = e.emptied || v == soldOut; e.emptied || s.perUnit > 0 {
+	if e.emptied = e.emptied || v == soldOut; e.emptied || s.rules.Load().perUnit > 0 {
 		units := int64(0)
 		if v == onSale {
 			units = free
 		}
-		e.setOrderQuota(share(units, s.perUnit, s.instances()))
+		e.setOrderQuota(share(units, s.rules.Load().perUnit, s.instances()))
+	} else if e.bounded() {
+		e.left.Store(unbounded) // there is no cap any more
 	}
 	e.publish(v, free, at)
 	s.logChange(e.sku, before, v)
@@ -102,9 +104,9 @@ func (s *poller) idle(now int64, e *entry) bool {
 	}
 	switch v, at := e.reading(); v {
 	case unread:
-		return now-e.asked.Load() > s.memory
+		return now-e.asked.Load() > s.rules.Load().memory
 	case unknown:
-		return now-at > s.memory
+		return now-at > s.rules.Load().memory
 	}
 	return now-e.asked.Load() > idleAfter
 }

@@ -32,11 +32,7 @@ type poller struct {
 	log     *slog.Logger
 	logRate *rate.Limiter // of log lines about sold-out SKUs
 
-	refresh int64 // ns between readings of a SKU on sale
-	quiet   int64 // ns between readings of one that is not, or that no request asks for
-	memory  int64 // ns for which an unknown SKU is remembered
-
-	perUnit   int64
+	rules     *atomic.Pointer[rules] // those of the gate
 	instances func() int
 
 	queue  chan *entry // first looks
@@ -55,23 +51,20 @@ type poller struct {
 	part                            int   // of the table, to be swept next
 }
 
-func newPoller(o Options, src Source, t *skutable.Table[entry]) *poller {
+func newPoller(o Options, src Source, t *skutable.Table[entry], r *atomic.Pointer[rules]) *poller {
 	s := &poller{
 		source:  src,
 		table:   t,
 		clock:   o.Now,
 		log:     o.Log,
 		logRate: rate.NewLimiter(10, 50),
-		refresh: int64(o.Refresh),
-		quiet:   int64(max(o.Refresh, o.SoldOutMemory/4)),
-		memory:  int64(o.SoldOutMemory),
-		perUnit: int64(o.PerUnit), instances: o.Instances,
+		rules:   r, instances: o.Instances,
 		queue:   make(chan *entry, min(maxPending, o.MaxSKUs/4+1)),
 		done:    make(chan struct{}),
 		faults:  faults{named: make(map[string]bool), log: o.Log},
 		results: make([]layout.Reading, readAtOnce),
 	}
-	s.health.log, s.health.allow = o.Log, o.AllowOnError
+	s.health.log, s.health.rules = o.Log, r
 	return s
 }
 
@@ -133,7 +126,7 @@ func (s *poller) work(ctx context.Context, now int64) {
 		s.sweep(now)
 	}
 	if now >= s.turnAt && len(s.active) > 0 {
-		s.turnAt = now + s.refresh
+		s.turnAt = now + s.rules.Load().refresh
 		s.pollOnce(ctx, now)
 		s.cooldown(now, s.clock())
 	}
@@ -197,11 +190,12 @@ func (s *poller) keeps(now int64, e *entry) bool {
 // other time.
 func (s *poller) due(now int64, e *entry) bool {
 	v, at := e.reading()
-	every := s.quiet
+	rules := s.rules.Load()
+	every := rules.quiet
 	if v == onSale && (e.wanted(at) || e.dipped || e.bounded() && e.freed()) {
-		every = s.refresh
+		every = rules.refresh
 	}
-	return now-at >= every-s.refresh/2
+	return now-at >= every-rules.refresh/2
 }
 
 // readFirst reads first, and those that are waiting as far as they fit into one round trip, unless it is too

@@ -48,14 +48,14 @@ func BenchmarkTurn(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					now += g.poller.refresh
+					now += g.poller.rules.Load().refresh
 					for i := range skus {
 						e := g.poller.active[i]
 						if asked {
 							e.asked.Store(now)
 						} else {
-							e.publish(onSale, 5, now-g.poller.refresh)
-							e.asked.Store(now - g.poller.refresh - 1)
+							e.publish(onSale, 5, now-g.poller.rules.Load().refresh)
+							e.asked.Store(now - g.poller.rules.Load().refresh - 1)
 						}
 					}
 					g.poller.pollOnce(b.Context(), now)

@@ -48,6 +48,12 @@ func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
 	return r, nil
 }
 
+// UseLayout reads stock in another layout from now on. Whether it has users must be as before.
+func (r *Redis) UseLayout(l *layout.Layout) {
+	r.layout.Store(l)
+	r.fits.Store(false)
+}
+
 // Close closes all connections. Later calls fail.
 func (r *Redis) Close() error {
 	r.replicas.close()
@@ -59,15 +65,25 @@ func (r *Redis) Fit(ctx context.Context) error {
 	if r.fits.Load() {
 		return nil
 	}
-	if apart := r.layout.Load().InOneSlot(redisconn.Tag); apart != nil {
-		switch topology, err := r.link.Topology(ctx); {
-		case err != nil:
-			return err
-		case topology == redisconn.Cluster:
-			return apart
-		}
+	if err := r.Fits(ctx, r.layout.Load()); err != nil {
+		return err
 	}
 	r.fits.Store(true)
+	return nil
+}
+
+// Fits is Fit for another layout.
+func (r *Redis) Fits(ctx context.Context, l *layout.Layout) error {
+	apart := l.InOneSlot(redisconn.Tag)
+	if apart == nil {
+		return nil
+	}
+	switch topology, err := r.link.Topology(ctx); {
+	case err != nil:
+		return err
+	case topology == redisconn.Cluster:
+		return apart
+	}
 	return nil
 }
 

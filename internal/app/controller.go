@@ -138,6 +138,9 @@ func (h *controller) faulty() bool {
 
 // apply has the gate run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
+	if err := rejectOtherStore(h.g.Config, next); err != nil {
+		return done, err
+	}
 	kept, dropped := h.overrides, []admin.Override(nil)
 	if drop {
 		// no file says anything of SKUs, and what is of the fleet holds for all instances

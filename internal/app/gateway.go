@@ -277,7 +277,7 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
-	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", g.Config.Stock.MaxInFlightPerUnit)
+	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", c.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}

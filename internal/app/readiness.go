@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/config"
 )
 
 // awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
@@ -41,9 +42,17 @@ func (g *Gateway) Checks() []admin.Check {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}
 	if g.Orders != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check})
+		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check},
+			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
 	}
 	return checks
+}
+
+// inForceNow is the configuration in force.
+func (h *controller) inForceNow() *config.Config {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running
 }
 
 // check tells whether all of the file is in force. A file in part, or one before it, is never a reason to send clients
@@ -90,7 +99,7 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	if away == 0 {
 		return "reached", admin.Healthy
 	}
-	onError := g.Config.Stock.OnError
+	onError := g.controller.inForceNow().Stock.OnError
 	consequence, health := "orders are rejected with 503", admin.Degraded
 	if onError == "allow" {
 		consequence = "check routes forward orders without knowing the stock"

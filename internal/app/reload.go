@@ -14,7 +14,9 @@ import (
 // live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
 // restart.
 var live = []string{
-	"mode", "route", "responses", "auth", "sale", "stock.detail", "stock.low_stock", "stock.sold_out_on",
+	"mode", "route", "responses", "auth", "sale", "stock.on_error", "stock.unknown_sku",
+	"stock.poll_interval", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
+	"stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
@@ -39,7 +41,6 @@ func ChangesOnReload(key string) bool {
 var restarts = []struct{ table, why string }{
 	{"server", "listeners and their connections are opened at the start"},
 	{"upstream", "the spool is opened at the start"},
-	{"stock.redis", "connections to Redis are opened at the start"},
 	{"stock", "what reads and keeps stock is opened at the start"},
 	{"admin", "its listener and tokens are set up at the start"},
 	{"ops", "its listener is opened at the start"},
@@ -88,6 +89,16 @@ func waiting(began, next *config.Config) (keys []string) {
 	return keys
 }
 
+// rejectOtherStore rejects a file that names another store of the stock: half of the gate would work on each.
+func rejectOtherStore(began, next *config.Config) error {
+	for _, key := range waiting(began, next) {
+		if key == "stock.source" || strings.HasPrefix(key, "stock.redis.") {
+			return next.Errorf(key, "changes only with a restart: restart the gateway, or write the former value")
+		}
+	}
+	return nil
+}
+
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
 // do windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) error {
@@ -99,6 +110,10 @@ func (g *Gateway) change(now, next *config.Config) error {
 		return next.Errorf("route", "gate \"reserve\" needs a ledger, which only a restart can open")
 	}
 	if err := g.openQueue(next); err != nil {
+		return err
+	}
+	useStock, err := g.prepareStock(now, next)
+	if err != nil {
 		return err
 	}
 	ask, use := g.limits.Prepare(next)
@@ -122,6 +137,9 @@ func (g *Gateway) change(now, next *config.Config) error {
 		return err
 	}
 	use()
+	if err := useStock(); err != nil {
+		return err
+	}
 	g.queue.Load().Use(&next.Queue)
 	pages, err := reject.NewRoomPages(responses(&next.Responses))
 	if err == nil {

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/proxy/verdict"
 	"sluice/stockgate"
+	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/writeback"
@@ -46,25 +49,54 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 		g.Metrics.MustRegister(r)
 	}
 	var err error
-	g.Stock, err = stockgate.New(stockgate.Options{
-		Refresh:       c.Stock.PollInterval,
-		SoldOutMemory: c.Stock.SoldOutTTL,
-		PerUnit:       c.Stock.MaxInFlightPerUnit,
-		Instances:     g.share.Instances,
-		AllowOnError:  c.Stock.OnError == "allow",
-		AllowUnknown:  c.Stock.UnknownSKU == "allow",
-		Wait:          c.Stock.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
-		Bought:        g.bought(),
-		Now:           g.now,
-		Log:           log,
-	}, source)
-	if err != nil {
+	o := stockOptions(&c.Stock)
+	o.Instances, o.Bought, o.Now, o.Log = g.share.Instances, g.bought(), g.now, log
+	if g.Stock, err = stockgate.New(o, source); err != nil {
 		return err
 	}
 	g.onClose(g.Stock.Close)
 	g.Metrics.MustRegister(g.Stock)
 	g.source = source
 	return nil
+}
+
+// stockOptions are those that a reload changes, and the time of a round trip.
+func stockOptions(c *config.Stock) stockgate.Options {
+	return stockgate.Options{
+		Refresh:       c.PollInterval,
+		SoldOutMemory: c.SoldOutTTL,
+		PerUnit:       c.MaxInFlightPerUnit,
+		AllowOnError:  c.OnError == "allow",
+		AllowUnknown:  c.UnknownSKU == "allow",
+		Wait:          c.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
+	}
+}
+
+// prepareStock finds out whether the stock can be read as next says; use reads it so from then on. What is known of the
+// stock stays known, unless it is in other keys.
+func (g *Gateway) prepareStock(now, next *config.Config) (use func() error, err error) {
+	if g.Stock == nil {
+		return func() error { return nil }, nil
+	}
+	var l *layout.Layout
+	if g.redis != nil && !reflect.DeepEqual(now.Stock.Layout, next.Stock.Layout) {
+		if l, err = stores.ShopLayout(next); err != nil {
+			return nil, err
+		}
+		if l.HasUsers() != g.redis.HasUsers() {
+			return nil, next.Errorf("stock.layout", "whether it names who has bought changes only with a restart; restart "+
+				"the gateway, or keep users_key as it was")
+		}
+		if err := g.redis.Fits(context.Background(), l); errors.Is(err, layout.ErrApart) {
+			return nil, next.Errorf("stock.layout", "%v", err)
+		}
+	}
+	return func() error {
+		if l != nil {
+			g.redis.UseLayout(l)
+		}
+		return g.Stock.Use(stockOptions(&next.Stock), l != nil)
+	}, nil
 }
 
 // bought asks the shop's own set who has bought; nil when it keeps none.
@@ -136,6 +168,9 @@ func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 	p.Status = g.Config.Stock.Reserve.WriteBack
 	if g.Orders != nil && !p.Status {
 		return p
+	}
+	if g.Orders != nil {
+		p.Ended = func(sku string) bool { r := g.Orders.Reserver(); return r != nil && r.Ended(sku) }
 	}
 	p.Stock = map[string]map[string]int{}
 	for i := range c.Sales {

@@ -56,6 +56,31 @@ func Postgres(t testing.TB) *Server {
 	return s
 }
 
+// PgBouncer runs PgBouncer before a PostgreSQL until the test ends: each transaction gets any of two connections. See
+// Postgres.
+func PgBouncer(t testing.TB, postgres *Server) *Server {
+	t.Helper()
+	program, _ := exec.LookPath("pgbouncer")
+	if program == "" {
+		program = "/usr/sbin/pgbouncer"
+	}
+	need(t, program)
+	s := &Server{t: t, account: "postgres", address: testkit.FreeAddress(t)}
+	host, port, _ := net.SplitHostPort(s.address)
+	toHost, toPort, _ := net.SplitHostPort(postgres.address)
+	file := filepath.Join(s.folder(), "pgbouncer.ini")
+	text := "[databases]\npostgres = host=" + toHost + " port=" + toPort + " user=sluice\n[pgbouncer]\nlisten_addr = " +
+		host + "\nlisten_port = " + port + "\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n" +
+		"default_pool_size = 2\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.command = []string{program, file}
+	s.URL = "postgres://sluice@" + s.address + "/postgres?sslmode=disable"
+	s.run()
+	return s
+}
+
 // MariaDB runs MariaDB until the test ends, or MySQL where SLUICE_MYSQLD names its server program. See Postgres.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()

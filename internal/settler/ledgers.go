@@ -45,8 +45,13 @@ func (l *Ledgers) Told(ctx context.Context, sku string) (opened bool, err error)
 
 // End implements settle.ChangeableLedger.
 func (l *Ledgers) End(ctx context.Context, sku string) error {
-	_, err := l.store.SetState(ctx, sku, protocol.Ended)
+	_, err := l.store.SetPaid(ctx, sku, protocol.Ended)
 	return err
+}
+
+// Reopen implements settle.ChangeableLedger.
+func (l *Ledgers) Reopen(ctx context.Context, sku string) (ok bool, err error) {
+	return l.store.SetPaid(ctx, sku, protocol.On)
 }
 
 // Refund implements settle.ChangeableLedger. A ledger that is gone may come back.

@@ -85,6 +85,9 @@ func (s *Store) Tick(ctx context.Context, rules *room.Rules, sale room.Sale, sto
 	r.State.People, r.State.Lately = whole(parts[5]), whole(parts[6])
 	s.heard(issue{r.State.Opened, r.State.Issued})
 	r.State.Told, r.State.Stocked = sale, stock != nil
+	if r.MovedAt > r.State.At+time.Second.Milliseconds() {
+		r.MovedAt = 0 // it is of a clock that ran ahead: no one would be called until then
+	}
 	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
 	if of != drawOf(r.State) {
 		last = nil // its steps are others

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +162,38 @@ func TestStore_ThresholdIsExact(t *testing.T) {
 			read.State.Steps[len(read.State.Steps)-1].Threshold != threshold || read.Credit != 3.142 {
 			t.Errorf("%d: %+v, credit %v", threshold, read.State, read.Credit)
 		}
+	}
+}
+
+// Redis' clock was a day ahead for a moment, in which the room was moved and read.
+func TestStore_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
+	r := redistest.Start(t)
+	s := made(t, r, around(true))
+	told := Stock{true, "a", 1, 1, 0, 3, time.Minute}
+	read := s.read(t, room.Rules{}, around(true), &told, nil)
+	if ok, err := s.Move(t.Context(), read.State, room.Move{Calls: 10, Serving: 10}, 0); err != nil || !ok {
+		t.Fatalf("moved %v, %v", ok, err)
+	}
+	tomorrow := time.Now().Add(24 * time.Hour).UnixMilli()
+	write := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(r.Client.HSet(t.Context(), s.keys.room, "moved_at", tomorrow, "returns", tomorrow, "stock_at", tomorrow).Err())
+	write(r.Client.LSet(t.Context(), s.keys.steps, -1, room.Step{At: tomorrow, Serving: 10, Called: 10}.String()).Err())
+	read = s.read(t, room.Rules{}, around(true), &told, nil)
+	if soon := read.State.At + time.Minute.Milliseconds(); read.MovedAt > read.State.At || read.State.Returns > soon {
+		t.Errorf("moved at %d, all units are decided by %d, now is %d", read.MovedAt, read.State.Returns, read.State.At)
+	}
+	if at := r.Client.HGet(t.Context(), s.keys.room, "stock_at").Val(); at >= strconv.FormatInt(tomorrow, 10) {
+		t.Errorf("the stock is known until %s", at)
+	}
+	if ok, err := s.Move(t.Context(), read.State, room.Move{Calls: 1, Serving: 11}, 0); err != nil || !ok {
+		t.Fatalf("moved %v, %v", ok, err)
+	}
+	read = s.read(t, room.Rules{}, around(true), &told, nil)
+	if last := read.State.Steps[len(read.State.Steps)-1]; last.At > read.State.At || last.Serving != 11 {
+		t.Errorf("the last step is %+v, now is %d", last, read.State.At)
 	}
 }

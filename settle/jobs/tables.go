@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"sluice/internal/sorted"
+	"sluice/settle/sqlstore"
 )
 
 // Open connects to the PostgreSQL of the jobs when it is first used. The caller must Close the pool.
@@ -25,6 +26,7 @@ func Open(url, password string) (*pgxpool.Pool, error) {
 	if password != "" {
 		c.ConnConfig.Password = password
 	}
+	sqlstore.PrepareNothing(url, c.ConnConfig)
 	return pgxpool.NewWithConfig(context.Background(), c) // it opens no connection yet
 }
 

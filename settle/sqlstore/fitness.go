@@ -33,6 +33,9 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		"SELECT id, kind, detail, entry, found, solved FROM sluice_conflict WHERE 1 = 0",
 	} {
 		rows, err := s.db.QueryContext(ctx, query)
+		if code := postgresCode(err); code == "42P05" || code == "26000" {
+			return fmt.Errorf("a pooler mixes up prepared statements: drop default_query_exec_mode from the URL: %w", err)
+		}
 		if err != nil {
 			return fmt.Errorf("%w (%w)", ErrSchema, err)
 		}

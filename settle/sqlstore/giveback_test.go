@@ -198,6 +198,22 @@ func endsWhatIsPaid(s *site) {
 			s.Errorf("the SKU %s is %s: want on", sku, state)
 		}
 	}
+	endPaid := func(what, want string) {
+		s.Helper()
+		if err := s.settler.EndPaid(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		if state := s.ledger.state("pays"); state != want {
+			s.Errorf("%s the SKU is %s: want %s", what, state, want)
+		}
+	}
+	_ = must(s.ledger.Refund(s.Context(), "pays", "pays-0"))(s.T)
+	endPaid("when a unit was given back", "on")
+	s.ledger.buy("pays", 5, 1)
+	endPaid("when that is sold and paid", "ended")
+	s.ledger.change("pays", "ended")
+	_ = must(s.ledger.Refund(s.Context(), "pays", "pays-1"))(s.T)
+	endPaid("when an operator has ended it", "ended")
 }
 
 // A transaction that wants a second connection waits for itself, or for others that do the same.

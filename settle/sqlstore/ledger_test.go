@@ -139,8 +139,13 @@ func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err err
 
 // End implements settle.ChangeableLedger.
 func (l *testLedger) End(ctx context.Context, sku string) error {
-	_, err := l.store.SetState(ctx, sku, protocol.Ended)
+	_, err := l.store.SetPaid(ctx, sku, protocol.Ended)
 	return err
+}
+
+// Reopen implements settle.ChangeableLedger.
+func (l *testLedger) Reopen(ctx context.Context, sku string) (bool, error) {
+	return l.store.SetPaid(ctx, sku, protocol.On)
 }
 
 // Refund implements settle.ChangeableLedger.

@@ -30,6 +30,7 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 	if password != "" {
 		c.Password = password
 	}
+	PrepareNothing(url, c)
 	db := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		for i, statement := range postgresSession {
 			if _, err := conn.Exec(ctx, statement); err != nil && i < 3 {
@@ -46,6 +47,14 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 		insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING", upsert: upsertPostgres, isData: isPostgresData,
 		options: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	}, nil
+}
+
+// PrepareNothing has a connection prepare no statement, unless its URL says how: a pooler such as PgBouncer may run
+// each transaction on another connection to the server, which does not know what was prepared.
+func PrepareNothing(url string, c *pgx.ConnConfig) {
+	if !strings.Contains(url, "default_query_exec_mode=") {
+		c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
 }
 
 // upsertStatement lets the rows themselves tell by how much they have changed what they have taken, as takes does. Which
@@ -94,7 +103,15 @@ func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []
 var dataClasses = []string{"22", "23", "44", "54", "P0001"}
 
 func isPostgresData(err error) bool {
+	code := postgresCode(err)
+	return slices.ContainsFunc(dataClasses, func(class string) bool { return strings.HasPrefix(code, class) })
+}
+
+// postgresCode is the SQLSTATE of an error of PostgreSQL, or "".
+func postgresCode(err error) string {
 	var e *pgconn.PgError
-	return errors.As(err, &e) &&
-		slices.ContainsFunc(dataClasses, func(class string) bool { return strings.HasPrefix(e.Code, class) })
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
 }

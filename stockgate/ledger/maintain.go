@@ -16,9 +16,10 @@ const (
 	maintainInterval = time.Second
 	// At most; a third of FRESH in mark.lua: an instance that is silent for longer is not waited for after a fail-over.
 	sweepInterval   = 20 * time.Second
-	sweepsPerSecond = 100              // of up to so many SKUs each is swept every second
-	maxSwept        = 256              // reservations of one SKU in a call
-	leaseFor        = 60 * time.Second // longer than a run of the resolver may take
+	sweepsPerSecond = 100 // of up to so many SKUs each is swept every second
+	maxSwept        = 256 // reservations of one SKU in a call
+	// Longer than a run of the resolver may take. So long the orders wait that an instance was to ask about when it died.
+	leaseFor = 20 * time.Second
 )
 
 // maintenance sweeps all ledgers for overdue reservations, removes queues that are of no use, and looks after backlogs

@@ -58,8 +58,10 @@ type question struct {
 	unresolved
 }
 
-// resolveDue tries to find out the outcomes whose time has come.
+// resolveDue tries to find out the outcomes whose time has come. What it has no time for is due again in the next run.
 func (r *resolver) resolveDue(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseFor/2)
+	defer cancel()
 	questions, all := make(chan question, maxAsked), r.skus.All()
 	now, first := time.Now().UnixMilli(), rand.N(len(all)+1) // none has to wait for the others again and again
 	for _, q := range slices.Concat(all[first:], all[:first]) {

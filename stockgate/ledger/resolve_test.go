@@ -136,13 +136,13 @@ func TestResolve_HoldIsAskedForByOneInstance(t *testing.T) {
 			reservers = append(reservers, opened(t, o, s, &shops[i]))
 			reservers[i].Track(ledgertest.SKU)
 		}
-		time.Sleep(50*time.Second + 500*time.Millisecond) // between two turns
+		time.Sleep(15*time.Second + 500*time.Millisecond) // between two turns
 		asking := 0
 		for i := range shops {
 			if n := shops[i].asked.Load(); n > 0 {
 				asking++
-				if n > 7 {
-					t.Errorf("asked %d times in 50 s", n)
+				if n > 5 {
+					t.Errorf("asked %d times in 15 s", n)
 				}
 			}
 		}
@@ -168,17 +168,17 @@ func TestResolve_HoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 		o.Hold = time.Second
 		s := abandoned(t, o)
 		if due, err := s.Sweep(t.Context(), ledgertest.SKU, time.Now().Add(time.Hour).UnixMilli(),
-			time.Now().Add(time.Minute).UnixMilli(), 9); err != nil ||
+			time.Now().Add(leaseFor).UnixMilli(), 9); err != nil ||
 			len(due) != 1 {
 			t.Fatal(due, err) // by an instance that dies now
 		}
 		d := opened(t, o, s, &oracle{verdict: OrderExists})
 		d.Track(ledgertest.SKU)
-		time.Sleep(50 * time.Second)
+		time.Sleep(15 * time.Second)
 		if s.stock(ledgertest.SKU).Sold != 0 {
 			t.Error("not leased")
 		}
-		time.Sleep(20 * time.Second)
+		time.Sleep(10 * time.Second)
 		if s.stock(ledgertest.SKU).Sold != 1 {
 			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
 		}

@@ -48,6 +48,16 @@ func (r *Reserver) Knows(sku string) bool {
 	return s != nil && !s.absent || s == nil && q.tracked.Load()
 }
 
+// Ended reports whether the ledger of sku has ended, as far as this instance knows. It reads nothing.
+func (r *Reserver) Ended(sku string) bool {
+	q := r.skus.Find([]byte(sku))
+	if q == nil {
+		return false
+	}
+	s := q.stock.Load()
+	return s != nil && !s.absent && s.State == protocol.Ended
+}
+
 // readStatus reads the numbers of q in the background. reading is set.
 func (r *Reserver) readStatus(q *skuQueue) {
 	q.mu.Lock()

@@ -2,8 +2,8 @@
 // is paused, is resumed and ends.
 //
 // It promises that stock is written before the start alone, at most once for each sale, whatever its hours become, and
-// never over what is there; and that the status follows the sale that is on. A write that fails is repeated. It decides
-// about no request, and writes nothing but what Plan says.
+// never over what is there; and that the status follows the sale that is on, and its ledger where that has ended. A
+// write that fails is repeated. It decides about no request, and writes nothing but what Plan says.
 package writeback
 
 import (
@@ -25,6 +25,8 @@ import (
 type Plan struct {
 	Stock  map[string]map[string]int // units by sale and SKU; a sale that is missing has none
 	Status bool                      // the status follows the sales
+
+	Ended func(sku string) bool // nil = there is no ledger that may end before its sale
 }
 
 // Writer looks at the sales four times a second until it is closed.
@@ -124,7 +126,8 @@ func (w *Writer) fillOne(ctx context.Context, s *sale.SaleStatus, sku string, un
 
 // writeStatus writes the status of each SKU whose sale has opened or closed.
 func (w *Writer) writeStatus(ctx context.Context) {
-	if !w.plan.Load().Status || !w.redis.HasStatus() {
+	plan := w.plan.Load()
+	if !plan.Status || !w.redis.HasStatus() {
 		return
 	}
 	all := w.schedule.All()
@@ -140,7 +143,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 	for _, s := range all {
 		for _, sku := range s.SKUs {
 			p, ok := w.schedule.Phase([]byte(sku))
-			skus[sku] = ok && p.State == sale.On
+			skus[sku] = ok && p.State == sale.On && (plan.Ended == nil || !plan.Ended(sku))
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {

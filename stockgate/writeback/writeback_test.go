@@ -2,6 +2,7 @@ package writeback
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,4 +135,16 @@ func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
 	}
 	w.Use(Plan{Stock: map[string]map[string]int{"today": {"x": 5}}})
 	b.soon("it is filled", func() bool { return b.units() == 5 })
+}
+
+// A ledger that ends before its sale, since every unit is paid, closes the status; one that is opened again opens it.
+func TestWriter_StatusFollowsALedgerThatEndsBeforeItsSale(t *testing.T) {
+	var ended atomic.Bool
+	b := openBooks(t, Plan{Status: true, Ended: func(string) bool { return ended.Load() }})
+	b.run(sale.Sale{Name: "s", SKUs: []string{"x"}, Starts: time.Now().Add(-time.Hour), Ends: time.Now().Add(time.Hour)})
+	b.soon("it is open", func() bool { return b.status() == "1" })
+	ended.Store(true)
+	b.soon("it is closed", func() bool { return b.status() == "0" })
+	ended.Store(false)
+	b.soon("it is open again", func() bool { return b.status() == "1" })
 }

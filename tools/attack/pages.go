@@ -36,7 +36,7 @@ const (
 	manyPages   = 4000
 	pageWorkers = 16
 	patience    = 30 * time.Second
-	pageRoutes  = "limits.connection.max_connections = 10000\nstock.source = \"off\"\n" +
+	pageRoutes  = fastConnections + "limits.connection.max_connections = 10000\nstock.source = \"off\"\n" +
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
 )
 

@@ -7,6 +7,7 @@ package queueing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/proxy/auth"
@@ -121,6 +123,19 @@ func (q *Queue) settle(sku, serial string, op protocol.Op) {
 	if r := q.Reserver(); r != nil {
 		r.Settle(sku, protocol.Item{Serial: serial}, op)
 	}
+}
+
+// Check tells whether orders that wait are delivered, for readyz. It is never a reason to send clients elsewhere: all
+// instances share the queue.
+func (q *Queue) Check(now time.Time) (string, admin.Health) {
+	if q == nil {
+		return "no order waits", admin.Healthy
+	}
+	if stalled := q.deliverer.Stalled(now); stalled > 0 {
+		return fmt.Sprintf("orders wait, nothing is granted for %s: compare Redis' clock with this machine's",
+			stalled.Round(time.Second)), admin.Degraded
+	}
+	return "orders that wait are delivered", admin.Healthy
 }
 
 // Close ends the delivery, once: no order is taken any more, and those that were sent get until the end of limit. It

@@ -13,9 +13,11 @@ redis.call('HINCRBY', KEYS[1], 'moves', 1)
 local called = redis.call('HINCRBY', KEYS[1], 'called', ARGV[4])
 local step = string.format('%.0f %s %s %.0f', now, ARGV[2], ARGV[3], called)
 local last = redis.call('LINDEX', KEYS[2], -1)
-if last and math.floor(tonumber(string.match(last, '^%d+')) / 1000) == math.floor(now / 1000) then
-  -- The step keeps its time: a person is called when the first one of the second is, at most a second early.
-  step = string.match(last, '^%d+') .. string.match(step, '^%d+(.*)$')
+local at = last and tonumber(string.match(last, '^%d+'))
+if at and math.floor(at / 1000) >= math.floor(now / 1000) then
+  -- The step keeps its time: a person is called when the first one of the second is, at most a second early. A later
+  -- time is one of a clock that ran ahead.
+  step = string.format('%.0f', math.min(at, now)) .. string.match(step, '^%d+(.*)$')
   redis.call('LSET', KEYS[2], -1, step)
 else
   redis.call('RPUSH', KEYS[2], step)

@@ -50,11 +50,11 @@ if ARGV[4] == '1' then
     if get('held') ~= held then set('held', held) end
     if free > 0 or held == 0 then
       redis.call('HDEL', KEYS[1], 'returns')
-    elseif get('returns') == 0 then
-      set('returns', now + tonumber(ARGV[9]))
+    elseif get('returns') == 0 or get('returns') > now + tonumber(ARGV[9]) then
+      set('returns', now + tonumber(ARGV[9])) -- a later one is of a clock that ran ahead
     end
   end
-  if now - get('stock_at') > 500 then set('stock_at', now) end
+  if math.abs(now - get('stock_at')) > 500 then set('stock_at', now) end
 end
 
 -- Order, seed and beacon stand from the start on. Before it, an instance that has started decides. A draw that has begun

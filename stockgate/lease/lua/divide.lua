@@ -33,6 +33,7 @@ for i = 1, #raw, 2 do
     end
   end
 end
+born = born and math.min(born, now) -- a later one is of a clock that ran ahead
 if not born then
   born = had > 0 and now or 0 -- of one who comes back to an empty Redis, or of the first of all
   redis.call('HSET', KEYS[1], '#seed', seed, '#born', string.format('%d', born))

@@ -58,6 +58,10 @@ type SlotCall struct {
 	Rate   float64  // orders a second; 0 = no limit
 	For    int64    // ms after which a token that is not given back counts no more
 	Pause  int64    // ms for which no caller is granted a place from now on; 0 = none
+
+	// Longest is the longest For of any caller, in ms. A time that the store has of a token and that is later was written
+	// by a clock that ran ahead: it is cut to this.
+	Longest int64
 }
 
 func (c *SlotCall) Check() error {

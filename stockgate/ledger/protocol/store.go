@@ -117,7 +117,7 @@ type Stock struct {
 	Total int64
 	Sold  int64
 	Limit int64  // units a person; 0 = no limit
-	Why   string // why it is frozen: operator, mark, version, silent, echo, missing; "" when it is not
+	Why   string // why it is frozen: operator, mark, version, silent, echo, missing; paid = why it has ended; else ""
 
 	Untold int64 // of a frozen one: instances that have not told all that they know of its orders
 }

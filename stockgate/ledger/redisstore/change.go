@@ -35,8 +35,17 @@ func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64
 func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "set state of", sku)
 	s, _, err = r.change(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),
-		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state)}})
+		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), ""}})
 	return s, err
+}
+
+// SetPaid ends a SKU of which every unit is paid, or opens it again where it has ended by that. Where an operator has
+// ended it, it stays so, and done is false.
+func (r *Store) SetPaid(ctx context.Context, sku string, state protocol.State) (done bool, err error) {
+	defer protocol.Describe(&err, "set state of", sku)
+	_, n, err := r.change(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),
+		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), "paid"}})
+	return n == 1, err
 }
 
 // Why a ledger is not archived, by the number that archive.lua replies.

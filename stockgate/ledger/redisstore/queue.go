@@ -35,7 +35,8 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 		return 0, err
 	}
 	sku := r.prefix + slotsOf
-	args := []any{r.events, c.Limit, c.Rate, c.For, c.Pause, c.Unused, len(c.Free)}
+	args := []any{r.events, c.Limit, c.Rate, c.For, c.Pause, c.Unused,
+		max(c.For, c.Longest), len(c.Free)}
 	for _, tokens := range [][]string{c.Free, c.Want} {
 		for i := range tokens {
 			args = append(args, &tokens[i])

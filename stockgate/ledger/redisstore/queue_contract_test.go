@@ -290,6 +290,40 @@ func TestSlots_KeepToTheRate(t *testing.T) {
 	})
 }
 
+// TestSlots_TimesOfAClockThatRanAheadAreCut has the keys as they are after Redis' clock was a day ahead for a moment.
+func TestSlots_TimesOfAClockThatRanAheadAreCut(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := connect(t, server, texts()), server.Client
+	const day = 24 * 60 * 60 * 1000
+	call := protocol.SlotCall{Limit: 2, Rate: 1, For: 5_000, Longest: 20_000, Want: []string{"a"}}
+	ledgertest.Want(t, "granted", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 1)
+	call.Want, call.Pause = []string{"b"}, 1_000
+	ledgertest.Want(t, "in a pause", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 0)
+	keys := fiveKeys(slotsOf)
+	numbers, places := keys[0], queueKeys(slotsOf)[0]
+	at := func(name string) int64 {
+		return int64(ledgertest.Must[float64](t)(c.HGet(t.Context(), numbers, name).Float64()))
+	}
+	for _, name := range []string{"pause", "next"} {
+		ledgertest.Check(t, c.HSet(t.Context(), numbers, name, at(name)+day).Err())
+	}
+	ledgertest.Check(t, c.ZIncrBy(t.Context(), places, day, "a").Err())
+	call.Pause, call.Rate = 0, 0
+	ledgertest.Want(t, "still in the pause", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 0)
+	now := c.Time(t.Context()).Val().UnixMilli()
+	if left := at("pause") - now; left > 1_000 {
+		t.Errorf("the pause of 1 s lasts for %d ms more", left)
+	}
+	if left := int64(c.ZScore(t.Context(), places, "a").Val()) - now; left <= 0 || left > 20_000 {
+		t.Errorf("the place counts for %d ms more", left)
+	}
+	call.Rate = 1
+	ledgertest.Must[int](t)(s.Slots(t.Context(), call))
+	if ahead := at("next") - c.Time(t.Context()).Val().UnixMilli(); ahead > 0 {
+		t.Errorf("the next order begins %d ms later than the rate says", ahead)
+	}
+}
+
 // TestTake_NeverHandsOutAnOrderTwice has many takers at once.
 func TestTake_NeverHandsOutAnOrderTwice(t *testing.T) {
 	s := connect(t, redistest.Start(t), texts())

@@ -89,6 +89,16 @@ func TestRecover_FrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
 	}
 }
 
+func TestRecover_SKUThatFrozeByAClockThatRanAheadOpens(t *testing.T) {
+	a, b, _, p := fallen(t, nil)
+	tomorrow := time.Now().Add(24 * time.Hour).UnixMilli()
+	ledgertest.Check(t, p.replica.Client.HSet(t.Context(), hashOf1001, "since", tomorrow).Err())
+	takes(t, b, "new")
+	ledgertest.Until(t, "it is open", func() bool {
+		return tells(t, a).State == protocol.On || tells(t, b).State == protocol.On
+	})
+}
+
 func TestRecover_WhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 	a, b, _, _ := fallen(t, func(a, b *Store) {
 		ledgertest.Want(t, "by who sold it", ledgertest.Finish(t, a, protocol.Confirm, "a2"), protocol.Changed)

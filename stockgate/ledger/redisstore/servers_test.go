@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +133,31 @@ func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testi
 	ledgertest.Must[protocol.Stock](t)(connect(t, server, texts()).SetState(t.Context(), "1001", protocol.On))
 	code, _ := takes(t, a, "a3")
 	ledgertest.Want(t, "opened by hand, nobody waits for it any more", code, protocol.Held)
+}
+
+// Redis' clock was a day ahead for a moment. What it wrote then is no reason to wait for a day, nor to take an instance
+// for one that is long gone.
+func TestRestart_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
+	server, a := durable(t)
+	b, dead := single(t, server), single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	takes(t, dead, "dead")
+	tomorrow := strconv.FormatInt(time.Now().Add(24*time.Hour).UnixMilli(), 10)
+	ledgertest.Check(t, server.Client.HSet(t.Context(), hashOf1001, "m:"+dead.instance, "1|"+tomorrow+"|"+
+		ledgertest.Must[string](t)(runOf(server))).Err())
+	restart(t, server)
+	takes(t, a, "a2")
+	run := ledgertest.Must[string](t)(runOf(server))
+	if mark := server.Client.HGet(t.Context(), hashOf1001, "m:"+b.instance).Val(); strings.HasSuffix(mark, run) {
+		t.Errorf("the mark %s of an instance that has not called says that it has", mark)
+	}
+	ledgertest.Check(t, server.Client.HSet(t.Context(), hashOf1001, "doubt", run+"|"+tomorrow).Err())
+	_, h := takes(t, a, "a2")
+	ledgertest.Want(t, "state", h.State, protocol.Verifying)
+	if doubt := server.Client.HGet(t.Context(), hashOf1001, "doubt").Val(); doubt >= run+"|"+tomorrow {
+		t.Errorf("it is verified until %s", doubt)
+	}
 }
 
 func TestRestart_DoesNotWaitForInstancesThatEndedBefore(t *testing.T) {

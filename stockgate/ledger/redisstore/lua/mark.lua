@@ -81,6 +81,7 @@ local function roll(stock)
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, (select(2, stamp(all[i + 1])))) end
 	end
+	newest = math.min(newest, clock()) -- or one mark of a clock that ran ahead would leave all others out
 	local called = {}
 	for i = 1, #all, 2 do
 		local kind, name = string.match(all[i], '^(%a+):(.*)$')
@@ -157,6 +158,7 @@ local function silent(first)
 			push(marks, all[i], {seq = seq, at = at, run = run})
 		end
 	end
+	newest = math.min(newest, clock())
 	for i = 1, #marks, 2 do
 		local name, mark = marks[i], marks[i + 1]
 		if first and mark.at < newest - FRESH then
@@ -171,13 +173,14 @@ end
 -- doubt decides whether the stock of another server may be trusted now.
 local function doubt(stock, now)
 	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
-	if run ~= RUN then since = digits(now) end
+	local known = run == RUN and tonumber(since) <= now -- a later time is one of a clock that ran ahead
+	if not known then since = digits(now) end
 	if silent(not run) == 0 then
 		trust(stock)
 	elseif now - tonumber(since) > PATIENCE then
 		freeze(stock, 'silent')
 	else
-		if run ~= RUN then note(stock, 'doubt', RUN .. '|' .. since) end
+		if not known then note(stock, 'doubt', RUN .. '|' .. since) end
 		if stock.state == 'on' then stock.state = 'verifying' end
 	end
 end

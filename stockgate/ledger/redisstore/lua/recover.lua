@@ -138,7 +138,12 @@ if phase > 0 and stock.state == 'frozen' and WHO ~= '' then
 	waits, fields = tell_all(at)
 	local by_hand = stock.by_hand or stock.why == 'operator' or not was or was == 'frozen'
 	local ready = phase == 2 and #waits == 0 and not by_hand
-	if ready and clock() >= tonumber(since or 0) + settle then
+	local now, froze = clock(), tonumber(since or 0)
+	if froze > now then -- by a clock that ran ahead
+		froze = now
+		note(stock, 'since', digits(now))
+	end
+	if ready and now >= froze + settle then
 		open(was, fields)
 		opened = 1
 	end

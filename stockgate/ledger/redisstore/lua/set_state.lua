@@ -3,10 +3,11 @@
 -- does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
 -- elsewhere count no more then; a later sale does. What an operator says ends what overruled the state (overrule.lua),
 -- but freezing does not.
--- ARGV: events, state
--- Reply: false without a ledger, else all numbers.
+-- ARGV: events, state, "paid" where the settlers say so: they end what is paid, and open again what they have ended
+--   once units are free
+-- Reply: false without a ledger, else all numbers; done is 1 where it is in that state now.
 
-local state = ARGV[2]
+local state, paid = ARGV[2], ARGV[3] == 'paid'
 local stock = load()
 if not stock then
 	return false
@@ -19,21 +20,25 @@ end
 if stock.froze then
 	return whole(stock, 1)
 end
+if paid and state == 'on' and (stock.state ~= 'ended' or stock.why ~= 'paid') then
+	return whole(stock, 0)
+end
 local over = redis.call('HGET', S, 'over')
 if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
 if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') then
 	trust(stock)
 end
-if state ~= stock.state then
+if state ~= stock.state or stock.why == 'paid' and not paid then
 	stock.state = state
 	outrun(stock)
 	stock.epoch = math.max(stock.epoch, tonumber(stock.later) + (stock.later ~= '0' and 1 or 0))
 	if stock.later ~= '0' then note(stock, 'later', '0') end
 	local c = change()
-	if stock.why ~= '' then
-		stock.why = ''
-		note(stock, 'why', '')
-		push(c.fields, 'why', '')
+	local why = paid and state == 'ended' and 'paid' or ''
+	if stock.why ~= why then
+		stock.why = why
+		note(stock, 'why', why)
+		push(c.fields, 'why', why)
 	end
 	commit(stock, 'state', c)
 end
