@@ -54,8 +54,8 @@ func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
 // reset readies the connection for its next exchange.
 func (c *conn) reset() {
 	c.bind(nil) // who closes it while it is idle is another goroutine
-	if c.in.perRead > 0 {
-		c.until = time.Time{} // the reader has set deadlines of its own
+	if c.in.bounded {
+		c.until = time.Time{}
 	}
 	c.in.reset()
 	c.reused = true

@@ -76,10 +76,9 @@ var (
 	waitingDesc  = desc("pending_requests", "Requests that wait for a connection.")
 	waitsDesc    = desc("waits_total",
 		"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end")
-	heldDesc = desc("held_connections",
-		"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target")
-	spooledDesc = desc("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in")
-	faultsDesc  = desc("connect_errors_total", "Connections to a target that could not be opened, by cause.",
+	heldDesc   = desc("held_connections", "Connections that clients hold: streams, tunnels and uploads.", "target")
+	memoryDesc = desc("response_memory_bytes", "Memory of responses that were read whole and wait for their clients.")
+	faultsDesc = desc("connect_errors_total", "Connections to a target that could not be opened, by cause.",
 		"target", "cause")
 )
 
@@ -98,9 +97,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	for end, name := range waitEnds {
 		count(waitsDesc, p.queue.ends[end].Load(), name)
 	}
-	memory, file := p.options.Load().Spool.Used()
-	gauge(spooledDesc, float64(memory), "memory")
-	gauge(spooledDesc, float64(file), "file")
+	gauge(memoryDesc, float64(p.memory.used.Load()))
 	for _, t := range p.targets.Load().all {
 		t.mu.Lock()
 		held := t.held

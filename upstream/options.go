@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"time"
-
-	"sluice/upstream/spool"
 )
 
 // Options configures a Pool. Every duration and number must be more than 0, if not said otherwise.
@@ -26,7 +24,7 @@ type Options struct {
 	IdleConnTimeout time.Duration // keep it below the upstream's keep-alive
 	Retry           string        // "off", or "connect": another target, while not one byte was written
 	Health          Health
-	Spool           *spool.Store // where responses wait for slow clients; nil = 64 MiB of memory, and no file
+	Memory          int64        // bytes, of responses over 64 KiB that are read whole; 0 = 64 MiB
 	TLS             TLS          // of https targets
 	Logger          *slog.Logger // changes of state only; nil = none
 
@@ -89,7 +87,7 @@ func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 // MaxWhole is how many bytes of a response are read whole for a Request that wants so; more is Broken.
 const MaxWhole = 1 << 20
 
-const defaultMemory = 64 << 20 // bytes of a Spool
+const defaultMemory = 64 << 20 // bytes
 
 func (o *Options) validate() error {
 	for name, d := range map[string]time.Duration{

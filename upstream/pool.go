@@ -12,6 +12,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/periodic"
-	"sluice/upstream/spool"
 )
 
 // Pool is the upstream: its targets, and the connections to them. It is safe for concurrent use.
@@ -31,6 +31,7 @@ type Pool struct {
 	options atomic.Pointer[Options]
 	clock   clock
 	queue   *queue
+	memory  budget
 	targets atomic.Pointer[targets]
 
 	mu     sync.Mutex // of Reconfigure and Close
@@ -43,9 +44,6 @@ type Pool struct {
 func New(o Options) (*Pool, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
-	}
-	if o.Spool == nil {
-		o.Spool = spool.New(spool.Options{Memory: defaultMemory})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -204,9 +202,6 @@ func (p *Pool) await(req *Request, s *search, now time.Duration) (place, Outcome
 	return at, Answered
 }
 
-// Spool is where responses wait for slow clients.
-func (p *Pool) Spool() *spool.Store { return p.options.Load().Spool }
-
 // State is the state of one target.
 type State struct {
 	Target   string
@@ -236,7 +231,7 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Reconfigure replaces the options, but those that a Pool keeps for its life: Spool, Logger and Wrap. A target
+// Reconfigure replaces the options, but those that a Pool keeps for its life: Logger and Wrap. A target
 // that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
 // Exchanges under way go on by the options they have begun with. An error changes nothing.
 func (p *Pool) Reconfigure(o Options) error {
@@ -253,7 +248,7 @@ func (p *Pool) Reconfigure(o Options) error {
 		return errPoolClosed
 	}
 	before := p.options.Load()
-	o.Spool, o.Logger, o.Wrap = before.Spool, before.Logger, before.Wrap
+	o.Logger, o.Wrap = before.Logger, before.Wrap
 	old := p.targets.Load()
 	next := &targets{next: old.next, pick: pick}
 	use, err := p.addTargets(next, old, &o)
@@ -262,6 +257,7 @@ func (p *Pool) Reconfigure(o Options) error {
 	}
 	p.options.Store(&o)
 	p.queue.max.Store(int64(o.MaxPending))
+	p.memory.size.Store(cmp.Or(o.Memory, defaultMemory))
 	for _, t := range next.all {
 		if old.targetFor(t.url) == nil || o.Health != before.Health {
 			t.stopChecks()
@@ -321,7 +317,7 @@ func (ts *targets) targetFor(url string) *target {
 func (p *Pool) newTarget(a address, s *settings, o *Options) *target {
 	t := &target{
 		dialer: newDialer(a, s, o.Wrap),
-		store:  o.Spool,
+		memory: &p.memory,
 		queue:  p.queue,
 		clock:  p.clock,
 		log:    o.Logger,

@@ -33,7 +33,9 @@ type responseReader struct {
 	buf     *bufio.Reader // reads from the responseReader itself; nil = not made yet
 	src     net.Conn
 	moved   []byte        // what the buffer held before it grew
-	perRead time.Duration // bounds each read; 0 = the deadline that was set before stands
+	perRead time.Duration // bounds each read; 0 = until, or the deadline that was set before, stands
+	until   time.Time     // bounds reads; zero = it does not
+	bounded bool          // it has set a deadline
 }
 
 // Read implements io.Reader for buf.
@@ -43,10 +45,15 @@ func (r *responseReader) Read(p []byte) (int, error) {
 		r.moved = r.moved[n:]
 		return n, nil
 	}
+	end := r.until
 	if r.perRead > 0 {
-		if err := r.src.SetReadDeadline(time.Now().Add(r.perRead)); err != nil {
+		end = time.Now().Add(r.perRead)
+	}
+	if !end.IsZero() {
+		if err := r.src.SetReadDeadline(end); err != nil {
 			return 0, err
 		}
+		r.bounded = true
 	}
 	return r.src.Read(p)
 }
@@ -116,23 +123,31 @@ func (r *responseReader) tlsAlert() bool {
 }
 
 // line consumes one line, which must end in CRLF, and returns it without its end. It is valid until the next read.
+// With an error nothing is consumed.
 func (r *responseReader) line(most int) ([]byte, error) {
-	line, err := r.buf.ReadSlice('\n')
-	end := len(line) - len(crlf)
-	switch {
-	case err == bufio.ErrBufferFull || err == nil && end > most:
-		return nil, errTooLong
-	case err != nil:
-		return nil, unexpectedEOF(err)
-	case end < 0 || line[end] != '\r':
-		return nil, errMalformed
+	for {
+		b, _ := r.buf.Peek(r.buf.Buffered())
+		end := bytes.IndexByte(b, '\n') - 1
+		switch {
+		case end > most || end < -1 && len(b) > most+1:
+			return nil, errTooLong
+		case end >= 0 && b[end] == '\r':
+			_, err := r.buf.Discard(end + len(crlf))
+			return b[:end], err
+		case end >= -1:
+			return nil, errMalformed
+		}
+		if _, err := r.buf.Peek(len(b) + 1); err == bufio.ErrBufferFull {
+			return nil, errTooLong
+		} else if err != nil {
+			return nil, unexpectedEOF(err)
+		}
 	}
-	return line[:end], nil
 }
 
 // reset readies the reader for an idle connection: a large buffer is given back.
 func (r *responseReader) reset() {
-	r.moved, r.perRead = nil, 0
+	r.moved, r.perRead, r.until, r.bounded = nil, 0, time.Time{}, false
 	if r.buf != nil && r.buf.Size() > readBufferSize {
 		r.buf = nil
 	}

@@ -12,7 +12,7 @@ import (
 // Each event is handed on when it comes: the upstream writes the second only after the first was read. A header that
 // comes alone is not kept waiting for the first event, and what came with it can be read at once.
 func TestTransport_StreamIsHandedOnAsItComes(t *testing.T) {
-	const large = 100 << 10
+	const large = maxAhead + 1
 	events := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 	for name, c := range map[string]struct{ head, first, second string }{
 		"chunked":     {events + "Transfer-Encoding: chunked\r\n\r\n", "3\r\none\r\n", "3\r\ntwo\r\n0\r\n\r\n"},
@@ -60,9 +60,9 @@ func TestTransport_StreamIsHandedOnAsItComes(t *testing.T) {
 // A stream that breaks off ends in an error, never as if it were complete.
 func TestTransport_CutStreamEndsInAnError(t *testing.T) {
 	for name, response := range map[string]string{
-		"in a chunk":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n5\r\ntw",
-		"between chunks":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n",
-		"within a counted": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\none", streamFrom+1),
+		"in a chunk":       status200 + "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n5\r\ntw",
+		"between chunks":   status200 + "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n",
+		"within a counted": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\none", maxAhead+1),
 	} {
 		p := answering(t, response, true)
 		resp := new(fasthttp.Response)

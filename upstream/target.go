@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/upstream/spool"
 )
 
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
@@ -18,7 +16,7 @@ const maxStale = 3
 // connections, its dials and its bounds together.
 type target struct {
 	*dialer
-	store    *spool.Store
+	memory   *budget
 	queue    *queue
 	clock    clock
 	log      *slog.Logger
