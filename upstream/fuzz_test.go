@@ -39,8 +39,8 @@ func (s *script) Close() error                    { return nil }
 func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Outcome, d disposition, left int) {
 	s := &socket{Conn: &script{said: said, step: max(1, step)}}
 	c := newConn(s, s)
-	t := &target{dialer: &dialer{}, memory: new(budget), queue: new(queue), open: 1, retired: true,
-		log: slog.New(slog.DiscardHandler)}
+	t := &target{dialer: &dialer{}, memory: new(budget), open: 1, retired: true, log: slog.New(slog.DiscardHandler)}
+	t.settings.Store(&settings{maxConns: 8})
 	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 // largePages is an upstream of pages of 2 MiB, and of streams that do not end.
@@ -89,6 +91,33 @@ func TestStream_LargePagesHoldAShareOfTheConnections(t *testing.T) {
 	}
 	if n := held(p); n != 0 || p.targets.Load().all[0].pages != 0 || left(p) != defaultMemory {
 		t.Errorf("%d held, %d bytes of memory left after the end", n, left(p))
+	}
+}
+
+// One more stream waits for another one to end.
+func TestStream_WaitsUntilAnotherOneEnds(t *testing.T) {
+	server, page := largePages(t)
+	o := queued(10, 8, server.url()) // three may be held
+	p := newPool(t, o)
+	var slow []*fasthttp.Response
+	for range 3 {
+		slow = append(slow, begin(t, p, "/chunked"))
+	}
+	late, ends := new(fasthttp.Response), make(chan Outcome)
+	go func() { ends <- p.Send(newPage("/counted"), late) }()
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
+	slow[0].CloseBodyStream()
+	if outcome := <-ends; outcome != Answered {
+		t.Fatalf("outcome %v", outcome)
+	}
+	if body, err := io.ReadAll(late.BodyStream()); err != nil || string(body) != page {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+	for _, resp := range append(slow, late) {
+		resp.CloseBodyStream()
+	}
+	if n := held(p); n != 0 || waiting(p) != 0 {
+		t.Errorf("%d held, %d wait after the end", n, waiting(p))
 	}
 }
 

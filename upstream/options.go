@@ -59,6 +59,7 @@ func (o TLS) Config(host string) (*tls.Config, error) {
 type settings struct {
 	timeouts
 	connectTimeout time.Duration
+	queueTimeout   time.Duration
 	maxConns       int
 	maxIdle        time.Duration
 	retry          bool
@@ -70,8 +71,8 @@ type settings struct {
 func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 	s := &settings{
 		timeouts:       timeouts{response: o.ResponseTimeout, total: o.Timeout},
-		connectTimeout: o.ConnectTimeout, maxConns: o.MaxConns, maxIdle: o.IdleConnTimeout,
-		retry: o.Retry == "connect", secured: o.TLS,
+		connectTimeout: o.ConnectTimeout, queueTimeout: o.QueueTimeout, maxConns: o.MaxConns,
+		maxIdle: o.IdleConnTimeout, retry: o.Retry == "connect", secured: o.TLS,
 	}
 	var err error
 	switch {

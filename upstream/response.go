@@ -20,7 +20,7 @@ func (e *exchange) receive(req *Request, resp *fasthttp.Response, t *target, ear
 		if early {
 			return Broken, mustClose
 		}
-		return e.openTunnel(resp, t)
+		return e.openTunnel(req, resp, t)
 	}
 	b := bodyOf(&e.head, resp.SkipBody, &c.in)
 	reusable := !early && !e.head.close && b.framing != untilClose
@@ -106,7 +106,7 @@ func (e *exchange) handOn(req *Request, resp *fasthttp.Response, t *target, b bo
 			return Answered, b.disposition(reusable)
 		}
 	}
-	if !t.holdConn(e.conn) {
+	if !t.hold(e.conn, req) {
 		return Capped, mustClose
 	}
 	handedOn = true

@@ -153,26 +153,3 @@ func (s *stream) Close() error {
 	s.ahead.release()
 	return nil
 }
-
-// The part of a target's connections for pages, one in so many, that may be held: by streams, tunnels, and uploads. The
-// others are for pages that come and go.
-const heldShare = 2
-
-// maxHeld is how many connections may be held.
-func (t *target) maxHeld() int { return max(1, t.maxInUse(false)/heldShare) }
-
-// holdConn counts c, which is in use, as held for as long as a client likes; false = there are too many. Orders are
-// limited elsewhere.
-func (t *target) holdConn(c *conn) bool {
-	if c.order || c.held {
-		return true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.held >= t.maxHeld() {
-		return false
-	}
-	t.held++
-	c.held = true
-	return true
-}

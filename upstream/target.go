@@ -17,7 +17,6 @@ const maxStale = 3
 type target struct {
 	*dialer
 	memory   *budget
-	queue    *queue
 	clock    clock
 	log      *slog.Logger
 	counters counters
@@ -26,6 +25,7 @@ type target struct {
 	faults   faults
 	retrying atomic.Bool // to connect, after an ejection
 
+	queue   queue
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
 	waiting []*dial // slow dials that take what is put back; the first to wait first
