@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	smallRequest      = 16 << 10  // bytes of head and body that leave in one write
-	requestBufferSize = 2 << 10   // bytes; enough for the head of a usual request
-	requestBufferKept = 4 << 10   // bytes of a request buffer that an idle connection holds
-	pieceSize         = 256 << 10 // bytes of a larger body in one write
+	smallRequest      = 16 << 10 // bytes of head and body that leave in one write
+	requestBufferSize = 2 << 10  // bytes; enough for the head of a usual request
+	requestBufferKept = 4 << 10  // bytes of a request buffer that an idle connection holds
 )
 
 // conn is one connection to a target, with everything that an exchange needs, so that a reused one allocates nothing.
