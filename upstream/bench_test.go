@@ -108,6 +108,39 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
+// inMemory is a connection that answers each write from memory: what is left is the transport's own work, and the probe.
+type inMemory struct {
+	wrapped
+	left []byte
+}
+
+var wireResponse = []byte(smallResponse)
+
+func (m *inMemory) Write(p []byte) (int, error) { m.left = wireResponse; return len(p), nil }
+func (m *inMemory) Read(p []byte) (int, error) {
+	n := copy(p, m.left)
+	m.left = m.left[n:]
+	return n, nil
+}
+
+// BenchmarkSend is an exchange without a network.
+func BenchmarkSend(b *testing.B) {
+	for name, req := range map[string]*Request{"GET": smallPage(), "POST": smallOrder()} {
+		b.Run(name, func(b *testing.B) {
+			o := options("http://" + minimalServer(b))
+			o.Wrap = func(c net.Conn) net.Conn { return &inMemory{wrapped: wrapped{c}} }
+			p := newPool(b, o)
+			resp := new(fasthttp.Response)
+			b.ReportAllocs()
+			for b.Loop() {
+				if o := p.Send(req, resp); o != Answered {
+					b.Fatal(o)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkExchangeParallel(b *testing.B) {
 	p := newPool(b, options("http://"+minimalServer(b)))
 	b.ReportAllocs()

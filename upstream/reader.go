@@ -86,32 +86,24 @@ func (r *responseReader) wait(n int) error {
 }
 
 // head waits for one whole head and returns it, up to its empty line, where it lies in the buffer. It is not consumed.
-// A line that ends in a bare LF is rejected as soon as it came.
+// One that can have no end, as its lines end in a bare LF, is rejected as soon as such a line came.
 func (r *responseReader) head() ([]byte, error) {
-	line := 0 // start of the current line
-	for seen := 0; ; {
-		if seen >= r.buffered() {
-			if err := r.wait(seen + 1); err != nil {
-				return nil, err
-			}
+	for seen := 0; ; seen = r.buffered() {
+		if err := r.wait(max(seen+1, r.buffered())); err != nil {
+			return nil, err
 		}
 		b, _ := r.buf.Peek(r.buf.Buffered())
-		i := bytes.IndexByte(b[seen:], '\n')
-		if i < 0 {
-			seen = len(b)
-			continue
+		from := max(0, seen-len(headEnd)+1)
+		if end := bytes.Index(b[from:], headEnd); end >= 0 {
+			return b[:from+end+len(headEnd)], nil
 		}
-		end := seen + i
-		if end == line || b[end-1] != '\r' {
+		if bytes.Count(b, []byte{'\n'}) != bytes.Count(b, headEnd[:len(crlf)]) {
 			return nil, errMalformed
 		}
-		seen = end + 1
-		if end == line+1 {
-			return b[:seen], nil
-		}
-		line = seen
 	}
 }
+
+var headEnd = []byte(crlf + crlf)
 
 // tlsAlert reports whether the upstream has answered with an alert of TLS (RFC 8446, section 5.1).
 func (r *responseReader) tlsAlert() bool {

@@ -59,8 +59,10 @@ func (e *exchange) readBody(b *body, resp *fasthttp.Response, early bool) error 
 		return nil
 	}
 	b.in.until = e.start.Add(e.total)
-	if last := time.Now().Add(earlyGrace); early && last.After(b.in.until) {
-		b.in.until = last // the whole time went by in writing
+	if early { // the whole time may have gone by in writing
+		if last := time.Now().Add(earlyGrace); last.After(b.in.until) {
+			b.in.until = last
+		}
 	}
 	whole, err := b.appendTo(resp.SwapBody(nil)[:0], MaxWhole)
 	resp.SwapBody(whole)
