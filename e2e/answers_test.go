@@ -262,6 +262,7 @@ func TestAnswers_BodyIsReadToItsEndOrLoggedAsBroken(t *testing.T) {
 		{inChunks + "5\r\nhello\r\n0x5\r\nhello\r\n0\r\n\r\n", "hello", "broken"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n" + large, large, "broken"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello", "", "broken"},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + large, large, "broken"}, // streamed
 	}
 	shop := misbehave(t, func(c net.Conn, r *http.Request) bool {
 		i, _ := strconv.Atoi(r.URL.Query().Get("n"))
