@@ -143,6 +143,17 @@ func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
 	}
 }
 
+func TestTransport_CountedResponseThatIsStreamedHoldsNoMemory(t *testing.T) {
+	o := options(largeAnswers(t, 200<<10).url())
+	o.Memory = streamFrom
+	p := newPool(t, o)
+	resp, outcome := answerTo(p, "/counted")
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory {
+		t.Errorf("outcome %v, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, left(p))
+	}
+	resp.CloseBodyStream()
+}
+
 func TestTransport_WithoutMemoryResponsesAreStreamed(t *testing.T) {
 	server := largeAnswers(t, 200<<10)
 	o := options(server.url())

@@ -108,7 +108,7 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-// inMemory is a connection that answers each write from memory: what is left is the transport's own work, and the probe.
+// inMemory is a connection that answers each write from memory: the transport's own work is left, and the probe.
 type inMemory struct {
 	wrapped
 	left []byte

@@ -7,8 +7,9 @@ import (
 )
 
 // A request that finds all connections of its target in use waits for one: a burst of pages is served a moment later,
-// and not rejected. Each target has a queue of its own. Orders and pages wait in a line each, since each has connections
-// of its own; what came first is served first. A third line is that of connections that are about to be held.
+// and not rejected. Each target has a queue of its own. Orders and pages wait in a line each, since each has
+// connections of its own; what came first is served first. A third line is that of connections that are about to be
+// held.
 
 // place is the right to one connection of a target, which is counted as in use.
 type place struct {

@@ -108,6 +108,9 @@ func (e *exchange) handOn(req *Request, resp *fasthttp.Response, t *target, b bo
 			return Answered, b.disposition(reusable)
 		}
 	}
+	if len(a.bytes) == 0 {
+		a.release()
+	}
 	if !t.hold(e.conn, req) {
 		return Capped, mustClose
 	}
