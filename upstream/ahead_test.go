@@ -53,7 +53,7 @@ func TestTransport_CountedPageWaitsInMemory(t *testing.T) {
 		t.Fatalf("outcome %v", outcome)
 	}
 	checkConns(t, p, 0, 1)
-	if n := defaultMemory - left(p); n < maxAhead-streamFrom || n > maxAhead {
+	if n := defaultMemory - left(p); n != maxAhead {
 		t.Errorf("%d bytes of memory are counted", n)
 	}
 	if body, err := io.ReadAll(resp.BodyStream()); err != nil || len(body) != maxAhead || left(p) != defaultMemory {
@@ -157,10 +157,10 @@ func TestTransport_CountedResponseThatIsStreamedHoldsNoMemory(t *testing.T) {
 func TestTransport_WithoutMemoryResponsesAreStreamed(t *testing.T) {
 	server := largeAnswers(t, 200<<10)
 	o := options(server.url())
-	o.Memory = streamFrom
+	o.Memory = 2 * streamFrom
 	p := newPool(t, o)
 	resp, outcome := answerTo(p, "/chunked")
-	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory-streamFrom {
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory-2*streamFrom {
 		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, left(p))
 	}
 	if n, err := io.Copy(io.Discard, resp.BodyStream()); n != 200<<10 || err != nil {

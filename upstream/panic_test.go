@@ -74,7 +74,7 @@ func TestTransport_BufferedBodyHoldsMemoryUntilClose(t *testing.T) {
 		t.Fatal(o)
 	}
 	checkConns(t, p, 0, 1)
-	if held := defaultMemory - left(p); held != 3*streamFrom {
+	if held := defaultMemory - left(p); held != 4*streamFrom {
 		t.Errorf("%d bytes are held", held)
 	}
 	if whole := resp.BodyStream().(interface{ Whole() []byte }).Whole(); len(whole) != size {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
@@ -25,14 +26,18 @@ func (b *budget) reserve(n int64) bool {
 // connection waits for its client.
 type ahead struct {
 	bytes  []byte
-	held   int64 // bytes of memory
 	memory *budget
+	buffer *[]byte // what bytes is a part of, of a size in buffers; nil = at most streamFrom bytes, which do not count
+	small  []byte  // what bytes was a part of before: the response's own
 }
 
-// read reads b while the memory lasts, up to maxAhead bytes and its deadline, and reports whether this is all of it.
-// The first streamFrom bytes are not counted. An error is the upstream's.
+// buffers are those of 2, 4 and so on times streamFrom bytes, and one byte that shows that a body is longer.
+var buffers [maxAhead / streamFrom]sync.Pool // of *[]byte, by how often
+
+// read reads b while the memory lasts, up to maxAhead bytes and its deadline, and reports whether this is all of it. An
+// error is the upstream's.
 func (a *ahead) read(b *body) (whole bool, err error) {
-	for most := streamFrom; ; most *= 2 {
+	for most := streamFrom; ; {
 		a.bytes, err = b.appendTo(a.bytes, most)
 		switch {
 		case err == nil:
@@ -41,20 +46,43 @@ func (a *ahead) read(b *body) (whole bool, err error) {
 			return false, nil
 		case err != errOver:
 			return false, err
-		case most == maxAhead || !a.memory.reserve(int64(most)):
+		}
+		for most *= 2; b.framing == counted && int64(most) < b.left; {
+			most *= 2
+		}
+		if most > maxAhead || !a.enlarge(most) {
 			return false, nil
 		}
-		a.held += int64(most)
 	}
+}
+
+// enlarge makes room for n bytes; false = there is no memory for them.
+func (a *ahead) enlarge(n int) bool {
+	if !a.memory.reserve(int64(n)) {
+		return false
+	}
+	larger, _ := buffers[n/streamFrom-1].Get().(*[]byte)
+	if larger == nil {
+		made := make([]byte, n+1)
+		larger = &made
+	}
+	bytes := append((*larger)[:0], a.bytes...)
+	if a.buffer == nil {
+		a.small = a.bytes
+	}
+	a.release()
+	a.bytes, a.buffer = bytes, larger
+	return true
 }
 
 // handOn puts the whole body into resp. A large one is a stream there, whose end gives the memory back.
 func (a *ahead) handOn(resp *fasthttp.Response) {
-	if a.held == 0 {
+	if a.buffer == nil {
 		resp.SwapBody(a.bytes)
 		resp.Header.SetContentLength(len(a.bytes))
 		return
 	}
+	resp.SwapBody(a.small)
 	resp.SetBodyStream(&wholeBody{*a}, len(a.bytes))
 }
 
@@ -71,14 +99,18 @@ func (a *ahead) Read(p []byte) (int, error) {
 }
 
 func (a *ahead) release() {
-	a.memory.used.Add(-a.held)
-	a.bytes, a.held = nil, 0
+	if a.buffer != nil {
+		n := len(*a.buffer) - 1
+		buffers[n/streamFrom-1].Put(a.buffer)
+		a.memory.used.Add(-int64(n))
+	}
+	a.bytes, a.buffer = nil, nil
 }
 
 // wholeBody is the body stream of a response that is in memory.
 type wholeBody struct{ ahead }
 
-// Whole is the body, until it is read or closed.
+// Whole is the body, until it is read to its end or closed: then its memory is used again.
 func (w *wholeBody) Whole() []byte { return w.bytes }
 
 // Close gives the memory back.
