@@ -38,11 +38,12 @@ func (t *target) replace(c *conn, fresh bool) (*conn, error) {
 	c.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer t.serve()
+	t.unhold(c)
 	switch {
 	case t.retired:
 		t.open--
 		t.releaseConn(c)
-		t.serve()
 		return nil, errRetired
 	case len(t.idle) > 0 && !fresh:
 		t.open--
@@ -178,6 +179,11 @@ func (t *target) drop(c *conn) {
 // releaseConn counts c as in use no more. mu is held.
 func (t *target) releaseConn(c *conn) {
 	*t.inUse(c.order)--
+	t.unhold(c)
+}
+
+// unhold counts c as held no more. mu is held.
+func (t *target) unhold(c *conn) {
 	if c.held {
 		c.held = false
 		t.held--
