@@ -16,8 +16,8 @@ type Options struct {
 	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
 	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
 	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone
-	MaxPending      int           // requests that wait for a connection, at most; 0 = none waits
-	QueueTimeout    time.Duration // how long a request waits for a connection; 0 = it does not
+	MaxPending      int           // requests that wait for a connection, of all targets; 0 = none waits
+	QueueTimeout    time.Duration // how long it waits, for a connection or to hold one; 0 = it does not
 	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
 	ResponseTimeout time.Duration // from the end of the request to the head of the response
 	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
@@ -85,7 +85,7 @@ func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 	return s, err
 }
 
-// MaxWhole is how many bytes of a response are read whole for a Request that wants so; more is Broken.
+// MaxWhole is how many bytes of a response are read whole for a Request that must have it so; more is Broken.
 const MaxWhole = 1 << 20
 
 const defaultMemory = 64 << 20 // bytes

@@ -4,7 +4,8 @@
 // it belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without
 // a response is reported as certainly not sent, or as unknown.
 //
-// A request that finds all connections in use waits for one, within bounds.
+// A request that finds all connections in use waits for one, within bounds. A response of at most 1 MiB is read whole
+// while there is memory: its connection is free before its client reads. A larger one is a stream, which holds it.
 //
 // It does not follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
 // that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and
@@ -62,7 +63,7 @@ func New(o Options) (*Pool, error) {
 
 // Send writes req to one target and reads the response into resp. A request of which one byte was written is never
 // written again, by Send or by its caller. Its bounds in time are those of Options, after a wait for a connection of
-// QueueTimeout at most; it waits for nothing else.
+// QueueTimeout at most, and another one where it holds its connection; it waits for nothing else.
 //
 // After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
 // length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
