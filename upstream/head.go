@@ -86,7 +86,7 @@ func (h *head) check(raw []byte) bool {
 	raw[len("HTTP/1.")] = '1' // the client is told our version
 	for n := 0; ; n++ {
 		line := lineAt(raw, at)
-		if len(line) == len(crlf) {
+		if string(line) == crlf {
 			break
 		}
 		name, value, ok := look(line)
@@ -202,7 +202,7 @@ func (h *head) removeNamed(raw []byte) bool {
 	at := h.skip + len(lineAt(raw, h.skip))
 	for {
 		line := lineAt(raw, at)
-		if len(line) == len(crlf) {
+		if string(line) == crlf {
 			return true
 		}
 		name, value, _ := look(line)

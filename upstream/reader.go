@@ -97,8 +97,10 @@ func (r *responseReader) head() ([]byte, error) {
 		if end := bytes.Index(b[from:], headEnd); end >= 0 {
 			return b[:from+end+len(headEnd)], nil
 		}
-		if bytes.Count(b, []byte{'\n'}) != bytes.Count(b, headEnd[:len(crlf)]) {
-			return nil, errMalformed
+		for i := bytes.IndexByte(b[seen:], '\n'); i >= 0; i = bytes.IndexByte(b[seen:], '\n') {
+			if seen += i + 1; seen < len(crlf) || b[seen-len(crlf)] != '\r' {
+				return nil, errMalformed
+			}
 		}
 	}
 }

@@ -190,6 +190,7 @@ var malformed = map[string]string{
 	"control byte in reason":  "HTTP/1.1 200 O\x00K\r\nContent-Length: 0\r\n\r\n",
 	"bare CR in reason":       "HTTP/1.1 200 O\rK\r\nContent-Length: 0\r\n\r\n",
 	"bare LF":                 "HTTP/1.1 200 OK\r\nA: b\nContent-Length: 0\r\n\r\n",
+	"bare LF behind one byte": "HTTP/1.1 200 OK\r\n0\n\r\nContent-Length: 0\r\n\r\n",
 	"bare CR in a value":      "HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: x\r\nContent-Length: 0\r\n\r\n",
 	"NUL in a value":          "HTTP/1.1 200 OK\r\nA: b\x00\r\nContent-Length: 0\r\n\r\n",
 	"DEL in a value":          "HTTP/1.1 200 OK\r\nA: b\x7f\r\nContent-Length: 0\r\n\r\n",
