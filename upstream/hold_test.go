@@ -106,6 +106,12 @@ func TestStream_WaitsUntilAnotherOneEnds(t *testing.T) {
 	late, ends := new(fasthttp.Response), make(chan Outcome)
 	go func() { ends <- p.Send(newPage("/counted"), late) }()
 	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
+	if outcome := p.Send(newPage("/counted"), new(fasthttp.Response)); outcome != Capped {
+		t.Errorf("one more than may wait: %v", outcome)
+	}
+	if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Answered {
+		t.Errorf("a page beside them: %v", outcome)
+	}
 	slow[0].CloseBodyStream()
 	if outcome := <-ends; outcome != Answered {
 		t.Fatalf("outcome %v", outcome)

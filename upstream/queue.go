@@ -141,7 +141,7 @@ func (t *target) join(w *waiter) (place, int) {
 	switch {
 	case t.retired && w.line != heldLine:
 		return place{}, waitServed
-	case !t.queue.add(w):
+	case w.line == heldLine && t.queue.lines[heldLine].Len() >= t.maxHeld()/2, !t.queue.add(w):
 		return place{}, waitFull
 	}
 	t.serve()
@@ -200,7 +200,8 @@ const heldShare = 2
 func (t *target) maxHeld() int { return max(1, t.maxInUse(false)/heldShare) }
 
 // hold counts the connection of req, which is in use, as held. Where there are too many it waits for one of them to
-// end; false = none did. Orders are limited elsewhere.
+// end; false = none did. At most half as many wait as may be held: they have connections, too. Orders are limited
+// elsewhere.
 func (t *target) hold(c *conn, req *Request) bool {
 	if c.order || c.held {
 		return true
