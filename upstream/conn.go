@@ -53,7 +53,7 @@ func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
 // reset readies the connection for its next exchange.
 func (c *conn) reset() {
 	c.bind(nil) // who closes it while it is idle is another goroutine
-	if c.in.bounded {
+	if !c.in.bound.IsZero() {
 		c.until = time.Time{}
 	}
 	c.in.reset()

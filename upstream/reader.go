@@ -35,7 +35,7 @@ type responseReader struct {
 	moved   []byte        // what the buffer held before it grew
 	perRead time.Duration // bounds each read; 0 = until, or the deadline that was set before, stands
 	until   time.Time     // bounds reads; zero = it does not
-	bounded bool          // it has set a deadline
+	bound   time.Time     // the deadline that it has set last; zero = none
 }
 
 // Read implements io.Reader for buf.
@@ -49,11 +49,11 @@ func (r *responseReader) Read(p []byte) (int, error) {
 	if r.perRead > 0 {
 		end = time.Now().Add(r.perRead)
 	}
-	if !end.IsZero() {
+	if end != r.bound && !end.IsZero() {
 		if err := r.src.SetReadDeadline(end); err != nil {
 			return 0, err
 		}
-		r.bounded = true
+		r.bound = end
 	}
 	return r.src.Read(p)
 }
@@ -141,7 +141,7 @@ func (r *responseReader) line(most int) ([]byte, error) {
 
 // reset readies the reader for an idle connection: a large buffer is given back.
 func (r *responseReader) reset() {
-	r.moved, r.perRead, r.until, r.bounded = nil, 0, time.Time{}, false
+	r.moved, r.perRead, r.until, r.bound = nil, 0, time.Time{}, time.Time{}
 	if r.buf != nil && r.buf.Size() > readBufferSize {
 		r.buf = nil
 	}
