@@ -58,7 +58,7 @@ var rangesInWords = map[string]string{
 	"settle.paid.query": "SQL with :sku, or empty", "upstream.tls.server_name": "a host name, or empty",
 	"settle.stock.table": "a name of SQL, or empty", "settle.stock.sku_column": "a name of SQL",
 	"settle.stock.left_column": "a name of SQL",
-	"admin.listen": "host:port, unix:/PATH, or empty", "ops.listen": "host:port, unix:/PATH, or empty",
+	"admin.listen":             "host:port, unix:/PATH, or empty", "ops.listen": "host:port, unix:/PATH, or empty",
 	"access_log.output": "off, stdout or file:/PATH", "route.gate": `"pass", "limit", "check" or "reserve"`,
 	"limits.rate.rate": "above 0/s", "limits.connection.request_rate": "above 0/s",
 	"stock.sold_out_on.header": "a header name, or name: value", "stock.layout.total_field": "a name",
