@@ -22,8 +22,7 @@ ARG VERSION
 ARG TARGETOS
 ARG TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice && \
-    mkdir /spool
+    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
@@ -33,8 +32,6 @@ ENV OPS_LISTEN=":8091"
 # Used unless another one is mounted; it reads UPSTREAM, HEALTH_PATH, REDIS_ADDR and SLUICE_MODE, and observes by default.
 COPY deploy/config.toml /etc/sluice/config.toml
 COPY --from=build /sluice /sluice
-# upstream.spool_dir: slow clients' responses past the memory. Mount a volume here where the root is read-only.
-COPY --from=build --chown=65532:65532 /spool /tmp
 USER 65532:65532
 # 8080 shoppers, 8091 health and metrics.
 # The admin listener is on loopback unless a token file is set.

@@ -39,10 +39,10 @@ func TestConfig_ReferenceShowsTheDefaults(t *testing.T) {
 	}
 }
 
-// uncommented puts every commented-out key of the reference in force, and the examples of four empty ones.
+// uncommented puts every commented-out key of the reference in force, and the examples of three empty ones.
 // What is prose and not TOML stays a comment.
 func uncommented(text string) string {
-	example := regexp.MustCompile(`^(path|spool_dir|status_url|endpoint) = ""(.* e\.g\. )("[^"]*")(.*)$`)
+	example := regexp.MustCompile(`^(path|status_url|endpoint) = ""(.* e\.g\. )("[^"]*")(.*)$`)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		rest, commented := strings.CutPrefix(line, "# ")

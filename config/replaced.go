@@ -51,6 +51,8 @@ func elsewhere(t reflect.Type, path, name string) (tables []string) {
 	return tables
 }
 
+const spoolGone = "is gone: responses up to 1MiB wait in upstream.response_memory, larger ones are streamed"
+
 // replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is
 // the value.
 var replacements = map[string]string{
@@ -60,7 +62,9 @@ var replacements = map[string]string{
 	"limits.connection.on_excess":       "is gone: a request above the rate is rejected, and its connection stays open",
 	"responses.reason_header":           "is gone: the header is X-Sluice-Reason",
 	"stock.max_skew":                    "is gone: no sale begins while the clocks differ by more than 2s",
-	"upstream.spool":                    `is gone: write spool_size = "0B" for false`,
+	"upstream.spool":                    spoolGone,
+	"upstream.spool_dir":                spoolGone,
+	"upstream.spool_size":               spoolGone,
 	"access_log.refused_first":          "is now rejected_per_second",
 	"access_log.remember":               "is now buffer_size",
 	"limits.concurrency.enforce":        `is now in [limits]: observe_only = ["concurrency"] counts and rejects nothing`,

@@ -19,12 +19,8 @@ type Upstream struct {
 	// that wait for a connection; 0 = none waits
 	MaxPending     int           `toml:"max_pending" unit:"requests" range:"0 to 1000000"`
 	QueueTimeout   time.Duration `toml:"queue_timeout" range:"0s or more"`        // how long they wait, at most Timeout
-	ResponseMemory Size          `toml:"response_memory" range:"1MiB to 1024GiB"` // what slow clients have not read
-	// past it, in a file: 1 MiB to 1 TiB; 0 = none
-	SpoolSize Size `toml:"spool_size"`
-	// "" = the system's folder for temporary files
-	SpoolDir       string        `toml:"spool_dir"`
-	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"` // at most Timeout
+	ResponseMemory Size          `toml:"response_memory" range:"1MiB to 1024GiB"` // of responses that are read whole
+	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"`        // at most Timeout
 	// to the response's header, at most Timeout
 	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout" range:"above 0s"`
 	Timeout               time.Duration `toml:"timeout" range:"above 0s"` // the whole exchange
@@ -80,7 +76,6 @@ func defaultUpstream() Upstream {
 		MaxPending:            10000,
 		QueueTimeout:          time.Second,
 		ResponseMemory:        64 << 20,
-		SpoolSize:             1 << 30,
 		ConnectTimeout:        time.Second,
 		ResponseHeaderTimeout: 5 * time.Second,
 		Timeout:               10 * time.Second,
@@ -111,10 +106,6 @@ func (u *Upstream) check(r *report.Report) {
 		r.Target(position.Element("upstream.targets", i), target)
 	}
 	r.Unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
-	r.Rule("upstream.spool_size", "0B, or 1MiB to 1024GiB")
-	if u.SpoolSize != 0 {
-		report.Between(r, "upstream.spool_size", u.SpoolSize, 1<<20, maxSize)
-	}
 	report.AtMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
 	report.AtMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
 	report.AtMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)

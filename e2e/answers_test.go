@@ -262,6 +262,7 @@ func TestAnswers_BodyIsReadToItsEndOrLoggedAsBroken(t *testing.T) {
 		{inChunks + "5\r\nhello\r\n0x5\r\nhello\r\n0\r\n\r\n", "hello", "broken"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n" + large, large, "broken"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello", "", "broken"},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + large, large, "broken"}, // streamed
 	}
 	shop := misbehave(t, func(c net.Conn, r *http.Request) bool {
 		i, _ := strconv.Atoi(r.URL.Query().Get("n"))
@@ -317,7 +318,7 @@ func TestAnswers_ClientThatLeavesBreaksNothing(t *testing.T) {
 		}
 	})
 	g, log := logged(t, "upstream.targets = "+quoted(shop.url), unlimited,
-		"upstream.spool_size = \"0B\"\nupstream.response_memory = \"1MiB\"")
+		"upstream.response_memory = \"1MiB\"")
 	c := dial(t, g.front)
 	_, _ = io.WriteString(c, head(toGet, host, "X-Request-Id: gone"))
 	if _, err := io.ReadFull(c, make([]byte, 200)); err != nil {

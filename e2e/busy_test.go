@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -72,4 +75,34 @@ func TestUpstream_BurstOfPagesWaitsForConnections(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.header.Get("X-Sluice-Reason"))
 		}
 	}
+}
+
+// Clients that do not read a large file hold half of the connections for pages. The others serve pages on.
+func TestUpstream_SlowDownloadsLeaveConnectionsForPages(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 20 // more than any socket takes
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/file" {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+			_, _ = io.Copy(w, &pattern{size: size}) // until the client leaves
+		}
+	})
+	g := gate(t, shop.setting(), unhurried, "upstream.max_conns = 8", `upstream.queue_timeout = "200ms"`, allPages)
+	var slow []net.Conn
+	for i := range 3 { // of six for pages
+		c := dial(t, g.front)
+		_, _ = io.WriteString(c, head("GET /file HTTP/1.1", host))
+		slow = append(slow, c)
+		soon(t, "it holds a connection", func() bool {
+			return g.metric("sluice_upstream_held_connections") == float64(i+1)
+		})
+	}
+	g.ask("GET", "/file").must(t, 503, "upstream_busy")
+	for range 20 {
+		g.ask("GET", "/").must(t, 200, "")
+	}
+	for _, c := range slow {
+		c.Close()
+	}
+	soon(t, "none is held any more", func() bool { return g.metric("sluice_upstream_held_connections") == 0 })
 }

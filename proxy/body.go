@@ -10,7 +10,6 @@ import (
 	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 	"sluice/proxy/slowbody"
-	"sluice/upstream/spool"
 )
 
 const (
@@ -138,7 +137,7 @@ func brokenBody(err error) rejection {
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
-	case errors.Is(err, slowbody.ErrNoMemory), errors.Is(err, spool.ErrWrite):
+	case errors.Is(err, slowbody.ErrNoMemory):
 		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, slowbody.ErrCut):
 		return rejection{Reason: reject.TooSlow, Detail: reject.Detail{Cause: reject.BodyMemory}}
@@ -157,16 +156,23 @@ func (r *Request) hasBody() bool {
 	return r.exchange.Request.Chunked || r.exchange.Request.ContentLength > 0
 }
 
-// readAhead reads what is left of the body before a connection to the upstream is taken: a slow client holds none. What
-// the spool has no room for is streamed.
-func (p *Proxy) readAhead(r *Request) error {
-	if r.source.BodyRead {
-		return nil
+// upload is a body that is sent while it comes: what is in memory already, then what is still to come.
+type upload struct {
+	first []byte
+	conn  *http1.Conn
+	err   error // why it broke off; nil = it did not
+}
+
+// Read implements io.Reader.
+func (u *upload) Read(p []byte) (int, error) {
+	if len(u.first) > 0 {
+		n := copy(p, u.first)
+		u.first = u.first[n:]
+		return n, nil
 	}
-	r.upload.Begin(r.source.Body, r.conn)
-	if p.Spool == nil {
-		return nil
+	n, err := u.conn.ReadBody(p)
+	if err != nil && err != io.EOF {
+		u.err = err
 	}
-	r.conn.StepAside() // a file may be written
-	return r.upload.ReadAhead(p.Spool)
+	return n, err
 }

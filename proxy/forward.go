@@ -52,7 +52,6 @@ func (p *Proxy) send(r *Request) rejection {
 	} else {
 		a.outcome = p.Upstream.Send(&a.request, resp)
 	}
-	r.upload.Release()
 	a.replied = p.Now()
 	if nth := r.shard().Took(a.outcome, time.Duration(a.replied-r.now)); nth%metrics.DecisionSample == 1 {
 		r.client.shard.Decided(time.Duration(a.begun - r.now))
@@ -94,8 +93,8 @@ func (p *Proxy) receive(r *Request) rejection {
 	case upstream.Capped:
 		r.repeatable = true // the upstream has answered, and may have done what was asked
 	}
-	if r.upload.Err != nil && !r.route.limited() {
-		return bodyRejection(r.upload.Err) // no order, and not the upstream's doing
+	if r.upload.err != nil && !r.route.limited() {
+		return bodyRejection(r.upload.err) // no order, and not the upstream's doing
 	}
 	return rejection{Reason: reasonOf(a.outcome)}
 }
@@ -231,19 +230,23 @@ func (r *Request) target() []byte {
 	return r.scratch.path
 }
 
-// maxBuffered is how much of a body is read before a request is begun upstream: what is no longer goes out in one
-// piece, and what is broken so early never reaches the upstream.
-const maxBuffered = 32 << 10 // bytes
+// How much of a body is read before a connection to the upstream is taken, so that a slow client holds none. A larger
+// one is streamed; what is broken so early never reaches the upstream.
+const (
+	maxBuffered = 1 << 20  // bytes of a body that is read whole
+	firstPart   = 32 << 10 // bytes of a larger one
+)
 
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
 		r.conn.LimitEachRead()
 		r.body.Patient = true
-		if err := r.readUpTo(maxBuffered); err != nil && err != slowbody.ErrNoMemory { // without memory it is streamed
-			return bodyRejection(err)
+		limit := int64(maxBuffered)
+		if r.exchange.Request.ContentLength > limit {
+			limit = firstPart
 		}
-		if err := p.readAhead(r); err != nil {
+		if err := r.readUpTo(limit); err != nil && err != slowbody.ErrNoMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}
 	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
@@ -263,10 +266,7 @@ func (p *Proxy) attachBody(r *Request) rejection {
 	default:
 		r.addLength(head.ContentLength)
 	}
-	if !r.upload.Begun() { // of a gate that only observes
-		r.upload.Begin(r.source.Body, r.conn)
-	}
-	out.BodyReady = r.upload.Whole()
+	r.upload = upload{first: r.source.Body, conn: r.conn}
 	out.HTTP.SetBodyStream(&r.upload, int(head.ContentLength)) // -1 for chunks
 	return rejection{}
 }

@@ -30,7 +30,6 @@ import (
 	"sluice/proxy/slowbody"
 	"sluice/proxy/stockstatus"
 	"sluice/proxy/verdict"
-	"sluice/upstream/spool"
 )
 
 // Options are the parts and settings of a Proxy. Limiters are declared in checks.go. Stock and Orders may be nil when
@@ -61,7 +60,6 @@ type Options struct {
 	ObserveOnly []reject.Reason // rejections of these limits are counted, and the next check goes on
 
 	Upstream     Upstream
-	Spool        *spool.Store // where uploads on pass routes are read ahead; nil = they are not
 	Stock        Stock
 	Orders       Orders
 	Queue        Queue                    // nil = no order waits until it is delivered

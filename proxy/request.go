@@ -15,7 +15,6 @@ import (
 	"sluice/proxy/route"
 	"sluice/proxy/slowbody"
 	"sluice/upstream"
-	"sluice/upstream/spool"
 )
 
 // Request is what the proxy knows of one request while it checks and forwards it. It is pooled; nothing in it outlives
@@ -53,7 +52,7 @@ type Request struct {
 	outcome     metrics.OrderOutcome // of the order
 	rateKeys    rateKeys
 	page        pageState
-	upload      spool.Upload
+	upload      upload
 	body        slowbody.Body
 	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
@@ -124,8 +123,7 @@ func (r *Request) clear() {
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()
-	r.upload.Release()
-	r.upload, r.trace, r.reject = spool.Upload{}, trace{}, reject.Case{}
+	r.upload, r.trace, r.reject = upload{}, trace{}, reject.Case{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0
 }
 

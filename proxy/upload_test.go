@@ -14,7 +14,6 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/upstream"
-	"sluice/upstream/spool"
 )
 
 // A body that breaks on its way through is the client's fault, and told so; the upstream's outcome says nothing of it.
@@ -57,19 +56,14 @@ func TestUpload_BrokenBodyIsTheClientsFault(t *testing.T) {
 
 // A client that uploads slowly takes no connection to the upstream before its body is here.
 func TestUpload_SlowBodyIsReadBeforeItIsSent(t *testing.T) {
-	const size = 64 << 10
+	const size = maxBuffered
 	sent := make(chan bool, 1)
 	to := upstreamFunc(func(o *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
-		sent <- o.BodyReady
-		if n, err := io.Copy(io.Discard, o.HTTP.BodyStream()); n != size || err != nil {
-			t.Errorf("%d bytes, %v", n, err)
-		}
+		sent <- !o.HTTP.IsBodyStream() && len(o.HTTP.Body()) == size
 		resp.SetStatusCode(200)
 		return upstream.Answered
 	})
-	o := options(to)
-	o.Spool = spool.New(spool.Options{Memory: 1 << 20})
-	p, err := New(o)
+	p, err := New(options(to))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +75,7 @@ func TestUpload_SlowBodyIsReadBeforeItIsSent(t *testing.T) {
 	defer c.Close()
 	half := strings.Repeat("x", size/2)
 	fmt.Fprintf(c, "POST /upload HTTP/1.1\r\nHost: s\r\nContent-Length: %d\r\n\r\n%s", size, half)
-	testkit.Eventually(t, "half of it is read", func() bool { memory, _ := o.Spool.Used(); return memory >= size/4 })
+	testkit.Eventually(t, "half of it is read", func() bool { return p.counters.BodyMemory().Load() >= size/2 })
 	if len(sent) > 0 {
 		t.Fatal("it was sent before it was here")
 	}
@@ -89,7 +83,7 @@ func TestUpload_SlowBodyIsReadBeforeItIsSent(t *testing.T) {
 	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
 		t.Errorf("%v, %v", resp, err)
 	}
-	if ready := <-sent; !ready {
+	if whole := <-sent; !whole {
 		t.Error("the upstream waits for the client")
 	}
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -101,6 +102,43 @@ func BenchmarkExchange(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if o := p.Send(req, resp); o != Answered {
+					b.Fatal(o)
+				}
+			}
+		})
+	}
+}
+
+// inMemory is a connection that answers each write from memory: the transport's own work is left, and the probe.
+type inMemory struct {
+	wrapped
+	said, left []byte
+}
+
+func (m *inMemory) Write(p []byte) (int, error) { m.left = m.said; return len(p), nil }
+func (m *inMemory) Read(p []byte) (int, error) {
+	n := copy(p, m.left)
+	m.left = m.left[n:]
+	return n, nil
+}
+
+// BenchmarkSend is an exchange without a network.
+func BenchmarkSend(b *testing.B) {
+	for name, c := range map[string]struct {
+		req  *Request
+		said string
+	}{
+		"GET": {smallPage(), smallResponse}, "POST": {smallOrder(), smallResponse},
+		"200KiB": {smallPage(), ok(strings.Repeat("x", 200<<10))}, "2MiB": {smallPage(), ok(strings.Repeat("x", 2<<20))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			o := options("http://" + minimalServer(b))
+			o.Wrap = func(nc net.Conn) net.Conn { return &inMemory{wrapped: wrapped{nc}, said: []byte(c.said)} }
+			p := newPool(b, o)
+			resp := new(fasthttp.Response)
+			b.ReportAllocs()
+			for b.Loop() {
+				if o := p.Send(c.req, resp); o != Answered || resp.BodyWriteTo(io.Discard) != nil {
 					b.Fatal(o)
 				}
 			}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 
@@ -18,20 +19,29 @@ const (
 	untilClose // the connection ends with it
 )
 
+// chunkLine is a line of framing between chunks.
+type chunkLine uint8
+
+const (
+	chunkSize chunkLine = iota
+	chunkEnd            // the CRLF behind a chunk
+	trailer             // or the empty line that ends the body
+)
+
 const (
 	streamFrom     = 64 << 10 // bytes: a body that is announced smaller is read whole
-	firstGrowth    = 64 << 10 // bytes: memory for a body that is announced, before any of it came
 	leastGrowth    = 4 << 10  // bytes: memory for a body of unknown length
 	maxChunkDigits = 15       // hexadecimal, which fit in 60 bits
 )
 
 // body reads one response's body, exactly to its end and not one byte further.
 type body struct {
-	in      *responseReader
-	left    int64 // bytes still to come, of the body or of the current chunk
-	framing framing
-	begun   bool // chunked: a first chunk was read, so that a CRLF ends what was read
-	done    bool
+	in       *responseReader
+	left     int64 // bytes still to come, of the body or of the current chunk
+	framing  framing
+	next     chunkLine // of chunks
+	trailers int       // bytes of trailers that were read
+	done     bool
 }
 
 func bodyOf(h *head, toHead bool, in *responseReader) body {
@@ -54,11 +64,19 @@ func (b *body) streams() bool {
 	return b.framing == chunked || b.framing == untilClose || b.left > streamFrom
 }
 
+// disposition is what becomes of the connection when nothing more is read of the body.
+func (b *body) disposition(reusable bool) disposition {
+	if reusable && b.done && b.in.buffered() == 0 {
+		return mayReuse
+	}
+	return mustClose
+}
+
 // Read implements io.Reader. It waits for some of the body, and not until p is full. A body that breaks off ends in
 // another error than io.EOF.
 func (b *body) Read(p []byte) (int, error) {
 	for b.framing == chunked && b.left == 0 && !b.done {
-		if err := b.nextChunk(); err != nil {
+		if err := b.nextLine(); err != nil {
 			return 0, err
 		}
 	}
@@ -81,48 +99,40 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// nextChunk reads what stands between two chunks, and after the last one the trailers, which are dropped.
-func (b *body) nextChunk() error {
-	if b.begun {
-		if end, err := b.in.line(maxChunkLine); err != nil {
-			return err
-		} else if len(end) != 0 {
-			return errMalformed
-		}
+// nextLine reads one of the lines that stand between chunks, or behind the last one: a read that ends in a timeout goes
+// on from there. Trailers are dropped.
+func (b *body) nextLine() error {
+	most := maxChunkLine
+	if b.next == trailer {
+		most = maxTrailers - b.trailers
 	}
-	b.begun = true
-	line, err := b.in.line(maxChunkLine)
+	line, err := b.in.line(most)
 	if err != nil {
 		return err
 	}
-	size, ok := parseChunkSize(line)
-	if !ok {
-		return errMalformed
-	}
-	if size > 0 {
-		b.left = size
-		return nil
-	}
-	return b.dropTrailers()
-}
-
-func (b *body) dropTrailers() error {
-	for n := 0; n < maxTrailers; {
-		line, err := b.in.line(maxTrailers)
-		if err != nil {
-			return err
+	switch b.next {
+	case chunkEnd:
+		if len(line) != 0 {
+			return errMalformed
 		}
-		if len(line) == 0 {
-			b.done = true
-			return nil
+		b.next = chunkSize
+	case chunkSize:
+		size, ok := parseChunkSize(line)
+		if !ok {
+			return errMalformed
 		}
-		n += len(line) + len(crlf)
+		if b.left, b.next = size, chunkEnd; size == 0 {
+			b.next = trailer
+		}
+	case trailer:
 		name, value, found := bytes.Cut(line, []byte{':'})
-		if !found || !octets.IsToken(name) || !octets.IsText(value) {
+		b.done = len(line) == 0
+		b.trailers += len(line) + len(crlf)
+		if !b.done && (!found || !octets.IsToken(name) || !octets.IsText(value)) {
 			return errMalformed
 		}
 	}
-	return errTooLong
+	return nil
 }
 
 // parseChunkSize reads hexadecimal digits. An extension after a semicolon is passed over, as RFC 9112, section 7.1.1
@@ -142,29 +152,30 @@ func parseChunkSize(line []byte) (n int64, ok bool) {
 	return n, len(line) > 0
 }
 
-// appendTo appends the whole body to dst, if it has at most most bytes. Memory grows with the bytes that arrive, not
-// with those that are announced.
+// errOver is appendTo's: the body has more bytes. It can be read on.
+var errOver = errors.New("read response: over the limit")
+
+// appendTo appends the body to dst, which has at most most bytes then, or one more and errOver. Memory grows with the
+// bytes that arrive, not with those that are announced.
 func (b *body) appendTo(dst []byte, most int) ([]byte, error) {
-	if b.framing == counted {
-		if b.left > int64(most) {
-			return dst, errTooLong
-		}
-		dst = slices.Grow(dst, int(min(b.left, firstGrowth)))
+	if b.framing == counted && b.left > int64(most-len(dst)) {
+		return dst, errOver
 	}
 	for !b.done {
+		if len(dst) > most {
+			return dst, errOver
+		}
 		if len(dst) == cap(dst) {
-			dst = slices.Grow(dst, leastGrowth)
+			n := max(leastGrowth, len(dst))
+			if b.framing == counted {
+				n = int(min(b.left, int64(max(n, streamFrom))))
+			}
+			dst = slices.Grow(dst, n)
 		}
 		n, err := b.Read(dst[len(dst):min(cap(dst), most+1)])
 		dst = dst[:len(dst)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
+		if err != nil && err != io.EOF {
 			return dst, err
-		}
-		if len(dst) > most {
-			return dst, errTooLong
 		}
 	}
 	return dst, nil

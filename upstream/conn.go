@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	smallRequest      = 16 << 10  // bytes of head and body that leave in one write
-	requestBufferSize = 2 << 10   // bytes; enough for the head of a usual request
-	requestBufferKept = 4 << 10   // bytes of a request buffer that an idle connection holds
-	pieceSize         = 256 << 10 // bytes of a larger body in one write
+	smallRequest      = 16 << 10 // bytes of head and body that leave in one write
+	requestBufferSize = 2 << 10  // bytes; enough for the head of a usual request
+	requestBufferKept = 4 << 10  // bytes of a request buffer that an idle connection holds
 )
 
 // conn is one connection to a target, with everything that an exchange needs, so that a reused one allocates nothing.
@@ -54,8 +53,8 @@ func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
 // reset readies the connection for its next exchange.
 func (c *conn) reset() {
 	c.bind(nil) // who closes it while it is idle is another goroutine
-	if c.in.perRead > 0 {
-		c.until = time.Time{} // the reader has set deadlines of its own
+	if !c.in.bound.IsZero() {
+		c.until = time.Time{}
 	}
 	c.in.reset()
 	c.reused = true

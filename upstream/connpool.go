@@ -38,6 +38,8 @@ func (t *target) replace(c *conn, fresh bool) (*conn, error) {
 	c.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer t.serve()
+	t.unhold(c)
 	switch {
 	case t.retired:
 		t.open--
@@ -67,23 +69,29 @@ func (t *target) maxInUse(order bool) int {
 	return n - n/orderShare
 }
 
-// pop removes an idle connection from the list; nil means that a new one may be opened, and has been counted.
-func (t *target) pop(order, fresh bool) (*conn, error) {
+// pop takes a place for a request behind which none waits: an idle connection, or nil where a new one may be opened.
+func (t *target) pop(order bool) (*conn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.retired {
-		return nil, errRetired
-	}
-	used := t.inUse(order)
-	if *used >= t.maxInUse(order) {
+	if t.queue.first(lineOf(order)) != nil {
 		return nil, errFull
 	}
-	full := t.open >= t.settings.Load().maxConns
-	if len(t.idle) > 0 && (!fresh || full) {
+	return t.take(order)
+}
+
+// take takes a place: it removes an idle connection from the list; nil means that a new one may be opened, and has been
+// counted. mu is held.
+func (t *target) take(order bool) (*conn, error) {
+	used := t.inUse(order)
+	switch {
+	case t.retired:
+		return nil, errRetired
+	case *used >= t.maxInUse(order):
+		return nil, errFull
+	case len(t.idle) > 0:
 		*used++
 		return t.popLast(order), nil
-	}
-	if full {
+	case t.open >= t.settings.Load().maxConns:
 		return nil, errFull
 	}
 	t.open++
@@ -114,7 +122,6 @@ func (t *target) release(c *conn, d disposition, now time.Duration) {
 		c.reset()
 		c.returnedAt = now
 		if t.push(c) {
-			t.queue.serve(t)
 			return
 		}
 	}
@@ -128,10 +135,10 @@ func (t *target) giveBack(c *conn, order bool) {
 		return
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open--
 	*t.inUse(order)--
-	t.mu.Unlock()
-	t.queue.serve(t)
+	t.serve()
 }
 
 // push puts c back, or gives it to the slow dial that has waited longest; false where c is to be closed: its target was
@@ -146,9 +153,10 @@ func (t *target) push(c *conn) bool {
 	if len(t.waiting) > 0 {
 		t.waiting[0].finishWith(c)
 		t.waiting = slices.Delete(t.waiting, 0, 1)
-		return true
+	} else {
+		t.idle = append(t.idle, c)
 	}
-	t.idle = append(t.idle, c)
+	t.serve()
 	return true
 }
 
@@ -162,15 +170,20 @@ func (t *target) endStream(c *conn, d disposition) {
 func (t *target) drop(c *conn) {
 	c.Close()
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open--
 	t.releaseConn(c)
-	t.mu.Unlock()
-	t.queue.serve(t)
+	t.serve()
 }
 
 // releaseConn counts c as in use no more. mu is held.
 func (t *target) releaseConn(c *conn) {
 	*t.inUse(c.order)--
+	t.unhold(c)
+}
+
+// unhold counts c as held no more. mu is held.
+func (t *target) unhold(c *conn) {
 	if c.held {
 		c.held = false
 		t.held--
@@ -183,9 +196,9 @@ func (t *target) dropIdle(old []*conn) {
 		c.Close()
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open -= len(old)
-	t.mu.Unlock()
-	t.queue.serve(t)
+	t.serve()
 }
 
 // reap closes what has been idle for too long at now: the upstream is about to close it too.
@@ -202,7 +215,7 @@ func (t *target) reap(now time.Duration) {
 }
 
 // use puts s into force: for exchanges that begin, and for connections that are put back. Connections that were
-// verified by other rules are closed, idle ones now.
+// verified by other rules are closed, idle ones now. What waits chooses again: there may be other targets.
 func (t *target) use(s *settings) {
 	old := t.settings.Swap(s)
 	if old.tls != s.tls {
@@ -212,7 +225,7 @@ func (t *target) use(s *settings) {
 		t.mu.Unlock()
 		t.dropIdle(idle)
 	}
-	t.queue.serve(t)
+	t.moveWaiters()
 }
 
 // retire closes the idle connections now, and each other one when its exchange ends.
@@ -223,4 +236,5 @@ func (t *target) retire() {
 	t.idle = nil
 	t.mu.Unlock()
 	t.dropIdle(old)
+	t.moveWaiters()
 }

@@ -227,6 +227,9 @@ func TestTransport_StaleConnectionIsFoundBeforeWriting(t *testing.T) {
 						t.Errorf("the upstream read it %d times", n)
 					}
 					checkConns(t, p, 0, 1)
+					if n := held(p); n != 0 {
+						t.Errorf("%d connections are counted as held", n)
+					}
 				})
 			}
 		}

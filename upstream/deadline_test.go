@@ -53,7 +53,7 @@ func TestTransport_DeadlineOfAnotherExchangeIsReplaced(t *testing.T) {
 		if left := timer.last(); left > 2*time.Minute {
 			t.Errorf("%v are left of a minute", left)
 		}
-		c.in = responseReader{src: timer, perRead: time.Second} // a stream's
+		c.in = responseReader{src: timer, bound: time.Now()} // a stream's
 		c.socket = &socket{}
 		c.reset()
 		if !c.until.IsZero() {

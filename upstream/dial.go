@@ -116,7 +116,6 @@ func (t *target) connect(order, fresh bool) (*conn, error) {
 	}
 	c, err := t.dial(ctx, timeout)
 	given := t.endDial(d, order, err)
-	t.queue.serve(t)
 	switch {
 	case err == nil:
 		t.noteReached()
@@ -167,5 +166,6 @@ func (t *target) endDial(d *dial, order bool, err error) (given *conn) {
 	if err != nil && d.given == nil {
 		*t.inUse(order)--
 	}
+	t.serve()
 	return d.given
 }

@@ -49,7 +49,7 @@ const (
 
 // run does the exchange. resp holds something only if it returns Answered.
 func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
-	if req.HTTP.IsBodyStream() && !req.BodyReady && !t.holdConn(e.conn) {
+	if req.HTTP.IsBodyStream() && !t.hold(e.conn, req) {
 		return Busy, mayReuse
 	}
 	early, err := e.send(req, t.authority)

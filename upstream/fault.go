@@ -130,7 +130,9 @@ func (f *faults) counts() [numCauses]uint64 {
 
 // logUnreached counts an error of a connection, and logs it at most once in a while.
 func (t *target) logUnreached(err error) {
-	t.ejection.failed(t.clock.now())
+	if t.ejection.failed(t.clock.now()) > 0 {
+		t.moveWaiters()
+	}
 	t.faults.unreached(err)
 	if isDue(&t.faults.connectLog) {
 		t.log.Warn("cannot connect to the upstream; requests that no other target takes are answered 503 no_upstream",
@@ -185,7 +187,6 @@ func (t *target) retryEjected(ctx context.Context, all *sync.WaitGroup) {
 		case err == nil:
 			c.Close()
 			t.noteReached()
-			t.queue.serve(t)
 		case ctx.Err() == nil:
 			t.logUnreached(err)
 		}

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/upstream/spool"
 )
 
 // script is a connection on which the upstream writes what is said here, in pieces of at most step bytes.
@@ -41,8 +39,8 @@ func (s *script) Close() error                    { return nil }
 func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Outcome, d disposition, left int) {
 	s := &socket{Conn: &script{said: said, step: max(1, step)}}
 	c := newConn(s, s)
-	t := &target{dialer: &dialer{}, store: spool.New(spool.Options{}), queue: new(queue), open: 1, retired: true,
-		log: slog.New(slog.DiscardHandler)}
+	t := &target{dialer: &dialer{}, memory: new(budget), open: 1, retired: true, log: slog.New(slog.DiscardHandler)}
+	t.settings.Store(&settings{maxConns: 8})
 	e := exchange{conn: c, timeouts: timeouts{time.Second, time.Second}, start: time.Now()}
 	resp = new(fasthttp.Response)
 	for {
@@ -57,7 +55,7 @@ func receive(said []byte, step int, req *Request) (resp *fasthttp.Response, o Ou
 	o, d = e.receive(req, resp, t, false)
 	if d == streaming {
 		body, err := io.ReadAll(resp.BodyStream())
-		d = resp.BodyStream().(*stream).disposition()
+		d = resp.BodyStream().(*stream).body.disposition(resp.BodyStream().(*stream).reusable)
 		resp.CloseBodyStream()
 		if err != nil {
 			return resp, Broken, mustClose, 0

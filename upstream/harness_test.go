@@ -365,7 +365,9 @@ func wrap(c net.Conn) net.Conn { return wrapped{c} }
 
 // openPlace takes a place of t for an order, where a connection is to be opened.
 func openPlace(t *target) *conn {
-	if c, err := t.pop(true, true); c != nil || err != nil {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c, err := t.take(true); c != nil || err != nil {
 		panic("a connection is idle, or none can be opened")
 	}
 	return nil

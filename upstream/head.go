@@ -14,8 +14,8 @@ const (
 	maxNamed  = 32   // names in Connection
 )
 
-// head is what the transport must know of a response's head. It comes from a head in which every line was checked:
-// fasthttp's reader would repair much that is rejected here.
+// head is what the transport must know of a response's head before fasthttp reads it, which would repair much that is
+// rejected here.
 type head struct {
 	status    int
 	length    int64 // Content-Length; -1 = none
@@ -73,23 +73,24 @@ func roleOf(name []byte) role {
 	return endToEnd
 }
 
-// check reads raw, a head in which every line ends in CRLF, and reports whether it is well-formed. What the client must
+// check reads raw, a head up to its empty line, and reports whether it is well-formed. What the client must
 // not see is taken out of it where it lies, and what stood before moves up: raw[h.skip:] is left for fasthttp's reader.
 // (Fields deleted later from fasthttp's header would change the order of others.) The values of the fields that stay
 // are left for fasthttp's reader to check.
 func (h *head) check(raw []byte) bool {
 	*h = head{length: -1}
-	at := bytes.IndexByte(raw, '\n') + 1
-	if at < len(crlf) || !h.statusLine(raw[:at-len(crlf)]) {
+	at := len(lineAt(raw, 0))
+	if at < len(crlf) || raw[at-len(crlf)] != '\r' || !h.statusLine(raw[:at-len(crlf)]) {
 		return false
 	}
 	raw[len("HTTP/1.")] = '1' // the client is told our version
 	for n := 0; ; n++ {
-		name, value, next := cutField(raw, at)
-		if next == at+len(crlf) {
+		line := lineAt(raw, at)
+		if string(line) == crlf {
 			break
 		}
-		if n == maxFields || !octets.IsToken(name) {
+		name, value, ok := look(line)
+		if !ok || n == maxFields {
 			return false
 		}
 		r := roleOf(name)
@@ -100,9 +101,9 @@ func (h *head) check(raw []byte) bool {
 			return false
 		}
 		if !h.keeps(r) {
-			h.remove(raw, at, next)
+			h.remove(raw, at, at+len(line))
 		}
-		at = next
+		at += len(line)
 	}
 	h.close = h.close || !h.http11
 	if (len(h.named) > 0 || h.encodings > 1) && !h.removeNamed(raw) {
@@ -110,16 +111,6 @@ func (h *head) check(raw []byte) bool {
 	}
 	// The two readings of such a response are how responses are smuggled.
 	return !h.chunked || h.length < 0 && h.http11
-}
-
-// cutField reads the line that starts at raw[at] and ends before raw[next]. name is nil where there is no colon.
-func cutField(raw []byte, at int) (name, value []byte, next int) {
-	next = at + bytes.IndexByte(raw[at:], '\n') + 1
-	line := raw[at : next-len(crlf)]
-	if colon := bytes.IndexByte(line, ':'); colon >= 0 {
-		return line[:colon], line[colon+1:], next
-	}
-	return nil, nil, next
 }
 
 // statusLine reads "HTTP/1.1 200 OK". The space after the code may be missing with the reason, as many servers have it.
@@ -208,26 +199,27 @@ func (h *head) remove(raw []byte, from, to int) {
 // removeNamed takes out what Connection names, and Content-Encoding where there are several: of those fasthttp would
 // keep only the last, so that they are joined. It reports whether what it took out is well-formed.
 func (h *head) removeNamed(raw []byte) bool {
-	at := h.skip + bytes.IndexByte(raw[h.skip:], '\n') + 1
+	at := h.skip + len(lineAt(raw, h.skip))
 	for {
-		name, value, next := cutField(raw, at)
-		if next == at+len(crlf) {
+		line := lineAt(raw, at)
+		if string(line) == crlf {
 			return true
 		}
+		name, value, _ := look(line)
 		switch {
 		case h.names(name):
 			if !octets.IsText(value) {
 				return false
 			}
-			h.remove(raw, at, next)
+			h.remove(raw, at, at+len(line))
 		case h.encodings > 1 && roleOf(name) == contentEncoding:
 			if len(h.encoding) > 0 {
 				h.encoding = append(h.encoding, ", "...)
 			}
 			h.encoding = append(h.encoding, octets.Trim(value)...)
-			h.remove(raw, at, next)
+			h.remove(raw, at, at+len(line))
 		}
-		at = next
+		at += len(line)
 	}
 }
 

@@ -100,6 +100,7 @@ func (t *target) recordCheck(h Health, err error) {
 	if err != nil {
 		s.passed = 0
 		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
+			t.moveWaiters()
 			t.log.Warn("target is down; requests go to the others", "target", t.url, "error", err, "fix", healthRemedy(err))
 		}
 		return
@@ -107,7 +108,6 @@ func (t *target) recordCheck(h Health, err error) {
 	s.fails = 0
 	if s.passed++; s.passed >= h.Passes && s.down.Swap(false) {
 		t.log.Info("target is up", "target", t.url)
-		t.queue.serve(t)
 	}
 }
 

@@ -166,7 +166,7 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 		"requests_total timeout shop": 1, "requests_total not_sent shop": 1,
 		"requests_total error dead": 0, "requests_total timeout dead": 0, "requests_total not_sent dead": 1,
 		"in_flight shop": 0, "in_flight dead": 0, "pending_requests": 0,
-		"held_connections shop": 0, "held_connections dead": 0, "spooled_bytes memory": 0, "spooled_bytes file": 0,
+		"held_connections shop": 0, "held_connections dead": 0, "response_memory_bytes": 0,
 		"requests_total capped shop": 0, "requests_total capped dead": 0,
 		"waits_total served": 0, "waits_total timed_out": 0, "waits_total full": 0, "up shop": 1, "up dead": 1,
 		"connect_errors_total name shop": 0, "connect_errors_total refused shop": 1,

@@ -73,13 +73,12 @@ var (
 		"target", "code")
 	inFlightDesc = desc("in_flight", "Requests without a response yet, or whose response is still streamed.", "target")
 	upDesc       = desc("up", "Whether a target passes its health checks and can be connected to.", "target")
-	waitingDesc  = desc("pending_requests", "Requests that wait for a connection.")
+	waitingDesc  = desc("pending_requests", "Requests that wait for a connection, or to hold theirs.")
 	waitsDesc    = desc("waits_total",
-		"Waits for a connection, by how they ended: served, timed_out, or full: no room to wait.", "end")
-	heldDesc = desc("held_connections",
-		"Connections that clients hold: streams, tunnels, uploads, and responses without room in the spool.", "target")
-	spooledDesc = desc("spooled_bytes", "Memory and file that hold what slow clients have not read.", "in")
-	faultsDesc  = desc("connect_errors_total", "Connections to a target that could not be opened, by cause.",
+		"Waits for a connection or to hold one, by their end: served, timed_out, or full: no room to wait.", "end")
+	heldDesc   = desc("held_connections", "Connections that clients hold: streams, tunnels and uploads.", "target")
+	memoryDesc = desc("response_memory_bytes", "Memory of responses that were read whole and wait for their clients.")
+	faultsDesc = desc("connect_errors_total", "Connections to a target that could not be opened, by cause.",
 		"target", "cause")
 )
 
@@ -94,13 +93,11 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
-	gauge(waitingDesc, float64(p.queue.lengths[0].Load()+p.queue.lengths[1].Load()))
+	gauge(waitingDesc, float64(p.waits.now.Load()))
 	for end, name := range waitEnds {
-		count(waitsDesc, p.queue.ends[end].Load(), name)
+		count(waitsDesc, p.waits.ends[end].Load(), name)
 	}
-	memory, file := p.options.Load().Spool.Used()
-	gauge(spooledDesc, float64(memory), "memory")
-	gauge(spooledDesc, float64(file), "file")
+	gauge(memoryDesc, float64(p.memory.used.Load()))
 	for _, t := range p.targets.Load().all {
 		t.mu.Lock()
 		held := t.held

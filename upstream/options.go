@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"time"
-
-	"sluice/upstream/spool"
 )
 
 // Options configures a Pool. Every duration and number must be more than 0, if not said otherwise.
@@ -18,15 +16,15 @@ type Options struct {
 	Targets         []string      // "http://host[:port]", "https://host[:port]" or "unix:/path"; 1 to 64
 	Policy          string        // "least_conn", "round_robin", "random", "first" or "client_hash"
 	MaxConns        int           // connections to each target, a quarter for orders alone, an eighth for pages alone
-	MaxPending      int           // requests that wait for a connection, at most; 0 = none waits
-	QueueTimeout    time.Duration // how long a request waits for a connection; 0 = it does not
+	MaxPending      int           // requests that wait for a connection, of all targets; 0 = none waits
+	QueueTimeout    time.Duration // how long it waits, for a connection or to hold one; 0 = it does not
 	ConnectTimeout  time.Duration // of one connection, name look-up and TLS included
 	ResponseTimeout time.Duration // from the end of the request to the head of the response
 	Timeout         time.Duration // of the exchange; where a body is streamed, of each single read and write
 	IdleConnTimeout time.Duration // keep it below the upstream's keep-alive
 	Retry           string        // "off", or "connect": another target, while not one byte was written
 	Health          Health
-	Spool           *spool.Store // where responses wait for slow clients; nil = 64 MiB of memory, and no file
+	Memory          int64        // bytes, of responses over 64 KiB that are read whole; 0 = 64 MiB
 	TLS             TLS          // of https targets
 	Logger          *slog.Logger // changes of state only; nil = none
 
@@ -61,6 +59,7 @@ func (o TLS) Config(host string) (*tls.Config, error) {
 type settings struct {
 	timeouts
 	connectTimeout time.Duration
+	queueTimeout   time.Duration
 	maxConns       int
 	maxIdle        time.Duration
 	retry          bool
@@ -72,8 +71,8 @@ type settings struct {
 func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 	s := &settings{
 		timeouts:       timeouts{response: o.ResponseTimeout, total: o.Timeout},
-		connectTimeout: o.ConnectTimeout, maxConns: o.MaxConns, maxIdle: o.IdleConnTimeout,
-		retry: o.Retry == "connect", secured: o.TLS,
+		connectTimeout: o.ConnectTimeout, queueTimeout: o.QueueTimeout, maxConns: o.MaxConns,
+		maxIdle: o.IdleConnTimeout, retry: o.Retry == "connect", secured: o.TLS,
 	}
 	var err error
 	switch {
@@ -86,10 +85,10 @@ func settingsOf(o *Options, a address, old *settings) (*settings, error) {
 	return s, err
 }
 
-// MaxWhole is how many bytes of a response are read whole for a Request that wants so; more is Broken.
+// MaxWhole is how many bytes of a response are read whole for a Request that must have it so; more is Broken.
 const MaxWhole = 1 << 20
 
-const defaultMemory = 64 << 20 // bytes of a Spool
+const defaultMemory = 64 << 20 // bytes
 
 func (o *Options) validate() error {
 	for name, d := range map[string]time.Duration{

@@ -108,7 +108,7 @@ func TestTransport_BodyAfterHeadReachesNoRequest(t *testing.T) {
 // A stream that is closed half-way takes its connection with it, whether some of the body waits on the connection or
 // all that came so far was read.
 func TestTransport_AbandonedStreamClosesItsConnection(t *testing.T) {
-	const size, half = 256 << 10, 10 << 10
+	const size, half = 2 << 20, 10 << 10
 	for name, read := range map[string]int{"at once": 0, "in the middle": 1000, "where it pauses": half} {
 		t.Run(name, func(t *testing.T) {
 			victimised(t, func(v *visit) {

@@ -79,7 +79,10 @@ func (ts *targets) roundRobin(ok, _ uint64) int {
 	return ts.firstFrom(ok, ts.next.Add(1))
 }
 
-// leastConn picks the fewest requests in flight; among equals, round robin.
+// load is how many requests the target has, those that wait included.
+func (t *target) load() int64 { return t.counters.inFlight.Load() + t.queue.length.Load() }
+
+// leastConn picks the fewest requests; among equals, round robin.
 func (ts *targets) leastConn(ok, _ uint64) int {
 	best := -1
 	var fewest int64
@@ -90,7 +93,7 @@ func (ts *targets) leastConn(ok, _ uint64) int {
 		if ok&(1<<at) == 0 {
 			continue
 		}
-		if load := ts.all[at].counters.inFlight.Load(); best < 0 || load < fewest {
+		if load := ts.all[at].load(); best < 0 || load < fewest {
 			best, fewest = int(at), load
 		}
 	}
@@ -102,7 +105,7 @@ func (ts *targets) random(ok, _ uint64) int {
 	n := uint64(len(ts.all))
 	a := ts.firstFrom(ok, rand.Uint64N(n))
 	b := ts.firstFrom(ok&^(1<<a), rand.Uint64N(n))
-	if b >= 0 && ts.all[b].counters.inFlight.Load() < ts.all[a].counters.inFlight.Load() {
+	if b >= 0 && ts.all[b].load() < ts.all[a].load() {
 		return b
 	}
 	return a

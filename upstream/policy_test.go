@@ -59,7 +59,9 @@ func TestPolicy_ChoosesAmongTheUsable(t *testing.T) {
 func TestPolicy_LeastConnChoosesTheLeastLoaded(t *testing.T) {
 	for _, policy := range []string{"least_conn", "random"} {
 		ts := set(t, policy, 2)
-		ts.all[0].counters.inFlight.Store(3)
+		ts.all[0].counters.inFlight.Store(1)
+		ts.all[0].queue.length.Store(2)
+		ts.all[1].counters.inFlight.Store(2)
 		for range 50 {
 			if i := ts.choose(0, 0, 0); i != 1 {
 				t.Fatalf("%s chose the loaded one", policy)
@@ -136,7 +138,7 @@ func TestEjection_LastsLongerEachTimeAndEnds(t *testing.T) {
 func TestHealth_ChangesAfterSoManyResultsInARow(t *testing.T) {
 	ts := set(t, "first", 1)
 	x := ts.all[0]
-	x.log, x.queue = quietLog, new(queue)
+	x.log = quietLog
 	h := Health{Fails: 3, Passes: 2}
 	bad := errors.New("bad")
 	for i, step := range []struct {

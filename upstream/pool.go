@@ -4,7 +4,8 @@
 // it belongs to, since a connection about which there is any doubt is closed and not pooled; and that a request without
 // a response is reported as certainly not sent, or as unknown.
 //
-// A request that finds all connections in use waits for one, within bounds.
+// A request that finds all connections in use waits for one, within bounds. A response of at most 1 MiB is read whole
+// while there is memory: its connection is free before its client reads. A larger one is a stream, which holds it.
 //
 // It does not follow redirects, repair responses that are not well-formed, add a header line, or repeat anything
 // that was written, idempotent or not. It speaks HTTP/1.1 only. Requests and responses are fasthttp's types, and
@@ -12,6 +13,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,14 +25,14 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/periodic"
-	"sluice/upstream/spool"
 )
 
 // Pool is the upstream: its targets, and the connections to them. It is safe for concurrent use.
 type Pool struct {
 	options atomic.Pointer[Options]
 	clock   clock
-	queue   *queue
+	waits   waits
+	memory  budget
 	targets atomic.Pointer[targets]
 
 	mu     sync.Mutex // of Reconfigure and Close
@@ -44,14 +46,10 @@ func New(o Options) (*Pool, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if o.Spool == nil {
-		o.Spool = spool.New(spool.Options{Memory: defaultMemory})
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Pool{clock: clock{epoch: time.Now()}}
-	p.queue = &queue{targets: &p.targets, clock: p.clock}
 	p.options.Store(&o)
 	p.targets.Store(&targets{next: new(atomic.Uint64)})
 	if err := p.Reconfigure(o); err != nil {
@@ -65,7 +63,7 @@ func New(o Options) (*Pool, error) {
 
 // Send writes req to one target and reads the response into resp. A request of which one byte was written is never
 // written again, by Send or by its caller. Its bounds in time are those of Options, after a wait for a connection of
-// QueueTimeout at most; it waits for nothing else.
+// QueueTimeout at most, and another one where it holds its connection; it waits for nothing else.
 //
 // After Answered, resp holds the header without the fields of this hop. The body is whole, and ContentLength its
 // length; or a stream, of which ContentLength is the length or -1, and which must be closed. A stream has
@@ -78,13 +76,8 @@ func (p *Pool) Send(req *Request, resp *fasthttp.Response) Outcome { return p.se
 // not sent after true must be given to Release.
 func (p *Pool) Acquire(req *Request) bool {
 	p.Release(req)
-	for {
-		s := search{ts: p.targets.Load()}
-		req.place, _ = p.acquirePlace(req, &s, p.clock.now())
-		if req.place.target != nil || s.waited || s.ts == p.targets.Load() {
-			return req.place.target != nil
-		}
-	}
+	req.place, _ = p.acquirePlace(req, &search{}, p.clock.now())
+	return req.place.target != nil
 }
 
 // Release gives back the connection of Acquire, where there is one that was not used.
@@ -112,21 +105,18 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 		switch {
 		case outcome == Busy && acquired:
 			return NotSent // it had a connection, which could not be opened
-		case outcome == Busy:
-			return Busy
-		case at.target != nil:
-			if s.waited {
-				now = p.clock.now()
-			}
-			req.Target = at.target.url
-			if outcome = at.target.send(req, resp, at.conn, now, tun); outcome != NotSent {
-				return outcome
-			}
+		case outcome != Answered:
+			return outcome
+		case s.waited:
+			now = p.clock.now()
 		}
-		switch current := p.targets.Load(); {
-		case current != s.ts: // the target was removed meanwhile
-			s = search{ts: current, waited: s.waited, until: s.until}
-		case at.target == nil, o.Retry == "off":
+		req.Target = at.target.url
+		if outcome = at.target.send(req, resp, at.conn, now, tun); outcome != NotSent {
+			return outcome
+		}
+		switch {
+		case s.ts != p.targets.Load(): // the target was removed meanwhile
+		case o.Retry == "off":
 			return NotSent
 		default:
 			s.bar(at.target)
@@ -152,60 +142,72 @@ func (s *search) bar(t *target) {
 }
 
 // acquirePlace returns a place at the target that the policy chooses, or at another one that has a place; or it waits
-// for one. Without a place the outcome is Busy, or NotSent where no target is left.
+// for one at the first choice. Without a place the outcome is Busy, or NotSent where no target is left.
 func (p *Pool) acquirePlace(req *Request, s *search, now time.Duration) (place, Outcome) {
-	if p.options.Load().Retry == "off" && s.barred == 0 {
-		s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
+	for {
+		if ts := p.targets.Load(); ts != s.ts {
+			s.ts, s.barred = ts, 0
+		}
+		if p.options.Load().Retry == "off" && s.barred == 0 {
+			s.barred = ^(uint64(1) << s.ts.choose(0, req.ClientKey, now))
+		}
+		at, full := s.tryEach(req, now)
+		switch {
+		case at.target != nil:
+			return at, Answered
+		case full != nil:
+			at, end := p.await(full, req, s, now)
+			switch {
+			case at.target != nil:
+				return at, Answered
+			case end != waitMoved:
+				return place{}, Busy
+			}
+			now = p.clock.now()
+		case s.ts == p.targets.Load():
+			return place{}, NotSent
+		}
 	}
-	if s.barred != 0 && s.ts.choose(s.barred, req.ClientKey, now) < 0 {
-		return place{}, NotSent
-	}
-	if p.queue.waiting(req.Order) {
-		return p.await(req, s, now)
-	}
-	full := false
+}
+
+// tryEach asks the targets for a place, in the order of the policy. full is the first of them that has none; nil = none
+// is left.
+func (s *search) tryEach(req *Request, now time.Duration) (at place, full *target) {
 	for tried := s.barred; ; {
 		i := s.ts.choose(tried, req.ClientKey, now)
 		if i < 0 {
-			break
+			return place{}, full
 		}
 		tried |= 1 << i
-		c, err := s.ts.all[i].pop(req.Order, false)
+		t := s.ts.all[i]
+		c, err := t.pop(req.Order)
 		if err == nil {
-			return place{s.ts.all[i], c}, Answered
+			return place{t, c}, nil
 		}
-		full = full || err == errFull
+		if full == nil && err == errFull {
+			full = t
+		}
 	}
-	if !full {
-		return place{}, NotSent
-	}
-	return p.await(req, s, now)
 }
 
-// await waits until a connection comes free.
-func (p *Pool) await(req *Request, s *search, now time.Duration) (place, Outcome) {
+// await waits at t until a connection comes free.
+func (p *Pool) await(t *target, req *Request, s *search, now time.Duration) (at place, end int) {
 	if !s.waited {
 		s.waited, s.until = true, now+p.options.Load().QueueTimeout
 	}
 	if s.until <= now {
-		return place{}, Busy
+		return place{}, waitTimedOut
 	}
 	if req.Owner != nil {
 		req.Owner.StepAside()
 	}
-	at, ok := p.queue.wait(&waiter{order: req.Order, ts: s.ts, barred: s.barred}, s.until-now)
-	if ok && req.Client != nil && req.Client.Gone() {
-		at.target.giveBack(at.conn, req.Order)
-		return place{}, Busy
+	at, end = t.wait(&waiter{line: lineOf(req.Order)}, s.until-now)
+	if at.target != nil && req.Client != nil && req.Client.Gone() {
+		t.giveBack(at.conn, req.Order)
+		return place{}, waitTimedOut
 	}
-	if !ok {
-		return place{}, Busy
-	}
-	return at, Answered
+	return at, end
 }
-
-// Spool is where responses wait for slow clients.
-func (p *Pool) Spool() *spool.Store { return p.options.Load().Spool }
 
 // State is the state of one target.
 type State struct {
@@ -236,7 +238,7 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Reconfigure replaces the options, but those that a Pool keeps for its life: Spool, Logger and Wrap. A target
+// Reconfigure replaces the options, but those that a Pool keeps for its life: Logger and Wrap. A target
 // that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
 // Exchanges under way go on by the options they have begun with. An error changes nothing.
 func (p *Pool) Reconfigure(o Options) error {
@@ -253,7 +255,7 @@ func (p *Pool) Reconfigure(o Options) error {
 		return errPoolClosed
 	}
 	before := p.options.Load()
-	o.Spool, o.Logger, o.Wrap = before.Spool, before.Logger, before.Wrap
+	o.Logger, o.Wrap = before.Logger, before.Wrap
 	old := p.targets.Load()
 	next := &targets{next: old.next, pick: pick}
 	use, err := p.addTargets(next, old, &o)
@@ -261,7 +263,8 @@ func (p *Pool) Reconfigure(o Options) error {
 		return err
 	}
 	p.options.Store(&o)
-	p.queue.max.Store(int64(o.MaxPending))
+	p.waits.max.Store(int64(o.MaxPending))
+	p.memory.size.Store(cmp.Or(o.Memory, defaultMemory))
 	for _, t := range next.all {
 		if old.targetFor(t.url) == nil || o.Health != before.Health {
 			t.stopChecks()
@@ -321,11 +324,11 @@ func (ts *targets) targetFor(url string) *target {
 func (p *Pool) newTarget(a address, s *settings, o *Options) *target {
 	t := &target{
 		dialer: newDialer(a, s, o.Wrap),
-		store:  o.Spool,
-		queue:  p.queue,
+		memory: &p.memory,
 		clock:  p.clock,
 		log:    o.Logger,
 	}
+	t.queue.waits = &p.waits
 	t.faults.connectLog.Interval, t.faults.responseLog.Interval = logPause, logPause
 	t.counters.took = newDurations(t.url)
 	return t
@@ -357,7 +360,6 @@ func (p *Pool) Close() {
 	p.closed = true
 	p.stop()
 	p.reaper.Wait()
-	p.queue.close()
 	for _, t := range p.targets.Load().all {
 		t.stop()
 	}

@@ -41,7 +41,7 @@ func pageTo(p *Pool, target string, ends chan Outcome) {
 	go func() { ends <- p.Send(newPage(target), new(fasthttp.Response)) }()
 }
 
-func waits(p *Pool) int { return int(p.queue.lengths[0].Load() + p.queue.lengths[1].Load()) }
+func waiting(p *Pool) int { return int(p.waits.now.Load()) }
 
 // A burst of requests, many more than there are connections, is served in the order in which it came.
 func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
@@ -51,7 +51,7 @@ func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
 	const n = 20
 	for i := range n {
 		pageTo(p, fmt.Sprintf("/%d", i), ends)
-		testkit.Eventually(t, "it waits", func() bool { return waits(p) == i && p.Targets()[0].InFlight == 1 })
+		testkit.Eventually(t, "it waits", func() bool { return waiting(p) == i && p.Targets()[0].InFlight == 1 })
 	}
 	for i := range n {
 		if got, want := <-arrived, fmt.Sprintf("/%d", i); got != want {
@@ -62,8 +62,8 @@ func TestQueue_FirstToComeIsServedFirst(t *testing.T) {
 			t.Errorf("outcome %v", outcome)
 		}
 	}
-	if st := p.Targets()[0]; st.Open != 1 || waits(p) != 0 || p.queue.ends[waitServed].Load() != n-1 {
-		t.Errorf("%+v, %d wait, %d were served", st, waits(p), p.queue.ends[waitServed].Load())
+	if st := p.Targets()[0]; st.Open != 1 || waiting(p) != 0 || p.waits.ends[waitServed].Load() != n-1 {
+		t.Errorf("%+v, %d wait, %d were served", st, waiting(p), p.waits.ends[waitServed].Load())
 	}
 }
 
@@ -74,7 +74,7 @@ func TestQueue_IsBoundedInNumber(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
 	if outcome := p.Send(newPage("/third"), new(fasthttp.Response)); outcome != Busy {
 		t.Errorf("no room to wait: %v", outcome)
 	}
@@ -84,7 +84,7 @@ func TestQueue_IsBoundedInNumber(t *testing.T) {
 			t.Errorf("the others: %v", outcome)
 		}
 	}
-	if n := &p.queue.ends; n[waitServed].Load() != 1 || n[waitTimedOut].Load() != 0 || n[waitFull].Load() != 1 {
+	if n := &p.waits.ends; n[waitServed].Load() != 1 || n[waitTimedOut].Load() != 0 || n[waitFull].Load() != 1 {
 		t.Errorf("counted %v", n)
 	}
 	if server.count("/third") != 0 {
@@ -108,7 +108,7 @@ func TestQueue_IsBoundedInTime(t *testing.T) {
 	if outcome := <-ends; outcome != Answered {
 		t.Errorf("the first: %v", outcome)
 	}
-	if n := &p.queue.ends; n[waitServed].Load() != 0 || n[waitTimedOut].Load() != 1 || n[waitFull].Load() != 0 {
+	if n := &p.waits.ends; n[waitServed].Load() != 0 || n[waitTimedOut].Load() != 1 || n[waitFull].Load() != 0 {
 		t.Errorf("counted %v", n)
 	}
 	if outcome := p.Send(newPage("/third"), new(fasthttp.Response)); outcome != Answered || server.count("/second") != 0 {
@@ -125,7 +125,7 @@ func TestQueue_OrderDoesNotWaitBehindPages(t *testing.T) {
 	for i := range pages {
 		pageTo(p, fmt.Sprintf("/page/%d", i), ends)
 	}
-	testkit.Eventually(t, "the others wait", func() bool { return waits(p) == pages-3 })
+	testkit.Eventually(t, "the others wait", func() bool { return waiting(p) == pages-3 })
 	for range 3 {
 		<-arrived
 	}
@@ -141,7 +141,7 @@ func TestQueue_OrderDoesNotWaitBehindPages(t *testing.T) {
 	}
 }
 
-// What waits goes to whichever target has a connection first, also to one that is added meanwhile.
+// What waits chooses again when a target is added.
 func TestQueue_NewTargetServesIt(t *testing.T) {
 	full, arrived, letGo := holding(t)
 	added := newRawServer(t, echo)
@@ -150,7 +150,7 @@ func TestQueue_NewTargetServesIt(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
 	if err := replace(p, []string{full.url(), added.url()}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +159,35 @@ func TestQueue_NewTargetServesIt(t *testing.T) {
 	}
 	close(letGo)
 	<-ends
+}
+
+// What waits at a target that goes down chooses again.
+func TestQueue_TargetThatGoesDownKeepsNoneWaiting(t *testing.T) {
+	down, arrived, hang := holding(t)
+	other, atOther, letGo := holding(t)
+	defer close(hang)
+	o := queued(100, 1, down.url(), other.url())
+	o.Policy = "first"
+	p := newPool(t, o)
+	ends := make(chan Outcome, 3)
+	pageTo(p, "/down", ends)
+	<-arrived
+	pageTo(p, "/other", ends)
+	<-atOther
+	pageTo(p, "/waits", ends)
+	first := p.targets.Load().all[0]
+	testkit.Eventually(t, "it waits at the first", func() bool { return first.queue.length.Load() == 1 })
+	first.recordCheck(Health{Fails: 1}, errUnhealthy)
+	letGo <- struct{}{}
+	if got := <-atOther; got != "/waits" {
+		t.Errorf("%s came", got)
+	}
+	letGo <- struct{}{}
+	for range 2 {
+		if outcome := <-ends; outcome != Answered {
+			t.Errorf("outcome %v", outcome)
+		}
+	}
 }
 
 // A connection that cannot be opened gives its place to the next request.
@@ -182,9 +211,9 @@ func TestQueue_CloseEndsAllWaits(t *testing.T) {
 	pageTo(p, "/first", ends)
 	<-arrived
 	pageTo(p, "/second", ends)
-	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
 	p.Close()
-	if outcome := <-ends; outcome != Busy {
+	if outcome := <-ends; outcome != NotSent {
 		t.Errorf("after Close: %v", outcome)
 	}
 	close(letGo)
@@ -209,9 +238,9 @@ func TestQueue_ClientThatLeftIsPassedOver(t *testing.T) {
 	late.Client = gone{}
 	goneEnds := make(chan Outcome)
 	go func() { goneEnds <- p.Send(late, new(fasthttp.Response)) }()
-	testkit.Eventually(t, "it waits", func() bool { return waits(p) == 1 })
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
 	pageTo(p, "/last", ends)
-	testkit.Eventually(t, "it waits too", func() bool { return waits(p) == 2 })
+	testkit.Eventually(t, "it waits too", func() bool { return waiting(p) == 2 })
 	letGo <- struct{}{}
 	if outcome := <-goneEnds; outcome != Busy {
 		t.Errorf("the client that left: %v", outcome)

@@ -33,7 +33,9 @@ type responseReader struct {
 	buf     *bufio.Reader // reads from the responseReader itself; nil = not made yet
 	src     net.Conn
 	moved   []byte        // what the buffer held before it grew
-	perRead time.Duration // bounds each read; 0 = the deadline that was set before stands
+	perRead time.Duration // bounds each read; 0 = until, or the deadline that was set before, stands
+	until   time.Time     // bounds reads; zero = it does not
+	bound   time.Time     // the deadline that it has set last; zero = none
 }
 
 // Read implements io.Reader for buf.
@@ -43,10 +45,15 @@ func (r *responseReader) Read(p []byte) (int, error) {
 		r.moved = r.moved[n:]
 		return n, nil
 	}
+	end := r.until
 	if r.perRead > 0 {
-		if err := r.src.SetReadDeadline(time.Now().Add(r.perRead)); err != nil {
+		end = time.Now().Add(r.perRead)
+	}
+	if end != r.bound && !end.IsZero() {
+		if err := r.src.SetReadDeadline(end); err != nil {
 			return 0, err
 		}
+		r.bound = end
 	}
 	return r.src.Read(p)
 }
@@ -79,32 +86,26 @@ func (r *responseReader) wait(n int) error {
 }
 
 // head waits for one whole head and returns it, up to its empty line, where it lies in the buffer. It is not consumed.
-// A line that ends in a bare LF is rejected as soon as it came.
+// One that can have no end, as its lines end in a bare LF, is rejected as soon as such a line came.
 func (r *responseReader) head() ([]byte, error) {
-	line := 0 // start of the current line
-	for seen := 0; ; {
-		if seen >= r.buffered() {
-			if err := r.wait(seen + 1); err != nil {
-				return nil, err
-			}
+	for seen := 0; ; seen = r.buffered() {
+		if err := r.wait(max(seen+1, r.buffered())); err != nil {
+			return nil, err
 		}
 		b, _ := r.buf.Peek(r.buf.Buffered())
-		i := bytes.IndexByte(b[seen:], '\n')
-		if i < 0 {
-			seen = len(b)
-			continue
+		from := max(0, seen-len(headEnd)+1)
+		if end := bytes.Index(b[from:], headEnd); end >= 0 {
+			return b[:from+end+len(headEnd)], nil
 		}
-		end := seen + i
-		if end == line || b[end-1] != '\r' {
-			return nil, errMalformed
+		for i := bytes.IndexByte(b[seen:], '\n'); i >= 0; i = bytes.IndexByte(b[seen:], '\n') {
+			if seen += i + 1; seen < len(crlf) || b[seen-len(crlf)] != '\r' {
+				return nil, errMalformed
+			}
 		}
-		seen = end + 1
-		if end == line+1 {
-			return b[:seen], nil
-		}
-		line = seen
 	}
 }
+
+var headEnd = []byte(crlf + crlf)
 
 // tlsAlert reports whether the upstream has answered with an alert of TLS (RFC 8446, section 5.1).
 func (r *responseReader) tlsAlert() bool {
@@ -116,23 +117,31 @@ func (r *responseReader) tlsAlert() bool {
 }
 
 // line consumes one line, which must end in CRLF, and returns it without its end. It is valid until the next read.
+// With an error nothing is consumed.
 func (r *responseReader) line(most int) ([]byte, error) {
-	line, err := r.buf.ReadSlice('\n')
-	end := len(line) - len(crlf)
-	switch {
-	case err == bufio.ErrBufferFull || err == nil && end > most:
-		return nil, errTooLong
-	case err != nil:
-		return nil, unexpectedEOF(err)
-	case end < 0 || line[end] != '\r':
-		return nil, errMalformed
+	for {
+		b, _ := r.buf.Peek(r.buf.Buffered())
+		end := bytes.IndexByte(b, '\n') - 1
+		switch {
+		case end > most || end < -1 && len(b) > most+1:
+			return nil, errTooLong
+		case end >= 0 && b[end] == '\r':
+			_, err := r.buf.Discard(end + len(crlf))
+			return b[:end], err
+		case end >= -1:
+			return nil, errMalformed
+		}
+		if _, err := r.buf.Peek(len(b) + 1); err == bufio.ErrBufferFull {
+			return nil, errTooLong
+		} else if err != nil {
+			return nil, unexpectedEOF(err)
+		}
 	}
-	return line[:end], nil
 }
 
 // reset readies the reader for an idle connection: a large buffer is given back.
 func (r *responseReader) reset() {
-	r.moved, r.perRead = nil, 0
+	r.moved, r.perRead, r.until, r.bound = nil, 0, time.Time{}, time.Time{}
 	if r.buf != nil && r.buf.Size() > readBufferSize {
 		r.buf = nil
 	}

@@ -17,11 +17,10 @@ type Request struct {
 	//
 	// The caller adds the line "Content-Length" or "Transfer-Encoding: chunked" where there is a body, and calls
 	// SetBodyStream after it: size -1 has the transport write chunks. A stream is read until Send or Upgrade returns.
-	HTTP fasthttp.Request
+	HTTP *fasthttp.Request
 
 	Order     bool   // written at most once; has connections of its own; a reused connection is probed before
 	Store     bool   // what fits into memory is read whole, as for an Order
-	BodyReady bool   // the body stream does not wait for the client
 	Whole     bool   // read whole in any case, up to MaxWhole; else a large response is handed on as it comes
 	ClientKey uint64 // hash of the client, for policy client_hash
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
@@ -54,11 +53,14 @@ type Owner interface {
 
 // Reset empties r for another request and keeps its memory. It closes a body stream.
 func (r *Request) Reset() {
+	if r.HTTP == nil {
+		r.HTTP = new(fasthttp.Request)
+	}
 	r.HTTP.Reset()
 	r.HTTP.Header.DisableSpecialHeader()
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
-	r.Order, r.Store, r.Whole, r.BodyReady = false, false, false, false
+	r.Order, r.Store, r.Whole = false, false, false
 	r.ClientKey, r.Timeout, r.Owner, r.Client, r.Target = 0, 0, nil, nil, ""
 }
 

@@ -127,6 +127,7 @@ func TestInterim_ReachesTheClientBeforeTheResponse(t *testing.T) {
 
 // What ContentLength says is what the client is to be told, in every form of a response.
 func TestTransport_ContentLengthDescribesTheBody(t *testing.T) {
+	const atOnce = status200 + "X-Accel-Buffering: no\r\n"
 	big := strings.Repeat("x", streamFrom+1)
 	for name, c := range map[string]struct {
 		method, response string
@@ -135,9 +136,10 @@ func TestTransport_ContentLengthDescribesTheBody(t *testing.T) {
 	}{
 		"counted":             {"GET", ok("abc"), true, 3},
 		"chunked, read whole": {"GET", chunkedHead + "3\r\nabc\r\n0\r\n\r\n", false, 3},
-		"chunked, streamed":   {"GET", chunkedHead + "3\r\nabc\r\n0\r\n\r\n", true, -1},
+		"chunked, at once":    {"GET", chunkedHead + "3\r\nabc\r\n0\r\n\r\n", true, 3},
+		"chunked, streamed":   {"GET", atOnce + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", true, -1},
 		"closed, read whole":  {"GET", "HTTP/1.1 200 OK\r\n\r\nabc", false, 3},
-		"closed, streamed":    {"GET", "HTTP/1.1 200 OK\r\n\r\nabc", true, -1},
+		"closed, streamed":    {"GET", atOnce + "\r\nabc", true, -1},
 		"large":               {"GET", ok(big), true, len(big)},
 		"named by Connection": {"GET", status200 + "Connection: content-length\r\nContent-Length: 3\r\n\r\nabc", true, 3},
 		"HEAD":                {"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 123\r\n\r\n", true, 123},
@@ -188,6 +190,7 @@ var malformed = map[string]string{
 	"control byte in reason":  "HTTP/1.1 200 O\x00K\r\nContent-Length: 0\r\n\r\n",
 	"bare CR in reason":       "HTTP/1.1 200 O\rK\r\nContent-Length: 0\r\n\r\n",
 	"bare LF":                 "HTTP/1.1 200 OK\r\nA: b\nContent-Length: 0\r\n\r\n",
+	"bare LF behind one byte": "HTTP/1.1 200 OK\r\n0\n\r\nContent-Length: 0\r\n\r\n",
 	"bare CR in a value":      "HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: x\r\nContent-Length: 0\r\n\r\n",
 	"NUL in a value":          "HTTP/1.1 200 OK\r\nA: b\x00\r\nContent-Length: 0\r\n\r\n",
 	"DEL in a value":          "HTTP/1.1 200 OK\r\nA: b\x7f\r\nContent-Length: 0\r\n\r\n",

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// A write that waits is interrupted so often, to see whether the upstream has responded already: one that rejects a
-	// large body stops reading it.
-	writeSlice = 50 * time.Millisecond
+	// A write that waits so long is interrupted once, to see whether the upstream has responded already: one that
+	// rejects a large body stops reading it.
+	lookAfter = 50 * time.Millisecond
 
 	// When a request could not be written to its end, a response that says why is waited for so long, even beyond the
 	// exchange's timeout.
@@ -24,10 +24,7 @@ func (e *exchange) send(req *Request, authority []byte) (early bool, err error) 
 		return false, errStale
 	}
 	rest := c.assemble(req, authority)
-	if req.HTTP.IsBodyStream() {
-		return e.sendStream(req)
-	}
-	if len(rest) == 0 {
+	if len(rest) == 0 && !req.HTTP.IsBodyStream() {
 		// One write, one deadline: a small request leaves as soon as it is in the socket's buffer, so that the
 		// response's deadline may count from here.
 		if err := c.setExchangeDeadline(e.start, min(e.response, e.total)); err != nil {
@@ -36,61 +33,55 @@ func (e *exchange) send(req *Request, authority []byte) (early bool, err error) 
 		_, err := c.Write(c.out)
 		return false, err
 	}
-	until := e.start.Add(e.total)
-	if early, err = e.writePieces(c.out, until); early || err != nil {
+	end := time.Time{} // of the exchange: how long a stream may take is for the reader of the client's connection to say
+	if req.HTTP.IsBodyStream() {
+		early, err = e.sendStream(req)
+	} else {
+		end = e.start.Add(e.total)
+		if early, err = e.write(c.out, end); !early && err == nil {
+			early, err = e.write(rest, end)
+		}
+	}
+	if early || err != nil {
 		return early, err
 	}
-	if early, err = e.checkEarlyResponse(); early || err != nil {
-		return early, err
-	}
-	if early, err = e.writePieces(rest, until); early || err != nil {
-		return early, err
-	}
-	end := time.Now().Add(e.response)
-	if until.Before(end) {
-		end = until
+	if last := time.Now().Add(e.response); end.IsZero() || last.Before(end) {
+		end = last
 	}
 	return false, c.SetReadDeadline(end)
 }
 
-// sendStream sends a request whose body is a stream. Each write may take the whole timeout: how long an upload may take
-// altogether is for the reader of the client's connection to say.
+// sendStream sends a request whose body is a stream. Each write may take the whole timeout.
 func (e *exchange) sendStream(req *Request) (early bool, err error) {
 	length := req.streamLength()
-	if early, err = e.writePieces(e.conn.out, time.Now().Add(e.total)); early || err != nil {
+	if early, err = e.write(e.conn.out, time.Now().Add(e.total)); early || err != nil {
 		return early, err
 	}
-	if early, err = e.copyBody(req.HTTP.BodyStream(), length); early || err != nil {
-		return early, err
-	}
-	return false, e.conn.SetReadDeadline(time.Now().Add(e.response))
+	return e.copyBody(req.HTTP.BodyStream(), length)
 }
 
-// writePieces writes p in pieces and looks for an early response between them.
-func (e *exchange) writePieces(p []byte, until time.Time) (early bool, err error) {
-	c := e.conn
-	for len(p) > 0 {
-		now := time.Now()
-		end := until
-		// crypto/tls gives up for good after one interrupted write: it gets the whole time at once.
-		if !c.socket.tls && now.Add(writeSlice).Before(until) {
-			end = now.Add(writeSlice)
-		}
-		if err := c.SetWriteDeadline(end); err != nil {
-			return false, err
-		}
-		n, err := c.Write(p[:min(len(p), pieceSize)])
-		p = p[n:]
-		if err != nil && (!isTimeout(err) || end.Equal(until)) {
-			return false, err
-		}
-		if len(p) > 0 { // after the last byte a response is no longer early
-			if early, err := e.checkEarlyResponse(); early || err != nil {
-				return early, err
-			}
-		}
+// write writes p, and looks for an early response once, when that takes long.
+func (e *exchange) write(p []byte, until time.Time) (early bool, err error) {
+	c, end := e.conn, until
+	// crypto/tls gives up for good after one interrupted write: it gets the whole time at once.
+	if look := time.Now().Add(lookAfter); !c.socket.tls && look.Before(until) {
+		end = look
 	}
-	return false, nil
+	if err := c.SetWriteDeadline(end); err != nil {
+		return false, err
+	}
+	n, err := c.Write(p)
+	if err == nil || !isTimeout(err) || end.Equal(until) {
+		return false, err
+	}
+	if early, err = e.checkEarlyResponse(); early || err != nil {
+		return early, err
+	}
+	if err := c.SetWriteDeadline(until); err != nil {
+		return false, err
+	}
+	_, err = c.Write(p[n:])
+	return false, err
 }
 
 // checkEarlyResponse reads a response that came before the request was whole. Interim ones are passed over. Under TLS
@@ -132,12 +123,12 @@ func (e *exchange) copyBody(stream io.Reader, left int64) (early bool, err error
 			} else {
 				part = frameChunk(buf, n)
 			}
-			if early, err := e.writePieces(part, time.Now().Add(e.total)); early || err != nil {
+			if early, err := e.write(part, time.Now().Add(e.total)); early || err != nil {
 				return early, err
 			}
 		}
 		if err == io.EOF && left < 0 {
-			return e.writePieces([]byte("0\r\n\r\n"), time.Now().Add(e.total))
+			return e.write([]byte("0\r\n\r\n"), time.Now().Add(e.total))
 		}
 		if err != nil && left != 0 {
 			e.uploadCut = true

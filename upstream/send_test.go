@@ -30,7 +30,7 @@ func TestTransport_WritesTheRequestAsGiven(t *testing.T) {
 		}
 	})
 	p := newPool(t, options(server.url()))
-	for _, size := range []int{0, 1, 100, smallRequest, smallRequest + 1, 3*pieceSize + 7} {
+	for _, size := range []int{0, 1, 100, smallRequest, smallRequest + 1, 800<<10 + 7} {
 		body := bytes.Repeat([]byte("b"), size)
 		lines := []string{"cookie: a", "Cookie: b", "user-agent: x", "Content-Type: text/plain", "Connection: close-ish"}
 		for framing, req := range map[string]*Request{
@@ -147,7 +147,7 @@ func TestTransport_EarlyResponseIsDelivered(t *testing.T) {
 				if o := p.Send(req, resp); o != Answered || resp.StatusCode() != 413 || string(resp.Body()) != "big" {
 					t.Errorf("%v, status %d, body %q", o, resp.StatusCode(), resp.Body())
 				}
-				if st := p.Targets()[0]; st.Open != 0 {
+				if st := p.Targets()[0]; st.Open != 0 && name != "and reads on" { // which may have read it all in time
 					t.Errorf("connection was kept: %+v", st)
 				}
 				if st := p.Targets()[0]; st.InFlight != 0 {
@@ -164,7 +164,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // An interim answer in the middle of an upload does not end it.
 func TestTransport_InterimResponseDoesNotCutTheBody(t *testing.T) {
-	const size = 2 * pieceSize
+	const size = 512 << 10
 	server := newRawServer(t, func(v *visit) {
 		v.reply("HTTP/1.1 102 Processing\r\n\r\n")
 		head, body, err := v.request()
@@ -241,14 +241,14 @@ func TestTransport_StalledUploadTimesOut(t *testing.T) {
 	}
 }
 
-// stutter is a connection whose first writes are cut by their deadline, as when a server reads slowly.
+// stutter is a connection of which every other write is cut by its deadline, as when a server reads slowly.
 type stutter struct {
 	*net.TCPConn
-	left int
+	cut bool
 }
 
 func (s *stutter) Write(p []byte) (int, error) {
-	if s.left--; s.left < 0 {
+	if s.cut = !s.cut; !s.cut {
 		return s.TCPConn.Write(p)
 	}
 	n, err := s.TCPConn.Write(p[:len(p)/2])
@@ -270,7 +270,7 @@ func TestTransport_InterruptedWriteGoesOnWhereItStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSocket(&stutter{TCPConn: raw.(*net.TCPConn), left: 5}, false)
+	s, err := newSocket(&stutter{TCPConn: raw.(*net.TCPConn)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

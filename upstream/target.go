@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/upstream/spool"
 )
 
 // maxStale bounds how many pooled connections may fail one request at its first byte, before a new one is opened.
@@ -18,8 +16,7 @@ const maxStale = 3
 // connections, its dials and its bounds together.
 type target struct {
 	*dialer
-	store    *spool.Store
-	queue    *queue
+	memory   *budget
 	clock    clock
 	log      *slog.Logger
 	counters counters
@@ -28,6 +25,7 @@ type target struct {
 	faults   faults
 	retrying atomic.Bool // to connect, after an ejection
 
+	queue   queue
 	mu      sync.Mutex
 	idle    []*conn // the most recently used last
 	waiting []*dial // slow dials that take what is put back; the first to wait first

@@ -57,8 +57,8 @@ func (t *tunnel) Close() error {
 }
 
 // openTunnel gives the connection of e, whose response was 101, to e.tunnel.
-func (e *exchange) openTunnel(resp *fasthttp.Response, t *target) (Outcome, disposition) {
-	if !t.holdConn(e.conn) {
+func (e *exchange) openTunnel(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
+	if !t.hold(e.conn, req) {
 		return Capped, mustClose
 	}
 	if err := e.conn.SetDeadline(time.Time{}); err != nil {

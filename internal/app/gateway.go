@@ -159,7 +159,6 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 		return c.Errorf("upstream.targets", "%v", err)
 	}
 	g.onClose(g.shop.Close)
-	_ = g.shop.Spool().Check() // the log says what is wrong; memory is left
 	if g.tracer, err = openTraces(c, o.Version, g.log); err != nil {
 		return err
 	}
@@ -274,7 +273,6 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if o.SoldOutOn != nil {
 		o.SoldOutOn.Unread = g.unread
 	}
-	o.Spool = g.shop.Spool()
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
 	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
 	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", c.Stock.MaxInFlightPerUnit)

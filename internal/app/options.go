@@ -21,15 +21,12 @@ import (
 	"sluice/proxy/verdict"
 	"sluice/tracing"
 	"sluice/upstream"
-	"sluice/upstream/spool"
 )
 
 // openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
 func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
-	u := &c.Upstream
-	store := spool.Options{Memory: int64(u.ResponseMemory), File: int64(u.SpoolSize), Dir: u.SpoolDir, Log: log}
 	o := upstreamOptions(c)
-	o.Spool, o.Logger, o.Wrap = spool.New(store), log, failpoint.WrapUpstream(adopt)
+	o.Logger, o.Wrap = log, failpoint.WrapUpstream(adopt)
 	return upstream.New(o)
 }
 
@@ -41,8 +38,8 @@ func upstreamOptions(c *config.Config) upstream.Options {
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
 		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
-		Health: upstream.Health(u.Health),
-		TLS:    upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
+		Memory: int64(u.ResponseMemory), Health: upstream.Health(u.Health),
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
 

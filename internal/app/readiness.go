@@ -23,9 +23,6 @@ func (g *Gateway) Checks() []admin.Check {
 		{Name: "upstream", Probe: g.upstreamCheck},
 		{Name: "reload", Probe: g.controller.check},
 	}
-	if g.Config.Upstream.SpoolSize > 0 {
-		checks = append(checks, admin.Check{Name: "spool", Probe: g.spoolCheck})
-	}
 	if g.redis != nil {
 		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
 	}
@@ -131,13 +128,4 @@ func (g *Gateway) clockCheck() (string, admin.Health) {
 			skew.Round(time.Millisecond)), admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
-}
-
-// spoolCheck tells whether slow clients can be kept from holding connections to the upstream.
-func (g *Gateway) spoolCheck() (string, admin.Health) {
-	if err := g.shop.Spool().Fault(); err != nil {
-		return fmt.Sprintf("%v; slow clients hold connections to the upstream; make upstream.spool_dir writable, or "+
-			`write spool_size = "0B"`, err), admin.Degraded
-	}
-	return "its file can be written", admin.Healthy
 }

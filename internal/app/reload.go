@@ -20,12 +20,9 @@ var live = []string{
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
 	"server.shutdown_delay", "server.shutdown_timeout",
-	"upstream.targets", "upstream.policy", "upstream.max_conns", "upstream.max_pending", "upstream.queue_timeout",
-	"upstream.connect_timeout", "upstream.response_header_timeout", "upstream.timeout", "upstream.idle_conn_timeout",
-	"upstream.pass_host", "upstream.retry", "upstream.tls", "upstream.health",
 	"queue.max_in_flight", "queue.rate", "queue.max_order", "queue.deliver_within", "queue.attempts", "queue.redeliver",
 	"limits.bypass", "limits.deny", "limits.observe_only", "fleet.instances",
-	"access_log", "cache",
+	"access_log", "cache", "upstream",
 }
 
 func ChangesOnReload(key string) bool {
@@ -40,7 +37,6 @@ func ChangesOnReload(key string) bool {
 // restarts say why a table changes only with a restart; the first one that a key begins with is its own.
 var restarts = []struct{ table, why string }{
 	{"server", "listeners and their connections are opened at the start"},
-	{"upstream", "the spool is opened at the start"},
 	{"stock", "what reads and keeps stock is opened at the start"},
 	{"admin", "its listener and tokens are set up at the start"},
 	{"ops", "its listener is opened at the start"},

@@ -61,7 +61,6 @@ var checks = []check{
 	{run: (*Report).checkRest},
 	{run: (*Report).listTimeouts},
 	{applies: keepsStockInMemory, run: (*Report).checkMemory},
-	{online: trySpool},
 	{online: tryTargets},
 	{online: tryStock},
 }

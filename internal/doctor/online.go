@@ -17,7 +17,6 @@ import (
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
-	"sluice/upstream/spool"
 )
 
 // tryStock tries the Redis of c, and the stock of what is on sale.
@@ -87,19 +86,6 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 	}
 	for _, sku := range skus {
 		o.TryLedger(ctx, c, l, sku)
-	}
-	return nil
-}
-
-// trySpool writes to the folder of the spool, as a gate does.
-func trySpool(_ context.Context, o *Report, c *config.Config) error {
-	if c.Upstream.SpoolSize == 0 {
-		return nil
-	}
-	s := spool.New(spool.Options{File: int64(c.Upstream.SpoolSize), Dir: c.Upstream.SpoolDir})
-	if err := s.Check(); err != nil {
-		o.Warn("spool", "%v; slow clients would hold connections to the upstream; name a folder that can be written in "+
-			`upstream.spool_dir, or write spool_size = "0B"`, err)
 	}
 	return nil
 }

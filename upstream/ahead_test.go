@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/upstream/spool"
 )
 
 // answerTo sends an order, whose answer may be a stream.
@@ -46,6 +45,56 @@ func largeAnswers(t *testing.T, n int) *rawServer {
 	})
 }
 
+// A page of a known length, too, holds no connection.
+func TestTransport_CountedPageWaitsInMemory(t *testing.T) {
+	p := newPool(t, options(largeAnswers(t, maxAhead).url()))
+	resp := new(fasthttp.Response)
+	if outcome := p.Send(newPage("/counted"), resp); outcome != Answered {
+		t.Fatalf("outcome %v", outcome)
+	}
+	checkConns(t, p, 0, 1)
+	if n := defaultMemory - left(p); n != maxAhead {
+		t.Errorf("%d bytes of memory are counted", n)
+	}
+	if body, err := io.ReadAll(resp.BodyStream()); err != nil || len(body) != maxAhead || left(p) != defaultMemory {
+		t.Errorf("%d bytes, %v, %d bytes of memory are left", len(body), err, left(p))
+	}
+	resp.CloseBodyStream()
+}
+
+// halting is a connection on which each byte comes after a read that timed out.
+type halting struct {
+	script
+	late bool
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	if h.late = !h.late; h.late {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return h.script.Read(p)
+}
+
+// A read that ends in a timeout loses nothing: the next one goes on there.
+func TestBody_GoesOnAfterATimeout(t *testing.T) {
+	wire := &halting{script: script{said: []byte("3\r\nabc\r\n00A \r\n0123456789\r\n0\r\nA: b\r\n\r\n"), step: 1}}
+	in := &responseReader{src: wire}
+	if err := in.wait(1); !isTimeout(err) {
+		t.Fatal(err)
+	}
+	b := body{in: in, framing: chunked}
+	var got []byte
+	for !b.done {
+		var err error
+		if got, err = b.appendTo(got, 100); err != nil && !isTimeout(err) {
+			t.Fatalf("after %q: %v", got, err)
+		}
+	}
+	if string(got) != "abc0123456789" || in.buffered() != 0 {
+		t.Errorf("%q", got)
+	}
+}
+
 // What the server has finished holds no connection there, however slowly its client reads.
 func TestTransport_ResponseToAnOrderWaitsInMemory(t *testing.T) {
 	for _, c := range []struct {
@@ -75,14 +124,14 @@ func TestTransport_ResponseToAnOrderWaitsInMemory(t *testing.T) {
 }
 
 func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
-	server := largeAnswers(t, maxBuffered+1)
+	server := largeAnswers(t, maxAhead+1)
 	p := newPool(t, options(server.url()))
 	for _, path := range []string{"/counted", "/chunked"} {
 		resp, outcome := answerTo(p, path)
 		if outcome != Answered || p.Targets()[0].InFlight != 1 {
 			t.Fatalf("%s: outcome %d, %d in flight", path, outcome, p.Targets()[0].InFlight)
 		}
-		if n, err := io.Copy(io.Discard, resp.BodyStream()); n != maxBuffered+1 || err != nil {
+		if n, err := io.Copy(io.Discard, resp.BodyStream()); n != maxAhead+1 || err != nil {
 			t.Errorf("%s: %d bytes, %v", path, n, err)
 		}
 		if err := resp.CloseBodyStream(); err != nil {
@@ -94,13 +143,24 @@ func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
 	}
 }
 
+func TestTransport_CountedResponseThatIsStreamedHoldsNoMemory(t *testing.T) {
+	o := options(largeAnswers(t, 200<<10).url())
+	o.Memory = streamFrom
+	p := newPool(t, o)
+	resp, outcome := answerTo(p, "/counted")
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory {
+		t.Errorf("outcome %v, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, left(p))
+	}
+	resp.CloseBodyStream()
+}
+
 func TestTransport_WithoutMemoryResponsesAreStreamed(t *testing.T) {
 	server := largeAnswers(t, 200<<10)
 	o := options(server.url())
-	o.Spool = spool.New(spool.Options{Memory: bufferStep})
+	o.Memory = 2 * streamFrom
 	p := newPool(t, o)
 	resp, outcome := answerTo(p, "/chunked")
-	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory-bufferStep {
+	if outcome != Answered || p.Targets()[0].InFlight != 1 || left(p) != defaultMemory-2*streamFrom {
 		t.Fatalf("outcome %d, %d in flight, %d bytes of room", outcome, p.Targets()[0].InFlight, left(p))
 	}
 	if n, err := io.Copy(io.Discard, resp.BodyStream()); n != 200<<10 || err != nil {
@@ -126,6 +186,5 @@ func TestTransport_BufferedResponseThatBreaksOffIsBroken(t *testing.T) {
 
 // left is what is left of the usual memory for responses.
 func left(p *Pool) int64 {
-	used, _ := p.options.Load().Spool.Used()
-	return defaultMemory - used
+	return defaultMemory - p.memory.used.Load()
 }

@@ -1,18 +1,15 @@
 package upstream
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
-	"sluice/upstream/spool"
 )
 
 // largePages is an upstream of pages of 2 MiB, and of streams that do not end.
@@ -56,60 +53,30 @@ func begin(t *testing.T, p *Pool, target string) *fasthttp.Response {
 	return resp
 }
 
-// A client that reads slowly holds no connection: the rest of its response waits in memory, and past it in a file.
-func TestRelay_SlowClientFreesTheConnection(t *testing.T) {
-	server, page := largePages(t)
-	for _, target := range []string{"/counted", "/chunked"} {
-		dir := t.TempDir()
-		o := options(server.url())
-		o.Spool = spool.New(spool.Options{Memory: 64 << 10, File: 1 << 30, Dir: dir})
-		p := newPool(t, o)
-		resp := begin(t, p, target)
-		testkit.Eventually(t, "the connection is free", func() bool {
-			st := p.Targets()[0]
-			return st.InFlight == 0 && st.Idle == 1
-		})
-		if memory, file := o.Spool.Used(); memory != 64<<10 || file == 0 {
-			t.Errorf("%s: %d bytes in memory, %d in the file", target, memory, file)
-		}
-		if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
-			t.Errorf("%s: the file has a name: %v, %v", target, names, err)
-		}
-		mustAnswer(t, p, "/other")
-		rest, err := io.ReadAll(resp.BodyStream())
-		if err != nil || string(rest) != page[3:] {
-			t.Errorf("%s: %d bytes, %v", target, len(rest), err)
-		}
-		resp.CloseBodyStream()
-		if memory, file := o.Spool.Used(); memory+file != 0 {
-			t.Errorf("%s: %d bytes in memory, %d in the file after the end", target, memory, file)
-		}
-	}
+// held is how many connections of the only target are counted as held.
+func held(p *Pool) int {
+	only := p.targets.Load().all[0]
+	only.mu.Lock()
+	defer only.mu.Unlock()
+	return only.held
 }
 
-// Without room the client holds its connection, and such connections are counted.
-func TestRelay_WithoutRoomTheConnectionIsHeld(t *testing.T) {
+// A response over maxAhead bytes holds its connection until its client has read it, and has a share of them.
+func TestStream_LargePagesHoldAShareOfTheConnections(t *testing.T) {
 	server, page := largePages(t)
 	o := options(server.url())
-	o.Spool, o.MaxConns = spool.New(spool.Options{Memory: 64 << 10}), 8 // six for pages, three of which may be held
+	o.MaxConns = 8 // six for pages, three of which may be held
 	p := newPool(t, o)
-	only := p.targets.Load().all[0]
-	held := func() int {
-		only.mu.Lock()
-		defer only.mu.Unlock()
-		return only.held
-	}
 	var slow []*fasthttp.Response
-	for i := range 3 {
-		slow = append(slow, begin(t, p, "/chunked"))
-		testkit.Eventually(t, "it is held", func() bool { return held() == i+1 })
+	for i, target := range []string{"/chunked", "/counted", "/chunked"} {
+		slow = append(slow, begin(t, p, target))
+		if n := held(p); n != i+1 {
+			t.Errorf("%s: %d held, want %d", target, n, i+1)
+		}
 	}
-	cut := begin(t, p, "/chunked")
-	testkit.Eventually(t, "one more is ended", func() bool { return p.Targets()[0].InFlight == 3 })
-	if n, err := io.Copy(io.Discard, cut.BodyStream()); !errors.Is(err, errManyStreams) || n >= int64(len(page)) {
-		t.Errorf("one more: %d bytes, %v", n, err)
+	if outcome := p.Send(newPage("/counted"), new(fasthttp.Response)); outcome != Capped {
+		t.Errorf("one more: %v", outcome)
 	}
-	cut.CloseBodyStream()
 	for range 10 {
 		if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Answered {
 			t.Errorf("a page beside them: %v", outcome)
@@ -122,13 +89,46 @@ func TestRelay_WithoutRoomTheConnectionIsHeld(t *testing.T) {
 		}
 		resp.CloseBodyStream()
 	}
-	if n := held(); n != 0 || only.pages != 0 {
-		t.Errorf("%d held, %d in use after the end", n, only.pages)
+	if n := held(p); n != 0 || p.targets.Load().all[0].pages != 0 || left(p) != defaultMemory {
+		t.Errorf("%d held, %d bytes of memory left after the end", n, left(p))
+	}
+}
+
+// One more stream waits for another one to end.
+func TestStream_WaitsUntilAnotherOneEnds(t *testing.T) {
+	server, page := largePages(t)
+	o := queued(10, 8, server.url()) // three may be held
+	p := newPool(t, o)
+	var slow []*fasthttp.Response
+	for range 3 {
+		slow = append(slow, begin(t, p, "/chunked"))
+	}
+	late, ends := new(fasthttp.Response), make(chan Outcome)
+	go func() { ends <- p.Send(newPage("/counted"), late) }()
+	testkit.Eventually(t, "it waits", func() bool { return waiting(p) == 1 })
+	if outcome := p.Send(newPage("/counted"), new(fasthttp.Response)); outcome != Capped {
+		t.Errorf("one more than may wait: %v", outcome)
+	}
+	if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Answered {
+		t.Errorf("a page beside them: %v", outcome)
+	}
+	slow[0].CloseBodyStream()
+	if outcome := <-ends; outcome != Answered {
+		t.Fatalf("outcome %v", outcome)
+	}
+	if body, err := io.ReadAll(late.BodyStream()); err != nil || string(body) != page {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+	for _, resp := range append(slow, late) {
+		resp.CloseBodyStream()
+	}
+	if n := held(p); n != 0 || waiting(p) != 0 {
+		t.Errorf("%d held, %d wait after the end", n, waiting(p))
 	}
 }
 
 // Streams that never end have a share of the connections; orders are limited elsewhere.
-func TestRelay_EndlessStreamsAreCapped(t *testing.T) {
+func TestStream_EndlessOnesAreCapped(t *testing.T) {
 	server, _ := largePages(t)
 	o := options(server.url())
 	o.MaxConns = 8
@@ -160,40 +160,17 @@ func TestRelay_EndlessStreamsAreCapped(t *testing.T) {
 	}
 }
 
-// A client that leaves ends what is read ahead for it.
-func TestRelay_CloseEndsReadingAhead(t *testing.T) {
-	page := bytes.Repeat([]byte("x"), 1<<20)
-	server := newRawServer(t, func(v *visit) {
-		v.request()
-		v.reply(fmt.Sprintf(status200+"Content-Length: %d\r\n\r\n%s", 2*len(page), page)) // the rest never comes
-		v.waitClosed()
-	})
-	o := options(server.url())
-	o.Spool = spool.New(spool.Options{Memory: 64 << 10, File: 1 << 30, Dir: t.TempDir()})
-	p := newPool(t, o)
-	resp := begin(t, p, "/")
-	testkit.Eventually(t, "it is read ahead", func() bool { _, file := o.Spool.Used(); return file > 512<<10 })
-	resp.CloseBodyStream()
-	testkit.Eventually(t, "all is given back", func() bool {
-		memory, file := o.Spool.Used()
-		st := p.Targets()[0]
-		return memory+file == 0 && st.InFlight == 0 && st.Open == 0
-	})
-}
-
-// A response that breaks off while it is read ahead reaches the client as far as it came, and does not look whole.
-func TestRelay_ResponseThatBreaksOffIsNotWhole(t *testing.T) {
+// A response that breaks off while it is streamed reaches the client as far as it came, and does not look whole.
+func TestStream_ResponseThatBreaksOffIsNotWhole(t *testing.T) {
 	server, page := largePages(t)
-	o := options(server.url())
-	o.Spool = spool.New(spool.Options{Memory: 1 << 20, File: 1 << 30, Dir: t.TempDir()})
-	p := newPool(t, o)
+	p := newPool(t, options(server.url()))
 	resp := begin(t, p, "/cut")
-	testkit.Eventually(t, "it has ended", func() bool { return p.Targets()[0].InFlight == 0 })
 	rest, err := io.ReadAll(resp.BodyStream())
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(rest) != page[3:] {
 		t.Errorf("%d bytes, %v", len(rest), err)
 	}
 	resp.CloseBodyStream()
+	checkConns(t, p, 0, 0)
 }
 
 // Uploads that wait for their clients have a share of the connections, too. Pages never lose theirs.
@@ -227,11 +204,6 @@ func TestSend_SlowUploadsAreCapped(t *testing.T) {
 		if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Answered {
 			t.Errorf("a page beside them: %v", outcome)
 		}
-	}
-	ready := newRequest("POST", "/up").withStream(strings.NewReader("xx"), 2)
-	ready.BodyReady = true
-	if outcome := p.Send(ready, new(fasthttp.Response)); outcome != Answered {
-		t.Errorf("an upload that is here: %v", outcome)
 	}
 	for _, client := range slow {
 		if _, err := client.Write([]byte("y")); err != nil {
