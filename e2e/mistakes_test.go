@@ -35,8 +35,8 @@ func TestMistakes_InTheFile(t *testing.T) {
 			[]string{`%:2: upstream.target: unknown key; did you mean "targets"?`}},
 		"wrong table": {shopSetting + routes + "[limit.window]\nmax = 1\n",
 			[]string{`: limit: unknown table; did you mean "limits"?`}},
-		"wrong type": {"server.listen = \":10500\"\n" + shopSetting + routes,
-			[]string{`%:1: server.listen: wants a list, not a string; write [":10500"]`}},
+		"wrong type": {"server.trusted_proxies = \"10.0.0.1\"\n" + shopSetting + routes,
+			[]string{`%:1: server.trusted_proxies: wants a list, not a string; write ["10.0.0.1"]`}},
 		"text for a number": {"limits.window.max = \"50\"\n" + shopSetting + routes,
 			[]string{`%:1: limits.window.max: wants a whole number, not a string; write it without quotes`}},
 		"unknown unit": {"limits.window.size = \"10 millis\"\n" + shopSetting + routes,
@@ -308,7 +308,7 @@ func TestMistakes_InNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"sale pause duble-11":  `sale "duble-11" is not configured; did you mean "double-11"?`,
 		"sale end night":       `sale "night" is not configured; there are double-11`,
-		"limit show per_usr 7": `limit "per_usr": not valid: there is no limit by key of this name; did you mean "per_user"?`,
+		"limit show per_usr 7": `limit "per_usr": not valid: no limit by key has this name; did you mean "per_user"?`,
 		"room hold double-11":  "there is no waiting room",
 		"override set limits.rate[peruser].burst 3 --for 1m": `no [[rate]] is called "peruser"; did you mean "per_user"?`,
 	} {
