@@ -19,7 +19,7 @@ import (
 
 const (
 	sku     = "1001"
-	hold    = 4 * time.Second
+	hold    = 1500 * time.Millisecond
 	timeout = 200 * time.Millisecond
 )
 
@@ -52,8 +52,8 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 		w.t.Fatal(err)
 	}
 	g.reserver, err = ledger.New(ledger.Options{
-		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: time.Second, Timeout: timeout,
-		Mark: mark, Log: w.log, PerUser: w.perUser,
+		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond, Timeout: timeout,
+		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
 	}, g.store, w.shop)
 	if err != nil {
 		w.t.Fatal(err)

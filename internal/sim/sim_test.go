@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -40,6 +41,8 @@ type world struct {
 	dead     map[string]bool // under network.mu
 
 	settles, journal bool
+	hurried          bool        // its operator opens a SKU without waiting for what the log says
+	closed           bool        // the SKU was not on sale when the world was judged last
 	named            atomic.Bool // the log has named what a person has to do
 	total, perUser   int64
 	gateways         []*gateway
@@ -85,22 +88,24 @@ type step struct {
 }
 
 const (
-	faultsEnd = 9 * time.Second
-	quietEnd  = 4 * time.Minute // of which the ledger opens again by itself
+	faultsEnd = 4 * time.Second
+	hurry     = 8 * time.Second // after which an operator in a hurry does not wait any longer for a SKU to open
+	maxActs   = 4               // of an operator: what settlers know closes a SKU again
+	quietEnd  = 4 * time.Minute // by then a ledger is open again, or the log has named what a person has to do
 )
 
 // plan draws the orders and faults of a seed.
 func (w *world) plan(r *rand.Rand) (all []step) {
 	add := func(at time.Duration, what string, do func()) { all = append(all, step{at, what, do}) }
 	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
-	for i := range 4 + r.IntN(12) {
+	for i := range 4 + r.IntN(10) {
 		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0, lost: r.IntN(5) == 0,
 			answer: time.Duration(5+r.IntN(200)) * time.Millisecond}
 		if r.IntN(3) == 0 {
 			b.key = fmt.Sprintf("key-%d", i)
 		}
 		if r.IntN(6) == 0 {
-			b.after = time.Duration(r.IntN(3000)) * time.Millisecond
+			b.after = time.Duration(r.IntN(1200)) * time.Millisecond // before its hold ends
 		}
 		at, g := within(), r.IntN(len(w.gateways))
 		if r.IntN(3) == 0 {
@@ -126,7 +131,7 @@ func (w *world) plan(r *rand.Rand) (all []step) {
 	if r.IntN(3) == 0 {
 		from := within()
 		add(from, "the shop answers no questions", func() { w.mute(true) })
-		add(from+time.Duration(r.IntN(4000))*time.Millisecond, "the shop answers again", func() { w.mute(false) })
+		add(from+time.Duration(r.IntN(3000))*time.Millisecond, "the shop answers again", func() { w.mute(false) })
 	}
 	slices.SortFunc(all, func(a, b step) int { return int(a.at - b.at) })
 	return all
@@ -212,7 +217,7 @@ func (w *world) failOver(lost int, away time.Duration) {
 		return
 	}
 	w.network.cut("")
-	old.Close()
+	old.stop()
 	w.background.Go(func() {
 		time.Sleep(away)
 		w.network.mu.Lock()
@@ -229,8 +234,9 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 		shop:     &shop{orders: make(map[string]*shopOrder)},
 		database: &database{rows: make(map[string]settle.Record)},
 		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
+	w.hurried = r.IntN(5) > 0
 	w.log = logTo(w)
-	w.network = &network{w: w, links: make(map[*link]bool)}
+	w.network = &network{w: w, links: make(map[*link]bool), sent: make(map[uint64]uint64)}
 	w.redis = newServer("run0")
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
@@ -268,22 +274,15 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.network.mu.Unlock()
 	w.mute(false)
 	w.tell("-- faults end")
-	for end := w.began.Add(quietEnd); time.Now().Before(end); time.Sleep(time.Second) {
-		if faults = w.judge(ctx); len(faults) == 0 {
+	for range maxActs {
+		faults = w.calm(ctx)
+		if len(faults) == 0 || !w.closed || !w.hurried && !w.named.Load() {
 			break
 		}
-	}
-	if w.named.Load() && len(faults) > 0 { // a person looks at both books, as the log asks
 		w.tell("-- an operator acts")
-		err := w.operate(ctx)
-		for range 60 { // a give-back is tried every 5 min at most
-			time.Sleep(6 * time.Second)
-			if faults = w.judge(ctx); len(faults) == 0 {
-				break
-			}
-		}
-		if err != nil {
-			faults = append(faults, "the operator: "+err.Error())
+		w.named.Store(false)
+		if err := w.operate(ctx); err != nil {
+			w.tell("the operator: %v", err)
 		}
 	}
 	cancel()
@@ -293,8 +292,22 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.background.Wait()
 	w.network.cut("")
 	w.network.running.Wait()
-	w.redis.Close()
+	w.redis.stop()
 	return faults, plan, w.trace.String()
+}
+
+// calm waits until nothing is wrong, or until an operator has to open the SKU.
+func (w *world) calm(ctx context.Context) (faults []string) {
+	pause, began := time.Second, time.Now()
+	for time.Since(began) < quietEnd {
+		if faults = w.judge(ctx); len(faults) == 0 ||
+			w.closed && (w.named.Load() || w.hurried && time.Since(began) > hurry) {
+			break
+		}
+		time.Sleep(pause + time.Millisecond/3)
+		pause = min(pause+time.Second/10, 4*time.Second)
+	}
+	return faults
 }
 
 // operate does what an operator does who sees the books of ledger and shop: what the shop has is sold, what it gave back
@@ -337,6 +350,7 @@ const keep = 24 * 3600 * 1000
 func (w *world) judge(ctx context.Context) (faults []string) {
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	store := w.at(0).store
+	w.closed = false
 	stock, ok, err := store.ReadStock(ctx, sku)
 	if err != nil || !ok {
 		wrong("the ledger cannot be read: %v %t", err, ok)
@@ -365,7 +379,7 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 	if sold := w.shop.sold(); sold > w.total {
 		wrong("oversold: %d of %d", sold, w.total)
 	}
-	if stock.State != protocol.On {
+	if w.closed = stock.State != protocol.On; w.closed {
 		wrong("the SKU is %s", stock.State)
 	}
 	if stock.Held > 0 {
@@ -392,7 +406,9 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 // TestSchedules_KeepThePromises plays seeds, one after another, in one bubble: go-redis shares timers between clients.
 func TestSchedules_KeepThePromises(t *testing.T) {
 	testkit.Nightly(t, "make sim plays as many seeds as there is time for")
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	state, began, failed := t.TempDir(), time.Now(), 0
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
