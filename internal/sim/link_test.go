@@ -145,7 +145,7 @@ func (l *link) requests() {
 		l.next = next
 		l.mu.Unlock()
 		for _, args := range all {
-			if !l.server.do(l.peer, args) {
+			if !l.server.do(l.who, l.peer, args) {
 				return
 			}
 		}

@@ -17,15 +17,14 @@ type redisServer struct {
 	commands *server.Server
 	runID    string
 	writes   []write
+	made     int           // of them, which made the ledger
 	ahead    time.Duration // by which its clock is ahead
 	down     bool          // under scripts.mu
 }
 
-// madeBy is how many writes it takes at most to make the ledger.
-const madeBy = 2
-
 // write is one command that has changed the server, as a client sent it.
 type write struct {
+	who  string
 	at   time.Time
 	args []string
 }
@@ -41,7 +40,7 @@ func newServer(runID string) *redisServer {
 }
 
 // do runs a command of a client, and keeps it if it has changed something. It reports false when the server is down.
-func (s *redisServer) do(c *server.Peer, args []string) bool {
+func (s *redisServer) do(who string, c *server.Peer, args []string) bool {
 	scripts.mu.Lock()
 	defer scripts.mu.Unlock()
 	if s.down {
@@ -50,7 +49,7 @@ func (s *redisServer) do(c *server.Peer, args []string) bool {
 	now := time.Now().Add(s.ahead)
 	s.SetTime(now)
 	if s.run(c, args) {
-		s.writes = append(s.writes, write{now, args})
+		s.writes = append(s.writes, write{who, now, args})
 	}
 	return true
 }
@@ -108,14 +107,22 @@ func (s *redisServer) stop() {
 	s.Close()
 }
 
-// replica is a new process that has all but the last lost writes of s, and at least the first ones, which made the ledger.
+// replica is a new process that has all but the last lost writes of s, and at least those that made the ledger, and the
+// first one of each client: of an instance that Redis has never known, none can know when it is dead.
 func (s *redisServer) replica(runID string, lost int) *redisServer {
-	return s.replay(runID, s.writes[:max(min(len(s.writes), madeBy), len(s.writes)-lost)])
+	kept, known := s.made, make(map[string]bool)
+	for i, w := range s.writes {
+		if !known[w.who] {
+			kept, known[w.who] = max(kept, i+1), true
+		}
+	}
+	return s.replay(runID, s.writes[:max(kept, len(s.writes)-lost)])
 }
 
 // replay is a new process that has some writes.
 func (s *redisServer) replay(runID string, kept []write) *redisServer {
 	r := newServer(runID)
+	r.made = s.made
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	scripts.mu.Lock()
 	defer scripts.mu.Unlock()

@@ -48,6 +48,7 @@ type world struct {
 	gateways         []*gateway
 	marks            int64
 	background       sync.WaitGroup
+	starting         sync.WaitGroup // of instances that start again
 	began            time.Time
 	ctx              context.Context // of this schedule
 
@@ -194,7 +195,7 @@ func (w *world) restart(n int, kill bool) {
 		w.network.mu.Unlock()
 		w.network.cut(g.name)
 	}
-	w.background.Go(func() {
+	w.starting.Go(func() {
 		g.stop(kill)
 		w.mu.Lock()
 		w.marks++
@@ -251,6 +252,7 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	if _, err := w.gateways[0].store.SetTotal(ctx, sku, w.total, w.perUser); err != nil {
 		t.Fatal(err)
 	}
+	w.redis.made = len(w.redis.writes)
 	if w.settles {
 		if err := w.startSettler(ctx); err != nil {
 			t.Fatal(err)
@@ -274,6 +276,7 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.network.mu.Unlock()
 	w.mute(false)
 	w.tell("-- faults end")
+	w.starting.Wait()
 	for range maxActs {
 		faults = w.calm(ctx)
 		if len(faults) == 0 || !w.closed || !w.hurried && !w.named.Load() {
@@ -337,6 +340,11 @@ func (w *world) operate(ctx context.Context) error {
 		done := make([]protocol.Done, len(act.items))
 		if _, err := store.Finish(ctx, sku, now, now+keep, act.op, act.items, done); err != nil {
 			return err
+		}
+		for i, it := range act.items {
+			if done[i] == protocol.NotFound { // the ledger has lost it: there is nothing to give back
+				w.database.end(it.Serial)
+			}
 		}
 	}
 	_, err := store.SetState(ctx, sku, protocol.On)
