@@ -41,9 +41,11 @@ type world struct {
 	dead     map[string]bool // under network.mu
 
 	settles, journal bool
+	audits           bool
 	hurried          bool        // its operator opens a SKU without waiting for what the log says
 	closed           bool        // the SKU was not on sale when the world was judged last
 	named            atomic.Bool // the log has named what a person has to do
+	advised          atomic.Bool // the same, if the SKU does not open by itself
 	total, perUser   int64
 	gateways         []*gateway
 	marks            int64
@@ -90,7 +92,8 @@ type step struct {
 
 const (
 	faultsEnd = 4 * time.Second
-	hurry     = 8 * time.Second // after which an operator in a hurry does not wait any longer for a SKU to open
+	hurry     = 6 * time.Second // after which an operator in a hurry does not wait any longer for a SKU to open
+	patience  = 2 * time.Minute // after which another one does not
 	maxActs   = 4               // of an operator: what settlers know closes a SKU again
 	quietEnd  = 4 * time.Minute // by then a ledger is open again, or the log has named what a person has to do
 )
@@ -235,13 +238,13 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 		shop:     &shop{orders: make(map[string]*shopOrder)},
 		database: &database{rows: make(map[string]settle.Record)},
 		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
-	w.hurried = r.IntN(5) > 0
+	w.hurried, w.audits = r.IntN(8) > 0, r.IntN(4) == 0
 	w.log = logTo(w)
 	w.network = &network{w: w, links: make(map[*link]bool), sent: make(map[uint64]uint64)}
 	w.redis = newServer("run0")
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
-	for i := range 2 + r.IntN(2) {
+	for i := range 2 + r.IntN(5)/4 {
 		dir := ""
 		if w.journal {
 			dir = filepath.Join(state, fmt.Sprintf("%d-%d", seed, i))
@@ -279,11 +282,12 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.starting.Wait()
 	for range maxActs {
 		faults = w.calm(ctx)
-		if len(faults) == 0 || !w.closed || !w.hurried && !w.named.Load() {
+		if len(faults) == 0 || !w.closed || !w.acts(quietEnd) {
 			break
 		}
 		w.tell("-- an operator acts")
 		w.named.Store(false)
+		w.advised.Store(false)
 		if err := w.operate(ctx); err != nil {
 			w.tell("the operator: %v", err)
 		}
@@ -304,13 +308,18 @@ func (w *world) calm(ctx context.Context) (faults []string) {
 	pause, began := time.Second, time.Now()
 	for time.Since(began) < quietEnd {
 		if faults = w.judge(ctx); len(faults) == 0 ||
-			w.closed && (w.named.Load() || w.hurried && time.Since(began) > hurry) {
+			w.closed && w.acts(time.Since(began)) {
 			break
 		}
 		time.Sleep(pause + time.Millisecond/3)
 		pause = min(pause+time.Second/10, 4*time.Second)
 	}
 	return faults
+}
+
+// acts reports whether an operator has a reason to open a SKU that is closed for so long.
+func (w *world) acts(closed time.Duration) bool {
+	return w.named.Load() || w.hurried && closed > hurry || w.advised.Load() && closed > patience
 }
 
 // operate does what an operator does who sees the books of ledger and shop: what the shop has is sold, what it gave back
