@@ -29,6 +29,19 @@ type unaudited struct{ *redisstore.Store }
 // Inspect hides protocol.Inspectable.
 func (unaudited) Inspect() {}
 
+// audited is one whose audits begin a moment after the sweeps of the same tick, so that a seed repeats.
+type audited struct{ *redisstore.Store }
+
+func (s audited) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string, most int) (protocol.Page, error) {
+	time.Sleep(time.Microsecond)
+	return s.Store.Inspect(ctx, sku, p, cursor, most)
+}
+
+func (s audited) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
+	time.Sleep(time.Microsecond)
+	return s.Store.InspectAll(ctx, skus)
+}
+
 // gateway is one instance: the real ledger client.
 type gateway struct {
 	w        *world
@@ -42,7 +55,7 @@ type gateway struct {
 // redisOptions are those of one client.
 func (w *world) redisOptions(who string) redisconn.Options {
 	return redisconn.Options{
-		Topology: redisconn.Single, Addresses: []string{"redis:6379"}, PoolSize: 2, ConnectTimeout: timeout,
+		Topology: redisconn.Single, Addresses: []string{"redis:6379"}, PoolSize: 4, ConnectTimeout: timeout,
 		Timeout: timeout, BreakerErrors: 20, BreakerPause: time.Second, Log: w.log, Dialer: w.network.dialer(who),
 	}
 }
@@ -57,7 +70,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var books protocol.Store = g.store
+	var books protocol.Store = audited{g.store}
 	if !w.audits {
 		books = unaudited{g.store}
 	}
@@ -121,7 +134,8 @@ func (w *world) startSettler(ctx context.Context) error {
 	}
 	w.stream = settle.Stream{Redis: link}
 	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
-		Verify: 5 * time.Second, Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
+		Verify:  5*time.Second + time.Microsecond, // at an instant of its own
+		Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
 	if err != nil {
 		return err
 	}

@@ -5,19 +5,24 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-var errUnreachable = errors.New("connection refused")
+var (
+	errUnreachable = errors.New("connection refused")
+	errLost        = errors.New("lost before it came")
+)
 
 // network carries the connections to Redis. Each request and each reply takes some microseconds of its own, so that
 // virtual time orders what happens; while faults are on, some are late, or lost with their connection. What becomes of a
@@ -27,28 +32,34 @@ type network struct {
 	mu      sync.Mutex
 	faults  float64 // how many requests of one have a fault
 	links   map[*link]bool
+	opened  int
 	sent    map[uint64]uint64 // how often each message was sent
 	running sync.WaitGroup
 }
 
-// draw is the source of what becomes of a message.
+// draw is the source of what becomes of a message. Its words may be in any order: some come out of a map.
 func (n *network) draw(who string, words ...string) *rand.Rand {
-	h := fnv.New64a()
-	io.WriteString(h, who)
+	key := fingerprint(who)
 	for _, word := range words {
-		io.WriteString(h, word[:min(len(word), 200)]) // the text of a script is long
+		key += fingerprint(word)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := h.Sum64()
 	n.sent[key]++
 	return rand.New(rand.NewPCG(n.w.seed<<16+n.sent[key], key))
+}
+
+func fingerprint(text string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, text)
+	return h.Sum64()
 }
 
 // link is one connection of a client.
 type link struct {
 	n      *network
 	who    string
+	number int      // of the connections that were opened
 	client net.Conn // the far end of the client's pipe
 	server *redisServer
 	peer   *server.Peer
@@ -74,7 +85,8 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 			return nil, errUnreachable
 		}
 		near, far := net.Pipe()
-		l := &link{n: n, who: who, client: far, server: s, sent: make(chan reply, 64)}
+		n.opened++
+		l := &link{n: n, who: who, number: n.opened, client: far, server: s, sent: make(chan reply, 64)}
 		l.peer = server.NewPeer(bufio.NewWriterSize(l, 1<<10))
 		n.links[l] = true
 		n.running.Go(l.requests)
@@ -84,14 +96,20 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 	}
 }
 
-// cut ends the connections of a client; "" = all.
+// cut ends the connections of a client, one after another; "" = all.
 func (n *network) cut(who string) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	var all []*link
 	for l := range n.links {
 		if who == "" || l.who == who {
-			l.client.Close()
+			all = append(all, l)
 		}
+	}
+	n.mu.Unlock()
+	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.number, b.number) })
+	for _, l := range all {
+		l.client.Close()
+		time.Sleep(time.Microsecond)
 	}
 }
 
@@ -124,22 +142,11 @@ func (l *link) requests() {
 			}
 			all = append(all, one)
 		}
-		r := l.n.draw(l.who, first...)
-		time.Sleep(latency(r))
-		fault, kind := r.Float64(), r.IntN(4)
-		l.n.mu.Lock()
-		faulty := fault < l.n.faults
-		l.n.mu.Unlock()
-		next := reply{late: latency(r)}
-		switch {
-		case faulty && kind == 0: // lost before it came
-			return
-		case faulty && kind == 1:
-			next.lose = true
-		case faulty && kind == 2: // it may come after its client gave up
-			time.Sleep(time.Duration(r.IntN(600_000_000)))
-		case faulty:
-			next.late += time.Duration(r.IntN(600_000_000))
+		next := reply{late: -1}
+		if !loads(first) { // scripts come in pieces, in any order
+			if next, err = l.arrive(first); err != nil {
+				return
+			}
 		}
 		l.mu.Lock()
 		l.next = next
@@ -151,6 +158,28 @@ func (l *link) requests() {
 		}
 		l.peer.Flush()
 	}
+}
+
+// arrive lets time pass until a request is there, and says what becomes of its answer.
+func (l *link) arrive(first []string) (next reply, err error) {
+	r := l.n.draw(l.who, first...)
+	time.Sleep(latency(r))
+	fault, kind := r.Float64(), r.IntN(4)
+	l.n.mu.Lock()
+	faulty := fault < l.n.faults
+	l.n.mu.Unlock()
+	next.late = latency(r)
+	switch {
+	case faulty && kind == 0:
+		return next, errLost
+	case faulty && kind == 1:
+		next.lose = true
+	case faulty && kind == 2: // it may come after its client gave up
+		time.Sleep(time.Duration(r.IntN(600_000_000)))
+	case faulty:
+		next.late += time.Duration(r.IntN(600_000_000))
+	}
+	return next, nil
 }
 
 // Write takes what Redis sends: an answer, or news.

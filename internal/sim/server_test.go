@@ -17,9 +17,10 @@ type redisServer struct {
 	commands *server.Server
 	runID    string
 	writes   []write
-	made     int           // of them, which made the ledger
-	ahead    time.Duration // by which its clock is ahead
-	down     bool          // under scripts.mu
+	made     int                                           // of them, which made the ledger
+	ahead    time.Duration                                 // by which its clock is ahead
+	down     bool                                          // under scripts.mu
+	heard    func(who string, args []string, changed bool) // sees each command; nil = none does
 }
 
 // write is one command that has changed the server, as a client sent it.
@@ -48,7 +49,11 @@ func (s *redisServer) do(who string, c *server.Peer, args []string) bool {
 	}
 	now := time.Now().Add(s.ahead)
 	s.SetTime(now)
-	if s.run(c, args) {
+	changed := s.run(c, args)
+	if s.heard != nil && !loads(args) { // scripts are loaded in any order
+		s.heard(who, args, changed)
+	}
+	if changed {
 		s.writes = append(s.writes, write{who, now, args})
 	}
 	return true
@@ -82,6 +87,9 @@ func (s *redisServer) run(c *server.Peer, args []string) (changed bool) {
 	s.commands.Dispatch(c, args)
 	return s.changes(args[0])
 }
+
+// loads reports whether a command loads a script.
+func loads(args []string) bool { return strings.EqualFold(args[0], "SCRIPT") }
 
 // changes reports whether a command may change something.
 func (s *redisServer) changes(cmd string) bool {
@@ -122,6 +130,7 @@ func (s *redisServer) replica(runID string, lost int) *redisServer {
 // replay is a new process that has some writes.
 func (s *redisServer) replay(runID string, kept []write) *redisServer {
 	r := newServer(runID)
+	r.heard = s.heard
 	r.made = s.made
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	scripts.mu.Lock()

@@ -1,11 +1,15 @@
 package sim
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -14,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -25,6 +30,7 @@ import (
 var (
 	seeds = flag.Uint64("seeds", 200, "how many seeds are played")
 	first = flag.Uint64("first", 1, "the first seed")
+	calls = flag.String("calls", "", "a file for every command that Redis gets")
 )
 
 // world is one schedule.
@@ -104,12 +110,12 @@ func (w *world) plan(r *rand.Rand) (all []step) {
 	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
 	for i := range 4 + r.IntN(10) {
 		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0, lost: r.IntN(5) == 0,
-			answer: time.Duration(5+r.IntN(200)) * time.Millisecond}
+			answer: time.Duration(5_000_000 + r.IntN(200_000_000))}
 		if r.IntN(3) == 0 {
 			b.key = fmt.Sprintf("key-%d", i)
 		}
 		if r.IntN(6) == 0 {
-			b.after = time.Duration(r.IntN(1200)) * time.Millisecond // before its hold ends
+			b.after = time.Duration(r.IntN(1_200_000_000)) // before its hold ends
 		}
 		at, g := within(), r.IntN(len(w.gateways))
 		if r.IntN(3) == 0 {
@@ -126,7 +132,7 @@ func (w *world) plan(r *rand.Rand) (all []step) {
 		add(within(), fmt.Sprintf("g%d stops, killed %t", g, kill), func() { w.restart(g, kill) })
 	}
 	for range r.IntN(3) {
-		lost, away := r.IntN(12), time.Duration(r.IntN(2000))*time.Millisecond
+		lost, away := r.IntN(12), time.Duration(r.IntN(2_000_000_000))
 		if r.IntN(4) == 0 {
 			lost = 0
 		}
@@ -135,7 +141,7 @@ func (w *world) plan(r *rand.Rand) (all []step) {
 	if r.IntN(3) == 0 {
 		from := within()
 		add(from, "the shop answers no questions", func() { w.mute(true) })
-		add(from+time.Duration(r.IntN(3000))*time.Millisecond, "the shop answers again", func() { w.mute(false) })
+		add(from+time.Duration(r.IntN(3_000_000_000)), "the shop answers again", func() { w.mute(false) })
 	}
 	slices.SortFunc(all, func(a, b step) int { return int(a.at - b.at) })
 	return all
@@ -232,7 +238,9 @@ func (w *world) failOver(lost int, away time.Duration) {
 }
 
 // play plays one seed and returns what is wrong.
-func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace string) {
+func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []string, plan, trace string) {
+	cryptotest.SetGlobalRandom(t, seed)
+	time.Sleep(time.Until(time.Date(2000, 1, 1, int(seed), 0, 0, 0, time.UTC))) // at its own time, whichever was first
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := &world{t: t, seed: seed, dead: make(map[string]bool), began: time.Now(),
 		shop:     &shop{orders: make(map[string]*shopOrder)},
@@ -242,6 +250,12 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 	w.log = logTo(w)
 	w.network = &network{w: w, links: make(map[*link]bool), sent: make(map[uint64]uint64)}
 	w.redis = newServer("run0")
+	if heard != nil {
+		w.redis.heard = func(who string, args []string, changed bool) {
+			words := slices.Sorted(slices.Values(args))
+			fmt.Fprintf(heard, "%d %d %s %q %t\n", seed, time.Since(w.began), who, words, changed)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
 	for i := range 2 + r.IntN(5)/4 {
@@ -250,6 +264,7 @@ func play(t testing.TB, seed uint64, state string) (faults []string, plan, trace
 			dir = filepath.Join(state, fmt.Sprintf("%d-%d", seed, i))
 		}
 		w.marks++
+		time.Sleep(time.Duration(r.IntN(1_000_000))) // their clocks tick at different instants
 		w.gateways = append(w.gateways, w.start(fmt.Sprintf("g%d", i), dir, w.marks))
 	}
 	if _, err := w.gateways[0].store.SetTotal(ctx, sku, w.total, w.perUser); err != nil {
@@ -328,7 +343,8 @@ func (w *world) operate(ctx context.Context) error {
 	store := w.at(0).store
 	w.shop.mu.Lock()
 	var sold, back []protocol.Item
-	for serial, o := range w.shop.orders {
+	for _, serial := range slices.Sorted(maps.Keys(w.shop.orders)) {
+		o := w.shop.orders[serial]
 		it := protocol.Item{Serial: serial, User: o.user, Quantity: o.quantity}
 		switch {
 		case o.made && !o.cancelled:
@@ -427,10 +443,21 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	state, began, failed := t.TempDir(), time.Now(), 0
+	var heard io.Writer
+	if *calls != "" {
+		f, err := os.Create(*calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		out := bufio.NewWriter(f)
+		defer out.Flush()
+		heard = out
+	}
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
 			start := time.Now()
-			faults, plan, trace := play(t, seed, state)
+			faults, plan, trace := play(t, seed, state, heard)
 			if testing.Verbose() {
 				fmt.Printf("seed %d: %d faults, virtual %v\n", seed, len(faults), time.Since(start))
 			}
