@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/settler"
@@ -50,6 +51,7 @@ type gateway struct {
 	began    time.Time
 	store    *redisstore.Store
 	reserver *ledger.Reserver
+	stops    atomic.Bool
 }
 
 // redisOptions are those of one client.

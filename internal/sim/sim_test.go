@@ -198,6 +198,9 @@ func (w *world) giveBack(n int) {
 // restart stops an instance, and starts it again a moment later.
 func (w *world) restart(n int, kill bool) {
 	g := w.at(n)
+	if g.stops.Swap(true) {
+		return // its successor is about to start
+	}
 	if kill {
 		w.network.mu.Lock()
 		w.dead[g.name] = true
