@@ -86,16 +86,32 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 	_ = j.record(&c) // an order that is in the journal as held is not lost
 }
 
-// Corrects notes what the ledger says of what was intended.
-func (j *OperationLog) Corrects(sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done) {
+// Corrects notes what the ledger says of what was intended. A ledger that is still to be told what this instance knows
+// may have lost that an order was given back: that it says sold is no news then.
+func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.Op, items []protocol.Item,
+	done []protocol.Done) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)
 	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
+		if untold && saysSold(op, done[i]) && j.hasBack(sku, it.Serial) {
+			continue
+		}
 		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
 	_ = j.record(&c)
+}
+
+// saysSold reports whether an answer says that an order is sold, and not by an operator's word.
+func saysSold(op protocol.Op, done protocol.Done) bool {
+	return done == protocol.WasSold || op == protocol.Confirm && (done == protocol.Changed || done == protocol.Already)
+}
+
+// hasBack reports whether an order was given back, as far as is known here. mu is held.
+func (j *OperationLog) hasBack(sku, serial string) bool {
+	e := j.find(sku, serial)
+	return e != nil && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded)
 }
 
 func newChange(kind changeKind, sku string, a Answer) change {
