@@ -120,17 +120,6 @@ func (d *database) giveBack(sku, serial string) {
 		due: time.Now()})
 }
 
-// end is an operator's word that a give-back is done.
-func (d *database) end(serial string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, b := range d.backs {
-		if b.Serial == serial {
-			b.done = "by hand"
-		}
-	}
-}
-
 // Due implements settle.Givebacks.
 func (d *database) Due(_ context.Context, n int) (due []settle.Giveback, err error) {
 	time.Sleep(2 * time.Microsecond) // of the ticks of one instant this is the last

@@ -107,6 +107,13 @@ func (s *redisServer) leave(c *server.Peer) {
 	s.commands.Dispatch(c, []string{"UNSUBSCRIBE"})
 }
 
+// setClock sets by how much the clock is ahead.
+func (s *redisServer) setClock(ahead time.Duration) {
+	scripts.mu.Lock()
+	defer scripts.mu.Unlock()
+	s.ahead = ahead
+}
+
 // stop ends the process.
 func (s *redisServer) stop() {
 	scripts.mu.Lock()
@@ -118,6 +125,9 @@ func (s *redisServer) stop() {
 // replica is a new process that has all but the last lost writes of s, and at least those that made the ledger, and the
 // first one of each client: of an instance that Redis has never known, none can know when it is dead.
 func (s *redisServer) replica(runID string, lost int) *redisServer {
+	if lost == all {
+		return s.replay(runID, nil)
+	}
 	kept, known := s.made, make(map[string]bool)
 	for i, w := range s.writes {
 		if !known[w.who] {
@@ -131,7 +141,7 @@ func (s *redisServer) replica(runID string, lost int) *redisServer {
 func (s *redisServer) replay(runID string, kept []write) *redisServer {
 	r := newServer(runID)
 	r.heard = s.heard
-	r.made = s.made
+	r.made = min(s.made, len(kept))
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	scripts.mu.Lock()
 	defer scripts.mu.Unlock()

@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 var (
@@ -44,12 +46,13 @@ type world struct {
 	stream   settle.Stream
 	redis    *redisServer // under network.mu
 	servers  int
+	ahead    time.Duration   // by which the clock of Redis is; under network.mu
 	dead     map[string]bool // under network.mu
 
 	settles, journal bool
 	audits           bool
 	hurried          bool        // its operator opens a SKU without waiting for what the log says
-	closed           bool        // the SKU was not on sale when the world was judged last
+	closed, gone     bool        // the SKU was not on sale, or had no ledger, when the world was judged last
 	named            atomic.Bool // the log has named what a person has to do
 	advised          atomic.Bool // the same, if the SKU does not open by itself
 	total, perUser   int64
@@ -105,8 +108,8 @@ const (
 )
 
 // plan draws the orders and faults of a seed.
-func (w *world) plan(r *rand.Rand) (all []step) {
-	add := func(at time.Duration, what string, do func()) { all = append(all, step{at, what, do}) }
+func (w *world) plan(r *rand.Rand) (steps []step) {
+	add := func(at time.Duration, what string, do func()) { steps = append(steps, step{at, what, do}) }
 	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
 	for i := range 4 + r.IntN(10) {
 		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0, lost: r.IntN(5) == 0,
@@ -138,13 +141,25 @@ func (w *world) plan(r *rand.Rand) (all []step) {
 		}
 		add(within(), fmt.Sprintf("fail-over after %v that loses %d writes", away, lost), func() { w.failOver(lost, away) })
 	}
+	if r.IntN(12) == 0 {
+		away := time.Duration(r.IntN(2_000_000_000))
+		add(within(), fmt.Sprintf("Redis is away for %v, and empty then", away), func() { w.failOver(all, away) })
+	}
+	if r.IntN(6) == 0 {
+		ago := time.Duration(r.Int64N(int64(faultsEnd)))
+		add(within(), fmt.Sprintf("Redis starts with its data of %v ago", ago), func() { w.failOver(w.since(ago), 0) })
+	}
+	for range r.IntN(8) / 6 {
+		by := time.Duration(r.NormFloat64() * float64([]time.Duration{time.Second, time.Minute, 24 * time.Hour}[r.IntN(3)]))
+		add(within(), fmt.Sprintf("the clock of Redis jumps by %v", by), func() { w.jump(by) })
+	}
 	if r.IntN(3) == 0 {
 		from := within()
 		add(from, "the shop answers no questions", func() { w.mute(true) })
 		add(from+time.Duration(r.IntN(3_000_000_000)), "the shop answers again", func() { w.mute(false) })
 	}
-	slices.SortFunc(all, func(a, b step) int { return int(a.at - b.at) })
-	return all
+	slices.SortFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	return steps
 }
 
 func (w *world) at(g int) *gateway {
@@ -220,6 +235,36 @@ func (w *world) restart(n int, kill bool) {
 	})
 }
 
+// all writes are lost.
+const all = -1
+
+// since is how many writes Redis got in that time.
+func (w *world) since(d time.Duration) (n int) {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	if w.redis == nil {
+		return 0
+	}
+	now := time.Now().Add(w.redis.ahead)
+	for _, done := range slices.Backward(w.redis.writes) {
+		if now.Sub(done.at) > d {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// jump sets the clock of Redis, of this server and those that follow.
+func (w *world) jump(by time.Duration) {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	w.ahead += by
+	if w.redis != nil {
+		w.redis.setClock(w.ahead)
+	}
+}
+
 // failOver puts a server in the place of the master that lacks its last writes.
 func (w *world) failOver(lost int, away time.Duration) {
 	w.network.mu.Lock()
@@ -237,6 +282,7 @@ func (w *world) failOver(lost int, away time.Duration) {
 		defer w.network.mu.Unlock()
 		w.servers++
 		w.redis = old.replica(fmt.Sprintf("run%d", w.servers), lost)
+		w.redis.setClock(w.ahead)
 	})
 }
 
@@ -337,13 +383,19 @@ func (w *world) calm(ctx context.Context) (faults []string) {
 
 // acts reports whether an operator has a reason to open a SKU that is closed for so long.
 func (w *world) acts(closed time.Duration) bool {
-	return w.named.Load() || w.hurried && closed > hurry || w.advised.Load() && closed > patience
+	return w.named.Load() || (w.hurried || w.gone) && closed > hurry || w.advised.Load() && closed > patience
 }
 
 // operate does what an operator does who sees the books of ledger and shop: what the shop has is sold, what it gave back
 // is refunded, and the SKU is on sale again.
 func (w *world) operate(ctx context.Context) error {
 	store := w.at(0).store
+	if w.gone {
+		if _, err := store.Recreate(ctx, sku, w.total, w.perUser, false); err != nil {
+			return err
+		}
+		time.Sleep(8 * time.Second) // as sluice stock recreate does: instances tell what they know
+	}
 	w.shop.mu.Lock()
 	var sold, back []protocol.Item
 	for _, serial := range slices.Sorted(maps.Keys(w.shop.orders)) {
@@ -357,26 +409,36 @@ func (w *world) operate(ctx context.Context) error {
 		}
 	}
 	w.shop.mu.Unlock()
-	now := time.Now().UnixMilli()
+	lost, err := w.tellLedger(ctx, store, protocol.Refund, back) // of which it knows nothing
 	for _, act := range []struct {
 		op    protocol.Op
 		items []protocol.Item
-	}{{protocol.Adopt, sold}, {protocol.Refund, back}} {
-		if len(act.items) == 0 {
-			continue
-		}
-		done := make([]protocol.Done, len(act.items))
-		if _, err := store.Finish(ctx, sku, now, now+keep, act.op, act.items, done); err != nil {
-			return err
-		}
-		for i, it := range act.items {
-			if done[i] == protocol.NotFound { // the ledger has lost it: there is nothing to give back
-				w.database.end(it.Serial)
-			}
+	}{{protocol.Adopt, append(sold, lost...)}, {protocol.Refund, lost}} {
+		if err == nil {
+			_, err = w.tellLedger(ctx, store, act.op, act.items)
 		}
 	}
-	_, err := store.SetState(ctx, sku, protocol.On)
+	if err != nil {
+		return err
+	}
+	_, err = store.SetState(ctx, sku, protocol.On)
 	return err
+}
+
+// tellLedger tells the ledger what an operator knows of orders, and returns those that it does not know.
+func (w *world) tellLedger(ctx context.Context, store *redisstore.Store, op protocol.Op, items []protocol.Item) (
+	unknown []protocol.Item, err error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	done, now := make([]protocol.Done, len(items)), time.Now().UnixMilli()
+	_, err = store.Finish(ctx, sku, now, now+keep, op, items, done)
+	for i, it := range items {
+		if done[i] == protocol.NotFound {
+			unknown = append(unknown, it)
+		}
+	}
+	return unknown, err
 }
 
 // keep is for how long a released serial is remembered, in ms.
@@ -386,9 +448,11 @@ const keep = 24 * 3600 * 1000
 func (w *world) judge(ctx context.Context) (faults []string) {
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	store := w.at(0).store
-	w.closed = false
+	w.closed, w.gone = false, false
 	stock, ok, err := store.ReadStock(ctx, sku)
 	if err != nil || !ok {
+		w.gone = errors.Is(err, protocol.ErrLost) || err == nil
+		w.closed = w.gone
 		wrong("the ledger cannot be read: %v %t", err, ok)
 		return faults
 	}
