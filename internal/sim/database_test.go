@@ -49,7 +49,9 @@ func (d *database) Settle(_ context.Context, b settle.Batch) (o settle.Outcome, 
 	}
 	for _, r := range b.Records {
 		old, ok := d.rows[r.Serial]
-		if ok && (!b.Whole && !old.Position.Before(r.Position) || !r.Replaces(old, b.Whole, 0)) {
+		if has("a settler turns a refund back") && old.Status == 'R' && b.Whole {
+			r.Status = 'C'
+		} else if ok && (has("a settler passes over records") || !b.Whole && !old.Position.Before(r.Position) || !r.Replaces(old, b.Whole, 0)) {
 			continue
 		}
 		r.Missing = false

@@ -101,7 +101,12 @@ func (g *gateway) buy(b buying) {
 		return
 	}
 	g.w.tell("%s answer for %s: makes %t, lost %t", g.name, out.Serial, b.makes, b.lost)
+	if has("an order is sent again") && b.lost {
+		g.w.shop.receive(out.Serial, b.user, b.quantity, b.after, b.makes)
+	}
 	switch {
+	case b.lost && has("a hold is released when time is out"):
+		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
 	case b.lost || b.after > b.answer:
 		g.reserver.Unknown(sku, out.Serial)
 	case b.makes:

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,8 +29,7 @@ type engine struct {
 	out    bytes.Buffer // their replies
 	in     *bufio.Reader
 
-	breaks map[string]string // of planted bugs: what stands in the scripts, and what is read instead
-	broken int               // how many scripts were read otherwise
+	broken map[string]bool // texts of a planted bug that were found
 }
 
 // loadedText is the text of a script and its SHA-1.
@@ -38,7 +38,7 @@ type loadedText struct{ text, sha string }
 var scripts = newEngine()
 
 func newEngine() *engine {
-	e := &engine{state: lua.NewState(), loaded: make(map[string]*lua.LFunction), known: make(map[string]loadedText)}
+	e := &engine{state: lua.NewState(), loaded: make(map[string]*lua.LFunction), known: make(map[string]loadedText), broken: make(map[string]bool)}
 	e.client, e.in = server.NewPeer(bufio.NewWriter(&e.out)), bufio.NewReader(&e.out)
 	redis := e.state.NewTable()
 	e.state.SetGlobal("redis", redis)
@@ -55,12 +55,12 @@ func (e *engine) load(text string) (sha string) {
 	sum := sha1.Sum([]byte(text))
 	sha = hex.EncodeToString(sum[:])
 	e.known[text] = loadedText{text, sha}
-	for was, is := range e.breaks {
-		if n := strings.Count(text, was); n == 1 {
-			text = strings.Replace(text, was, is, 1)
-			e.broken++
-		} else if n > 1 {
-			panic("BUG: a planted bug fits twice: " + was)
+	for pair := range slices.Chunk(bugs[*planted], 2) {
+		if n := strings.Count(text, pair[0]); n > 1 {
+			panic("BUG: a planted bug fits twice: " + pair[0])
+		} else if n == 1 {
+			text = strings.Replace(text, pair[0], pair[1], 1)
+			e.broken[pair[0]] = true
 		}
 	}
 	chunk, err := parse.Parse(strings.NewReader(text), "user_script")

@@ -52,6 +52,7 @@ type world struct {
 	settles, journal bool
 	audits           bool
 	hurried          bool        // its operator opens a SKU without waiting for what the log says
+	emptied          bool        // Redis was
 	closed, gone     bool        // the SKU was not on sale, or had no ledger, when the world was judged last
 	named            atomic.Bool // the log has named what a person has to do
 	advised          atomic.Bool // the same, if the SKU does not open by itself
@@ -111,6 +112,10 @@ const (
 func (w *world) plan(r *rand.Rand) (steps []step) {
 	add := func(at time.Duration, what string, do func()) { steps = append(steps, step{at, what, do}) }
 	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
+	rush := time.Duration(-1) // some orders come to one instance at the same time, and share a call
+	if r.IntN(4) == 0 {
+		rush = within()
+	}
 	for i := range 4 + r.IntN(10) {
 		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0, lost: r.IntN(5) == 0,
 			answer: time.Duration(5_000_000 + r.IntN(200_000_000))}
@@ -121,7 +126,10 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 			b.after = time.Duration(r.IntN(1_200_000_000)) // before its hold ends
 		}
 		at, g := within(), r.IntN(len(w.gateways))
-		if r.IntN(3) == 0 {
+		switch {
+		case rush >= 0 && i < 6:
+			at, g = rush+time.Duration(r.IntN(50_000)), 0
+		case r.IntN(3) == 0:
 			at = time.Duration(r.Int64N(int64(time.Second)))
 		}
 		add(at, fmt.Sprintf("g%d: %s", g, b), func() { w.background.Go(func() { w.at(g).buy(b) }) })
@@ -267,6 +275,9 @@ func (w *world) jump(by time.Duration) {
 
 // failOver puts a server in the place of the master that lacks its last writes.
 func (w *world) failOver(lost int, away time.Duration) {
+	if lost == all {
+		w.emptied = true
+	}
 	w.network.mu.Lock()
 	old := w.redis
 	w.redis = nil
@@ -462,7 +473,12 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 		return faults
 	}
 	if w.settles { // no lock is held while Redis is asked: only what waits for time lets time pass
-		if c, _, err := settle.Verify(ctx, w.stream, w.database, sku); err != nil || !c.Equal() {
+		c, _, err := settle.Verify(ctx, w.stream, w.database, sku)
+		c.Differences = slices.DeleteFunc(c.Differences, func(d settle.Difference) bool {
+			// An order that never came to be, and that a ledger which was made again does not know: the row stays as missing.
+			return w.emptied && d.Ledger == "" && strings.HasPrefix(d.Database, "H ") && !w.shop.stands(d.Serial)
+		})
+		if err != nil || !c.Equal() {
 			wrong("ledger and database: %v %+v", err, c.Differences)
 		}
 		for _, b := range w.database.backs {
@@ -473,6 +489,17 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 	}
 	w.shop.mu.Lock()
 	defer w.shop.mu.Unlock()
+	units := make(map[string]int64)
+	for _, o := range w.shop.orders {
+		if o.made && !o.cancelled {
+			units[o.user] += o.quantity
+		}
+	}
+	for user, n := range units {
+		if w.perUser > 0 && n > w.perUser {
+			wrong("%s has %d units", user, n)
+		}
+	}
 	if len(w.shop.twice) > 0 {
 		wrong("the shop got orders twice: %v", w.shop.twice)
 	}
@@ -521,6 +548,9 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 		defer out.Flush()
 		heard = out
 	}
+	if bugs[*planted] == nil && *planted != "" && !slices.Contains(slices.Collect(maps.Keys(bugs)), *planted) {
+		t.Fatalf("-planted %q: there is no such bug in planted_test.go", *planted)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
 			start := time.Now()
@@ -531,10 +561,16 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 			if len(faults) == 0 {
 				continue
 			}
+			if *planted != "" {
+				t.Fatalf("seed %d: %d faults\n%s", seed, len(faults), strings.Join(faults, "\n"))
+			}
 			if failed++; failed <= 3 {
 				t.Errorf("%s%s\n-- trace\n%s", plan, strings.Join(faults, "\n"), trace)
 			}
 		}
 	})
+	if 2*len(scripts.broken) != len(bugs[*planted]) {
+		t.Fatalf("-planted %q: a script has changed, and the bug does not fit", *planted)
+	}
 	t.Logf("%d seeds, %d failed, %.0f a second", *seeds, failed, float64(*seeds)/time.Since(began).Seconds())
 }
