@@ -51,7 +51,8 @@ func (d *database) Settle(_ context.Context, b settle.Batch) (o settle.Outcome, 
 		old, ok := d.rows[r.Serial]
 		if has("a settler turns a refund back") && old.Status == 'R' && b.Whole {
 			r.Status = 'C'
-		} else if ok && (has("a settler passes over records") || !b.Whole && !old.Position.Before(r.Position) || !r.Replaces(old, b.Whole, 0)) {
+		} else if ok && (has("a settler passes over records") || !b.Whole && !old.Position.Before(r.Position) ||
+			!r.Replaces(old, b.Whole, 0)) {
 			continue
 		}
 		r.Missing = false

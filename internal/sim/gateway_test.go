@@ -33,7 +33,8 @@ func (unaudited) Inspect() {}
 // audited is one whose audits begin a moment after the sweeps of the same tick, so that a seed repeats.
 type audited struct{ *redisstore.Store }
 
-func (s audited) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string, most int) (protocol.Page, error) {
+func (s audited) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string, most int) (
+	protocol.Page, error) {
 	time.Sleep(time.Microsecond)
 	return s.Store.Inspect(ctx, sku, p, cursor, most)
 }
@@ -67,7 +68,8 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
 	var err error
 	g.store, err = redisstore.New(redisstore.Options{
-		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name, StateDir: stateDir, Log: w.log,
+		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
+		StateDir: stateDir, Log: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -77,8 +79,9 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 		books = unaudited{g.store}
 	}
 	g.reserver, err = ledger.New(ledger.Options{
-		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond, Timeout: timeout,
-		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
+		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond,
+		Timeout: timeout,
+		Mark:    mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
 	}, books, w.shop)
 	if err != nil {
 		w.t.Fatal(err)
@@ -156,12 +159,13 @@ func (w *world) startSettler(ctx context.Context) error {
 
 // logTo is a log that goes to the trace.
 func logTo(w *world) *slog.Logger {
-	return slog.New(slog.NewTextHandler(writer{w}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	timeless := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
 		return a
-	}}))
+	}
+	return slog.New(slog.NewTextHandler(writer{w}, &slog.HandlerOptions{ReplaceAttr: timeless}))
 }
 
 type writer struct{ w *world }

@@ -25,8 +25,8 @@ var (
 )
 
 // network carries the connections to Redis. Each request and each reply takes some microseconds of its own, so that
-// virtual time orders what happens; while faults are on, some are late, or lost with their connection. What becomes of a
-// message is drawn by what it says, and not by when it is sent: a seed draws alike, in whatever order goroutines run.
+// virtual time orders what happens; while faults are on, some are late, or lost with their connection. What becomes of
+// a message is drawn by what it says, and not by when it is sent: a seed draws alike, in whatever order goroutines run.
 type network struct {
 	w       *world
 	mu      sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSeed_Repeats plays some seeds in two processes, and compares every command that Redis got, and when. The plan of a
-// seed, its faults and its random words are always the same. What is not: Go iterates over maps and chooses among
+// TestSeed_Repeats plays some seeds in two processes, and compares every command that Redis got, and when. The plan of
+// a seed, its faults and its random words are always the same. What is not: Go iterates over maps and chooses among
 // channels at random, and go-redis has goroutines of one instant race for its connections after a fail-over.
 func TestSeed_Repeats(t *testing.T) {
 	const played = 40

@@ -15,8 +15,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// engine runs the scripts of all servers in one Lua state, and compiles each once. The embedded Redis would make a state
-// for each call, which takes longer than the script.
+// engine runs the scripts of all servers in one Lua state, and compiles each once. The embedded Redis would make a
+// state for each call, which takes longer than the script.
 type engine struct {
 	mu     sync.Mutex // one command at a time, as in Redis
 	state  *lua.LState
@@ -38,7 +38,8 @@ type loadedText struct{ text, sha string }
 var scripts = newEngine()
 
 func newEngine() *engine {
-	e := &engine{state: lua.NewState(), loaded: make(map[string]*lua.LFunction), known: make(map[string]loadedText), broken: make(map[string]bool)}
+	e := &engine{state: lua.NewState(), loaded: make(map[string]*lua.LFunction),
+		known: make(map[string]loadedText), broken: make(map[string]bool)}
 	e.client, e.in = server.NewPeer(bufio.NewWriter(&e.out)), bufio.NewReader(&e.out)
 	redis := e.state.NewTable()
 	e.state.SetGlobal("redis", redis)

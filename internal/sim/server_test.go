@@ -94,7 +94,7 @@ func loads(args []string) bool { return strings.EqualFold(args[0], "SCRIPT") }
 // changes reports whether a command may change something.
 func (s *redisServer) changes(cmd string) bool {
 	switch cmd = strings.ToUpper(cmd); cmd {
-	case "HELLO", "PING", "CLIENT", "SUBSCRIBE", "UNSUBSCRIBE", "PUBLISH", "TIME", "XINFO", "WAIT", "SELECT", "AUTH", "ROLE":
+	case "HELLO", "PING", "CLIENT", "SUBSCRIBE", "UNSUBSCRIBE", "PUBLISH", "TIME", "XINFO", "SELECT", "AUTH":
 		return false
 	}
 	return !s.IsReadOnlyCommand(cmd)
