@@ -80,8 +80,8 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	}
 	g.reserver, err = ledger.New(ledger.Options{
 		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond,
-		Timeout: timeout,
-		Mark:    mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
+		Timeout: timeout, Clock: func() time.Time { return time.Now().Add(w.skews[mark%2]) },
+		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
 	}, books, w.shop)
 	if err != nil {
 		w.t.Fatal(err)

@@ -51,11 +51,12 @@ type world struct {
 
 	settles, journal bool
 	audits           bool
-	hurried          bool        // its operator opens a SKU without waiting for what the log says
-	emptied          bool        // Redis was
-	closed, gone     bool        // the SKU was not on sale, or had no ledger, when the world was judged last
-	named            atomic.Bool // the log has named what a person has to do
-	advised          atomic.Bool // the same, if the SKU does not open by itself
+	skews            [2]time.Duration // by which clocks of instances are ahead: they differ by less than the grace
+	hurried          bool             // its operator opens a SKU without waiting for what the log says
+	emptied          bool             // Redis was
+	closed, gone     bool             // the SKU was not on sale, or had no ledger, when the world was judged last
+	named            atomic.Bool      // the log has named what a person has to do
+	advised          atomic.Bool      // the same, if the SKU does not open by itself
 	total, perUser   int64
 	gateways         []*gateway
 	marks            int64
@@ -93,6 +94,9 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		database: &database{rows: make(map[string]settle.Record)},
 		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
 	w.hurried, w.audits = r.IntN(8) > 0, r.IntN(4) == 0
+	if r.IntN(3) == 0 {
+		w.skews = [2]time.Duration{-time.Duration(r.IntN(90_000_000)), time.Duration(r.IntN(90_000_000))}
+	}
 	w.log = logTo(w)
 	w.network = &network{w: w, links: make(map[*link]bool), sent: make(map[uint64]uint64)}
 	w.redis = newServer("run0")
