@@ -195,6 +195,9 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds && (failed == 0 || *planted == ""); seed++ {
 			faults, plan, trace := play(t, seed, state, heard)
+			if played := seed - *first + 1; played%1000 == 0 && played < *seeds {
+				t.Logf("%d seeds, %d failed", played, failed)
+			}
 			if 2*len(scripts.broken) != len(bugs[*planted]) {
 				t.Fatalf("-planted %q: no script has its text", *planted)
 			}
