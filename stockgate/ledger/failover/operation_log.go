@@ -175,7 +175,10 @@ func (j *OperationLog) intends(sku string, c *change, it protocol.Item) {
 		e.bare, e.epoch = true, c.Epoch
 		e.status = protocol.StatusHeld // by another instance
 	}
-	e.intend(c.Op, it)
+	was := e.status
+	if e.intend(c.Op, it); e.status == was && c.Op != protocol.Adopt {
+		return // it stays as it was done before, and when
+	}
 	e.done, e.changed = protocol.StockVersion{Epoch: c.Epoch, Ver: protocol.MaxNumber}, c.Made
 	j.changes++
 	e.change = j.changes
