@@ -87,7 +87,7 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 }
 
 // Corrects notes what the ledger says of what was intended. A ledger that is still to be told what this instance knows
-// may have lost that an order was given back: that it says sold is no news then.
+// may have lost that an order was given back: that it takes a confirmation is no news then.
 func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.Op, items []protocol.Item,
 	done []protocol.Done) {
 	j.mu.Lock()
@@ -95,17 +95,13 @@ func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.O
 	c := newChange(changeCorrects, sku, a)
 	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
-		if untold && saysSold(op, done[i]) && j.hasBack(sku, it.Serial) {
+		confirmed := op == protocol.Confirm && (done[i] == protocol.Changed || done[i] == protocol.Already)
+		if untold && confirmed && j.hasBack(sku, it.Serial) {
 			continue
 		}
 		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
 	_ = j.record(&c)
-}
-
-// saysSold reports whether an answer says that an order is sold, and not by an operator's word.
-func saysSold(op protocol.Op, done protocol.Done) bool {
-	return done == protocol.WasSold || op == protocol.Confirm && (done == protocol.Changed || done == protocol.Already)
 }
 
 // hasBack reports whether an order was given back, as far as is known here. mu is held.
