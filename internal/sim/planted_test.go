@@ -59,10 +59,6 @@ var bugs = map[string][]string{
 		"elseif state == 'X' or state == 'R' then\n\t\tgone",
 		"elseif true then\n\t\tgone",
 	},
-	"answers are in another order": {
-		"reply[HINT + i] = code",
-		"reply[HINT + n + 1 - i] = code",
-	},
 	"an older stock is taken for the newest": {
 		"local why = seen(stock, reached)",
 		"local why",
