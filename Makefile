@@ -137,10 +137,11 @@ bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, me
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
 	SLUICE_NIGHTLY=1 SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
 
-SEEDS ?= 2000
+SEEDS ?= 100000
+FIRST ?= 1
 
-sim: ## SEEDS random sales in virtual time, with faults: internal/sim
-	SLUICE_NIGHTLY=1 $(GO) test -count=1 -timeout 12h ./internal/sim -args -seeds $(SEEDS)
+sim: ## SEEDS random sales in virtual time, from seed FIRST on: docs/testing.md (40 a second of one core)
+	$(GO) test -count=1 -timeout 12h -v -run Schedules ./internal/sim -args -seeds $(SEEDS) -first $(FIRST)
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
 	@sh tools/need redis-server

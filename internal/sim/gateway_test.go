@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/settler"
@@ -19,9 +20,29 @@ import (
 
 const (
 	sku     = "1001"
-	hold    = 4 * time.Second
+	hold    = 1500 * time.Millisecond
 	timeout = 200 * time.Millisecond
 )
+
+// unaudited is a ledger that is not audited: the audits of all seeds would take a quarter of the time.
+type unaudited struct{ *redisstore.Store }
+
+// Inspect hides protocol.Inspectable.
+func (unaudited) Inspect() {}
+
+// audited is one whose audits begin a moment after the sweeps of the same tick, so that a seed repeats.
+type audited struct{ *redisstore.Store }
+
+func (s audited) Inspect(ctx context.Context, sku string, p protocol.Part, cursor string, most int) (
+	protocol.Page, error) {
+	time.Sleep(time.Microsecond)
+	return s.Store.Inspect(ctx, sku, p, cursor, most)
+}
+
+func (s audited) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
+	time.Sleep(time.Microsecond)
+	return s.Store.InspectAll(ctx, skus)
+}
 
 // gateway is one instance: the real ledger client.
 type gateway struct {
@@ -31,12 +52,13 @@ type gateway struct {
 	began    time.Time
 	store    *redisstore.Store
 	reserver *ledger.Reserver
+	stops    atomic.Bool
 }
 
 // redisOptions are those of one client.
 func (w *world) redisOptions(who string) redisconn.Options {
 	return redisconn.Options{
-		Topology: redisconn.Single, Addresses: []string{"redis:6379"}, PoolSize: 2, ConnectTimeout: timeout,
+		Topology: redisconn.Single, Addresses: []string{"redis:6379"}, PoolSize: 4, ConnectTimeout: timeout,
 		Timeout: timeout, BreakerErrors: 20, BreakerPause: time.Second, Log: w.log, Dialer: w.network.dialer(who),
 	}
 }
@@ -46,15 +68,21 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
 	var err error
 	g.store, err = redisstore.New(redisstore.Options{
-		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name, StateDir: stateDir, Log: w.log,
+		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
+		StateDir: stateDir, Log: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	var books protocol.Store = audited{g.store}
+	if !w.audits {
+		books = unaudited{g.store}
+	}
 	g.reserver, err = ledger.New(ledger.Options{
-		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: time.Second, Timeout: timeout,
-		Mark: mark, Log: w.log, PerUser: w.perUser,
-	}, g.store, w.shop)
+		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond,
+		Timeout: timeout, Clock: func() time.Time { return time.Now().Add(w.skews[mark%2]) },
+		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
+	}, books, w.shop)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -76,7 +104,12 @@ func (g *gateway) buy(b buying) {
 		return
 	}
 	g.w.tell("%s answer for %s: makes %t, lost %t", g.name, out.Serial, b.makes, b.lost)
+	if has("an order is sent again") && b.lost {
+		g.w.shop.receive(out.Serial, b.user, b.quantity, b.after, b.makes)
+	}
 	switch {
+	case b.lost && has("a hold is released when time is out"):
+		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
 	case b.lost || b.after > b.answer:
 		g.reserver.Unknown(sku, out.Serial)
 	case b.makes:
@@ -111,7 +144,8 @@ func (w *world) startSettler(ctx context.Context) error {
 	}
 	w.stream = settle.Stream{Redis: link}
 	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
-		Verify: 5 * time.Second, Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
+		Verify:  5*time.Second + time.Microsecond, // at an instant of its own
+		Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
 	if err != nil {
 		return err
 	}
@@ -125,12 +159,13 @@ func (w *world) startSettler(ctx context.Context) error {
 
 // logTo is a log that goes to the trace.
 func logTo(w *world) *slog.Logger {
-	return slog.New(slog.NewTextHandler(writer{w}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	timeless := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
 		return a
-	}}))
+	}
+	return slog.New(slog.NewTextHandler(writer{w}, &slog.HandlerOptions{ReplaceAttr: timeless}))
 }
 
 type writer struct{ w *world }
@@ -138,6 +173,9 @@ type writer struct{ w *world }
 func (x writer) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("stays frozen")) {
 		x.w.named.Store(true)
+	}
+	if bytes.Contains(p, []byte("if_it_stays_closed")) {
+		x.w.advised.Store(true)
 	}
 	x.w.tell("%s", bytes.TrimSpace(p))
 	return len(p), nil

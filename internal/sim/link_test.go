@@ -3,41 +3,76 @@ package sim
 // Time in this file is virtual (testing/synctest).
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
-var errUnreachable = errors.New("connection refused")
+var (
+	errUnreachable = errors.New("connection refused")
+	errLost        = errors.New("lost before it came")
+)
 
 // network carries the connections to Redis. Each request and each reply takes some microseconds of its own, so that
-// virtual time orders what happens; while faults are on, some are late, or lost with their connection.
+// virtual time orders what happens; while faults are on, some are late, or lost with their connection. What becomes of
+// a message is drawn by what it says, and not by when it is sent: a seed draws alike, in whatever order goroutines run.
 type network struct {
 	w       *world
 	mu      sync.Mutex
 	faults  float64 // how many requests of one have a fault
 	links   map[*link]bool
-	opened  uint64
+	opened  int
+	sent    map[uint64]uint64 // how often each message was sent
 	running sync.WaitGroup
+}
+
+// draw is the source of what becomes of a message. Its words may be in any order: some come out of a map.
+func (n *network) draw(who string, words ...string) *rand.Rand {
+	key := fingerprint(who)
+	for _, word := range words {
+		key += fingerprint(word)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sent[key]++
+	return rand.New(rand.NewPCG(n.w.seed<<16+n.sent[key], key))
+}
+
+func fingerprint(text string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, text)
+	return h.Sum64()
 }
 
 // link is one connection of a client.
 type link struct {
-	n         *network
-	who       string
-	client    net.Conn // the far end of the client's pipe
-	redis     net.Conn
-	server    *redisServer
-	rnd       *rand.Rand // of requests
-	replies   *rand.Rand
-	rest      []byte // of requests: no whole command yet
-	lateReply time.Duration
-	loseReply bool
-	mu        sync.Mutex
+	n      *network
+	who    string
+	number int      // of the connections that were opened
+	client net.Conn // the far end of the client's pipe
+	server *redisServer
+	peer   *server.Peer
+	mu     sync.Mutex
+	sent   chan reply // nil = no more; under mu
+	next   reply      // what becomes of the next one; under mu
+}
+
+// reply is what Redis sends at once.
+type reply struct {
+	bytes []byte
+	late  time.Duration
+	lose  bool
 }
 
 // dialer opens the connections of one client.
@@ -49,36 +84,33 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 		if s == nil || n.w.dead[who] {
 			return nil, errUnreachable
 		}
-		redis, err := s.Dial()
-		if err != nil {
-			return nil, err
-		}
-		n.opened++
 		near, far := net.Pipe()
-		l := &link{n: n, who: who, client: far, redis: redis, server: s,
-			rnd:     rand.New(rand.NewPCG(n.w.seed, 2*n.opened)),
-			replies: rand.New(rand.NewPCG(n.w.seed, 2*n.opened+1))}
+		n.opened++
+		l := &link{n: n, who: who, number: n.opened, client: far, server: s, sent: make(chan reply, 64)}
+		l.peer = server.NewPeer(bufio.NewWriterSize(l, 1<<10))
 		n.links[l] = true
 		n.running.Go(l.requests)
-		n.running.Go(l.answers)
+		sent := l.sent
+		n.running.Go(func() { l.deliver(sent) })
 		return near, nil
 	}
 }
 
-// cut ends the connections of a client; "" = all.
+// cut ends the connections of a client, one after another; "" = all.
 func (n *network) cut(who string) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	var all []*link
 	for l := range n.links {
 		if who == "" || l.who == who {
-			l.close()
+			all = append(all, l)
 		}
 	}
-}
-
-func (l *link) close() {
-	l.client.Close()
-	l.redis.Close()
+	n.mu.Unlock()
+	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.number, b.number) })
+	for _, l := range all {
+		l.client.Close()
+		time.Sleep(time.Microsecond)
+	}
 }
 
 func latency(r *rand.Rand) time.Duration { return time.Duration(20_000 + r.IntN(200_000)) }
@@ -86,76 +118,100 @@ func latency(r *rand.Rand) time.Duration { return time.Duration(20_000 + r.IntN(
 // requests brings to Redis what the client sends.
 func (l *link) requests() {
 	defer func() {
-		l.close()
+		l.client.Close()
+		l.server.leave(l.peer)
 		l.n.mu.Lock()
 		delete(l.n.links, l)
 		l.n.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(l.sent)
+		l.sent = nil
 	}()
-	room := make([]byte, 8<<10)
-	for {
-		n, err := l.client.Read(room)
+	var room []byte
+	for in := bufio.NewReaderSize(l.client, 4<<10); ; {
+		first, err := readCommand(in, &room)
 		if err != nil {
 			return
 		}
-		time.Sleep(latency(l.rnd))
-		fault, kind := l.rnd.Float64(), l.rnd.IntN(4)
-		l.n.mu.Lock()
-		faulty := fault < l.n.faults
-		l.n.mu.Unlock()
-		switch {
-		case faulty && kind == 0: // lost before it came
-			return
-		case faulty && kind == 1:
-			l.mu.Lock()
-			l.loseReply = true
-			l.mu.Unlock()
-		case faulty && kind == 2: // it may come after its client gave up
-			time.Sleep(time.Duration(l.rnd.IntN(600)) * time.Millisecond)
-		case faulty:
-			l.mu.Lock()
-			l.lateReply = time.Duration(l.rnd.IntN(600)) * time.Millisecond
-			l.mu.Unlock()
+		all := [][]string{first}
+		for in.Buffered() > 0 { // a pipeline
+			one, err := readCommand(in, &room)
+			if err != nil {
+				return
+			}
+			all = append(all, one)
 		}
-		l.server.tick()
-		l.rest = l.server.note(append(l.rest, room[:n]...))
-		if _, err := l.redis.Write(room[:n]); err != nil {
-			return
+		next := reply{late: -1}
+		if !loads(first) { // scripts come in pieces, in any order
+			if next, err = l.arrive(first); err != nil {
+				return
+			}
 		}
+		l.mu.Lock()
+		l.next = next
+		l.mu.Unlock()
+		for _, args := range all {
+			if !l.server.do(l.who, l.peer, args) {
+				return
+			}
+		}
+		l.peer.Flush()
 	}
 }
 
-// answers brings replies to the client, which may still send while Redis replies.
-func (l *link) answers() {
-	sent := make(chan []byte, 64)
-	l.n.running.Go(func() { l.deliver(sent) })
-	defer close(sent)
-	room := make([]byte, 8<<10)
-	for {
-		n, err := l.redis.Read(room)
-		if err != nil {
-			return
-		}
-		sent <- bytes.Clone(room[:n])
+// arrive lets time pass until a request is there, and says what becomes of its answer.
+func (l *link) arrive(first []string) (next reply, err error) {
+	r := l.n.draw(l.who, first...)
+	time.Sleep(latency(r))
+	fault, kind := r.Float64(), r.IntN(4)
+	l.n.mu.Lock()
+	faulty := fault < l.n.faults
+	l.n.mu.Unlock()
+	next.late = latency(r)
+	switch {
+	case faulty && kind == 0:
+		return next, errLost
+	case faulty && kind == 1:
+		next.lose = true
+	case faulty && kind == 2: // it may come after its client gave up
+		time.Sleep(time.Duration(r.IntN(600_000_000)))
+	case faulty:
+		next.late += time.Duration(r.IntN(600_000_000))
 	}
+	return next, nil
+}
+
+// Write takes what Redis sends: an answer, or news.
+func (l *link) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sent == nil {
+		return 0, net.ErrClosed
+	}
+	next := l.next
+	l.next = reply{}
+	if next.late == 0 {
+		next.late = latency(l.n.draw(l.who, string(p)))
+	}
+	next.bytes = bytes.Clone(p)
+	l.sent <- next
+	return len(p), nil
 }
 
 // deliver brings what Redis has sent to the client, some time later.
-func (l *link) deliver(sent <-chan []byte) {
+func (l *link) deliver(sent <-chan reply) {
 	defer func() {
-		l.close()
+		l.client.Close()
 		for range sent { // Redis is read to its end
 		}
 	}()
-	for reply := range sent {
-		l.mu.Lock()
-		late, lose := l.lateReply, l.loseReply
-		l.lateReply, l.loseReply = 0, false
-		l.mu.Unlock()
-		time.Sleep(late + latency(l.replies))
-		if lose {
+	for r := range sent {
+		time.Sleep(r.late)
+		if r.lose {
 			return
 		}
-		if _, err := l.client.Write(reply); err != nil {
+		if _, err := l.client.Write(r.bytes); err != nil {
 			return
 		}
 	}

@@ -62,6 +62,14 @@ func (s *shop) cancel(serial string) bool {
 	return true
 }
 
+// stands reports whether the shop has an order.
+func (s *shop) stands(serial string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.orders[serial]
+	return o != nil && o.made && !o.cancelled
+}
+
 // Ask implements ledger.OrderStatusSource. An order that was cancelled existed.
 func (s *shop) Ask(_ context.Context, _, serial string) (ledger.OrderStatus, error) {
 	s.mu.Lock()

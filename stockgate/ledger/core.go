@@ -99,7 +99,7 @@ func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.R
 // does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
 // two calls at once.
 func (r *core) nextDeadline() int64 {
-	at := time.Now().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
+	at := r.o.Clock().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
 	for {
 		last := r.deadline.Load()
 		if at <= last {

@@ -97,7 +97,7 @@ func (r *maintenance) removeUseless(q *skuQueue) {
 // sweep leases overdue reservations of some SKUs: only one instance asks for each. What fails is swept again when the
 // SKU is due again.
 func (r *maintenance) sweep(ctx context.Context, some []*skuQueue, skus []string) {
-	now := time.Now().UnixMilli()
+	now := r.o.Clock().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	bounded, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	r.countCall(callSweep, len(some))
@@ -115,7 +115,7 @@ func (r *maintenance) sweep(ctx context.Context, some []*skuQueue, skus []string
 func (r *maintenance) sweepWhole(ctx context.Context, q *skuQueue) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	now := time.Now().UnixMilli()
+	now := r.o.Clock().UnixMilli()
 	lease := now + leaseFor.Milliseconds()
 	r.countCall(callSweep, 1)
 	overdue, _ := r.store.Sweep(ctx, q.sku, now, lease, maxSwept) // after an error there are none

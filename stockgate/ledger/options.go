@@ -40,6 +40,7 @@ type Options struct {
 	MetricSKUs int              // ledgers whose numbers metrics name; default 100
 	Now        func() int64     // ns, the clock of the callers; default one that starts at 0
 	Wall       func() time.Time // of the hours of sale: the same for all instances; default time.Now
+	Clock      func() time.Time // of this machine, by which holds end; default time.Now
 	Log        *slog.Logger     // default slog.Default()
 }
 
@@ -93,6 +94,9 @@ func (o Options) checked() (Options, error) {
 	}
 	if o.Wall == nil {
 		o.Wall = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -63,7 +63,7 @@ func (r *resolver) resolveDue(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseFor/2)
 	defer cancel()
 	questions, all := make(chan question, maxAsked), r.skus.All()
-	now, first := time.Now().UnixMilli(), rand.N(len(all)+1) // none has to wait for the others again and again
+	now, first := r.o.Clock().UnixMilli(), rand.N(len(all)+1) // none has to wait for the others again and again
 	for _, q := range slices.Concat(all[first:], all[:first]) {
 		r.collectDue(q, now, questions)
 	}
@@ -143,7 +143,7 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	now := time.Now()
+	now := r.o.Clock()
 	done, hint, err := store.Decide(ctx, u.queue.sku, protocol.DecideCall{Now: now.UnixMilli(),
 		Keep:      now.Add(r.o.Keep).UnixMilli(),
 		Decisions: []protocol.Decision{{Serial: u.serial, Move: protocol.MoveCancel}}})
@@ -171,7 +171,7 @@ func (r *resolver) fenced(deadline int64) bool {
 	case fenceCancel:
 		return true
 	case fenceDeadline, fenceHold:
-		return time.Now().UnixMilli() >= deadline+r.o.Grace.Milliseconds()
+		return r.o.Clock().UnixMilli() >= deadline+r.o.Grace.Milliseconds()
 	}
 	return false
 }
@@ -201,9 +201,9 @@ func (r *resolver) endAttempt(was question, result resolution) {
 	case result == gone:
 		r.resolved(q, was.serial)
 	case result == foundOrder, result == foundNone, result == foundOrphan:
-		u.due = time.Now().UnixMilli() + longestPause
+		u.due = r.o.Clock().UnixMilli() + longestPause
 	default:
 		u.misses = was.misses
-		u.backOff(time.Now().UnixMilli())
+		u.backOff(r.o.Clock().UnixMilli())
 	}
 }

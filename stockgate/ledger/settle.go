@@ -195,7 +195,7 @@ func (r *settler) call(q *skuQueue, b *settleBatch) (protocol.StockVersion, erro
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
-	now := time.Now()
+	now := r.o.Clock()
 	b.began = r.o.Now()
 	r.countCall(callFinish, len(b.items))
 	return r.store.Finish(ctx, q.sku, now.UnixMilli(), now.Add(r.o.Keep).UnixMilli(), b.op, b.items, b.done)

@@ -39,7 +39,7 @@ func (r *Reserver) Unknown(sku, serial string) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now().UnixMilli()
+	now := r.o.Clock().UnixMilli()
 	r.markUnresolved(q, serial, now, now+r.o.Hold.Milliseconds())
 }
 
@@ -77,7 +77,7 @@ func (r *core) resolved(q *skuQueue, serial string) {
 
 // markOrphan notes that a call for serial with a deadline was unsure. mu is held.
 func (r *core) markOrphan(q *skuQueue, serial string, deadline int64) {
-	now := time.Now().UnixMilli()
+	now := r.o.Clock().UnixMilli()
 	u := r.openUnresolved(q, serial, now)
 	if u == nil {
 		return

@@ -86,16 +86,28 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 	_ = j.record(&c) // an order that is in the journal as held is not lost
 }
 
-// Corrects notes what the ledger says of what was intended.
-func (j *OperationLog) Corrects(sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done) {
+// Corrects notes what the ledger says of what was intended. A ledger that is still to be told what this instance knows
+// may have lost that an order was given back: that it takes a confirmation is no news then.
+func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.Op, items []protocol.Item,
+	done []protocol.Done) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := newChange(changeCorrects, sku, a)
 	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
+		confirmed := op == protocol.Confirm && (done[i] == protocol.Changed || done[i] == protocol.Already)
+		if untold && confirmed && j.hasBack(sku, it.Serial) {
+			continue
+		}
 		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
 	}
 	_ = j.record(&c)
+}
+
+// hasBack reports whether an order was given back, as far as is known here. mu is held.
+func (j *OperationLog) hasBack(sku, serial string) bool {
+	e := j.find(sku, serial)
+	return e != nil && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded)
 }
 
 func newChange(kind changeKind, sku string, a Answer) change {
@@ -159,7 +171,10 @@ func (j *OperationLog) intends(sku string, c *change, it protocol.Item) {
 		e.bare, e.epoch = true, c.Epoch
 		e.status = protocol.StatusHeld // by another instance
 	}
-	e.intend(c.Op, it)
+	was := e.status
+	if e.intend(c.Op, it); e.status == was && c.Op != protocol.Adopt {
+		return // it stays as it was done before, and when
+	}
 	e.done, e.changed = protocol.StockVersion{Epoch: c.Epoch, Ver: protocol.MaxNumber}, c.Made
 	j.changes++
 	e.change = j.changes

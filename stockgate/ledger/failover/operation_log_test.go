@@ -43,11 +43,11 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 			case "replay":
 				j.Reserved("1001", Answer{Epoch: 1}, 9, items, []protocol.Code{protocol.ReplayHeld})
 			case "taken":
-				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasReleased})
+				j.Corrects("1001", Answer{}, false, op, items, []protocol.Done{protocol.WasReleased})
 			case "done":
-				j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, op, items, []protocol.Done{protocol.Already})
+				j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, false, op, items, []protocol.Done{protocol.Already})
 			case "bought":
-				j.Corrects("1001", Answer{}, op, items, []protocol.Done{protocol.WasSold})
+				j.Corrects("1001", Answer{}, false, op, items, []protocol.Done{protocol.WasSold})
 			default:
 				op = protocol.Op(word)
 				j.Intends("1001", 1, op, items)
@@ -101,5 +101,20 @@ func BenchmarkJournalOfWinners(b *testing.B) {
 			items[i], codes[i] = protocol.Item{Serial: fmt.Sprint(n, "-", i), User: "ann", Quantity: 1}, protocol.Held
 		}
 		j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes)
+	}
+}
+
+// A fail-over took a refund away, and the ledger takes a confirmation by the resolver before it was told.
+func TestOperationLog_GiveBackOutlivesAConfirmationOfALedgerThatIsToBeTold(t *testing.T) {
+	items := []protocol.Item{{Serial: "s", User: "ann", Quantity: 2}}
+	for untold, want := range map[bool]string{true: "r", false: "a"} {
+		for _, done := range []protocol.Done{protocol.Changed, protocol.Already} {
+			j := NewOperationLog(4)
+			j.Intends("1001", 1, protocol.Refund, items)
+			j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, false, protocol.Refund, items, []protocol.Done{protocol.Changed})
+			j.Intends("1001", 2, protocol.Confirm, items)
+			j.Corrects("1001", Answer{Epoch: 2, Ver: 3}, untold, protocol.Confirm, items, []protocol.Done{done})
+			ledgertest.Want(t, fmt.Sprint("untold ", untold, ", ", done), notes(j)["s"], want)
+		}
 	}
 }

@@ -80,6 +80,12 @@ func (r *Recovery) Pending() (skus []string) {
 // NoteUnknown notes that the outcome of an order is unknown.
 func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
 
+// Corrects notes what the ledger of sku says of what was intended.
+func (r *Recovery) Corrects(sku string, a Answer, op protocol.Op, items []protocol.Item, done []protocol.Done) {
+	t := r.Seen.Find(sku)
+	r.Log.Corrects(sku, a, t != nil && t.told().due, op, items, done)
+}
+
 // Recover tells the ledger of sku what this instance knows of its orders: first those that it took itself, then, when
 // all others have done so too, what it has done to theirs. It is to be called again until the story is over. keep is
 // until when tombstones are kept, in Unix ms.

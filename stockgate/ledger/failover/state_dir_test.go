@@ -56,7 +56,7 @@ func TestJournal_ReturnsWithNameOrdersAndWhatWasSeen(t *testing.T) {
 	one := []protocol.Item{{Serial: "s1"}}
 	a.log.Intends("1001", 7, protocol.Confirm, one)
 	last := Answer{Call: a.j.Calls + 3, Epoch: 7, Ver: a.j.Calls + 3, Sale: 6}
-	a.log.Corrects("1001", last, protocol.Confirm, one, []protocol.Done{protocol.Changed})
+	a.log.Corrects("1001", last, false, protocol.Confirm, one, []protocol.Done{protocol.Changed})
 	claim, calls := a.seen.Find("1001").Claim(), a.j.Calls
 	ledgertest.Check(t, a.j.Close(false))
 

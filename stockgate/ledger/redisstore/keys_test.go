@@ -206,7 +206,7 @@ type stage struct {
 // newStage is on a server with others, and has one connection: it makes one call after the other.
 func newStage(t *testing.T, server *redistest.Server, texts map[string]string) *stage {
 	t.Helper()
-	r := ledgertest.Must[*Store](t)(open(optionsFor(server, 1), texts))
+	r := ledgertest.Must[*Store](t)(open(optionsFor(server, 1), compile(texts)))
 	t.Cleanup(func() { r.Close() })
 	return &stage{store: r, client: server.Client}
 }

@@ -45,7 +45,7 @@ func newLosses(t *testing.T, server *redistest.Server, texts map[string]string) 
 	for range 2 {
 		o := optionsFor(server, 1)
 		o.Identify = func(context.Context, *redis.Conn) (string, error) { return l.run, nil }
-		r := ledgertest.Must[*Store](t)(open(o, texts))
+		r := ledgertest.Must[*Store](t)(open(o, compile(texts)))
 		t.Cleanup(func() { r.Close() })
 		r.visiting = true // nobody calls but the schedule
 		l.stores = append(l.stores, r)

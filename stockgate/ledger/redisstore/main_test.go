@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // connect returns a Redis for s that is closed with the test. Its time-outs suit a busy machine.
 func connect(t testing.TB, s *redistest.Server, texts map[string]string) *Store {
 	t.Helper()
-	r, err := open(optionsFor(s, 64), texts)
+	r, err := open(optionsFor(s, 64), compile(texts))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,12 +27,15 @@ const (
 // the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more
 // slowly, at most every lastListen; without the right to do so news just do not come.
 func (r *Store) Listen(ctx context.Context, hear func(sku string, h protocol.StockVersion), missed func()) {
+	var seed [32]byte
+	_, _ = crand.Read(seed[:]) // it never fails; the simulation makes it repeat
+	jitter := rand.New(rand.NewChaCha8(seed))
 	wait := firstSubscribe
 	for ctx.Err() == nil {
 		if r.listen(ctx, hear, missed) {
 			wait = firstSubscribe
 		}
-		periodic.Pause(ctx, wait/2+rand.N(wait/2)) // many instances lost it at the same time
+		periodic.Pause(ctx, wait/2+time.Duration(jitter.Int64N(int64(wait/2)))) // many instances lost it at the same time
 		wait = min(2*wait, lastSubscribe)
 	}
 }

@@ -87,7 +87,7 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op prot
 	if hint, err = decodeAnswers(reply, done[:len(items)], protocol.NoLedger); err != nil {
 		return hint, err
 	}
-	r.Log.Corrects(sku, q.answered(), op, items, done)
+	r.Corrects(sku, q.answered(), op, items, done)
 	return hint, nil
 }
 

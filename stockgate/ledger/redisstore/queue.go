@@ -208,7 +208,7 @@ func of(all []protocol.Decision, done []protocol.Done, moves ...protocol.Move) (
 
 func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Decision, done []protocol.Done) {
 	if items, came := of(all, done, protocol.MoveConfirm); len(items) > 0 {
-		r.Log.Corrects(sku, a, protocol.Confirm, items, came)
+		r.Corrects(sku, a, protocol.Confirm, items, came)
 	}
 	items, came := of(all, done, protocol.MoveRelease, protocol.MoveCancel)
 	var released []protocol.Item
@@ -220,7 +220,7 @@ func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Deci
 	if len(released) > 0 {
 		changed := slices.Repeat([]protocol.Done{protocol.Changed}, len(released))
 		r.Log.Intends(sku, a.Epoch, protocol.Release, released)
-		r.Log.Corrects(sku, a, protocol.Release, released, changed)
+		r.Corrects(sku, a, protocol.Release, released, changed)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -63,6 +64,9 @@ func compile(texts map[string]string) scripts {
 	}
 	return all
 }
+
+// compiled are the scripts as they are embedded, the same for all stores.
+var compiled = sync.OnceValue(func() scripts { return compile(texts()) })
 
 // load teaches Redis all scripts in one round trip.
 func (s scripts) load(ctx context.Context, c *redis.Conn) error {

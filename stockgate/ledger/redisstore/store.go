@@ -107,11 +107,11 @@ type Options struct {
 // New returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
 // fit by Check. The caller must Close it.
 func New(o Options) (*Store, error) {
-	return open(o, texts())
+	return open(o, compiled())
 }
 
-// open takes the texts of the scripts, which tests break.
-func open(o Options, texts map[string]string) (*Store, error) {
+// open takes the scripts, which tests break.
+func open(o Options, scripts scripts) (*Store, error) {
 	if o.Events < 1 {
 		return nil, errors.New("events: it must be positive")
 	}
@@ -124,7 +124,7 @@ func open(o Options, texts map[string]string) (*Store, error) {
 	}
 	r := &Store{
 		events: o.Events, news: o.Prefix + protocol.ChannelOf(o.DB), prefix: o.Prefix,
-		scripts: compile(texts), replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, Recovery: failover.Recovery{ReadOnly: o.Visitor, Settle: failover.DefaultSettle,
 			Seen: failover.NewSeen(), Log: failover.NewOperationLog(failover.DefaultLogSize)},
 	}

@@ -113,7 +113,7 @@ func (p *pair) through(x *exchange) *Store {
 	p.t.Helper()
 	o := optionsFor(p.master, 4)
 	o.Addresses = []string{x.Addr}
-	r := ledgertest.Must[*Store](p.t)(open(o, texts()))
+	r := ledgertest.Must[*Store](p.t)(open(o, compile(texts())))
 	r.Settle = 0
 	p.t.Cleanup(func() { r.Close() })
 	return r

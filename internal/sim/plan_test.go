@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// buying is one shopper's order, and what the shop makes of it.
+type buying struct {
+	user, key string
+	quantity  int64
+	makes     bool          // the shop makes the order
+	after     time.Duration // so long after it was sent
+	answer    time.Duration // its answer, or the gateway's timeout
+	lost      bool          // the answer is lost
+}
+
+// step is one event of a plan.
+type step struct {
+	at   time.Duration
+	what string
+	do   func()
+}
+
+const (
+	faultsEnd = 4 * time.Second
+	hurry     = 6 * time.Second // after which an operator in a hurry does not wait any longer for a SKU to open
+	patience  = 2 * time.Minute // after which another one does not
+	maxActs   = 4               // of an operator: what settlers know closes a SKU again
+	quietEnd  = 4 * time.Minute // by then a ledger is open again, or the log has named what a person has to do
+)
+
+// plan draws the orders and faults of a seed.
+func (w *world) plan(r *rand.Rand) (steps []step) {
+	add := func(at time.Duration, what string, do func()) { steps = append(steps, step{at, what, do}) }
+	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
+	rush := time.Duration(-1) // some orders come to one instance at the same time, and share a call
+	if r.IntN(4) == 0 {
+		rush = within()
+	}
+	for i := range 4 + r.IntN(10) {
+		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0,
+			lost: r.IntN(5) == 0, answer: time.Duration(5_000_000 + r.IntN(200_000_000))}
+		if r.IntN(3) == 0 {
+			b.key = fmt.Sprintf("key-%d", i)
+		}
+		if r.IntN(6) == 0 {
+			b.after = time.Duration(r.IntN(1_200_000_000)) // before its hold ends
+		}
+		at, g := within(), r.IntN(len(w.gateways))
+		switch {
+		case rush >= 0 && i < 6:
+			at, g = rush+time.Duration(r.IntN(50_000)), 0
+		case r.IntN(3) == 0:
+			at = time.Duration(r.Int64N(int64(time.Second)))
+		}
+		add(at, fmt.Sprintf("g%d: %s", g, b), func() { w.background.Go(func() { w.at(g).buy(b) }) })
+	}
+	for range r.IntN(5) {
+		n := r.IntN(16)
+		add(within(), fmt.Sprintf("the shop gives order %d back", n), func() { w.giveBack(n) })
+	}
+	for range r.IntN(3) {
+		g, kill := r.IntN(len(w.gateways)), r.IntN(3) > 0
+		add(within(), fmt.Sprintf("g%d stops, killed %t", g, kill), func() { w.restart(g, kill) })
+	}
+	for range r.IntN(3) {
+		lost, away := r.IntN(12), time.Duration(r.IntN(2_000_000_000))
+		if r.IntN(4) == 0 {
+			lost = 0
+		}
+		add(within(), fmt.Sprintf("fail-over after %v that loses %d writes", away, lost), func() { w.failOver(lost, away) })
+	}
+	if r.IntN(12) == 0 {
+		away := time.Duration(r.IntN(2_000_000_000))
+		add(within(), fmt.Sprintf("Redis is away for %v, and empty then", away), func() { w.failOver(all, away) })
+	}
+	if r.IntN(6) == 0 {
+		ago := time.Duration(r.Int64N(int64(faultsEnd)))
+		add(within(), fmt.Sprintf("Redis starts with its data of %v ago", ago), func() { w.failOver(w.since(ago), 0) })
+	}
+	for range r.IntN(8) / 6 {
+		by := time.Duration(r.NormFloat64() * float64([]time.Duration{time.Second, time.Minute, 24 * time.Hour}[r.IntN(3)]))
+		add(within(), fmt.Sprintf("the clock of Redis jumps by %v", by), func() { w.jump(by) })
+	}
+	if r.IntN(3) == 0 {
+		from := within()
+		add(from, "the shop answers no questions", func() { w.mute(true) })
+		add(from+time.Duration(r.IntN(3_000_000_000)), "the shop answers again", func() { w.mute(false) })
+	}
+	slices.SortFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	return steps
+}
+
+func (w *world) at(g int) *gateway {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gateways[g]
+}
+
+func (w *world) mute(is bool) {
+	w.shop.mu.Lock()
+	defer w.shop.mu.Unlock()
+	w.shop.mute = is
+}
+
+// giveBack cancels the n-th order that the shop has, and says so by the database, or by a gateway.
+func (w *world) giveBack(n int) {
+	w.shop.mu.Lock()
+	var made []string
+	for serial, o := range w.shop.orders {
+		if o.made && !o.cancelled {
+			made = append(made, serial)
+		}
+	}
+	w.shop.mu.Unlock()
+	if len(made) == 0 {
+		return
+	}
+	slices.Sort(made)
+	serial := made[n%len(made)]
+	if !w.shop.cancel(serial) {
+		return
+	}
+	w.tell("the shop gives %s back", serial)
+	if w.settles {
+		w.database.giveBack(sku, serial)
+		return
+	}
+	w.background.Go(func() { // the shop says so until it is heard
+		for ctx := w.ctx; ctx.Err() == nil; time.Sleep(time.Second) {
+			done := make([]protocol.Done, 1)
+			now := time.Now().UnixMilli()
+			_, err := w.at(n%len(w.gateways)).store.Finish(ctx, sku, now, now+keep, protocol.Refund,
+				[]protocol.Item{{Serial: serial}}, done)
+			if err == nil && done[0] != protocol.NotFound {
+				return
+			}
+		}
+	})
+}
+
+// restart stops an instance, and starts it again a moment later.
+func (w *world) restart(n int, kill bool) {
+	g := w.at(n)
+	if g.stops.Swap(true) {
+		return // its successor is about to start
+	}
+	if kill {
+		w.network.mu.Lock()
+		w.dead[g.name] = true
+		w.network.mu.Unlock()
+		w.network.cut(g.name)
+	}
+	w.starting.Go(func() {
+		g.stop(kill)
+		w.mu.Lock()
+		w.marks++
+		mark := w.marks
+		w.mu.Unlock()
+		next := w.start(fmt.Sprintf("g%d.%d", n, mark), g.stateDir, mark)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.gateways[n] = next
+	})
+}
+
+// all writes are lost.
+const all = -1
+
+// since is how many writes Redis got in that time.
+func (w *world) since(d time.Duration) (n int) {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	if w.redis == nil {
+		return 0
+	}
+	now := time.Now().Add(w.redis.ahead)
+	for _, done := range slices.Backward(w.redis.writes) {
+		if now.Sub(done.at) > d {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// jump sets the clock of Redis, of this server and those that follow.
+func (w *world) jump(by time.Duration) {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	if w.emptied {
+		by = max(by, 0)
+	}
+	w.ahead += by
+	if w.redis != nil {
+		w.redis.setClock(w.ahead)
+	}
+}
+
+// failOver puts a server in the place of the master that lacks its last writes.
+func (w *world) failOver(lost int, away time.Duration) {
+	if lost == all { // made again by a clock that is behind, the ledger would be older to the settlement: not mended yet
+		w.emptied = true
+		w.jump(max(0, -w.ahead))
+	}
+	w.network.mu.Lock()
+	old := w.redis
+	w.redis = nil
+	w.network.mu.Unlock()
+	if old == nil {
+		return
+	}
+	w.network.cut("")
+	old.stop()
+	w.background.Go(func() {
+		time.Sleep(away)
+		w.network.mu.Lock()
+		defer w.network.mu.Unlock()
+		w.servers++
+		w.redis = old.replica(fmt.Sprintf("run%d", w.servers), lost)
+		w.redis.setClock(w.ahead)
+	})
+}
