@@ -122,7 +122,7 @@ func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
 		`["1001"]`, quoted(names...), 1)
 	g := gate(t, redisAt(r), boundless, open(t, nil).setting(), sale, reserveRoutes)
 	soon(t, "all SKUs have a ledger", func() bool {
-		ledgers, err := r.Client.Keys(t.Context(), "sluice:{*}:s").Result()
+		ledgers, err := r.Client.Keys(t.Context(), "sluice:shop:{*}:s").Result()
 		return err == nil && len(ledgers) == skus
 	})
 	stop := make(chan struct{})

@@ -45,7 +45,7 @@ func (w *world) redisOptions(who string) redisconn.Options {
 func (w *world) start(name, stateDir string, mark int64) *gateway {
 	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
 	var err error
-	g.store, err = redisstore.New(redisstore.Options{
+	g.store, err = redisstore.New(redisstore.Options{Name: "shop",
 		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name, StateDir: stateDir, Log: w.log,
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (g *gateway) stop(kill bool) {
 
 // startSettler starts the real settler on the modelled database.
 func (w *world) startSettler(ctx context.Context) error {
-	store, err := redisstore.New(redisstore.Options{Options: w.redisOptions("settler"), Events: 10_000, Acknowledged: true,
+	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000, Acknowledged: true,
 		Visitor: true, Log: w.log})
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *world) startSettler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.stream = settle.Stream{Redis: link}
+	w.stream = settle.Stream{Name: "shop", Redis: link}
 	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
 		Verify: 5 * time.Second, Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})
 	if err != nil {
