@@ -118,11 +118,13 @@ func (c *Config) checkName(r *report.Report) {
 	what := c.keptInRedis()
 	switch {
 	case c.Name != "" && !aName.MatchString(c.Name):
-		r.Fail("name", "%q begins keys in Redis; write 1 to 63 lower-case letters, digits and . _ -, of which the first is "+
-			"a letter or a digit", c.Name)
+		r.Fail("name",
+			"%q begins keys in Redis; write 1 to 63 lower-case letters, digits and . _ -, of which the first is "+
+				"a letter or a digit", c.Name)
 	case c.Name == "" && what != "" && c.lines["fleet.name"] == 0:
-		r.Fail("name", "is missing: %s in Redis, where shops are told apart by it; write above the first table, the same on "+
-			"all instances of this shop: name = \"shop-%.4s\"", what, c.version)
+		r.Fail("name",
+			"is missing: %s in Redis, where shops are told apart by it; write above the first table, the same on "+
+				"all instances of this shop: name = \"shop-%.4s\"", what, c.version)
 	}
 }
 

@@ -111,7 +111,8 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 
 // reopen opens a SKU that is frozen since a gate died shortly before Redis: this Redis loses nothing.
 func reopen(t *testing.T, r *redistest.Server, g *running) {
-	if state, err := r.Client.HGet(t.Context(), "sluice:shop:{1001}:s", "state").Result(); err == nil && state == "frozen" {
+	if state, err := r.Client.HGet(t.Context(), "sluice:shop:{1001}:s", "state").Result(); err == nil &&
+		state == "frozen" {
 		_ = run(t, "", "stock", "resume", "--config", g.file, "--reconciled", "1001") // the next turn tries again
 	}
 }

@@ -73,7 +73,8 @@ func (c *cancelled) givesBack(user int) (serial string) {
 func (c *cancelled) staysGivenBack(serial string, units int) {
 	c.Helper()
 	c.equal(units)
-	if record := c.redis.Client.HGet(c.Context(), "sluice:shop:{1001}:r", serial).Val(); record != "" && record[0] != 'R' {
+	if record := c.redis.Client.HGet(c.Context(), "sluice:shop:{1001}:r", serial).Val(); record != "" &&
+		record[0] != 'R' {
 		c.Errorf("the record of the cancelled order is %q: want a refunded one, or none", record)
 	}
 	if a := ledgerOf(c.T, c.redis, "1001"); a.held != 0 || a.sold != units {

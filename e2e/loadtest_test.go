@@ -57,7 +57,8 @@ func everything(t *testing.T, s *redistest.Server) map[string]string {
 func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]string {
 	t.Helper()
 	ok(t, "stock", "set", "--config", path, sku, "77")
-	for _, command := range []string{"SET sluice:shop:secret 00112233445566778899aabbccddeeff", "SET sluice:shop:instances 3",
+	for _, command := range []string{"SET sluice:shop:secret 00112233445566778899aabbccddeeff",
+		"SET sluice:shop:instances 3",
 		"HSET sluice:shop:sales double paused",
 		"SET seckill:stock:1001 77", "ZADD sluice:shop:skus 0 1001", "ZADD sluice:shop:fleet 1 other",
 		"SADD seckill:users:1001 7"} {

@@ -179,7 +179,8 @@ func TestShops_NameOfAnotherSecretIsRejected(t *testing.T) {
 func TestShops_MissingNameIsRejectedWithTheLineToAdd(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
-	nameless := strings.Replace(redisAt(r), "name = \"shop\"\n", "", 1) + "\nupstream.targets = [\"http://127.0.0.1:1\"]\n"
+	nameless := strings.Replace(redisAt(r), "name = \"shop\"\n", "", 1) +
+		"\nupstream.targets = [\"http://127.0.0.1:1\"]\n"
 	path := file(t, nameless+reserveRoutes)
 	for _, args := range [][]string{{"check", path}, {"run", "--config", path}, {"stock", "list", "--config", path}} {
 		got := run(t, "", args...)

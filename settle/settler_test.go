@@ -40,7 +40,8 @@ func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := New(Stream{Name: "shop", Redis: client}, nil, Options{Batch: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := New(Stream{Name: "shop", Redis: client}, nil, Options{Batch: 1, Log: slog.New(slog.NewTextHandler(&log,
+		nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

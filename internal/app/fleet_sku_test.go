@@ -381,7 +381,8 @@ func TestReload_NameThatSomethingNewNeedsWaitsForARestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	parsed := func(head, tail string) *config.Config {
-		text := head + "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\"" +
+		text := head +
+			"upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\"" +
 			server.Addr + "\"]\nlimits.window.max = 70\n[[route]]\nname = \"order\"\nmatch = \"POST /{sku}\"\n" +
 			"gate = \"check\"\nsku = \"$path_sku\"\n" + tail
 		c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)

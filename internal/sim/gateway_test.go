@@ -100,8 +100,9 @@ func (g *gateway) stop(kill bool) {
 
 // startSettler starts the real settler on the modelled database.
 func (w *world) startSettler(ctx context.Context) error {
-	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000, Acknowledged: true,
-		Visitor: true, Log: w.log})
+	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000,
+		Acknowledged: true,
+		Visitor:      true, Log: w.log})
 	if err != nil {
 		return err
 	}

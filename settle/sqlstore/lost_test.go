@@ -236,7 +236,8 @@ func keepsAdopted(s *site) {
 	}
 	before := must(s.stream.Ledgers(s.Context(), []string{sku}))(s.T)[0]
 	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 0)
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", before.Position.String()+"0", "op", "state", "total", "1",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", before.Position.String()+"0", "op", "state",
+		"total", "1",
 		"held", "0", "sold", "1", "state", "on")
 	s.redis.Client.HSet(s.Context(), "sluice:shop:{"+sku+"}:s", "ver", before.Ver*10)
 	s.drain(sku)

@@ -31,7 +31,8 @@ func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.
 	t.Helper()
 	l := must(redisconn.New(redisOptions(server)))(t)
 	t.Cleanup(func() { l.Close() })
-	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: l}, url: url}
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: l},
+		url: url}
 	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)

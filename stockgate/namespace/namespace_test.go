@@ -14,7 +14,10 @@ import (
 // A key is of one name and one SKU, or of one name and one part.
 func TestName_NoTwoNamesOrSKUsHaveAKeyInCommon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.Custom(func(t *rapid.T) Name { return Name(rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,5}`).Draw(t, "name")) })
+		name := rapid.Custom(func(t *rapid.T) Name {
+			return Name(rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,5}`).Draw(t,
+				"name"))
+		})
 		sku, part := rapid.StringMatching(`[^{}]{1,6}`), rapid.StringMatching(`[a-z]{1,2}`)
 		type place struct {
 			of        Name

@@ -116,7 +116,10 @@ func TestOverride_OlderWordIsNotHeardAgain(t *testing.T) {
 			}
 			if to == steps[0] {
 				r.Client.Rename(t.Context(), "sluice:shop:sales", "before")
-				testkit.Eventually(t, "it is told again", func() bool { return r.Client.Exists(t.Context(), "sluice:shop:sales").Val() == 1 })
+				testkit.Eventually(t, "it is told again", func() bool {
+					return r.Client.Exists(t.Context(),
+						"sluice:shop:sales").Val() == 1
+				})
 			}
 		}
 		last := r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val()

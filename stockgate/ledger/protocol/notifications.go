@@ -4,8 +4,8 @@ package protocol
 // back while fewer than scarce were free, other hours, and another state. Reservations and confirmations are none: an
 // instance that needs to know of them hears of them in a reply.
 //
-// They go to one channel for all SKUs of a name and a database, so that an instance has one subscription, however many SKUs
-// there are. In a cluster a classic PUBLISH reaches every node, from whichever node the ledger is on. A sharded one
+// They go to one channel for all SKUs of a name and a database, so that an instance has one subscription, however many
+// SKUs there are. In a cluster a classic PUBLISH reaches every node, from whichever node the ledger is on. A sharded one
 // would need a subscription for each SKU, to save what give-backs cost the cluster's bus: a batch of them is one
 // message.
 //

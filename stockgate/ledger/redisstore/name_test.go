@@ -75,7 +75,8 @@ func TestName_ClaimOfAnotherSecretLeavesTheLedgersAlone(t *testing.T) {
 		return nil, err
 	}()
 	for what, err := range map[string]error{"claim": other.Claim(t.Context()), "set": total, "list": skus, "read": read,
-		"create": create, "find": other.FindAll(t.Context(), []protocol.OrderName{{SKU: ledgertest.SKU, Serial: "s"}})[0].Err} {
+		"create": create, "find": other.FindAll(t.Context(), []protocol.OrderName{{SKU: ledgertest.SKU,
+			Serial: "s"}})[0].Err} {
 		if !errors.Is(err, namespace.ErrClaimed) || !redisconn.Unsent(err) {
 			t.Errorf("%s: %v, want ErrClaimed and that nothing was sent", what, err)
 		}

@@ -44,23 +44,24 @@ func tries(r *Store) map[string]error {
 
 func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
 	for name, command := range map[string]string{
-		"no total":           "hdel sluice:shop:{1001}:s total",
-		"no held":            "hdel sluice:shop:{1001}:s held",
-		"no version":         "hdel sluice:shop:{1001}:s ver",
-		"no state":           "hdel sluice:shop:{1001}:s state",
-		"none of its fields": "eval redis.call('del',KEYS[1]);redis.call('hset',KEYS[1],'x',1);return(1) 1 sluice:shop:{1001}:s",
-		"another state":      "hset sluice:shop:{1001}:s state open",
-		"a word":             "hset sluice:shop:{1001}:s total many",
-		"a fraction":         "hset sluice:shop:{1001}:s total 5.0",
-		"a negative":         "hset sluice:shop:{1001}:s sold -1",
-		"a float":            "hset sluice:shop:{1001}:s sold 1e3",
-		"nothing":            "eval redis.call('hset',KEYS[1],'limit','');return(1) 1 sluice:shop:{1001}:s",
-		"17 digits":          "hset sluice:shop:{1001}:s total 12345678901234567",
-		"numbers of a type":  "eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:s",
-		"no records":         "del sluice:shop:{1001}:r",
-		"records of a type":  "eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:x",
-		"no users":           "del sluice:shop:{1001}:u",
-		"no times":           "del sluice:shop:{1001}:x",
+		"no total":   "hdel sluice:shop:{1001}:s total",
+		"no held":    "hdel sluice:shop:{1001}:s held",
+		"no version": "hdel sluice:shop:{1001}:s ver",
+		"no state":   "hdel sluice:shop:{1001}:s state",
+		"none of its fields": "eval redis.call('del',KEYS[1]);redis.call('hset',KEYS[1],'x',1);return(1) 1 " +
+			"sluice:shop:{1001}:s",
+		"another state":     "hset sluice:shop:{1001}:s state open",
+		"a word":            "hset sluice:shop:{1001}:s total many",
+		"a fraction":        "hset sluice:shop:{1001}:s total 5.0",
+		"a negative":        "hset sluice:shop:{1001}:s sold -1",
+		"a float":           "hset sluice:shop:{1001}:s sold 1e3",
+		"nothing":           "eval redis.call('hset',KEYS[1],'limit','');return(1) 1 sluice:shop:{1001}:s",
+		"17 digits":         "hset sluice:shop:{1001}:s total 12345678901234567",
+		"numbers of a type": "eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:s",
+		"no records":        "del sluice:shop:{1001}:r",
+		"records of a type": "eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:x",
+		"no users":          "del sluice:shop:{1001}:u",
+		"no times":          "del sluice:shop:{1001}:x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, r := onRedis(t)
