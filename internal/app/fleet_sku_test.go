@@ -404,7 +404,8 @@ func TestReload_NameThatSomethingNewNeedsWaitsForARestart(t *testing.T) {
 	if _, err := g.controller.apply(parsed("name = \"shop\"\n", ""), false); err != nil || g.fleet.exchange() != nil {
 		t.Errorf("%v: a name alone is for the next start", err)
 	}
-	next := parsed("name = \"shop\"\n", "[limits.concurrency]\nscope = \"fleet\"\n")
+	next := parsed("name = \"shop\"\n", "[[sale]]\nname = \"rush\"\nskus = [\"1\"]\n"+
+		"starts = 2026-11-11T00:00:00+08:00\nends = 2026-11-11T02:00:00+08:00\n")
 	if _, err := g.controller.apply(next, false); err == nil || !strings.Contains(err.Error(), "restart this instance") {
 		t.Errorf("%v, want that a restart is needed", err)
 	}

@@ -91,13 +91,9 @@ func waiting(began, next *config.Config) (keys []string) {
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
 // do windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) error {
-	if next.Name != g.Config.Name { // what is kept under the name was opened at the start
-		if g.Config.Name == "" && next.NeedsName() {
-			return next.Errorf("name", "only a restart can set it, and what this file keeps in Redis needs it; restart this "+
-				"instance, or take that out of the file")
-		}
-		named := *next
-		named.Name, next = g.Config.Name, &named
+	if g.Config.Name == "" && next.NeedsName() {
+		return next.Errorf("name", "only a restart can set it, and what this file keeps in Redis needs it; restart this "+
+			"instance, or take that out of the file")
 	}
 	if g.Stock == nil && next.ReadsStock() {
 		return next.Errorf("route",
