@@ -143,10 +143,10 @@ func (s *store) multiply(ctx context.Context, sku string, n int) error {
 		for i := from; i < min(n, from+atOnce); i++ {
 			name := fmt.Sprintf("%s-%d", sku, i)
 			for _, part := range []string{"s", "q"} { // all that a ledger has before its first order
-				pipe.Copy(ctx, "sluice:{"+sku+"}:"+part, "sluice:{"+name+"}:"+part, 0, true)
+				pipe.Copy(ctx, "sluice:bench:{"+sku+"}:"+part, "sluice:bench:{"+name+"}:"+part, 0, true)
 			}
 			pipe.Copy(ctx, "stock:"+sku, "stock:"+name, 0, true)
-			pipe.ZAdd(ctx, "sluice:skus", redis.Z{Member: name})
+			pipe.ZAdd(ctx, "sluice:bench:skus", redis.Z{Member: name})
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("copy the ledger of %s: %w", sku, err)

@@ -129,16 +129,34 @@ max_delay = "1000s"`,
 		`:2: limits.window.size: 2s must be from 1ms to 1s
 :3: limits.window.max: -1 must be from 0 to 67108863
 :4: limits.window.max_delay: 16m40s must be from 0s to 2m6s`},
+	{`[fleet]
+name = "shop-eu"
+[stock]
+source = "redis"
+[[route]]
+name = "order"
+match = "POST /{sku}"
+gate = "reserve"
+sku = "$path_sku"`, `:2: fleet.name: is now name, above the first table: write name = "shop-eu" there`},
+	{`name = "A shop"`, `:1: name: "A shop" begins keys in Redis; write 1 to 63 lower-case letters, digits and . _ -, ` +
+		`of which the first is a letter or a digit`},
+	{`name = ""
+[stock]
+source = "redis"
+[[route]]
+name = "order"
+match = "POST /{sku}"
+gate = "reserve"
+sku = "$path_sku"`, `:1: name: is missing: gate = "reserve" keeps orders in Redis, where shops are told apart by it; ` +
+		`write above the first table, the same on all instances of this shop: name = "shop-6dbc"`},
 	{`[limits.window]
 warm_up = "11m"
 scope = "world"
 [fleet]
-name = "a shop"
 instances = -1`,
 		`:2: limits.window.warm_up: 11m0s must be from 0s to 10m0s
 :3: limits.window.scope: "world" is not known; write "instance" or "fleet"
-:5: fleet.name: "a shop" stands in a key of Redis; write letters, digits and . _ -
-:6: fleet.instances: -1 must be from 0 to 1048576`},
+:5: fleet.instances: -1 must be from 0 to 1048576`},
 	{`[limits.concurrency]
 queue_timeout = "0s"`,
 		`:2: limits.concurrency.queue_timeout: 0s must be above 0s` + notOff},

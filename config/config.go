@@ -33,6 +33,7 @@ const maxText = 256 << 10
 
 // Config is a whole, valid configuration. It is not changed after Load, so it may be shared.
 type Config struct {
+	Name      string    `toml:"name"` // of the shop in Redis; "" = nothing is kept there
 	Mode      string    `toml:"mode" words:"enforce observe"`
 	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
@@ -77,7 +78,6 @@ func defaults(env func(string) (string, bool)) *Config {
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
-		Fleet:     Fleet{Name: "shop"},
 		Log:       Log{Level: "info", Format: "auto"},
 		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 32 << 20},
 		Cache:     defaultCache(),

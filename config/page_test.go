@@ -62,7 +62,8 @@ var rangesInWords = map[string]string{
 	"access_log.output": "off, stdout or file:/PATH", "route.gate": `"pass", "limit", "check" or "reserve"`,
 	"limits.rate.rate": "above 0/s", "limits.connection.request_rate": "above 0/s",
 	"stock.sold_out_on.header": "a header name, or name: value", "stock.layout.total_field": "a name",
-	"room.name": "letters, digits and . _ -", "room.sale": "a name of a sale, or empty",
+	"name": "lower-case letters, digits and . _ -, or empty", "room.name": "letters, digits and . _ -",
+	"room.sale":               "a name of a sale, or empty",
 	"route.room":              "a name of a room, or empty",
 	"stock.layout.sold_field": "a name", "stock.layout.left_field": "a name",
 }

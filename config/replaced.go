@@ -58,6 +58,7 @@ const spoolGone = "is gone: responses up to 1MiB wait in upstream.response_memor
 var replacements = map[string]string{
 	"access_log.refused_every":          "is gone: beyond rejected_per_second one in 1000 is logged",
 	"auth.jwt_leeway":                   "is gone: clocks may differ by 30s",
+	"fleet.name":                        "is now name, above the first table: write name = %q there",
 	"limits.concurrency.min_in_flight":  "is gone: an adaptive limit starts at 8",
 	"limits.connection.on_excess":       "is gone: a request above the rate is rejected, and its connection stays open",
 	"responses.reason_header":           "is gone: the header is X-Sluice-Reason",

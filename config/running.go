@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"sluice/config/position"
 	"sluice/config/report"
@@ -46,6 +47,7 @@ type AccessLog struct {
 // reference.
 func (c *Config) check(r *report.Report) {
 	c.checkFields(r)
+	c.checkName(r)
 	c.Server.check(r)
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
@@ -108,17 +110,53 @@ func defaultCache() Cache {
 	return Cache{Size: 64 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute}
 }
 
+// aName is the form of a name. It has no colon and no brace, which end it in a key of Redis.
+var aName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// checkName wants a name wherever something is kept in Redis under it: a default would be the name of every shop.
+func (c *Config) checkName(r *report.Report) {
+	what := c.keptInRedis()
+	switch {
+	case c.Name != "" && !aName.MatchString(c.Name):
+		r.Fail("name",
+			"%q begins keys in Redis; write 1 to 63 lower-case letters, digits and . _ -, of which the first is "+
+				"a letter or a digit", c.Name)
+	case c.Name == "" && what != "" && c.lines["fleet.name"] == 0:
+		r.Fail("name",
+			"is missing: %s in Redis, where shops are told apart by it; write above the first table, the same on "+
+				"all instances of this shop: name = \"shop-%.4s\"", what, c.version)
+	}
+}
+
+// NeedsName reports whether instances share something in Redis.
+func (c *Config) NeedsName() bool { return c.keptInRedis() != "" }
+
+// keptInRedis says what instances share in Redis; "" = nothing.
+func (c *Config) keptInRedis() string {
+	fleet := c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 || c.Limits.Concurrency.Scope == "fleet" ||
+		slices.ContainsFunc(c.Limits.Rates, func(l Rate) bool { return l.Scope == "fleet" })
+	switch {
+	case c.Stock.Source == "memory":
+		return ""
+	case c.HasGate("reserve"):
+		return "gate = \"reserve\" keeps orders"
+	case len(c.Rooms) > 0:
+		return "a [[room]] is kept"
+	case fleet:
+		return "scope = \"fleet\" counts"
+	case c.Stock.Source == "redis" && len(c.Sales) > 0:
+		return "the state of a [[sale]] is kept"
+	}
+	return ""
+}
+
 // Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
 // and where units that came back to the shop's Redis are tried.
 type Fleet struct {
-	Name      string `toml:"name"`                                            // of letters, digits and . _ -
-	Instances int    `toml:"instances" unit:"instances" range:"0 to 1048576"` // 0 = count heartbeats in Redis
+	Instances int `toml:"instances" unit:"instances" range:"0 to 1048576"` // 0 = count heartbeats in Redis
 }
 
 func (c *Config) checkFleet(r *report.Report) {
-	if r.Filled("fleet.name", c.Fleet.Name) && strings.ContainsFunc(c.Fleet.Name, notLabel) {
-		r.Fail("fleet.name", "%q stands in a key of Redis; write letters, digits and . _ -", c.Fleet.Name)
-	}
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
 		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write "+
 			"source = \"redis\", or fleet.instances")

@@ -60,7 +60,7 @@ func TestSale_OnlyLedgersAreGivenStockAndReservingIsNeverEarly(t *testing.T) {
 // What cannot be pushed is told before the night of the sale.
 func TestSale_ListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
 	of := func(units string) string {
-		text := strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1)
+		text := "name = \"shop\"\n" + strings.Replace(twoSales, `gate = "reserve"`, `gate = "check"`, 1)
 		return strings.Replace(text, "{ 1 = 5 }", "{ 1 = "+units+" }", 1) +
 			"[stock]\nsource = \"redis\"\n[stock.layout]\ntype = \"list\"\nkey = \"goods:$sku\"\n"
 	}
@@ -68,7 +68,7 @@ func TestSale_ListGetsNoMoreUnitsThanOnePushMayBring(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := Parse("c", []byte(of("100001")), nil)
-	want := "c:13: sale[1].stock.1: 100001 units are too many for a list, which gets 100000 at most"
+	want := "c:14: sale[1].stock.1: 100001 units are too many for a list, which gets 100000 at most"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -92,7 +92,6 @@ type Reserve struct {
 	MaxBatch         int    `toml:"max_batch" unit:"orders" range:"1 to 256"` // orders in one call of a script
 	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries" range:"100 to 10000000"`
 	StreamKeepUnread bool   `toml:"stream_keep_unread"`
-	Apart            string // put before the keys that belong to no SKU, by a load test; "" = none
 }
 
 // JSONValue is a place in a JSON body and what may stand there.

@@ -160,7 +160,7 @@ func (s *cartShop) has(serial string, lines []cartLine) bool {
 func thaw(t *testing.T, g *running, r *redistest.Server, skus []string) {
 	t.Helper()
 	for _, sku := range skus {
-		if state := r.Client.HGet(context.Background(), "sluice:{"+sku+"}:s", "state").Val(); state == "frozen" {
+		if state := r.Client.HGet(context.Background(), "sluice:shop:{"+sku+"}:s", "state").Val(); state == "frozen" {
 			run(t, "", "stock", "resume", "--config", g.file, "--reconciled", sku)
 		}
 	}

@@ -128,7 +128,7 @@ func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
 func forgetSince(t *testing.T, r *redistest.Server, sku string) (forget func()) {
 	t.Helper()
 	ctx, then := context.Background(), map[string]string{}
-	keys := func() []string { return r.Client.Keys(ctx, "sluice:{"+sku+"}:*").Val() }
+	keys := func() []string { return r.Client.Keys(ctx, "sluice:shop:{"+sku+"}:*").Val() }
 	for _, key := range keys() {
 		then[key] = r.Client.Dump(ctx, key).Val()
 	}

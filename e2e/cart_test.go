@@ -141,7 +141,7 @@ func cartRecords(t *testing.T, r *redistest.Server, skus []string) map[string]ma
 	t.Helper()
 	all := map[string]map[string]string{}
 	for _, sku := range skus {
-		records, err := r.Client.HGetAll(context.Background(), "sluice:{"+sku+"}:r").Result()
+		records, err := r.Client.HGetAll(context.Background(), "sluice:shop:{"+sku+"}:r").Result()
 		if err != nil {
 			t.Fatal(err)
 		}

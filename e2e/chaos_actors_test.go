@@ -253,7 +253,7 @@ func stateIn(list, sku string) string {
 // nothing: whatever the shop has is held at least, or a gate gave it back that must not.
 func (o *operator) open(sku, what string) {
 	orders := o.ordersOf(sku) // before the records: each order was held before it came
-	records, err := o.redis.Client.HGetAll(o.t.Context(), "sluice:{"+sku+"}:r").Result()
+	records, err := o.redis.Client.HGetAll(o.t.Context(), "sluice:shop:{"+sku+"}:r").Result()
 	if err != nil {
 		return
 	}

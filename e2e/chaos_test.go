@@ -188,7 +188,7 @@ func (c *chaos) balance(clerk *operator) {
 // match holds the serials that the ledger calls confirmed against the orders of the shop, and users against their
 // limit.
 func (c *chaos) match(sku string, sold int) {
-	records, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:{"+sku+"}:r").Result()
+	records, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:shop:{"+sku+"}:r").Result()
 	if err != nil {
 		c.t.Error(err)
 	}

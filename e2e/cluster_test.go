@@ -22,7 +22,7 @@ import (
 func stockAll(t *testing.T, o redisconn.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
-	r, err := redisstore.New(redisstore.Options{Options: o, Events: 10_000, Visitor: true,
+	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: o, Events: 10_000, Visitor: true,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (b *buyer) settle(front string, stop <-chan struct{}) bool {
 
 // fields reads a SKU's ledger on whatever runs it.
 func fields(c redis.UniversalClient, sku string) map[string]string {
-	all, _ := c.HGetAll(context.Background(), "sluice:{"+sku+"}:s").Result()
+	all, _ := c.HGetAll(context.Background(), "sluice:shop:{"+sku+"}:s").Result()
 	return all
 }
 
@@ -159,8 +159,8 @@ func TestCluster_SellsOnThroughMigrationAndFailOver(t *testing.T) {
 	next := nodes.Successor(0)
 	elected := time.Since(start)
 	soon(t, "the SKUs of the dead master are sold on", func() bool {
-		n, _ := next.Client.HGet(t.Context(), "sluice:{"+dead+"}:s", "sold").Result()
-		state, _ := next.Client.HGet(t.Context(), "sluice:{"+dead+"}:s", "state").Result()
+		n, _ := next.Client.HGet(t.Context(), "sluice:shop:{"+dead+"}:s", "sold").Result()
+		state, _ := next.Client.HGet(t.Context(), "sluice:shop:{"+dead+"}:s", "state").Result()
 		return n != before && n != "" || state == "frozen"
 	})
 	t.Logf("elected after %v, sold again %v later", elected, time.Since(start)-elected)

@@ -295,9 +295,10 @@ func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
 		"concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
 	wants(t, explained(t, "", "/page", "--config", path), "route     everything-else", "gate      pass")
 	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
-	path = file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
+	path = file(t,
+		"name = \"shop\"\nupstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
 	wants(t, explained(t, "", order, "-H", "Cookie: uid=7", "--config", path), "gate      reserve",
-		"stock     sluice:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)",
+		"stock     sluice:shop:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)",
 		"reservation (stock.reserve, sale.max_per_user)")
 }
 

@@ -111,7 +111,8 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 
 // reopen opens a SKU that is frozen since a gate died shortly before Redis: this Redis loses nothing.
 func reopen(t *testing.T, r *redistest.Server, g *running) {
-	if state, err := r.Client.HGet(t.Context(), "sluice:{1001}:s", "state").Result(); err == nil && state == "frozen" {
+	if state, err := r.Client.HGet(t.Context(), "sluice:shop:{1001}:s", "state").Result(); err == nil &&
+		state == "frozen" {
 		_ = run(t, "", "stock", "resume", "--config", g.file, "--reconciled", "1001") // the next turn tries again
 	}
 }
@@ -120,7 +121,7 @@ func reopen(t *testing.T, r *redistest.Server, g *running) {
 func checkAnswers(t *testing.T, r *redistest.Server, n int) {
 	found := 0
 	for _, name := range []string{"t0", "t1", "t2"} {
-		answers, err := r.Client.HGetAll(t.Context(), "sluice:{1001}:"+name).Result()
+		answers, err := r.Client.HGetAll(t.Context(), "sluice:shop:{1001}:"+name).Result()
 		if err != nil {
 			t.Fatal(err)
 		}

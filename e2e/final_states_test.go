@@ -51,7 +51,7 @@ func (c *cancelled) equal(sold int) {
 // givesBack has the shop cancel the order of a user, and returns its serial.
 func (c *cancelled) givesBack(user int) (serial string) {
 	c.Helper()
-	for key, record := range c.redis.Client.HGetAll(c.Context(), "sluice:{1001}:r").Val() {
+	for key, record := range c.redis.Client.HGetAll(c.Context(), "sluice:shop:{1001}:r").Val() {
 		if strings.HasSuffix(record, fmt.Sprint("|", user)) {
 			serial = key
 		}
@@ -64,7 +64,7 @@ func (c *cancelled) givesBack(user int) (serial string) {
 		c.Fatal(err)
 	}
 	soon(c.T, "the order is refunded", func() bool {
-		return strings.HasPrefix(c.redis.Client.HGet(c.Context(), "sluice:{1001}:r", serial).Val(), "R|")
+		return strings.HasPrefix(c.redis.Client.HGet(c.Context(), "sluice:shop:{1001}:r", serial).Val(), "R|")
 	})
 	return serial
 }
@@ -73,7 +73,8 @@ func (c *cancelled) givesBack(user int) (serial string) {
 func (c *cancelled) staysGivenBack(serial string, units int) {
 	c.Helper()
 	c.equal(units)
-	if record := c.redis.Client.HGet(c.Context(), "sluice:{1001}:r", serial).Val(); record != "" && record[0] != 'R' {
+	if record := c.redis.Client.HGet(c.Context(), "sluice:shop:{1001}:r", serial).Val(); record != "" &&
+		record[0] != 'R' {
 		c.Errorf("the record of the cancelled order is %q: want a refunded one, or none", record)
 	}
 	if a := ledgerOf(c.T, c.redis, "1001"); a.held != 0 || a.sold != units {
@@ -141,7 +142,7 @@ func losesGiveback(t *testing.T, database string, everything bool) {
 	if everything {
 		redis.Client.FlushAll(t.Context())
 		soon(t, "the gate notices what is gone", func() bool {
-			return redis.Client.ZScore(t.Context(), "sluice:skus", "1001").Err() == nil
+			return redis.Client.ZScore(t.Context(), "sluice:shop:skus", "1001").Err() == nil
 		})
 		said := ok(t, "stock", "recreate", "1001", "--total", fmt.Sprint(units), "--adopt", "settle", "--config",
 			c.settler.file)

@@ -205,7 +205,7 @@ func TestFleet_KeepsOneBudget(t *testing.T) {
 	b.terminate()
 	b.stopped()
 	soon(t, "one is on the list after two of three have left",
-		func() bool { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() == 1 })
+		func() bool { return redis.Client.ZCard(t.Context(), "sluice:shop:fleet").Val() == 1 })
 }
 
 // The last known number stands while Redis is away: the two go on with a half each.
@@ -269,14 +269,14 @@ func TestFleet_EachInstanceHasItsPartOfALimit(t *testing.T) {
 	soon(t, "the one that is left has all", func() bool { return gates[0].mostInFlight() == 100 })
 }
 
-// Two shops on one Redis are told apart by fleet.name: each has all of its limit, and its overrides are its own.
+// Two shops on one Redis are told apart by their names: each has all of its limit, and its overrides are its own.
 func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	var gates [2]*running
 	for i := range gates {
 		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
-			fmt.Sprintf("fleet.name = \"shop-%d\"", i), "limits.window.scope = \"fleet\"",
+			fmt.Sprintf("name = \"shop-%d\"", i), "limits.window.scope = \"fleet\"",
 			"limits.concurrency.scope = \"fleet\"",
 			"limits.concurrency.max_in_flight = 100", fleetRoute)
 	}
@@ -299,7 +299,7 @@ func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
 func TestFleet_ReloadJoinsAndLeaves(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:fleet:shop").Val() }
+	listed := func() int64 { return redis.Client.ZCard(t.Context(), "sluice:shop:fleet").Val() }
 	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr), unlimited,
 		"limits.window.size = \"1s\"",
 		"limits.window.max = 4", "limits.window.max_per_sku = 0", "limits.window.max_delay = \"0s\"",
@@ -346,7 +346,7 @@ func TestFleet_DeadInstancesDelayNoStart(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	now := redis.Client.Time(t.Context()).Val().UnixMilli()
-	if err := redis.Client.Do(t.Context(), "ZADD", "sluice:fleet:shop", now, "killed").Err(); err != nil {
+	if err := redis.Client.Do(t.Context(), "ZADD", "sluice:shop:fleet", now, "killed").Err(); err != nil {
 		t.Fatal(err)
 	}
 	g := gate(t, open(t, nil).setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),

@@ -68,6 +68,9 @@ func gate(t *testing.T, settings ...string) *running {
 	if !strings.Contains(text, "server.listen =") {
 		text = listeners + text
 	}
+	if head, _, _ := strings.Cut("\n"+text, "\n["); !strings.Contains(head, "\nname = ") {
+		text = "name = \"shop\"\n" + text
+	}
 	path := file(t, text)
 	return start(t, path, exec.Command(binary, "run", "--config", path))
 }

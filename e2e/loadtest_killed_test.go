@@ -34,7 +34,7 @@ func TestLoadTest_KeysOfAKilledOneEndByThemselves(t *testing.T) {
 		return len(keys)
 	}
 	held := func() bool {
-		for _, key := range redis.Client.Keys(t.Context(), "sluice:{loadtest-*}:s").Val() {
+		for _, key := range redis.Client.Keys(t.Context(), "sluice:loadtest-*:{loadtest-*}:s").Val() {
 			return redis.Client.HGet(t.Context(), key, "held").Val() == fmt.Sprint(buyers)
 		}
 		return false

@@ -57,9 +57,10 @@ func everything(t *testing.T, s *redistest.Server) map[string]string {
 func prepared(t *testing.T, s *redistest.Server, path, sku string) map[string]string {
 	t.Helper()
 	ok(t, "stock", "set", "--config", path, sku, "77")
-	for _, command := range []string{"SET sluice:secret 00112233445566778899aabbccddeeff", "SET sluice:instances 3",
-		"HSET sluice:sales double paused",
-		"SET seckill:stock:1001 77", "ZADD sluice:skus 0 1001", "ZADD sluice:fleet:shop 1 other",
+	for _, command := range []string{"SET sluice:shop:secret 00112233445566778899aabbccddeeff",
+		"SET sluice:shop:instances 3",
+		"HSET sluice:shop:sales double paused",
+		"SET seckill:stock:1001 77", "ZADD sluice:shop:skus 0 1001", "ZADD sluice:shop:fleet 1 other",
 		"SADD seckill:users:1001 7"} {
 		var words []any
 		for _, w := range strings.Fields(command) {

@@ -122,7 +122,7 @@ func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
 		`["1001"]`, quoted(names...), 1)
 	g := gate(t, redisAt(r), boundless, open(t, nil).setting(), sale, reserveRoutes)
 	soon(t, "all SKUs have a ledger", func() bool {
-		ledgers, err := r.Client.Keys(t.Context(), "sluice:{*}:s").Result()
+		ledgers, err := r.Client.Keys(t.Context(), "sluice:shop:{*}:s").Result()
 		return err == nil && len(ledgers) == skus
 	})
 	stop := make(chan struct{})
@@ -202,7 +202,7 @@ func TestDelivery_ReadyzNamesOrdersThatWaitForNothing(t *testing.T) {
 	ok(t, "stock", "set", "--config", g.file, "1001", "9")
 	pause := func() bool { // as if another instance asked for one again and again
 		now := r.Client.Time(t.Context()).Val().UnixMilli()
-		return r.Client.HSet(t.Context(), "sluice:{slots of all queues}:s", "pause", now+60_000, "lasts", 60_000).Err() == nil
+		return r.Client.HSet(t.Context(), "sluice:shop:{slots of all queues}:s", "pause", now+60_000, "lasts", 60_000).Err() == nil
 	}
 	pause()
 	if w := g.call(t, "POST", orderPath, "", "Cookie", "uid=1"); w.status != 202 {

@@ -39,7 +39,7 @@ func unitsOf(t *testing.T, client redis.UniversalClient, skus ...string) map[str
 	t.Helper()
 	all := map[string]int{}
 	for _, sku := range skus {
-		users, err := client.HGetAll(context.Background(), "sluice:{"+sku+"}:u").Result()
+		users, err := client.HGetAll(context.Background(), "sluice:shop:{"+sku+"}:u").Result()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func vanishesOnce(t *testing.T, dice *rand.Rand) {
 	defer last.leave()
 	soon(t, "a gate notices what is gone", func() bool {
 		last.buy(fronts[slices.Index(gates, live)]) // all others may have been served before
-		return r.Client.ZScore(t.Context(), "sluice:skus", "1001").Err() == nil
+		return r.Client.ZScore(t.Context(), "sluice:shop:skus", "1001").Err() == nil
 	})
 	t.Logf("%s, %d of %d gates killed, late %v, with %d sold", how, len(killed), len(gates), late, shop.booked())
 	recreates(t, shop, live, units)
@@ -124,7 +124,7 @@ func vanishing(t *testing.T, r *redistest.Server, dice *rand.Rand) (how string, 
 	}
 	return "evicted " + strings.Join(parts, " "), func() {
 		for _, part := range parts {
-			r.Client.Del(t.Context(), "sluice:{1001}:"+part)
+			r.Client.Del(t.Context(), "sluice:shop:{1001}:"+part)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestRecreate_VanishedLedgerSellsNoUnitTwice(t *testing.T) {
 			}
 			g = vanish(r, g)
 			soon(t, "the gate notices what is gone", func() bool {
-				return r.Client.ZScore(t.Context(), "sluice:skus", "1001").Err() == nil
+				return r.Client.ZScore(t.Context(), "sluice:shop:skus", "1001").Err() == nil
 			})
 			s := run(t, "", "stock", "set", "--config", g.file, "1001", strconv.Itoa(units))
 			if s.code == 0 {
@@ -102,7 +102,7 @@ func TestRecreate_VanishedLedgerSellsNoUnitTwice(t *testing.T) {
 func deletes(parts ...string) func(r *redistest.Server, g *running) *running {
 	return func(r *redistest.Server, g *running) *running {
 		for _, part := range parts {
-			r.Client.Del(g.t.Context(), "sluice:{1001}:"+part)
+			r.Client.Del(g.t.Context(), "sluice:shop:{1001}:"+part)
 		}
 		return g
 	}

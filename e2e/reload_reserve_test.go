@@ -31,7 +31,7 @@ func (g *running) change(old, words string) string {
 // standing is what the ledger of 1001 knows of a serial: its state, and more.
 func standing(t *testing.T, r *redistest.Server, serial string) string {
 	t.Helper()
-	text, err := r.Client.HGet(context.Background(), "sluice:{1001}:r", serial).Result()
+	text, err := r.Client.HGet(context.Background(), "sluice:shop:{1001}:r", serial).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type account struct{ total, held, sold int }
 
 func ledgerOf(t *testing.T, r *redistest.Server, sku string) (a account) {
 	t.Helper()
-	v, err := r.Client.HMGet(context.Background(), "sluice:{"+sku+"}:s", "total", "held", "sold").Result()
+	v, err := r.Client.HMGet(context.Background(), "sluice:shop:{"+sku+"}:s", "total", "held", "sold").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func (l *joinLoad) run(gates []*running, from, to int) {
 // roomMemory is how many bytes all keys of rooms take in Redis.
 func roomMemory(t *testing.T, r *redistest.Server) (bytes int64) {
 	t.Helper()
-	keys, err := r.Client.Keys(t.Context(), "sluice:room:*").Result()
+	keys, err := r.Client.Keys(t.Context(), "sluice:shop:room:*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

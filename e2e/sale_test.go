@@ -126,7 +126,7 @@ func TestSchedule_LedgerMissingAfterTheStartIsNotMadeAnew(t *testing.T) {
 	soon(t, "an operator is told",
 		func() bool { return strings.Contains(g.log.String(), "stock is written before the start alone") })
 	g.order("1001").must(t, 404, "unknown_sku")
-	if n := r.Client.Exists(t.Context(), "sluice:{1001}:s").Val(); n != 0 {
+	if n := r.Client.Exists(t.Context(), "sluice:shop:{1001}:s").Val(); n != 0 {
 		t.Error("a ledger was made")
 	}
 }

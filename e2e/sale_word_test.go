@@ -135,10 +135,10 @@ func TestOverride_PauseOutlivesARedisThatForgotIt(t *testing.T) {
 	}
 	says("pause", 503, "paused")
 	says("resume", 200, "")
-	old := r.Client.HGetAll(t.Context(), "sluice:sales").Val()
+	old := r.Client.HGetAll(t.Context(), "sluice:shop:sales").Val()
 	says("pause", 503, "paused")
-	r.Client.HSet(t.Context(), "sluice:sales", old) // what a fail-over does that lost the last write
-	known := g.beats() + 2                          // the next one may have been under way
+	r.Client.HSet(t.Context(), "sluice:shop:sales", old) // what a fail-over does that lost the last write
+	known := g.beats() + 2                               // the next one may have been under way
 	soon(t, "the gate has read it", func() bool {
 		g.order("1001").must(t, 503, "paused")
 		return g.beats() >= known

@@ -68,7 +68,7 @@ func rights(t *testing.T) []any {
 	}
 	var rule []any
 	for _, word := range strings.Fields(strings.ReplaceAll(string(found[1]), "\\\n", " ")) {
-		rule = append(rule, strings.Trim(word, "'"))
+		rule = append(rule, strings.ReplaceAll(strings.Trim(word, "'"), "NAME", "shop"))
 	}
 	return rule
 }
@@ -103,7 +103,7 @@ func TestReserve_NeedsNoMoreRightsThanDocumented(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := file(t, strings.Join([]string{
-				"server.shutdown_delay = \"0s\"\n" + listeners,
+				"name = \"shop\"\nserver.shutdown_delay = \"0s\"\n" + listeners,
 				"stock.source = \"redis\"\nstock.redis.tls = true\nstock.redis.username = \"sluice\"",
 				"stock.redis.connect_timeout = \"5s\"\nstock.redis.timeout = \"5s\"", // a handshake on a busy machine
 				"stock.redis.addresses = " + quoted("127.0.0.1:"+port), "stock.redis.password_file = " + strconv.Quote(password),

@@ -64,7 +64,7 @@ func TestSettlementBench_BesideATransactionAnOrder(t *testing.T) {
 func benchSettlement(t *testing.T, url string, orders int) {
 	b := &settleBench{T: t, url: url, redis: redistest.Start(t)}
 	var err error
-	b.ledger, err = redisstore.New(redisstore.Options{Options: redisconn.Options{
+	b.ledger, err = redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{b.redis.Addr}, PoolSize: 32, ConnectTimeout: long, Timeout: long,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 100_000_000, Acknowledged: true, Visitor: true})

@@ -57,9 +57,9 @@ func forgetsReservation(t *testing.T, answer int, want string) {
 	s.die()
 	ok(t, "reservation", "release", "forgotten", "--sku", "1001", "--config", g.file)
 	ok(t, "reservation", "confirm", "known", "--sku", "1001", "--config", g.file)
-	redis.Client.HDel(t.Context(), "sluice:{1001}:r", "forgotten") // as a day later
-	redis.Client.ZRem(t.Context(), "sluice:{1001}:x", "forgotten")
-	redis.Client.XTrimMaxLen(t.Context(), "sluice:{1001}:q", 1)
+	redis.Client.HDel(t.Context(), "sluice:shop:{1001}:r", "forgotten") // as a day later
+	redis.Client.ZRem(t.Context(), "sluice:shop:{1001}:x", "forgotten")
+	redis.Client.XTrimMaxLen(t.Context(), "sluice:shop:{1001}:q", 1)
 	tells.Store(true)
 	s = begin("1s") // what is not over at the first look is seen by a later one
 	soon(t, "the shop's word is settled", func() bool {

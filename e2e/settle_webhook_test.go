@@ -63,7 +63,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 	database := "sqlite:" + filepath.Join(folder, "settle.db")
 	g := reserves(t, redis, 50, shop.setting(), keepsChanges)
 	oldest := func() string {
-		all := redis.Client.XRangeN(t.Context(), "sluice:{1001}:q", "-", "+", 1).Val()
+		all := redis.Client.XRangeN(t.Context(), "sluice:shop:{1001}:q", "-", "+", 1).Val()
 		if len(all) == 0 {
 			t.Fatal("no change is in Redis")
 		}
@@ -108,6 +108,6 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 		return len(confirmed) == 5
 	})
 	soon(t, "the stream is trimmed", func() bool {
-		return redis.Client.XLen(t.Context(), "sluice:{1001}:q").Val() == 1
+		return redis.Client.XLen(t.Context(), "sluice:shop:{1001}:q").Val() == 1
 	})
 }

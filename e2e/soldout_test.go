@@ -22,7 +22,7 @@ const patientTable = "\n[stock.redis]\ntimeout = \"1s\"\n"
 
 // usualRedisAt is redisAt with the patience that gates have by default, or that the test chooses: there Redis hangs.
 func usualRedisAt(s *redistest.Server) string {
-	return "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(s.Addr)
+	return "name = \"shop\"\nstock.source = \"redis\"\nstock.redis.addresses = " + quoted(s.Addr)
 }
 
 // unlimited lifts what one connection may ask, for tests in which few connections stand for many shoppers.

@@ -289,13 +289,13 @@ stock.reserve.max_per_user = 3`,
 	if a.held > 0 || a.sold != sold || a.sold > a.total || len(faults) > 0 || lies.String() != "" {
 		t.Errorf("ledger %+v, %d units at the shop; %q; lies: %s", a, sold, faults, lies.String())
 		for serial, units := range shop.units {
-			if v := r.Client.HGet(t.Context(), "sluice:{1001}:r", serial).Val(); !strings.HasPrefix(v,
+			if v := r.Client.HGet(t.Context(), "sluice:shop:{1001}:r", serial).Val(); !strings.HasPrefix(v,
 				fmt.Sprintf("C|%d|", units)) {
 				t.Errorf("%s of %d units at the shop is %q", serial, units, v)
 			}
 		}
 	}
-	if s := r.Client.HGet(t.Context(), "sluice:{1001}:s", "state").Val(); s != "on" {
+	if s := r.Client.HGet(t.Context(), "sluice:shop:{1001}:s", "state").Val(); s != "on" {
 		t.Errorf("it is %s", s)
 	}
 	for _, g := range []*running{one, two} {

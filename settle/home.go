@@ -134,7 +134,7 @@ func (s Stream) Mark(ctx context.Context, sku string, l Ledger, home string) err
 // mark replaces one mark by another; "" = none.
 func (s Stream) mark(ctx context.Context, sku, before, after string) error {
 	var done int
-	key := keyOf(sku, "s")
+	key := s.Name.SKUKey(sku, "s")
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before, after).Int()
 		return err

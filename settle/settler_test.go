@@ -36,11 +36,12 @@ func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 	for i := range names {
 		names[i].Member = fmt.Sprintf("%06d", i)
 	}
-	if err := server.Client.ZAdd(t.Context(), "sluice:skus", names...).Err(); err != nil {
+	if err := server.Client.ZAdd(t.Context(), "sluice:shop:skus", names...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := New(Stream{Redis: client}, nil, Options{Batch: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := New(Stream{Name: "shop", Redis: client}, nil, Options{Batch: 1, Log: slog.New(slog.NewTextHandler(&log,
+		nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 		!strings.Contains(text, "gauge:{value:2}") {
 		t.Errorf("%s, %v: want sluice_settler_unsettled_skus 2", text, err)
 	}
-	server.Client.ZRem(t.Context(), "sluice:skus", names[0].Member, names[1].Member)
+	server.Client.ZRem(t.Context(), "sluice:shop:skus", names[0].Member, names[1].Member)
 	s.list(t.Context(), places)
 	s.sumUp(places)
 	if s.counts.unlisted.Load() != 0 || s.counts.behindSince.Load() != 0 {
@@ -108,7 +109,7 @@ func TestSettler_VerifiesAllSKUsSoonAfterItsStart(t *testing.T) {
 			client.Close()
 			time.Sleep(time.Minute) // until it dials no more
 		}()
-		s, err := New(Stream{Redis: client}, nil,
+		s, err := New(Stream{Name: "shop", Redis: client}, nil,
 			Options{Batch: 1, Verify: 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -47,14 +48,30 @@ func (l Ledger) continuing(c *Cursor) Ledger {
 	return l
 }
 
-// Stream reads the ledgers and their streams from Redis. It is safe for concurrent use.
-type Stream struct{ Redis *redisconn.Client }
+// Stream reads the ledgers of one shop, and their streams, from Redis. It is safe for concurrent use.
+type Stream struct {
+	Redis *redisconn.Client
+	Name  namespace.Name
+	Claim func(context.Context) error // fails where the name is another shop's; nil = it is not claimed
+}
 
-func keyOf(sku, part string) string { return "sluice:{" + sku + "}:" + part }
+// registry is the key of the SKUs that may have a ledger.
+func (s Stream) registry() string { return s.Name.Key("skus") }
+
+// claimed is asked before ledgers are read: what is booked or moved was read before.
+func (s Stream) claimed(ctx context.Context) error {
+	if s.Claim == nil {
+		return nil
+	}
+	return s.Claim(ctx)
+}
 
 // SKUs returns the SKUs that may have a ledger, sorted, at most 100,000, and how many there are beyond these.
 func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error) {
-	const registry = "sluice:skus"
+	registry := s.registry()
+	if err := s.claimed(ctx); err != nil {
+		return nil, 0, fmt.Errorf("list skus: %w", err)
+	}
 	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
 		var names []string
 		err := s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
@@ -82,7 +99,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 
 // Now is the clock of Redis, by which sales begin and end.
 func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
-	err = s.Redis.To("sluice:skus").Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err = s.Redis.To(s.registry()).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		now, err = c.Time(ctx).Result()
 		return err
 	}, redisconn.Unanswered)
@@ -96,7 +113,10 @@ func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
 func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 	all, keys := make([]Ledger, len(skus)), make([]string, len(skus))
 	for i, sku := range skus {
-		keys[i] = keyOf(sku, "s")
+		keys[i] = s.Name.SKUKey(sku, "s")
+	}
+	if err := s.claimed(ctx); err != nil {
+		return nil, fmt.Errorf("read ledgers: %w", err)
 	}
 	errs := s.Redis.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
@@ -152,7 +172,7 @@ func (rejection) RedisError() {}
 // for long is copied.
 func (s Stream) Entries(ctx context.Context, sku string, from Position, count int) ([]Entry, error) {
 	var text []byte
-	key, start := keyOf(sku, "q"), "-"
+	key, start := s.Name.SKUKey(sku, "q"), "-"
 	if from != (Position{}) {
 		start = from.String()
 	}
@@ -178,7 +198,7 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 // are at most as many as units and tombstones.
 func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, error) {
 	all := make(map[string]Record)
-	key := keyOf(sku, "r")
+	key := s.Name.SKUKey(sku, "r")
 	for cursor := uint64(0); ; {
 		var pairs []string
 		var next uint64
@@ -231,7 +251,7 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 // Pin keeps the entry at a position, and all after it, from being trimmed: a consumer group that nothing reads through
 // stands before it. The group is that of all targets.
 func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
-	key, group, before := keyOf(sku, "q"), "settle:"+OrdersTarget, at.before()
+	key, group, before := s.Name.SKUKey(sku, "q"), "settle:"+OrdersTarget, at.before()
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		err := c.XGroupSetID(ctx, key, group, before).Err()
 		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {

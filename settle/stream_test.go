@@ -21,15 +21,14 @@ func TestStreamEntries_ErrorOfRedisStaysOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	if err := server.Client.Set(t.Context(), keyOf("1001", "q"), "text", 0).Err(); err != nil {
+	if err := server.Client.Set(t.Context(), "sluice:shop:{1001}:q", "text", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Stream{Redis: client}).Entries(t.Context(), "1001", Position{}, 10); !redis.HasErrorPrefix(err,
-		"WRONGTYPE") {
+	stream := Stream{Name: "shop", Redis: client}
+	if _, err := stream.Entries(t.Context(), "1001", Position{}, 10); !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		t.Errorf("a key that is no stream: %v, want WRONGTYPE by Redis", err)
 	}
-	if entries, err := (Stream{Redis: client}).Entries(t.Context(), "1002", Position{}, 10); err != nil ||
-		len(entries) != 0 {
+	if entries, err := stream.Entries(t.Context(), "1002", Position{}, 10); err != nil || len(entries) != 0 {
 		t.Errorf("a key that is not there: %v, %v", entries, err)
 	}
 }

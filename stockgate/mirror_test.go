@@ -65,7 +65,7 @@ func TestMirror_KeepsTheEndOfItsKeys(t *testing.T) {
 		if _, err := s.Mirror(t.Context(), "x", 5-ver, 1, ver); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []string{"stock:x", layout.Beside("stock:x")} {
+		for _, key := range []string{"stock:x", layout.Beside("", "stock:x")} {
 			if ver == 0 {
 				server.Client.Expire(t.Context(), key, time.Hour)
 			} else if ttl := server.Client.TTL(t.Context(), key).Val(); ttl <= 0 {

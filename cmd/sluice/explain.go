@@ -220,7 +220,7 @@ func printChecks(to io.Writer, checks []proxy.CheckRow) {
 // stockPlace is where the stock lies that the request is about.
 func stockPlace(c *config.Config, found *proxy.Explanation) string {
 	if slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Name == found.Route && r.Gate == "reserve" }) {
-		return fmt.Sprintf("sluice:{%s}:s in Redis (ledger)", found.SKU)
+		return stores.Name(c).SKUKey(found.SKU, "s") + " in Redis (ledger)"
 	}
 	l, err := stores.ShopLayout(c)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // starter is what most shops need to begin with: observe before rejecting anything.
-const starter = `mode = "observe"                        # count rejections only; then "enforce"
+const starter = `name = ""                               # of this shop in Redis, the same on all its instances
+mode = "observe"                        # count rejections only; then "enforce"
 upstream.targets = ["http://127.0.0.1:9000"]     # your shop
 [[route]]
 name = "order"
@@ -34,6 +36,7 @@ key = "seckill:stock:$sku"              # your own key; sluice init --full shows
 
 // starterInChinese is starter with Chinese comments.
 var starterInChinese = strings.NewReplacer(
+	"of this shop in Redis, the same on all its instances", "本商城在 Redis 中的名字，所有实例相同",
 	`count rejections only; then "enforce"`, `只统计本该拒绝的请求；确认无误后改为 "enforce"`,
 	"your shop", "你的商城",
 	"what an order looks like", "下单请求是什么样的",
@@ -54,12 +57,20 @@ func newInit() *cobra.Command {
 			if full {
 				text = reference
 			}
+			text = named(text)
 			return writeConfig(cmd.OutOrStdout(), argument(args, "config.toml"), text)
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "the commented reference: every key, its default, its meaning")
 	choiceFlag(cmd, cmd.Flags(), &lang, "lang", "language of the comments", "en", "zh", "zh-CN")
 	return cmd
+}
+
+// named is a text of this package with a name of its own: shops that share a Redis must not share a name.
+func named(text string) string {
+	name := fmt.Sprintf("name = \"shop-%04x\"", rand.N(1<<16))
+	head, rest, _ := strings.Cut(text, "name = \"\"")
+	return head + name + rest[min(len(rest), len(name)-len(`name = ""`)):]
 }
 
 // argument is the first of args, or what is usual.

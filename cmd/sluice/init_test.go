@@ -10,6 +10,23 @@ import (
 	"sluice"
 )
 
+// ownName is the line of a file that names its shop.
+var ownName = regexp.MustCompile(`(?m)^name = "shop-[0-9a-f]{4}"`)
+
+func TestInit_FilesOfTwoShopsHaveTwoNames(t *testing.T) {
+	names := map[string]bool{}
+	for range 8 {
+		out, err := command(t, "init", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[ownName.FindString(out)] = true
+	}
+	if len(names) < 2 || names[""] {
+		t.Errorf("the names of 8 files are %v", names)
+	}
+}
+
 func TestInit_WritesInEachLanguageWhatCheckAccepts(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                    starter,
@@ -22,8 +39,9 @@ func TestInit_WritesInEachLanguageWhatCheckAccepts(t *testing.T) {
 		"--lang zh-CN --full": sluice.ReferenceInChinese,
 	} {
 		out, err := command(t, append([]string{"init", "-"}, strings.Fields(line)...)...)
-		if err != nil || out != want {
-			t.Errorf("init %s: %v, and the text is another one", line, err)
+		name := ownName.FindString(out)
+		if err != nil || name == "" || strings.Replace(out, name, `name = ""         `, 1) != want {
+			t.Errorf("init %s: %v, and the text is another one: %s", line, err, name)
 		}
 		path := filepath.Join(t.TempDir(), "config.toml")
 		if out, err = command(t, append([]string{"init", path}, strings.Fields(line)...)...); err != nil {

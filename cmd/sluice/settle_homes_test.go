@@ -19,7 +19,7 @@ func TestSettle_SeveralHomes(t *testing.T) {
 	file := settleConfig(t, server.Addr)
 	addHome(t, file, "sqlite:east.db")
 	oneOrder(t, server.Addr, "1001")
-	server.Client.HSet(t.Context(), "sluice:{1001}:s", "home", "0 east")
+	server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "home", "0 east")
 	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
 		t.Fatal(err)
 	}

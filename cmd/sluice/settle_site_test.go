@@ -23,7 +23,8 @@ import (
 func settleConfig(t *testing.T, redis string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
-	text := fmt.Sprintf(`upstream.targets = ["http://127.0.0.1:9"]
+	text := fmt.Sprintf(`name = "shop"
+upstream.targets = ["http://127.0.0.1:9"]
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single", connect_timeout = "5s", timeout = "5s" }
@@ -53,7 +54,7 @@ func oneOrder(t *testing.T, redis, sku string) {
 func oneOrderOf(t *testing.T, redis, sku, user string) {
 	t.Helper()
 	ctx := context.Background()
-	r, err := redisstore.New(redisstore.Options{Options: redisconn.Options{
+	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 1000, Acknowledged: true, Visitor: true})

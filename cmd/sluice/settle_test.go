@@ -131,7 +131,7 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	}
 	editConfig(t, file, next, "")
 	run("archived; 2 records freed, 2 units sold", false, "settle", "archive", "past")
-	if n := server.Client.Exists(t.Context(), "sluice:{1001}:r", "sluice:{1001}:u").Val(); n != 0 {
+	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:r", "sluice:shop:{1001}:u").Val(); n != 0 {
 		t.Errorf("%d keys of orders are left", n)
 	}
 	run("ended", false, "stock", "get", "1001")

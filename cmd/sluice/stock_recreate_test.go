@@ -71,7 +71,7 @@ func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
 			t.Errorf("stock set: %v, want %q", err, want)
 		}
 	}
-	if n := server.Client.Exists(t.Context(), "sluice:{1001}:s").Val(); n != 0 {
+	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:s").Val(); n != 0 {
 		t.Error("a ledger was made")
 	}
 }
@@ -80,8 +80,8 @@ func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
 func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
-	server.Client.Del(t.Context(), "sluice:{1001}:r", "sluice:{1001}:u", "sluice:{1001}:x")
-	server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", 0, "sold", 0)
+	server.Client.Del(t.Context(), "sluice:shop:{1001}:r", "sluice:shop:{1001}:u", "sluice:shop:{1001}:x")
+	server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", 0, "sold", 0)
 	execSettled(t, file, "UPDATE sluice_order SET missing = CURRENT_TIMESTAMP WHERE serial = 's2'",
 		"CREATE TABLE orders (sku text, serial text, quantity integer)",
 		"INSERT INTO orders VALUES ('1001', '=1+1', 2), ('1001', 'stranger', 3), ('1001', 'void', 0)")
@@ -97,12 +97,12 @@ func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
 	adopt("2 orders were not known, 0 held, 0 given back: 5 units would be sold") // the shop does not have s2
 	execSettled(t, file, "INSERT INTO orders VALUES ('1001', 's2', 1)")
 	adopt("3 orders were not known, 0 held, 0 given back: 6 units would be sold")
-	if n := server.Client.HLen(t.Context(), "sluice:{1001}:r").Val(); n != 0 {
+	if n := server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val(); n != 0 {
 		t.Errorf("%d records are in the ledger, without --apply", n)
 	}
 	adopt("3 orders were not known, 0 held, 0 given back: 6 units are sold", "--apply")
 	adopt("the ledger knows every order")
-	if r := server.Client.HGet(t.Context(), "sluice:{1001}:r", "s2").Val(); !strings.HasPrefix(r, "C|1") ||
+	if r := server.Client.HGet(t.Context(), "sluice:shop:{1001}:r", "s2").Val(); !strings.HasPrefix(r, "C|1") ||
 		!strings.HasSuffix(r, "|bob") {
 		t.Errorf("the ledger has s2 as %q", r)
 	}

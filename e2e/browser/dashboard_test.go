@@ -83,7 +83,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 			"settle.database = \"sqlite:settle.db\"\nstock.reserve.stream_keep_unread = true",
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
 			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
-		redis.Client.HSet(t.Context(), "sluice:settlement", "main", fmt.Sprintf(`{"home": "main", "at": %d, "up": true,
+		redis.Client.HSet(t.Context(), "sluice:shop:settlement", "main", fmt.Sprintf(`{"home": "main", "at": %d, "up": true,
 			"lag_seconds": 0.02, "behind": 7, "conflicts": [{"id": 3, "kind": "lost", "sku": "broken", "detail": %q}]}`,
 			now.UnixMilli(), oddSKU))
 		for _, sku := range []string{"broken", "rush", "stuck", oddSKU} {

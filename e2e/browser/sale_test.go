@@ -33,7 +33,8 @@ func schedule(sku string, begins, ends time.Time, more string) string {
 
 // redisAt names a Redis to a gate that has patience with it: beside a browser any answer may be late.
 func redisAt(s *redistest.Server) string {
-	return fmt.Sprintf("stock.source = \"redis\"\nstock.redis.addresses = [%q]\nstock.redis.timeout = \"2s\"", s.Addr)
+	return fmt.Sprintf("name = \"shop\"\nstock.source = \"redis\"\nstock.redis.addresses = [%q]\n"+
+		"stock.redis.timeout = \"2s\"", s.Addr)
 }
 
 // startOf is the start of the sale in a configuration.
@@ -87,7 +88,7 @@ func TestSale_InABrowser(t *testing.T) {
 	if got := strings.Join(users, " "); got != "ann ben" {
 		t.Errorf("the shop has orders of %q, want one of Ann and, when that was cancelled, one of Ben", got)
 	}
-	ledger, err := redis.Client.HMGet(t.Context(), "sluice:{1001}:s", "total", "held", "sold").Result()
+	ledger, err := redis.Client.HMGet(t.Context(), "sluice:shop:{1001}:s", "total", "held", "sold").Result()
 	if got := fmt.Sprint(ledger); err != nil || got != "[1 0 1]" {
 		t.Errorf("total, held, sold: %s %v", got, err)
 	}

@@ -100,7 +100,7 @@ func (k *API) Stock(sku string) protocol.Stock {
 // Reserving is a configuration whose one route reserves units in the Redis at addresses.
 func Reserving(addresses ...string) *config.Config {
 	c := config.Default()
-	c.Stock.Source = "redis"
+	c.Name, c.Stock.Source = "shop", "redis"
 	c.Stock.Redis.Addresses = addresses
 	c.Stock.Redis.ConnectTimeout, c.Stock.Redis.Timeout = 5*time.Second, 5*time.Second // the machine may be busy
 	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",

@@ -39,13 +39,9 @@ func newFleet(g *Gateway) *fleet {
 	return &fleet{g: g, host: host}
 }
 
-// sharesRedis reports whether instances of c have a Redis in common.
+// sharesRedis reports whether instances of c have a name in a Redis in common.
 func sharesRedis(c *config.Config) bool {
-	shared := c.Limits.Concurrency.Scope == "fleet" || c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0
-	for i := range c.Limits.Rates {
-		shared = shared || c.Limits.Rates[i].Scope == "fleet"
-	}
-	return c.Stock.Source == "redis" || shared && c.Stock.Source != "memory"
+	return c.Name != "" && (c.Stock.Source == "redis" || c.NeedsName())
 }
 
 // use joins the fleet as soon as a configuration has instances share something.
@@ -57,7 +53,7 @@ func (f *fleet) use(c *config.Config) error {
 	}
 	way := stores.RedisOptions(f.g.Config)
 	way.PoolSize = 2 // one for what operators ask
-	x, err := exchange.New(exchange.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(),
+	x, err := exchange.New(exchange.Options{Redis: way, Name: stores.Name(c), Instance: stores.InstanceName(),
 		Summary: f.summary, Do: f.do, Changed: f.g.controller.fleetChanged, Log: f.g.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
@@ -103,8 +99,8 @@ func (f *fleet) exchange() *exchange.Exchange {
 }
 
 // errAlone is the answer where instances have nothing in common.
-var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: stock.source is not \"redis\", and no limit has "+
-	"the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
+var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: the file has no name, or stock.source is not "+
+	"\"redis\" and no limit has the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
 
 // Describe implements prometheus.Collector.
 func (f *fleet) Describe(to chan<- *prometheus.Desc) { exchange.Describe(to) }

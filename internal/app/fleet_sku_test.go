@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/stockgate/exchange"
@@ -23,7 +25,7 @@ import (
 const (
 	putWords    = "-- put adds a change"
 	removeWords = "-- remove "
-	ledgerWords = "sluice:{1001}:s"
+	ledgerWords = "sluice:shop:{1001}:s"
 )
 
 // link is the way of one instance to its server. It breaks off at commands that contain a word.
@@ -226,11 +228,12 @@ func TestFleet_NameChangesWithARestartAlone(t *testing.T) {
 	g := joined(t, server, "")
 	h := g.controller
 	h.must(t, "limits.concurrency.max_in_flight", 7.0)
-	next := inFleet(t, server, "[fleet]\nname = \"other\"\n")
+	next := inFleet(t, server, "")
+	next.Name = "other"
 	h.mu.Lock()
 	done, err := h.apply(next, false)
 	h.mu.Unlock()
-	if err != nil || !slices.Equal(done.Restart, []string{"fleet.name"}) || maxInFlight(g) != 7 {
+	if err != nil || !slices.Equal(done.Restart, []string{"name"}) || maxInFlight(g) != 7 {
 		t.Errorf("%v: %+v, max_in_flight %g", err, done, maxInFlight(g))
 	}
 }
@@ -371,4 +374,42 @@ func TestFleetPause_LedgerThatLostItsTailIsToldAgain(t *testing.T) {
 	back("paused", strconv.FormatInt(o.Number, 10)+"|on")
 	told(true)
 	becomes(t, "on", 0, g)
+}
+
+// A file that begins to keep something in Redis under a name needs a restart; all of it is rejected until then.
+func TestReload_NameThatSomethingNewNeedsWaitsForARestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	parsed := func(head, tail string) *config.Config {
+		text := head +
+			"upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"redis\"\nstock.redis.addresses = [\"" +
+			server.Addr + "\"]\nlimits.window.max = 70\n[[route]]\nname = \"order\"\nmatch = \"POST /{sku}\"\n" +
+			"gate = \"check\"\nsku = \"$path_sku\"\n" + tail
+		c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	g, err := New(parsed("", ""), Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if err := g.fleet.join(); err != nil || g.fleet.exchange() != nil {
+		t.Errorf("%v: without a name it shares something", err)
+	}
+	g.controller.mu.Lock()
+	defer g.controller.mu.Unlock()
+	if _, err := g.controller.apply(parsed("name = \"shop\"\n", ""), false); err != nil || g.fleet.exchange() != nil {
+		t.Errorf("%v: a name alone is for the next start", err)
+	}
+	next := parsed("name = \"shop\"\n", "[[sale]]\nname = \"rush\"\nskus = [\"1\"]\n"+
+		"starts = 2026-11-11T00:00:00+08:00\nends = 2026-11-11T02:00:00+08:00\n")
+	if _, err := g.controller.apply(next, false); err == nil || !strings.Contains(err.Error(), "restart this instance") {
+		t.Errorf("%v, want that a restart is needed", err)
+	}
+	if keys := server.Client.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+		t.Errorf("%q were written without a name", keys)
+	}
 }

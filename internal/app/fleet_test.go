@@ -18,7 +18,7 @@ import (
 // inFleet is the configuration of a gate in the fleet of a Redis.
 func inFleet(t *testing.T, server *redistest.Server, more string) *config.Config {
 	t.Helper()
-	text := steered + "[stock]\nsource = \"redis\"\n" +
+	text := "name = \"shop\"\n" + steered + "[stock]\nsource = \"redis\"\n" +
 		"[stock.redis]\naddresses = [\"" + server.Addr + "\"]\ntimeout = \"2s\"\n" +
 		more
 	c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)

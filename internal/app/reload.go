@@ -98,6 +98,10 @@ func rejectOtherStore(began, next *config.Config) error {
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
 // do windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) error {
+	if g.Config.Name == "" && next.NeedsName() {
+		return next.Errorf("name", "only a restart can set it, and what this file keeps in Redis needs it; restart this "+
+			"instance, or take that out of the file")
+	}
 	if g.Stock == nil && next.ReadsStock() {
 		return next.Errorf("route",
 			"a gateway that looks at stock needs stock.source, which only a restart can change")

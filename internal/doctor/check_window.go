@@ -25,7 +25,7 @@ func (o *Report) sizeWindows(c *config.Config) {
 	switch {
 	case window.Scope == "fleet" && crew.Instances == 0:
 		o.Info("fleet", "%q: instances are counted by heartbeats in Redis, at %s; one that starts admits nothing until it "+
-			"is counted, at most some 3s", crew.Name, c.Stock.Redis.Addresses[0])
+			"is counted, at most some 3s", c.Name, c.Stock.Redis.Addresses[0])
 	case window.Scope != "fleet" && crew.Instances == 0:
 		o.Info("fleet", "each instance has all of that: n of them admit n times as much; limits.window.scope = \"fleet\" "+
 			"divides it")

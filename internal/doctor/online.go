@@ -16,6 +16,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -80,6 +81,16 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 		return nil
 	}
 	o.checkServers(ctx, c, way)
+	switch err := r.Claim(ctx); {
+	case errors.Is(err, namespace.ErrClaimed):
+		o.Fail("name", "%v", err)
+		return nil
+	case err != nil:
+		o.Fail("redis", "%v", err)
+		return nil
+	case c.Stock.Reserve.Secret != "":
+		o.OK("name", "%q is claimed by no other secret", c.Name)
+	}
 	l := stores.NewLedgers(c, r, nil)
 	if len(skus) == 0 {
 		o.TryAnyLedger(ctx, c, l)

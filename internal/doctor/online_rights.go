@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/namespace"
 )
 
 // tryRights runs each command that ledgers need, on keys of its own, which it takes away again.
-func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
-	tag := "sluice:{check " + rand.Text() + "}:"
+func (o *Report) tryRights(ctx context.Context, shop namespace.Name, r *redis.Client) {
+	tag := shop.SKUKey("check "+rand.Text(), "")
 	hash, zset, stream, text := tag+"s", tag+"x", tag+"q", tag+"t"
 	defer func() {
 		if err := r.Del(context.WithoutCancel(ctx), hash, zset, stream, text).Err(); redis.HasErrorPrefix(err, "NOPERM") {
@@ -21,7 +23,7 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 	}()
 	var denied []string
 	keys := false
-	for _, words := range needed(hash, zset, stream, text) {
+	for _, words := range needed(hash, zset, stream, text, shop.Key("check")) {
 		err := r.Do(ctx, words...).Err()
 		var reply redis.Error
 		switch {
@@ -45,8 +47,8 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 	}
 	switch {
 	case keys:
-		o.Fail("rights", "this user may not touch the gateway's own keys and channel; redis-cli ACL SETUSER … ~sluice:* "+
-			"&sluice:*")
+		o.Fail("rights", "this user may not touch the gateway's own keys and channel; redis-cli ACL SETUSER … ~%s &%s",
+			shop.Key("*"), shop.Key("*"))
 	case len(denied) > 0:
 		o.Fail("rights", "this user may not run %s; redis-cli ACL SETUSER … +%s", strings.Join(denied, " "),
 			strings.Join(denied, " +"))
@@ -56,7 +58,7 @@ func (o *Report) tryRights(ctx context.Context, r *redis.Client) {
 }
 
 // needed are the commands of the ledgers, those inside of their scripts too: Redis asks for the right to each.
-func needed(hash, zset, stream, text string) [][]any {
+func needed(hash, zset, stream, text, channel string) [][]any {
 	return [][]any{
 		{"eval", "return redis.call('HSET', KEYS[1], 'a', '1')", 1, hash},
 		{"script", "load", "return 1"},
@@ -69,6 +71,6 @@ func needed(hash, zset, stream, text string) [][]any {
 		{"zrem", zset, "b"},
 		{"xadd", stream, "*", "a", "1"}, {"xlen", stream}, {"xrevrange", stream, "+", "-"}, {"xinfo", "groups", stream},
 		{"xtrim", stream, "maxlen", 100},
-		{"set", text, 1, "nx"}, {"get", text}, {"incr", text}, {"publish", "sluice:check", ""}, {"wait", 0, 1},
+		{"set", text, 1, "nx"}, {"get", text}, {"incr", text}, {"publish", channel, ""}, {"wait", 0, 1},
 	}
 }

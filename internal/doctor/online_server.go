@@ -45,7 +45,7 @@ func (o *Report) tryServer(ctx context.Context, c *config.Config, way *redisconn
 			if alone {
 				o.checkReplicas(ctx, c, r)
 			}
-			o.tryRights(ctx, r)
+			o.tryRights(ctx, stores.Name(c), r)
 		}
 		return nil
 	}, func(error) error { return nil })

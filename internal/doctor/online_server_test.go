@@ -77,9 +77,10 @@ func TestOnlineServer_ReplicasThatAreReadAreMeasured(t *testing.T) {
 func TestOnlineServer_MissingRightsAreNamedWithTheWayOut(t *testing.T) {
 	server := redistest.Start(t)
 	for rights, says := range map[string][]string{
-		"~sluice:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL SETUSER … +xadd " +
-			"+wait"},
-		"~other:* &* +@all": {"FAIL rights    this user may not touch the gateway's own keys", "~sluice:* &sluice:*"},
+		"~sluice:shop:* &* +@all -xadd -wait": {"FAIL rights    this user may not run xadd wait; redis-cli ACL " +
+			"SETUSER … +xadd +wait"},
+		"~other:* &* +@all": {"FAIL rights    this user may not touch the gateway's own keys",
+			"~sluice:shop:* &sluice:shop:*"},
 		"~* &* +@all -info": {"warn version", "warn disk", "ok   rights"},
 		"~* &* +@all -time": {"warn clock"},
 	} {

@@ -60,9 +60,11 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 		home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
 	options.Log = log
+	s.Stream.Name = stores.Name(c)
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
 		var ledgers *redisstore.Store
 		if ledgers, err = stores.OpenLedger(c, true, log); err == nil {
+			s.Stream.Claim = ledgers.Claim
 			s.Ledgers = NewLedgers(ledgers, name, c.Stock.Reserve.ReservationTTL)
 		}
 	}

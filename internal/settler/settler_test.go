@@ -35,7 +35,7 @@ func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	due := func(serial string) int64 {
-		return int64(server.Client.ZScore(t.Context(), "sluice:{1001}:x", serial).Val())
+		return int64(server.Client.ZScore(t.Context(), "sluice:shop:{1001}:x", serial).Val())
 	}
 	if got, want := due("over"), now.Add(-45*time.Minute).UnixMilli(); got != want {
 		t.Errorf("over: due at %d, want %d", got, want)
@@ -50,7 +50,7 @@ func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 
 func openLedger(t *testing.T, server *redistest.Server) *redisstore.Store {
 	t.Helper()
-	store, err := redisstore.New(redisstore.Options{Options: redisconn.Options{
+	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 10, Visitor: true})

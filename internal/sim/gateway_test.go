@@ -68,7 +68,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
 	var err error
 	g.store, err = redisstore.New(redisstore.Options{
-		Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
+		Name: "shop", Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
 		StateDir: stateDir, Log: w.log,
 	})
 	if err != nil {
@@ -133,8 +133,9 @@ func (g *gateway) stop(kill bool) {
 
 // startSettler starts the real settler on the modelled database.
 func (w *world) startSettler(ctx context.Context) error {
-	store, err := redisstore.New(redisstore.Options{Options: w.redisOptions("settler"), Events: 10_000, Acknowledged: true,
-		Visitor: true, Log: w.log})
+	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000,
+		Acknowledged: true,
+		Visitor:      true, Log: w.log})
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (w *world) startSettler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.stream = settle.Stream{Redis: link}
+	w.stream = settle.Stream{Name: "shop", Redis: link}
 	s, err := settle.New(w.stream, w.database, settle.Options{Batch: 500, Workers: 1, Log: w.log, Givebacks: w.database,
 		Verify:  5*time.Second + time.Microsecond, // at an instant of its own
 		Auditor: w.database, Ledger: settler.NewLedgers(store, "", hold)})

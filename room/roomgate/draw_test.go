@@ -43,7 +43,7 @@ func TestDraw_WrongBeaconInRedisIsNotPublishedAndMakesNoCalls(t *testing.T) {
 	})
 	s.inPhase(t, room.Drawing)
 	l := s.view.Load().state.Lottery
-	at := "sluice:room:{r}:s"
+	at := "sluice:shop:room:{r}:s"
 	if err := r.Client.HSet(t.Context(), at, "drawn_by", "beacon", "beacon", sign(l.BeaconRound+1)).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestRoom_NumbersThatRedisHasLostCountAgain(t *testing.T) {
 	known := func() bool { return reads.view.Load().state.Issued == 3 }
 	testkit.Eventually(t, "the other instance has read of them", known)
 	gives.Close()
-	if err := r.Client.HSet(t.Context(), "sluice:room:{r}:s", "issued", 1).Err(); err != nil {
+	if err := r.Client.HSet(t.Context(), "sluice:shop:room:{r}:s", "issued", 1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	late := &person{user: "late"}

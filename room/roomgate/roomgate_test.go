@@ -44,7 +44,7 @@ func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	o := Options{
 		Rules: room.Rules{Name: "r", Opens: time.Minute, Pass: time.Minute, ClaimWithin: time.Minute, Overshoot: 1,
 			PollFloor: 100 * time.Millisecond, PollCeiling: 400 * time.Millisecond}, // a notice of 1.1 s
-		MaxParked: 100, Few: 5, Store: roomstore.New(link, "r"), Stock: s.stock.Load,
+		MaxParked: 100, Few: 5, Store: roomstore.New(link, "shop", "r"), Stock: s.stock.Load,
 		Sale: func() room.Sale { return room.Sale{Starts: began, Ends: began + 3_600_000} },
 		Now:  func() int64 { return time.Now().UnixMilli() }, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 	}

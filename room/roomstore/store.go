@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/room"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -53,8 +54,8 @@ func (s *Store) heard(n issue) issue {
 	return s.last
 }
 
-// New is the room of a name behind link, which it does not close.
-func New(link *redisconn.Client, name string) *Store {
+// New is the room of a name, of a shop behind link, which it does not close.
+func New(link *redisconn.Client, shop namespace.Name, name string) *Store {
 	s := &Store{link: link, scripts: map[string]*redis.Script{}}
 	for _, script := range []string{"tick", "create", "move", "join", "claim", "use", "set", "draw"} {
 		text, err := scripts.ReadFile("lua/" + script + ".lua")
@@ -63,15 +64,15 @@ func New(link *redisconn.Client, name string) *Store {
 		}
 		s.scripts[script] = redis.NewScript(string(text))
 	}
-	key := "sluice:room:{" + name + "}:"
+	key := shop.Tagged("room", name, "")
 	s.keys.room, s.keys.steps, s.keys.good, s.keys.used = key+"s", key+"h", key+"c", key+"u"
 	s.keys.inside, s.keys.people, s.keys.lately = key+"i", key+"p", key+"l"
 	return s
 }
 
 // KeysOf are the keys of the room of a name.
-func KeysOf(name string) []string {
-	k := New(nil, name).keys
+func KeysOf(shop namespace.Name, name string) []string {
+	k := New(nil, shop, name).keys
 	return []string{k.room, k.steps, k.good, k.used, k.inside, k.people, k.lately}
 }
 

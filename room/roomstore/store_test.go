@@ -21,7 +21,7 @@ func open(t *testing.T, r *redistest.Server) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	return New(link, "double-11")
+	return New(link, "shop", "double-11")
 }
 
 // made is a store whose room was made.

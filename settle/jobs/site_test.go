@@ -67,7 +67,7 @@ func runSettler() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := settle.New(settle.Stream{Redis: r}, store, settle.Options{Batch: 10, Log: stderr()})
+	s, err := settle.New(settle.Stream{Name: "shop", Redis: r}, store, settle.Options{Batch: 10, Log: stderr()})
 	if err != nil {
 		panic(err)
 	}
@@ -135,7 +135,8 @@ func newSite(t *testing.T) *site {
 	var err1, err2, err3, err4 error
 	s.pool, err1 = jobs.Open(s.url, "")
 	s.store, err2 = openStore(s.url)
-	s.ledger, err3 = redisstore.New(redisstore.Options{Options: redisOptions(s.redis.Addr), Events: 1_000_000,
+	s.ledger, err3 = redisstore.New(redisstore.Options{Name: "shop", Options: redisOptions(s.redis.Addr),
+		Events:       1_000_000,
 		Acknowledged: true, Visitor: true})
 	s.stream.Redis, err4 = redisconn.New(redisOptions(s.redis.Addr))
 	for _, err := range []error{err1, err2, err3, err4} {

@@ -60,7 +60,7 @@ func archivesSettledSale(s *site) {
 	s.ledger.open(sku)
 	s.ledger.buy(sku, 5, 2)
 	s.balances(sku, 2, 3)
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 1)
 	s.ledger.buy(sku, 7, 1)
 	s.balances(sku, 3, 2)
 	if n := s.settler.Stats(); n.LostOrders != 0 || n.Frozen != 0 {
@@ -81,7 +81,7 @@ func archivesBehindTheSettler(s *site) {
 	s.ledger.set(sku, 5)
 	s.ledger.open(sku)
 	s.ledger.buy(sku, 5, 2)
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 1)
 	s.balances(sku, 2, 3)
 	if n := s.settler.Stats(); n.LostOrders != 0 || n.Rebuilds != 1 {
 		s.Errorf("%+v: want no lost order, one rebuild", n)
@@ -142,7 +142,7 @@ func deductsOrdersOfTheNextSale(t *testing.T, server *redistest.Server, url stri
 		s.ledger.open(sku)
 		s.ledger.reserve(sku, sku+"-0", "u0", 1)
 		if sku == "nextunseen" { // the ledger is read whole
-			s.redis.Client.XTrimMaxLen(t.Context(), "sluice:{"+sku+"}:q", 1)
+			s.redis.Client.XTrimMaxLen(t.Context(), "sluice:shop:{"+sku+"}:q", 1)
 		}
 		s.drain(sku)
 		s.ledger.finish(sku, "confirm", sku+"-0")

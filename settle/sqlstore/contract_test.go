@@ -149,16 +149,20 @@ func parksPoisonedEntry(s *site) {
 	entries := must(s.stream.Entries(s.Context(), sku, settle.Position{}, 100))(s.T)
 	next := entries[len(entries)-1]
 	next.Ver++
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total",
+		"10",
 		"held", "0", "sold", "3", "state", "on", "at", "1", "r:bad\x00", "Q|many|of\xff|nothing")
 	next.Ver++
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total",
+		"10",
 		"held", "0", "sold", "4", "state", "on", "at", "1", "r:good", "C|1|0|u")
 	next.Ver++ // no database keeps a serial of 300 bytes, but SQLite
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total",
+		"10",
 		"held", "0", "sold", "5", "state", "on", "at", "1", "r:"+strings.Repeat("s", 300), "C|1|0|u")
 	next.Ver++
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total", "10",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", next.Position.String(), "op", "confirm", "total",
+		"10",
 		"held", "0", "sold", "6", "state", "on", "at", "1", "r:last", "C|1|0|u")
 	s.drain(sku)
 	cursor, _, _ := s.store.Cursor(s.Context(), sku)
@@ -194,7 +198,7 @@ func (s *site) retriesParkedEntry(sku string, at settle.Position) {
 	s.Helper()
 	s.exec("ALTER TABLE sluice_order ADD CONSTRAINT no_such_time CHECK (at <> 4711)")
 	at.Ver++
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", at.String(), "op", "confirm", "total", "10",
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", at.String(), "op", "confirm", "total", "10",
 		"held", "0", "sold", "7", "state", "on", "at", "4711", "r:late", "C|1|0|u")
 	s.drain(sku)
 	s.exec("ALTER TABLE sluice_order DROP CONSTRAINT no_such_time")

@@ -45,7 +45,7 @@ func runChild() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := settle.New(settle.Stream{Redis: l}, store,
+	s, err := settle.New(settle.Stream{Name: "shop", Redis: l}, store,
 		settle.Options{Batch: 10, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		panic(err)

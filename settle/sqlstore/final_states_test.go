@@ -16,7 +16,7 @@ import (
 // gate is an instance of a gateway: it has a journal, and tells a ledger what it knows. stateDir may be "".
 func (s *site) gate(stateDir string) *testLedger {
 	s.Helper()
-	store := must(redisstore.New(redisstore.Options{
+	store := must(redisstore.New(redisstore.Options{Name: "shop",
 		Options: redisOptions(s.redis), Events: 1_000_000, Acknowledged: true, StateDir: stateDir,
 	}))(s.T)
 	s.Cleanup(func() { store.Close() })

@@ -62,7 +62,7 @@ func newHomes(t *testing.T, one, two string) *homes {
 	server := redistest.Start(t)
 	client := must(redisconn.New(redisOptions(server)))(t)
 	t.Cleanup(func() { client.Close() })
-	h := &homes{T: t, ledger: openLedger(t, server), stream: settle.Stream{Redis: client},
+	h := &homes{T: t, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: client},
 		stores: make(map[string]*sqlstore.Store)}
 	for name, url := range map[string]string{"one": one, "two": two} {
 		store := must(sqlstore.Open(sqlstore.Options{URL: url}))(t)
@@ -176,7 +176,7 @@ func movesAndBack(h *homes, at func(one, two *crashing)) {
 		h.Errorf("the old home is at %+v, and was at %+v", after, before)
 	}
 	// Back again: the rows that were left behind are old. Redis has forgotten the refunded order.
-	h.ledger.server.Client.HDel(h.Context(), "sluice:{"+sku+"}:r", sku+"-3")
+	h.ledger.server.Client.HDel(h.Context(), "sluice:shop:{"+sku+"}:r", sku+"-3")
 	unmarked, err = settle.Move(h.Context(), h.stream, h.settler("one", one), two, sku)
 	if err != nil || unmarked != nil {
 		h.Fatal(unmarked, err)

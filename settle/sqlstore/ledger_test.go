@@ -42,7 +42,7 @@ func (l *testLedger) forget() {
 	if l.store != nil {
 		l.store.Close()
 	}
-	l.store = must(redisstore.New(redisstore.Options{
+	l.store = must(redisstore.New(redisstore.Options{Name: "shop",
 		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	}))(l.t)
 	l.store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it

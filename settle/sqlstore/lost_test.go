@@ -171,15 +171,15 @@ func asksAboutForgotten(s *site) {
 	s.drain(sku)
 	s.ledger.finish(sku, "release", "gone")
 	s.ledger.buy(sku, 0, 1)
-	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:r", "gone")
-	s.redis.Client.ZRem(s.Context(), "sluice:{"+sku+"}:x", "gone")
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.redis.Client.HDel(s.Context(), "sluice:shop:{"+sku+"}:r", "gone")
+	s.redis.Client.ZRem(s.Context(), "sluice:shop:{"+sku+"}:x", "gone")
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 1)
 	s.drain(sku)
 	if state := s.ledger.state(sku); state != "on" || len(s.conflicts(sku, "missing")) != 0 {
 		s.Errorf("the SKU is %s, conflicts %q: want on, none", state, s.conflicts(sku, "missing"))
 	}
 	s.is(sku, "gone", 'H')
-	due := s.redis.Client.ZScore(s.Context(), "sluice:{"+sku+"}:x", "gone").Val()
+	due := s.redis.Client.ZScore(s.Context(), "sluice:shop:{"+sku+"}:x", "gone").Val()
 	if due < 1 || due > float64(time.Now().UnixMilli()) {
 		s.Errorf("the resolver looks at the reservation at %.0f", due)
 	}
@@ -235,10 +235,11 @@ func keepsAdopted(s *site) {
 		s.Fatal(err)
 	}
 	before := must(s.stream.Ledgers(s.Context(), []string{sku}))(s.T)[0]
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 0)
-	s.redis.Client.Do(s.Context(), "XADD", "sluice:{"+sku+"}:q", before.Position.String()+"0", "op", "state", "total", "1",
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 0)
+	s.redis.Client.Do(s.Context(), "XADD", "sluice:shop:{"+sku+"}:q", before.Position.String()+"0", "op", "state",
+		"total", "1",
 		"held", "0", "sold", "1", "state", "on")
-	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:s", "ver", before.Ver*10)
+	s.redis.Client.HSet(s.Context(), "sluice:shop:{"+sku+"}:s", "ver", before.Ver*10)
 	s.drain(sku)
 	s.is(sku, sku+"-0", 'C')
 	s.balances(sku, 1, 0)
@@ -287,7 +288,7 @@ func parksPoisonInRebuild(s *site) {
 	s.ledger.finish(sku, "confirm", "px-7")
 	s.ledger.buy(sku, 10, 5)
 	s.ledger.buy(sku, 70, 1)
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 1)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 1)
 	s.drain(sku)
 	s.ledger.buy(sku, 20, 3)
 	s.drain(sku)

@@ -16,7 +16,7 @@ func rebuildsTrimmedStream(s *site) {
 	s.drain(sku)
 	s.ledger.buy(sku, 5, 20)
 	s.ledger.finish(sku, "refund", "trimmed-0")
-	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:{"+sku+"}:q", 3)
+	s.redis.Client.XTrimMaxLen(s.Context(), "sluice:shop:{"+sku+"}:q", 3)
 	s.drain(sku)
 	if n := s.settler.Stats().Rebuilds; n != 1 {
 		s.Errorf("%d rebuilds: want 1", n)
@@ -32,7 +32,7 @@ func rebuildsTrimmedStream(s *site) {
 // keys are the keys of a ledger.
 func (s *site) keys(sku string) (keys []string) {
 	for _, part := range []string{"s", "r", "u", "x", "q"} {
-		keys = append(keys, "sluice:{"+sku+"}:"+part)
+		keys = append(keys, "sluice:shop:{"+sku+"}:"+part)
 	}
 	return keys
 }
@@ -109,7 +109,7 @@ func noticesReusedIDs(s *site) {
 // losesLedger deletes all of a ledger but its stream.
 func (s *site) losesLedger(sku string) {
 	s.redis.Client.Del(s.Context(), s.keys(sku)[:4]...)
-	s.redis.Client.ZRem(s.Context(), "sluice:skus", sku) // a SKU that was given up on purpose
+	s.redis.Client.ZRem(s.Context(), "sluice:shop:skus", sku) // a SKU that was given up on purpose
 	s.ledger.forget()
 }
 
@@ -147,7 +147,7 @@ func trimsSettledEntries(s *site) {
 	}
 	s.ledger.buy(sku, 10, 10)
 	// Another consumer acknowledges all: what is not settled stays.
-	all := must(s.redis.Client.XRevRangeN(s.Context(), "sluice:{"+sku+"}:q", "+", "-", 1).Result())(s.T)
+	all := must(s.redis.Client.XRevRangeN(s.Context(), "sluice:shop:{"+sku+"}:q", "+", "-", 1).Result())(s.T)
 	if err := s.ledger.Acknowledge(s.Context(), sku, all[0].ID); err != nil {
 		s.Fatal(err)
 	}

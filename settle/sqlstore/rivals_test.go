@@ -47,7 +47,7 @@ func TestSettler_WhatAnotherOneHasSettledIsNotLost(t *testing.T) {
 			db := &rivalDatabase{Database: s.store, beforeOrders: func() { s.ledger.buy(sku, 10, 1); s.drain(sku) }}
 			if trimmed {
 				s.ledger.buy(sku, 5, 3)
-				s.redis.Client.XTrimMaxLen(t.Context(), "sluice:{"+sku+"}:q", 1)
+				s.redis.Client.XTrimMaxLen(t.Context(), "sluice:shop:{"+sku+"}:q", 1)
 			} else {
 				db.afterCursor = func() { s.ledger.buy(sku, 5, 3); s.drain(sku) }
 			}

@@ -31,7 +31,8 @@ func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.
 	t.Helper()
 	l := must(redisconn.New(redisOptions(server)))(t)
 	t.Cleanup(func() { l.Close() })
-	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Redis: l}, url: url}
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: l},
+		url: url}
 	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)
@@ -118,7 +119,7 @@ func (s *site) isOn(sku string) {
 
 // edits changes the record of an order in Redis by hand.
 func (s *site) edits(sku, serial, record string) {
-	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:r", serial, record)
+	s.redis.Client.HSet(s.Context(), "sluice:shop:{"+sku+"}:r", serial, record)
 }
 
 // until waits until what becomes true.

@@ -79,9 +79,9 @@ func tellsRows(s *site) {
 	s.ledger.finish(sku, "release", "released")
 	s.drain(sku)
 	s.exec("UPDATE sluice_order SET status = 'C' WHERE sku = 'rows-say' AND serial = 'released'")
-	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
-	s.redis.Client.HSet(s.Context(), "sluice:{"+sku+"}:s", "sold", 0)
-	s.redis.Client.HDel(s.Context(), "sluice:{"+sku+"}:u", "u0")
+	s.redis.Client.HDel(s.Context(), "sluice:shop:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
+	s.redis.Client.HSet(s.Context(), "sluice:shop:{"+sku+"}:s", "sold", 0)
+	s.redis.Client.HDel(s.Context(), "sluice:shop:{"+sku+"}:u", "u0")
 	s.verifies(sku) // the ledger is told, and opens
 	s.verifies(sku)
 	s.is(sku, "released", 'X')
@@ -130,7 +130,7 @@ func reportsUnproven(s *site) {
 	s.ledger.finish(sku, "confirm", "two")
 	s.ledger.buy(sku, 0, 1)
 	s.drain(sku)
-	record := s.redis.Client.HGet(s.Context(), "sluice:{"+sku+"}:r", "two").Val()
+	record := s.redis.Client.HGet(s.Context(), "sluice:shop:{"+sku+"}:r", "two").Val()
 	s.edits(sku, "two", strings.Replace(record, "C|2", "C|1", 1))
 	s.exec("UPDATE sluice_order SET status = 'H' WHERE sku = 'unproven' AND serial = 'unproven-0'")
 	for range 2 { // a second pass adds no second conflict
@@ -356,9 +356,9 @@ func TestVerify_FrozenLedgerDoesNotWaitForTheFirstPass(t *testing.T) {
 	s.ledger.buy("moved", 0, 1)
 	s.drain(sku)
 	s.drain("moved")
-	s.redis.Client.HDel(t.Context(), "sluice:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
-	s.redis.Client.HSet(t.Context(), "sluice:{"+sku+"}:s", "sold", 0)
-	s.redis.Client.HDel(t.Context(), "sluice:{"+sku+"}:u", "u0")
+	s.redis.Client.HDel(t.Context(), "sluice:shop:{"+sku+"}:r", sku+"-0") // a record that Redis alone has lost
+	s.redis.Client.HSet(t.Context(), "sluice:shop:{"+sku+"}:s", "sold", 0)
+	s.redis.Client.HDel(t.Context(), "sluice:shop:{"+sku+"}:u", "u0")
 	for range 2 { // the first look alone repairs nothing
 		_ = must(s.settler.VerifySKU(t.Context(), sku))(t)
 	}

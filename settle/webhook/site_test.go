@@ -179,8 +179,8 @@ func newSite(t *testing.T, url string) *site {
 	client, err := redisconn.New(redisOptions(s.server))
 	s.need(err)
 	t.Cleanup(func() { client.Close() })
-	s.stream = settle.Stream{Redis: client}
-	s.ledger, err = redisstore.New(redisstore.Options{
+	s.stream = settle.Stream{Name: "shop", Redis: client}
+	s.ledger, err = redisstore.New(redisstore.Options{Name: "shop",
 		Options: redisOptions(s.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	})
 	s.need(err)

@@ -273,10 +273,12 @@ func TestWebhook_SendsWhatCannotBeRead(t *testing.T) {
 	all := s.entries("a")
 	next := all[len(all)-1].Position
 	next.Ver++
-	s.server.Client.Do(t.Context(), "XADD", "sluice:{a}:q", next.String(), "op", "confirm", "total", "9", "held", "0",
+	s.server.Client.Do(t.Context(), "XADD", "sluice:shop:{a}:q", next.String(), "op", "confirm", "total", "9", "held",
+		"0",
 		"sold", "1", "state", "on", "at", "1", "r:bad", "Q|what\xff")
 	next.Ver++
-	s.server.Client.Do(t.Context(), "XADD", "sluice:{a}:q", next.String(), "op", "confirm", "total", "9", "held", "0",
+	s.server.Client.Do(t.Context(), "XADD", "sluice:shop:{a}:q", next.String(), "op", "confirm", "total", "9", "held",
+		"0",
 		"sold", "2", "state", "on", "at", "1", "r:next", "C|1|0|u")
 	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
 	n := len(s.receiver.accepted)
@@ -295,7 +297,7 @@ func TestWebhook_LostChangesAreMadeGoodByTheWholeLedger(t *testing.T) {
 	s.buy("a", 0, 2)
 	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
 	s.buy("a", 2, 5)
-	s.server.Client.Do(t.Context(), "XTRIM", "sluice:{a}:q", "MAXLEN", 2)
+	s.server.Client.Do(t.Context(), "XTRIM", "sluice:shop:{a}:q", "MAXLEN", 2)
 	before := len(s.receiver.accepted)
 	s.need(s.settler(settle.WebhookTarget).Drain(t.Context(), "a"))
 	orders := 0

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -75,8 +76,8 @@ type Answer struct{ Instance, Text string }
 // Options say who this instance is.
 type Options struct {
 	Redis    redisconn.Options
-	Fleet    string // instances that use the same Redis and name are one fleet
-	Instance string // begins the name of this instance, which is unique anyway; may be empty
+	Name     namespace.Name // instances that use the same Redis and name are one fleet
+	Instance string         // begins the name of this instance, which is unique anyway; may be empty
 
 	Summary func() string // of this instance, JSON; called once a second
 
@@ -117,7 +118,7 @@ type Exchange struct {
 
 // New is an instance that tells nothing yet. It starts nothing.
 func New(o Options) (*Exchange, error) {
-	if o.Fleet == "" || o.Summary == nil || o.Changed == nil || o.Do == nil {
+	if !o.Name.Valid() || o.Summary == nil || o.Changed == nil || o.Do == nil {
 		return nil, errors.New("exchange: a name of the fleet and three callbacks must be given")
 	}
 	if o.Log == nil {
@@ -128,19 +129,22 @@ func New(o Options) (*Exchange, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
-	keys := "sluice:fleet:{" + o.Fleet + "}:"
 	beats := redisconn.NewBeats(o.Log,
 		"cannot reach Redis; what operators have changed on the fleet holds on until its end",
 		"Redis is reached again; this instance hears of changes of the fleet")
 	return &Exchange{options: o, id: id, link: way, wake: make(chan struct{}, 1), redis: beats,
-		instances: keys + "instances", changes: keys + "changes", tasks: keys + "tasks"}, nil
+		instances: exchanged(o.Name, "instances"), changes: exchanged(o.Name, "changes"),
+		tasks: exchanged(o.Name, "tasks")}, nil
 }
 
 // ID is the name of this instance.
 func (e *Exchange) ID() string { return e.id }
 
+// exchanged is the key of a part of what instances tell each other. All parts share a slot.
+func exchanged(n namespace.Name, part string) string { return n.Tagged("fleet", string(n), part) }
+
 // Fleet is the name of the fleet.
-func (e *Exchange) Fleet() string { return e.options.Fleet }
+func (e *Exchange) Fleet() string { return string(e.options.Name) }
 
 // Start begins to tell and to hear. The caller must Close the Exchange.
 func (e *Exchange) Start() {

@@ -48,7 +48,7 @@ func join(t *testing.T, address, name string) *told {
 	e, err := New(Options{
 		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
 			Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
-		Fleet: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
+		Name: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
 		Changed: func(all []Change, again bool) {
 			to.mu.Lock()
 			defer to.mu.Unlock()
@@ -146,7 +146,7 @@ func TestExchange_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
 	testkit.Eventually(t, "it knows it", func() bool { return slices.Equal(a.names(), want) })
 	b := &told{}
 	var err error
-	b.Exchange, err = New(Options{Redis: a.options.Redis, Fleet: "shop", Instance: "b", Summary: a.options.Summary,
+	b.Exchange, err = New(Options{Redis: a.options.Redis, Name: "shop", Instance: "b", Summary: a.options.Summary,
 		Changed: func(all []Change, _ bool) { b.holds = all }, Do: a.options.Do})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestExchange_RepeatsTheList(t *testing.T) {
 	a := join(t, server.Addr, "a")
 	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
 	var again atomic.Int32
-	b, err := New(Options{Redis: a.options.Redis, Fleet: "shop", Summary: func() string { return "{}" },
+	b, err := New(Options{Redis: a.options.Redis, Name: "shop", Summary: func() string { return "{}" },
 		Do: func(string) string { return "" },
 		Changed: func(all []Change, repeated bool) {
 			if repeated && len(all) == 1 && all[0].Text == "paused" {
@@ -325,7 +325,7 @@ func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
-	server.Client.HSet(t.Context(), "sluice:fleet:{shop}:instances", "killed",
+	server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:instances", "killed",
 		fmt.Sprintf("%d {}", now.Add(-listedFor).UnixMilli()))
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
 	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 2 || all[0].Summary != `{"of":"a"}` {

@@ -38,7 +38,7 @@ func (e *Exchange) do(ctx context.Context, what string, ask func(context.Context
 		err = ErrFull
 	}
 	if err != nil {
-		return fmt.Errorf("%s the fleet %q: %w", what, e.options.Fleet, err)
+		return fmt.Errorf("%s the fleet %q: %w", what, e.options.Name, err)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (e *Exchange) leave() {
 }
 
 func (e *Exchange) answersOf(task int64) string {
-	return fmt.Sprintf("sluice:fleet:{%s}:answers:%d", e.options.Fleet, task)
+	return exchanged(e.options.Name, fmt.Sprintf("answers:%d", task))
 }
 
 func (e *Exchange) answer(ctx context.Context, task int64, text string) error {

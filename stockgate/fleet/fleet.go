@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -45,11 +46,11 @@ type Share struct {
 // Options say who this instance is.
 type Options struct {
 	Redis    redisconn.Options
-	Name     string       // of the fleet: instances that use the same Redis and name divide the same budget
-	Instance string       // begins the name of this instance, which is unique anyway; may be empty
-	Now      func() int64 // a monotonic clock, in nanoseconds
-	Tell     func(Share)  // called at each change, one call at a time; its first call is when this instance may begin
-	Log      *slog.Logger // nil = nothing
+	Name     namespace.Name // instances that use the same Redis and name divide the same budget
+	Instance string         // begins the name of this instance, which is unique anyway; may be empty
+	Now      func() int64   // a monotonic clock, in nanoseconds
+	Tell     func(Share)    // called at each change, one call at a time; its first call is when this instance may begin
+	Log      *slog.Logger   // nil = nothing
 }
 
 // Member is one instance of a fleet. It is safe for concurrent use.
@@ -68,7 +69,7 @@ type Member struct {
 
 // New is an instance that has not joined its fleet yet. It starts nothing.
 func New(o Options) (*Member, error) {
-	if o.Name == "" || o.Now == nil || o.Tell == nil {
+	if !o.Name.Valid() || o.Now == nil || o.Tell == nil {
 		return nil, errors.New("fleet: a name, a clock and a callback must be given")
 	}
 	if o.Log == nil {
@@ -79,7 +80,7 @@ func New(o Options) (*Member, error) {
 		return nil, err
 	}
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text(), "-")
-	m := &Member{options: o, key: "sluice:fleet:" + o.Name, id: id, link: way, roll: membership{id: id}, began: o.Now(),
+	m := &Member{options: o, key: o.Name.Key("fleet"), id: id, link: way, roll: membership{id: id}, began: o.Now(),
 		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; the last known number of instances stands",
 			"Redis is reached again; the instances are counted")}
 	m.share.Store(&Share{})

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-const key = "sluice:fleet:shop"
+const key = "sluice:shop:fleet"
 
 // told is what one instance was told, in order.
 type told struct {

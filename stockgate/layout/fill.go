@@ -59,7 +59,7 @@ func (l *Layout) Fill(ctx context.Context, c redis.Scripter, sku string, f Filli
 		args = append(args, field)
 	}
 	key := l.Key(sku)
-	done, err := redis.NewScript(fillScript).Run(ctx, c, []string{key, Beside(key) + ":filled:" + sku}, args...).Int()
+	done, err := redis.NewScript(fillScript).Run(ctx, c, []string{key, l.beside(key) + ":filled:" + sku}, args...).Int()
 	if err != nil {
 		return There, fmt.Errorf("fill %q: %w", key, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"sluice/stockgate/key"
+	"sluice/stockgate/namespace"
 )
 
 // The layouts that can be read.
@@ -41,6 +42,8 @@ type Options struct {
 	SoldOutFlag  string   // a key whose existence means sold out; "" = none
 	Prefix       string   // put before every key
 	Script       string   // Script: its text
+
+	Name namespace.Name // of the shop, in the keys of Mirror, Fill and SetStatus
 }
 
 // Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use. Each kind of
@@ -52,6 +55,7 @@ type Layout struct {
 	parts                    int   // of a SKU that key and fields name
 	named                    []key.Named
 	prefix                   string
+	name                     namespace.Name
 	statusOpen               []string
 	statusClosed             string
 	soldOutAt                int64
@@ -69,7 +73,7 @@ type shape struct {
 // New compiles o. Its errors name the key of the configuration.
 func New(o Options) (*Layout, error) {
 	l := &Layout{statusOpen: slices.Clone(o.StatusOpen), statusClosed: o.StatusClosed, soldOutAt: o.SoldOutAt,
-		named: keysOf(o), prefix: o.Prefix}
+		named: keysOf(o), prefix: o.Prefix, name: o.Name}
 	var err error
 	if l.shape, err = shapeOf(o); err != nil {
 		return nil, err

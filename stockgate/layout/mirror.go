@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/stockgate/namespace"
 )
 
 // mirrors reports why the free units of a ledger cannot be written into this layout; nil when they can.
@@ -37,7 +39,7 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 	for _, field := range l.numbersOf(sku) {
 		args = append(args, field)
 	}
-	version := Beside(key)
+	version := l.beside(key)
 	if l.SharesHash() {
 		version += ":" + sku
 	}
@@ -48,15 +50,17 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 	return n == 1, nil
 }
 
-// Beside is a key in the slot of key, for what belongs to it.
-func Beside(key string) string {
+func (l *Layout) beside(key string) string { return Beside(l.name, key) }
+
+// Beside is a key in the slot of key, for what a shop's gateways know of it.
+func Beside(shop namespace.Name, key string) string {
 	tag := key
 	if _, after, found := strings.Cut(key, "{"); found {
 		if inner, _, closed := strings.Cut(after, "}"); closed && inner != "" {
 			tag = inner
 		}
 	}
-	return "sluice:m:{" + tag + "}:" + key
+	return shop.Tagged("m", tag, key)
 }
 
 // mirrorScript looks before it writes: Lua undoes nothing.

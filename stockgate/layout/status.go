@@ -45,7 +45,7 @@ func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, op
 		value, state = l.statusOpen[0], "open"
 	}
 	key := l.StatusKey(sku)
-	args, mark := []any{state, value}, Beside(key)+":status"
+	args, mark := []any{state, value}, l.beside(key)+":status"
 	if l.hasStatusField() {
 		field := l.hash.of(sku, l.parts)[len(l.numbers)]
 		args, mark = append(args, field), mark+":"+field

@@ -34,6 +34,7 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/limiter"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -59,10 +60,10 @@ type Budget interface {
 // Options say who this instance is.
 type Options struct {
 	Redis    redisconn.Options
-	Fleet    string       // instances that use the same Redis and name divide the same budgets
-	Instance string       // begins the name of this instance, which is unique anyway; may be empty
-	Now      func() int64 // a monotonic clock, in nanoseconds
-	Log      *slog.Logger // nil = nothing
+	Name     namespace.Name // instances that use the same Redis and name divide the same budgets
+	Instance string         // begins the name of this instance, which is unique anyway; may be empty
+	Now      func() int64   // a monotonic clock, in nanoseconds
+	Log      *slog.Logger   // nil = nothing
 }
 
 // Keeper keeps the parts of one instance. It is safe for concurrent use.
@@ -90,7 +91,7 @@ type kept struct {
 
 // New is a Keeper that does not divide anything yet. It starts nothing.
 func New(o Options) (*Keeper, error) {
-	if o.Fleet == "" || o.Now == nil {
+	if !o.Name.Valid() || o.Now == nil {
 		return nil, errors.New("lease: a name of the fleet and a clock must be given")
 	}
 	if o.Log == nil {
@@ -221,7 +222,7 @@ func (k *Keeper) ask(ctx context.Context, name string, b *kept) error {
 	}, nil)
 }
 
-func (k *Keeper) key(budget string) string { return "sluice:lease:" + k.options.Fleet + ":" + budget }
+func (k *Keeper) key(budget string) string { return k.options.Name.Key("lease:" + budget) }
 
 // leave gives the parts back; when that fails they expire.
 func (k *Keeper) leave() {

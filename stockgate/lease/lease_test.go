@@ -39,7 +39,7 @@ const (
 
 func (f *fleet) add() *instance {
 	f.t.Helper()
-	k, err := New(Options{Fleet: "shop", Instance: "test", Now: func() int64 { return f.now },
+	k, err := New(Options{Name: "shop", Instance: "test", Now: func() int64 { return f.now },
 		Redis: redisconn.Options{Addresses: []string{f.server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
 			Timeout: 5 * time.Second, BreakerErrors: 1000, BreakerPause: time.Millisecond}})
 	if err != nil {

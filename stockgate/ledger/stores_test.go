@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 func optionsFor(s *redistest.Server, connections int) redisstore.Options {
-	return redisstore.Options{
+	return redisstore.Options{Name: "shop",
 		Options: redisconn.Options{
 			Addresses: []string{s.Addr}, PoolSize: connections, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 20, BreakerPause: 50 * time.Millisecond,

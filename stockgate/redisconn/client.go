@@ -125,7 +125,7 @@ func (l *Client) find(ctx context.Context) (topology, error) {
 	case l.detect <- struct{}{}:
 		defer func() { <-l.detect }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errUnsent, ctx.Err())
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, ctx.Err())
 	}
 	if t := l.topology.Load(); t != nil {
 		return *t, nil

@@ -92,7 +92,7 @@ func (c *cluster) owner(ctx context.Context, key string) (s *server, err error) 
 		}
 		client, err := c.slots.MasterForKey(ctx, of)
 		if err != nil {
-			return nil, fmt.Errorf("%w: read the slots of the cluster: %w", errUnsent, err)
+			return nil, fmt.Errorf("%w: read the slots of the cluster: %w", ErrUnsent, err)
 		}
 		if s = c.server(client.Options().Addr); key != "" || s.healthy() {
 			break

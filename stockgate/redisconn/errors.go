@@ -21,7 +21,7 @@ var (
 
 // Why nothing was sent.
 var (
-	errUnsent        = errors.New("nothing was sent")
+	ErrUnsent        = errors.New("nothing was sent")
 	errAnotherServer = errors.New("redis is another server than before")
 	errNoMaster      = errors.New("redis is no master")
 )
@@ -30,7 +30,7 @@ var (
 // connection, or Redis has said before it ran anything that it will not. false = unknown. What a script of several
 // writes ran into on its way (the message names the script then) never tells that.
 func Unsent(err error) bool {
-	causes := []error{ErrBreakerOpen, redis.ErrPoolTimeout, errUnsent, errAnotherServer, errNoMaster}
+	causes := []error{ErrBreakerOpen, redis.ErrPoolTimeout, ErrUnsent, errAnotherServer, errNoMaster}
 	var op *net.OpError
 	switch {
 	case err == nil:

@@ -135,7 +135,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 				}, always)
 				for i := range some {
 					if !done[i] {
-						some[i].err = errors.Join(errUnsent, err)
+						some[i].err = errors.Join(ErrUnsent, err)
 					}
 				}
 			case 2:
@@ -149,7 +149,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 				}, always)
 				for i := range some {
 					if !done[i] && errs != nil {
-						some[i].err = errors.Join(errUnsent, errs[i])
+						some[i].err = errors.Join(ErrUnsent, errs[i])
 					}
 				}
 			}

@@ -125,7 +125,7 @@ func (on *session) call(ctx context.Context, c call) error {
 	if identity == nil && on.identified {
 		err := on.client.Ping(ctx).Err()
 		if identity = on.identity.Load(); identity == nil {
-			return fmt.Errorf("%w: %w", errUnsent, err)
+			return fmt.Errorf("%w: %w", ErrUnsent, err)
 		}
 	}
 	if identity == nil {
@@ -188,7 +188,7 @@ func (s *server) connect(ahead int) *session {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			address, err := s.locate(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %w", errUnsent, err)
+				return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 			}
 			if !on.address.CompareAndSwap(nil, &address) && *on.address.Load() != address {
 				return nil, errAnotherServer

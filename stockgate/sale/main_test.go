@@ -38,6 +38,7 @@ func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ..
 	way := redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
 		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
 	b, err := New(Options{
+		Name:  "shop",
 		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },
 		Wall: func() time.Time { return time.Now().Add(wrongBy) }, Log: slog.New(slog.DiscardHandler),
 	}, sales)

@@ -17,8 +17,6 @@ import (
 // (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. A
 // missing word is none.
 
-const wordsKey = "sluice:sales"
-
 // override is what an operator has said.
 type override struct {
 	to State
@@ -39,8 +37,8 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	}
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
 	if b.link != nil {
-		err := b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return c.HSet(ctx, wordsKey, name, s.write(said)).Err()
+		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			return c.HSet(ctx, b.wordsKey, name, s.write(said)).Err()
 		}, nil)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
@@ -136,11 +134,11 @@ func (s *saleState) read(text string) (w override, ok bool) {
 
 // readRedis makes the round trip of one beat: two when a Redis that has lost its words must be told again.
 func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words map[string]string, err error) {
-	err = b.link.To(wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		pipe := c.Pipeline()
-		at, said := pipe.Time(ctx), pipe.HGetAll(ctx, wordsKey)
+		at, said := pipe.Time(ctx), pipe.HGetAll(ctx, b.wordsKey)
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("read %s: %w", wordsKey, err)
+			return fmt.Errorf("read %s: %w", b.wordsKey, err)
 		}
 		unix, words = at.Val().UnixNano(), said.Val()
 		return b.restoreOverrides(ctx, c, p, words)
@@ -152,8 +150,8 @@ func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words ma
 func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
 	for _, s := range p.all {
 		if w, _ := s.read(words[s.Name]); w.at < s.saidAt {
-			if err := c.HSet(ctx, wordsKey, s.Name, s.write(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
-				return fmt.Errorf("write %s: %w", wordsKey, err)
+			if err := c.HSet(ctx, b.wordsKey, s.Name, s.write(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
+				return fmt.Errorf("write %s: %w", b.wordsKey, err)
 			}
 		}
 	}

@@ -86,7 +86,9 @@ func TestOverride_RedisThatForgotIsReminded(t *testing.T) {
 	}
 	r.Client.FlushAll(t.Context())
 	testkit.Eventually(t, "it is told again",
-		func() bool { return strings.HasPrefix(r.Client.HGet(t.Context(), wordsKey, "a").Val(), "paused ") })
+		func() bool {
+			return strings.HasPrefix(r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val(), "paused ")
+		})
 	if late := instance(t, r, 0, sales...); !is(late, "sku-a", reject.Paused) || !is(b, "sku-a", reject.Paused) {
 		t.Error("the pause is forgotten")
 	}
@@ -113,14 +115,17 @@ func TestOverride_OlderWordIsNotHeardAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if to == steps[0] {
-				r.Client.Rename(t.Context(), wordsKey, "before")
-				testkit.Eventually(t, "it is told again", func() bool { return r.Client.Exists(t.Context(), wordsKey).Val() == 1 })
+				r.Client.Rename(t.Context(), "sluice:shop:sales", "before")
+				testkit.Eventually(t, "it is told again", func() bool {
+					return r.Client.Exists(t.Context(),
+						"sluice:shop:sales").Val() == 1
+				})
 			}
 		}
-		last := r.Client.HGet(t.Context(), wordsKey, "a").Val()
-		r.Client.Rename(t.Context(), "before", wordsKey) // a fail-over has lost the last word
+		last := r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val()
+		r.Client.Rename(t.Context(), "before", "sluice:shop:sales") // a fail-over has lost the last word
 		testkit.Eventually(t, "it is told again",
-			func() bool { return r.Client.HGet(t.Context(), wordsKey, "a").Val() == last })
+			func() bool { return r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val() == last })
 		if got := b.All()[0].State; got != steps[1] {
 			t.Errorf("%v, then %v: %v", steps[0], steps[1], got)
 		}

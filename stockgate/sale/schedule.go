@@ -20,6 +20,7 @@ import (
 	"sluice/internal/periodic"
 	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -34,6 +35,7 @@ type Sale struct {
 // Options say what all share. Zero values are replaced by the defaults that are named here.
 type Options struct {
 	Redis *redisconn.Options // nil = this instance is alone, and its own clock counts
+	Name  namespace.Name     // of the shop; instances that use the same Redis and name share what operators say
 	Now   func() int64       // monotonic ns; required
 	Wall  func() time.Time   // of this machine; default time.Now
 	Log   *slog.Logger       // default slog.Default()
@@ -41,8 +43,9 @@ type Options struct {
 
 // Schedule is where an instance reads which sale is on. It is safe for concurrent use.
 type Schedule struct {
-	o    Options
-	link *redisconn.Client // nil = alone
+	o        Options
+	link     *redisconn.Client // nil = alone
+	wordsKey string
 
 	ahead atomic.Int64 // what to add to Options.Now to have Unix ns of the shared clock
 	skew  atomic.Int64 // ns by which the shared clock is ahead of this machine's
@@ -76,7 +79,7 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	b := &Schedule{o: o, beats: redisconn.NewBeats(o.Log,
+	b := &Schedule{o: o, wordsKey: o.Name.Key("sales"), beats: redisconn.NewBeats(o.Log,
 		"cannot reach Redis; sales begin and end by the schedule, and by what operators said before",
 		"Redis is reached again; what operators say of sales counts")}
 	if o.Redis != nil {

@@ -48,7 +48,8 @@ func reach(s *redistest.Server) redisconn.Options {
 func (b *books) run(sales ...sale.Sale) (*sale.Schedule, *Writer) {
 	b.Helper()
 	start, way := time.Now(), reach(b.server)
-	board, err := sale.New(sale.Options{Redis: &way, Now: func() int64 { return int64(time.Since(start)) }}, sales)
+	board, err := sale.New(sale.Options{Name: "shop", Redis: &way,
+		Now: func() int64 { return int64(time.Since(start)) }}, sales)
 	if err != nil {
 		b.Fatal(err)
 	}

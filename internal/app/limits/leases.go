@@ -38,7 +38,7 @@ func (l *leases) use(c *config.Config, budgets map[string]lease.Budget) {
 	}
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
-	keeper, err := lease.New(lease.Options{Redis: way, Fleet: c.Fleet.Name, Instance: stores.InstanceName(),
+	keeper, err := lease.New(lease.Options{Redis: way, Name: stores.Name(c), Instance: stores.InstanceName(),
 		Now: l.now, Log: l.log})
 	if err != nil {
 		l.log.Error("cannot share the limits of the fleet; they admit nothing", "err", err)

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/limiter"
 	"sluice/stockgate/fleet"
+	"sluice/stockgate/namespace"
 )
 
 // windows are the window limiter in force. A reload that changes size, max_delay or warm_up begins a new one, in
@@ -96,20 +97,20 @@ func NewWindowShare(of *Limiters, now func() int64, metrics *prometheus.Registry
 
 // shares is what says what is shared; the zero value is nothing.
 type shares struct {
-	fleet     string // name; "" = each instance has the whole
-	instances int    // 0 = as many as are counted
-	windows   bool   // not only tries
+	name      namespace.Name // "" = no instance is counted
+	instances int            // 0 = as many as are counted
+	windows   bool           // not only tries
 }
 
 // counted reports whether the number of instances is counted in Redis.
-func (s shares) counted() bool { return s.fleet != "" && s.instances == 0 }
+func (s shares) counted() bool { return s.name != "" && s.instances == 0 }
 
 func sharesOf(c *config.Config) shares {
 	windows := c.Limits.Window.Scope == "fleet"
 	if !windows && (c.Stock.Source != "redis" || !c.HasGate("check")) {
 		return shares{}
 	}
-	return shares{c.Fleet.Name, c.Fleet.Instances, windows}
+	return shares{stores.Name(c), c.Fleet.Instances, windows}
 }
 
 // Instances is how many share the tries, as far as is known.
@@ -134,7 +135,7 @@ func (s *WindowShare) Use(c, next *config.Config) error {
 	var member *fleet.Member
 	if by.counted() {
 		var err error
-		if member, err = s.newMember(c, by.fleet); err != nil {
+		if member, err = s.newMember(c, by.name); err != nil {
 			return c.Errorf("stock.redis", "%v", err)
 		}
 	}
@@ -158,7 +159,7 @@ func (s *WindowShare) Use(c, next *config.Config) error {
 }
 
 // newMember is this instance in the fleet of this name, before it joins.
-func (s *WindowShare) newMember(c *config.Config, name string) (*fleet.Member, error) {
+func (s *WindowShare) newMember(c *config.Config, name namespace.Name) (*fleet.Member, error) {
 	way := stores.RedisOptions(c)
 	way.PoolSize = 1
 	return fleet.New(fleet.Options{Redis: way, Name: name, Instance: stores.InstanceName(), Now: s.now,

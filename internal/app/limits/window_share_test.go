@@ -15,7 +15,8 @@ import (
 // counts.
 func divided(t *testing.T, address, scope, instances string) *config.Config {
 	t.Helper()
-	text := "upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address +
+	text := "name = \"shop\"\n" +
+		"upstream.targets = [\"http://127.0.0.1:1\"]\nstock.source = \"off\"\nstock.redis.addresses = [\"" + address +
 		"\"]\nfleet.instances = " + instances +
 		"\n[limits.window]\nsize = \"1s\"\nmax = 3\nmax_per_sku = 0\nmax_delay = \"0s\"\nscope = \"" + scope +
 		"\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n"

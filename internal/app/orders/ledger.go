@@ -23,6 +23,7 @@ import (
 	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/namespace"
 )
 
 // Clocks are the gate's own, which runs evenly, and the one by which hours are kept, which all instances share.
@@ -105,7 +106,7 @@ func (o *Ledger) run(ctx context.Context) {
 	err := o.open(ctx)
 	o.readFirst(ctx)
 	o.work.Go(func() { o.watch(ctx) })
-	if err == nil || errors.Is(err, redisstore.ErrUnfit) {
+	if err == nil || needsOperator(err) {
 		o.first <- err
 		return
 	}
@@ -118,11 +119,16 @@ func (o *Ledger) run(ctx context.Context) {
 			o.readFirst(ctx)
 			o.log.Info("the ledger is open")
 			return
-		case errors.Is(err, redisstore.ErrUnfit) && !told:
+		case needsOperator(err) && !told:
 			told = true
 			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
 		}
 	}
+}
+
+// needsOperator reports whether no ledger can be opened until an operator changes something.
+func needsOperator(err error) bool {
+	return errors.Is(err, redisstore.ErrUnfit) || errors.Is(err, namespace.ErrClaimed)
 }
 
 // Reserver is what reserves in the ledger; nil = the ledger is not open yet.
@@ -131,12 +137,15 @@ func (o *Ledger) Reserver() *ledger.Reserver { return o.reserver.Load() }
 // Status asks the upstream about orders; nil = it cannot be asked.
 func (o *Ledger) Status() *ledger.StatusURL { return o.status }
 
-// Await waits for the first attempt, once. A Redis that must not keep a ledger is an error; one that is away is waited
-// for in the background.
+// Await waits for the first attempt, once. A Redis that must not keep a ledger, or where the name is another shop's, is
+// an error; one that is away is waited for in the background.
 func (o *Ledger) Await() error {
-	if err := <-o.first; errors.Is(err, redisstore.ErrUnfit) {
+	switch err := <-o.first; {
+	case errors.Is(err, redisstore.ErrUnfit):
 		return o.config.Errorf("stock.redis.addresses",
 			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	case errors.Is(err, namespace.ErrClaimed):
+		return o.config.Errorf("name", "%v", err)
 	}
 	return nil
 }
@@ -182,10 +191,10 @@ func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
 		}
 		return options, nil
 	}
-	if err := o.redis.Check(ctx); err != nil {
+	err := errors.Join(o.redis.Check(ctx), o.redis.Claim(ctx))
+	if err != nil {
 		return options, err
 	}
-	var err error
 	if len(options.Secret) == 0 {
 		if options.Secret, err = o.redis.Secret(ctx); err != nil {
 			return options, err

@@ -77,7 +77,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 // none.
 func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
 	server := redistest.Start(t)
-	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(redisstore.Options{Options: redisconn.Options{
+	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 4, Timeout: 5 * time.Second, ConnectTimeout: 5 * time.Second,
 		BreakerErrors: 20, BreakerPause: time.Second}, Events: 1000}))
 	t.Cleanup(func() { _ = s.Close() })

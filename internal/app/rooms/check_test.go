@@ -59,7 +59,7 @@ func TestCheck_FindsWhatDoesNotFit(t *testing.T) {
 			"room[1].order: \"draw\" is among those who came before a start"},
 	} {
 		text := strings.ReplaceAll(strings.Replace(good, c.old, c.new, 1), "KEY", key)
-		loaded, err := config.Parse("config.toml", []byte(text), nil)
+		loaded, err := config.Parse("config.toml", []byte("name = \"shop\"\n"+text), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", c.new, err)
 		}

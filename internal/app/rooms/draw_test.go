@@ -35,7 +35,7 @@ func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.S
 	one, err := roomgate.New(roomgate.Options{
 		Rules: room.Rules{Name: "r", Draw: true, BeaconKey: key, Beacon: rounds, Opens: time.Minute, Pass: time.Minute,
 			ClaimWithin: time.Minute, Overshoot: 1, PollFloor: time.Second, PollCeiling: 20 * time.Second},
-		MaxParked: 10, Few: 5, Store: roomstore.New(link, "r"),
+		MaxParked: 10, Few: 5, Store: roomstore.New(link, "shop", "r"),
 		Stock: func() *roomstore.Stock { return &roomstore.Stock{} },
 		Sale:  func() room.Sale { return sale },
 		Now:   func() int64 { return time.Now().UnixMilli() }, Log: slog.New(slog.DiscardHandler),

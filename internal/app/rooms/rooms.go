@@ -80,7 +80,7 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
-		Few: o.Few, Store: roomstore.New(link, m.Name), Log: o.Log,
+		Few: o.Few, Store: roomstore.New(link, stores.Name(c), m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {

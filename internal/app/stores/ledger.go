@@ -9,6 +9,8 @@ import (
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // KeepReleased is how long a released serial is remembered: longer than a sale, and than any message is late.
@@ -20,19 +22,24 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
-	state := c.Server.StateDir
-	if c.Stock.Reserve.Apart != "" {
-		state = "" // what is sold there is not kept
-	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Prefix: c.Stock.Reserve.Apart, Events: c.Stock.Reserve.StreamMaxEvents,
+		Options: way, Name: Name(c), Secret: []byte(c.Stock.Reserve.Secret), Events: c.Stock.Reserve.StreamMaxEvents,
 		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
-		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(), StateDir: state, Log: log,
+		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
+		StateDir: c.Server.StateDir, Log: log,
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}
 	return r, nil
+}
+
+// Name is the name of c's shop in Redis.
+func Name(c *config.Config) namespace.Name { return namespace.Name(c.Name) }
+
+// NewClaim finds out whether the name of c's shop is its own. It claims nothing.
+func NewClaim(c *config.Config, link *redisconn.Client) *namespace.Claim {
+	return &namespace.Claim{Name: Name(c), Link: link, Secret: []byte(c.Stock.Reserve.Secret), Looks: true}
 }
 
 // InstanceName is what of this host's name can begin the name of an instance, which is unique anyway.

@@ -22,7 +22,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memstore.New()) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t)
-		r, err := redisstore.New(redisstore.Options{Events: 1000, Options: redisconn.Options{
+		r, err := redisstore.New(redisstore.Options{Name: "shop", Events: 1000, Options: redisconn.Options{
 			Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 100, BreakerPause: time.Second,
 		}})

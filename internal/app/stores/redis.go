@@ -22,7 +22,7 @@ func ShopLayout(c *config.Config) (*layout.Layout, error) {
 		Type: o.Type, Key: o.Key, TotalField: o.TotalField, SoldField: o.SoldField, LeftField: o.LeftField,
 		StatusKey: o.StatusKey, StatusField: o.StatusField, StatusOpen: o.StatusOpen,
 		StatusClosed: o.StatusClosed, UsersKey: o.UsersKey,
-		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutKey, Prefix: o.Prefix, Script: o.Script,
+		SoldOutAt: int64(o.SoldOutAt), SoldOutFlag: o.SoldOutKey, Prefix: o.Prefix, Script: o.Script, Name: Name(c),
 	})
 	if err != nil {
 		return nil, c.Errorf("stock.layout", "%v", err)

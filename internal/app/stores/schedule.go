@@ -42,10 +42,10 @@ func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, er
 // OpenSchedule keeps the sales of c, on Redis' clock where there is one.
 func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Schedule, error) {
 	o := sale.Options{Now: now, Wall: failpoint.Clock(), Log: log}
-	if c.Stock.Source == "redis" {
+	if c.Stock.Source == "redis" && c.Name != "" {
 		way := RedisOptions(c)
 		way.Log = slog.New(slog.DiscardHandler) // others say what Redis is
-		o.Redis = &way
+		o.Redis, o.Name = &way, Name(c)
 	}
 	b, err := sale.New(o, SalesOf(c))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // than 60/s × 40 ms = 2.4, or 4, inside the shop at a time (Little's law) would only wait there. The crowd tells its
 // addresses by X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is
 // asked about what is unknown, and has cancelled what it does not know.
-const demoConfig = `
+const demoConfig = `name = "demo"
 [server]
 listen = [%q]
 trusted_proxies = ["127.0.0.0/8"]

@@ -20,6 +20,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/namespace"
 )
 
 // sandbox is where a load test takes place: a SKU, keys and a shop that no sale knows.
@@ -32,8 +33,8 @@ type sandbox struct {
 	Until time.Time // it has ended by then
 }
 
-// prefix begins all keys of the sandbox that do not hold its SKU in braces.
-func (s *sandbox) prefix() string { return "sluice:loadtest-" + s.ID + ":" }
+// name is that of the shop that the sandbox is.
+func (s *sandbox) name() namespace.Name { return namespace.Name("loadtest-" + s.ID) }
 
 // load reads the configuration and makes a sandbox of it. not is what of it is not tested.
 func (s *sandbox) load(env func(string) (string, bool)) (c *config.Config, not []string, err error) {
@@ -173,15 +174,14 @@ func (s *sandbox) isolate(c *config.Config) {
 		}
 	}
 	c.Queue.Pull = 0
-	c.Fleet.Name = "loadtest-" + s.ID
+	c.Name, c.Server.StateDir = string(s.name()), "" // what is sold there is not kept
 	c.Admin.Listen, c.Ops.Listen = "", ""
 	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0
 	c.Traces.Endpoint = ""
 	l := &c.Stock.Layout
-	l.Prefix = s.prefix() + l.Prefix
+	l.Prefix = s.name().Key("shop:" + l.Prefix)
 	l.StatusKey, l.StatusField, l.SoldOutKey = "", "", ""
-	v := &c.Stock.Reserve
-	v.Apart, v.Secret = s.prefix(), config.Secret(protocol.NewSecret())
+	c.Stock.Reserve.Secret = config.Secret(protocol.NewSecret())
 }
 
 // sendTo has the shop at an address get the orders, and the questions about them.
@@ -200,9 +200,7 @@ func (s *sandbox) apart(c *config.Config) error {
 			"%q cannot be load-tested: only the shop knows how to write such a stock; use \"counter\" for the load test", l.Type)
 	}
 	for _, name := range s.keys(c) {
-		if !strings.HasPrefix(name, s.prefix()) && !strings.Contains(name, "{"+s.SKU+"}") &&
-			!strings.HasPrefix(name, "sluice:m:{") && !strings.HasPrefix(name, "sluice:room:{"+s.room()+"}") &&
-			!strings.HasPrefix(name, "sluice:{"+s.prefix()) {
+		if !strings.HasPrefix(name, s.name().Key("")) {
 			return fmt.Errorf("%s: the load test would touch %q, which is not its own", s.File, name)
 		}
 	}
@@ -211,16 +209,17 @@ func (s *sandbox) apart(c *config.Config) error {
 
 // keys are all that the load test may leave in Redis, but for what ends by itself.
 func (s *sandbox) keys(c *config.Config) (all []string) {
-	all = redisstore.KeysOf(s.prefix(), s.SKU)
+	all = redisstore.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
-		all = append(all, roomstore.KeysOf(s.room())...)
+		all = append(all, roomstore.KeysOf(s.name(), s.room())...)
 	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {
 		t, err := key.Compile("key", l.Prefix, text)
 		if err == nil && len(t) > 0 {
 			name := t.Of(s.SKU, key.MostParts)
-			all = append(all, name, layout.Beside(name), layout.Beside(name)+":"+s.SKU)
+			beside := layout.Beside(s.name(), name)
+			all = append(all, name, beside, beside+":"+s.SKU)
 		}
 	}
 	return all

@@ -25,7 +25,8 @@ func TestRun_GatewayThatDoesNotBecomeReadyShowsItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "config.toml")
-	text := fmt.Sprintf(`upstream.targets = ["http://127.0.0.1:1"]
+	text := fmt.Sprintf(`name = "shop"
+upstream.targets = ["http://127.0.0.1:1"]
 stock.source = "redis"
 stock.redis = { topology = "single", addresses = [%q], timeout = "2s" }
 [[route]]

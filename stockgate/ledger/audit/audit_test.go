@@ -34,33 +34,33 @@ func audited(t testing.TB, s protocol.Inspectable) Audit {
 func TestAudit_EachBrokenInvariantIsFound(t *testing.T) {
 	server := redistest.Start(t)
 	for command, kinds := range map[string]string{
-		"hset sluice:{1001}:s limit 9":                                  "",
-		"hset sluice:{1001}:s held -1":                                  "numbers",
-		"hset sluice:{1001}:s sold many":                                "numbers",
-		"hdel sluice:{1001}:s ver":                                      "numbers",
-		"hset sluice:{1001}:s state open":                               "state",
-		"hset sluice:{1001}:s total 1":                                  "over_total",
-		"hset sluice:{1001}:s held 2":                                   "held users",
-		"hset sluice:{1001}:s held 0":                                   "held users",
-		"hset sluice:{1001}:s sold 2":                                   "sold users",
-		"hset sluice:{1001}:u ann 1":                                    "users",
-		"hset sluice:{1001}:u zoe 1":                                    "users",
-		"hset sluice:{1001}:u zoe 0":                                    "users",
-		"hset sluice:{1001}:u zoe many":                                 "users",
-		"del sluice:{1001}:u":                                           "users",
-		"zrem sluice:{1001}:x a":                                        "holds",
-		"zadd sluice:{1001}:x 1 b":                                      "holds",
-		"zadd sluice:{1001}:x 1 ghost":                                  "holds",
-		"hset sluice:{1001}:r a H|2|1000|ann":                           "held",
-		"hset sluice:{1001}:r b C|2|0|ann":                              "sold",
-		"hset sluice:{1001}:r new H|1|1000|zoe":                         "held holds",
-		"hset sluice:{1001}:r b rubbish":                                "records sold",
-		"hdel sluice:{1001}:r a":                                        "held holds",
-		"del sluice:{1001}:r":                                           "held sold holds",
-		"del sluice:{1001}:s":                                           "keys",
-		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:{1001}:x":  "keys",
-		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:{1001}:s":  "keys",
-		"unlink sluice:{1001}:u sluice:{1001}:x sluice:{1001}:r ghosts": "held sold users",
+		"hset sluice:shop:{1001}:s limit 9":                                            "",
+		"hset sluice:shop:{1001}:s held -1":                                            "numbers",
+		"hset sluice:shop:{1001}:s sold many":                                          "numbers",
+		"hdel sluice:shop:{1001}:s ver":                                                "numbers",
+		"hset sluice:shop:{1001}:s state open":                                         "state",
+		"hset sluice:shop:{1001}:s total 1":                                            "over_total",
+		"hset sluice:shop:{1001}:s held 2":                                             "held users",
+		"hset sluice:shop:{1001}:s held 0":                                             "held users",
+		"hset sluice:shop:{1001}:s sold 2":                                             "sold users",
+		"hset sluice:shop:{1001}:u ann 1":                                              "users",
+		"hset sluice:shop:{1001}:u zoe 1":                                              "users",
+		"hset sluice:shop:{1001}:u zoe 0":                                              "users",
+		"hset sluice:shop:{1001}:u zoe many":                                           "users",
+		"del sluice:shop:{1001}:u":                                                     "users",
+		"zrem sluice:shop:{1001}:x a":                                                  "holds",
+		"zadd sluice:shop:{1001}:x 1 b":                                                "holds",
+		"zadd sluice:shop:{1001}:x 1 ghost":                                            "holds",
+		"hset sluice:shop:{1001}:r a H|2|1000|ann":                                     "held",
+		"hset sluice:shop:{1001}:r b C|2|0|ann":                                        "sold",
+		"hset sluice:shop:{1001}:r new H|1|1000|zoe":                                   "held holds",
+		"hset sluice:shop:{1001}:r b rubbish":                                          "records sold",
+		"hdel sluice:shop:{1001}:r a":                                                  "held holds",
+		"del sluice:shop:{1001}:r":                                                     "held sold holds",
+		"del sluice:shop:{1001}:s":                                                     "keys",
+		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:x":            "keys",
+		"eval redis.call('set',KEYS[1],1);return(1) 1 sluice:shop:{1001}:s":            "keys",
+		"unlink sluice:shop:{1001}:u sluice:shop:{1001}:x sluice:shop:{1001}:r ghosts": "held sold users",
 	} {
 		t.Run(command, func(t *testing.T) {
 			ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
@@ -85,7 +85,7 @@ func TestAudit_BrokenInvariantIsFoundAmongThousands(t *testing.T) {
 		a.Due != 2_001 {
 		t.Fatalf("whole: %+v", a)
 	}
-	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:r", "1501", "H|2|1000|").Err())
+	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:r", "1501", "H|2|1000|").Err())
 	if a := audited(t, r); strings.Join(a.Broken, " ") != "held" {
 		t.Errorf("broken: %+v", a)
 	}
@@ -267,7 +267,7 @@ func TestAuditor_BrokenInvariantIsAnAlarmUntilItIsWholeAgain(t *testing.T) {
 		ledgertest.Want(t, i.String(), alarm(t, a, i), false)
 	}
 	set := func(n int64) {
-		ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "held", n).Err())
+		ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", n).Err())
 		a.RunOnce(t.Context())
 	}
 	set(2)
@@ -299,16 +299,16 @@ func TestAuditor_RawCommandThatBreaksALargeLedgerIsAnAlarm(t *testing.T) {
 		}
 		t.Fatal("never: " + what)
 	}
-	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:{1001}:u", "user 77", 1).Err())
+	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", 1).Err())
 	runs("an alarm", func() bool { return alarm(t, a, usersAddUp) })
-	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:{1001}:u", "user 77", -1).Err())
+	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", -1).Err())
 	runs("its end", func() bool { return !alarm(t, a, usersAddUp) })
 }
 
 func TestAuditor_VanishedNumbersStayAnAlarm(t *testing.T) {
 	server, r := onRedis(t)
 	a := auditorOf(r, "1001")
-	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:{1001}:s").Err())
+	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1001}:s").Err())
 	a.RunOnce(t.Context())
 	a.o.SKUs = func() []string { return nil } // the reserver has forgotten it
 	a.RunOnce(t.Context())
@@ -329,7 +329,7 @@ func TestAuditor_CallThatFailsIsCountedAndIsNoAlarm(t *testing.T) {
 
 func TestAuditor_SKUThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:s", "state", "open").Err())
+	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "state", "open").Err())
 	a := auditorOf(r, "{", "1001")
 	a.RunOnce(t.Context())
 	ledgertest.Want(t, "state", a.broken[knownState].Load(), 1)

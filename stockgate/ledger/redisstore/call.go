@@ -54,6 +54,9 @@ func (r *Store) callScript(ctx context.Context, script, sku string, args ...any)
 // call calls a script, says what this instance has seen, and learns from the reply.
 func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err error) {
 	r.prepare(q)
+	if err := r.claim.Hold(ctx); err != nil {
+		return r.finishCall(q, err)
+	}
 	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.noteServer(server)
 		reply, err := r.eval(ctx, client, q, &server)
@@ -68,7 +71,7 @@ func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err erro
 // prepare gives a call its keys, its number, and what it says of the ledger.
 func (r *Store) prepare(q *scriptCall) {
 	if q.keys[0] == "" {
-		q.keys = fiveKeys(q.sku)
+		q.keys = r.fiveKeys(q.sku)
 	}
 	q.seq, q.trace = r.calls.Add(1), r.Seen.Find(q.sku)
 	if q.claim = q.trace.Claim(); q.as != nil {

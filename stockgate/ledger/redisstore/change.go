@@ -60,7 +60,7 @@ var notArchived = map[int64]error{
 func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) (err error) {
 	defer protocol.Describe(&err, "archive", sku)
 	_, found, err := r.change(ctx, protocol.CheckSKU(sku),
-		&scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver}, more: queueKeys(sku)})
+		&scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver}, more: r.queueKeys(sku)})
 	if err == nil {
 		err = notArchived[found]
 	}
@@ -114,7 +114,7 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 		return s, err
 	}
 	reply, err := r.call(ctx, &scriptCall{script: "recreate", sku: sku, args: []any{r.events, total, limit, none},
-		aside: true, more: queueKeys(sku)})
+		aside: true, more: r.queueKeys(sku)})
 	if err != nil {
 		return s, err
 	}

@@ -214,7 +214,7 @@ func TestRedisstore_StateFollowsFromTheHoursOnlyWhereItIsOn(t *testing.T) {
 func TestRedisstore_LedgerWithoutHoursIsAFaultAndNotAlwaysOnSale(t *testing.T) {
 	for _, field := range []string{"opens", "closes"} {
 		server, r := onRedis(t)
-		ledgertest.Check(t, server.Client.HDel(t.Context(), "sluice:{1001}:s", field).Err())
+		ledgertest.Check(t, server.Client.HDel(t.Context(), "sluice:shop:{1001}:s", field).Err())
 		all := tries(r)
 		_, all["add"] = r.Add(t.Context(), "1001", 1, "")
 		_, all["set hours"] = r.SetSchedule(t.Context(), "1001", 1, 2)

@@ -27,6 +27,7 @@ func (r *Store) revisitAll() {
 	if r.instance == "" {
 		return
 	}
+	r.claim.Forget()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.away.Err() != nil {

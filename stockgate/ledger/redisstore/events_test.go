@@ -28,11 +28,11 @@ type consumer struct {
 // begin is steps 1 and 2.
 func (c *consumer) begin(t *testing.T) {
 	t.Helper()
-	at := ledgertest.Must[[]any](t)(c.client.HMGet(t.Context(), "sluice:{1001}:s", "epoch", "ver").Result())
+	at := ledgertest.Must[[]any](t)(c.client.HMGet(t.Context(), "sluice:shop:{1001}:s", "epoch", "ver").Result())
 	c.epoch, c.ver = integer(at[0].(string)), integer(at[1].(string))
 	c.stock, c.orders = map[string]string{}, map[string]string{}
 	for cursor, again := uint64(0), true; again; again = cursor != 0 {
-		pairs, next, err := c.client.HScan(t.Context(), "sluice:{1001}:r", cursor, "", 10).Result()
+		pairs, next, err := c.client.HScan(t.Context(), "sluice:shop:{1001}:r", cursor, "", 10).Result()
 		ledgertest.Check(t, err)
 		for i := 0; i < len(pairs); i += 2 {
 			c.orders[pairs[i]] = pairs[i+1]
@@ -47,7 +47,7 @@ func (c *consumer) goOn(t *testing.T) error {
 	entries := ledgertest.Must[[]redis.XMessage](
 		t,
 	)(
-		c.client.XRange(t.Context(), "sluice:{1001}:q", fmt.Sprintf("(%d-%d", c.epoch, c.ver), "+").Result(),
+		c.client.XRange(t.Context(), "sluice:shop:{1001}:q", fmt.Sprintf("(%d-%d", c.epoch, c.ver), "+").Result(),
 	)
 	for _, e := range entries {
 		var epoch, ver int64
@@ -93,16 +93,16 @@ func TestRedisstore_ConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 100_000, 0))
 	stop := make(chan struct{})
 	wait := sell(t, r, stop)
-	for server.Client.HLen(t.Context(), "sluice:{1001}:r").Val() < 600 {
+	for server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val() < 600 {
 	}
 	c := consumer{client: server.Client}
 	c.begin(t)
-	for server.Client.HLen(t.Context(), "sluice:{1001}:r").Val() < int64(len(c.orders)+100) {
+	for server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val() < int64(len(c.orders)+100) {
 	}
 	close(stop)
 	wait()
 	ledgertest.Check(t, c.goOn(t))
-	numbers := ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:{1001}:s").Result())
+	numbers := ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:shop:{1001}:s").Result())
 	for _, name := range []string{"total", "held", "sold", "state", "limit", "opens", "closes"} {
 		ledgertest.Want(t, name, c.stock[name], numbers[name])
 	}
@@ -111,7 +111,7 @@ func TestRedisstore_ConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
 		ledgertest.Differ(
 			"orders",
 			c.orders,
-			ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:{1001}:r").Result()),
+			ledgertest.Must[map[string]string](t)(server.Client.HGetAll(t.Context(), "sluice:shop:{1001}:r").Result()),
 		),
 	)
 	sums := map[byte]int64{}
@@ -129,7 +129,7 @@ func TestRedisstore_ConsumerSeesThatEntriesWereDropped(t *testing.T) {
 	for i := range 3 {
 		ledgertest.Want(t, "change", ledgertest.Finish(t, r, protocol.Release, fmt.Sprint(i)), protocol.Changed)
 	}
-	ledgertest.Check(t, server.Client.XTrimMaxLen(t.Context(), "sluice:{1001}:q", 2).Err())
+	ledgertest.Check(t, server.Client.XTrimMaxLen(t.Context(), "sluice:shop:{1001}:q", 2).Err())
 	if c.goOn(t) == nil {
 		t.Fatal("a hole was not seen")
 	}
@@ -149,7 +149,7 @@ func TestRedisstore_PageForConsumersNamesEveryFieldAndOp(t *testing.T) {
 	ledgertest.Finish(t, r, protocol.Refund, "b")
 	ledgertest.Finish(t, r, protocol.Adopt, "c")
 	found := map[string]bool{}
-	for _, e := range ledgertest.Must[[]redis.XMessage](t)(server.Client.XRange(ctx, "sluice:{1001}:q", "-",
+	for _, e := range ledgertest.Must[[]redis.XMessage](t)(server.Client.XRange(ctx, "sluice:shop:{1001}:q", "-",
 		"+").Result()) {
 		for name := range e.Values {
 			if !strings.HasPrefix(name, "r:") {

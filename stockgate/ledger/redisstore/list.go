@@ -10,11 +10,12 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/namespace"
 )
 
 // registryKey is the key of the SKUs that may have a ledger: a sorted set by name. It lies in a slot of its own, so it
 // cannot be written together with a ledger; it is written before, so that no ledger is missing there.
-const registryKey = "sluice:skus"
+func registryKey(n namespace.Name) string { return n.Key("skus") }
 
 // What one call to Redis reads at most, about.
 const (
@@ -25,7 +26,10 @@ const (
 // register notes that sku may get a ledger, or had one. It reports whether the registry did not know it before: a known
 // SKU without a ledger has lost it, or a call failed before it made one, which is taken for the same.
 func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error) {
-	registry := r.prefix + registryKey
+	if err := r.claim.Hold(ctx); err != nil {
+		return false, err
+	}
+	registry := registryKey(r.name)
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		added, err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Result()
 		if err != nil {
@@ -39,7 +43,7 @@ func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error
 
 // registered reports by position which SKUs the registry knows.
 func (r *Store) registered(ctx context.Context, skus ...string) (known []bool, err error) {
-	registry := r.prefix + registryKey
+	registry := registryKey(r.name)
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		pipe, places := c.Pipeline(), make([]*redis.FloatCmd, len(skus))
 		for i, sku := range skus {
@@ -153,7 +157,10 @@ func (r *Store) listSKUs(ctx context.Context, limit int, has bool) (all []string
 
 // listNames reads the registry on from a name.
 func (r *Store) listNames(ctx context.Context, after string, count int64) (names []string, err error) {
-	registry := r.prefix + registryKey
+	if err := r.claim.Hold(ctx); err != nil {
+		return nil, err
+	}
+	registry := registryKey(r.name)
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 			Key: registry, Start: after, Stop: "+", ByLex: true, Count: count,
@@ -167,7 +174,7 @@ func (r *Store) listNames(ctx context.Context, after string, count int64) (names
 func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]string, error) {
 	found, at := make([]int64, len(names)), make([]string, len(names))
 	for i, name := range names {
-		at[i] = keys(name)[0]
+		at[i] = r.home(name)
 	}
 	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
@@ -221,18 +228,18 @@ func (r *Store) Records(ctx context.Context, sku string, see func(protocol.Recor
 // page reads some records, and where to go on; 0 = nowhere.
 func (r *Store) page(ctx context.Context, sku string, cursor uint64) (pairs []string, next uint64, err error) {
 	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		pairs, next, err = c.HScan(ctx, keys(sku)[1], cursor, "", recordsPage).Result()
+		pairs, next, err = c.HScan(ctx, r.keys(sku)[1], cursor, "", recordsPage).Result()
 		return err
 	}, fault)
 	return pairs, next, err
 }
 
 // settlementKey is the key of what settlers have told last: a hash, with a field for each home.
-const settlementKey = "sluice:settlement"
+func settlementKey(n namespace.Name) string { return n.Key("settlement") }
 
 // NoteSettlement keeps how the settlement of a home stands, as JSON, for the dashboards of gates.
 func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {
-	key := r.prefix + settlementKey
+	key := settlementKey(r.name)
 	return r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		return c.HSet(ctx, key, home, text).Err()
 	}, fault)
@@ -240,7 +247,7 @@ func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {
 
 // Settlements returns what settlers have told last, by home.
 func (r *Store) Settlements(ctx context.Context) (all map[string]string, err error) {
-	key := r.prefix + settlementKey
+	key := settlementKey(r.name)
 	err = r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		all, err = c.HGetAll(ctx, key).Result()
 		return err

@@ -36,7 +36,7 @@ func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
 func TestRedisstore_LedgerThatIsGoneIsNotListed(t *testing.T) {
 	server, r := onRedis(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1000", 1, 0))
-	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:{1000}:s").Err())
+	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1000}:s").Err())
 	got := ledgertest.Must[[]string](t)(r.SKUs(t.Context(), 1))
 	ledgertest.Want(t, "skus", fmt.Sprint(got), "[1001]")
 }
@@ -44,11 +44,11 @@ func TestRedisstore_LedgerThatIsGoneIsNotListed(t *testing.T) {
 // What makes a ledger and dies has told its name before.
 func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.Check(t, server.Client.Do(t.Context(), "set", registryKey, "not a list of names").Err())
+	ledgertest.Check(t, server.Client.Do(t.Context(), "set", "sluice:shop:skus", "not a list of names").Err())
 	if _, err := r.SetTotal(t.Context(), "new", 1, 0); err == nil {
 		t.Fatal("a ledger that nobody finds was made")
 	}
-	ledgertest.Check(t, server.Client.Del(t.Context(), registryKey).Err())
+	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:shop:skus").Err())
 	_, ok, err := r.ReadStock(t.Context(), "new")
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "made", ok, false)
@@ -111,7 +111,7 @@ func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 
 func TestRedisstore_BrokenRecordIsNotShown(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:{1001}:r", "a", "rubbish").Err())
+	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:r", "a", "rubbish").Err())
 	if err := r.Records(t.Context(), "1001", func(protocol.Record) bool { return true }); err == nil {
 		t.Error("shown")
 	}

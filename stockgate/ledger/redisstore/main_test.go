@@ -37,6 +37,7 @@ func single(t testing.TB, s *redistest.Server) *Store {
 
 func optionsFor(s *redistest.Server, connections int) Options {
 	return Options{
+		Name: "shop",
 		Options: redisconn.Options{
 			Addresses:      []string{s.Addr},
 			PoolSize:       connections,

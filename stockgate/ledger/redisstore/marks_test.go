@@ -17,7 +17,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-const hashOf1001 = "sluice:{1001}:s"
+const hashOf1001 = "sluice:shop:{1001}:s"
 
 // durable is a Redis that keeps what it has answered, with 5 units of 1001.
 func durable(t *testing.T) (*redistest.Server, *Store) {
@@ -115,7 +115,7 @@ func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 		s := ledgertest.StockOf(t, r)
 		ledgertest.Check(
 			t,
-			server.Client.Del(t.Context(), "sluice:{1001}:q").Err(),
+			server.Client.Del(t.Context(), "sluice:shop:{1001}:q").Err(),
 		) // or the stream would refuse what went back
 		for _, field := range fields {
 			ledgertest.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, field, -3).Err())
@@ -257,7 +257,7 @@ func TestMarks_ReasonsAreCounted(t *testing.T) {
 
 func TestMarks_RejectInstanceNamesThatCouldNotBeRead(t *testing.T) {
 	for _, name := range []string{"a|b", "a b", strings.Repeat("x", 65), "\n"} {
-		o := Options{Events: 1, Instance: name}
+		o := Options{Name: "shop", Events: 1, Instance: name}
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "instance") {
 			t.Errorf("%q: %v", name, err)
 		}

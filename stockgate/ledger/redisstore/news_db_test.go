@@ -39,7 +39,7 @@ func TestNewsDB_NewsOfAnotherDatabaseAreNotHeard(t *testing.T) {
 }
 
 func listeners(s *redistest.Server) (n int64) {
-	for _, of := range s.Client.PubSubChannels(context.Background(), protocol.Channel+"*").Val() {
+	for _, of := range s.Client.PubSubChannels(context.Background(), "sluice:shop:news*").Val() {
 		n += s.Client.PubSubNumSub(context.Background(), of).Val()[of]
 	}
 	return n

@@ -130,7 +130,7 @@ func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...str
 
 // subscribers is how many listen at s.
 func subscribers(s *redistest.Server) int64 {
-	return s.Client.PubSubNumSub(context.Background(), protocol.Channel).Val()[protocol.Channel]
+	return s.Client.PubSubNumSub(context.Background(), shopNews).Val()[shopNews]
 }
 
 // bought waits until a unit can be bought at d.
@@ -168,7 +168,7 @@ func TestNews_ThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T
 		args := append([]any{"eval", r.scripts["finish"].text, len(k)}, any(k[0]), k[1], k[2], k[3], k[4])
 		p.Do(
 			t.Context(),
-			append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, 0, "", "", protocol.Channel)...) // as a visitor
+			append(args, 100, 1, 2, "release", 1, "won", "", 0, 0, 0, 0, 0, "", "", shopNews)...) // as a visitor
 		return nil
 	})
 	ledgertest.Check(t, err)

@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/namespace"
 )
 
 const (
@@ -22,6 +23,15 @@ const (
 	firstSubscribe      = 25 * time.Millisecond
 	lastSubscribe       = 2 * time.Second
 )
+
+// channel is where all stores of a name tell, and hear, the notifications of a database. PUBLISH itself reaches all
+// databases, where other ledgers may lie.
+func channel(n namespace.Name, db int) string {
+	if db == 0 {
+		return n.Key("news")
+	}
+	return n.Key("news:" + strconv.Itoa(db))
+}
 
 // Listen calls hear with each piece of news until ctx ends, and missed whenever some may have been lost: each time
 // the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more

@@ -22,7 +22,7 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	q := &scriptCall{script: "reserve", sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
 		names: true}
 	if q.waits = slices.ContainsFunc(items, func(it protocol.Item) bool { return it.Request != "" }); q.waits {
-		q.more = queueKeys(sku)
+		q.more = r.queueKeys(sku)
 	}
 	reply, err := r.call(ctx, q)
 	if err != nil {

@@ -14,10 +14,13 @@ import (
 // callPipelined does what ask does for each of several errands, at most together, of as many SKUs: in one round trip to
 // each server that has some of them. What fails for one of them harms no other.
 func (r *Store) callPipelined(ctx context.Context, qs []*scriptCall) {
-	at := make([]string, len(qs))
+	at, claim := make([]string, len(qs)), r.claim.Hold(ctx)
 	for i, q := range qs {
 		r.prepare(q)
-		at[i] = q.keys[0]
+		at[i], q.err = q.keys[0], claim
+	}
+	if claim != nil {
+		return
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
 		r.noteServer(server)

@@ -15,8 +15,8 @@ import (
 )
 
 // queueKeys are those of the orders of one SKU that wait, in its slot; queue.lua explains them.
-func queueKeys(sku string) []string {
-	tag := "sluice:{" + sku + "}:"
+func (r *Store) queueKeys(sku string) []string {
+	tag := r.name.SKUKey(sku, "")
 	return []string{tag + "w", tag + "o", tag + "a", tag + "t0", tag + "t1", tag + "t2"}
 }
 
@@ -34,7 +34,6 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 	if err := c.Check(); err != nil {
 		return 0, err
 	}
-	sku := r.prefix + slotsOf
 	args := []any{r.events, c.Limit, c.Rate, c.For, c.Pause, c.Unused,
 		max(c.For, c.Longest), len(c.Free)}
 	for _, tokens := range [][]string{c.Free, c.Want} {
@@ -42,8 +41,8 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 			args = append(args, &tokens[i])
 		}
 	}
-	reply, err := r.call(ctx, &scriptCall{script: "slots", sku: sku, args: args, aside: true, blind: true,
-		more: queueKeys(sku)})
+	reply, err := r.call(ctx, &scriptCall{script: "slots", sku: slotsOf, args: args, aside: true, blind: true,
+		more: r.queueKeys(slotsOf)})
 	if err != nil {
 		return 0, fmt.Errorf("take slots: %w", err)
 	}
@@ -57,7 +56,7 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 // HandOut implements protocol.Queue.
 func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
 	defer protocol.Describe(&err, "take orders of", sku)
-	reply, err := r.ask(ctx, c.Check(sku), &scriptCall{script: "hand_out", sku: sku, more: queueKeys(sku), args: []any{
+	reply, err := r.ask(ctx, c.Check(sku), &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{
 		r.events, c.Now, c.Orders, c.Limit, c.Timeout, c.Grace, c.Ask, c.AskFor, c.Longest()}})
 	if err != nil {
 		return t, err
@@ -177,7 +176,7 @@ func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 	if confirmed, _ := of(c.Decisions, nil, protocol.MoveConfirm); len(confirmed) > 0 {
 		r.Log.Intends(sku, r.Seen.Find(sku).Claim().Epoch, protocol.Confirm, confirmed)
 	}
-	q := &scriptCall{script: "decide", sku: sku, more: queueKeys(sku), args: args}
+	q := &scriptCall{script: "decide", sku: sku, more: r.queueKeys(sku), args: args}
 	reply, err := r.call(ctx, q)
 	done = make([]protocol.Done, len(all))
 	if err == nil {
@@ -238,7 +237,7 @@ func (r *Store) Positions(ctx context.Context, sku string, serials []string) (pl
 		args = append(args, &serials[i])
 	}
 	reply, err := r.call(ctx, &scriptCall{script: "positions", sku: sku, args: args, aside: true, blind: true,
-		more: queueKeys(sku)})
+		more: r.queueKeys(sku)})
 	if err != nil {
 		return nil, err
 	}
@@ -297,12 +296,12 @@ func placeOf(serial string, v []any) (p protocol.Position, err error) {
 func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, error) {
 	at, counts := make([]string, len(skus)), make([][4]*redis.IntCmd, len(skus))
 	for i, sku := range skus {
-		at[i] = home(sku)
+		at[i] = r.home(sku)
 	}
 	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()
 		for _, i := range which {
-			k := queueKeys(skus[i])[0]
+			k := r.queueKeys(skus[i])[0]
 			counts[i] = [4]*redis.IntCmd{pipe.ZCount(ctx, k, "-inf", "("+leasedFrom),
 				pipe.ZCount(ctx, k, leasedFrom, "("+askedFrom), pipe.ZCount(ctx, k, askedFrom, "+inf"),
 				pipe.ZCount(ctx, k, strconv.FormatInt(protocol.Never, 10), "+inf")}
@@ -330,7 +329,7 @@ func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []str
 		return nil, err
 	}
 	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: queueKeys(sku)[0], Start: protocol.Never, Stop: "+inf",
+		serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: r.queueKeys(sku)[0], Start: protocol.Never, Stop: "+inf",
 			ByScore: true, Count: int64(limit)}).Result()
 		return err
 	}, fault)

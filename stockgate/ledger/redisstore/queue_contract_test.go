@@ -299,8 +299,8 @@ func TestSlots_TimesOfAClockThatRanAheadAreCut(t *testing.T) {
 	ledgertest.Want(t, "granted", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 1)
 	call.Want, call.Pause = []string{"b"}, 1_000
 	ledgertest.Want(t, "in a pause", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 0)
-	keys := fiveKeys(slotsOf)
-	numbers, places := keys[0], queueKeys(slotsOf)[0]
+	keys := s.fiveKeys(slotsOf)
+	numbers, places := keys[0], s.queueKeys(slotsOf)[0]
 	at := func(name string) int64 {
 		return int64(ledgertest.Must[float64](t)(c.HGet(t.Context(), numbers, name).Float64()))
 	}

@@ -91,7 +91,7 @@ func TestRedis_StreamIsBounded(t *testing.T) {
 	for i := range 1_000 {
 		ledgertest.Take(t, r, fmt.Sprint(i), "")
 	}
-	if n := server.Client.XLen(t.Context(), "sluice:{1001}:q").Val(); n > 300 {
+	if n := server.Client.XLen(t.Context(), "sluice:shop:{1001}:q").Val(); n > 300 {
 		t.Fatalf("%d entries are kept", n)
 	}
 }
@@ -139,7 +139,7 @@ func TestRedis_ManyTombstonesAreForgottenInOneSweep(t *testing.T) {
 	holds, err := r.Sweep(t.Context(), "1001", 1_000, 2_000, protocol.MaxLeases)
 	ledgertest.Check(t, err)
 	ledgertest.Want(t, "holds", len(holds), 1)
-	ledgertest.Want(t, "records", server.Client.HLen(t.Context(), "sluice:{1001}:r").Val(), 2)
+	ledgertest.Want(t, "records", server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val(), 2)
 }
 
 func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
@@ -177,7 +177,7 @@ func TestRedis_FullRedisChangesNothing(t *testing.T) {
 }
 
 func TestNew_RejectsOptionsThatCannotWork(t *testing.T) {
-	good := Options{Options: redisconn.Options{
+	good := Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{"127.0.0.1:1"}, PoolSize: 1, ConnectTimeout: 1, Timeout: 1, BreakerErrors: 1, BreakerPause: 1,
 	}, Events: 1}
 	r, err := New(good)
@@ -187,6 +187,11 @@ func TestNew_RejectsOptionsThatCannotWork(t *testing.T) {
 	bad.Events = 0
 	if _, err := New(bad); err == nil {
 		t.Error("no events: accepted")
+	}
+	bad = good
+	bad.Name = "a:b"
+	if _, err := New(bad); err == nil {
+		t.Error("a name with a colon: accepted")
 	}
 	good.Addresses = nil
 	if _, err := New(good); err == nil {

@@ -8,19 +8,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/namespace"
 )
 
-// What all instances on one Redis have in common. Neither key ever expires.
-const (
-	secretKey = "sluice:secret"    // hexadecimal, made by the first instance
-	marksKey  = "sluice:instances" // how many marks were given out
-)
+// What all instances of a name have in common. Neither key ever expires.
 
-// Secret returns the secret of all instances on this Redis. The first that asks makes it.
+// secretKey holds a secret in hexadecimal, which the first instance has made.
+func secretKey(n namespace.Name) string { return n.Key("secret") }
+
+// marksKey counts the marks that were given out.
+func marksKey(n namespace.Name) string { return n.Key("instances") }
+
+// Claim claims the name, or finds out that it is claimed: see namespace.Claim. Each call of a ledger does so first.
+func (r *Store) Claim(ctx context.Context) error { return r.claim.Hold(ctx) }
+
+// Secret returns the secret of all instances of this name. The first that asks makes it.
 func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 	fresh := protocol.NewSecret()
 	var text string
-	secretKey := r.prefix + secretKey
+	secretKey := secretKey(r.name)
 	err = r.link.To(secretKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		if err := c.SetNX(ctx, secretKey, hex.EncodeToString(fresh), 0).Err(); err != nil {
 			return err
@@ -37,9 +43,9 @@ func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 	return secret, nil
 }
 
-// Mark returns a DeskOptions.Mark that none of the last thousand instances on this Redis got.
+// Mark returns a DeskOptions.Mark that none of the last thousand instances of this name got.
 func (r *Store) Mark(ctx context.Context) (mark int64, err error) {
-	marksKey := r.prefix + marksKey
+	marksKey := marksKey(r.name)
 	err = r.link.To(marksKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		mark, err = c.Incr(ctx, marksKey).Result()
 		return err

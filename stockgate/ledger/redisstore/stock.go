@@ -72,7 +72,7 @@ func (r *Store) Find(ctx context.Context, sku, serial string) (record protocol.R
 	}
 	var text string
 	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		text, err = c.HGet(ctx, keys(sku)[1], serial).Result()
+		text, err = c.HGet(ctx, r.keys(sku)[1], serial).Result()
 		if ok = err == nil; errors.Is(err, redis.Nil) {
 			return nil
 		}

@@ -22,6 +22,7 @@ import (
 
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -43,10 +44,11 @@ import (
 type Store struct {
 	link    *redisconn.Client
 	scripts scripts
-	events  int    // that XADD keeps of one SKU, about
-	most    int    // that may wait to be acknowledged; 0 = no consumer acknowledges
+	events  int // that XADD keeps of one SKU, about
+	most    int // that may wait to be acknowledged; 0 = no consumer acknowledges
+	name    namespace.Name
+	claim   *namespace.Claim
 	news    string // channel
-	prefix  string
 
 	replicas    int
 	replicaWait time.Duration
@@ -88,9 +90,8 @@ type Options struct {
 	Replicas    int
 	ReplicaWait time.Duration
 
-	// Prefix is put before the names that belong to no SKU: "sluice:skus" and its like, and the channel of news. Who
-	// has another one knows nothing of the ledgers here, and is not known.
-	Prefix string
+	Name   namespace.Name // of the shop; stores with different names share no ledger
+	Secret []byte         // that of all gateways of the name, which claims it; nil = it is not claimed
 
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
 	// Redis, and they notice nothing.
@@ -115,6 +116,9 @@ func open(o Options, scripts scripts) (*Store, error) {
 	if o.Events < 1 {
 		return nil, errors.New("events: it must be positive")
 	}
+	if !o.Name.Valid() {
+		return nil, fmt.Errorf("name %q: it must not be empty, nor have a colon or a brace", o.Name)
+	}
 	if err := o.replicated(); err != nil {
 		return nil, err
 	}
@@ -123,7 +127,7 @@ func open(o Options, scripts scripts) (*Store, error) {
 		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
 	}
 	r := &Store{
-		events: o.Events, news: o.Prefix + protocol.ChannelOf(o.DB), prefix: o.Prefix,
+		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, Recovery: failover.Recovery{ReadOnly: o.Visitor, Settle: failover.DefaultSettle,
 			Seen: failover.NewSeen(), Log: failover.NewOperationLog(failover.DefaultLogSize)},
@@ -169,6 +173,7 @@ func open(o Options, scripts scripts) (*Store, error) {
 		return nil, err
 	}
 	r.link = way
+	r.claim = &namespace.Claim{Name: o.Name, Link: way, Secret: o.Secret, Looks: o.Visitor}
 	r.hurry = make(chan struct{}, 1)
 	r.away, r.depart = context.WithCancel(context.Background())
 	if r.Seen.Returned || len(r.Seen.SKUs()) > 0 {
@@ -251,28 +256,32 @@ func fault(err error) error {
 }
 
 // at is the way to the server that has a SKU.
-func (r *Store) at(sku string) redisconn.Route { return r.link.To(home(sku)) }
+func (r *Store) at(sku string) redisconn.Route { return r.link.To(r.home(sku)) }
 
-// KeysOf names every key that a Redis of that prefix makes for one SKU and for itself, for who takes them away.
-func KeysOf(prefix, sku string) []string {
-	all := append(append(keys(sku), queueKeys(sku)...), prefix+registryKey, prefix+marksKey, prefix+secretKey)
-	return append(append(all, keys(prefix+slotsOf)...), queueKeys(prefix+slotsOf)...)
+// KeysOf names every key that a store of that name makes for one SKU and for itself, for callers that delete them.
+func KeysOf(n namespace.Name, sku string) []string {
+	r := &Store{name: n}
+	all := []string{registryKey(n), marksKey(n), secretKey(n), n.ClaimKey()}
+	for _, of := range []string{sku, slotsOf} {
+		all = append(append(all, r.keys(of)...), r.queueKeys(of)...)
+	}
+	return all
 }
 
 // keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since
 // every call makes them.
-func keys(sku string) []string {
-	k := fiveKeys(sku)
+func (r *Store) keys(sku string) []string {
+	k := r.fiveKeys(sku)
 	return k[:]
 }
 
 const numKeys = 5
 
-func fiveKeys(sku string) [numKeys]string {
-	tag := "sluice:{" + sku + "}:"
+func (r *Store) fiveKeys(sku string) [numKeys]string {
+	tag := r.name.SKUKey(sku, "")
 	all, n := tag+"s"+tag+"r"+tag+"u"+tag+"x"+tag+"q", len(tag)+1
 	return [numKeys]string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
 }
 
 // home is the first of keys.
-func home(sku string) string { return "sluice:{" + sku + "}:s" }
+func (r *Store) home(sku string) string { return r.name.SKUKey(sku, "s") }

@@ -47,7 +47,7 @@ func (r *Store) Backlog(ctx context.Context, skus []string) []error {
 	}
 	at, lengths := make([]string, len(skus)), make([]*redis.IntCmd, len(skus))
 	for i, sku := range skus {
-		at[i] = keys(sku)[4]
+		at[i] = r.keys(sku)[4]
 	}
 	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()

@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-const stream = "sluice:{1001}:q"
+const stream = "sluice:shop:{1001}:q"
 
 // acknowledged is a Redis whose stream forgets only what consumers have, with n changes of 1001; more than 10 alarm.
 func acknowledged(t *testing.T, n int) (*redistest.Server, *Store) {

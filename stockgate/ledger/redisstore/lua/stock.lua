@@ -4,7 +4,7 @@
 -- which Redis refuses when the change does not follow the one before. Numbers are integers of at most 15 digits,
 -- exact in a double, and never printed by Lua itself, which would round them to 14.
 
--- The keys, all of them sluice:{sku}:... in one slot; none of them ever expires:
+-- The keys, all of them sluice:name:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes,
 --              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which archive.lua
 --              has no order of before; sale, which sale of the SKU this is: the epoch in which it began, none in the
