@@ -5,7 +5,7 @@ package http1
 import (
 	"net"
 
-	"sluice/proxy/http1/eventloop"
+	"sluice/proxy/eventloop"
 )
 
 // newEventLoops opens the event loops of s; nil where the system lacks descriptors or memory for them.

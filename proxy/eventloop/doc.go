@@ -1,5 +1,5 @@
-// Package eventloop serves many TCP connections on Linux with few goroutines. It is an optional optimisation of the
-// HTTP server: with the build tag noeventloop, and on other systems, the package is empty and every connection has a
+// Package eventloop serves many TCP connections on Linux with few goroutines. It is an optional optimisation of a
+// server: with the build tag noeventloop, and on other systems, the package is empty and every connection has a
 // goroutine of its own.
 //
 // The package promises:
