@@ -26,6 +26,14 @@ var (
 	errBodyTooLarge = errors.New("body over max_body_size")
 )
 
+// checkBody reads the body. That of an order that is going to wait has a bound of its own.
+func (p *Proxy) checkBody(r *Request) rejection {
+	if r.route.Queue && r.exchange.Request.ContentLength > p.MaxWaiting {
+		return bodyRejection(errBodyTooLarge)
+	}
+	return p.readBody(r)
+}
+
 // readBody reads the whole body of a request into memory, at most MaxBody bytes. A length that was announced is judged
 // before a byte of it is waited for; the buffer grows with what arrives, within body_memory.
 func (p *Proxy) readBody(r *Request) rejection {
@@ -36,6 +44,9 @@ func (p *Proxy) readBody(r *Request) rejection {
 		return bodyRejection(errBodyTooLarge)
 	}
 	err := r.readUpTo(p.MaxBody + 1)
+	if r.hasBody() { // which may have taken its time
+		r.checked = p.Now()
+	}
 	if err == nil && !r.source.BodyRead {
 		err = errBodyTooLarge
 	}

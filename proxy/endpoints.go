@@ -16,18 +16,18 @@ const internalPath = "/.sluice/"
 
 // endpoint is one of the proxy's own addresses. It writes a complete response, or returns why it cannot.
 type endpoint struct {
-	serves   func(p *Proxy, path []byte) bool
-	mayBlock bool // it asks a store
-	answer   func(p *Proxy, r *Request) rejection
+	serves func(p *Proxy, path []byte) bool
+	answer check
 }
 
 var endpoints = [...]endpoint{
-	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath }, answer: (*Proxy).answerScript},
+	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath },
+		answer: check{try: atOnce((*Proxy).answerScript)}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
-		mayBlock: true, answer: (*Proxy).answerOrderState},
+		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && stockstatus.IsPath(path) },
-		answer: (*Proxy).answerStock},
-	{serves: (*Proxy).isRoomPath, answer: (*Proxy).answerRoom},
+		answer: check{try: atOnce((*Proxy).answerStock)}},
+	{serves: (*Proxy).isRoomPath, answer: check{try: atOnce((*Proxy).answerRoom)}},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
@@ -42,7 +42,7 @@ func (p *Proxy) serveInternal(r *Request) bool {
 	for i := range endpoints {
 		if e := &endpoints[i]; e.serves(p, head.Path()) {
 			if preflight {
-				e = &endpoint{answer: (*Proxy).answerPreflight}
+				e = &endpoint{answer: check{try: atOnce((*Proxy).answerPreflight)}}
 			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)
@@ -50,6 +50,14 @@ func (p *Proxy) serveInternal(r *Request) bool {
 		}
 	}
 	return false
+}
+
+// answerResumedOrder answers a client that has waited for another state: that is in memory.
+func (p *Proxy) answerResumedOrder(r *Request) (no rejection, decided bool) {
+	if !r.conn.Resumed() {
+		return no, false
+	}
+	return p.answerOrderState(r), true
 }
 
 // changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
@@ -69,10 +77,7 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 		p.reject(r)
 		return
 	}
-	if e.mayBlock && !r.conn.Resumed() {
-		r.conn.StepAside()
-	}
-	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {
+	if r.rejection = e.answer.ask(p, r); r.rejection.Reason != reject.Admitted {
 		p.reject(r)
 	}
 }

@@ -85,8 +85,6 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 	if r.route != &p.unmatched {
 		found.Route = r.route.Name
 	}
-	for i := range r.checks {
-		found.Checks = append(found.Checks, p.describe(&r.checks[i], r.route))
-	}
+	found.Checks = p.describeAll(r.checks, r.route)
 	return found
 }

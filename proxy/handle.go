@@ -36,11 +36,7 @@ func (p *Proxy) admit(r *Request) bool {
 // and the request is forwarded.
 func (p *Proxy) passesChecks(r *Request) bool {
 	for i := range r.checks {
-		check := &r.checks[i]
-		if check.due != nil && !check.due(r) {
-			continue
-		}
-		r.rejection = check.ask(p, r)
+		r.rejection = r.checks[i].ask(p, r)
 		switch reason := r.rejection.Reason; {
 		case reason == reject.Admitted:
 		case p.observeOnly[reason]:

@@ -158,7 +158,7 @@ func (p *Proxy) readBodyToCheck(r *Request) rejection {
 		return rejection{}
 	}
 	if r.exchange.Request.ContentLength > limiter.SmallBody {
-		if no := p.checkQueueFull(r); no.Reason != reject.Admitted {
+		if no := p.queueFull(r); no.Reason != reject.Admitted {
 			return no
 		}
 	}

@@ -40,14 +40,6 @@ type Queue interface {
 // maxWait is how long a client may wait for another state.
 const maxWait = 20 * time.Second
 
-// checkWaitingBody reads the body of an order that is going to wait.
-func (p *Proxy) checkWaitingBody(r *Request) rejection {
-	if r.exchange.Request.ContentLength > p.MaxWaiting {
-		return bodyRejection(errBodyTooLarge)
-	}
-	return p.readBody(r)
-}
-
 // reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it
 // was delivered.
 func (p *Proxy) reserveToWait(r *Request) rejection {

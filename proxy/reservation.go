@@ -59,6 +59,9 @@ func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
 
 // reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.
 func (p *Proxy) reserve(r *Request) rejection {
+	if r.route.Queue {
+		return p.reserveToWait(r)
+	}
 	no := r.answered(p.Orders.Reserve(p.Now(), r.order()))
 	r.acquired.order = r.reservation.Reason == reject.Admitted
 	if r.acquired.order && r.route.room != nil {
