@@ -14,10 +14,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
-	"sluice/proxy/http1"
 	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -311,7 +311,7 @@ func TestCheck_WaitsOnlyForWhatIsNotDecidedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Request{conn: new(http1.Conn)}
+	r := &Request{conn: new(server.Conn)}
 	for _, decided := range []bool{true, false} {
 		c.try = func(*Proxy, *Request) (rejection, bool) { return rejection{Reason: reject.SoldOut}, decided }
 		want, times := reject.SoldOut, 0

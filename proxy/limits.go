@@ -3,8 +3,8 @@ package proxy
 import (
 	"time"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // A client on the bypass list meets none of these limits.
@@ -126,6 +126,6 @@ func (p *Proxy) checkSoldOut(r *Request) rejection {
 func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.checked) }
 
 // exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
-func (p *Proxy) exhausted(c *http1.Conn) bool {
+func (p *Proxy) exhausted(c *server.Conn) bool {
 	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared
 }

@@ -135,7 +135,7 @@ func (p *Proxy) countLimit(r *Request, m *keyed.Limit, bound string, key []byte)
 // appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
 // what the upstream may have said itself: they are lists. Rates that are only observed are left out.
 func (p *Proxy) appendRateFields(r *Request) {
-	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.exchange.Status() == 101 {
+	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.ctx.Response.StatusCode() == 101 {
 		return
 	}
 	policies, limits := r.scratch.text[:0], r.scratch.value[:0]
@@ -154,7 +154,7 @@ func (p *Proxy) appendRateFields(r *Request) {
 	}
 	r.scratch.text, r.scratch.value = policies, limits
 	if len(limits) > 0 {
-		r.addField("RateLimit-Policy", policies)
-		r.addField("RateLimit", limits)
+		r.ctx.Response.Header.AddBytesV("RateLimit-Policy", policies)
+		r.ctx.Response.Header.AddBytesV("RateLimit", limits)
 	}
 }

@@ -17,7 +17,7 @@ type Request struct {
 	//
 	// The caller adds the line "Content-Length" or "Transfer-Encoding: chunked" where there is a body, and calls
 	// SetBodyStream after it: size -1 has the transport write chunks. A stream is read until Send or Upgrade returns.
-	HTTP fasthttp.Request
+	HTTP *fasthttp.Request
 
 	Order     bool   // written at most once; has connections of its own; a reused connection is probed before
 	Store     bool   // what fits into memory is read whole, as for an Order
@@ -54,6 +54,9 @@ type Owner interface {
 
 // Reset empties r for another request and keeps its memory. It closes a body stream.
 func (r *Request) Reset() {
+	if r.HTTP == nil {
+		r.HTTP = new(fasthttp.Request)
+	}
 	r.HTTP.Reset()
 	r.HTTP.Header.DisableSpecialHeader()
 	r.HTTP.Header.DisableNormalizing()
