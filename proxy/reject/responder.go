@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy/server"
 )
 
 // reasonHeader is where each rejection has its reason.
@@ -65,13 +63,9 @@ type Responder struct {
 // variants are the answers of one reason in one language: [1] to a client that may have placed the order before.
 type variants [2][numFormats]rendered
 
-// headerField is one field of the header.
-type headerField struct{ name, value []byte }
-
 // rendered is one answer, but for what differs from request to request.
 type rendered struct {
-	status    int
-	fields    []headerField // of the header
+	header    *fasthttp.ResponseHeader // with the status
 	body      body
 	retries   bool   // the page leads to another attempt
 	day, days string // the unit of the clock, escaped
@@ -88,16 +82,14 @@ func (r *Responder) Write(out *fasthttp.Response, c *Case) {
 		variant = 1
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
-	server.Begin(out, a.status)
-	for i := range a.fields {
-		out.Header.AddBytesKV(a.fields[i].name, a.fields[i].value)
-	}
+	out.Reset()
+	a.header.CopyTo(&out.Header)
 	v := values{c: c, format: format, retries: a.retries, day: a.day, days: a.days}
 	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
 		v.order = c.OrderLink
 		addLink(out, v.order)
 	}
-	if a.status != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
+	if out.StatusCode() != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
 		v.seconds = r.addRetryAfter(out, c)
 	}
 	a.body.write(out, &v)
