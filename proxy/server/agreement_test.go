@@ -2,9 +2,12 @@ package server
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,8 +31,9 @@ func hostOf(raw string) string {
 func (p played) parsed(t *testing.T, i int, body string) {
 	t.Helper()
 	m, head := p.whole[i], p.heads[i]
-	parsedHead(t, m.head, head)
+	parsedHead(t, m.head, head, p.told[i])
 	parsedFields(t, m.head, p.told[i])
+	parsedByNetHTTP(t, m.head, head, p.told[i])
 	framing := ""
 	switch {
 	case head.Chunked:
@@ -49,13 +53,21 @@ func (p played) parsed(t *testing.T, i int, body string) {
 	}
 }
 
-func parsedHead(t *testing.T, raw string, head Head) {
+func parsedHead(t *testing.T, raw string, head Head, told string) {
 	t.Helper()
 	src := strings.NewReader(raw)
 	br := bufio.NewReaderSize(src, len(raw)+1)
 	var req fasthttp.Request
+	req.Header.DisableNormalizing()
 	if err := req.Header.Read(br); err != nil {
 		t.Fatalf("%q: fasthttp: %v", raw, err)
+	}
+	fields := ""
+	for name, value := range req.Header.AllInOrder() {
+		fields += fmt.Sprintf("%s: %s\n", name, value)
+	}
+	if _, want, _ := strings.Cut(told, "\n"); fields != want {
+		t.Fatalf("%q: fasthttp reads the fields %q, want %q", raw, fields, want)
 	}
 	m := requestLineRE.FindStringSubmatch(raw[:strings.Index(raw, "\r\n")])
 	host := hostOf(raw)
@@ -76,6 +88,40 @@ func parsedHead(t *testing.T, raw string, head Head) {
 	}
 	if left := br.Buffered() + src.Len(); left != 0 {
 		t.Fatalf("%q: fasthttp leaves %d bytes", raw, left)
+	}
+}
+
+// parsedByNetHTTP compares a head with what net/http reads, where it does not reject the head.
+func parsedByNetHTTP(t *testing.T, raw string, head Head, told string) {
+	t.Helper()
+	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil {
+		return
+	}
+	m := requestLineRE.FindStringSubmatch(raw[:strings.Index(raw, "\r\n")])
+	if host := hostOf(raw); req.Method != m[1] || req.RequestURI != m[2] || !strings.EqualFold(req.Host, host) {
+		t.Fatalf("%q: net/http reads %q %q for host %q", raw, req.Method, req.RequestURI, req.Host)
+	}
+	want := head.ContentLength
+	if !head.Chunked {
+		want = max(want, 0)
+	}
+	if req.ContentLength != want || (len(req.TransferEncoding) > 0) != head.Chunked {
+		t.Fatalf("%q: net/http's length %d and coding %q differ from %+v", raw, req.ContentLength, req.TransferEncoding, head)
+	}
+	_, told, _ = strings.Cut(told, "\n")
+	fields := http.Header{}
+	for line := range strings.Lines(told) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		fields.Add(name, value)
+	}
+	if got := fields.Values("Pragma"); len(got) > 0 && got[0] == "no-cache" && len(fields.Values("Cache-Control")) == 0 {
+		fields.Set("Cache-Control", "no-cache") // RFC 9111, section 5.4
+	}
+	fields.Del("Host")
+	fields.Del("Transfer-Encoding")
+	if !maps.EqualFunc(req.Header, fields, slices.Equal) {
+		t.Fatalf("%q: net/http reads the fields %q, want %q", raw, req.Header, fields)
 	}
 }
 
