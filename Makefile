@@ -66,7 +66,7 @@ test-noeventloop: ## the request path without the event loop: the reference engi
 	@sh tools/need redis-server
 	$(GO) vet -tags nethttpomithttp2,noeventloop ./proxy/...
 	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 10m $(GOTESTFLAGS) \
-		./proxy ./proxy/http1/... ./upstream ./internal/app
+		./proxy ./proxy/server ./proxy/eventloop ./upstream ./internal/app
 	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
-	"sluice/proxy/http1"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -69,13 +69,13 @@ func fill(resp *fasthttp.Response, status int, header, body string) {
 }
 
 // heard is a request's head as it comes off a connection.
-func heard(lines ...string) *http1.Request {
+func heard(lines ...string) *server.Request {
 	text := "GET / HTTP/1.1\r\nHost: shop\r\n" + strings.Join(append(lines, "", ""), "\r\n")
-	x, err := http1.ReadRequest(text, netip.Addr{}, http1.Limits{Header: 64 << 10, Target: 1 << 10})
+	x, err := server.Read(text, netip.Addr{}, server.Limits{Header: 64 << 10, Target: 1 << 10})
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return &x.Request
+	return x.Request()
 }
 
 // get asks for path, with header lines; failed is that there was no answer.

@@ -18,8 +18,8 @@ import (
 	"sluice/internal/testkit"
 )
 
-// wired is a raw request and what must become of it. Package proxy/http1 tests each rule of HTTP/1.1; these sample that
-// the built binary applies them.
+// wired is a raw request and what must become of it. Package proxy/server tests each rule of HTTP/1.1; these sample
+// that the built binary applies them.
 type wired struct {
 	name     string
 	raw      string

@@ -14,11 +14,11 @@ import (
 
 	"sluice/accesslog"
 	"sluice/internal/testkit"
-	"sluice/proxy/http1"
 	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -189,7 +189,8 @@ func TestAccessRecord_RejectionThatIsNotSampledIsNotLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.serveExchange(requested(t, p, recordedOrder))
+	x := requested(t, p, recordedOrder)
+	p.serve(x.Ctx(), x)
 	if len(k.records) != 0 {
 		t.Errorf("logged %+v", k.records)
 	}
@@ -207,7 +208,8 @@ func TestAccessRecord_UnknownOutcomeIsAlwaysLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.serveExchange(requested(t, p, recordedOrder))
+	x := requested(t, p, recordedOrder)
+	p.serve(x.Ctx(), x)
 	if e := k.only(t); e.Reason != reject.UpstreamError || e.Outcome != upstream.Broken || !e.Sent {
 		t.Errorf("recorded %+v", e)
 	}
@@ -261,15 +263,14 @@ var emptyUpstream = upstreamFunc(func(*upstream.Request, *fasthttp.Response) ups
 
 // repeated returns a function that handles raw once, on a connection that is not there.
 func repeated(p *Proxy, raw string) (handle func()) {
-	x, err := http1.ReadRequest(raw, netip.MustParseAddr("203.0.113.9"), p.limits(16<<10, false))
+	x, err := server.Read(raw, netip.MustParseAddr("203.0.113.9"), p.limits(16<<10, false))
 	if err != nil {
 		panic(err)
 	}
-	x.Conn.State = &connState{shard: p.counters.Shard()}
+	x.State = &connState{shard: p.counters.Shard()}
 	return func() {
-		p.serveExchange(x)
-		x.Local.Reset()
-		x.Forwarded.Reset()
+		p.serve(x.Ctx(), x)
+		x.Ctx().Response.Reset()
 	}
 }
 

@@ -83,7 +83,7 @@ func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase stockstatus.Phase
 // of another origin may read it.
 func (p *Proxy) writeOrderToken(r *Request, at int64) {
 	out := r.localResponse(200, "application/json")
-	out.Add("Cache-Control", "private, no-store")
-	out.Add("Sluice-Time", strconv.FormatInt(at, 10))
-	out.Write(r.scratch.text)
+	out.Header.Add("Cache-Control", "private, no-store")
+	out.Header.Add("Sluice-Time", strconv.FormatInt(at, 10))
+	out.AppendBody(r.scratch.text)
 }

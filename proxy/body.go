@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"sluice/limiter"
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
-	"sluice/proxy/slowbody"
+	"sluice/proxy/server"
 )
 
 const (
@@ -25,17 +24,28 @@ var (
 	errBodyTooLarge = errors.New("body over max_body_size")
 )
 
+// checkBody reads the body. That of an order that is going to wait has a bound of its own.
+func (p *Proxy) checkBody(r *Request) rejection {
+	if r.route.Queue && r.head.ContentLength > p.MaxWaiting {
+		return bodyRejection(errBodyTooLarge)
+	}
+	return p.readBody(r)
+}
+
 // readBody reads the whole body of a request into memory, at most MaxBody bytes. A length that was announced is judged
 // before a byte of it is waited for; the buffer grows with what arrives, within body_memory.
 func (p *Proxy) readBody(r *Request) rejection {
 	switch {
 	case r.source.BodyRead:
 		return rejection{}
-	case r.exchange.Request.ContentLength > p.MaxBody:
+	case r.head.ContentLength > p.MaxBody:
 		return bodyRejection(errBodyTooLarge)
 	}
 	err := r.readUpTo(p.MaxBody + 1)
-	if err == nil && !r.source.BodyRead {
+	if r.hasBody() { // which may have taken its time
+		r.checked = p.Now()
+	}
+	if err == nil && (!r.source.BodyRead || int64(len(r.source.Body)) > p.MaxBody) {
 		err = errBodyTooLarge
 	}
 	return bodyRejection(err)
@@ -44,7 +54,7 @@ func (p *Proxy) readBody(r *Request) rejection {
 // readUpTo reads on until the body has ended or limit bytes of it are in memory. It asks for memory before it reads.
 func (r *Request) readUpTo(limit int64) error {
 	b := r.scratch.body[:len(r.source.Body)]
-	if r.body.Reserved == 0 && r.comesAtOnce() {
+	if r.body.reserved == 0 && r.comesAtOnce() {
 		return r.readAtOnce(b)
 	}
 	var err error
@@ -53,11 +63,11 @@ func (r *Request) readUpTo(limit int64) error {
 			break
 		}
 		var n int
-		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.body.Reserved)])
+		n, err = r.conn.ReadBody(b[len(b):min(int64(cap(b)), r.body.reserved)])
 		b = b[:len(b)+n]
-		r.body.Came.Store(int64(len(b)))
+		r.body.came.Store(int64(len(b)))
 	}
-	if cut := r.proxy.slow.End(&r.body); cut != nil {
+	if cut := r.proxy.slow.end(&r.body); cut != nil {
 		err = cut
 	}
 	return r.keepBody(b, err)
@@ -67,29 +77,29 @@ func (r *Request) readUpTo(limit int64) error {
 // the buffer b grow. Chunks and small bodies reserve twice of what has come.
 func (r *Request) reserveBody(b []byte, limit int64) ([]byte, error) {
 	enough := 1 // bytes of room
-	if r.exchange.Request.Chunked && r.body.Reserved < limit {
+	if r.head.Chunked && r.body.reserved < limit {
 		enough = minPiece
 	}
-	if r.body.Reserved-int64(len(b)) < int64(enough) {
-		if err := r.proxy.slow.Grow(&r.body, r.proxy.bodies, r.conn, r.nextBodySize(limit)); err != nil {
+	if r.body.reserved-int64(len(b)) < int64(enough) {
+		if err := r.proxy.slow.reserve(&r.body, r.proxy.bodies, r.conn, r.nextBodySize(limit)); err != nil {
 			return b, err
 		}
 	}
-	if int64(cap(b)) >= r.body.Reserved || cap(b)-len(b) >= enough {
+	if int64(cap(b)) >= r.body.reserved || cap(b)-len(b) >= enough {
 		return b, nil
 	}
-	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.body.Reserved))
+	grown := make([]byte, len(b), min(max(4*int64(cap(b)), limiter.TinyBody), r.body.reserved))
 	copy(grown, b)
 	return grown, nil
 }
 
 // nextBodySize is what the body shall hold next, in bytes.
 func (r *Request) nextBodySize(limit int64) int64 {
-	length := r.exchange.Request.ContentLength // -1 = chunks
+	length := r.head.ContentLength // -1 = chunks
 	if length > limiter.SmallBody {
 		return min(length, limit)
 	}
-	size := max(limiter.TinyBody, 2*r.body.Reserved)
+	size := max(limiter.TinyBody, 2*r.body.reserved)
 	if length > 0 {
 		size = min(size, length)
 	}
@@ -98,12 +108,12 @@ func (r *Request) nextBodySize(limit int64) int64 {
 
 // comesAtOnce reports a body that has come along with its head, and is so small that it is not counted.
 func (r *Request) comesAtOnce() bool {
-	return r.exchange.Request.ContentLength <= comeAtOnce && r.conn.BodyCame()
+	return r.head.ContentLength <= comeAtOnce && r.conn.BodyCame()
 }
 
 // readAtOnce reads a body that has come.
 func (r *Request) readAtOnce(b []byte) (err error) {
-	b = slices.Grow(b, int(max(r.exchange.Request.ContentLength, 0)))
+	b = slices.Grow(b, int(max(r.head.ContentLength, 0)))
 	for err == nil && len(b) < cap(b) {
 		var n int
 		n, err = r.conn.ReadBody(b[len(b):cap(b)])
@@ -133,13 +143,13 @@ func bodyRejection(err error) rejection {
 }
 
 func brokenBody(err error) rejection {
-	var broken http1.ProtocolError
+	var broken server.ProtocolError
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return rejection{Reason: reject.TooLarge}
-	case errors.Is(err, slowbody.ErrNoMemory):
+	case errors.Is(err, errNoMemory):
 		return rejection{Reason: reject.Overloaded, Detail: reject.Detail{Cause: reject.BodyMemory}}
-	case errors.Is(err, slowbody.ErrCut):
+	case errors.Is(err, errCut):
 		return rejection{Reason: reject.TooSlow, Detail: reject.Detail{Cause: reject.BodyMemory}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return rejection{Reason: reject.TooSlow}
@@ -153,13 +163,13 @@ func brokenBody(err error) rejection {
 
 // hasBody reports that a body was announced, of one byte at least or in chunks.
 func (r *Request) hasBody() bool {
-	return r.exchange.Request.Chunked || r.exchange.Request.ContentLength > 0
+	return r.head.Chunked || r.head.ContentLength > 0
 }
 
 // upload is a body that is sent while it comes: what is in memory already, then what is still to come.
 type upload struct {
 	first []byte
-	conn  *http1.Conn
+	conn  *server.Conn
 	err   error // why it broke off; nil = it did not
 }
 

@@ -49,7 +49,7 @@ func occupy(t *testing.T, addr string, size, count int) (all []*clientConn) {
 func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 	o := withBodyMemory(128 << 10)
 	addr, p := gateway(t, o)
-	p.slow.After = time.Hour // none of them makes room
+	p.slow.after = time.Hour // none of them makes room
 	slow := occupy(t, addr, 64<<10, 1)
 	part := orderWith(whole, "Content-Length: 2048\r\n\r\n"+strings.Repeat("x", 1025)) // holds 2 KiB
 	for range 16 {
@@ -85,7 +85,7 @@ func TestBodyMemory_SlowBodiesLeaveRoomForSmallOrders(t *testing.T) {
 // The slowest body makes room for a small one, and hears that it is too slow; a large one finds none.
 func TestBodyMemory_SlowestBodyMakesRoom(t *testing.T) {
 	addr, p := gateway(t, withBodyMemory(128<<10))
-	p.slow.After = 0
+	p.slow.after = 0
 	large := orderWith(whole, "Content-Length: 65536\r\n\r\n")
 	fast, slow := connect(t, addr), connect(t, addr)
 	slow.send(orderWith(whole, "Content-Length: 16000\r\n\r\n"+strings.Repeat("x", 8<<10+1))) // holds 16,000 bytes

@@ -5,9 +5,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/pagekey"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -36,7 +36,7 @@ type Page struct {
 	Head    bool          // the response has no body
 	Fresh   time.Duration // how long a response serves without asking again, at most
 	Wait    time.Duration // for another request's fetch, at most
-	Request *http1.Request
+	Request *server.Request
 
 	Conditions []byte // written by Lookup: header lines by which the upstream may answer 304 to a miss
 	Outcome    upstream.Outcome
@@ -67,11 +67,11 @@ func (s *pageState) reset() {
 
 // checkCache answers from memory, or says what forward has to do.
 func (p *Proxy) checkCache(r *Request) rejection {
-	if r.hasBody() || pagekey.Bypasses(&r.exchange.Request) {
+	if r.hasBody() || pagekey.Bypasses(r.head) {
 		return rejection{}
 	}
 	p.namePage(r)
-	switch p.Cache.Lookup(&r.page.Page, &r.exchange.Forwarded) {
+	switch p.Cache.Lookup(&r.page.Page, &r.ctx.Response) {
 	case CacheMiss:
 		r.page.fetches = true
 	case CacheHit:
@@ -84,7 +84,7 @@ func (p *Proxy) checkCache(r *Request) rejection {
 
 // namePage names the page that a request is about, whatever it does to it.
 func (p *Proxy) namePage(r *Request) {
-	head := &r.exchange.Request
+	head := r.head
 	at := pagekey.Site{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
 		ClientHeader: p.ClientHeader}
 	r.page.Key = pagekey.Append(r.page.Key[:0], head, at)
@@ -95,11 +95,11 @@ func (p *Proxy) namePage(r *Request) {
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
 func (p *Proxy) storePage(r *Request) bool {
-	r.exchange.Forwarded.Header.Del(verdict.OrderHeader)
-	served := p.Cache.Store(&r.page.Page, r.attempt.outcome, &r.exchange.Forwarded)
+	r.ctx.Response.Header.Del(verdict.OrderHeader)
+	served := p.Cache.Store(&r.page.Page, r.attempt.outcome, &r.ctx.Response)
 	r.page.fetches = false // not before: a Store that panics leaves the page to leavePage
 	if served {
-		r.exchange.Forwarded.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
+		r.ctx.Response.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
 		p.finishResponse(r)
 	}
 	return served
@@ -115,7 +115,7 @@ func (p *Proxy) leavePage(r *Request) {
 
 // forgetPage drops the page that an unsafe request has changed.
 func (p *Proxy) forgetPage(r *Request) {
-	if p.Cache == nil || safe(r.method()) || r.exchange.Forwarded.StatusCode() >= 400 {
+	if p.Cache == nil || safe(r.method()) || r.ctx.Response.StatusCode() >= 400 {
 		return
 	}
 	p.namePage(r)

@@ -17,13 +17,17 @@ type check struct {
 	config  string          // where it is configured
 	reasons []reject.Reason // for which it may reject; that of its own limit comes first
 
-	// mayBlock says that it may wait for something. What it reads from its own client does not count.
-	mayBlock bool
-	atOnce   func(p *Proxy, r *Request) (no rejection, decided bool) // what can be decided without a wait; nil = nothing
-	only     orders                                                  // 0 = both
-	applies  func(p *Proxy, rt *boundRoute) bool                     // nil = always; a row that does not apply is left out
-	due      func(r *Request) bool                                   // nil = for each request of the route
-	run      func(p *Proxy, r *Request) rejection
+	peeks   bool                                // it is the full of a row that comes later
+	direct  bool                                // not for orders that wait in the queue until they are delivered
+	applies func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
+
+	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
+	full func(p *Proxy, r *Request) rejection
+	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a wait.
+	// nil = it never can.
+	try func(p *Proxy, r *Request) (no rejection, decided bool)
+	// wait decides where try has not. It may block.
+	wait func(p *Proxy, r *Request) rejection
 }
 
 // Limiters are what the rows ask.
@@ -36,27 +40,23 @@ type Limiters struct {
 	Priority    limitkey.Priority // in the queue of Concurrency
 }
 
-// ask runs the check. The event loop is released before one that has to wait.
+// ask runs the check. The event loop is released before a check that has to wait: here.
 func (c *check) ask(p *Proxy, r *Request) rejection {
-	if c.atOnce != nil {
-		if no, decided := c.atOnce(p, r); decided {
+	if c.try != nil {
+		if no, decided := c.try(p, r); decided {
 			return no
 		}
 	}
-	if c.mayBlock {
-		r.conn.StepAside()
-	}
-	return c.run(p, r)
+	r.conn.StepAside()
+	no := c.wait(p, r)
+	r.checked = p.Now()
+	return no
 }
 
-// orders are those that a check is for: those that are forwarded at once, or those that wait until they are delivered.
-// The queue keeps to what the upstream has at once, and is never longer than the stock.
-type orders byte
-
-const (
-	direct orders = iota + 1
-	waiting
-)
+// atOnce is a row that never waits.
+func atOnce(run func(p *Proxy, r *Request) rejection) func(*Proxy, *Request) (rejection, bool) {
+	return func(p *Proxy, r *Request) (rejection, bool) { return run(p, r), true }
+}
 
 // reasons is a list of reasons, as a row of the table shows it.
 func reasons(list ...reject.Reason) []reject.Reason { return list }
@@ -65,99 +65,90 @@ func reasons(list ...reject.Reason) []reject.Reason { return list }
 // hears "sold out": the reservation is looked up before the schedule.
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
-		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used }, run: (*Proxy).checkDenyList}
+		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used },
+		try:     atOnce((*Proxy).checkDenyList)}
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),
-		run:     func(_ *Proxy, r *Request) rejection { return r.unmatched }}
+		try:     atOnce(func(_ *Proxy, r *Request) rejection { return r.unmatched })}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
-		reasons: reasons(reject.ConnRate), run: (*Proxy).checkConnRate}
+		reasons: reasons(reject.ConnRate), try: atOnce((*Proxy).checkConnRate)}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
 			reject.Overloaded, reject.Concurrency, reject.Malformed),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, run: (*Proxy).checkIdentity}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, try: atOnce((*Proxy).checkIdentity)}
 	requirement = check{name: "conditions", config: "route.require",
 		reasons: reasons(reject.Denied, reject.Unidentified, reject.Ambiguous, reject.BadRequest),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 }, run: (*Proxy).checkRequirement}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 },
+		try:     atOnce((*Proxy).checkRequirement)}
 	earlierOrder = check{name: "earlier order", config: "stock.reserve",
 		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
 			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
 			reject.StockError, reject.Concurrency),
-		run: (*Proxy).checkEarlierOrder}
-	earlierOrderInStore = check{name: "earlier order, looked up", config: "stock.reserve", mayBlock: true,
-		reasons: earlierOrder.reasons, due: func(r *Request) bool { return r.lookUp }, run: (*Proxy).lookUpEarlierOrder}
+		try: atOnce((*Proxy).checkEarlierOrder)}
+	storedOrder = check{name: "earlier order, looked up", config: "stock.reserve", reasons: earlierOrder.reasons,
+		try:  func(_ *Proxy, r *Request) (no rejection, decided bool) { return no, !r.lookUp },
+		wait: (*Proxy).lookUpEarlierOrder}
 	schedule = check{name: "schedule", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkSchedule}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, try: atOnce((*Proxy).checkSchedule)}
 	soldOut = check{name: "sold-out cache", config: "stock",
-		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), run: (*Proxy).checkSoldOut}
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), try: atOnce((*Proxy).checkSoldOut)}
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, run: (*Proxy).checkOrderToken}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, try: atOnce((*Proxy).checkOrderToken)}
 	waitingRoom = check{name: "waiting room", config: "route.room",
 		reasons: reasons(reject.Room, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, run: (*Proxy).checkRoom}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, try: atOnce((*Proxy).checkRoom)}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 }, run: (*Proxy).checkRates}
-	pageCache = check{name: "page cache", only: direct, config: "route.cache", mayBlock: true,
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },
+		try:     (*Proxy).checkRates, wait: (*Proxy).sleep}
+	pageCache = check{name: "page cache", direct: true, config: "route.cache",
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
-		run:     (*Proxy).checkCache}
-	inFlightFull = check{name: "in flight, before waiting", only: direct, config: "limits.in_flight",
+		wait:    (*Proxy).checkCache}
+	// The body comes before all that a slow one would hold.
+	body = check{name: "body", config: "server.max_body_size, server.body_memory, queue.max_order",
+		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed),
+		try:     atOnce((*Proxy).checkBody)}
+	inFlight = check{name: "in flight", direct: true, config: "limits.in_flight",
 		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).checkInFlightFull}
-	inFlight = check{name: "in flight", only: direct, config: "limits.in_flight", reasons: reasons(reject.InFlight),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 }, run: (*Proxy).acquireInFlight}
-	windowFull = check{name: "window, before waiting", only: direct, config: "limits.window",
-		reasons: reasons(reject.Window), run: (*Proxy).checkWindowFull}
-	queueFull = check{name: "concurrency, before waiting", only: direct, config: "limits.concurrency",
-		reasons: reasons(reject.Concurrency), run: (*Proxy).checkQueueFull}
-	// Before a window or slot is booked: a slow body would hold either.
-	body = check{name: "body", only: direct, config: "server.max_body_size, server.body_memory",
-		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed), run: (*Proxy).readBody}
-	window = check{name: "window", only: direct, config: "limits.window",
-		reasons: reasons(reject.Window, reject.ClientGone), mayBlock: true,
-		atOnce: (*Proxy).bookWindow, run: (*Proxy).awaitWindow}
-	slot = check{name: "concurrency", only: direct, config: "limits.concurrency", mayBlock: true,
-		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone), atOnce: (*Proxy).takeFreeSlot,
-		run: (*Proxy).acquireSlot}
-	scheduleAgain = check{name: "schedule, after waiting", config: "sale",
-		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, run: (*Proxy).checkScheduleAgain}
-	connection = check{name: "connection to the upstream", only: direct, config: "upstream.queue_timeout", mayBlock: true,
-		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), run: (*Proxy).acquireConnection}
-	stock = check{name: "stock", config: "stock", mayBlock: true,
+		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 },
+		full:    (*Proxy).inFlightFull, try: atOnce((*Proxy).acquireInFlight)}
+	window = check{name: "window", direct: true, config: "limits.window",
+		reasons: reasons(reject.Window, reject.ClientGone),
+		full:    (*Proxy).windowFull, try: (*Proxy).bookWindow, wait: (*Proxy).sleep}
+	slot = check{name: "concurrency", direct: true, config: "limits.concurrency",
+		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone),
+		full:    (*Proxy).queueFull, try: (*Proxy).takeFreeSlot, wait: (*Proxy).acquireSlot}
+	connection = check{name: "connection to the upstream", direct: true, config: "upstream.queue_timeout",
+		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), wait: (*Proxy).acquireConnection}
+	stock = check{name: "stock", config: "stock",
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
-		atOnce: (*Proxy).checkReadStock, run: (*Proxy).checkStock}
-	waitingBody = check{name: "body of an order that waits", only: waiting, config: "queue.max_order",
-		reasons: body.reasons, run: (*Proxy).checkWaitingBody}
-	reserveToWait = check{name: "reservation, until it is delivered", only: waiting, config: "stock.reserve",
-		mayBlock: true,
-		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown, reject.TooLarge),
-		run:      (*Proxy).reserveToWait}
-	reserve = check{name: "reservation", only: direct, config: "stock.reserve, sale.max_per_user",
-		mayBlock: true,
-		reasons:  append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown), run: (*Proxy).reserve}
+		try: (*Proxy).checkReadStock, wait: (*Proxy).checkStock}
+	reserve = check{name: "reservation", config: "stock.reserve, sale.max_per_user",
+		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown, reject.TooLarge),
+		wait:    (*Proxy).reserve}
 )
 
-// tables are the checks of each gate, in their order.
+// tables are the checks of each gate, in their order. The schedule is asked again after all that may have waited: a
+// pause and an end are for waiting requests, too.
 var tables = [route.NumGates][]check{
-	route.Pass: {denyList, connRate, keyedRates, pageCache, inFlightFull, inFlight},
+	route.Pass: {denyList, connRate, keyedRates, pageCache, inFlight},
 	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken, waitingRoom,
-		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain},
+		keyedRates, pageCache, body, inFlight, window, slot, schedule},
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,
-		keyedRates, pageCache, inFlightFull, windowFull, queueFull, body, inFlight, window, slot, scheduleAgain, stock},
+		keyedRates, pageCache, body, inFlight, window, slot, schedule, stock},
 	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
-		keyedRates, pageCache, earlierOrderInStore, inFlightFull, windowFull, queueFull, body, waitingBody, inFlight, window,
-		slot, connection, scheduleAgain, reserve, reserveToWait},
+		keyedRates, pageCache, storedOrder, body, inFlight, window, slot, connection, schedule, reserve},
 }
 
 // compileChecks gives each route the rows of its gate that apply to it.
 func (p *Proxy) compileChecks() {
 	for i := range p.routes {
 		p.routes[i].readBody, p.routes[i].readForm = p.routes[i].needsBody(), p.routes[i].needsForm()
-		p.routes[i].checks = p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i])
+		p.routes[i].checks = withPeeks(p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i]))
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
 	p.preflight = p.rowsThatApply([]check{denyList}, &p.unmatched)
@@ -166,8 +157,24 @@ func (p *Proxy) compileChecks() {
 
 func (p *Proxy) rowsThatApply(rows []check, rt *boundRoute) []check {
 	return slices.DeleteFunc(slices.Clone(rows), func(c check) bool {
-		return c.only == direct && rt.Queue || c.only == waiting && !rt.Queue || c.applies != nil && !c.applies(p, rt)
+		return c.direct && rt.Queue || c.applies != nil && !c.applies(p, rt)
 	})
+}
+
+// withPeeks asks the rows behind the body, before it is read, whether they are full: a client must not send a body for
+// nothing, and a slow one must not take a place.
+func withPeeks(rows []check) (all []check) {
+	for i, row := range rows {
+		if row.name == body.name {
+			for _, behind := range rows[i+1:] {
+				if behind.full != nil {
+					all = append(all, check{name: behind.name, peeks: true, try: atOnce(behind.full)})
+				}
+			}
+		}
+		all = append(all, row)
+	}
+	return all
 }
 
 // CheckRow is one check of a route, as operators see it.
@@ -185,8 +192,15 @@ func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
 		if p.routes[i].Name != routeName {
 			continue
 		}
-		for _, c := range p.routes[i].checks {
-			rows = append(rows, p.describe(&c, &p.routes[i]))
+		return p.describeAll(p.routes[i].checks, &p.routes[i])
+	}
+	return nil
+}
+
+func (p *Proxy) describeAll(checks []check, rt *boundRoute) (rows []CheckRow) {
+	for i := range checks {
+		if !checks[i].peeks {
+			rows = append(rows, p.describe(&checks[i], rt))
 		}
 	}
 	return rows
@@ -197,7 +211,7 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	if c.name == keyedRates.name {
 		row.Observed = !slices.ContainsFunc(rt.rates, func(m keyed.BoundRate) bool { return !m.Observe })
 	}
-	if c.config == inFlight.config {
+	if c.name == inFlight.name {
 		row.Value, row.Observed = keyed.DescribeInFlight(rt.inFlight)
 	}
 	if c.name == requirement.name {

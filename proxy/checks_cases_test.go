@@ -35,11 +35,8 @@ func allCheckCases() (all []checkCase) {
 	})
 	addIdentityCases(add)
 	addRequirementCases(add)
-	for _, c := range []*check{&schedule, &scheduleAgain} {
-		calls := 0
-		if c == &scheduleAgain {
-			calls = 1
-		}
+	for _, calls := range []int{0, 1} { // the schedule is asked twice
+		c := &schedule
 		for _, reason := range []reject.Reason{reject.NotStarted, reject.Ended, reject.Paused} {
 			add(c, reason, "", func(o *Options) { o.Schedule = &closing{new([]string), calls, reason} })
 		}
@@ -160,9 +157,9 @@ func addTokenAndRateCases(add addCase) {
 			o.InFlight = []keyed.InFlight{m}
 		}
 	}
-	add(&inFlightFull, reject.InFlight, "", inFlightBy("$cookie_uid", false))
-	add(&inFlightFull, reject.Ambiguous, orderWith("/order", "/order?q=1&q=2"), inFlightBy("$arg_q", false))
-	add(&inFlightFull, reject.BadRequest, orderWith("/order", "/order?q=%ff"), inFlightBy("$arg_q", false))
+	add(&inFlight, reject.InFlight, "", inFlightBy("$cookie_uid", false))
+	add(&inFlight, reject.Ambiguous, orderWith("/order", "/order?q=1&q=2"), inFlightBy("$arg_q", false))
+	add(&inFlight, reject.BadRequest, orderWith("/order", "/order?q=%ff"), inFlightBy("$arg_q", false))
 	add(&inFlight, reject.InFlight, "", inFlightBy("$cookie_uid", true))
 }
 
@@ -176,8 +173,8 @@ func addWaitingCases(add addCase) {
 			o.Routes[1].Cache, o.Cache = time.Second, fakeCache{CacheError, outcome}
 		})
 	}
-	add(&windowFull, reject.Window, "", func(o *Options) { o.Windows = fullWindow{} })
-	add(&queueFull, reject.Concurrency, "", func(o *Options) { o.Concurrency = fullQueue{} })
+	add(&window, reject.Window, "", func(o *Options) { o.Windows = fullWindow{} })
+	add(&slot, reject.Concurrency, "", func(o *Options) { o.Concurrency = fullQueue{} })
 	add(&window, reject.Window, "", func(o *Options) {
 		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { return 0, false })
 	})
@@ -190,7 +187,7 @@ func addWaitingCases(add addCase) {
 func addReservationCases(add addCase) {
 	for _, reason := range earlierOrder.reasons {
 		add(&earlierOrder, reason, buying, func(o *Options) { ordersDecide(o, reason, true) })
-		add(&earlierOrderInStore, reason, buying, func(o *Options) {
+		add(&storedOrder, reason, buying, func(o *Options) {
 			ordersDecide(o, reason, false)
 			o.Orders.(*fakeOrders).lookUp = true
 		})

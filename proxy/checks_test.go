@@ -17,6 +17,7 @@ import (
 	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -36,17 +37,17 @@ func (l *checkLog) attach(p *Proxy) {
 
 func (l *checkLog) wrap(rows []check) {
 	for i := range rows {
-		name, run, atOnce := rows[i].name, rows[i].run, rows[i].atOnce
-		rows[i].run = func(p *Proxy, r *Request) rejection {
-			no := run(p, r)
+		name, wait, try := rows[i].name, rows[i].wait, rows[i].try
+		rows[i].wait = func(p *Proxy, r *Request) rejection {
+			no := wait(p, r)
 			l.add(name, no.Reason)
 			return no
 		}
-		if atOnce == nil {
+		if try == nil {
 			continue
 		}
-		rows[i].atOnce = func(p *Proxy, r *Request) (rejection, bool) {
-			no, decided := atOnce(p, r)
+		rows[i].try = func(p *Proxy, r *Request) (rejection, bool) {
+			no, decided := try(p, r)
 			if decided {
 				l.add(name, no.Reason)
 			}
@@ -135,9 +136,6 @@ func TestChecks_TablesListEveryReasonOnce(t *testing.T) {
 	driveClientGone(t, returned)
 	anywhere := map[reject.Reason]bool{}
 	for _, row := range allRows() {
-		if row.only == waiting { // its reasons are those of the row in whose place it stands
-			continue
-		}
 		listed := map[reject.Reason]bool{reject.Admitted: true}
 		for _, reason := range row.reasons {
 			if listed[reason] {
@@ -263,13 +261,10 @@ func (crowded) Upgrade(*upstream.Request, *fasthttp.Response) (net.Conn, upstrea
 func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
 		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
-			"waiting room, keyed rates, page cache, in flight, before waiting, window, before waiting, concurrency, " +
-			"before waiting, body, in flight, window, concurrency, schedule, after waiting",
+			"waiting room, keyed rates, page cache, body, in flight, window, concurrency, schedule",
 		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
-			"order token, waiting room, keyed rates, page cache, earlier order, looked up, in flight, before waiting, " +
-			"window, before waiting, concurrency, before waiting, body, body of an order that waits, in flight, window, " +
-			"concurrency, connection to the upstream, schedule, after waiting, reservation, reservation, until it is " +
-			"delivered",
+			"order token, waiting room, keyed rates, page cache, earlier order, looked up, body, in flight, window, " +
+			"concurrency, connection to the upstream, schedule, reservation",
 	} {
 		var names []string
 		for _, row := range tables[gate] {
@@ -281,39 +276,50 @@ func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	}
 }
 
-// A check that may block comes behind every check that may not, so that one step aside is enough: the event loop is
-// not kept waiting by a rejection.
-func TestChecks_OnlyThoseBehindTheBodyMayBlock(t *testing.T) {
-	for gate, rows := range tables {
-		blocks := false
-		for _, row := range rows {
-			if row.name == pageCache.name {
-				continue // of routes with a cache alone
+// Before the body is read, each row behind it says whether it is full. The route then has one row for each limit.
+func TestChecks_AskWhetherLimitsAreFullBeforeTheBody(t *testing.T) {
+	o := checkedOptions()
+	m, _ := together("two", 2)
+	o.InFlight = []keyed.InFlight{m}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.routes {
+		var peeks []string
+		for _, row := range p.routes[i].checks {
+			if row.name == body.name {
+				if want := []string{inFlight.name, window.name, slot.name}; !slices.Equal(peeks, want) {
+					t.Errorf("route %s: %q are asked before the body, want %q", p.routes[i].Name, peeks, want)
+				}
 			}
-			if row.due != nil {
-				continue // steps aside for the requests that are due alone, and they are answered by it or admitted later
+			if row.peeks {
+				peeks = append(peeks, row.name)
 			}
-			cheap := row.name == scheduleAgain.name
-			if blocks && !row.mayBlock && !cheap {
-				t.Errorf("gate %v: %s comes behind a check that may block", route.Gate(gate), row.name)
-			}
-			blocks = blocks || row.mayBlock
+		}
+		if peeks == nil && p.routes[i].limited() {
+			t.Errorf("route %s asks nothing before the body", p.routes[i].Name)
 		}
 	}
 }
 
 // What is decided at once does not wait, and what is not decided is asked in full, once.
 func TestCheck_WaitsOnlyForWhatIsNotDecidedAtOnce(t *testing.T) {
-	ran := 0
-	c := check{name: "stock", run: func(*Proxy, *Request) rejection { ran++; return rejection{Reason: reject.Paused} }}
+	waited := 0
+	c := check{name: "stock", wait: func(*Proxy, *Request) rejection { waited++; return rejection{Reason: reject.Paused} }}
+	p, err := New(checkedOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Request{conn: new(server.Conn)}
 	for _, decided := range []bool{true, false} {
-		c.atOnce = func(*Proxy, *Request) (rejection, bool) { return rejection{Reason: reject.SoldOut}, decided }
+		c.try = func(*Proxy, *Request) (rejection, bool) { return rejection{Reason: reject.SoldOut}, decided }
 		want, times := reject.SoldOut, 0
 		if !decided {
 			want, times = reject.Paused, 1
 		}
-		if no := c.ask(nil, nil); no.Reason != want || ran != times {
-			t.Errorf("decided %v: %v, asked in full %d times; want %v and %d", decided, no.Reason, ran, want, times)
+		if no := c.ask(p, r); no.Reason != want || waited != times {
+			t.Errorf("decided %v: %v, waited %d times; want %v and %d", decided, no.Reason, waited, want, times)
 		}
 	}
 }
@@ -332,12 +338,12 @@ func TestChecks_ShowLimitsThatAreOnlyObserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limits := []string{connRate.name, keyedRates.name, windowFull.name, window.name, queueFull.name, slot.name}
+		limits := []string{connRate.name, keyedRates.name, window.name, slot.name}
 		for _, row := range p.Checks("search") {
 			if want := observed && slices.Contains(limits, row.Name); row.Observed != want {
 				t.Errorf("%s: only observed %v, want %v", row.Name, row.Observed, want)
 			}
-			if (row.Value == "max 5") != (row.Name == window.name || row.Name == windowFull.name) {
+			if (row.Value == "max 5") != (row.Name == window.name) {
 				t.Errorf("%s: value %q", row.Name, row.Value)
 			}
 		}
@@ -366,12 +372,9 @@ func TestChecks_OfAnOrderThatWaitsAreThoseOfItsGate(t *testing.T) {
 		}
 		return all
 	}
-	capacity := []string{pageCache.name, inFlightFull.name, windowFull.name, queueFull.name, body.name, inFlight.name,
-		window.name, slot.name, connection.name, reserve.name}
+	capacity := []string{pageCache.name, inFlight.name, window.name, slot.name, connection.name}
 	want := slices.DeleteFunc(names(false), func(name string) bool { return slices.Contains(capacity, name) })
-	got := slices.DeleteFunc(names(true), func(name string) bool {
-		return name == waitingBody.name || name == reserveToWait.name
-	})
+	got := names(true)
 	if !slices.Equal(got, want) || len(want) < 10 {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // connState is what is known of a connection from one of its requests to the next.
@@ -21,7 +21,7 @@ type connState struct {
 
 // resolveTrust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer
 // trusted must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
-func (p *Proxy) resolveTrust(state *connState, c *http1.Conn) {
+func (p *Proxy) resolveTrust(state *connState, c *server.Conn) {
 	if state.judgedBy != p.generation {
 		state.judgedBy, state.trusted = p.generation, p.Trusted.Has(c.Peer()) && !c.Unnamed()
 	}
@@ -36,7 +36,7 @@ func (p *Proxy) clientOf(r *Request) netip.Addr {
 	}
 	// Later lines continue earlier ones (RFC 9110, section 5.3).
 	list := r.scratch.text[:0]
-	for name, value := range r.exchange.Request.Fields {
+	for name, value := range r.head.Fields {
 		if octets.EqualFold(name, p.ClientHeader) {
 			list = append(append(list, ','), value...)
 		}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/proxy/clientscript"
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/proxy/stockstatus"
 )
 
@@ -16,24 +18,24 @@ const internalPath = "/.sluice/"
 
 // endpoint is one of the proxy's own addresses. It writes a complete response, or returns why it cannot.
 type endpoint struct {
-	serves   func(p *Proxy, path []byte) bool
-	mayBlock bool // it asks a store
-	answer   func(p *Proxy, r *Request) rejection
+	serves func(p *Proxy, path []byte) bool
+	answer check
 }
 
 var endpoints = [...]endpoint{
-	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath }, answer: (*Proxy).answerScript},
+	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath },
+		answer: check{try: atOnce((*Proxy).answerScript)}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
-		mayBlock: true, answer: (*Proxy).answerOrderState},
+		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && stockstatus.IsPath(path) },
-		answer: (*Proxy).answerStock},
-	{serves: (*Proxy).isRoomPath, answer: (*Proxy).answerRoom},
+		answer: check{try: atOnce((*Proxy).answerStock)}},
+	{serves: (*Proxy).isRoomPath, answer: check{try: atOnce((*Proxy).answerRoom)}},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
-	head := &r.exchange.Request
+	head := r.head
 	preflight := isPreflight(r)
 	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) ||
 		!route.SafeMethod(head.Method()) && !preflight && !p.changesSomething(head) {
@@ -42,7 +44,7 @@ func (p *Proxy) serveInternal(r *Request) bool {
 	for i := range endpoints {
 		if e := &endpoints[i]; e.serves(p, head.Path()) {
 			if preflight {
-				e = &endpoint{answer: (*Proxy).answerPreflight}
+				e = &endpoint{answer: check{try: atOnce((*Proxy).answerPreflight)}}
 			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)
@@ -52,8 +54,16 @@ func (p *Proxy) serveInternal(r *Request) bool {
 	return false
 }
 
+// answerResumedOrder answers a client that has waited for another state: that is in memory.
+func (p *Proxy) answerResumedOrder(r *Request) (no rejection, decided bool) {
+	if !r.conn.Resumed() {
+		return no, false
+	}
+	return p.answerOrderState(r), true
+}
+
 // changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
-func (p *Proxy) changesSomething(head *http1.Request) bool {
+func (p *Proxy) changesSomething(head *server.Request) bool {
 	switch string(head.Method()) {
 	case "DELETE":
 		return p.Queue != nil && bytes.HasPrefix(head.Path(), []byte(orderPath))
@@ -69,10 +79,7 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 		p.reject(r)
 		return
 	}
-	if e.mayBlock && !r.conn.Resumed() {
-		r.conn.StepAside()
-	}
-	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {
+	if r.rejection = e.answer.ask(p, r); r.rejection.Reason != reject.Admitted {
 		p.reject(r)
 	}
 }
@@ -80,30 +87,30 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 // answerPreflight tells a browser what a page of another origin may ask the proxy itself (Fetch, section 3.2.2).
 // Without an Access-Control-Allow-Origin the browser asks nothing.
 func (p *Proxy) answerPreflight(r *Request) rejection {
-	out := &r.exchange.Local
-	out.Begin(http.StatusNoContent, nil, r.date())
-	out.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
+	out := &r.ctx.Response
+	server.Begin(out, http.StatusNoContent)
+	out.Header.Add("Vary", "Origin")
+	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
 	if p.Queue != nil {
-		out.Add("Access-Control-Allow-Methods", "GET, HEAD, DELETE")
-		out.Add("Access-Control-Allow-Headers", "If-None-Match, Prefer")
+		out.Header.Add("Access-Control-Allow-Methods", "GET, HEAD, DELETE")
+		out.Header.Add("Access-Control-Allow-Headers", "If-None-Match, Prefer")
 	} else {
-		out.Add("Access-Control-Allow-Methods", "GET, HEAD")
-		out.Add("Access-Control-Allow-Headers", "If-None-Match")
+		out.Header.Add("Access-Control-Allow-Methods", "GET, HEAD")
+		out.Header.Add("Access-Control-Allow-Headers", "If-None-Match")
 	}
 	r.discardBody()
 	return rejection{}
 }
 
 // localResponse begins an answer of the proxy's own.
-func (r *Request) localResponse(status int, contentType string) *http1.Response {
-	out := &r.exchange.Local
-	out.Begin(status, nil, r.date())
+func (r *Request) localResponse(status int, contentType string) *fasthttp.Response {
+	out := &r.ctx.Response
+	server.Begin(out, status)
 	if status != 304 {
-		out.Add("Content-Type", contentType)
+		out.Header.Add("Content-Type", contentType)
 	}
 	if len(r.id) > 0 {
-		out.AddBytes(r.proxy.RequestIDHeader, r.id)
+		out.Header.AddBytesV(r.proxy.RequestIDHeader, r.id)
 	}
 	r.discardBody()
 	return out
@@ -111,13 +118,13 @@ func (r *Request) localResponse(status int, contentType string) *http1.Response 
 
 // taggedResponse begins an answer that has an ETag; 304 where the client has the same. mark is what of the tag is
 // looked for.
-func (r *Request) taggedResponse(tag, mark, contentType string) *http1.Response {
+func (r *Request) taggedResponse(tag, mark, contentType string) *fasthttp.Response {
 	status := 200
-	if has := r.exchange.Request.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(mark)) {
+	if has := r.head.Peek("If-None-Match"); string(has) == "*" || bytes.Contains(has, []byte(mark)) {
 		status = 304
 	}
 	out := r.localResponse(status, contentType)
-	out.Add("ETag", tag)
+	out.Header.Add("ETag", tag)
 	return out
 }
 
@@ -138,17 +145,17 @@ func transientReasons() (names []string) {
 // the gateway is in force soon.
 func (p *Proxy) answerScript(r *Request) rejection {
 	text, tag, encoding := p.script.Plain, p.script.ETag, ""
-	if clientscript.AcceptsGzip(r.exchange.Request.Peek("Accept-Encoding")) {
+	if clientscript.AcceptsGzip(r.head.Peek("Accept-Encoding")) {
 		text, tag, encoding = p.script.Gzip(), p.script.GzipETag, "gzip"
 	}
 	out := r.taggedResponse(tag, tag, "text/javascript; charset=utf-8") // RFC 9239
-	out.Add("Cache-Control", "public, max-age=300")
-	out.Add("Vary", "Accept-Encoding")
-	if out.Status == 200 {
+	out.Header.Add("Cache-Control", "public, max-age=300")
+	out.Header.Add("Vary", "Accept-Encoding")
+	if out.StatusCode() == 200 {
 		if encoding != "" {
-			out.Add("Content-Encoding", encoding)
+			out.Header.Add("Content-Encoding", encoding)
 		}
-		out.Write(text)
+		out.AppendBody(text)
 	}
 	return rejection{}
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/netip"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // Explanation says what the proxy makes of a request, without any limit, stock or upstream being asked.
@@ -34,17 +34,17 @@ type RateKey struct {
 // Explain takes raw, a whole request as it would arrive from peer, through the checks that need nothing but the
 // request. It never asks a limit: nothing is counted.
 func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarget bool) Explanation {
-	x, err := http1.ReadRequest(raw, peer, p.limits(maxHeader, lenientTarget))
+	c, err := server.Read(raw, peer, p.limits(maxHeader, lenientTarget))
 	if err != nil {
 		found := Explanation{Client: peer.String(), Reason: reject.Malformed, Detail: err.Error()}
-		var broken http1.ProtocolError
+		var broken server.ProtocolError
 		if errors.As(err, &broken) {
 			found.Detail = broken.Rule.Text()
 		}
 		return found
 	}
-	x.Conn.State = &connState{shard: p.counters.Shard()}
-	r := p.newRequest(x)
+	c.State = &connState{shard: p.counters.Shard()}
+	r := p.newRequest(c.Ctx(), c)
 	p.match(r)
 	no := p.checkDenyList(r)
 	if no.Reason == reject.Admitted {
@@ -85,8 +85,6 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 	if r.route != &p.unmatched {
 		found.Route = r.route.Name
 	}
-	for i := range r.checks {
-		found.Checks = append(found.Checks, p.describe(&r.checks[i], r.route))
-	}
+	found.Checks = p.describeAll(r.checks, r.route)
 	return found
 }

@@ -26,16 +26,15 @@ import (
 func askingFrom(t *testing.T, p *Proxy) func(from netip.Addr) (status int) {
 	full := strings.TrimSuffix(strings.Repeat("0000:", 8), ":")
 	x := requested(t, p, "GET /search/ HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "+full+"\r\n\r\n")
-	written := x.Request.Peek("X-Forwarded-For")
+	written := x.Request().Peek("X-Forwarded-For")
 	return func(from netip.Addr) int {
 		sixteen := from.As16()
 		for group := range 8 {
 			hex.Encode(written[5*group:], sixteen[2*group:2*group+2])
 		}
-		p.serveExchange(x)
-		status := x.Status()
-		x.Local.Reset()
-		x.Forwarded.Reset()
+		p.serve(x.Ctx(), x)
+		status := x.Ctx().Response.StatusCode()
+		x.Ctx().Response.Reset()
 		return status
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/proxy/slowbody"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -19,7 +18,7 @@ import (
 // it rejects the request with the reason.
 func (p *Proxy) forward(r *Request) {
 	if r.page.served {
-		r.exchange.Forwarded.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
+		r.ctx.Response.Header.Del(p.RequestIDHeader) // of the request that it was fetched for
 		p.finishResponse(r)
 		p.appendRateFields(r)
 		return
@@ -43,7 +42,7 @@ func (p *Proxy) send(r *Request) rejection {
 	if no := p.build(r); no.Reason != reject.Admitted {
 		return no
 	}
-	a, resp := &r.attempt, &r.exchange.Forwarded
+	a, resp := &r.attempt, &r.ctx.Response
 	r.outcome = metrics.OrderUnknown // whatever happens now, but for what is learnt below
 	a.sent, a.begun = true, p.Now()
 	var tunnel net.Conn
@@ -68,7 +67,7 @@ func (p *Proxy) send(r *Request) rejection {
 
 // receive takes what came back for a request that was sent.
 func (p *Proxy) receive(r *Request) rejection {
-	a, resp := &r.attempt, &r.exchange.Forwarded
+	a, resp := &r.attempt, &r.ctx.Response
 	if a.outcome == upstream.Answered && r.route.limited() {
 		p.recordSoldOut(r, resp)
 	}
@@ -155,13 +154,13 @@ func reasonOf(o upstream.Outcome) reject.Reason {
 // follow is not HTTP/1.1. On a limited route it was rejected, unless the proxy only observes; then nothing is
 // reserved for it.
 func (r *Request) upgrades() bool {
-	h := &r.exchange.Request
+	h := r.head
 	return h.Upgrade && !h.H2C && (!r.route.limited() || r.proxy.Observe)
 }
 
 // finishResponse makes the response ready for the client. A stream takes along what is to be given back.
 func (p *Proxy) finishResponse(r *Request) {
-	resp := &r.exchange.Forwarded
+	resp := &r.ctx.Response
 	if p.RequestIDHeader != "" && len(resp.Header.Peek(p.RequestIDHeader)) == 0 {
 		resp.Header.SetBytesV(p.RequestIDHeader, r.id)
 	}
@@ -196,29 +195,22 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 // by the upstream's doing.
 type endingStream interface{ OnEnd(f func(broken bool)) }
 
-// build makes the request that the upstream shall see, out of what was checked.
+// build makes the request that came the one that the upstream shall see.
 func (p *Proxy) build(r *Request) rejection {
-	out, head := &r.attempt.request, &r.exchange.Request
+	out := &r.attempt.request
 	r.address()
+	out.HTTP = &r.ctx.Request
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
 	out.Timeout = r.route.Timeout
-	h := &out.HTTP.Header
-	h.SetMethodBytes(head.Method())
-	h.SetRequestURIBytes(r.target())
-	if p.PassHost {
-		h.AddBytesV("Host", head.Host())
-	} else {
-		h.Add("Host", "")
-	}
-	p.addFields(h, r)
+	p.edit(r)
 	return p.attachBody(r)
 }
 
 // target is the request target that the upstream sees: as received, but for an absolute form on a route that guards
 // stock, of which path and query go on.
 func (r *Request) target() []byte {
-	head := &r.exchange.Request
+	head := r.head
 	target := head.Target()
 	if len(target) == 0 || target[0] == '/' || !r.route.Gate.GuardsStock() {
 		return target
@@ -241,19 +233,18 @@ const (
 func (p *Proxy) attachBody(r *Request) rejection {
 	if !r.source.BodyRead && !r.route.limited() {
 		r.conn.LimitEachRead()
-		r.body.Patient = true
+		r.body.patient = true
 		limit := int64(maxBuffered)
-		if r.exchange.Request.ContentLength > limit {
+		if r.head.ContentLength > limit {
 			limit = firstPart
 		}
-		if err := r.readUpTo(limit); err != nil && err != slowbody.ErrNoMemory { // without memory it is streamed
+		if err := r.readUpTo(limit); err != nil && err != errNoMemory { // without memory it is streamed
 			return bodyRejection(err)
 		}
 	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
 		return no
 	}
-	out, head := &r.attempt.request, &r.exchange.Request
-	h := &out.HTTP.Header
+	out, head := &r.attempt.request, r.head
 	switch {
 	case r.source.BodyRead:
 		if head.Chunked || head.ContentLength >= 0 { // the client announced a body, if only an empty one
@@ -262,7 +253,7 @@ func (p *Proxy) attachBody(r *Request) rejection {
 		out.HTTP.SetBodyRaw(r.source.Body)
 		return rejection{}
 	case head.Chunked:
-		h.Add("Transfer-Encoding", "chunked")
+		out.HTTP.Header.Add("Transfer-Encoding", "chunked")
 	default:
 		r.addLength(head.ContentLength)
 	}

@@ -20,10 +20,10 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/limiter"
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
@@ -96,24 +96,20 @@ type observer struct {
 	panic string
 }
 
-// Handle implements http1.Handler.
-func (o *observer) Handle(x *http1.Exchange) {
-	o.watch(x, string(x.Request.Method()), func() { o.Server.Handle(x) })
+// Handle implements server.Handler.
+func (o *observer) Handle(ctx *fasthttp.RequestCtx) {
+	o.watch(ctx, string(ctx.Method()), func() { o.Server.Handle(ctx) })
 }
 
-// ProtocolError implements http1.Handler.
-func (o *observer) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
-	o.watch(x, "", func() { o.Server.ProtocolError(x, e) })
+// ProtocolError implements server.Handler.
+func (o *observer) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError) {
+	o.watch(ctx, "", func() { o.Server.ProtocolError(ctx, e) })
 }
 
-func (o *observer) watch(x *http1.Exchange, method string, handle func()) {
+func (o *observer) watch(ctx *fasthttp.RequestCtx, method string, handle func()) {
 	o.now = handled{method: method}
 	handle()
-	answer := x.Local.AppendTo(nil, "", true)
-	if _, reason, found := bytes.Cut(answer, []byte("X-Sluice-Reason: ")); found && x.Local.Status != 0 {
-		reason, _, _ = bytes.Cut(reason, []byte("\r\n"))
-		o.now.reason = string(reason)
-	}
+	o.now.reason = string(ctx.Response.Header.Peek("X-Sluice-Reason"))
 	o.log = append(o.log, o.now)
 }
 
@@ -228,7 +224,7 @@ func observed(f *testing.F, l net.Listener) *observer {
 		f.Fatal(err)
 	}
 	w.Server = NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}})
-	s := http1.NewServer(w, p.limits(16<<10, false), http1.Options{Logger: slog.New(slog.DiscardHandler)})
+	s := server.NewServer(w, p.limits(16<<10, false), server.Options{Logger: slog.New(slog.DiscardHandler)})
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Serve(l) }()
 	f.Cleanup(func() { l.Close(); <-ended; s.Drain(f.Context()) })
@@ -355,7 +351,7 @@ func checkSent(t *testing.T, raw []byte, h handled, sent string) {
 	if in.Buffered() > 0 {
 		t.Fatalf("%q became %q: %d bytes too many", raw, sent, in.Buffered())
 	}
-	again, err := http1.ReadRequest(sent, netip.Addr{}, http1.Limits{})
+	again, err := server.Read(sent, netip.Addr{}, server.Limits{})
 	if err != nil {
 		t.Fatalf("%q became %q, which is rejected itself: %v", raw, sent, err)
 	}
@@ -366,7 +362,7 @@ func checkSent(t *testing.T, raw []byte, h handled, sent string) {
 	if h.serial != "" {
 		sku = jsonSKU(req.Body())
 		keys := ""
-		for name, value := range again.Request.Fields {
+		for name, value := range again.Request().Fields {
 			if octets.EqualFieldName(name, idempotencyKey) {
 				keys += string(value)
 			}
@@ -374,10 +370,10 @@ func checkSent(t *testing.T, raw []byte, h handled, sent string) {
 		if keys != h.serial {
 			t.Fatalf("%q became %q: not the order %s", raw, sent, h.serial)
 		}
-	} else if parts := bytes.Split(again.Request.Path(), []byte("/")); len(parts) == 5 {
+	} else if parts := bytes.Split(again.Request().Path(), []byte("/")); len(parts) == 5 {
 		sku = string(octets.Unescape(nil, parts[3]))
 	}
-	if sku != h.sku || again.Request.Target()[0] != '/' {
+	if sku != h.sku || again.Request().Target()[0] != '/' {
 		t.Fatalf("%q became %q: judged as SKU %q, the upstream reads %q", raw, sent, h.sku, sku)
 	}
 }

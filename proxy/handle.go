@@ -6,11 +6,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"sluice/proxy/http1"
+	"github.com/valyala/fasthttp"
+
 	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 )
 
 // Handle answers one request: admitted and forwarded, or rejected for one reason.
@@ -36,11 +38,7 @@ func (p *Proxy) admit(r *Request) bool {
 // and the request is forwarded.
 func (p *Proxy) passesChecks(r *Request) bool {
 	for i := range r.checks {
-		check := &r.checks[i]
-		if check.due != nil && !check.due(r) {
-			continue
-		}
-		r.rejection = check.ask(p, r)
+		r.rejection = r.checks[i].ask(p, r)
 		switch reason := r.rejection.Reason; {
 		case reason == reject.Admitted:
 		case p.observeOnly[reason]:
@@ -67,11 +65,9 @@ func (p *Proxy) reject(r *Request) {
 	}
 	r.reject.Reason = r.rejection.Reason
 	p.describeRejection(r, &r.reject)
-	out := &r.exchange.Local
-	p.responder.Write(out, &r.reject)
+	p.responder.Write(&r.ctx.Response, &r.reject)
 	p.appendRateFields(r)
 	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
-		out.Close = true
 		r.conn.CloseAfterResponse()
 	}
 }
@@ -90,14 +86,14 @@ func (p *Proxy) release(r *Request) {
 	if !r.suspended {
 		p.account(r)
 	}
-	p.slow.Release(&r.body)
+	p.slow.release(&r.body)
 	r.clear()
 	p.pool.Put(r)
 }
 
 // account counts the answer, and writes the access record.
 func (p *Proxy) account(r *Request) {
-	r.shard().Status(r.exchange.Status())
+	r.shard().Status(r.ctx.Response.StatusCode())
 	if r.route.Gate.GuardsStock() && len(r.buyer.sku) > 0 {
 		r.client.shard.CountSKU(r.buyer.sku, r.attempt.sent, r.now)
 	}
@@ -166,44 +162,44 @@ func (r *Request) observe() {
 }
 
 // newRequest begins a request: whose it is, when it came, and which checks it has to pass.
-func (p *Proxy) newRequest(x *http1.Exchange) *Request {
+func (p *Proxy) newRequest(ctx *fasthttp.RequestCtx, c *server.Conn) *Request {
 	r := p.pool.Get().(*Request)
-	r.proxy, r.exchange, r.conn = p, x, x.Conn
-	r.client = x.Conn.State.(*connState)
+	r.proxy, r.ctx, r.conn, r.head = p, ctx, c, c.Request()
+	r.client = c.State.(*connState)
 	r.now = p.Now()
 	r.checked = r.now
-	p.resolveTrust(r.client, x.Conn)
+	p.resolveTrust(r.client, c)
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
-	head := &x.Request
+	head := r.head
 	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
 	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
 	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	if !r.client.trusted && p.proxies.Samples(r.now) {
-		p.proxies.Observe(r.now, x.Conn.Peer(), len(x.Request.Peek(p.ClientHeader)) > 0)
+		p.proxies.Observe(r.now, c.Peer(), len(head.Peek(p.ClientHeader)) > 0)
 	}
 	return r
 }
 
-// serveExchange handles the request of x.
-func (p *Proxy) serveExchange(x *http1.Exchange) {
-	r := p.newRequest(x)
+// serve handles a request that came on c.
+func (p *Proxy) serve(ctx *fasthttp.RequestCtx, c *server.Conn) {
+	r := p.newRequest(ctx, c)
 	p.Handle(r) // r is another request's from here on
-	if p.exhausted(x.Conn) {
-		x.Local.Close = true
+	if p.exhausted(c) {
+		c.CloseAfterResponse()
 	}
 }
 
 // protocolError answers what never became a request.
-func (p *Proxy) protocolError(x *http1.Exchange, e http1.ProtocolError) {
-	r := p.newRequest(x)
+func (p *Proxy) protocolError(ctx *fasthttp.RequestCtx, c *server.Conn, e server.ProtocolError) {
+	r := p.newRequest(ctx, c)
 	defer p.release(r)
 	detail := reject.Detail{Cause: reject.ProtocolRule, Operand: e.Rule.Text()}
 	r.rejection = rejection{Reason: reject.Malformed, Detail: detail}
 	p.reject(r)
-	x.Local.Status = e.Status
+	ctx.Response.SetStatusCode(e.Status)
 	if e.Status == http.StatusMethodNotAllowed { // TRACE; any other token is a method here
-		x.Local.Add("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") // RFC 9110, section 15.5.6
+		ctx.Response.Header.Add("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") // RFC 9110, section 15.5.6
 	}
 }
 

@@ -159,13 +159,11 @@ func handleOneWith(t *testing.T, p *Proxy, raw string) (resp *http.Response, bod
 	t.Helper()
 	x := requested(t, p, raw)
 	if p.ConnRate != nil {
-		x.Conn.State.(*connState).rate = p.ConnRate()
+		x.State.(*connState).rate = p.ConnRate()
 	}
-	p.serveExchange(x)
+	p.serve(x.Ctx(), x)
 	var text bytes.Buffer
-	if x.Local.Status != 0 {
-		text.Write(x.Local.AppendTo(nil, "", false))
-	} else if _, err := x.Forwarded.WriteTo(&text); err != nil {
+	if _, err := x.Ctx().Response.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(&text), nil)

@@ -16,9 +16,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/limiter"
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -202,14 +202,14 @@ func talk(t *testing.T, addr, raw string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// requested is an exchange that p would handle, on a connection that is not there.
-func requested(t *testing.T, p *Proxy, raw string) *http1.Exchange {
+// requested is a request that p would handle, on a connection that is not there.
+func requested(t *testing.T, p *Proxy, raw string) *server.Conn {
 	t.Helper()
-	x, err := http1.ReadRequest(raw, netip.MustParseAddr("203.0.113.9"), p.limits(16<<10, false))
+	x, err := server.Read(raw, netip.MustParseAddr("203.0.113.9"), p.limits(16<<10, false))
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
-	x.Conn.State = &connState{shard: p.counters.Shard()}
+	x.State = &connState{shard: p.counters.Shard()}
 	return x
 }
 

@@ -13,10 +13,30 @@ import (
 	"sluice/proxy/pagekey"
 )
 
+// edit makes the header that came the one that the upstream shall see. Its names and the order of its lines stay, which
+// fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request.
+func (p *Proxy) edit(r *Request) *fasthttp.RequestHeader {
+	h := &r.ctx.Request.Header
+	method, target := r.method(), r.target()
+	h.Reset() // what r.head knows of stays where it is
+	h.DisableNormalizing()
+	h.DisableSpecialHeader()
+	h.SetNoDefaultContentType(true)
+	h.SetMethodBytes(method)
+	h.SetRequestURIBytes(target)
+	if p.PassHost {
+		h.AddBytesV("Host", r.head.Host())
+	} else {
+		h.Add("Host", "")
+	}
+	p.addFields(h, r)
+	return h
+}
+
 // addFields adds the header lines that may travel on, in the order in which they came, then what the proxy says itself.
 func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
 	named, via := r.namedByConnection(), false
-	for name, value := range r.exchange.Request.Fields {
+	for name, value := range r.head.Fields {
 		isVia := octets.EqualFold(name, "Via")
 		via = via || isVia
 		if isVia || !p.forwards(r, name, named) {
@@ -26,7 +46,7 @@ func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
 	}
 	if r.upgrades() {
 		h.Add("Connection", "Upgrade")
-		h.AddBytesV("Upgrade", r.exchange.Request.Peek("Upgrade"))
+		h.AddBytesV("Upgrade", r.head.Peek("Upgrade"))
 	}
 	if len(r.id) > 0 {
 		h.AddBytesV(p.RequestIDHeader, r.id)
@@ -77,7 +97,7 @@ func (p *Proxy) readsAnswer(r *Request) bool {
 func (p *Proxy) addForwarded(h *fasthttp.RequestHeader, r *Request, via bool) {
 	v := r.scratch.value[:0]
 	if r.client.trusted {
-		for name, value := range r.exchange.Request.Fields {
+		for name, value := range r.head.Fields {
 			if octets.EqualFold(name, "X-Forwarded-For") && len(value) > 0 {
 				v = append(append(v, value...), ", "...)
 			}
@@ -95,14 +115,14 @@ func (p *Proxy) addForwarded(h *fasthttp.RequestHeader, r *Request, via bool) {
 		h.AddBytesV("X-Forwarded-Host", host)
 	}
 	if via {
-		for name, value := range r.exchange.Request.Fields {
+		for name, value := range r.head.Fields {
 			if octets.EqualFold(name, "Via") {
 				h.AddBytesV("Via", value)
 			}
 		}
 	}
 	v = append(r.scratch.value[:0], "1.1 "...)
-	if r.exchange.Request.HTTP10 {
+	if r.head.HTTP10 {
 		v[2] = '0'
 	}
 	v = append(v, p.pseudonym...)
@@ -115,7 +135,7 @@ func newPseudonym() string { return fmt.Sprintf("sluice-%012x", rand.Uint64()>>1
 
 // loops reports whether the request has come through this instance before.
 func (p *Proxy) loops(r *Request) bool {
-	for name, value := range r.exchange.Request.Fields {
+	for name, value := range r.head.Fields {
 		if octets.EqualFold(name, "Via") && bytes.Contains(value, p.pseudonym) {
 			return true
 		}
@@ -138,7 +158,7 @@ var crlf = []byte("\r\n")
 // addLength frames a body of n bytes.
 func (r *Request) addLength(n int64) {
 	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], n, 10)
-	r.attempt.request.HTTP.Header.AddBytesV("Content-Length", r.scratch.value)
+	r.ctx.Request.Header.AddBytesV("Content-Length", r.scratch.value)
 }
 
 var schemeHTTP, schemeHTTPS = []byte("http"), []byte("https")
@@ -146,7 +166,7 @@ var schemeHTTP, schemeHTTPS = []byte("http"), []byte("https")
 // scheme is the scheme that the client has used.
 func (r *Request) scheme() []byte {
 	if r.client.trusted {
-		if said := r.exchange.Request.Peek("X-Forwarded-Proto"); len(said) > 0 {
+		if said := r.head.Peek("X-Forwarded-Proto"); len(said) > 0 {
 			return said
 		}
 	}
@@ -159,20 +179,20 @@ func (r *Request) scheme() []byte {
 // requestedHost is the host that the client has asked for.
 func (r *Request) requestedHost() []byte {
 	if r.client.trusted {
-		if said := r.exchange.Request.Peek("X-Forwarded-Host"); len(said) > 0 {
+		if said := r.head.Peek("X-Forwarded-Host"); len(said) > 0 {
 			return said
 		}
 	}
-	return r.exchange.Request.Host()
+	return r.head.Host()
 }
 
 // namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.
 func (r *Request) namedByConnection() []byte {
-	if !r.exchange.Request.Named { // nearly always
+	if !r.head.Named { // nearly always
 		return nil
 	}
 	r.scratch.text = r.scratch.text[:0]
-	for name, value := range r.exchange.Request.Fields {
+	for name, value := range r.head.Fields {
 		if octets.NamesFields(name, value) {
 			r.scratch.text = append(append(r.scratch.text, value...), ',')
 		}

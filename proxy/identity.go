@@ -15,7 +15,7 @@ import (
 
 // checkIdentity finds out who buys what. What the route names and the request lacks is a bad request.
 func (p *Proxy) checkIdentity(r *Request) rejection {
-	if h := &r.exchange.Request; h.Upgrade && !h.H2C {
+	if h := r.head; h.Upgrade && !h.H2C {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
 	}
 	r.source.ClientAddr = r.clientAddr()
@@ -157,8 +157,8 @@ func (p *Proxy) readBodyToCheck(r *Request) rejection {
 	if !r.route.readBody && !(r.route.readForm && r.source.MayBringOtherPlace()) {
 		return rejection{}
 	}
-	if r.exchange.Request.ContentLength > limiter.SmallBody {
-		if no := p.checkQueueFull(r); no.Reason != reject.Admitted {
+	if r.head.ContentLength > limiter.SmallBody {
+		if no := p.queueFull(r); no.Reason != reject.Admitted {
 			return no
 		}
 	}
@@ -183,7 +183,7 @@ func (p *Proxy) ensureRequestID(r *Request) {
 	if p.RequestIDHeader == "" {
 		return
 	}
-	if id := r.exchange.Request.Peek(p.RequestIDHeader); param.ValidRequestID(id) {
+	if id := r.head.Peek(p.RequestIDHeader); param.ValidRequestID(id) {
 		r.id = id
 		return
 	}

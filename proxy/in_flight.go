@@ -5,9 +5,9 @@ import (
 	"sluice/proxy/reject"
 )
 
-// checkInFlightFull rejects a request whose key has all its places, before its body is read. It takes none. A limit
+// inFlightFull rejects a request whose key has all its places, before its body is read. It takes none. A limit
 // that is only observed is asked once, by acquireInFlight.
-func (p *Proxy) checkInFlightFull(r *Request) rejection {
+func (p *Proxy) inFlightFull(r *Request) rejection {
 	if r.bypass {
 		return rejection{}
 	}
@@ -33,7 +33,10 @@ func (p *Proxy) acquireInFlight(r *Request) rejection {
 	observed := false
 	for i := range r.route.inFlight {
 		m := &r.route.inFlight[i]
-		key, _ := r.inFlightKey(m) // a fault has been found by checkInFlightFull
+		key, no := r.inFlightKey(m)
+		if no.Reason != reject.Admitted {
+			return no
+		}
 		if len(key) == 0 {
 			continue
 		}

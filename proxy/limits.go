@@ -3,8 +3,8 @@ package proxy
 import (
 	"time"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // A client on the bypass list meets none of these limits.
@@ -22,10 +22,10 @@ func (p *Proxy) checkConnRate(r *Request) rejection {
 	return rejection{Reason: reject.ConnRate, Wait: wait}
 }
 
-// checkWindowFull rejects a request when the windows are full now. It books nothing, so that a rejection costs no more
+// windowFull rejects a request when the windows are full now. It books nothing, so that a rejection costs no more
 // than a look, and a slow body never holds a place in a window that passes meanwhile. A window that is only observed is
 // asked once, where it is booked: else it would count the request twice.
-func (p *Proxy) checkWindowFull(r *Request) rejection {
+func (p *Proxy) windowFull(r *Request) rejection {
 	if r.bypass || p.observeOnly[reject.Window] {
 		return rejection{}
 	}
@@ -40,11 +40,7 @@ func (p *Proxy) bookWindow(r *Request) (no rejection, decided bool) {
 	if r.bypass {
 		return no, true
 	}
-	now := r.checked
-	if r.hasBody() || r.page.fetches { // the body, or another request's fetch, may have taken its time
-		now = p.Now()
-	}
-	wait, ok := p.Windows.Acquire(now, r.buyer.sku)
+	wait, ok := p.Windows.Acquire(r.checked, r.buyer.sku)
 	if !ok {
 		return rejection{Reason: reject.Window, Wait: wait}, true
 	}
@@ -52,8 +48,8 @@ func (p *Proxy) bookWindow(r *Request) (no rejection, decided bool) {
 	return rejection{}, wait <= 0
 }
 
-// awaitWindow sleeps until the window that is booked begins.
-func (p *Proxy) awaitWindow(r *Request) rejection {
+// sleep waits as long as a limit has said: until the window that is booked begins, or until a rate admits the request.
+func (p *Proxy) sleep(r *Request) rejection {
 	time.Sleep(r.wait)
 	if r.conn.Gone() {
 		return rejection{Reason: reject.ClientGone}
@@ -61,9 +57,9 @@ func (p *Proxy) awaitWindow(r *Request) rejection {
 	return rejection{}
 }
 
-// checkQueueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
+// queueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
 // observed is asked once, by acquireSlot.
-func (p *Proxy) checkQueueFull(r *Request) rejection {
+func (p *Proxy) queueFull(r *Request) rejection {
 	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Of(&r.source)) {
 		return rejection{}
 	}
@@ -127,13 +123,9 @@ func (p *Proxy) checkSoldOut(r *Request) rejection {
 }
 
 // checkSchedule asks the schedule, and what the upstream's responses have taught.
-func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.now) }
-
-// checkScheduleAgain asks again: the body, a window and a slot may have taken their time, and a pause and an end are
-// for waiting requests, too.
-func (p *Proxy) checkScheduleAgain(r *Request) rejection { return p.onSale(r, p.Now()) }
+func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.checked) }
 
 // exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
-func (p *Proxy) exhausted(c *http1.Conn) bool {
+func (p *Proxy) exhausted(c *server.Conn) bool {
 	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,24 @@ func TestConcurrencyLimit_OfTheRouteComesBeforeThatOfAll(t *testing.T) {
 		talk(t, addr, search)
 		if took, ok := released["search"]; !ok || len(released) != 1 || took > 0 != sent {
 			t.Errorf("%v: released %v; want the route's own slot, with a time where it was sent", outcome, released)
+		}
+	}
+}
+
+// A body in chunks that is one byte too long is so also where its end has come along.
+func TestBody_OneByteOverTheLimitIsTooLarge(t *testing.T) {
+	to := &recorder{}
+	o := options(to)
+	addr, _ := gateway(t, o)
+	for size, want := range map[int64]int{o.MaxBody: 200, o.MaxBody + 1: 413} {
+		content := strings.Repeat("x", int(size))
+		for _, framed := range []string{
+			fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, content),
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, content),
+		} {
+			if resp, _ := talk(t, addr, orderWith(whole, framed)); resp.StatusCode != want {
+				t.Errorf("%d bytes, %.20q: %d, want %d", size, framed, resp.StatusCode, want)
+			}
 		}
 	}
 }

@@ -21,13 +21,12 @@ import (
 	"sluice/proxy/clientaddr"
 	"sluice/proxy/clientscript"
 	"sluice/proxy/credentials"
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/roomview"
 	"sluice/proxy/route"
-	"sluice/proxy/slowbody"
+	"sluice/proxy/server"
 	"sluice/proxy/stockstatus"
 	"sluice/proxy/verdict"
 )
@@ -103,9 +102,8 @@ type Proxy struct {
 	proxies        *metrics.UntrustedProxyDetector
 	signer         *auth.Signer // nil = what the upstream is told is not signed
 	bodies         limiter.BodyMemory
-	slow           *slowbody.Bodies // of all proxies of a server
-	dates          dates
-	generation     uint32 // 1, and one more with each successor
+	slow           *slowBodies // of all proxies of a server
+	generation     uint32      // 1, and one more with each successor
 	start          time.Time
 	pool           sync.Pool
 }
@@ -149,7 +147,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.compileChecks()
-	p.pool.New = func() any { return newPooledRequest() }
+	p.pool.New = func() any { return new(Request) }
 	p.Before = nil // it would keep all former ones
 	return p, nil
 }
@@ -182,7 +180,7 @@ func (p *Proxy) inherit(before *Proxy) {
 		p.counters, p.proxies, p.generation = before.counters, before.proxies, before.generation+1
 		p.pseudonym, p.slow = before.pseudonym, before.slow
 	} else {
-		p.slow = &slowbody.Bodies{After: slowAfter}
+		p.slow = &slowBodies{after: slowAfter}
 		p.counters = metrics.NewCounters(4 * runtime.GOMAXPROCS(0))
 		p.generation, p.pseudonym = 1, []byte(newPseudonym())
 	}
@@ -207,14 +205,14 @@ func (p *Proxy) inherit(before *Proxy) {
 func (p *Proxy) Counters() *metrics.Counters { return p.counters }
 
 // Limits are the limits of request heads that this Proxy wants: no hop may remove a header that a route looks at.
-func (p *Proxy) limits(maxHeader int, lenientTarget bool) http1.Limits {
+func (p *Proxy) limits(maxHeader int, lenientTarget bool) server.Limits {
 	names := append(p.auth.Headers(), p.ClientHeader)
 	for i := range p.routes {
 		for _, v := range p.routes[i].variables() {
 			names = append(names, v.Names(param.Header)...)
 		}
 	}
-	return http1.Limits{Header: maxHeader, Target: maxTarget, Protected: names, LenientTarget: lenientTarget}
+	return server.Limits{Header: maxHeader, Target: maxTarget, Protected: names, LenientTarget: lenientTarget}
 }
 
 // maxTarget is the longest request target in bytes; a longer one is answered 414.

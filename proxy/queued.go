@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 	"sluice/queue/message"
 )
 
@@ -30,7 +30,7 @@ type Queue interface {
 
 	// Find tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
 	// until the state is another, while there is room for those who wait: then nothing else counts.
-	Find(sku, serial string, wait time.Duration, client http1.Client) (_ orderview.Order, suspended bool,
+	Find(sku, serial string, wait time.Duration, client server.Client) (_ orderview.Order, suspended bool,
 		_ reject.Reason)
 
 	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.
@@ -39,14 +39,6 @@ type Queue interface {
 
 // maxWait is how long a client may wait for another state.
 const maxWait = 20 * time.Second
-
-// checkWaitingBody reads the body of an order that is going to wait.
-func (p *Proxy) checkWaitingBody(r *Request) rejection {
-	if r.exchange.Request.ContentLength > p.MaxWaiting {
-		return bodyRejection(errBodyTooLarge)
-	}
-	return p.readBody(r)
-}
 
 // reserveToWait asks for the units of an order that waits from then on. Nothing is owed for it: it is settled when it
 // was delivered.
@@ -65,18 +57,11 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 
 // waitingRequest is the request as it would be forwarded now, with the fields that are kept.
 func (p *Proxy) waitingRequest(r *Request) *message.Request {
-	h, head := &r.attempt.request.HTTP.Header, &r.exchange.Request
-	if p.PassHost {
-		h.AddBytesV("Host", head.Host())
-	} else {
-		h.Add("Host", "")
-	}
-	p.addFields(h, r)
+	h, head := p.edit(r), r.head
 	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(h.AppendBytes(nil), crlf) // as they would go out: All shows some of them twice
 	m.Fields = orderview.KeptFields(lines, p.RequestIDHeader)
-	r.attempt.request.Reset()
 	return m
 }
 
@@ -85,39 +70,39 @@ func (p *Proxy) answerAccepted(r *Request) {
 	o := p.Queue.Accepted(string(r.buyer.sku), r.reservation.Serial)
 	o.Deadline = r.reservation.Deadline
 	p.writeOrder(r, &o, 202)
-	link, out := r.orderLink(), &r.exchange.Local
-	out.Add("Location", link)
-	out.Add("Link", "<"+link+`>; rel="status"`)
+	link, out := r.orderLink(), &r.ctx.Response
+	out.Header.Add("Location", link)
+	out.Header.Add("Link", "<"+link+`>; rel="status"`)
 	p.appendRateFields(r)
 }
 
 // writeOrder answers with the state of an order.
 func (p *Proxy) writeOrder(r *Request, o *orderview.Order, status int) {
-	head := &r.exchange.Request
+	head := r.head
 	page := bytes.Contains(head.Peek("Accept"), textHTML)
 	contentType := "application/json"
 	if page {
 		contentType = "text/html; charset=utf-8"
 	}
 	out := r.localResponse(status, contentType)
-	out.Add("Cache-Control", "no-store")
-	out.Add("Vary", "Accept, Accept-Language, Origin")
+	out.Header.Add("Cache-Control", "no-store")
+	out.Header.Add("Vary", "Accept, Accept-Language, Origin")
 	p.responder.AllowOrigin(out, head.Peek("Origin"))
 	if o.Pending() {
-		out.Add("Retry-After", strconv.FormatInt(int64(o.Again().Seconds()), 10))
+		out.Header.Add("Retry-After", strconv.FormatInt(int64(o.Again().Seconds()), 10))
 	}
 	if !page {
-		out.Write(o.AppendJSON(nil))
+		out.AppendBody(o.AppendJSON(nil))
 		return
 	}
 	if link := orderPath + url.PathEscape(o.Serial) + "?sku=" + url.QueryEscape(o.SKU); o.Pending() {
 		if proof := r.proofOf(o); proof != "" {
 			link += "&proof=" + proof
 		}
-		out.Add("Refresh", fmt.Sprintf("%d; url=%s", int64(o.Again().Seconds()), link))
+		out.Header.Add("Refresh", fmt.Sprintf("%d; url=%s", int64(o.Again().Seconds()), link))
 	}
 	zh := len(p.Responses.Languages) > 0 && strings.HasPrefix(p.Responses.Languages[0], "zh")
-	out.Write(o.AppendPage(nil, string(head.Peek("Accept-Language")), zh))
+	out.AppendBody(o.AppendPage(nil, string(head.Peek("Accept-Language")), zh))
 }
 
 // proofOf is the proof that the client of this request has, or is told now.
@@ -154,7 +139,7 @@ func (r *Request) isOwner(user string) bool {
 // answerQueued tells the state of an order that may wait, or cancels it. The upstream's answer and the right to cancel
 // are for its proven user, and for clients that were told of the order: a key alone can be guessed.
 func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
-	head := &r.exchange.Request
+	head := r.head
 	want := p.Queue.Proof(sku, serial)
 	r.proven = want != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(want)) == 1
 	cancels := string(head.Method()) == "DELETE"
@@ -181,15 +166,15 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 		status = 404
 	}
 	if a := &o.Answer; a.Status >= 200 && !a.TooLong && bytes.Contains(head.Peek("Accept"), textHTML) {
-		r.exchange.Local.Begin(a.Status, nil, r.date())
-		r.exchange.Local.Add("Cache-Control", "no-store")
-		orderview.WriteAnswer(&r.exchange.Local, a)
+		server.Begin(&r.ctx.Response, a.Status)
+		r.ctx.Response.Header.Add("Cache-Control", "no-store")
+		orderview.WriteAnswer(&r.ctx.Response, a)
 		r.discardBody()
 		return rejection{}
 	}
 	p.writeOrder(r, &o, status)
 	if wait > 0 {
-		r.exchange.Local.Add("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
+		r.ctx.Response.Header.Add("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
 	}
 	return rejection{}
 }

@@ -23,17 +23,17 @@ func (k *rateKeys) reset() { k.keys, k.grades, k.buffer = k.keys[:0], k.grades[:
 
 // checkRates asks the keyed rates of the request's route. All that apply must agree: a client that one rejects has used
 // nothing of the others, but for a token each where another request took the last of one between Peek and Acquire.
-func (p *Proxy) checkRates(r *Request) rejection {
+func (p *Proxy) checkRates(r *Request) (no rejection, decided bool) {
 	if r.bypass {
-		return rejection{}
+		return no, true
 	}
 	if fault := r.findRateKeys(); fault.Reason != reject.Admitted {
-		return rejected(fault)
+		return rejected(fault), true
 	}
 	rates, delay := r.route.rates, time.Duration(0)
 	if len(rates) > 1 {
 		if wait, ok := p.allAgree(r); !ok {
-			return rejection{Reason: reject.Rate, Wait: wait}
+			return rejection{Reason: reject.Rate, Wait: wait}, true
 		}
 	}
 	observed := false
@@ -48,7 +48,7 @@ func (p *Proxy) checkRates(r *Request) rejection {
 		if !ok {
 			p.countRate(r, i)
 			if !rates[i].Observe {
-				return rejection{Reason: reject.Rate, Wait: wait}
+				return rejection{Reason: reject.Rate, Wait: wait}, true
 			}
 			observed = true
 		}
@@ -57,15 +57,8 @@ func (p *Proxy) checkRates(r *Request) rejection {
 		r.shard().Observed(reject.Rate)
 		r.observed = rejection{Reason: reject.Rate}
 	}
-	if delay > 0 {
-		r.conn.StepAside() // here, so that a request without a delay, or above it, stays in the event loop
-		time.Sleep(delay)
-		r.checked = p.Now()
-		if r.conn.Gone() {
-			return rejection{Reason: reject.ClientGone}
-		}
-	}
-	return rejection{}
+	r.wait = delay
+	return no, delay <= 0
 }
 
 // allAgree peeks at all rates that can reject. When some would, it reports the longest of their waits.
@@ -142,7 +135,7 @@ func (p *Proxy) countLimit(r *Request, m *keyed.Limit, bound string, key []byte)
 // appendRateFields adds RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) to a response, beside
 // what the upstream may have said itself: they are lists. Rates that are only observed are left out.
 func (p *Proxy) appendRateFields(r *Request) {
-	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.exchange.Status() == 101 {
+	if !p.Responses.RateFields || len(r.rateKeys.keys) == 0 || r.ctx.Response.StatusCode() == 101 {
 		return
 	}
 	policies, limits := r.scratch.text[:0], r.scratch.value[:0]
@@ -161,7 +154,7 @@ func (p *Proxy) appendRateFields(r *Request) {
 	}
 	r.scratch.text, r.scratch.value = policies, limits
 	if len(limits) > 0 {
-		r.addField("RateLimit-Policy", policies)
-		r.addField("RateLimit", limits)
+		r.ctx.Response.Header.AddBytesV("RateLimit-Policy", policies)
+		r.ctx.Response.Header.AddBytesV("RateLimit", limits)
 	}
 }

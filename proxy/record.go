@@ -3,12 +3,14 @@ package proxy
 import (
 	"bytes"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -22,7 +24,7 @@ func (p *Proxy) record(r *Request) {
 		return
 	}
 	e := p.accessRecord(r)
-	if stream, ok := r.exchange.Forwarded.BodyStream().(endingStream); ok && r.exchange.Local.Status == 0 {
+	if stream, ok := r.ctx.Response.BodyStream().(endingStream); ok {
 		p.recordLater(stream, e, logged, r.trace)
 		return
 	}
@@ -57,10 +59,10 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 	a := &r.attempt
 	e := metrics.AccessRecord{
 		Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
-		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.exchange.Status(), Reason: r.rejection.Reason,
+		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.ctx.Response.StatusCode(), Reason: r.rejection.Reason,
 		Detail: r.rejection.Detail, Observed: r.observed.Reason, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
 		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, Order: r.outcome,
-		Deadline: r.reservation.Deadline, BytesIn: -1, BytesOut: responseLength(r.exchange),
+		Deadline: r.reservation.Deadline, BytesIn: -1, BytesOut: responseLength(&r.ctx.Response),
 		Arrived: r.now, Decided: a.begun, Answered: a.replied, Done: p.Now(),
 	}
 	if r.route != &p.unmatched {
@@ -85,7 +87,7 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 
 // recordRejectedConn tells the access log of a connection that was rejected before any HTTP was read: the nth for that
 // reason.
-func (p *Proxy) recordRejectedConn(c *http1.Conn, reason reject.Reason, nth uint64) {
+func (p *Proxy) recordRejectedConn(c *server.Conn, reason reject.Reason, nth uint64) {
 	now := p.Now()
 	if p.AccessLog == nil || !p.AccessLog.Sampled(now, reason, nth) {
 		return
@@ -106,7 +108,7 @@ func (r *Request) openPath() []byte {
 	if r.route.user.Uses(param.Path) {
 		return []byte(r.route.shape)
 	}
-	path, _, _ := bytes.Cut(r.exchange.Request.Path(), semicolon)
+	path, _, _ := bytes.Cut(r.head.Path(), semicolon)
 	return path
 }
 
@@ -117,21 +119,18 @@ func (r *Request) bodyLength() int64 {
 	switch {
 	case r.source.BodyRead:
 		return int64(len(r.source.Body))
-	case r.exchange.Request.Chunked:
+	case r.head.Chunked:
 		return -1
 	}
-	return max(r.exchange.Request.ContentLength, 0)
+	return max(r.head.ContentLength, 0)
 }
 
 // responseLength is how long the response's body is. A stream is not read for that.
-func responseLength(x *http1.Exchange) int64 {
-	if x.Local.Status != 0 {
-		return int64(len(x.Local.Body()))
+func responseLength(resp *fasthttp.Response) int64 {
+	if resp.IsBodyStream() {
+		return max(int64(resp.Header.ContentLength()), -1)
 	}
-	if x.Forwarded.IsBodyStream() {
-		return max(int64(x.Forwarded.Header.ContentLength()), -1)
-	}
-	return int64(len(x.Forwarded.Body()))
+	return int64(len(resp.Body()))
 }
 
 // beginTrace asks the tracer. What an untrusted client says of traces is not believed: it would choose what is sampled.

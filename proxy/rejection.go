@@ -11,10 +11,10 @@ import (
 
 // describeRejection fills in what the rejection's response says of this request.
 func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
-	head := &r.exchange.Request
+	head := r.head
 	*c = reject.Case{
 		Reason: r.rejection.Reason, Detail: r.rejection.Detail, Wait: r.rejection.Wait,
-		RequestID: r.id, SKU: r.buyer.sku, Date: r.date(), MayHaveOrdered: r.mayRepeat(),
+		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(),
 		Accept: head.Peek("Accept"), AcceptLanguage: head.Peek("Accept-Language"), Origin: head.Peek("Origin"),
 	}
 	if c.Reason == reject.NotStarted && c.Wait > 0 {
@@ -56,7 +56,7 @@ func (r *Request) mayRepeat() bool {
 // retryPath is where the request can be made once more by following a link: its own address, unless orders are placed
 // there; a page that goes on by itself must not order by itself.
 func (r *Request) retryPath(back []byte) []byte {
-	head := &r.exchange.Request
+	head := r.head
 	target := head.Target()
 	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method()) && !r.route.Gate.GuardsStock() {
 		return target
@@ -73,8 +73,8 @@ var get = []byte("GET")
 
 // backPath is the path of the page on this host from which the request came; nil when it does not say so.
 func (r *Request) backPath() []byte {
-	_, rest, found := bytes.Cut(r.exchange.Request.Peek("Referer"), []byte("://"))
-	if host := r.exchange.Request.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+	_, rest, found := bytes.Cut(r.head.Peek("Referer"), []byte("://"))
+	if host := r.head.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
 		return rest[len(host):]
 	}
 	return nil

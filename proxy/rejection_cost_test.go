@@ -61,11 +61,11 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}})
 		x := requested(t, p, withHeaders(tt.raw))
 		if p.ConnRate != nil {
-			x.Conn.State.(*connState).rate = p.ConnRate()
+			x.State.(*connState).rate = p.ConnRate()
 		}
 		handle := func() {
-			s.Handle(x)
-			x.Local.Reset()
+			s.Handle(x.Ctx())
+			x.Ctx().Response.Reset()
 		}
 		for range 10 {
 			handle()

@@ -2,18 +2,16 @@ package proxy
 
 import (
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/cart"
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/slowbody"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -21,8 +19,9 @@ import (
 // Handle, but for a streamed response, which takes its releases along.
 type Request struct {
 	proxy      *Proxy
-	exchange   *http1.Exchange
-	conn       *http1.Conn
+	ctx        *fasthttp.RequestCtx
+	head       *server.Request // of ctx, as the client sent it
+	conn       *server.Conn
 	client     *connState // of the connection
 	now        int64      // monotonic ns of the proxy's clock, read once
 	checked    int64      // likewise: now, or the end of its delay by a keyed rate
@@ -53,7 +52,7 @@ type Request struct {
 	rateKeys    rateKeys
 	page        pageState
 	upload      upload
-	body        slowbody.Body
+	body        slowBody
 	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
 	trace       trace
@@ -99,22 +98,17 @@ type scratch struct {
 // maxKeptBody is the largest body buffer that waits for the next request, in bytes: a larger one is of BodyMemory.
 const maxKeptBody = comeAtOnce
 
-// newPooledRequest is a Request that is ready for its first use: a header that was not reset would merge cookies and
-// change the case of names.
-func newPooledRequest() *Request {
-	r := new(Request)
-	r.attempt.request.Reset()
-	return r
-}
-
 // clear forgets the request and keeps the room.
 func (r *Request) clear() {
 	if cap(r.scratch.body) > maxKeptBody {
 		r.scratch.body = nil
 	}
+	if r.attempt.request.HTTP != nil { // its body lies in r
+		r.attempt.request.HTTP.ResetBody()
+	}
 	r.source.Reset()
-	r.attempt.request.Reset()
-	r.proxy, r.exchange, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil
+	r.attempt.request = upstream.Request{}
+	r.proxy, r.ctx, r.head, r.conn, r.client, r.route, r.checks = nil, nil, nil, nil, nil, nil, nil
 	r.matched = route.Match{}
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
 	r.bypass, r.repeatable, r.proven, r.lookUp, r.internal, r.suspended = false, false, false, false, false,
@@ -128,38 +122,7 @@ func (r *Request) clear() {
 }
 
 // method is the request's method.
-func (r *Request) method() []byte { return r.exchange.Request.Method() }
+func (r *Request) method() []byte { return r.head.Method() }
 
 // shard is where what becomes of this request is counted.
 func (r *Request) shard() *metrics.RouteShard { return r.route.counters.At(r.client.shard) }
-
-// addField adds a field to the response, in whichever form it is.
-func (r *Request) addField(name string, value []byte) {
-	if r.exchange.Local.Status != 0 {
-		r.exchange.Local.AddBytes(name, value)
-		return
-	}
-	r.exchange.Forwarded.Header.AddBytesV(name, value)
-}
-
-// date is the time of day when the request came, or when the upstream answered.
-func (r *Request) date() []byte { return r.proxy.dates.at(max(r.now, r.attempt.replied)) }
-
-// dates tells the time of day for responses, to the second. It is safe for concurrent use.
-type dates struct{ last atomic.Pointer[date] }
-
-type date struct {
-	second int64 // of the monotonic clock
-	text   []byte
-}
-
-// at is the time of day at an instant of the monotonic clock that is now, as RFC 9110, section 5.6.7, writes it.
-func (d *dates) at(now int64) []byte {
-	second := now / int64(time.Second)
-	seen := d.last.Load()
-	if seen == nil || seen.second != second {
-		seen = &date{second, fasthttp.AppendHTTPDate(nil, time.Now())}
-		d.last.Store(seen)
-	}
-	return seen.text
-}

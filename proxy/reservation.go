@@ -59,6 +59,9 @@ func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
 
 // reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.
 func (p *Proxy) reserve(r *Request) rejection {
+	if r.route.Queue {
+		return p.reserveToWait(r)
+	}
 	no := r.answered(p.Orders.Reserve(p.Now(), r.order()))
 	r.acquired.order = r.reservation.Reason == reject.Admitted
 	if r.acquired.order && r.route.room != nil {
@@ -147,7 +150,7 @@ const orderPath = "/.sluice/orders/"
 
 // answerOrderState tells the state of one order, and nothing else of it: a client that knows the serial may know that.
 func (p *Proxy) answerOrderState(r *Request) rejection {
-	head := &r.exchange.Request
+	head := r.head
 	serial, err := url.PathUnescape(string(head.Path()[len(orderPath):]))
 	query, fault := url.ParseQuery(string(head.Query()))
 	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > cart.MaxLines {
@@ -194,10 +197,10 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	}
 	out := r.localResponse(200, "application/json")
 	if s.State == "none" {
-		out.Status = 404
+		out.SetStatusCode(404)
 	}
-	out.Add("Cache-Control", "no-store")
-	out.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-	out.Write(append(text, '\n'))
+	out.Header.Add("Cache-Control", "no-store")
+	out.Header.Add("Vary", "Origin")
+	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+	out.AppendBody(append(text, '\n'))
 }

@@ -39,8 +39,8 @@ func TestRetryPath_NeverLeadsToWhereOrdersArePlaced(t *testing.T) {
 	} {
 		x := requested(t, p, c.line+" HTTP/1.1\r\nHost: shop.example\r\nCookie: uid=7\r\nSku: 1001\r\n"+
 			"Referer: "+c.referer+"\r\nAccept: text/html\r\n\r\n")
-		p.serveExchange(x)
-		text := string(x.Local.Body())
+		p.serve(x.Ctx(), x)
+		text := string(x.Ctx().Response.Body())
 		for _, way := range []string{`<a href="` + c.want + `">`, `data-go="` + c.want + `"`, `;url=` + c.want + `">`} {
 			if !strings.Contains(text, way) {
 				t.Errorf("%s from %s: want it to lead to %s: %s", c.line, c.referer, c.want, text)

@@ -110,7 +110,7 @@ func (p *Proxy) isRoomPath(path []byte) bool {
 
 // answerRoom answers a question at one of a room's addresses.
 func (p *Proxy) answerRoom(r *Request) rejection {
-	head := &r.exchange.Request
+	head := r.head
 	room, action := p.roomOf(head.Path())
 	q := roomview.Question{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
@@ -137,7 +137,7 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 // sameOrigin reports whether the client itself asks, or a page of this host: another page could spend a visitor's
 // place. Browsers say so in Sec-Fetch-Site over TLS, and in Origin with every POST.
 func (r *Request) sameOrigin() bool {
-	head := &r.exchange.Request
+	head := r.head
 	if site := head.Peek("Sec-Fetch-Site"); len(site) > 0 {
 		return string(site) == "same-origin" || string(site) == "none"
 	}
@@ -173,21 +173,21 @@ func (p *Proxy) askWho(r *Request, room *boundRoom, q *roomview.Question) reject
 func (p *Proxy) writeRoom(r *Request, a *roomview.Answer) {
 	if a.Tag != "" {
 		out := r.taggedResponse(a.Tag, a.Mark, a.Type)
-		out.Add("Cache-Control", "public, max-age=1")
-		out.Add("Vary", "Origin")
-		p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-		if out.Status == 200 {
-			out.Write(a.Body)
+		out.Header.Add("Cache-Control", "public, max-age=1")
+		out.Header.Add("Vary", "Origin")
+		p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+		if out.StatusCode() == 200 {
+			out.AppendBody(a.Body)
 		}
 		return
 	}
 	out := r.localResponse(a.Status, a.Type)
-	out.Add("Cache-Control", "private, no-store")
+	out.Header.Add("Cache-Control", "private, no-store")
 	if a.Location != "" {
-		out.Add("Location", a.Location)
+		out.Header.Add("Location", a.Location)
 	}
 	if a.Cookie != "" {
-		out.Add("Set-Cookie", a.Cookie)
+		out.Header.Add("Set-Cookie", a.Cookie)
 	}
-	out.Write(a.Body)
+	out.AppendBody(a.Body)
 }

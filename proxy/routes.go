@@ -181,7 +181,7 @@ func Faults(o Options) (errs []error) {
 
 // match finds the request's route, and with it the checks that it has to pass.
 func (p *Proxy) match(r *Request) {
-	head := &r.exchange.Request
+	head := r.head
 	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
 	if head.Override {
 		q.OverrideMethods, q.OverridePaths = r.overrides()
@@ -212,7 +212,7 @@ func (p *Proxy) match(r *Request) {
 // overrides are the values of the header fields that ask to take a request for one of another method or path. They are
 // rare: this allocates.
 func (r *Request) overrides() (methods, paths [][]byte) {
-	for name, value := range r.exchange.Request.Fields {
+	for name, value := range r.head.Fields {
 		for _, f := range [...]string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {
 			if octets.EqualFieldName(name, f) {
 				methods = append(methods, value)
@@ -231,7 +231,7 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 // one that names another method or path, or that has credentials or a body: a script of the shop that looks at no method
 // could take that for an order.
 func isPreflight(r *Request) bool {
-	head := &r.exchange.Request
+	head := r.head
 	return string(head.Method()) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
 		!r.hasBody() && head.Peek("Cookie") == nil && head.Peek("Authorization") == nil
 }

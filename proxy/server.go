@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // Connections limits the open client connections: all together, and of one client.
@@ -39,10 +40,10 @@ type ServerOptions struct {
 	Log           *slog.Logger
 }
 
-// Server serves connections with a Proxy, which Replace exchanges for another. It is the http1.Handler of its
-// http1.Server.
+// Server serves connections with a Proxy, which Replace exchanges for another. It is the server.Handler of its
+// server.Server.
 type Server struct {
-	*http1.Server
+	*server.Server
 	options  ServerOptions
 	proxy    atomic.Pointer[Proxy]
 	rejected [reject.NumReasons]atomic.Uint64 // connections
@@ -53,12 +54,12 @@ type Server struct {
 func NewServer(p *Proxy, o ServerOptions) *Server {
 	s := &Server{options: o}
 	s.proxy.Store(p)
-	h := http1.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
+	h := server.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
 	if o.ProxyProtocol {
 		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().Trusted.Has(peer) }
 	}
-	s.Server = http1.NewServer(s, p.limits(o.MaxHeader, o.LenientTarget), h)
+	s.Server = server.NewServer(s, p.limits(o.MaxHeader, o.LenientTarget), h)
 	return s
 }
 
@@ -70,17 +71,41 @@ func (s *Server) Replace(p *Proxy) {
 	s.proxy.Store(p)
 }
 
-// Handle implements http1.Handler.
-func (s *Server) Handle(x *http1.Exchange) { s.proxy.Load().serveExchange(x) }
-
-// ProtocolError implements http1.Handler.
-func (s *Server) ProtocolError(x *http1.Exchange, e http1.ProtocolError) {
-	s.proxy.Load().protocolError(x, e)
+// Handle implements server.Handler.
+func (s *Server) Handle(ctx *fasthttp.RequestCtx) {
+	if c, ok := server.Of(ctx); ok {
+		s.proxy.Load().serve(ctx, c)
+		return
+	}
+	s.handleForeign(ctx)
 }
 
-// OpenConn implements http1.Handler: it counts the connection, or rejects it before any HTTP is read. Where there is no
-// descriptor left it rejects in observe mode too: nothing could be forwarded.
-func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
+// ProtocolError implements server.Handler.
+func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError) {
+	if c, ok := server.Of(ctx); ok {
+		s.proxy.Load().protocolError(ctx, c, e)
+	}
+}
+
+// handleForeign answers a request that another fasthttp server has read. It waits in the goroutine of that server, and
+// the limits of connections are that server's to keep.
+func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
+	p := s.proxy.Load()
+	c, err := server.Foreign(ctx, p.limits(s.options.MaxHeader, s.options.LenientTarget))
+	c.State = &connState{shard: p.counters.Shard()}
+	if e, broken := err.(server.ProtocolError); broken {
+		p.protocolError(ctx, c, e)
+	} else {
+		p.serve(ctx, c)
+	}
+	if c.Closes() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// OpenConn implements server.Handler: it counts the connection, or rejects it before any HTTP is read. Where there is
+// no descriptor left it rejects in observe mode too: nothing could be forwarded.
+func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
 	state := &connState{shard: p.counters.Shard()}
 	p.resolveTrust(state, c)
@@ -105,8 +130,8 @@ func (s *Server) OpenConn(c *http1.Conn, full bool) (answer []byte, ok bool) {
 	return nil, true
 }
 
-// CloseConn implements http1.Handler.
-func (s *Server) CloseConn(c *http1.Conn) {
+// CloseConn implements server.Handler.
+func (s *Server) CloseConn(c *server.Conn) {
 	if state := c.State.(*connState); state.counted {
 		s.options.Connections.Close(c.Peer(), !state.shared)
 	}
@@ -143,7 +168,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	count(connRejectedDesc, stats.MissingProxyHeaders, "no_proxy_header")
 	for rule, n := range stats.ProtocolErrors {
 		if n > 0 {
-			count(malformedDesc, n, http1.Rule(rule).String())
+			count(malformedDesc, n, server.Rule(rule).String())
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // answerStock tells what is public about the stock of SKUs. It asks this process' memory alone.
 func (p *Proxy) answerStock(r *Request) rejection {
-	path, query := r.exchange.Request.Path(), r.exchange.Request.Query()
+	path, query := r.head.Path(), r.head.Query()
 	skus, one := stockstatus.Query(path, query)
 	if skus == nil {
 		return badRequest(reject.QueryInvalid, "")
@@ -58,11 +58,11 @@ func (p *Proxy) answerStock(r *Request) rejection {
 func (p *Proxy) writeStock(r *Request, at int64, t stockstatus.Tag) {
 	etag := t.String()
 	out := r.taggedResponse(etag, etag[len("W/"):], "application/json")
-	out.Add("Cache-Control", "public, max-age=1")
-	out.Add("Sluice-Time", strconv.FormatInt(at, 10))
-	out.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.exchange.Request.Peek("Origin"))
-	if out.Status == 200 {
-		out.Write(r.scratch.text)
+	out.Header.Add("Cache-Control", "public, max-age=1")
+	out.Header.Add("Sluice-Time", strconv.FormatInt(at, 10))
+	out.Header.Add("Vary", "Origin")
+	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+	if out.StatusCode() == 200 {
+		out.AppendBody(r.scratch.text)
 	}
 }

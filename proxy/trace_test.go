@@ -98,7 +98,8 @@ func TestTracer_RejectedRequestIsNotTraced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.serveExchange(requested(t, p, tracedOrder))
+	x := requested(t, p, tracedOrder)
+	p.serve(x.Ctx(), x)
 	if len(k.parents) != 0 || len(k.ended) != 0 {
 		t.Errorf("the tracer was told of a rejection: %q %v", k.parents, k.ended)
 	}

@@ -14,7 +14,11 @@ var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "in
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
 var importBans = []struct{ from, to, why string }{
-	{"proxy/http1", "proxy/...", "it speaks HTTP and knows neither limits nor routes"},
+	{"proxy/eventloop", "proxy/...", "it serves connections and knows no protocol"},
+	{"proxy/server", "proxy", "it speaks HTTP and knows neither limits nor routes"},
+	{"proxy/server", "proxy/route", "it speaks HTTP and knows neither limits nor routes"},
+	{"proxy/server", "proxy/reject", "it speaks HTTP and knows neither limits nor routes"},
+	{"proxy/server", "proxy/param", "it speaks HTTP and knows neither limits nor routes"},
 	{"proxy/route", "proxy", "proxy is the root that uses it"},
 	{"proxy/reject", "proxy", "proxy is the root that uses it"},
 	{"proxy/param", "proxy", "proxy is the root that uses it"},

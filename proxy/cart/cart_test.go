@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 func lines(t *testing.T, body string, max int64) (string, param.Fault) {
@@ -16,12 +16,12 @@ func lines(t *testing.T, body string, max int64) (string, param.Fault) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := http1.ReadRequest("POST / HTTP/1.1\r\nHost: s\r\nContent-Type: application/json\r\n\r\n", netip.Addr{},
-		http1.Limits{Header: 16 << 10, Target: 1 << 10})
+	x, err := server.Read("POST / HTTP/1.1\r\nHost: s\r\nContent-Type: application/json\r\n\r\n", netip.Addr{},
+		server.Limits{Header: 16 << 10, Target: 1 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &param.Source{Head: &x.Request, Body: []byte(body), BodyRead: true}
+	s := &param.Source{Head: x.Request(), Body: []byte(body), BodyRead: true}
 	all, fault := Append(nil, &sku, &quantity, s, max)
 	return string(AppendText(nil, all)), fault
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 func compile(t testing.TB, text string) *Key {
@@ -22,13 +22,13 @@ func compile(t testing.TB, text string) *Key {
 // keyOf is the key of a request with this X-Level, or of this client.
 func keyOf(t testing.TB, k *Key, value string) []byte {
 	t.Helper()
-	x, err := http1.ReadRequest("GET / HTTP/1.1\r\nHost: s\r\nX-Level: "+value+"\r\n\r\n", netip.Addr{},
-		http1.Limits{Header: 16 << 10, Target: 1 << 10})
+	x, err := server.Read("GET / HTTP/1.1\r\nHost: s\r\nX-Level: "+value+"\r\n\r\n", netip.Addr{},
+		server.Limits{Header: 16 << 10, Target: 1 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, _ := netip.ParseAddr(value)
-	key, ok, fault := k.Append(nil, &param.Source{Head: &x.Request}, client)
+	key, ok, fault := k.Append(nil, &param.Source{Head: x.Request()}, client)
 	if !ok || fault.Reason != reject.Admitted {
 		t.Fatalf("%q has no key: %v", value, fault)
 	}

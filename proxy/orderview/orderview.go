@@ -16,7 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/proxy/http1"
+	"github.com/valyala/fasthttp"
+
 	"sluice/queue/message"
 )
 
@@ -110,11 +111,11 @@ func viewOf(a *message.Answer) *answerView {
 }
 
 // WriteAnswer writes the upstream's answer as it came; out has begun with its status.
-func WriteAnswer(out *http1.Response, a *message.Answer) {
+func WriteAnswer(out *fasthttp.Response, a *message.Answer) {
 	for _, f := range a.Fields {
-		out.Add(f.Name, f.Value)
+		out.Header.Add(f.Name, f.Value)
 	}
-	out.WriteString(a.Body)
+	out.AppendBodyString(a.Body)
 }
 
 // wording is what a page says in one language.

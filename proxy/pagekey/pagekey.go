@@ -6,8 +6,8 @@ import (
 	"bytes"
 
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 	"sluice/proxy/route"
+	"sluice/proxy/server"
 )
 
 // Site is where a page is asked for.
@@ -19,7 +19,7 @@ type Site struct {
 }
 
 // Append appends the key of the page that head asks for, whatever its method does to the page.
-func Append(dst []byte, head *http1.Request, at Site) []byte {
+func Append(dst []byte, head *server.Request, at Site) []byte {
 	dst = append(append(dst, at.Scheme...), '\n')
 	dst = append(append(dst, at.Host...), '\n')
 	dst = append(append(dst, at.Route...), '\n')
@@ -35,7 +35,7 @@ func Append(dst []byte, head *http1.Request, at Site) []byte {
 
 // appendProxyFields appends what else trusted proxies say of the page's address, often in words that they took from the
 // client: some frameworks build links by it.
-func appendProxyFields(dst []byte, head *http1.Request, clientHeader string) []byte {
+func appendProxyFields(dst []byte, head *server.Request, clientHeader string) []byte {
 	for name, value := range head.Fields {
 		switch {
 		case !octets.FromProxy(name) || octets.EqualFold(name, clientHeader) || !octets.EndToEnd(name):
@@ -65,7 +65,7 @@ func appendForwardedPlace(dst, list []byte) []byte {
 
 // Bypasses reports a request without a body that the upstream alone may answer: it says who the client is, asks for a
 // part, or has a header by which some frameworks choose another page.
-func Bypasses(head *http1.Request) bool {
+func Bypasses(head *server.Request) bool {
 	if !route.SafeMethod(head.Method()) || head.Upgrade {
 		return true
 	}

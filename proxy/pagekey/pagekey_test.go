@@ -4,14 +4,14 @@ import (
 	"net/netip"
 	"testing"
 
-	"sluice/proxy/http1"
+	"sluice/proxy/server"
 )
 
 // asked is a request for a page with one more header line.
-func asked(t *testing.T, field string) *http1.Exchange {
+func asked(t *testing.T, field string) *server.Conn {
 	t.Helper()
-	limits := http1.Limits{Header: 32 << 10, Target: 8 << 10}
-	x, err := http1.ReadRequest("GET /page?a=1 HTTP/1.1\r\nHost: shop\r\n"+field+"\r\n\r\n", netip.Addr{}, limits)
+	limits := server.Limits{Header: 32 << 10, Target: 8 << 10}
+	x, err := server.Read("GET /page?a=1 HTTP/1.1\r\nHost: shop\r\n"+field+"\r\n\r\n", netip.Addr{}, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +24,12 @@ func TestBypasses_WhatFrameworksBranchOn(t *testing.T) {
 		"HX-Request: true", "HX-Target: a", "X-Inertia: true", "X-Inertia-Version: 1",
 		"X-Requested-With: XMLHttpRequest", "X_Requested_With: XMLHttpRequest",
 		"Turbo-Frame: cart", "X-PJAX: true", "X-PJAX-Container: a", "Origin: https://a.example"} {
-		if !Bypasses(&asked(t, field).Request) {
+		if !Bypasses(asked(t, field).Request()) {
 			t.Errorf("%s: it may be answered from memory", field)
 		}
 	}
 	for _, field := range []string{"Accept: */*", "Hx: 1", "Turbo: 1", "X-Requested: 1"} {
-		if Bypasses(&asked(t, field).Request) {
+		if Bypasses(asked(t, field).Request()) {
 			t.Errorf("%s: it is not answered from memory", field)
 		}
 	}
@@ -39,7 +39,7 @@ func TestBypasses_WhatFrameworksBranchOn(t *testing.T) {
 func TestAppend_KnowsTheAddressAndNotTheClient(t *testing.T) {
 	at := Site{Scheme: []byte("https"), Host: []byte("shop"), Route: []byte("shop"), Trusted: true,
 		ClientHeader: "X-Forwarded-For"}
-	key := func(field string) string { return string(Append(nil, &asked(t, field).Request, at)) }
+	key := func(field string) string { return string(Append(nil, asked(t, field).Request(), at)) }
 	plain := key("Accept: */*")
 	for field, same := range map[string]bool{
 		"X-Forwarded-For: 1.2.3.4":           true,

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // The key of a rate limit has each part with its length, so that no two keys are put together to the same. Literals do
@@ -18,11 +18,11 @@ func ExampleVariable_Parts() {
 		panic(err)
 	}
 	client := netip.MustParseAddr("203.0.113.9")
-	x, err := http1.ReadRequest("GET /?q=%31 HTTP/1.1\r\nHost: s\r\n\r\n", client, http1.Limits{})
+	x, err := server.Read("GET /?q=%31 HTTP/1.1\r\nHost: s\r\n\r\n", client, server.Limits{})
 	if err != nil {
 		panic(err)
 	}
-	s := &param.Source{Head: &x.Request, Query: []byte("q=%31"), ClientAddr: client}
+	s := &param.Source{Head: x.Request(), Query: []byte("q=%31"), ClientAddr: client}
 	var key []byte
 	for i := range v.Parts() {
 		switch p := &v.Parts()[i]; p.Kind() {

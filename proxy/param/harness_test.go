@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 const (
@@ -16,13 +16,13 @@ const (
 )
 
 // parseHead parses the head of a request with these fields, each with its CRLF.
-func parseHead(fields string) (*http1.Request, error) {
+func parseHead(fields string) (*server.Request, error) {
 	raw := "POST / HTTP/1.1\r\nHost: s\r\n" + fields + "\r\n"
-	x, err := http1.ReadRequest(raw, netip.Addr{}, http1.Limits{Header: 16 << 10, Target: 1 << 10})
+	x, err := server.Read(raw, netip.Addr{}, server.Limits{Header: 16 << 10, Target: 1 << 10})
 	if err != nil {
 		return nil, err
 	}
-	return &x.Request, nil
+	return x.Request(), nil
 }
 
 // newSource is a request with these fields and this body.

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 	"sluice/proxy/reading"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // Source is one request as far as values are looked up in it. Its exported fields belong to the request and do not
@@ -16,7 +16,7 @@ import (
 //
 // It has more than 25 methods because each place of a request is looked up by two or three of its own.
 type Source struct {
-	Head       *http1.Request
+	Head       *server.Request
 	Host       []byte     // lower case, without a port
 	Query      []byte     // as received, without "?"
 	Captures   [][]byte   // values of the route's {names}, as received, in the order of the names

@@ -6,8 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/internal/octets"
-	"sluice/proxy/http1"
 )
 
 // body is what is written for one reason, format and locale: fixed text, and fields that differ between requests.
@@ -56,11 +57,11 @@ type values struct {
 	day, days string // the unit of the clock, escaped
 }
 
-func (b body) write(out *http1.Response, v *values) {
+func (b body) write(out *fasthttp.Response, v *values) {
 	for i := 0; i < len(b); i++ {
 		switch s := &b[i]; {
 		case len(s.text) > 0:
-			out.Write(s.text)
+			out.AppendBody(s.text)
 		case !s.conditional:
 			v.write(out, s.field)
 		case v.has(s.field) == s.negate:
@@ -88,19 +89,19 @@ func (v *values) has(f field) bool {
 	return true
 }
 
-func (v *values) write(out *http1.Response, f field) {
+func (v *values) write(out *fasthttp.Response, f field) {
 	var buf [64]byte // a clock with its days is the longest; a longer label of a language allocates
 	switch f {
 	case requestIDField:
-		out.Write(v.plain(v.c.RequestID))
+		out.AppendBody(v.plain(v.c.RequestID))
 	case skuField:
-		out.Write(v.plain(v.c.SKU))
+		out.AppendBody(v.plain(v.c.SKU))
 	case secondsField:
-		out.Write(strconv.AppendInt(buf[:0], int64(v.wholeSeconds()), 10))
+		out.AppendBody(strconv.AppendInt(buf[:0], int64(v.wholeSeconds()), 10))
 	case waitMSField:
-		out.Write(strconv.AppendInt(buf[:0], v.wait().Milliseconds(), 10))
+		out.AppendBody(strconv.AppendInt(buf[:0], v.wait().Milliseconds(), 10))
 	case clockField:
-		out.Write(appendClock(buf[:0], v.wait(), v.day, v.days))
+		out.AppendBody(appendClock(buf[:0], v.wait(), v.day, v.days))
 	case backField:
 		path := v.c.BackPath
 		if v.retries {
@@ -108,24 +109,24 @@ func (v *values) write(out *http1.Response, f field) {
 		}
 		writePath(out, path)
 	case orderField:
-		out.WriteString(v.order)
+		out.AppendBodyString(v.order)
 	case roomField:
-		out.WriteString(v.c.Room)
+		out.AppendBodyString(v.c.Room)
 	case causeField:
 		v.writeCause(out)
 	case startsField:
-		out.Write(v.c.Starts.UTC().AppendFormat(buf[:0], time.RFC3339))
+		out.AppendBody(v.c.Starts.UTC().AppendFormat(buf[:0], time.RFC3339))
 	case startsTextField:
-		out.Write(v.c.Starts.UTC().AppendFormat(buf[:0], startsLayout))
+		out.AppendBody(v.c.Starts.UTC().AppendFormat(buf[:0], startsLayout))
 	}
 }
 
 // startsLayout is how a page without a script shows the start. A script shows it in the client's language and zone.
 const startsLayout = "2006-01-02 15:04 UTC"
 
-func (v *values) writeCause(out *http1.Response) {
+func (v *values) writeCause(out *fasthttp.Response) {
 	var text, escaped [256]byte // longer ones do not occur: operands are names of a configuration
-	out.Write(appendEscaped(escaped[:0], v.c.Detail.AppendText(text[:0]), v.format))
+	out.AppendBody(appendEscaped(escaped[:0], v.c.Detail.AppendText(text[:0]), v.format))
 }
 
 // plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: a page
@@ -191,19 +192,19 @@ func isPath[T ~[]byte | ~string](path T) bool {
 }
 
 // writePath writes a path without its fragment, escaped for HTML, or "/" instead of anything else.
-func writePath(out *http1.Response, path []byte) {
+func writePath(out *fasthttp.Response, path []byte) {
 	path, _ = octets.Cut(path, '#')
 	if !isPath(path) {
-		out.WriteString("/")
+		out.AppendBodyString("/")
 		return
 	}
 	for {
 		part, rest := octets.Cut(path, '&')
-		out.Write(part)
+		out.AppendBody(part)
 		if len(part) == len(path) {
 			return
 		}
-		out.WriteString("&amp;")
+		out.AppendBodyString("&amp;")
 		path = rest
 	}
 }

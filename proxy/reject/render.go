@@ -5,8 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/internal/octets"
-	"sluice/proxy/http1"
+	"sluice/proxy/server"
 )
 
 // New renders all answers. Its errors begin with the file of a page or language and its line, with "languages: " if the
@@ -53,9 +52,9 @@ func (r *Responder) add(reason Reason, n *renderer) {
 	for i := range r.locales {
 		r.answers[reason] = append(r.answers[reason], n.variants(reason, answer, &r.locales[i]))
 	}
-	var out http1.Response
+	var out fasthttp.Response
 	r.Write(&out, &Case{Reason: reason})
-	r.raw[reason], r.rawStatus[reason] = out.AppendTo(nil, "close", false), out.Status
+	r.raw[reason], r.rawStatus[reason] = server.AppendResponse(nil, &out, "close"), out.StatusCode()
 }
 
 // renderer renders answers. It is not needed once New returns.
@@ -95,26 +94,32 @@ func (n *renderer) formats(reason Reason, a Answer, l *locale, order message) (a
 	return all
 }
 
-// lines are the header lines of an answer that do not differ from request to request.
-func (n *renderer) lines(reason Reason, status int, contentType string, l *locale) []byte {
-	b := octets.AppendField(nil, "Content-Type", contentType)
+// header is what of the header of an answer does not differ from request to request. To copy it costs less than to add
+// its fields each time.
+func (n *renderer) header(reason Reason, status int, contentType string, l *locale) *fasthttp.ResponseHeader {
+	var resp fasthttp.Response
+	server.Begin(&resp, status)
+	h := new(fasthttp.ResponseHeader)
+	resp.Header.CopyTo(h)
+	h.Add("Content-Type", contentType)
 	if l != nil {
-		b = octets.AppendField(b, "Content-Language", l.tag)
+		h.Add("Content-Language", l.tag)
 	}
-	b = octets.AppendField(b, "Cache-Control", "no-store")
-	b = octets.AppendField(b, "Vary", "Accept, Accept-Language, Origin")
-	b = octets.AppendField(b, reasonHeader, reason.String())
+	h.Add("Cache-Control", "no-store")
+	h.Add("Vary", "Accept, Accept-Language, Origin")
+	h.Add(reasonHeader, reason.String())
 	if reason == Unidentified && status == fasthttp.StatusUnauthorized {
-		b = octets.AppendField(b, "WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
+		h.Add("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
 	}
-	return b
+	return h
 }
 
 // page is the answer in HTML, or a redirect.
 func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rendered {
 	if a.Redirect != "" {
-		lines := n.lines(reason, fasthttp.StatusSeeOther, contentTypes[HTML], l)
-		return rendered{status: fasthttp.StatusSeeOther, lines: octets.AppendField(lines, "Location", a.Redirect)}
+		h := n.header(reason, fasthttp.StatusSeeOther, contentTypes[HTML], l)
+		h.Add("Location", a.Redirect)
+		return rendered{header: h}
 	}
 	opens := reason == NotStarted
 	waits := opens || retries(reason, a)
@@ -142,7 +147,7 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 		"waits": waits, "opens": opens, "hint": hint != noMessage,
 	}))
 	return rendered{
-		a.Status, n.lines(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
+		n.header(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
 	}
 }
 
@@ -187,7 +192,7 @@ func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order messa
 		"code":   a.Code != 0,
 		"waits":  a.RetryAfter > 0 || reason == NotStarted,
 	}))
-	return rendered{status: a.Status, lines: n.lines(reason, a.Status, contentType, l), body: b}
+	return rendered{header: n.header(reason, a.Status, contentType, l), body: b}
 }
 
 var envelopeTerms = vocabulary{
@@ -205,8 +210,8 @@ func (n *renderer) envelopeAnswer(reason Reason, a Answer, l *locale) rendered {
 		status = a.Status
 	}
 	texts := map[string]string{"code": strconv.Itoa(code), "message": l.title(reason), "reason": reason.String()}
-	lines := n.lines(reason, status, contentTypes[Envelope], nil)
-	return rendered{status: status, lines: lines, body: n.envelope.body(escape(texts, Envelope), nil)}
+	h := n.header(reason, status, contentTypes[Envelope], nil)
+	return rendered{header: h, body: n.envelope.body(escape(texts, Envelope), nil)}
 }
 
 // retries reports whether a client is told to try again after some time.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/proxy/http1"
 )
 
 // reasonHeader is where each rejection has its reason.
@@ -27,7 +25,7 @@ type Options struct {
 	RateFields      bool          // pages of another origin may read RateLimit and RateLimit-Policy
 }
 
-// Case is one rejection as it is answered. Its bytes belong to the request. RequestID, Origin and Date are written as
+// Case is one rejection as it is answered. Its bytes belong to the request. RequestID and Origin are written as
 // header values and must hold no control bytes; all other bytes may be anything.
 type Case struct {
 	Reason         Reason
@@ -44,7 +42,6 @@ type Case struct {
 	Accept         []byte
 	AcceptLanguage []byte
 	Origin         []byte
-	Date           []byte // empty = no Date
 }
 
 // Responder answers rejections. All that does not depend on the request is rendered by New.
@@ -68,16 +65,14 @@ type variants [2][numFormats]rendered
 
 // rendered is one answer, but for what differs from request to request.
 type rendered struct {
-	status    int
-	lines     []byte // of the header
+	header    *fasthttp.ResponseHeader // with the status
 	body      body
 	retries   bool   // the page leads to another attempt
 	day, days string // the unit of the clock, escaped
 }
 
-// Write writes the whole response but its framing; out.Close is set if the reason closes the connection. It allocates
-// nothing once out has its room.
-func (r *Responder) Write(out *http1.Response, c *Case) {
+// Write writes the whole response but its framing. It allocates nothing once out has its room.
+func (r *Responder) Write(out *fasthttp.Response, c *Case) {
 	format := r.format
 	if format == Auto {
 		format = chooseFormat(c.Accept)
@@ -87,21 +82,21 @@ func (r *Responder) Write(out *http1.Response, c *Case) {
 		variant = 1
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
-	out.Begin(a.status, a.lines, c.Date)
+	out.Reset()
+	a.header.CopyTo(&out.Header)
 	v := values{c: c, format: format, retries: a.retries, day: a.day, days: a.days}
 	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
 		v.order = c.OrderLink
 		addLink(out, v.order)
 	}
-	if a.status != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
+	if out.StatusCode() != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
 		v.seconds = r.addRetryAfter(out, c)
 	}
 	a.body.write(out, &v)
 	if r.header != "" && len(c.RequestID) > 0 {
-		out.AddBytes(r.header, c.RequestID)
+		out.Header.AddBytesV(r.header, c.RequestID)
 	}
 	r.AllowOrigin(out, c.Origin)
-	out.Close = out.Close || c.Reason.ClosesConnection()
 }
 
 const (
@@ -111,7 +106,7 @@ const (
 
 // addRetryAfter adds Retry-After and returns its seconds; 0 = there is none. They are rounded up: a client told to come
 // back too early is rejected twice.
-func (r *Responder) addRetryAfter(out *http1.Response, c *Case) int {
+func (r *Responder) addRetryAfter(out *fasthttp.Response, c *Case) int {
 	least, wait := r.retry[c.Reason], c.Wait
 	switch {
 	case c.Reason == NotStarted && wait > 0:
@@ -126,28 +121,28 @@ func (r *Responder) addRetryAfter(out *http1.Response, c *Case) int {
 	}
 	seconds := int((wait + time.Second - 1) / time.Second)
 	var buf [20]byte
-	out.AddBytes("Retry-After", strconv.AppendInt(buf[:0], int64(seconds), 10))
+	out.Header.AddBytesV("Retry-After", strconv.AppendInt(buf[:0], int64(seconds), 10))
 	return seconds
 }
 
 // addLink names the order's state (RFC 8631).
-func addLink(out *http1.Response, path string) {
+func addLink(out *fasthttp.Response, path string) {
 	var buf [512]byte // longer ones do not occur: a serial and a SKU have at most 128 bytes each
-	out.AddBytes("Link", append(append(append(buf[:0], '<'), path...), `>; rel="status"`...))
+	out.Header.AddBytesV("Link", append(append(append(buf[:0], '<'), path...), `>; rel="status"`...))
 }
 
 // AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page
 // that cannot read an answer takes it for a network error, and many libraries then send the order again.
-func (r *Responder) AllowOrigin(out *http1.Response, origin []byte) {
+func (r *Responder) AllowOrigin(out *fasthttp.Response, origin []byte) {
 	switch {
 	case len(origin) == 0:
 	case r.anyOrigin: // by the standard, browsers then let no page read what was asked for with credentials
-		out.Add("Access-Control-Allow-Origin", "*")
-		out.Add("Access-Control-Expose-Headers", r.expose)
+		out.Header.Add("Access-Control-Allow-Origin", "*")
+		out.Header.Add("Access-Control-Expose-Headers", r.expose)
 	case r.origins[string(origin)]:
-		out.AddBytes("Access-Control-Allow-Origin", origin)
-		out.Add("Access-Control-Allow-Credentials", "true")
-		out.Add("Access-Control-Expose-Headers", r.expose)
+		out.Header.AddBytesV("Access-Control-Allow-Origin", origin)
+		out.Header.Add("Access-Control-Allow-Credentials", "true")
+		out.Header.Add("Access-Control-Expose-Headers", r.expose)
 	}
 }
 

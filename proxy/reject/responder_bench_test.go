@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/http1"
+	"github.com/valyala/fasthttp"
 )
 
 func BenchmarkResponder_Write(b *testing.B) {
@@ -15,7 +15,7 @@ func BenchmarkResponder_Write(b *testing.B) {
 				Reason: Window, RequestID: []byte("0123456789abcdef0123456789abcdef"), SKU: []byte("1001"), Accept: accept,
 				AcceptLanguage: []byte("zh-CN,zh;q=0.9,en;q=0.8"), RetryPath: []byte("/item?id=1&from=a"),
 			}
-			var out http1.Response
+			var out fasthttp.Response
 			b.ReportAllocs()
 			for b.Loop() {
 				r.Write(&out, &c)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/http1"
+	"github.com/valyala/fasthttp"
 )
 
 func TestTemplate_UnusableTextIsRejectedWithLineAndRemedy(t *testing.T) {
@@ -34,7 +34,7 @@ func filled(t testing.TB, text string, texts map[string]string, holds map[string
 	if err != nil {
 		return "", err
 	}
-	var out http1.Response
+	var out fasthttp.Response
 	v := newValues(sku)
 	parsed.body(texts, holds).write(&out, &v)
 	return string(out.Body()), nil

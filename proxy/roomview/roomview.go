@@ -4,8 +4,8 @@ package roomview
 import (
 	"time"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 )
 
 // Room is a waiting room. It answers from memory, but for what is said at its methods.
@@ -37,12 +37,12 @@ type Question struct {
 	Prefer   []byte // the header: wait=20 asks to wait for news
 	Time     int64  // Unix ms of the shared clock
 	Secure   bool   // the connection is TLS
-	Client   http1.Client
+	Client   server.Client
 }
 
 // Answer is the answer to a question.
 type Answer struct {
-	Suspended bool          // there is none yet, see http1.Client; nothing else counts
+	Suspended bool          // there is none yet, see server.Client; nothing else counts
 	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
 	Wait      time.Duration // of the rejection
 	Status    int

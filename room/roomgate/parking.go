@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/proxy/http1"
+	"sluice/proxy/server"
 	"sluice/room"
 )
 
@@ -29,7 +29,7 @@ type waiter struct {
 	phase         room.Phase
 	number, score int64     // number -1 = it has no ticket; score -1 = it is not in the draw
 	until         time.Time // then it is answered without news
-	client        http1.Client
+	client        server.Client
 	resume        func()
 }
 

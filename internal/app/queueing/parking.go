@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
+	"sluice/proxy/server"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -15,8 +15,8 @@ type parking struct {
 	mu      sync.Mutex
 	orders  map[orderName]*parked
 	clients int
-	answers map[http1.Client]answer // of those that were resumed, until they are handled again
-	filled  chan struct{}           // holds one: there are clients again
+	answers map[server.Client]answer // of those that were resumed, until they are handled again
+	filled  chan struct{}            // holds one: there are clients again
 }
 
 type orderName struct{ sku, serial string }
@@ -30,7 +30,7 @@ type parked struct {
 
 // waiter is one parked request.
 type waiter struct {
-	client http1.Client
+	client server.Client
 	resume func()
 	until  time.Time // then it is answered without news
 }
@@ -46,7 +46,7 @@ const (
 )
 
 // park has a client wait for another state than that of o; false = there are too many, or it cannot wait.
-func (p *parking) park(o *orderview.Order, client http1.Client, look, until time.Time) bool {
+func (p *parking) park(o *orderview.Order, client server.Client, look, until time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := orderName{o.SKU, o.Serial}
@@ -108,7 +108,7 @@ func (p *parking) resume(one *parked, due func(*waiter) bool) {
 }
 
 // answer is what a client hears whose request was resumed.
-func (p *parking) answer(client http1.Client) (o orderview.Order, ok bool) {
+func (p *parking) answer(client server.Client) (o orderview.Order, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a, ok := p.answers[client]

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
+	"sluice/proxy/server"
 )
 
 // client is a connection whose request waits.
@@ -28,7 +28,7 @@ func (c *client) Suspend() (resume func()) {
 }
 
 func lot() *parking {
-	return &parking{orders: map[orderName]*parked{}, answers: map[http1.Client]answer{},
+	return &parking{orders: map[orderName]*parked{}, answers: map[server.Client]answer{},
 		filled: make(chan struct{}, 1)}
 }
 

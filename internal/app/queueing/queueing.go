@@ -19,9 +19,9 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/proxy/auth"
-	"sluice/proxy/http1"
 	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
+	"sluice/proxy/server"
 	"sluice/proxy/verdict"
 	"sluice/queue"
 	"sluice/queue/message"
@@ -82,7 +82,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 		o.Signer = signer
 	}
 	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt(), closed: make(chan struct{})}
-	q.parking = parking{orders: map[orderName]*parked{}, answers: map[http1.Client]answer{},
+	q.parking = parking{orders: map[orderName]*parked{}, answers: map[server.Client]answer{},
 		filled: make(chan struct{}, 1)}
 	q.set(&c.Queue)
 	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
@@ -174,7 +174,7 @@ func (q *Queue) Proof(sku, serial string) string {
 }
 
 // Find implements proxy.Queue.
-func (q *Queue) Find(sku, serial string, wait time.Duration, client http1.Client) (
+func (q *Queue) Find(sku, serial string, wait time.Duration, client server.Client) (
 	o orderview.Order, suspended bool, reason reject.Reason,
 ) {
 	if client.Resumed() {

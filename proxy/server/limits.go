@@ -1,0 +1,61 @@
+package server
+
+import (
+	"strings"
+	"sync"
+)
+
+// Limits bound one request head. Sizes are bytes.
+type Limits struct {
+	Header int // the whole head with its request line and empty line; more is 431. At least 256; 0 = 32 KiB
+	Target int // the request target; more is 414. 0 = 8 KiB
+
+	// Protected names fields that the handler relies on, besides the usual end-to-end fields. A Connection field must
+	// not name them. A name that ends in "-" protects all names that begin so. Case does not matter.
+	Protected []string
+
+	// LenientTarget percent-encodes the bytes 0x80 to 0xff of a target before it is checked. Such a target costs one
+	// allocation.
+	LenientTarget bool
+}
+
+const (
+	defaultHeader = 32 << 10
+	defaultTarget = 8 << 10
+	minHeader     = 256
+)
+
+// targetSlack is what a request line holds besides its target: two spaces, the version (8) and CRLF make 12; the rest
+// is for the method, of which the longest that is registered has 17 bytes. A longer method costs room for the target.
+const targetSlack = 32
+
+// parser is what all connections share: the limits, and large buffers. It is safe for concurrent use.
+type parser struct {
+	limits    Limits
+	firstLine int       // a request line that does not end within so many bytes has too long a target
+	largeSize int       // of a large buffer
+	large     sync.Pool // of *bufio.Reader
+}
+
+// newParser panics on limits under their minimum, which the configuration must have rejected before.
+func newParser(limits Limits) *parser {
+	if limits.Header == 0 {
+		limits.Header = defaultHeader
+	}
+	if limits.Target == 0 {
+		limits.Target = defaultTarget
+	}
+	if limits.Header < minHeader || limits.Target < 1 {
+		panic("BUG: limits under their minimum")
+	}
+	names := make([]string, len(limits.Protected))
+	for i, name := range limits.Protected {
+		names[i] = strings.ToLower(name)
+	}
+	limits.Protected = names
+	return &parser{
+		limits:    limits,
+		firstLine: min(limits.Header, limits.Target+targetSlack),
+		largeSize: max(limits.Header, 2*usualHead),
+	}
+}
