@@ -206,7 +206,7 @@ func TestLoadTest_ImpossibleOneReportsWhy(t *testing.T) {
 		code int
 		says []string
 	}{
-		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:5: ", "limits.window.max"}},
+		{sells("limits.window.max = \"x\""), nil, 1, []string{"config.toml:6: ", "limits.window.max"}},
 		{sells("") + on, nil, 1, []string{"config.toml:", "sale[1]", "is on"}},
 		{sells("") + next, []string{"--patience", "2m"}, 1, []string{"config.toml:", "sale[1]", "begins in", "may take"}},
 		{"upstream.targets = [\"http://127.0.0.1:1\"]\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n", nil, 1,
