@@ -1,5 +1,7 @@
 package sim
 
+// Time in this file is virtual (testing/synctest).
+
 import (
 	"fmt"
 	"math/rand/v2"
