@@ -90,7 +90,7 @@ var replacements = map[string]string{
 	"sale.before":                       `is now before_start; "refuse" is "reject"`,
 	"settle.orders":                     "is now orders_query in [settle]",
 	"stock.few":                         "is now low_stock",
-	"stock.layout.driver":               "is gone with [stock.script]: write type, and the keys of that type (docs/layouts.md)",
+	"stock.layout.driver":               "is gone: write type, and the keys of that type (docs/layouts.md)",
 	"stock.layout.sold_out_flag":        "is now sold_out_key",
 	"stock.per_unit":                    "is now max_in_flight_per_unit",
 	"stock.redis.breaker_pause":         "is now breaker_open",
@@ -102,8 +102,8 @@ var replacements = map[string]string{
 	"stock.reserve.hold":     "is now reservation_ttl",
 	"stock.reserve.mirror":   "is now write_back",
 	"stock.reserve.per_user": "is now max_per_user",
-	"stock.script": "is gone: Sluice runs no script of the shop; write gate = \"check\" and describe the script's keys in " +
-		"[stock.layout] (docs/layouts.md), so that the shop's script goes on to decide, or keep gate = \"reserve\" without " +
+	"stock.script": "is gone: Sluice runs no script of the shop; write gate = \"check\" and describe the script's " +
+		"keys in [stock.layout] (docs/layouts.md), so that the shop's script goes on to decide, or keep gate = \"reserve\" without " +
 		"this table, so that Sluice's ledger decides (docs/shop.md)",
 	"stock.show":                `is now detail; "few" is "level"`,
 	"stock.sold_out_memory":     "is now sold_out_ttl",

@@ -202,7 +202,8 @@ func TestDelivery_ReadyzNamesOrdersThatWaitForNothing(t *testing.T) {
 	ok(t, "stock", "set", "--config", g.file, "1001", "9")
 	pause := func() bool { // as if another instance asked for one again and again
 		now := r.Client.Time(t.Context()).Val().UnixMilli()
-		return r.Client.HSet(t.Context(), "sluice:shop:{slots of all queues}:s", "pause", now+60_000, "lasts", 60_000).Err() == nil
+		const slots = "sluice:shop:{slots of all queues}:s"
+		return r.Client.HSet(t.Context(), slots, "pause", now+60_000, "lasts", 60_000).Err() == nil
 	}
 	pause()
 	if w := g.call(t, "POST", orderPath, "", "Cookie", "uid=1"); w.status != 202 {
