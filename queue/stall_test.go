@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +14,11 @@ import (
 // miserly is a store that grants no place while it is closed.
 type miserly struct {
 	protocol.Queue
-	closed bool
+	closed atomic.Bool
 }
 
 func (m *miserly) Slots(ctx context.Context, c protocol.SlotCall) (int, error) {
-	if m.closed {
+	if m.closed.Load() {
 		return 0, nil
 	}
 	return m.Queue.Slots(ctx, c)
@@ -25,7 +26,8 @@ func (m *miserly) Slots(ctx context.Context, c protocol.SlotCall) (int, error) {
 
 func TestDeliverer_SaysThatOrdersWaitWhileNoPlaceIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, store := &bench{}, &miserly{closed: true}
+		b, store := &bench{}, &miserly{}
+		store.closed.Store(true)
 		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 201, upstream.Answered }
 		open(t, b, func(o *Options) { store.Queue, o.Store = o.Store, store })
 		b.order(t, "1", "a")
@@ -40,7 +42,7 @@ func TestDeliverer_SaysThatOrdersWaitWhileNoPlaceIsGranted(t *testing.T) {
 		if stalled := b.Stalled(time.Now()); stalled < time.Minute {
 			t.Errorf("stalled for %v, after 90 s without a place", stalled)
 		}
-		store.closed = false
+		store.closed.Store(false)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if stalled := b.Stalled(time.Now()); stalled > 0 {
