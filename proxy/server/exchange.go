@@ -188,8 +188,10 @@ func (x *exchange) isLast(c *Conn, frame framing) bool {
 // reset empties x for the next request. It closes a body stream that was not written.
 func (x *exchange) reset() {
 	x.request.reset()
-	x.parsed, x.unread = false, nil
-	x.ctx.Request.Reset()
+	if x.parsed { // else it is empty
+		x.parsed, x.unread = false, nil
+		x.ctx.Request.Reset()
+	}
 	x.ctx.Response.Reset()
 	x.begin()
 	if cap(x.text) > maxKeptText {
