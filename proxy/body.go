@@ -24,7 +24,8 @@ var (
 	errBodyTooLarge = errors.New("body over max_body_size")
 )
 
-// checkBody reads the body, of a head that has one reading alone. That of an order that is going to wait has a bound of its own.
+// checkBody reads the body, once the head is known to have one reading alone. The body of an order that is going to
+// wait has a bound of its own.
 func (p *Proxy) checkBody(r *Request) rejection {
 	if r.route.Queue && r.head.ContentLength > p.MaxWaiting {
 		return bodyRejection(errBodyTooLarge)

@@ -2,8 +2,8 @@ package server
 
 import "sluice/internal/octets"
 
-// Request is the head of one request as the strict look has found it: what was learned of it is its Head. Method, target
-// and fields are valid until the handler returns. The zero value is empty: without method, target or field.
+// Request is the head of one request as the strict look has found it: what was learned of it is its Head. Method,
+// target and fields are valid until the handler returns. The zero value is empty: without method, target or field.
 type Request struct {
 	scan
 	text       []byte // the head as received, of which the others are parts
