@@ -24,10 +24,14 @@ var (
 	errBodyTooLarge = errors.New("body over max_body_size")
 )
 
-// checkBody reads the body. That of an order that is going to wait has a bound of its own.
+// checkBody reads the body, once the head is known to have one reading alone. The body of an order that is going to
+// wait has a bound of its own.
 func (p *Proxy) checkBody(r *Request) rejection {
 	if r.route.Queue && r.head.ContentLength > p.MaxWaiting {
 		return bodyRejection(errBodyTooLarge)
+	}
+	if err := r.conn.Parse(); err != nil {
+		return brokenBody(err)
 	}
 	return p.readBody(r)
 }

@@ -197,6 +197,9 @@ type endingStream interface{ OnEnd(f func(broken bool)) }
 
 // build makes the request that came the one that the upstream shall see.
 func (p *Proxy) build(r *Request) rejection {
+	if err := r.conn.Parse(); err != nil { // a limited request was parsed before it took anything
+		return brokenBody(err)
+	}
 	out := &r.attempt.request
 	r.address()
 	out.HTTP = &r.ctx.Request

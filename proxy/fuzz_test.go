@@ -98,7 +98,8 @@ type observer struct {
 
 // Handle implements server.Handler.
 func (o *observer) Handle(ctx *fasthttp.RequestCtx) {
-	o.watch(ctx, string(ctx.Method()), func() { o.Server.Handle(ctx) })
+	c, _ := server.Of(ctx)
+	o.watch(ctx, string(c.Request().Method()), func() { o.Server.Handle(ctx) })
 }
 
 // ProtocolError implements server.Handler.

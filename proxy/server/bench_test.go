@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 )
 
 // browser is what a browser sends on a shop's page, 571 bytes.
@@ -50,9 +48,8 @@ func TestReader_ReadsWithoutAllocations(t *testing.T) {
 	} {
 		r := g.newReader(src)
 		var q Request
-		var h fasthttp.RequestHeader
 		read := func() {
-			if err := r.readHead(&q, &h); err != nil {
+			if err := r.readHead(&q); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for err := error(nil); err != io.EOF; {
@@ -98,11 +95,10 @@ func TestReader_DrainsWithoutAllocations(t *testing.T) {
 		t.Skip("the race detector empties pools")
 	}
 	var q Request
-	var h fasthttp.RequestHeader
 	for name, s := range map[string]string{"post": order, "chunked": chunked("5\r\nhello\r\n0\r\n\r\n")} {
 		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(endless{s})
 		read := func() {
-			if err := r.readHead(&q, &h); err != nil || !r.drainBody() {
+			if err := r.readHead(&q); err != nil || !r.drainBody() {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -146,7 +142,7 @@ func bench(b *testing.B, src io.Reader, size int) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := nextHead(r, &q); err != nil {
+		if err := r.readHead(&q); err != nil {
 			b.Fatal(err)
 		}
 		for err := error(nil); err != io.EOF; {
@@ -170,7 +166,7 @@ func BenchmarkDrain(b *testing.B) {
 	var q Request
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := nextHead(r, &q); err != nil || !r.drainBody() {
+		if err := r.readHead(&q); err != nil || !r.drainBody() {
 			b.Fatal(err)
 		}
 	}

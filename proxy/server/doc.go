@@ -2,8 +2,8 @@
 // rejects each request that two parsers could read differently. It promises:
 //
 //   - A handler sees one valid head at a time: one request line, at most one Host, one framing (RFC 9112, section 6).
-//     The strict look checks the raw head whole; then fasthttp's parser reads it. What another parser could read
-//     differently is rejected before it reads.
+//     The strict look checks the raw head whole. What another parser could read differently is rejected before it
+//     reads. fasthttp's parser reads a head when the handler asks, by Parse.
 //   - ReadBody returns content without framing, not a byte more or less than the framing says. A body that is cut short
 //     is never taken for a whole one. A body is read only when the handler asks, and 100 Continue is sent only then
 //     (RFC 9110, section 10.1.1).

@@ -16,6 +16,8 @@ type exchange struct {
 	ctx     fasthttp.RequestCtx
 	link    link // what ctx takes for its connection
 	request Request
+	parsed  bool  // request was read into ctx too
+	unread  error // by which that failed
 	reader  *reader
 	text    []byte // the answer as it is sent, or its head
 }
@@ -71,6 +73,22 @@ func (c *Conn) Ctx() *fasthttp.RequestCtx { return &c.exchange.ctx }
 // Request is the head of the request under way.
 func (c *Conn) Request() *Request { return &c.exchange.request }
 
+// Parse has fasthttp read the head into ctx.Request, which is empty before. Its error is a ProtocolError where fasthttp
+// reads the head in another way than the look: then nothing may come of the request. More calls cost nothing. A request
+// that is rejected needs none.
+func (c *Conn) Parse() error {
+	x := c.exchange
+	if x.parsed || c.foreign {
+		return x.unread
+	}
+	x.parsed = true
+	if !x.reader.parse(&x.request, &x.ctx.Request.Header) {
+		c.server.protocolErrors[otherReading].Add(1)
+		x.unread = x.reader.fail(otherReading.err())
+	}
+	return x.unread
+}
+
 // serveRequests serves the request whose first bytes have come, and those that came along behind it. It reports
 // whether the connection waits for another one; else the connection is closed.
 func (s *Server) serveRequests(c *Conn) (more bool) {
@@ -98,7 +116,7 @@ func (s *Server) serveRequests(c *Conn) (more bool) {
 func (x *exchange) serve(c *Conn) (more bool) {
 	defer x.reset()
 	c.phase.set(phaseReceiving)
-	if err := x.reader.readHead(&x.request, &x.ctx.Request.Header); err != nil {
+	if err := x.reader.readHead(&x.request); err != nil {
 		x.answerError(c, err)
 		return false
 	}
@@ -170,7 +188,10 @@ func (x *exchange) isLast(c *Conn, frame framing) bool {
 // reset empties x for the next request. It closes a body stream that was not written.
 func (x *exchange) reset() {
 	x.request.reset()
-	x.ctx.Request.Reset()
+	if x.parsed { // else it is empty
+		x.parsed, x.unread = false, nil
+		x.ctx.Request.Reset()
+	}
 	x.ctx.Response.Reset()
 	x.begin()
 	if cap(x.text) > maxKeptText {
@@ -186,7 +207,7 @@ func Read(raw string, peer netip.Addr, l Limits) (*Conn, error) {
 	c := newConn(s, script{Reader: strings.NewReader(raw)}, peer)
 	c.acquire(s.parser.Load())
 	x := c.exchange
-	if err := x.reader.readHead(&x.request, &x.ctx.Request.Header); err != nil {
+	if err := x.reader.readHead(&x.request); err != nil {
 		return nil, err
 	}
 	c.beginRequest()

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"crypto/tls"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 )
@@ -20,20 +21,31 @@ func Foreign(ctx *fasthttp.RequestCtx, l Limits) (*Conn, error) {
 	c.foreign = true
 	p := s.parser.Load()
 	c.acquire(p)
-	x, h := c.exchange, &ctx.Request.Header
+	x := c.exchange
 	x.request.reset()
-	x.request.found(h)
-	x.request.HTTP10 = !h.IsHTTP11()
-	_, _, rule := x.request.read(p, x.request.appendHead(nil))
+	head := headOf(&ctx.Request.Header)
+	_, _, rule := x.request.read(p, head)
 	if rule != fine {
 		x.request.reset()
 		return c, rule.err()
 	}
-	x.request.found(h)
+	x.request.keep(head)
 	x.reader.head = x.request.Head
 	if content := ctx.Request.Body(); len(content) > 0 {
 		x.reader.body = body{place: inLength, left: int64(len(content))}
 		x.reader.src = bytes.NewReader(content)
 	}
 	return c, nil
+}
+
+// headOf is the head that was read into h.
+func headOf(h *fasthttp.RequestHeader) []byte {
+	version, lines := " HTTP/1.1\r\n", h.RawHeaders()
+	if !h.IsHTTP11() {
+		version = " HTTP/1.0\r\n"
+	}
+	if len(lines) == 0 {
+		lines = []byte("\r\n")
+	}
+	return slices.Concat(h.Method(), []byte(" "), h.RequestURI(), []byte(version), lines)
 }

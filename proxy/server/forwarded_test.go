@@ -280,7 +280,7 @@ func TestForwarded_SmallAnswersAreOneWrite(t *testing.T) {
 			c := &Conn{Conn: out, server: NewServer(&handler{}, Limits{}, Options{})}
 			c.acquire(c.server.parser.Load(), []byte(get())...)
 			x := c.exchange
-			if err := x.reader.readHead(&x.request, &x.ctx.Request.Header); err != nil {
+			if err := x.reader.readHead(&x.request); err != nil {
 				t.Fatal(err)
 			}
 			body := bytes.Repeat([]byte("x"), size)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"strings"
 	"sync"
 )
@@ -58,4 +59,17 @@ func newParser(limits Limits) *parser {
 		firstLine: min(limits.Header, limits.Target+targetSlack),
 		largeSize: max(limits.Header, 2*usualHead),
 	}
+}
+
+// largeBuffer is a buffer that any head fits into, to be given back with putLarge.
+func (p *parser) largeBuffer() *bufio.Reader {
+	if b, ok := p.large.Get().(*bufio.Reader); ok {
+		return b
+	}
+	return bufio.NewReaderSize(nil, p.largeSize)
+}
+
+func (p *parser) putLarge(b *bufio.Reader) {
+	b.Reset(nil)
+	p.large.Put(b)
 }

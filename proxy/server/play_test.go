@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"github.com/valyala/fasthttp"
 )
 
 // small limits, so that short inputs can reach them.
@@ -56,10 +54,10 @@ func play(limits Limits, data []byte, n, size int) (out played) {
 	p := make([]byte, size)
 	var q Request
 	for {
-		if out.err = nextHead(r, &q); out.err != nil {
+		if out.err = r.readHead(&q); out.err != nil {
 			return out
 		}
-		out.begun.head = headOf(&q)
+		out.begun.head = string(q.text)
 		told := tell(&q)
 		content, err := readAll(r, p)
 		out.begun.content = content
@@ -87,22 +85,11 @@ func tell(q *Request) string {
 	return text
 }
 
-// nextHead reads the next head into q and a header of its own.
-func nextHead(r *reader, q *Request) error { return r.readHead(q, new(fasthttp.RequestHeader)) }
-
-// headOf is the head as it was received; empty when it was rejected.
-func headOf(q *Request) string {
-	if len(q.method) == 0 {
-		return ""
-	}
-	return string(q.appendHead(nil))
-}
-
 // readHead reads a head into a Request of its own. It is empty when the head is rejected.
 func readHead(r *reader) (string, error) {
 	var q Request
-	err := nextHead(r, &q)
-	return headOf(&q), err
+	err := r.readHead(&q)
+	return string(q.text), err
 }
 
 // readAll reads the body behind the last head through p, to its end or to an error.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 
@@ -10,13 +11,14 @@ import (
 
 // reader reads the requests of one connection. It belongs to the goroutine that reads.
 //
-// A head is looked at in the buffer, as far as it has come; when it is whole, fasthttp's parser reads it from there.
+// A head is looked at in the buffer, as far as it has come.
 type reader struct {
 	parser *parser
 	src    io.Reader
 	buf    *bufio.Reader // reads from the reader itself
 	small  *bufio.Reader // of usual size; buf is another one while a head is larger
 	first  []byte        // what is read before src: of a head that was received before, or of a smaller buffer
+	text   bytes.Reader  // a head that fasthttp reads
 	body   body          // the body being read
 	head   Head          // the head handed on last
 
@@ -49,8 +51,7 @@ func (r *reader) release() {
 
 func (r *reader) giveBack() {
 	if r.buf != r.small {
-		r.buf.Reset(nil)
-		r.parser.large.Put(r.buf)
+		r.parser.putLarge(r.buf)
 		r.buf = r.small
 		r.buf.Reset(r)
 	}
@@ -83,25 +84,22 @@ func (r *reader) grow() bool {
 	if r.buf != r.small {
 		return false
 	}
-	large, ok := r.parser.large.Get().(*bufio.Reader)
-	if !ok {
-		large = bufio.NewReaderSize(nil, r.parser.largeSize)
-	}
+	large := r.parser.largeBuffer()
 	r.first = r.came() // the small buffer stays as it is until the connection ends
 	large.Reset(r)
 	r.buf, r.grown = large, true
 	return true
 }
 
-// readHead reads the next head into q and h, once all of it was looked at; its body comes by readBody. With an error q
-// is empty. The error is
+// readHead reads the next head into q, once all of it was looked at; its body comes by readBody. With an error q is
+// empty. The error is
 //   - a ProtocolError when the bytes break a rule, now and ever after;
 //   - io.EOF when the connection ended between two requests, or the last one asked to close; also, now and ever
 //     after, when the last one's body was not read to its end: the next head would be read from the middle of it;
 //   - any other error of the connection as it is; but a time-out within a head is a ProtocolError, status 408.
 //
-// It does not allocate, once q and h have served for a head of the same size and a buffer is free.
-func (r *reader) readHead(q *Request, h *fasthttp.RequestHeader) error {
+// It does not allocate, once q has served for a head of the same size and a buffer is free.
+func (r *reader) readHead(q *Request) error {
 	q.reset()
 	switch {
 	case r.broken != nil:
@@ -116,9 +114,6 @@ func (r *reader) readHead(q *Request, h *fasthttp.RequestHeader) error {
 	}
 	err := r.look(q)
 	r.begun = false
-	if err == nil {
-		err = r.parse(q, h)
-	}
 	if err != nil {
 		q.reset()
 		return err
@@ -136,10 +131,12 @@ func (r *reader) look(q *Request) error {
 			if rule != fine {
 				return r.fail(rule.err())
 			}
-			_, _ = r.buf.Discard(from)
 			if to > 0 {
+				q.keep(b[from:to])
+				_, _ = r.buf.Discard(to)
 				return nil
 			}
+			_, _ = r.buf.Discard(from)
 		}
 		if r.buf.Buffered() == r.buf.Size() && !r.grow() { // a head that outgrows it has outgrown the limit before
 			return r.fail(headerTooLarge.err())
@@ -151,14 +148,18 @@ func (r *reader) look(q *Request) error {
 	}
 }
 
-// parse has fasthttp read the head that was looked at.
-func (r *reader) parse(q *Request, h *fasthttp.RequestHeader) error {
+// parse has fasthttp read the head that was looked at, and reports whether it ends where the look has found its end.
+func (r *reader) parse(q *Request, h *fasthttp.RequestHeader) bool {
+	buf := r.parser.largeBuffer()
+	defer r.parser.putLarge(buf)
+	r.text.Reset(q.text)
+	buf.Reset(&r.text)
 	h.DisableNormalizing()
-	if h.Read(r.buf) != nil {
-		return r.fail(otherReading.err())
+	whole := h.Read(buf) == nil && buf.Buffered() == 0
+	if q.encoded != nil {
+		h.SetRequestURIBytes(q.encoded)
 	}
-	q.found(h)
-	return nil
+	return whole
 }
 
 // cutHead is what the connection's error means where a head is awaited.

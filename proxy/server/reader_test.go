@@ -17,7 +17,7 @@ func answerAll(conn net.Conn, seen *[]string) {
 	r, p := newParser(small).newReader(conn), make([]byte, 512)
 	var q Request
 	for {
-		err := nextHead(r, &q)
+		err := r.readHead(&q)
 		content := ""
 		switch path := string(q.Target()); {
 		case err != nil, path == "/unread":

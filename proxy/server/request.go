@@ -1,19 +1,14 @@
 package server
 
-import (
-	"github.com/valyala/fasthttp"
+import "sluice/internal/octets"
 
-	"sluice/internal/octets"
-)
-
-// Request is the head of one request as the strict look has found it: what was learned of it is its Head. It copies
-// nothing: method, target and fields lie where fasthttp's parser has put them, and stay as they were received when the
-// header is edited. They are valid until the handler returns. The zero value is empty: without method, target or field.
+// Request is the head of one request as the strict look has found it: what was learned of it is its Head. Method,
+// target and fields are valid until the handler returns. The zero value is empty: without method, target or field.
 type Request struct {
 	scan
+	text       []byte // the head as received, of which the others are parts
 	method, at []byte // at is the target
 	lines      []byte // the header lines with their empty line
-	absolute   []byte // a target in absolute form: its path may be written over it in the header
 }
 
 // usualFields is how many field positions a Request keeps room for from one head to the next.
@@ -25,19 +20,13 @@ func (q *Request) reset() {
 	if cap(fields) > usualFields {
 		fields = nil
 	}
-	*q = Request{scan: scan{Head: noHead, fields: fields}, absolute: q.absolute}
+	*q = Request{scan: scan{Head: noHead, fields: fields}, text: q.text[:0]}
 }
 
-// found says where the parts of the head lie, which fasthttp has read into h.
-func (q *Request) found(h *fasthttp.RequestHeader) {
-	if q.encoded != nil {
-		h.SetRequestURIBytes(q.encoded)
-	}
-	q.method, q.at, q.lines = h.Method(), h.RequestURI(), h.RawHeaders()
-	if q.authorityEnd > 0 {
-		q.absolute = append(q.absolute[:0], q.at...)
-		q.at = q.absolute
-	}
+// keep keeps the head that was looked at: its bytes are read over when its body is read.
+func (q *Request) keep(head []byte) {
+	q.text = append(q.text[:0], head...)
+	q.method, q.at, q.lines = q.text[:q.targetAt-1], q.rawTarget(q.text), q.text[q.linesAt:]
 }
 
 // Method is the method as received. It is a token and case-sensitive (RFC 9110, section 9.1).

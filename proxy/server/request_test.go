@@ -14,7 +14,7 @@ func read(t *testing.T, raw string) *Request {
 	t.Helper()
 	var q Request
 	r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(strings.NewReader(raw))
-	if err := nextHead(r, &q); err != nil {
+	if err := r.readHead(&q); err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
 	return &q
@@ -89,7 +89,7 @@ func TestRequest_RejectedHeadLeavesItEmpty(t *testing.T) {
 	for _, c := range rejected {
 		r := newParser(small).newReader(strings.NewReader(c.raw))
 		q := read(t, get("A: b"))
-		if err := nextHead(r, q); err != c.rule.err() || tell(q) != tell(new(Request)) || len(q.lines) > 0 {
+		if err := r.readHead(q); err != c.rule.err() || tell(q) != tell(new(Request)) || len(q.lines) > 0 {
 			t.Errorf("%q: %v; %q", c.raw, err, q.lines)
 		}
 	}
@@ -104,13 +104,13 @@ func TestRequest_KeepsBuffersOfUsualHeadsAlone(t *testing.T) {
 	for _, large := range []string{get("A: " + strings.Repeat("b", 9000)), get(many...), get(many[:300]...)} {
 		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(strings.NewReader(large + get()))
 		var q Request
-		if err := nextHead(r, &q); err != nil || headOf(&q) != large {
+		if err := r.readHead(&q); err != nil || string(q.text) != large {
 			t.Fatal(err)
 		}
 		if q.reset(); cap(q.fields) > usualFields {
 			t.Errorf("after a head of %d bytes: %d fields", len(large), cap(q.fields))
 		}
-		if err := nextHead(r, &q); err != nil || headOf(&q) != get() {
+		if err := r.readHead(&q); err != nil || string(q.text) != get() {
 			t.Errorf("behind it: %v", err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestRequest_LargeHeadsComeOneBehindTheOther(t *testing.T) {
 		r := newParser(Limits{Header: 16 << 10, Target: 8 << 10}).newReader(&pieces{[]byte(raw), n})
 		var q Request
 		for i := range 20 {
-			if err := nextHead(r, &q); err != nil || string(q.Peek("A")) != strings.Repeat(string(rune('a'+i)), i*700) {
+			if err := r.readHead(&q); err != nil || string(q.Peek("A")) != strings.Repeat(string(rune('a'+i)), i*700) {
 				t.Fatalf("pieces of %d, head %d: %v, %.30q", n, i, err, q.lines)
 			}
 		}
@@ -170,7 +170,7 @@ func TestLimits_LenientTargetEncodesHighBytes(t *testing.T) {
 	raw := line("GET /商品?q=\xff%25 HTTP/1.1")
 	r := newParser(lenient).newReader(strings.NewReader(raw + get()))
 	var q Request
-	if err := nextHead(r, &q); err != nil {
+	if err := r.readHead(&q); err != nil {
 		t.Fatal(err)
 	}
 	if string(q.Path()) != "/%E5%95%86%E5%93%81" || string(q.Query()) != "q=%FF%25" ||
@@ -180,7 +180,7 @@ func TestLimits_LenientTargetEncodesHighBytes(t *testing.T) {
 	if string(q.Host()) != "shop" {
 		t.Errorf("host %q in %q", q.Host(), q.lines)
 	}
-	if err := nextHead(r, &q); err != nil || string(q.Target()) != "/a" {
+	if err := r.readHead(&q); err != nil || string(q.Target()) != "/a" {
 		t.Errorf("behind it: %q, %v", q.Target(), err)
 	}
 	for target, rule := range map[string]Rule{

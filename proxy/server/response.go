@@ -170,12 +170,17 @@ func (d *dates) now() []byte {
 
 // hopByHop reports a field that is for one connection alone (RFC 9110, section 7.6.1), or of framing.
 func hopByHop(name []byte) bool {
-	for _, known := range [...]string{
-		"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Trailer",
-	} {
-		if octets.EqualFold(name, known) {
-			return true
-		}
+	switch len(name) {
+	case len("Trailer"):
+		return octets.EqualFold(name, "Trailer")
+	case len("Connection"):
+		return octets.EqualFold(name, "Connection") || octets.EqualFold(name, "Keep-Alive")
+	case len("Content-Length"):
+		return octets.EqualFold(name, "Content-Length")
+	case len("Proxy-Connection"):
+		return octets.EqualFold(name, "Proxy-Connection")
+	case len("Transfer-Encoding"):
+		return octets.EqualFold(name, "Transfer-Encoding")
 	}
 	return false
 }

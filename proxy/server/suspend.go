@@ -1,7 +1,7 @@
 package server
 
 import (
-	"slices"
+	"bytes"
 	"sync/atomic"
 )
 
@@ -58,23 +58,9 @@ func (c *Conn) Resumed() bool { return c.resumed }
 
 // suspend keeps the head of x, so that all else of it serves other requests.
 func (x *exchange) suspend(c *Conn) {
-	c.suspension.head = x.request.appendHead(nil)
+	c.suspension.head = bytes.Clone(x.request.text)
 	x.reader.head = noHead // what it says of the connection's end counts when it is read again
 	c.requests--
-}
-
-// appendHead appends the head as it is read again.
-func (q *Request) appendHead(dst []byte) []byte {
-	version := " HTTP/1.1\r\n"
-	if q.HTTP10 {
-		version = " HTTP/1.0\r\n"
-	}
-	dst = slices.Grow(dst, len(q.method)+len(" ")+len(q.at)+len(version)+len(q.lines)+len("\r\n"))
-	dst = append(append(append(append(dst, q.method...), ' '), q.at...), version...)
-	if len(q.lines) == 0 {
-		return append(dst, "\r\n"...)
-	}
-	return append(dst, q.lines...)
 }
 
 // resume has the connection served again.

@@ -130,13 +130,13 @@ func TestRequest_HeadStaysWhileItsBodyIsRead(t *testing.T) {
 		for _, n := range []int{1, 50, 1 << 20} {
 			r := newParser(small).newReader(&pieces{[]byte(c.head + c.body + get()), n})
 			var q Request
-			if err := nextHead(r, &q); err != nil {
+			if err := r.readHead(&q); err != nil {
 				t.Fatal(err)
 			}
-			if content, err := readAll(r, p); err != nil || content != c.content || headOf(&q) != c.head {
+			if content, err := readAll(r, p); err != nil || content != c.content || string(q.text) != c.head {
 				t.Fatalf("%.50q: head %q, content %.50q, %v", c.body, q.lines, content, err)
 			}
-			if err := nextHead(r, &q); err != nil || headOf(&q) != get() {
+			if err := r.readHead(&q); err != nil || string(q.text) != get() {
 				t.Fatalf("behind %.50q: %q, %v", c.body, q.lines, err)
 			}
 		}
