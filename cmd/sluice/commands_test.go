@@ -217,7 +217,7 @@ func TestSluice_KeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 	for key, want := range map[string][]string{
 		"limits.window.max": {"value     50\n", "origin    config.toml:1\n", "changes   with a reload\n", "max = 0",
 			"all SKUs together"},
-		"stock.poll_interval": {"value     \"10ms\"\n", "origin    default\n", "changes   with a restart\n"},
+		"stock.poll_interval": {"value     \"10ms\"\n", "origin    default\n", "changes   with a reload\n"},
 		"route.name":          {"key       route[1].name\n"},
 		"mode":                {"value     \"enforce\"\n", "observe"},
 	} {

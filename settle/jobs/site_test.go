@@ -138,6 +138,7 @@ func newSite(t *testing.T) *site {
 	s.ledger, err3 = redisstore.New(redisstore.Options{Name: "shop", Options: redisOptions(s.redis.Addr),
 		Events:       1_000_000,
 		Acknowledged: true, Visitor: true})
+	s.stream.Name = "shop"
 	s.stream.Redis, err4 = redisconn.New(redisOptions(s.redis.Addr))
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
