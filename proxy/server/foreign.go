@@ -30,6 +30,7 @@ func Foreign(ctx *fasthttp.RequestCtx, l Limits) (*Conn, error) {
 		return c, rule.err()
 	}
 	x.request.keep(head)
+	x.request.Upgrade = false // it cannot leave HTTP: nothing here would join it to a tunnel
 	x.reader.head = x.request.Head
 	if content := ctx.Request.Body(); len(content) > 0 {
 		x.reader.body = body{place: inLength, left: int64(len(content))}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 )
@@ -85,7 +86,11 @@ func (r *reader) grow() bool {
 		return false
 	}
 	large := r.parser.largeBuffer()
-	r.first = r.came() // the small buffer stays as it is until the connection ends
+	if came := r.came(); len(r.first) == 0 {
+		r.first = came // the small buffer stays as it is until the connection ends
+	} else { // a suspended request is read again, of which the small buffer has the beginning
+		r.first = slices.Concat(came, r.first)
+	}
 	large.Reset(r)
 	r.buf, r.grown = large, true
 	return true

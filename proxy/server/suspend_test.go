@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,19 @@ func TestConn_ResumeBeforeTheHandlerReturnsLosesNothing(t *testing.T) {
 		r := asks(t, addr, text)
 		if got := hears(t, r); got != "/x 1" {
 			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestConn_SuspendedRequestKeepsALargeHead(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		s := &suspends{early: true}
+		_, addr := e.start(t, &handler{handle: s.handle}, Options{})
+		for _, size := range []int{4000, 4090, 4097, 5000, 8000, 12_000} {
+			text := fmt.Sprintf("GET /x HTTP/1.1\r\nHost: a\r\nCookie: c=%s\r\nX-A: %d\r\n\r\n", strings.Repeat("c", size), size)
+			if got, want := hears(t, asks(t, addr, text)), fmt.Sprintf("/x %d", size); got != want {
+				t.Errorf("%d bytes of cookies: %q, want %q", size, got, want)
+			}
 		}
 	})
 }
