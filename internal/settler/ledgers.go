@@ -45,7 +45,10 @@ func (l *Ledgers) Told(ctx context.Context, sku string) (opened bool, err error)
 
 // End implements settle.ChangeableLedger.
 func (l *Ledgers) End(ctx context.Context, sku string) error {
-	_, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	done, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	if err == nil && !done {
+		err = errors.New("it is not on sale any more, or a unit is free again; it is looked at again")
+	}
 	return err
 }
 

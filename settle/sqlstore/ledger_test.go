@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -139,7 +140,10 @@ func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err err
 
 // End implements settle.ChangeableLedger.
 func (l *testLedger) End(ctx context.Context, sku string) error {
-	_, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	done, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	if err == nil && !done {
+		err = errors.New("it is not on sale any more")
+	}
 	return err
 }
 

@@ -23,6 +23,10 @@ end
 if paid and state == 'on' and (stock.state ~= 'ended' or stock.why ~= 'paid') then
 	return whole(stock, 0)
 end
+-- It may have been paused or frozen since the settlers read that it is on sale.
+if paid and state == 'ended' and (stock.state ~= 'on' and stock.state ~= 'ended' or stock.sold < stock.total) then
+	return whole(stock, 0)
+end
 local over = redis.call('HGET', S, 'over')
 if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
 if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') then
