@@ -131,7 +131,7 @@ func TestShops_ResolverOfOneLeavesTheOrdersOfTheOtherAlone(t *testing.T) {
 	if status := <-buys(second); status != 500 {
 		t.Fatalf("shop-b answered %d, want an outcome that is not known", status)
 	}
-	// The order of shop-b is due later than that of shop-a: whoever decides it has passed the other.
+	// The order of shop-b is due later than that of shop-a: a resolver that decides it has passed the other.
 	soon(t, "shop-b has released its own order", func() bool { return accountOf(t, "shop-b", r) == "[10 0 0]" })
 	if got := accountOf(t, "shop-a", r); got != "[10 1 0]" {
 		t.Errorf("the ledger of shop-a is %s while its gate is down, want its order held", got)
