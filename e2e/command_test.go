@@ -92,6 +92,22 @@ match = "GET /three/{sku}"
 gate = "check"
 sku = "$coookie_sku"
 `, []string{":4: route[1].match: ", ":11: route[2].sku: ", ":16: route[3].sku: "}},
+		"keys of one route, and of a limit": {`upstream.targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "one"
+match = "/api/*"
+gate = "pass"
+[[route]]
+name = "two"
+match = "POST /two"
+gate = "check"
+sku = "$nonsense"
+user = "guest"
+[[limits.rate]]
+name = "each"
+key = "$binary_remote_addr"
+rate = "10/s"
+`, []string{":4: route[1].match: ", ":10: route[2].sku: ", ":11: route[2].user: ", ":14: limits.rate[1].key: "}},
 		"certificate": {`upstream.targets = ["http://127.0.0.1:9000"]
 [server.tls]
 cert_file = "none.crt"

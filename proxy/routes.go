@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -97,9 +99,9 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 	var patterns []route.Pattern
 	var gates []route.Gate
 	for i := range in {
-		rt, err := bindRoute(in[i])
-		if err != nil {
-			errs = append(errs, err)
+		rt, faults := bindRoute(in[i])
+		if len(faults) > 0 {
+			errs = append(errs, faults...)
 			continue
 		}
 		routes, patterns, gates = append(routes, rt), append(patterns, rt.pattern), append(gates, rt.Gate)
@@ -114,14 +116,22 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 	return routes, table, errs
 }
 
-func bindRoute(in Route) (rt boundRoute, err error) {
+// bindRoute compiles a route. What is wrong with one of its keys does not hide what is wrong with another; only a match
+// that cannot be read does, which says what names the others may use.
+func bindRoute(in Route) (rt boundRoute, errs []error) {
 	rt = boundRoute{Route: in}
-	if in.Name == noRouteName {
-		return rt, route.Fault(in.Name, "name",
-			fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name))
+	fault := func(key string, err error) {
+		if err != nil {
+			errs = append(errs, route.Fault(in.Name, key, err))
+		}
 	}
+	if in.Name == noRouteName {
+		fault("name", fmt.Errorf("%q is what metrics call requests that no route takes; choose another name", in.Name))
+	}
+	var err error
 	if rt.pattern, err = route.ParsePattern(in.Match); err != nil {
-		return rt, route.Fault(in.Name, "match", err)
+		fault("match", err)
+		return rt, errs
 	}
 	rt.shape = rt.pattern.Path()
 	names := rt.pattern.Names()
@@ -131,43 +141,39 @@ func bindRoute(in Route) (rt boundRoute, err error) {
 	} else {
 		rt.sku, err = param.Compile(in.SKU, names)
 	}
-	if err != nil {
-		return rt, route.Fault(in.Name, "sku", err)
+	fault("sku", err)
+	rt.user, err = param.Compile(in.User, names)
+	if err == nil && rt.user.Fixed() {
+		err = fmt.Errorf("%q is the same for every request: all clients would be one user; write a variable like "+
+			"$cookie_uid", in.User)
 	}
-	if rt.user, err = param.Compile(in.User, names); err != nil {
-		return rt, route.Fault(in.Name, "user", err)
+	fault("user", err)
+	rt.require, err = param.CompileConditions(in.Require, names)
+	fault(fmt.Sprintf("require[%d]", len(rt.require)+1), err)
+	if in.Gate == route.Reserve && !lines {
+		rt.quantity, err = compileQuantity(cmp.Or(in.Quantity, "1"), names)
+		fault("quantity", err)
 	}
-	if rt.user.Fixed() {
-		return rt, route.Fault(in.Name, "user", fmt.Errorf(
-			"%q is the same for every request: all clients would be one user; write a variable like $cookie_uid", in.User))
-	}
-	if rt.require, err = param.CompileConditions(in.Require, names); err != nil {
-		return rt, route.Fault(in.Name, fmt.Sprintf("require[%d]", len(rt.require)+1), err)
-	}
-	if in.Gate != route.Reserve || lines {
-		return rt, nil
-	}
-	if in.Quantity == "" {
-		in.Quantity = "1"
-	}
-	if rt.quantity, err = param.Compile(in.Quantity, names); err != nil {
-		return rt, route.Fault(in.Name, "quantity", err)
-	}
-	if rt.quantity.Fixed() {
-		if _, ok := param.ParseQuantity([]byte(in.Quantity), 0); !ok {
-			return rt, route.Fault(in.Name, "quantity",
-				fmt.Errorf("%q is neither a whole number nor a variable; write it like 1 or $json_qty", in.Quantity))
-		}
-	}
-	return rt, nil
+	return rt, errs
 }
 
-// Faults are what New would find wrong with the routes of o; if nothing is, with the limits by key, the keys and the
-// waiting rooms on them. Each is a *route.Error, a *keyed.Error, or begins with a key of [auth].
+func compileQuantity(text string, names []string) (v param.Variable, err error) {
+	if v, err = param.Compile(text, names); err != nil || !v.Fixed() {
+		return v, err
+	}
+	if _, ok := param.ParseQuantity([]byte(text), 0); !ok {
+		err = fmt.Errorf("%q is neither a whole number nor a variable; write it like 1 or $json_qty", text)
+	}
+	return v, err
+}
+
+// Faults are what New would find wrong with the routes of o and with the keys of the limits; if nothing is, with the
+// limits, the keys and the waiting rooms on the routes. Each is a *route.Error, a *keyed.Error, or begins with a key of
+// [auth].
 func Faults(o Options) (errs []error) {
 	routes, _, errs := bindRoutes(o.Routes)
 	if len(errs) > 0 {
-		return errs
+		return append(errs, keyFaults(o)...)
 	}
 	errs = append(attachRates(o.Rates, routes), attachInFlight(o.InFlight, routes)...)
 	if _, err := credentials.New(o.Auth, provenOn(routes), nil); err != nil {
@@ -178,6 +184,28 @@ func Faults(o Options) (errs []error) {
 	}
 	return errs
 }
+
+// keyFaults are what is wrong with the keys of the limits on any route.
+func keyFaults(o Options) (errs []error) {
+	check := func(table, name, key string, ipv4, ipv6 int) {
+		var names []string // those that a route may have
+		for _, text := range pathName.FindAllStringSubmatch(key, -1) {
+			names = append(names, text[1])
+		}
+		if _, err := limitkey.Compile(key, names, ipv4, ipv6); err != nil {
+			errs = append(errs, &keyed.Error{Table: table, Name: name, Key: "key", Err: err})
+		}
+	}
+	for _, r := range o.Rates {
+		check("rate", r.Name, r.Key, r.IPv4Prefix, r.IPv6Prefix)
+	}
+	for _, l := range o.InFlight {
+		check("in_flight", l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix)
+	}
+	return errs
+}
+
+var pathName = regexp.MustCompile(`\$path_(\w+)`)
 
 // match finds the request's route, and with it the checks that it has to pass.
 func (p *Proxy) match(r *Request) {

@@ -151,6 +151,10 @@ func (x *exchange) reject(c *Conn, e ProtocolError) {
 
 // writeAnswer writes the answer, and reports whether another request may follow.
 func (x *exchange) writeAnswer(c *Conn) (more bool) {
+	if c.upgraded != nil && x.ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+		_ = c.upgraded.Close() // the handler failed behind Tunnel: client and upstream are not joined
+		c.upgraded, c.closeAfter = nil, true
+	}
 	frame := x.framing()
 	last := x.isLast(c, frame)
 	if err := x.write(c, frame, last); err != nil {

@@ -114,6 +114,28 @@ func TestTunnel_UpstreamIsClosedWhenTheClientLeftBefore(t *testing.T) {
 	})
 }
 
+// A handler that fails behind Tunnel answers 500: the client and the upstream are not joined.
+func TestTunnel_AnotherAnswerThan101EndsTheUpstream(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		closed := make(chan struct{}, 10)
+		join := upgrading(func() net.Conn {
+			near, _ := tcpPair(t)
+			return closing{near, closed}
+		})
+		_, addr := e.start(t, &handler{handle: func(x *served) {
+			join(x)
+			answerText(x, 500, "failed")
+		}}, long)
+		c := connect(t, addr)
+		c.send(upgradeRequest)
+		resp, err := http.ReadResponse(c.in, nil)
+		if err != nil || resp.StatusCode != 500 || !resp.Close {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		<-closed
+	})
+}
+
 func TestTunnel_FaultOnOneSideEndsBoth(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		for _, idle := range []time.Duration{0, time.Hour} { // no time-out would end it
