@@ -45,7 +45,7 @@ func TestClients_ForeignClientsUnderstandTheGate(t *testing.T) {
 	testkit.Nightly(t, "it needs npm, and clients of others")
 	modules := installed(t, packages)
 	shop := open(t, services())
-	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 8",
+	slow := stocked(t, shop.setting(), "limits.connection.request_rate = \"1/m\"\nlimits.connection.request_burst = 40",
 		`server.read_timeout = "2m"`, anonymous)
 	fast := stocked(t, shop.setting(), boundless, anonymous)
 	for _, g := range []*running{slow, fast} {

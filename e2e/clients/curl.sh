@@ -45,7 +45,7 @@ is "409 on HTTP/1.0" "$(get --http1.0 -o /dev/null -w '%{http_code}' -d hello "$
 is "409 while 64 MiB are on their way" "$(get -o "$dir/body" -w '%{http_code}' -H 'Expect:' -T "$dir/large" -X POST "$sold")" "409"
 is "413 while 64 MiB are on their way" "$(get -o "$dir/body" -w '%{http_code}' -H 'Expect:' -T "$dir/large" -X POST "$order")" "413"
 set --
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do set -- "$@" -o "$dir/body" "$order"; done
+for _ in $(seq 60); do set -- "$@" -o "$dir/body" "$order"; done
 is "429 is readable" "$(get -w '%{http_code} %header{x-sluice-reason}\n' -d hello "$@" | tail -n 1)" "429 conn_rate"
 is "a page for a browser" "$(get -o /dev/null -w '%header{content-type}' -H 'Accept: text/html' -d hello "$sold")" "text/html; charset=utf-8"
 is "HEAD" "$(get -I -w '%{http_code}' -o "$dir/head" "$base/page")" "200"

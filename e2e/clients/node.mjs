@@ -37,7 +37,8 @@ const ways = {
 		return { status: r.status, headers: r.headers, body: Buffer.from(r.data) }
 	},
 }
-for (const [name, ask] of Object.entries(ways)) {
+const clients = Object.entries(ways)
+for (const [name, ask] of clients) {
 	const c = (what, got, want) => check(`${name}: ${what}`, got, want)
 	await c('GET', async () => (await ask('GET', base + '/page')).body, 'page')
 	await c('POST', async () => (await ask('POST', base + '/echo', { body: Buffer.from('hello') })).body, told(Buffer.from('hello')))
@@ -46,7 +47,6 @@ for (const [name, ask] of Object.entries(ways)) {
 	await c('64 MiB down', async () => { const r = await ask('GET', base + '/bytes?n=67108864'); return sha(r.body) === r.headers['x-sha256'] }, true)
 	await c('64 MiB down in chunks', async () => { const r = await ask('GET', base + '/bytes?n=67108864&chunked'); return sha(r.body) === r.headers['x-sha256'] }, true)
 	await c('409 is readable', async () => { const r = await ask('POST', sold, { body: Buffer.from('{}') }); return [r.status, r.headers['x-sluice-reason'], JSON.parse(r.body).reason] }, '409,sold_out,sold_out')
-	await c('429 is readable', async () => { let r; for (let i = 0; i < 60 && r?.status !== 429; i++) r = await ask('POST', order, { body: Buffer.from('{}') }); return [r.status, r.headers['x-sluice-reason'], r.headers['retry-after'] > 0, JSON.parse(r.body).reason] }, '429,conn_rate,true,conn_rate')
 	await c('HEAD', async () => { const r = await ask('HEAD', base + '/page'); return [r.status, r.headers['content-length'], r.body.length] }, '200,4,0')
 	await c('204', async () => { const r = await ask('GET', base + '/empty'); return [r.status, r.body.length] }, '204,0')
 	await c('304', async () => { const r = await ask('GET', base + '/page', { headers: { 'if-none-match': '"page"' } }); return [r.status, r.body.length] }, '304,0')
@@ -68,5 +68,9 @@ await check('node:http: a rejected order is not told to go on', () => new Promis
 	const r = http.request(sold, { method: 'POST', headers: { Expect: '100-continue', 'Content-Length': 5 } }, a => { a.resume(); done(a.statusCode); r.destroy() })
 	r.on('continue', () => done('continue')).on('error', failed).flushHeaders()
 }), 409)
+// A connection at its limit is of no use to the other checks.
+for (const [name, ask] of clients) {
+	await check(name + ': 429 is readable', async () => { let r; for (let i = 0; i < 200 && r?.status !== 429; i++) r = await ask('POST', order, { body: Buffer.from('{}') }); return [r.status, r.headers['x-sluice-reason'], r.headers['retry-after'] > 0, JSON.parse(r.body).reason] }, '429,conn_rate,true,conn_rate')
+}
 pool.close()
 ways.agent?.destroy()
