@@ -25,6 +25,7 @@ const (
 	PythonSplit                 // Python: urllib.parse.unquote(urlsplit(target).path)
 	GoURL                       // Go: url.ParseRequestURI(target).Path
 	ServletPath                 // Java: getServletPath() of Tomcat and Jetty, which drop ";x" and decode once
+	PathInfo                    // PHP: $_SERVER["PATH_INFO"], by which Laravel, Symfony and ThinkPHP route
 	RouterNoSlash               // Express, Gin, Laravel, Spring before 6: a slash at the end counts for nothing
 	Chain                       // two of the readers above in turn, as of a front controller and a router
 	PHPRequest                  // PHP: $_GET, $_POST, $_COOKIE, and $_REQUEST in which the body comes last
@@ -121,6 +122,11 @@ var Table = []Row{
 	{Target, []Reader{ServletPath}, `/order;jsessionid=1/7`, "/order/7", Ambiguous},
 	{Target, []Reader{ServletPath}, `/x/..;/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{ServletPath}, `/;a//order/7`, "/order/7", Ambiguous},
+	{Target, []Reader{PathInfo}, `/index.php/order/7`, "/order/7", Ambiguous},
+	{Target, []Reader{PathInfo}, `/shop/app.PHP/order/7`, "/order/7", Ambiguous},
+	{Target, []Reader{Chain}, `/index%2ephp/order/7/`, "/order/7", Ambiguous},
+	{Target, []Reader{PathInfo}, `/index.php/x/order/7`, "/x/order/7", Literal},
+	{Target, []Reader{PathInfo}, `/indexphp/order/7`, "/indexphp/order/7", Literal},
 	{Target, []Reader{RouterNoSlash}, `/order/7/`, "/order/7", Ambiguous},
 	{Target, []Reader{NodeURL, JavaURI, PythonSplit, GoURL}, `/x//order/7`, "/x//order/7", Literal},
 	{Target, allURL, `//evil/x/order/7`, "/x/order/7", Literal},

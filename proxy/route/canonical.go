@@ -9,7 +9,7 @@ import (
 
 // Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
 // ";", tabs, empty segments and "."; take two slashes at the start for those before an authority; resolve ".."; ignore
-// case and a slash at the end. Which of it the upstream does is unknown; reading.Table lists who does. A path is
+// case and a slash at the end; PHP's take what follows a script, as in "/index.php/order/1". Which of it the upstream does is unknown; reading.Table lists who does. A path is
 // canonical where none of it changes the number of the segments or their ends.
 
 const (
@@ -29,14 +29,14 @@ type canonicalPath struct {
 }
 
 // isPlain reports a path that is canonical at the first look: no escape, capital, slash at the end, segment that begins
-// with a dot, or any other odd byte.
+// with a dot, script before a path, or any other odd byte.
 func isPlain(path []byte) bool {
 	last := byte(0)
-	for _, c := range path {
+	for i, c := range path {
 		switch {
 		case c == '%', c == ';', c == '\\', c == '?', c == '#', 'A' <= c && c <= 'Z':
 			return false
-		case last == '/' && (c == '/' || c == '.'):
+		case last == '/' && (c == '/' || c == '.'), c == '/' && isScript(path[:i]):
 			return false
 		}
 		last = c
@@ -48,7 +48,7 @@ func isPlain(path []byte) bool {
 // when there is none. Own is the route of the path as received, or -1. A nil method, host or path stands for any.
 func (t *Table) ambiguity(method, host, path []byte, own int) int {
 	if bytes.IndexByte(path, '%') < 0 || len(path) > maxPath {
-		return t.other(method, host, examine(path, false), own)
+		return t.scripted(method, host, path, false, own)
 	}
 	return t.decodedAmbiguity(method, host, path, own)
 }
@@ -57,7 +57,29 @@ func (t *Table) ambiguity(method, host, path []byte, own int) int {
 func (t *Table) decodedAmbiguity(method, host, path []byte, own int) int {
 	var room [maxPath]byte
 	text, nested := decode(room[:0], path)
-	return t.other(method, host, examine(text, nested), own)
+	return t.scripted(method, host, text, nested, own)
+}
+
+// scripted is ambiguity of a decoded path, and of what follows a script in it: that is the path of a PHP application
+// (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route of its own for the script takes such a path as it stands.
+func (t *Table) scripted(method, host, text []byte, nested bool, own int) int {
+	if i := t.other(method, host, examine(text, nested), own); i >= 0 || own >= 0 && t.entries[own].guardsStock {
+		return i
+	}
+	for i, c := range text {
+		if (c == '/' || c == '\\') && isScript(text[:i]) {
+			if i := t.other(method, host, examine(text[i:], nested), -1); i >= 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// isScript reports a path that ends with the name of a PHP script.
+func isScript(path []byte) bool {
+	const ending = ".php"
+	return len(path) > len(ending)+1 && octets.EqualFold(path[len(path)-len(ending):], ending)
 }
 
 // other is ambiguity of a decoded path. A route that comes before own counts although one before it may take its place.
