@@ -79,7 +79,6 @@ func (b *BadFile) Error() string { return "the configuration was not reloaded; t
 type Reloaded struct {
 	Config  string          `json:"config"`
 	Changed []config.Change `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
-	Restart []string        `json:"restart"` // keys that stay as they were until a restart
 	Kept    []string        `json:"kept"`    // IDs of overrides that go on
 	Dropped []string        `json:"dropped"` // ended by request, or since the new configuration has no room for them
 }
@@ -100,7 +99,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done.Restart, done.Kept, done.Dropped = orEmpty(done.Restart), orEmpty(done.Kept), orEmpty(done.Dropped)
+	done.Kept, done.Dropped = orEmpty(done.Kept), orEmpty(done.Dropped)
 	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
 		done.Config)
 	return done, nil

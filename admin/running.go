@@ -35,10 +35,6 @@ type Status struct {
 	Checks   []Probed  `json:"checks"`   // what Ready is made of
 	Reload   Reload    `json:"reload"`
 
-	// Keys of the file Config that a reload could not apply: the values before them are in force until a restart. None
-	// waits after a restart, or when the file is as it was.
-	RestartPending []string `json:"restart_pending"`
-
 	Stock     []string   `json:"stock"`     // the kinds that GET /stock knows here: "ledger" "layout"
 	Overrides []Override `json:"overrides"` // in force
 	Second    *Second    `json:"second"`    // the latest; null in the first moment
@@ -117,7 +113,6 @@ type Instance struct {
 	InFlight  int      `json:"in_flight"`
 	Overrides int      `json:"overrides"`       // in force there
 	Unfit     []string `json:"unfit,omitempty"` // keys that are overridden for the fleet, and cannot be there; at most 5
-	Restart   int      `json:"restart_pending"` // keys that wait for a restart
 }
 
 // KeyState is how one key of a limit stands at one instance.
@@ -167,8 +162,7 @@ type Settings struct {
 // Setting is one key of it. No secret is shown. Its Origin may also be "--mode", or "override 3".
 type Setting struct {
 	config.Setting
-	Live  bool `json:"live"`            // a reload changes it; otherwise only a restart
-	Waits any  `json:"waits,omitempty"` // what the file says, and only a restart puts into force; nil = the same
+	Live bool `json:"live"` // a reload changes it; otherwise only a restart
 }
 
 // noGate is the answer where only Redis is behind the API.
@@ -187,7 +181,6 @@ func (a *API) gated(next handler) handler {
 func (a *API) status(w http.ResponseWriter, r *http.Request) (any, error) {
 	s := a.Gate.Status()
 	s.Role = callerOf(r).role
-	s.RestartPending = orEmpty(s.RestartPending)
 	s.Host, _ = os.Hostname() // for people alone
 	s.Stock = a.kinds()
 	s.Overrides = orEmpty(a.Controller.Overrides())

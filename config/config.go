@@ -147,8 +147,15 @@ func (c *Config) At(key string) string {
 
 // Errorf makes a *report.Error at a key, for what only another package can find wrong with its value.
 func (c *Config) Errorf(key, format string, args ...any) error {
+	return c.ErrorsOf([]string{key}, func(string) string { return fmt.Sprintf(format, args...) })
+}
+
+// ErrorsOf is one error that says of each key what is wrong with it; nil without keys.
+func (c *Config) ErrorsOf(keys []string, what func(key string) string) error {
 	r := report.Report{File: c.file, Lines: c.lines}
-	r.Fail(key, format, args...)
+	for _, key := range keys {
+		r.Fail(key, "%s", what(key))
+	}
 	return r.Err()
 }
 

@@ -88,7 +88,6 @@ function drawGate() {
   if (!status) return;
   const facts = [[say("version"), status.version], [say("host"), status.host], [say("since"), moment(status.started)], [say("config"), status.config],
     [say("last_reload"), `${moment(status.reload.at)} – ${say(status.reload.ok ? "good" : "rejected_file")}`]];
-  if (status.restart_pending.length) facts.push([say("wants_restart"), status.restart_pending.join(", ")]);
   refill($("gate-body"), el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     el("h3", {}, say("checks")), el("ul", { class: "checks" }, status.checks.map((c) => el("li", { "data-is": !c.ok ? "fail" : c.degraded ? "warn" : "ok" }, el("b", {}, about(c.name)), " ", translate(c.detail)))),
     el("div", { class: "actions" }, action(say(status.mode === "observe" ? "enforce" : "observe"), changeMode, { danger: status.mode !== "observe", label: `${say("mode")}: ${say(status.mode === "observe" ? "enforce" : "observe")}` }), action(say("reload"), reload)));

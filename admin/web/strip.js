@@ -65,9 +65,6 @@ function draw() {
   chip("mode", status.mode === "enforce" ? "quiet" : "warn", say(status.mode === "enforce" ? "enforces" : "observes"));
   $("observing").hidden = status.mode === "enforce";
   $("viewer-note").hidden = status.role !== "viewer";
-  const pending = $("restart-pending");
-  pending.hidden = !status.restart_pending.length;
-  if (!pending.hidden) setText(pending, say("restart_pending", { keys: status.restart_pending.join(", ") }));
   const fault = $("reload-fault");
   fault.hidden = status.reload.ok;
   if (!status.reload.ok) {

@@ -84,9 +84,6 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 			key = key[i+2:]
 		}
 		line := key + " = " + inText(s.Value)
-		if s.Waits != nil {
-			line = fmt.Sprintf("%-60s # %s in the file waits for a restart", line, inText(s.Waits))
-		}
 		if origin {
 			line = fmt.Sprintf("%-60s # %s", line, s.Origin)
 		}
@@ -137,7 +134,7 @@ func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 		if app.ChangesOnReload(s.Key) {
 			fmt.Fprintln(to, "changes   with a reload"+exceptions[bare])
 		} else {
-			fmt.Fprintln(to, "changes   with a restart")
+			fmt.Fprintln(to, "changes   with a restart: a reload rejects a file that changes it")
 		}
 		if app.CheckOverridable(s.Key) == nil {
 			fmt.Fprintln(to, "override  for a while, with sluice override set")

@@ -41,16 +41,9 @@ func newReload() *cobra.Command {
 
 func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 	out := cmd.OutOrStdout()
-	if len(done.Restart) > 0 {
-		fmt.Fprintf(out, "reloaded: %s runs in part, restart pending\n", done.Config)
-	} else {
-		fmt.Fprintf(out, "reloaded: %s runs\n", done.Config)
-	}
+	fmt.Fprintf(out, "reloaded: %s runs\n", done.Config)
 	for _, c := range done.Changed {
 		fmt.Fprintf(out, "changed   %s\n", c)
-	}
-	for _, key := range done.Restart {
-		fmt.Fprintf(out, "restart   %s changes only with a restart, and stays as it was\n", key)
 	}
 	if len(done.Kept) > 0 {
 		fmt.Fprintf(out, "overrides kept: %s\n", strings.Join(done.Kept, ", "))

@@ -38,8 +38,7 @@ type controller struct {
 	lastID, lastNumber int64 // of this instance's own
 
 	reloaded admin.Reload
-	waits    []string // keys of filed that wait for a restart
-	fault    string   // of the last reload; "" = it was good
+	fault    string // of the last reload; "" = it was good
 
 	wake, stop, stopped chan struct{}
 }
@@ -138,7 +137,7 @@ func (h *controller) faulty() bool {
 
 // apply has the gate run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
-	if err := rejectOtherStore(h.g.Config, next); err != nil {
+	if err := rejectRestarts(h.g.Config, next); err != nil {
 		return done, err
 	}
 	kept, dropped := h.overrides, []admin.Override(nil)
@@ -153,11 +152,9 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	if err := h.g.change(h.running, effective); err != nil {
 		return done, err
 	}
-	waits := waiting(h.g.Config, next)
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
-	h.filed, h.running, h.overrides, h.waits = next, effective, kept, waits
+	h.filed, h.running, h.overrides = next, effective, kept
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
-	h.g.restartPending.Set(float64(len(waits)))
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
 		h.recordExpiry(o, "override.drop", "override dropped at a reload")
@@ -165,15 +162,12 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	for _, o := range h.inForce() {
 		done.Kept = append(done.Kept, o.ID)
 	}
-	done.Config, done.Restart, done.Changed = next.Version(), waits, reloadable(diff)
+	done.Config, done.Changed = next.Version(), diff
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
 		"overrides_kept", len(done.Kept), "overrides_dropped", len(done.Dropped))
 	if len(sellElsewhere) > 0 {
 		h.log.Warn("routes sell from another stock now: their gate changed between check and reserve; set that stock, and "+
 			"change all instances", "routes", sellElsewhere)
-	}
-	if len(waits) > 0 {
-		h.log.Warn("these keys change only with a restart, and stay as they were", "keys", waits, "why", whyRestart(waits))
 	}
 	return done, nil
 }
@@ -184,7 +178,7 @@ func ofFleet(o admin.Override) bool { return o.Scope == admin.ScopeFleet }
 // byEnd is the order of overrides.
 func byEnd(x, y admin.Override) int { return x.Until.Compare(y.Until) }
 
-// laidOver is c as far as it is live with what is overridden. There may be no room for it: a rate has gone, a number
+// laidOver is c with what is overridden. There may be no room for it: a rate has gone, a number
 // contradicts a new one. Then one of the fleet is marked, and another one is dropped. What is overridden here alone is
 // above what is for the fleet. Those kept are in the order of their ends.
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
@@ -230,12 +224,6 @@ func said(diff []config.Change) []string {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return lines
-}
-
-// reloadable are the changes of a file that a reload makes; one below an override shows when that ends.
-func reloadable(diff []config.Change) []config.Change {
-	return slices.DeleteFunc(append([]config.Change{}, diff...),
-		func(c config.Change) bool { return !ChangesOnReload(c.Key) })
 }
 
 func problemsOf(err error) []report.Problem {

@@ -116,8 +116,7 @@ func (f *fleet) Collect(to chan<- prometheus.Metric) {
 func (f *fleet) summary() string {
 	s := f.g.Status()
 	one := admin.Instance{Host: bounded(f.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode,
-		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight(),
-		Restart: len(s.RestartPending)}
+		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight()}
 	one.Overrides, one.Unfit = f.g.controller.standing()
 	now, at := f.g.proxy.Counters().Traffic(), time.Now()
 	f.summing.Lock()

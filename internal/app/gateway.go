@@ -80,8 +80,6 @@ type Gateway struct {
 	reloaded   prometheus.Gauge // 1, or 0 when the last file was bad
 	log        *slog.Logger
 
-	restartPending prometheus.Gauge // keys of the file that wait for a restart
-
 	closers []func() // of what is open, in the order in which it was opened
 }
 
@@ -103,7 +101,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
 		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
-		restartPending: restartPendingGauge(), unread: verdict.NewUnread(log)}
+		unread: verdict.NewUnread(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		}
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
-		g.unread, g.reloaded, g.restartPending, buildInfo(o.Version),
+		g.unread, g.reloaded, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.fleet = newFleet(g)

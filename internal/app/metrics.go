@@ -52,8 +52,3 @@ func reloadGauge() prometheus.Gauge {
 	g.Set(1)
 	return g
 }
-
-func restartPendingGauge() prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_config_restart_pending",
-		Help: "Keys of the configuration file that wait for a restart; until then the values before them are in force."})
-}

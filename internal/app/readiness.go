@@ -52,20 +52,12 @@ func (h *controller) inForceNow() *config.Config {
 	return h.running
 }
 
-// check tells whether all of the file is in force. A file in part, or one before it, is never a reason to send clients
-// elsewhere.
+// check tells whether the file is in force. That another one is, is never a reason to send clients elsewhere.
 func (h *controller) check() (string, admin.Health) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var faults []string
 	if !h.reloaded.OK {
-		faults = append(faults, "the file was rejected, and the configuration before it runs on")
-	}
-	if len(h.waits) > 0 {
-		faults = append(faults, "restart pending: "+strings.Join(h.waits, ", "))
-	}
-	if len(faults) > 0 {
-		return strings.Join(faults, "; "), admin.Degraded
+		return "the file was rejected, and the configuration before it runs on", admin.Degraded
 	}
 	return "the file is in force", admin.Healthy
 }

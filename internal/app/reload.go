@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// live are the keys and tables that a reload changes, besides those of the limits. All others stay as they were until a
-// restart.
+// live are the keys and tables that a reload changes, besides those of the limits. A file that changes another one is
+// rejected as a whole: it holds from the next start on.
 var live = []string{
 	"mode", "route", "responses", "auth", "sale", "stock.on_error", "stock.unknown_sku",
 	"stock.poll_interval", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
@@ -34,29 +35,22 @@ func ChangesOnReload(key string) bool {
 	return limits.ChangesOnReload(key)
 }
 
-// restarts say why a table changes only with a restart; the first one that a key begins with is its own.
-var restarts = []struct{ table, why string }{
-	{"server", "listeners and their connections are opened at the start"},
-	{"stock", "what reads and keeps stock is opened at the start"},
-	{"admin", "its listener and tokens are set up at the start"},
-	{"ops", "its listener is opened at the start"},
+// restartReason says why a table changes only with a restart.
+type restartReason struct{ table, why string }
+
+// restarts are the reasons; the first one whose table a key begins with is its own.
+var restarts = []restartReason{
+	{"server.", "listeners and their connections are opened at the start"},
+	{"stock.", "what reads and keeps stock is opened at the start"},
+	{"admin.", "its listener and tokens are set up at the start"},
+	{"ops.", "its listener is opened at the start"},
 	{"", "it is read at the start alone"},
 }
 
-// whyRestart tells for each of keys why it waits for a restart, each reason once.
-func whyRestart(keys []string) string {
-	var all []string
-	for _, key := range keys {
-		for _, r := range restarts {
-			if r.table == "" || strings.HasPrefix(key, r.table+".") {
-				if why := strings.TrimPrefix(r.table+": "+r.why, ": "); !slices.Contains(all, why) {
-					all = append(all, why)
-				}
-				break
-			}
-		}
-	}
-	return strings.Join(all, "; ")
+// whyRestart tells why a key changes only with a restart.
+func whyRestart(key string) string {
+	at := slices.IndexFunc(restarts, func(r restartReason) bool { return strings.HasPrefix(key, r.table) })
+	return restarts[at].why
 }
 
 // otherStock are the routes whose gate changes from check to reserve, or back: they sell from another stock from then
@@ -75,33 +69,16 @@ func otherStock(now, next *config.Config) (routes []string) {
 	return routes
 }
 
-// waiting lists the keys of next that differ from those that the gate has started with, and change only with a restart.
-func waiting(began, next *config.Config) (keys []string) {
-	for _, key := range config.Diff(began, next) {
-		if !ChangesOnReload(key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// rejectOtherStore rejects a file that names another store of the stock: half of the gate would work on each.
-func rejectOtherStore(began, next *config.Config) error {
-	for _, key := range waiting(began, next) {
-		if key == "stock.source" || strings.HasPrefix(key, "stock.redis.") {
-			return next.Errorf(key, "changes only with a restart: restart the gateway, or write the former value")
-		}
-	}
-	return nil
+// rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
+func rejectRestarts(began, next *config.Config) error {
+	return next.ErrorsOf(slices.DeleteFunc(config.Diff(began, next), ChangesOnReload), func(key string) string {
+		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value", whyRestart(key))
+	})
 }
 
 // change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
 // do windows whose size, max_delay and warm_up stay.
 func (g *Gateway) change(now, next *config.Config) error {
-	if g.Config.Name == "" && next.NeedsName() {
-		return next.Errorf("name", "only a restart can set it, and what this file keeps in Redis needs it; restart this "+
-			"instance, or take that out of the file")
-	}
 	if g.Stock == nil && next.ReadsStock() {
 		return next.Errorf("route",
 			"a gateway that looks at stock needs stock.source, which only a restart can change")

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
-	"strings"
 	"time"
 
 	"sluice/admin"
@@ -18,7 +16,7 @@ func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
 	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
-		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded, RestartPending: h.waits}
+		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
@@ -72,16 +70,9 @@ func (g *Gateway) Settings() admin.Settings {
 	defer h.mu.Unlock()
 	origins := h.origins()
 	s := admin.Settings{File: h.filed.Files()[0], Config: h.filed.Version()}
-	filed := map[string]any{}
-	for _, one := range h.filed.Settings() {
-		filed[one.Key] = one.Value
-	}
 	for _, one := range h.running.Settings() {
 		set := admin.Setting{Setting: one, Live: ChangesOnReload(one.Key)}
 		set.Origin = cmp.Or(origins[one.Key], one.Origin)
-		if !set.Live && !reflect.DeepEqual(filed[one.Key], one.Value) {
-			set.Waits, set.Origin = filed[one.Key], "the file at the start"
-		}
 		s.Settings = append(s.Settings, set)
 	}
 	return s
@@ -115,11 +106,11 @@ func valueAt(c *config.Config, key string) any {
 func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	h := g.controller
 	h.mu.Lock()
-	c, mode, reloaded, waits, overrides := h.filed, h.running.Mode, h.reloaded, h.waits, h.inForce()
+	c, mode, reloaded, overrides := h.filed, h.running.Mode, h.reloaded, h.inForce()
 	h.mu.Unlock()
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
 	g.checkState(o, mode, overrides)
-	checkReload(o, reloaded, waits)
+	checkReload(o, reloaded)
 	g.checkSales(o)
 	o.Examine(c)
 	if err := o.Try(ctx, c); err != nil {
@@ -163,18 +154,13 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, overrides []admin.Ov
 }
 
 // checkReload tells whether the file is in force.
-func checkReload(o *doctor.Report, reloaded admin.Reload, waits []string) {
-	switch {
-	case !reloaded.OK:
+func checkReload(o *doctor.Report, reloaded admin.Reload) {
+	if !reloaded.OK {
 		o.Fail("reload", "%s; the configuration before it runs on: correct the file",
 			(&admin.BadFile{Problems: reloaded.Problems}).Text())
-	case len(waits) == 0:
-		o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
+		return
 	}
-	if len(waits) > 0 {
-		o.Warn("reload", "restart pending: %s; restart the instance, or take these changes out of the file",
-			strings.Join(waits, ", "))
-	}
+	o.OK("reload", "the file of %s is in force", reloaded.At.Format(time.RFC3339))
 }
 
 // checkSales tells of the sales.

@@ -30,10 +30,6 @@ func Fleet(all *admin.Fleet) (text string, good bool) {
 				strings.Join(one.Unfit, ", ")))
 			good = false
 		}
-		if one.Restart > 0 {
-			notes = append(notes, fmt.Sprintf("%s waits for a restart: %d keys of its file are not in force", one.ID,
-				one.Restart))
-		}
 	}
 	_ = rows.Flush() // into memory
 	if len(all.Differ) > 0 {

@@ -61,12 +61,8 @@ func (b View) head(s *admin.Status) []string {
 	} else if s.Degraded {
 		ready, colour = "DEGRADED", warn
 	}
-	running := s.Config
-	if len(s.RestartPending) > 0 {
-		running += " in part, restart pending"
-	}
 	lines := []string{b.in(colour, b.cut(fmt.Sprintf("sluice %s on %s  %s, %s  mode %s  config %s", s.Version, s.Host,
-		s.Phase, ready, s.Mode, running)))}
+		s.Phase, ready, s.Mode, s.Config)))}
 	for _, c := range s.Checks {
 		if !c.OK {
 			lines = append(lines, b.in(bad, b.cut("FAIL      "+c.Name+": "+c.Detail)))

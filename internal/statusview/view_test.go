@@ -56,15 +56,6 @@ func TestView_TheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 	}
 }
 
-func TestBoard_SaysThatAFileIsInForceInPart(t *testing.T) {
-	s := busyGate()
-	s.RestartPending = []string{"admin.listen"}
-	if text := (View{Width: 200, Height: 100}).Draw(s, nil, ""); !strings.Contains(text,
-		"config abcdef in part, restart pending\n") {
-		t.Errorf("%s", text)
-	}
-}
-
 func TestBoard_NamesTheMinuteAndTheMistakesOfAFile(t *testing.T) {
 	s := busyGate()
 	s.Reload = admin.Reload{Problems: []report.Problem{
