@@ -65,7 +65,7 @@ func (p *Proxy) reject(r *Request) {
 	}
 	r.reject.Reason = r.rejection.Reason
 	p.describeRejection(r, &r.reject)
-	p.responder.Write(&r.ctx.Response, &r.reject)
+	p.responder.Write(&r.ctx.Response, r.conn.Prepared(), &r.reject)
 	p.appendRateFields(r)
 	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
 		r.conn.CloseAfterResponse()

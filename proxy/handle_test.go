@@ -162,6 +162,7 @@ func handleOneWith(t *testing.T, p *Proxy, raw string) (resp *http.Response, bod
 		x.State.(*connState).rate = p.ConnRate()
 	}
 	p.serve(x.Ctx(), x)
+	x.Prepared().AddTo(&x.Ctx().Response.Header)
 	var text bytes.Buffer
 	if _, err := x.Ctx().Response.WriteTo(&text); err != nil {
 		t.Fatal(err)

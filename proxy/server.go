@@ -98,6 +98,7 @@ func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 	} else {
 		p.serve(ctx, c)
 	}
+	c.Prepared().AddTo(&ctx.Response.Header)
 	if c.Closes() {
 		ctx.SetConnectionClose()
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/internal/octets"
 )
 
@@ -57,17 +55,19 @@ type values struct {
 	day, days string // the unit of the clock, escaped
 }
 
-func (b body) write(out *fasthttp.Response, v *values) {
+// append appends the body with the fields of one request.
+func (b body) append(dst []byte, v *values) []byte {
 	for i := 0; i < len(b); i++ {
 		switch s := &b[i]; {
 		case len(s.text) > 0:
-			out.AppendBody(s.text)
+			dst = append(dst, s.text...)
 		case !s.conditional:
-			v.write(out, s.field)
+			dst = v.append(dst, s.field)
 		case v.has(s.field) == s.negate:
 			i += s.block
 		}
 	}
+	return dst
 }
 
 // has reports whether a field of a condition has a value.
@@ -89,45 +89,39 @@ func (v *values) has(f field) bool {
 	return true
 }
 
-func (v *values) write(out *fasthttp.Response, f field) {
-	var buf [64]byte // a clock with its days is the longest; a longer label of a language allocates
+func (v *values) append(dst []byte, f field) []byte {
 	switch f {
 	case requestIDField:
-		out.AppendBody(v.plain(v.c.RequestID))
+		return append(dst, v.plain(v.c.RequestID)...)
 	case skuField:
-		out.AppendBody(v.plain(v.c.SKU))
+		return append(dst, v.plain(v.c.SKU)...)
 	case secondsField:
-		out.AppendBody(strconv.AppendInt(buf[:0], int64(v.wholeSeconds()), 10))
+		return strconv.AppendInt(dst, int64(v.wholeSeconds()), 10)
 	case waitMSField:
-		out.AppendBody(strconv.AppendInt(buf[:0], v.wait().Milliseconds(), 10))
+		return strconv.AppendInt(dst, v.wait().Milliseconds(), 10)
 	case clockField:
-		out.AppendBody(appendClock(buf[:0], v.wait(), v.day, v.days))
+		return appendClock(dst, v.wait(), v.day, v.days)
 	case backField:
-		path := v.c.BackPath
 		if v.retries {
-			path = v.c.RetryPath
+			return appendPath(dst, v.c.RetryPath)
 		}
-		writePath(out, path)
+		return appendPath(dst, v.c.BackPath)
 	case orderField:
-		out.AppendBodyString(v.order)
+		return append(dst, v.order...)
 	case roomField:
-		out.AppendBodyString(v.c.Room)
+		return append(dst, v.c.Room...)
 	case causeField:
-		v.writeCause(out)
+		var text [256]byte // longer ones do not occur: operands are names of a configuration
+		return appendEscaped(dst, v.c.Detail.AppendText(text[:0]), v.format)
 	case startsField:
-		out.AppendBody(v.c.Starts.UTC().AppendFormat(buf[:0], time.RFC3339))
-	case startsTextField:
-		out.AppendBody(v.c.Starts.UTC().AppendFormat(buf[:0], startsLayout))
+		return v.c.Starts.UTC().AppendFormat(dst, time.RFC3339)
+	default: // startsTextField
+		return v.c.Starts.UTC().AppendFormat(dst, startsLayout)
 	}
 }
 
 // startsLayout is how a page without a script shows the start. A script shows it in the client's language and zone.
 const startsLayout = "2006-01-02 15:04 UTC"
-
-func (v *values) writeCause(out *fasthttp.Response) {
-	var text, escaped [256]byte // longer ones do not occur: operands are names of a configuration
-	out.AppendBody(appendEscaped(escaped[:0], v.c.Detail.AppendText(text[:0]), v.format))
-}
 
 // plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: a page
 // shows it only if it means nothing in any of them.
@@ -191,21 +185,19 @@ func isPath[T ~[]byte | ~string](path T) bool {
 		isPlain(path, "-._~=/?&%:@+,;!$*")
 }
 
-// writePath writes a path without its fragment, escaped for HTML, or "/" instead of anything else.
-func writePath(out *fasthttp.Response, path []byte) {
+// appendPath appends a path without its fragment, escaped for HTML, or "/" instead of anything else.
+func appendPath(dst, path []byte) []byte {
 	path, _ = octets.Cut(path, '#')
 	if !isPath(path) {
-		out.AppendBodyString("/")
-		return
+		return append(dst, '/')
 	}
 	for {
 		part, rest := octets.Cut(path, '&')
-		out.AppendBody(part)
+		dst = append(dst, part...)
 		if len(part) == len(path) {
-			return
+			return dst
 		}
-		out.AppendBodyString("&amp;")
-		path = rest
+		dst, path = append(dst, "&amp;"...), rest
 	}
 }
 

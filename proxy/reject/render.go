@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/octets"
 	"sluice/proxy/server"
 )
 
@@ -53,8 +54,9 @@ func (r *Responder) add(reason Reason, n *renderer) {
 		r.answers[reason] = append(r.answers[reason], n.variants(reason, answer, &r.locales[i]))
 	}
 	var out fasthttp.Response
-	r.Write(&out, &Case{Reason: reason})
-	r.raw[reason], r.rawStatus[reason] = server.AppendResponse(nil, &out, "close"), out.StatusCode()
+	var text server.Prepared
+	r.Write(&out, &text, &Case{Reason: reason})
+	r.raw[reason], r.rawStatus[reason] = server.AppendResponse(nil, &out, &text, "close"), out.StatusCode()
 }
 
 // renderer renders answers. It is not needed once New returns.
@@ -94,32 +96,26 @@ func (n *renderer) formats(reason Reason, a Answer, l *locale, order message) (a
 	return all
 }
 
-// header is what of the header of an answer does not differ from request to request. To copy it costs less than to add
-// its fields each time.
-func (n *renderer) header(reason Reason, status int, contentType string, l *locale) *fasthttp.ResponseHeader {
-	var resp fasthttp.Response
-	server.Begin(&resp, status)
-	h := new(fasthttp.ResponseHeader)
-	resp.Header.CopyTo(h)
-	h.Add("Content-Type", contentType)
+// fields are those of an answer that do not differ from request to request.
+func (n *renderer) fields(reason Reason, status int, contentType string, l *locale) []byte {
+	fields := octets.AppendField(nil, "Content-Type", contentType)
 	if l != nil {
-		h.Add("Content-Language", l.tag)
+		fields = octets.AppendField(fields, "Content-Language", l.tag)
 	}
-	h.Add("Cache-Control", "no-store")
-	h.Add("Vary", "Accept, Accept-Language, Origin")
-	h.Add(reasonHeader, reason.String())
+	fields = octets.AppendField(fields, "Cache-Control", "no-store")
+	fields = octets.AppendField(fields, "Vary", "Accept, Accept-Language, Origin")
+	fields = octets.AppendField(fields, reasonHeader, reason.String())
 	if reason == Unidentified && status == fasthttp.StatusUnauthorized {
-		h.Add("WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
+		fields = octets.AppendField(fields, "WWW-Authenticate", "Bearer") // RFC 9110, section 15.5.2
 	}
-	return h
+	return fields
 }
 
 // page is the answer in HTML, or a redirect.
 func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rendered {
 	if a.Redirect != "" {
-		h := n.header(reason, fasthttp.StatusSeeOther, contentTypes[HTML], l)
-		h.Add("Location", a.Redirect)
-		return rendered{header: h}
+		fields := n.fields(reason, fasthttp.StatusSeeOther, contentTypes[HTML], l)
+		return rendered{status: fasthttp.StatusSeeOther, fields: octets.AppendField(fields, "Location", a.Redirect)}
 	}
 	opens := reason == NotStarted
 	waits := opens || retries(reason, a)
@@ -147,7 +143,7 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 		"waits": waits, "opens": opens, "hint": hint != noMessage,
 	}))
 	return rendered{
-		n.header(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
+		a.Status, n.fields(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
 	}
 }
 
@@ -192,7 +188,7 @@ func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order messa
 		"code":   a.Code != 0,
 		"waits":  a.RetryAfter > 0 || reason == NotStarted,
 	}))
-	return rendered{header: n.header(reason, a.Status, contentType, l), body: b}
+	return rendered{status: a.Status, fields: n.fields(reason, a.Status, contentType, l), body: b}
 }
 
 var envelopeTerms = vocabulary{
@@ -210,8 +206,8 @@ func (n *renderer) envelopeAnswer(reason Reason, a Answer, l *locale) rendered {
 		status = a.Status
 	}
 	texts := map[string]string{"code": strconv.Itoa(code), "message": l.title(reason), "reason": reason.String()}
-	h := n.header(reason, status, contentTypes[Envelope], nil)
-	return rendered{header: h, body: n.envelope.body(escape(texts, Envelope), nil)}
+	fields := n.fields(reason, status, contentTypes[Envelope], nil)
+	return rendered{status: status, fields: fields, body: n.envelope.body(escape(texts, Envelope), nil)}
 }
 
 // retries reports whether a client is told to try again after some time.

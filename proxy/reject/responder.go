@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+	"sluice/proxy/server"
 )
 
 // reasonHeader is where each rejection has its reason.
@@ -65,14 +68,16 @@ type variants [2][numFormats]rendered
 
 // rendered is one answer, but for what differs from request to request.
 type rendered struct {
-	header    *fasthttp.ResponseHeader // with the status
+	status    int
+	fields    []byte // whole lines
 	body      body
 	retries   bool   // the page leads to another attempt
 	day, days string // the unit of the clock, escaped
 }
 
-// Write writes the whole response but its framing. It allocates nothing once out has its room.
-func (r *Responder) Write(out *fasthttp.Response, c *Case) {
+// Write writes the whole response but its framing: status and body to out, whose body is in text, and the fields to
+// text. It allocates nothing once text has its room.
+func (r *Responder) Write(out *fasthttp.Response, text *server.Prepared, c *Case) {
 	format := r.format
 	if format == Auto {
 		format = chooseFormat(c.Accept)
@@ -82,21 +87,26 @@ func (r *Responder) Write(out *fasthttp.Response, c *Case) {
 		variant = 1
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
-	out.Reset()
-	a.header.CopyTo(&out.Header)
+	fields := append(text.Fields[:0], a.fields...)
 	v := values{c: c, format: format, retries: a.retries, day: a.day, days: a.days}
 	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
 		v.order = c.OrderLink
-		addLink(out, v.order)
+		fields = append(append(append(fields, "Link: <"...), v.order...), ">; rel=\"status\"\r\n"...) // RFC 8631
 	}
-	if out.StatusCode() != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
-		v.seconds = r.addRetryAfter(out, c)
+	if a.status != fasthttp.StatusSeeOther { // there it would be the time to wait before following the redirect
+		if v.seconds = r.retryAfter(c); v.seconds > 0 {
+			fields = append(strconv.AppendInt(append(fields, "Retry-After: "...), int64(v.seconds), 10), "\r\n"...)
+		}
 	}
-	a.body.write(out, &v)
 	if r.header != "" && len(c.RequestID) > 0 {
-		out.Header.AddBytesV(r.header, c.RequestID)
+		fields = octets.AppendField(fields, r.header, c.RequestID)
 	}
-	r.AllowOrigin(out, c.Origin)
+	text.Fields, text.Body = fields, a.body.append(text.Body[:0], &v)
+	server.Begin(out, a.status)
+	out.SetBodyRaw(text.Body)
+	if len(c.Origin) > 0 {
+		r.AllowOrigin(out, c.Origin)
+	}
 }
 
 const (
@@ -104,9 +114,9 @@ const (
 	maxWait      = 100 * 365 * 24 * time.Hour // keeps sums below the largest Duration
 )
 
-// addRetryAfter adds Retry-After and returns its seconds; 0 = there is none. They are rounded up: a client told to come
-// back too early is rejected twice.
-func (r *Responder) addRetryAfter(out *fasthttp.Response, c *Case) int {
+// retryAfter is the value of Retry-After in seconds; 0 = there is none. They are rounded up: a client told to come back
+// too early is rejected twice.
+func (r *Responder) retryAfter(c *Case) int {
 	least, wait := r.retry[c.Reason], c.Wait
 	switch {
 	case c.Reason == NotStarted && wait > 0:
@@ -119,16 +129,7 @@ func (r *Responder) addRetryAfter(out *fasthttp.Response, c *Case) int {
 	if r.jitter > 0 {
 		wait += rand.N(r.jitter)
 	}
-	seconds := int((wait + time.Second - 1) / time.Second)
-	var buf [20]byte
-	out.Header.AddBytesV("Retry-After", strconv.AppendInt(buf[:0], int64(seconds), 10))
-	return seconds
-}
-
-// addLink names the order's state (RFC 8631).
-func addLink(out *fasthttp.Response, path string) {
-	var buf [512]byte // longer ones do not occur: a serial and a SKU have at most 128 bytes each
-	out.Header.AddBytesV("Link", append(append(append(buf[:0], '<'), path...), `>; rel="status"`...))
+	return int((wait + time.Second - 1) / time.Second)
 }
 
 // AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page

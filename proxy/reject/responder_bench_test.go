@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/proxy/server"
 )
 
 func BenchmarkResponder_Write(b *testing.B) {
@@ -16,9 +18,10 @@ func BenchmarkResponder_Write(b *testing.B) {
 				AcceptLanguage: []byte("zh-CN,zh;q=0.9,en;q=0.8"), RetryPath: []byte("/item?id=1&from=a"),
 			}
 			var out fasthttp.Response
+			var text server.Prepared
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Write(&out, &c)
+				r.Write(&out, &text, &c)
 			}
 		})
 	}

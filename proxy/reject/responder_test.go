@@ -68,9 +68,15 @@ func answered(t testing.TB, raw []byte) (*http.Response, string) {
 
 func ask(t testing.TB, r *Responder, c Case) (*http.Response, string) {
 	t.Helper()
+	return answered(t, written(r, &c))
+}
+
+// written is the whole answer.
+func written(r *Responder, c *Case) []byte {
 	var out fasthttp.Response
-	r.Write(&out, &c)
-	return answered(t, server.AppendResponse(nil, &out, ""))
+	var text server.Prepared
+	r.Write(&out, &text, c)
+	return server.AppendResponse(nil, &out, &text, "")
 }
 
 var browser, program = []byte("text/html,*/*;q=0.8"), []byte("application/json")
@@ -142,13 +148,14 @@ func TestResponder_AllocatesNothing(t *testing.T) {
 			Accept: browser, AcceptLanguage: []byte("en-GB,en;q=0.9,zh;q=0.5"), Origin: []byte("https://shop.example"),
 		}
 		var out fasthttp.Response
+		var text server.Prepared
 		reason := Admitted
 		if n := testing.AllocsPerRun(20*int(NumReasons), func() {
 			if reason++; reason == NumReasons {
 				reason = Admitted + 1
 			}
 			c.Reason = reason
-			r.Write(&out, &c)
+			r.Write(&out, &text, &c)
 		}); n != 0 {
 			t.Errorf("format %d: %v allocations", format, n)
 		}
@@ -359,7 +366,8 @@ func FuzzResponder_RequestBytesKeepTheStructure(f *testing.F) {
 		for _, reason := range []Reason{NotStarted, SoldOut, InProgress, Window} {
 			write := func(accept []byte, sku, id, path string) string {
 				var out fasthttp.Response
-				r.Write(&out, &Case{
+				var text server.Prepared
+				r.Write(&out, &text, &Case{
 					Reason: reason, SKU: []byte(sku), RequestID: []byte(id), OrderLink: path, RetryPath: []byte(path),
 					BackPath: []byte(path), Accept: accept, Wait: time.Second,
 				})
@@ -372,10 +380,7 @@ func FuzzResponder_RequestBytesKeepTheStructure(f *testing.F) {
 			if got := write(program, sku, id, path); !json.Valid([]byte(got)) {
 				t.Errorf("%s: no JSON: %s", reason, got)
 			}
-			var out fasthttp.Response
-			r.Write(&out, &Case{Reason: reason, OrderLink: path})
-			out.ResetBody()
-			head := server.AppendResponse(nil, &out, "")
+			head, _, _ := bytes.Cut(written(r, &Case{Reason: reason, OrderLink: path}), []byte("\r\n\r\n"))
 			if n := bytes.Count(head, []byte("\r\n")); bytes.Count(head, []byte("\n")) != n {
 				t.Errorf("%s: a header line was split: %q", reason, head)
 			}

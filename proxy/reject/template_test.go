@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 )
 
 func TestTemplate_UnusableTextIsRejectedWithLineAndRemedy(t *testing.T) {
@@ -34,10 +32,8 @@ func filled(t testing.TB, text string, texts map[string]string, holds map[string
 	if err != nil {
 		return "", err
 	}
-	var out fasthttp.Response
 	v := newValues(sku)
-	parsed.body(texts, holds).write(&out, &v)
-	return string(out.Body()), nil
+	return string(parsed.body(texts, holds).append(nil, &v)), nil
 }
 
 func newValues(sku string) values { return values{c: &Case{SKU: []byte(sku)}, format: HTML} }

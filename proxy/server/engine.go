@@ -85,7 +85,7 @@ func (c *Conn) answerPlain(err error) {
 	c.acquire(c.server.parser.Load())
 	x := c.exchange
 	x.reject(c, plainOnTLS.err())
-	if x.text = AppendResponse(x.text[:0], &x.ctx.Response, "close"); writeRejection(record.Conn, x.text) == nil {
+	if x.text = AppendResponse(x.text[:0], &x.ctx.Response, &x.ready, "close"); writeRejection(record.Conn, x.text) == nil {
 		c.phase.set(phaseLingering)
 		linger(record.Conn, lingerTimeout, lingerSize)
 	}

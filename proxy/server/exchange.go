@@ -19,7 +19,8 @@ type exchange struct {
 	parsed  bool  // request was read into ctx too
 	unread  error // by which that failed
 	reader  *reader
-	text    []byte // the answer as it is sent, or its head
+	ready   Prepared // what of the answer is not in ctx.Response
+	text    []byte   // the answer as it is sent, or its head
 }
 
 // link is a connection that is exchanged for another: RequestCtx.Init2 is called once.
@@ -69,6 +70,9 @@ func Of(ctx *fasthttp.RequestCtx) (c *Conn, ok bool) {
 
 // Ctx is the request under way and its answer.
 func (c *Conn) Ctx() *fasthttp.RequestCtx { return &c.exchange.ctx }
+
+// Prepared is room for the answer under way.
+func (c *Conn) Prepared() *Prepared { return &c.exchange.ready }
 
 // Request is the head of the request under way.
 func (c *Conn) Request() *Request { return &c.exchange.request }
@@ -198,8 +202,9 @@ func (x *exchange) reset() {
 	}
 	x.ctx.Response.Reset()
 	x.begin()
-	if cap(x.text) > maxKeptText {
-		x.text = nil
+	x.ready.Fields = x.ready.Fields[:0]
+	if cap(x.text) > maxKeptText || cap(x.ready.Body) > maxKeptText {
+		x.text, x.ready.Body = nil, nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func (x *exchange) write(c *Conn, frame framing, last bool) error {
 		connection = "keep-alive" // of its own accord HTTP/1.0 closes
 	}
 	length := answerLength(resp, frame)
-	x.text = appendHead(x.text[:0], resp, frame, length, connection, c.server.date.now())
+	x.text = appendHead(x.text[:0], resp, x.ready.Fields, frame, length, connection, c.server.date.now())
 	if resp.IsBodyStream() && frame != headAlone {
 		return x.writeStream(c, frame)
 	}
@@ -104,17 +105,36 @@ func Begin(resp *fasthttp.Response, status int) {
 	resp.Header.SetContentLength(0) // also in answer to HEAD; a body makes it longer
 }
 
+// Prepared is the part of an answer that need not be put together field by field: to copy finished text costs a tenth.
+// The fields are sent before those of ctx.Response.
+type Prepared struct {
+	Fields []byte // whole lines, without Date, and none of framing or of the connection
+	Body   []byte // room for the body; it is sent when ctx.Response has it by SetBodyRaw
+}
+
+// AddTo adds the fields to h, where another server writes the answer.
+func (p *Prepared) AddTo(h *fasthttp.ResponseHeader) {
+	for lines := p.Fields; len(lines) > 0; {
+		var line []byte
+		line, lines = octets.Cut(lines, '\n')
+		name, value := octets.Cut(line, ':')
+		h.AddBytesKV(name, octets.Trim(bytes.TrimSuffix(value, crlf)))
+	}
+}
+
+var crlf = []byte("\r\n")
+
 // AppendResponse appends the whole of a response whose body is in memory, without Date. connection is the value of
 // Connection, "" = none.
-func AppendResponse(dst []byte, resp *fasthttp.Response, connection string) []byte {
-	dst = appendHead(dst, resp, byLength, int64(len(resp.Body())), connection, nil)
+func AppendResponse(dst []byte, resp *fasthttp.Response, p *Prepared, connection string) []byte {
+	dst = appendHead(dst, resp, p.Fields, byLength, int64(len(resp.Body())), connection, nil)
 	return append(dst, resp.Body()...)
 }
 
-// appendHead appends the head with its empty line: the fields of resp, and framing of the server's own. fasthttp's
-// writer would put its own Date in the place of the upstream's. date is for a response without one (RFC 9110, section
-// 6.6.1); nil = none.
-func appendHead(dst []byte, resp *fasthttp.Response, frame framing, length int64, connection string,
+// appendHead appends the head with its empty line: prepared fields, those of resp, and framing of the server's own.
+// fasthttp's writer would put its own Date in the place of the upstream's, and would order the fields anew. date is for
+// a response without one (RFC 9110, section 6.6.1); nil = none.
+func appendHead(dst []byte, resp *fasthttp.Response, fields []byte, frame framing, length int64, connection string,
 	date []byte) []byte {
 	h := &resp.Header
 	status := h.StatusCode()
@@ -124,7 +144,7 @@ func appendHead(dst []byte, resp *fasthttp.Response, frame framing, length int64
 	} else {
 		dst = append(dst, fasthttp.StatusMessage(status)...)
 	}
-	dst = append(dst, "\r\n"...)
+	dst = append(append(dst, "\r\n"...), fields...)
 	switching := status == fasthttp.StatusSwitchingProtocols
 	for name, value := range h.All() {
 		if string(name) == fasthttp.HeaderDate {
