@@ -90,7 +90,7 @@ func (p *Proxy) answerPreflight(r *Request) rejection {
 	out := &r.ctx.Response
 	server.Begin(out, http.StatusNoContent)
 	out.Header.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+	p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
 	if p.Queue != nil {
 		out.Header.Add("Access-Control-Allow-Methods", "GET, HEAD, DELETE")
 		out.Header.Add("Access-Control-Allow-Headers", "If-None-Match, Prefer")

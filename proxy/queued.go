@@ -87,7 +87,7 @@ func (p *Proxy) writeOrder(r *Request, o *orderview.Order, status int) {
 	out := r.localResponse(status, contentType)
 	out.Header.Add("Cache-Control", "no-store")
 	out.Header.Add("Vary", "Accept, Accept-Language, Origin")
-	p.responder.AllowOrigin(out, head.Peek("Origin"))
+	p.responder.AllowOrigin(r.conn.Prepared(), head.Peek("Origin"))
 	if o.Pending() {
 		out.Header.Add("Retry-After", strconv.FormatInt(int64(o.Again().Seconds()), 10))
 	}

@@ -201,6 +201,6 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	}
 	out.Header.Add("Cache-Control", "no-store")
 	out.Header.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+	p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
 	out.AppendBody(append(text, '\n'))
 }

@@ -175,7 +175,7 @@ func (p *Proxy) writeRoom(r *Request, a *roomview.Answer) {
 		out := r.taggedResponse(a.Tag, a.Mark, a.Type)
 		out.Header.Add("Cache-Control", "public, max-age=1")
 		out.Header.Add("Vary", "Origin")
-		p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+		p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
 		if out.StatusCode() == 200 {
 			out.AppendBody(a.Body)
 		}

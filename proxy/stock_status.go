@@ -61,7 +61,7 @@ func (p *Proxy) writeStock(r *Request, at int64, t stockstatus.Tag) {
 	out.Header.Add("Cache-Control", "public, max-age=1")
 	out.Header.Add("Sluice-Time", strconv.FormatInt(at, 10))
 	out.Header.Add("Vary", "Origin")
-	p.responder.AllowOrigin(out, r.head.Peek("Origin"))
+	p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
 	if out.StatusCode() == 200 {
 		out.AppendBody(r.scratch.text)
 	}

@@ -20,14 +20,20 @@ func New(o Options) (*Responder, error) {
 	for _, origin := range o.Origins {
 		r.origins[origin], r.anyOrigin = true, r.anyOrigin || origin == "*"
 	}
-	r.expose = "Link, Retry-After, ETag, Sluice-Time"
+	expose := "Link, Retry-After, ETag, Sluice-Time"
 	if o.RequestIDHeader != "" {
-		r.expose += ", " + o.RequestIDHeader
+		expose += ", " + o.RequestIDHeader
 	}
-	r.expose += ", " + reasonHeader
+	expose += ", " + reasonHeader
 	if o.RateFields {
-		r.expose += ", RateLimit, RateLimit-Policy"
+		expose += ", RateLimit, RateLimit-Policy"
 	}
+	if r.anyOrigin {
+		r.allow = octets.AppendField(r.allow, "Access-Control-Allow-Origin", "*")
+	} else {
+		r.allow = octets.AppendField(r.allow, "Access-Control-Allow-Credentials", "true")
+	}
+	r.allow = octets.AppendField(r.allow, "Access-Control-Expose-Headers", expose)
 	if r.locales, err = newLocales(o.Languages, files); err != nil {
 		return nil, err
 	}

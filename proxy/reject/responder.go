@@ -54,7 +54,7 @@ type Responder struct {
 	header    string          // of the request ID; "" = none
 	origins   map[string]bool // that may read; "*" is none of them
 	anyOrigin bool            // every origin may read, without credentials
-	expose    string          // Access-Control-Expose-Headers
+	allow     []byte          // the fields by which they may, but for their own name
 	jitter    time.Duration
 	locales   locales
 	answers   [NumReasons][]variants // by locale
@@ -104,9 +104,7 @@ func (r *Responder) Write(out *fasthttp.Response, text *server.Prepared, c *Case
 	text.Fields, text.Body = fields, a.body.append(text.Body[:0], &v)
 	server.Begin(out, a.status)
 	out.SetBodyRaw(text.Body)
-	if len(c.Origin) > 0 {
-		r.AllowOrigin(out, c.Origin)
-	}
+	r.AllowOrigin(text, c.Origin)
 }
 
 const (
@@ -134,16 +132,13 @@ func (r *Responder) retryAfter(c *Case) int {
 
 // AllowOrigin lets a page of another origin read the answer if the configuration allows it (Fetch, section 3.2). A page
 // that cannot read an answer takes it for a network error, and many libraries then send the order again.
-func (r *Responder) AllowOrigin(out *fasthttp.Response, origin []byte) {
+func (r *Responder) AllowOrigin(text *server.Prepared, origin []byte) {
 	switch {
 	case len(origin) == 0:
 	case r.anyOrigin: // by the standard, browsers then let no page read what was asked for with credentials
-		out.Header.Add("Access-Control-Allow-Origin", "*")
-		out.Header.Add("Access-Control-Expose-Headers", r.expose)
+		text.Fields = append(text.Fields, r.allow...)
 	case r.origins[string(origin)]:
-		out.Header.AddBytesV("Access-Control-Allow-Origin", origin)
-		out.Header.Add("Access-Control-Allow-Credentials", "true")
-		out.Header.Add("Access-Control-Expose-Headers", r.expose)
+		text.Fields = append(octets.AppendField(text.Fields, "Access-Control-Allow-Origin", origin), r.allow...)
 	}
 }
 
