@@ -36,9 +36,11 @@ var endpoints = [...]endpoint{
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := r.head
+	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) {
+		return false
+	}
 	preflight := isPreflight(r)
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) ||
-		!route.SafeMethod(head.Method()) && !preflight && !p.changesSomething(head) {
+	if !preflight && !route.SafeMethod(head.Method()) && !p.changesSomething(head) {
 		return false
 	}
 	for i := range endpoints {

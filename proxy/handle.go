@@ -59,7 +59,8 @@ func (p *Proxy) passesChecks(r *Request) bool {
 
 // reject answers the request with the reason, and closes the connection where it cannot be used any further.
 func (p *Proxy) reject(r *Request) {
-	p.countRejection(r)
+	r.nth = r.shard().Rejected(r.rejection.Reason)
+	r.countCause(r.rejection.Detail.Cause)
 	if r.nth%metrics.DecisionSample == 1 {
 		r.client.shard.Decided(time.Duration(p.Now() - r.now))
 	}
@@ -139,12 +140,6 @@ func (p *Proxy) releaseStockAndSlot(a *acquired) {
 		a.slot = nil
 	}
 	a.places.Release()
-}
-
-// countRejection counts the rejection, with its cause where it has one.
-func (p *Proxy) countRejection(r *Request) {
-	r.nth = r.shard().Rejected(r.rejection.Reason)
-	r.countCause(r.rejection.Detail.Cause)
 }
 
 func (r *Request) countCause(cause reject.Cause) {

@@ -52,18 +52,6 @@ func (s *scan) upgrade(value []byte) {
 	}
 }
 
-// checkConnection decides what the head's options mean together, once all of it was read.
-func (s *scan) checkConnection() {
-	if s.HTTP10 {
-		s.Close = s.Close || !s.keepAlive
-	}
-	// RFC 9110, section 7.8: Upgrade is ignored without the option and on HTTP/1.0. On a connection that ends there
-	// is no protocol to change to.
-	if s.HTTP10 || s.Close || !s.wantsUpgrade {
-		s.Upgrade, s.H2C = false, false
-	}
-}
-
 // endToEnd are fields that handler and upstream rely on: a Connection field that names one would have a hop remove
 // it. A name that ends in "-" stands for all that begin so.
 var endToEnd = [...]string{

@@ -32,12 +32,9 @@ const maxKeptText = 32 << 10
 func (p *parser) newExchange() *exchange {
 	x := &exchange{reader: p.newReader(nil)}
 	x.ctx.Init2(&x.link, nil, true)
-	x.begin()
+	x.ctx.Response.Header.SetNoDefaultContentType(true)
 	return x
 }
-
-// begin readies x for the next request.
-func (x *exchange) begin() { x.ctx.Response.Header.SetNoDefaultContentType(true) }
 
 // acquire gives c an exchange, which reads first before anything else.
 func (c *Conn) acquire(p *parser, first ...byte) {
@@ -142,7 +139,7 @@ func (x *exchange) answerError(c *Conn, err error) {
 	c.writeBudget = 0
 	x.reject(c, e)
 	c.lingerOnClose = true
-	_ = x.write(c, byLength, true)
+	_ = x.write(c, byLength, int64(len(x.ctx.Response.Body())), true)
 }
 
 // reject has the handler answer what is no valid request.
@@ -159,9 +156,9 @@ func (x *exchange) writeAnswer(c *Conn) (more bool) {
 		_ = c.upgraded.Close() // the handler failed behind Tunnel: client and upstream are not joined
 		c.upgraded, c.closeAfter = nil, true
 	}
-	frame := x.framing()
-	last := x.isLast(c, frame)
-	if err := x.write(c, frame, last); err != nil {
+	frame, length := x.framing()
+	last := c.upgraded == nil && x.isLast(c, frame)
+	if err := x.write(c, frame, length, last); err != nil {
 		if c.upgraded != nil {
 			_ = c.upgraded.Close()
 			c.upgraded = nil
@@ -181,11 +178,8 @@ func (x *exchange) writeAnswer(c *Conn) (more bool) {
 // isLast reports whether the connection ends with the answer. A connection whose client did not ask for the end
 // lingers: a next request, which is not answered, may have come or be on its way.
 func (x *exchange) isLast(c *Conn, frame framing) bool {
-	if c.upgraded != nil {
-		return false
-	}
 	last := x.request.Close || c.closeAfter || frame == untilClose || c.server.announced.Load()
-	whole := x.reader.bodyRead() || x.reader.drainBody()
+	whole := x.reader.drainBody()
 	if !whole && !c.discardPending {
 		last = true
 	}
@@ -201,7 +195,7 @@ func (x *exchange) reset() {
 		x.ctx.Request.Reset()
 	}
 	x.ctx.Response.Reset()
-	x.begin()
+	x.ctx.Response.Header.SetNoDefaultContentType(true)
 	x.ready.Fields = x.ready.Fields[:0]
 	if cap(x.text) > maxKeptText || cap(x.ready.Body) > maxKeptText {
 		x.text, x.ready.Body = nil, nil

@@ -49,43 +49,65 @@ func nameRule(line []byte, n int) Rule {
 // readField reads what matters for framing and routing out of a field, and rejects what may stand only once. The length
 // of the name tells most fields apart at once. at is the offset of the value in the head.
 func (s *scan) readField(p *parser, name, value []byte, at int) Rule {
+	is := func(known string) bool { return octets.EqualFold(name, known) }
 	switch len(name) {
 	case len("via"):
-		s.Via = s.Via || octets.EqualFold(name, "via")
+		s.Via = s.Via || is("via")
 	case len("host"):
-		if octets.EqualFold(name, "host") {
-			return s.host(value, at)
+		switch {
+		case !is("host"):
+		case s.hostAt > 0:
+			return hostTwice
+		default:
+			s.hostAt, s.hostEnd = at, at+len(value)
+			return checkHost(value)
 		}
 	case len("expect"):
-		if octets.EqualFold(name, "expect") {
+		if is("expect") {
 			return s.expect(value)
 		}
-	case len("upgrade"):
-		if octets.EqualFold(name, "upgrade") {
-			s.upgrade(value)
-			return fine
-		}
-		if octets.EqualFold(name, "trailer") {
+	case len("upgrade"): // and "trailer"
+		if is("trailer") {
 			return trailer
 		}
+		if is("upgrade") {
+			s.upgrade(value)
+		}
 	case len("connection"):
-		if octets.EqualFold(name, "connection") {
+		if is("connection") {
 			return s.connection(p, value)
 		}
 	case len("content-type"):
-		if octets.EqualFold(name, "content-type") {
-			return s.contentType()
+		// Of two, one server believes the first and another the last, and they would read different fields out of the
+		// same body.
+		if is("content-type") {
+			if s.sawType {
+				return contentTypeTwice
+			}
+			s.sawType = true
 		}
 	case len("content-length"):
-		if octets.EqualFold(name, "content-length") {
-			return s.length(value)
+		switch {
+		case !is("content-length"):
+			s.override(name)
+		case s.ContentLength >= 0:
+			return lengthTwice
+		default:
+			if s.ContentLength = octets.Length(value); s.ContentLength < 0 {
+				return badLength
+			}
 		}
-		s.override(name)
 	case len("transfer-encoding"):
-		if octets.EqualFold(name, "transfer-encoding") {
-			return s.coding(value)
+		switch {
+		case !is("transfer-encoding"):
+			s.override(name)
+		case s.Chunked:
+			return codingTwice
+		case !octets.EqualFold(value, "chunked"):
+			return badCoding // than the one that all servers know
+		default:
+			s.Chunked = true
 		}
-		s.override(name)
 	case len("x-http-method"), len("x-http-method-override"):
 		s.override(name)
 	}
@@ -101,48 +123,6 @@ func (s *scan) override(name []byte) {
 	for _, known := range overrides {
 		s.Override = s.Override || octets.EqualFieldName(name, known)
 	}
-}
-
-// host checks Host's value and stores where it stands.
-func (s *scan) host(value []byte, at int) Rule {
-	if s.hostAt > 0 {
-		return hostTwice
-	}
-	s.hostAt, s.hostEnd = at, at+len(value)
-	return checkHost(value)
-}
-
-// length accepts Content-Length once.
-func (s *scan) length(value []byte) Rule {
-	if s.ContentLength >= 0 {
-		return lengthTwice
-	}
-	if s.ContentLength = octets.Length(value); s.ContentLength < 0 {
-		return badLength
-	}
-	return fine
-}
-
-// contentType accepts Content-Type once. Of two, one server believes the first and another the last, and they would
-// read different fields out of the same body.
-func (s *scan) contentType() Rule {
-	if s.sawType {
-		return contentTypeTwice
-	}
-	s.sawType = true
-	return fine
-}
-
-// coding accepts the one transfer coding that all servers know, once.
-func (s *scan) coding(value []byte) Rule {
-	if s.Chunked {
-		return codingTwice
-	}
-	if !octets.EqualFold(value, "chunked") {
-		return badCoding
-	}
-	s.Chunked = true
-	return fine
 }
 
 // expect accepts the one expectation there is (RFC 9110, section 10.1.1). On HTTP/1.0 it is ignored.

@@ -291,7 +291,9 @@ func TestForwarded_SmallAnswersAreOneWrite(t *testing.T) {
 				}
 				x.ctx.Response.SetBodyStream(streamOf(bytes.NewReader(body)), size)
 			}
-			if err := x.write(c, x.framing(), false); err != nil || writes != want || written < size+len("HTTP/1.1 200 OK\r\n") {
+			frame, length := x.framing()
+			err := x.write(c, frame, length, false)
+			if err != nil || writes != want || written < size+len("HTTP/1.1 200 OK\r\n") {
 				t.Errorf("%d bytes, streamed %v: %d writes of %d bytes, %v; want %d", size, streamed, writes, written, err, want)
 			}
 		}

@@ -139,7 +139,7 @@ func (s *scan) lineEnd(p *parser, b []byte) (end int, rule Rule) {
 	return end, fine
 }
 
-// checkWholeHead checks what only a whole head shows.
+// checkWholeHead checks what only a whole head shows, and decides what its options mean together.
 func (s *scan) checkWholeHead(head []byte) Rule {
 	authority := s.rawTarget(head)[s.authorityAt:s.authorityEnd]
 	switch {
@@ -152,6 +152,13 @@ func (s *scan) checkWholeHead(head []byte) Rule {
 	case s.Chunked && s.HTTP10:
 		return codingOnHTTP10
 	}
-	s.checkConnection()
+	if s.HTTP10 {
+		s.Close = s.Close || !s.keepAlive
+	}
+	// RFC 9110, section 7.8: Upgrade is ignored without the option and on HTTP/1.0. On a connection that ends there
+	// is no protocol to change to.
+	if s.HTTP10 || s.Close || !s.wantsUpgrade {
+		s.Upgrade, s.H2C = false, false
+	}
 	return fine
 }

@@ -24,53 +24,38 @@ const (
 	untilClose                // with the connection: a body of unknown length, for HTTP/1.0
 )
 
-// framing chooses how the answer is framed.
-func (x *exchange) framing() framing {
+// framing chooses how the answer is framed, and the value of Content-Length; -1 = none is sent. Answers to HEAD and 304
+// repeat what the upstream said, or the size of the body that is not sent (RFC 9110, section 8.6).
+func (x *exchange) framing() (frame framing, length int64) {
 	resp := &x.ctx.Response
+	status, stream := resp.StatusCode(), resp.IsBodyStream()
+	bodiless := status < 200 || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
 	switch {
-	case x.toHead() || bodiless(resp.StatusCode()):
-		return headAlone
-	case !resp.IsBodyStream() || resp.Header.ContentLength() >= 0:
-		return byLength
+	case bodiless && status != fasthttp.StatusNotModified:
+		return headAlone, -1
+	case bodiless || string(x.request.method) == "HEAD":
+		switch {
+		case !bodiless && !stream && len(resp.Body()) > 0:
+			return headAlone, int64(len(resp.Body()))
+		case len(resp.Header.Peek(fasthttp.HeaderContentLength)) > 0: // else ContentLength is 0 and means nothing
+			return headAlone, int64(resp.Header.ContentLength())
+		}
+		return headAlone, -1
+	case !stream:
+		return byLength, int64(len(resp.Body()))
+	case resp.Header.ContentLength() >= 0:
+		return byLength, int64(resp.Header.ContentLength())
 	case x.request.HTTP10:
-		return untilClose
+		return untilClose, -1
 	}
-	return inChunks
-}
-
-// toHead reports a request for the head of an answer alone.
-func (x *exchange) toHead() bool { return string(x.request.method) == "HEAD" }
-
-// bodiless reports a status whose answers never have a body (RFC 9110, section 6.4.1).
-func bodiless(status int) bool {
-	return status < 200 || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
-}
-
-// answerLength is the value of Content-Length; -1 = none is sent. Answers to HEAD and 304 repeat what the upstream
-// said, or the size of the body that is not sent (RFC 9110, section 8.6).
-func answerLength(resp *fasthttp.Response, frame framing) int64 {
-	said := len(resp.Header.Peek(fasthttp.HeaderContentLength)) > 0 // else ContentLength is 0 and means nothing
-	status := resp.StatusCode()
-	switch {
-	case frame == byLength && !resp.IsBodyStream():
-		return int64(len(resp.Body()))
-	case frame == byLength:
-		return int64(resp.Header.ContentLength())
-	case frame != headAlone, bodiless(status) && status != fasthttp.StatusNotModified:
-		return -1
-	case !bodiless(status) && !resp.IsBodyStream() && len(resp.Body()) > 0:
-		return int64(len(resp.Body()))
-	case said:
-		return int64(resp.Header.ContentLength())
-	}
-	return -1
+	return inChunks, -1
 }
 
 // maxJoined is up to which size, in bytes, a body is copied behind its head, to go out in one write.
 const maxJoined = 16 << 10
 
 // write writes the answer in its form.
-func (x *exchange) write(c *Conn, frame framing, last bool) error {
+func (x *exchange) write(c *Conn, frame framing, length int64, last bool) error {
 	resp, connection := &x.ctx.Response, ""
 	switch {
 	case last:
@@ -78,7 +63,6 @@ func (x *exchange) write(c *Conn, frame framing, last bool) error {
 	case x.request.HTTP10:
 		connection = "keep-alive" // of its own accord HTTP/1.0 closes
 	}
-	length := answerLength(resp, frame)
 	x.text = appendHead(x.text[:0], resp, x.ready.Fields, frame, length, connection, c.server.date.now())
 	if resp.IsBodyStream() && frame != headAlone {
 		return x.writeStream(c, frame)
