@@ -64,7 +64,6 @@ func (p *Proxy) reject(r *Request) {
 	if r.nth%metrics.DecisionSample == 1 {
 		r.client.shard.Decided(time.Duration(p.Now() - r.now))
 	}
-	r.reject.Reason = r.rejection.Reason
 	p.describeRejection(r, &r.reject)
 	p.responder.Write(&r.ctx.Response, r.conn.Prepared(), &r.reject)
 	p.appendRateFields(r)

@@ -122,9 +122,6 @@ func (p *Proxy) checkSoldOut(r *Request) rejection {
 	return rejection{Reason: p.Stock.Closed(r.now, r.buyer.sku)}
 }
 
-// checkSchedule asks the schedule, and what the upstream's responses have taught.
-func (p *Proxy) checkSchedule(r *Request) rejection { return p.onSale(r, r.checked) }
-
 // exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
 func (p *Proxy) exhausted(c *server.Conn) bool {
 	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared

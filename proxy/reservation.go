@@ -71,30 +71,31 @@ func (p *Proxy) reserve(r *Request) rejection {
 	return no
 }
 
-// onSale asks the schedule at a time of the clock. Of an order that takes stock here the ledger is asked before: who
-// has won a unit hears of that first.
-func (p *Proxy) onSale(r *Request, now int64) rejection {
-	o := r.order()
-	for _, l := range o.More {
-		r.buyer.sku = l.SKU
-		if no := p.skuOnSale(r, now); no.Reason != reject.Admitted {
-			return no
+// checkSchedule asks the schedule, and what the upstream's responses have taught. Of an order that takes stock here the
+// ledger is asked before: a client that has won a unit hears of that first.
+func (p *Proxy) checkSchedule(r *Request) rejection {
+	if lines := r.buyer.lines; len(lines) > 1 {
+		for _, l := range lines[1:] {
+			r.buyer.sku = l.SKU
+			if no := p.skuOnSale(r); no.Reason != reject.Admitted {
+				return no
+			}
 		}
+		r.buyer.sku = lines[0].SKU
 	}
-	r.buyer.sku = o.SKU
-	return p.skuOnSale(r, now)
+	return p.skuOnSale(r)
 }
 
-func (p *Proxy) skuOnSale(r *Request, now int64) rejection {
+func (p *Proxy) skuOnSale(r *Request) rejection {
 	reserved := r.route.Gate == route.Reserve
 	if p.Schedule != nil {
-		if reason, wait := p.Schedule.Closed(now, r.buyer.sku, reserved); reason != reject.Admitted {
+		if reason, wait := p.Schedule.Closed(r.checked, r.buyer.sku, reserved); reason != reject.Admitted {
 			// An order of an earlier sale may be repeated, by its key. Before the start one without a key is new.
 			r.repeatable = reserved && len(r.buyer.key) > 0
 			return rejection{Reason: reason, Wait: wait}
 		}
 	}
-	if p.Feedback != nil && !reserved && p.Feedback.SoldOut(now, r.buyer.sku) {
+	if p.Feedback != nil && !reserved && p.Feedback.SoldOut(r.checked, r.buyer.sku) {
 		return rejection{Reason: reject.SoldOut}
 	}
 	return rejection{}

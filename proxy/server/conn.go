@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// phase is what a connection does.
-type phase int32
+// phase is what a connection does. The goroutine that owns the connection sets it, and Drain reads it too.
+type phase = int32
 
 const (
 	phaseOpening   phase = iota // before the first request: PROXY header, TLS handshake
@@ -26,12 +26,6 @@ const (
 	phaseClosed
 )
 
-// currentPhase is set by the goroutine that owns the connection, and read by Drain too.
-type currentPhase struct{ atomic.Int32 }
-
-func (c *currentPhase) set(p phase)     { c.Store(int32(p)) }
-func (c *currentPhase) is(p phase) bool { return c.Load() == int32(p) }
-
 // Conn is one client connection. Its methods are for the handler of a request on it, but for Abort, which any
 // goroutine may call.
 type Conn struct {
@@ -44,7 +38,7 @@ type Conn struct {
 	event     eventConn // the socket in an event loop; nil = a goroutine waits for requests
 	peer      netip.Addr
 	unnamed   bool
-	phase     currentPhase
+	phase     atomic.Int32
 	deadlines deadlines
 	requests  int
 
@@ -202,7 +196,7 @@ func (c *Conn) Abort() {
 func (c *Conn) beginRequest() {
 	c.requests++
 	c.writeBudget, c.eachRead = 0, false
-	c.phase.set(phaseHandling)
+	c.phase.Store(phaseHandling)
 }
 
 // errNothingCame says that nothing has come yet on a connection that must not be waited for.
@@ -216,20 +210,20 @@ type socket struct{ *Conn }
 func (s socket) Read(p []byte) (int, error) {
 	c := s.Conn
 	switch {
-	case c.phase.is(phaseIdle):
+	case c.phase.Load() == phaseIdle:
 		n, err := c.event.TryRead(p)
 		if n == 0 && err == nil {
 			err = errNothingCame
 		}
 		return n, err
-	case c.phase.is(phaseTunnel):
+	case c.phase.Load() == phaseTunnel:
 	case c.exchange.reader.bodyRead():
-		if !c.phase.is(phaseHead) {
-			c.phase.set(phaseHead)
+		if c.phase.Load() != phaseHead {
+			c.phase.Store(phaseHead)
 			c.deadlines.limitReads(c.Conn, c.server.ReadHeaderTimeout)
 		}
-	case !c.phase.is(phaseBody):
-		c.phase.set(phaseBody)
+	case c.phase.Load() != phaseBody:
+		c.phase.Store(phaseBody)
 		c.deadlines.limitReads(c.Conn, c.server.ReadTimeout)
 		if c.exchange.reader.head.Expect100 {
 			if _, err := c.write(goOn); err != nil {
@@ -311,7 +305,7 @@ func (c *Conn) expedite() {
 	switch {
 	case c.event != nil:
 		c.event.Expedite(grace)
-	case c.phase.is(phaseIdle):
+	case c.phase.Load() == phaseIdle:
 		_ = c.Conn.SetReadDeadline(time.Now().Add(grace))
 	}
 }
@@ -319,14 +313,14 @@ func (c *Conn) expedite() {
 // close ends a connection that the caller owns.
 func (c *Conn) close() {
 	if c.lingerOnClose {
-		c.phase.set(phaseLingering)
+		c.phase.Store(phaseLingering)
 		if c.server.closing.Load() {
 			linger(c.Conn, lingerTimeout, lingerSize)
 		} else {
 			linger(c.Conn, lastTimeout, lastSize)
 		}
 	}
-	c.phase.set(phaseClosed)
+	c.phase.Store(phaseClosed)
 	_ = c.Conn.Close()
 	c.server.handler.CloseConn(c)
 	c.server.untrack(c)

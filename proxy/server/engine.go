@@ -86,7 +86,7 @@ func (c *Conn) answerPlain(err error) {
 	x := c.exchange
 	x.reject(c, plainOnTLS.err())
 	if x.text = AppendResponse(x.text[:0], &x.ctx.Response, &x.ready, "close"); writeRejection(record.Conn, x.text) == nil {
-		c.phase.set(phaseLingering)
+		c.phase.Store(phaseLingering)
 		linger(record.Conn, lingerTimeout, lingerSize)
 	}
 	x.reset()
@@ -102,7 +102,7 @@ func (c *Conn) awaitRequest() bool {
 		}
 		return c.takeSuspended()
 	}
-	c.phase.set(phaseIdle)
+	c.phase.Store(phaseIdle)
 	if c.requests == 0 {
 		c.deadlines.limitReads(c.Conn, s.ReadHeaderTimeout)
 	} else {
@@ -158,7 +158,7 @@ func (s *Server) waitInLoop(c *Conn) bool {
 	if c.requests == 0 {
 		timeout = s.ReadHeaderTimeout
 	}
-	c.phase.set(phaseIdle)
+	c.phase.Store(phaseIdle)
 	waiting, err := c.event.Wait(timeout)
 	if err != nil {
 		c.close()

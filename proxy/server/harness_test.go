@@ -253,7 +253,7 @@ func (s *Server) inPhase(p phase) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.open {
-		if c.phase.is(p) {
+		if c.phase.Load() == p {
 			n++
 		}
 	}

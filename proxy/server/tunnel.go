@@ -16,7 +16,7 @@ func runTunnel(c *Conn, behind []byte) {
 	upstream := c.upgraded
 	defer upstream.Close()
 	c.StepAside()
-	c.phase.set(phaseTunnel)
+	c.phase.Store(phaseTunnel)
 	c.deadlines.clear(c.Conn)
 	t := tunnel{idle: c.server.IdleTimeout}
 	t.join(&tunnelEnd{c.Conn, behind}, upstream)
