@@ -170,7 +170,12 @@ func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
 		return p
 	}
 	if g.Orders != nil {
-		p.Ended = func(sku string) bool { r := g.Orders.Reserver(); return r != nil && r.Ended(sku) }
+		p.Ended = func(ctx context.Context, sku string) (ended, known bool) {
+			if r := g.Orders.Reserver(); r != nil {
+				return r.Ended(ctx, sku)
+			}
+			return false, false // not before Redis is known to be fit
+		}
 	}
 	p.Stock = map[string]map[string]int{}
 	for i := range c.Sales {

@@ -48,14 +48,36 @@ func (r *Reserver) Knows(sku string) bool {
 	return s != nil && !s.absent || s == nil && q.tracked.Load()
 }
 
-// Ended reports whether the ledger of sku has ended, as far as this instance knows. It reads nothing.
-func (r *Reserver) Ended(sku string) bool {
-	q := r.skus.Find([]byte(sku))
+// Ended reports whether the ledger of sku has ended. It reads a ledger that this instance has not met yet, and follows
+// it from then on. known is false where it cannot be read, or is closed for now: it may have ended before that.
+func (r *Reserver) Ended(ctx context.Context, sku string) (ended, known bool) {
+	q := r.open([]byte(sku))
 	if q == nil {
-		return false
+		return false, false
+	}
+	if q.stock.Load() == nil && r.meet(ctx, q) != nil {
+		return false, false
 	}
 	s := q.stock.Load()
-	return s != nil && !s.absent && s.State == protocol.Ended
+	closed := s.State == protocol.Frozen || s.State == protocol.Verifying || s.State == protocol.Lost
+	return s.State == protocol.Ended, !closed
+}
+
+// meet reads the numbers of q, or learns that it has no ledger.
+func (r *Reserver) meet(ctx context.Context, q *skuQueue) error {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	now := r.o.Now()
+	r.countCall(callFind, 1)
+	s, ok, err := r.store.ReadStock(ctx, q.sku)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r.learn(now, q, &cachedStock{StockVersion: s.StockVersion, absent: !ok, at: now})
+	r.dispatch(q)
+	return nil
 }
 
 // readStatus reads the numbers of q in the background. reading is set.

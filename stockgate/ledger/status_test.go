@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -105,5 +106,38 @@ func TestReadFirst_StatusKnowsTheLedgerAtOnce(t *testing.T) {
 		if _, ok := d.Status(d.o.Now(), []byte("none")); ok || len(d.ledgers()) != 1 {
 			t.Errorf("a SKU without a ledger is shown, or looked after: %q", d.ledgers())
 		}
+	})
+}
+
+// A ledger that this instance has not met is read, and then followed. One that cannot be read, or that is closed, may
+// have ended: only what is known is told.
+func TestReserver_EndedIsKnownOrNotTold(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(ledgertest.SKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		want := func(what, sku string, ended, known bool) {
+			t.Helper()
+			if e, k := d.Ended(t.Context(), sku); e != ended || k != known {
+				t.Errorf("%s: ended %t, known %t; want %t, %t", what, e, k, ended, known)
+			}
+		}
+		become := func(state protocol.State) {
+			s.say(func(st *protocol.Stock) { st.State, st.Ver = state, st.Ver+1 })
+			d.Learn(ledgertest.SKU, s.skus[ledgertest.SKU].stock.StockVersion)
+		}
+		s.set(func(string, bool) error { return errors.New("redis is away") })
+		want("Redis is away", ledgertest.SKU, false, false)
+		s.set(nil)
+		s.say(func(st *protocol.Stock) { st.State, st.Ver = protocol.Ended, st.Ver+1 })
+		want("it has ended before", ledgertest.SKU, true, true)
+		become(protocol.Frozen)
+		want("it is frozen", ledgertest.SKU, false, false)
+		become(protocol.On)
+		want("it is on sale", ledgertest.SKU, false, true)
+		want("there is no ledger", "another", false, true)
+		before := s.count("look")
+		want("there is no ledger still", "another", false, true)
+		want("it is on sale still", ledgertest.SKU, false, true)
+		ledgertest.Want(t, "looks", s.count("look")-before, 0)
 	})
 }

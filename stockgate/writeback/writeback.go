@@ -26,7 +26,8 @@ type Plan struct {
 	Stock  map[string]map[string]int // units by sale and SKU; a sale that is missing has none
 	Status bool                      // the status follows the sales
 
-	Ended func(sku string) bool // nil = there is no ledger that may end before its sale
+	// Ended reports whether the ledger of a SKU has ended before its sale, where that is known. nil = there is no ledger.
+	Ended func(ctx context.Context, sku string) (ended, known bool)
 }
 
 // Writer looks at the sales four times a second until it is closed.
@@ -143,12 +144,23 @@ func (w *Writer) writeStatus(ctx context.Context) {
 	for _, s := range all {
 		for _, sku := range s.SKUs {
 			p, ok := w.schedule.Phase([]byte(sku))
-			skus[sku] = ok && p.State == sale.On && (plan.Ended == nil || !plan.Ended(sku))
+			skus[sku] = ok && p.State == sale.On
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {
+		if !w.due(sku) {
+			continue
+		}
 		want := skus[sku]
-		if was, ok := w.open[sku]; ok && was == want || !w.due(sku) {
+		if want && plan.Ended != nil {
+			ended, known := plan.Ended(ctx, sku)
+			if !known { // the status stays as it is
+				w.retryAt[sku] = time.Now().Add(retryAfter)
+				continue
+			}
+			want = !ended
+		}
+		if was, ok := w.open[sku]; ok && was == want {
 			continue
 		}
 		written := false

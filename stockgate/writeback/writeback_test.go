@@ -1,6 +1,7 @@
 package writeback
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -139,10 +140,21 @@ func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
 }
 
 // A ledger that ends before its sale, since every unit is paid, closes the status; one that is opened again opens it.
+// While it is not known whether it has ended, the status stays as it is.
 func TestWriter_StatusFollowsALedgerThatEndsBeforeItsSale(t *testing.T) {
-	var ended atomic.Bool
-	b := openBooks(t, Plan{Status: true, Ended: func(string) bool { return ended.Load() }})
+	var known, ended atomic.Bool
+	var asked atomic.Int64
+	b := openBooks(t, Plan{Status: true, Ended: func(context.Context, string) (bool, bool) {
+		asked.Add(1)
+		return ended.Load(), known.Load()
+	}})
+	b.server.Client.Set(t.Context(), "status:x", "0", 0) // by an instance before this one
 	b.run(sale.Sale{Name: "s", SKUs: []string{"x"}, Starts: time.Now().Add(-time.Hour), Ends: time.Now().Add(time.Hour)})
+	b.soon("it has looked twice", func() bool { return asked.Load() > 1 })
+	if got := b.status(); got != "0" {
+		t.Errorf("nothing is known of the ledger, and the status became %q", got)
+	}
+	known.Store(true)
 	b.soon("it is open", func() bool { return b.status() == "1" })
 	ended.Store(true)
 	b.soon("it is closed", func() bool { return b.status() == "0" })
