@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// on is the state of a ledger that sells. One that has ended for the reason paid has ended by EndPaid.
+// on is the state of a ledger that sells.
 const (
 	on    = "on"
 	ended = "ended"
-	paid  = "paid"
 )
 
 // Paid counts the paid units of a SKU, and how often it is asked.
@@ -38,7 +37,7 @@ func (s *Settler) endPaidOf(ctx context.Context, skus []string) error {
 		return err
 	}
 	for i, l := range ledgers {
-		if s.o.Home.has(skus[i], l) && l.State == ended && l.why == paid && l.Held+l.Sold < l.Total {
+		if s.o.Home.has(skus[i], l) && l.State == ended && l.paid && l.Held+l.Sold < l.Total {
 			if err := s.reopen(ctx, skus[i], l); err != nil {
 				return err
 			}

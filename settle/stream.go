@@ -33,7 +33,7 @@ type Ledger struct {
 
 	Home  string // where it is settled; "" = no settler has claimed it
 	moves int64  // how often
-	why   string // what it has ended or frozen by
+	paid  bool   // it has ended by EndPaid, unless another state was said since
 
 	archived bool // it began when the one before was archived
 
@@ -123,7 +123,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
 			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
-				"state", homeField, "why")
+				"state", homeField, "paid")
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -153,7 +153,7 @@ func ledgerOf(values []any) (l Ledger) {
 		moves, home, _ := strings.Cut(mark, " ")
 		l.moves, _ = strconv.ParseInt(moves, 10, 64)
 		l.Home = home
-		l.why, _ = values[10].(string)
+		l.paid = values[10] == "1"
 	}
 	l.archived = archived > l.Born
 	l.Born = max(l.Born, archived)

@@ -24,6 +24,8 @@ if stock.held > 0 then
 end
 stock.epoch, stock.state, stock.total, stock.sold = stock.epoch + 1, 'ended', 0, 0
 note(stock, 'archived', digits(stock.epoch))
+note(stock, 'paid', '0') -- an operator begins the next sale
+stock.paid = false
 begin_sale(stock, stock.epoch)
 local c = change()
 push(c.fields, 'born', digits(stock.epoch))

@@ -217,8 +217,8 @@ end
 
 -- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
 local lazily = {__index = function(stock, name)
-	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later')
-	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0'}
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid')
+	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0', paid = v[6] == '1'}
 	for field, value in pairs(read) do
 		if rawget(stock, field) == nil then stock[field] = value end
 	end

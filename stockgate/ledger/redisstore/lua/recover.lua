@@ -125,7 +125,7 @@ local function open(state, fields)
 	note(stock, 'why', '')
 	if stock.run ~= RUN then trust(stock) end
 	local opened = change()
-	push(opened.fields, 'why', '')
+	push(opened.fields, 'why', reason(stock))
 	commit(stock, 'state', opened)
 	redis.call('HDEL', S, unpack(fields))
 end

@@ -9,8 +9,8 @@
 --              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which archive.lua
 --              has no order of before; sale, which sale of the SKU this is: the epoch in which it began, none in the
 --              first one. Instances derive serials from it, so what is reserved in an epoch is of one sale; over, which
---              overrule.lua explains; why run doubt was since upto later, a mark m:<instance> for each, and
---              rc:<instance>, see mark.lua
+--              overrule.lua explains; paid = 1 while it is the settlers' word that it has ended, see set_state.lua; why run
+--              doubt was since upto later, a mark m:<instance> for each, and rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -75,10 +75,13 @@ local function untold(stock)
 	return n
 end
 
+-- reason is why a stock is frozen, or that it has ended since every unit is paid.
+local function reason(stock) return stock.state == 'ended' and stock.paid and 'paid' or stock.why end
+
 -- whole is a reply with all numbers.
 local function whole(stock, done)
 	local reply = hint(stock)
-	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, untold(stock), stock.why}) do
+	for _, n in ipairs({stock.total, stock.held, stock.sold, stock.limit, done, untold(stock), reason(stock)}) do
 		reply[#reply + 1] = n
 	end
 	return reply
