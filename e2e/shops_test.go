@@ -141,7 +141,8 @@ func TestShops_ResolverOfOneLeavesTheOrdersOfTheOtherAlone(t *testing.T) {
 	a.audit(t)
 }
 
-// The gates of a name share a secret. A gate, a settler or a command with another one is rejected, with the way out.
+// The gates of a name share a secret. A gate, a settler or a command with another one, or with none, is rejected, with
+// the way out, and so is a gate that only reads the shop's own keys.
 func TestShops_NameOfAnotherSecretIsRejected(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t, lasting...), book(t, nil)
@@ -154,12 +155,19 @@ func TestShops_NameOfAnotherSecretIsRejected(t *testing.T) {
 		keepsChanges+"\n"+database+reserveRoutes)
 	const way = `"shop-a" belongs to another shop: sluice:shop-a:claim in Redis was written with another ` +
 		`stock.reserve.secret_file; write another name, or use that file`
-	for _, line := range []string{"run --config", "check --online", "stock list --config"} {
-		got := run(t, "", append(strings.Fields(line), other)...)
+	const none = `"shop-a" belongs to another shop: sluice:shop-a:claim in Redis was written with a ` +
+		`stock.reserve.secret_file, and this file names none; write another name, or use that file`
+	secretless := listeners + inRedisAs("shop-a", r) + "\n" + shop.setting() + "\n"
+	for _, c := range []struct{ line, file, way string }{
+		{"run --config", other, way}, {"check --online", other, way}, {"stock list --config", other, way},
+		{"run --config", file(t, secretless+reserveRoutes), none}, {"check --online", file(t, secretless+reserveRoutes), none},
+		{"run --config", file(t, secretless+routes), none}, {"check --online", file(t, secretless+routes), none},
+	} {
+		got := run(t, "", append(strings.Fields(c.line), c.file)...)
 		if got.code == 0 {
-			t.Errorf("sluice %s: exit code 0", line)
+			t.Errorf("sluice %s: exit code 0", c.line)
 		}
-		wants(t, got.out+got.complaint, way, "redis-cli DEL sluice:shop-a:claim")
+		wants(t, got.out+got.complaint, c.way, "redis-cli DEL sluice:shop-a:claim")
 	}
 	ok(t, "settle", "migrate", "--config", other)
 	settles := run(t, "", "settle", "verify", "1001", "--config", other)

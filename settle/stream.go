@@ -52,26 +52,14 @@ func (l Ledger) continuing(c *Cursor) Ledger {
 type Stream struct {
 	Redis *redisconn.Client
 	Name  namespace.Name
-	Claim func(context.Context) error // fails where the name is another shop's; nil = it is not claimed
 }
 
 // registry is the key of the SKUs that may have a ledger.
 func (s Stream) registry() string { return s.Name.Key("skus") }
 
-// claimed is asked before ledgers are read: what is booked or moved was read before.
-func (s Stream) claimed(ctx context.Context) error {
-	if s.Claim == nil {
-		return nil
-	}
-	return s.Claim(ctx)
-}
-
 // SKUs returns the SKUs that may have a ledger, sorted, at most 100,000, and how many there are beyond these.
 func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error) {
 	registry := s.registry()
-	if err := s.claimed(ctx); err != nil {
-		return nil, 0, fmt.Errorf("list skus: %w", err)
-	}
 	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
 		var names []string
 		err := s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
@@ -114,9 +102,6 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 	all, keys := make([]Ledger, len(skus)), make([]string, len(skus))
 	for i, sku := range skus {
 		keys[i] = s.Name.SKUKey(sku, "s")
-	}
-	if err := s.claimed(ctx); err != nil {
-		return nil, fmt.Errorf("read ledgers: %w", err)
 	}
 	errs := s.Redis.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
 		pipe := c.Pipeline()

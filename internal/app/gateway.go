@@ -130,6 +130,11 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 // openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger.
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
+	if sharesRedis(c) && !c.UsesLedger() { // a ledger finds it out
+		if err := stores.CheckName(c); err != nil {
+			return err
+		}
+	}
 	g.limits = limits.New(c, g.now, g.log)
 	g.onClose(g.limits.Close)
 	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)

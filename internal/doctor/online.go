@@ -37,12 +37,18 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		return err
 	}
 	defer way.Close()
-	if err := r.Ping(ctx); errors.Is(err, layout.ErrApart) {
+	switch err := r.Ping(ctx); {
+	case errors.Is(err, layout.ErrApart):
 		o.Fail("layout", "%v", err)
 		return nil
-	} else if err != nil {
+	case errors.Is(err, namespace.ErrClaimed):
+		o.Fail("name", "%v", err)
+		return nil
+	case err != nil:
 		o.Fail("redis", "%v; %s", err, redisconn.Remedy(err))
 		return nil
+	case c.Name != "":
+		o.OK("name", "%q is claimed by no other secret", c.Name)
 	}
 	if !c.UsesLedger() {
 		o.OK("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
@@ -81,16 +87,6 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 		return nil
 	}
 	o.checkServers(ctx, c, way)
-	switch err := r.Claim(ctx); {
-	case errors.Is(err, namespace.ErrClaimed):
-		o.Fail("name", "%v", err)
-		return nil
-	case err != nil:
-		o.Fail("redis", "%v", err)
-		return nil
-	case c.Stock.Reserve.Secret != "":
-		o.OK("name", "%q is claimed by no other secret", c.Name)
-	}
 	l := stores.NewLedgers(c, r, nil)
 	if len(skus) == 0 {
 		o.TryAnyLedger(ctx, c, l)

@@ -64,7 +64,6 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
 		var ledgers *redisstore.Store
 		if ledgers, err = stores.OpenLedger(c, true, log); err == nil {
-			s.Stream.Claim = ledgers.Claim
 			s.Ledgers = NewLedgers(ledgers, name, c.Stock.Reserve.ReservationTTL)
 		}
 	}

@@ -7,65 +7,58 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/redisconn"
 )
 
-// ErrClaimed is the cause where gateways with another secret have claimed the name.
+// ErrClaimed is the cause where gateways with another secret, or with one at all, have claimed the name.
 var ErrClaimed = errors.New("belongs to another shop")
 
-// notHeld is an error of Hold. redisconn.Unsent holds of it: what the caller wanted to do next is not done.
-type notHeld struct{ error }
-
-func (e notHeld) Unwrap() error        { return e.error }
-func (e notHeld) Is(target error) bool { return target == redisconn.ErrUnsent }
-
 // Claim is how a name is kept from two shops that chose the same one. The gateways of a shop share a secret; the first
-// of them writes its fingerprint under the name, where it stays until an operator deletes it. It is safe for concurrent
-// use.
+// of them writes its fingerprint under the name, where it stays until an operator deletes it.
 type Claim struct {
 	Name   Name
-	Link   *redisconn.Client // which stays the caller's
-	Secret []byte            // nil = the name is not claimed
-	Looks  bool              // for a program that claims nothing: a name that is not claimed is free
-
-	held atomic.Bool
+	Secret []byte // nil = the name is not claimed, and must not be
+	Looks  bool   // for a client that claims nothing: a name that is not claimed is free
 }
 
-// Hold returns nil once the name is claimed with Secret, and ErrClaimed where it is claimed with another one.
-func (c *Claim) Hold(ctx context.Context) error {
-	if c.held.Load() || len(c.Secret) == 0 {
-		return nil
+// Guard rejects every call of a client once the name is claimed with another secret. A server that has lost the claim
+// gets it again, unless c only looks.
+func (c Claim) Guard() *redisconn.Guard {
+	key, ours := c.Name.ClaimKey(), fingerprint(c.Secret)
+	if len(c.Secret) == 0 {
+		ours = ""
 	}
-	key, ours, found := c.Name.ClaimKey(), fingerprint(c.Secret), ""
-	err := c.Link.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) (err error) {
-		if !c.Looks {
+	return &redisconn.Guard{Key: key, Check: func(ctx context.Context, r *redis.Client) (error, bool, error) {
+		if ours != "" && !c.Looks {
 			if err := r.SetNX(ctx, key, ours, 0).Err(); err != nil {
-				return err
+				return nil, false, err
 			}
 		}
-		found, err = r.Get(ctx, key).Result()
-		return err
-	}, redisconn.Unanswered)
-	switch {
-	case errors.Is(err, redis.Nil):
-		return nil // the next call looks again
-	case err != nil:
-		return notHeld{fmt.Errorf("read %s: %w", key, err)}
-	case found != ours:
-		return notHeld{fmt.Errorf("%q %w: %s in Redis was written with another stock.reserve.secret_file; write another "+
-			"name, or use that file; only if this shop has a new secret: redis-cli DEL %s", string(c.Name), ErrClaimed, key,
-			key)}
-	}
-	c.held.Store(true)
-	return nil
+		found, err := r.Get(ctx, key).Result()
+		switch {
+		case errors.Is(err, redis.Nil): // the next call looks again, until the gateways of this shop have claimed it
+			return nil, ours == "", nil
+		case c.Looks && redis.HasErrorPrefix(err, "NOPERM"): // this user may write nothing under the name
+			return nil, true, nil
+		case err != nil || found == ours:
+			return nil, true, err
+		}
+		return c.claimed(key, ours), false, nil
+	}}
 }
 
-// Forget has the next Hold look again, since Redis may have lost the claim.
-func (c *Claim) Forget() { c.held.Store(false) }
+// claimed is the error where another claim was found.
+func (c Claim) claimed(key, ours string) error {
+	by, only := "another stock.reserve.secret_file", "this shop has a new secret"
+	if ours == "" {
+		by, only = "a stock.reserve.secret_file, and this file names none", "this shop has no secret any more"
+	}
+	return fmt.Errorf("%q %w: %s in Redis was written with %s; write another name, or use that file; only if %s: redis-cli "+
+		"DEL %s", string(c.Name), ErrClaimed, key, by, only, key)
+}
 
 // fingerprint tells secrets apart, and tells nothing of them.
 func fingerprint(secret []byte) string {

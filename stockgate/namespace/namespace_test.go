@@ -1,13 +1,16 @@
 package namespace
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/redisconn"
 )
 
@@ -45,18 +48,28 @@ func TestName_AColonOrABraceIsInNone(t *testing.T) {
 	}
 }
 
-func TestClaim_IsOfTheFirstSecret(t *testing.T) {
-	server := redistest.Start(t)
-	link, err := redisconn.New(redisconn.Options{Addresses: []string{server.Addr}, PoolSize: 2,
+// link is a client of server that a claim guards.
+func link(t *testing.T, server *redistest.Server, c Claim) *redisconn.Client {
+	t.Helper()
+	l, err := redisconn.New(redisconn.Options{Addresses: []string{server.Addr}, PoolSize: 2, Guard: c.Guard(),
 		ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken,
 		BreakerPause: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = link.Close() })
-	hold := func(name Name, secret string, looks bool) error {
-		c := Claim{Name: name, Link: link, Secret: []byte(secret), Looks: looks}
-		return c.Hold(t.Context())
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// writes is a write of a client.
+func writes(t *testing.T, l *redisconn.Client) error {
+	return l.Do(t.Context(), func(ctx context.Context, r *redis.Client) error { return r.Incr(ctx, "writes").Err() }, nil)
+}
+
+func TestClaim_IsOfTheFirstSecret(t *testing.T) {
+	server := redistest.Start(t)
+	write := func(name Name, secret string, looks bool) error {
+		return writes(t, link(t, server, Claim{Name: name, Secret: []byte(secret), Looks: looks}))
 	}
 	for i, c := range []struct {
 		name   Name
@@ -70,23 +83,59 @@ func TestClaim_IsOfTheFirstSecret(t *testing.T) {
 		{"shop", "first", false, true}, // another instance
 		{"shop", "other", false, false},
 		{"shop", "other", true, false},
+		{"shop", "", false, false}, // the name has a secret now
 		{"shop-2", "other", false, true},
 	} {
-		if err := hold(c.name, c.secret, c.looks); (err == nil) != c.held || err != nil && !errors.Is(err, ErrClaimed) {
+		if err := write(c.name, c.secret, c.looks); (err == nil) != c.held || err != nil && !errors.Is(err, ErrClaimed) {
 			t.Errorf("%d: %+v: %v", i, c, err)
 		}
 	}
-	if n := server.Client.DBSize(t.Context()).Val(); n != 2 {
-		t.Errorf("%d keys, want one for each name", n)
+	if n := server.Client.Get(t.Context(), "writes").Val(); n != "5" {
+		t.Errorf("%s writes, want those of clients that hold the name", n)
 	}
 	server.Client.Del(t.Context(), Name("shop").ClaimKey()) // as an operator does who has changed the secret
-	if err := hold("shop", "other", false); err != nil {
+	if err := write("shop", "other", false); err != nil {
 		t.Error(err)
 	}
-	if err := hold("shop", "first", false); err == nil {
+	if err := write("shop", "first", false); err == nil {
 		t.Error("the secret from before the change holds the name still")
 	}
 	if text := server.Client.Get(t.Context(), "sluice:shop:claim").Val(); len(text) != 32 {
 		t.Errorf("the claim is %q, want a fingerprint of 32 digits", text)
+	}
+}
+
+// What began while Redis was away, and what has run for long, writes nothing under a name that is another shop's now.
+func TestClaim_IsLookedAtWheneverAConnectionIsOpened(t *testing.T) {
+	server := redistest.Start(t)
+	looks := func(secret string) *redisconn.Client {
+		return link(t, server, Claim{Name: "shop", Secret: []byte(secret), Looks: true})
+	}
+	server.Kill()
+	early := looks("mine")
+	if err := writes(t, early); err == nil || errors.Is(err, ErrClaimed) {
+		t.Errorf("Redis is away: %v", err)
+	}
+	server.Restart()
+	unclaimed, secretless := looks("mine"), looks("")
+	for _, l := range []*redisconn.Client{early, unclaimed, secretless} {
+		testkit.Eventually(t, "it writes under a free name", func() bool { return writes(t, l) == nil })
+	}
+	before := server.Client.Get(t.Context(), "writes").Val()
+	claim := func() { server.Client.Set(t.Context(), "sluice:shop:claim", "of another", 0) }
+	claim()
+	for _, l := range []*redisconn.Client{early, unclaimed} { // which look until their own shop has claimed the name
+		if err := writes(t, l); !errors.Is(err, ErrClaimed) || !redisconn.Unsent(err) {
+			t.Errorf("the name is claimed, and a client hears %v", err)
+		}
+	}
+	server.Kill()
+	server.Restart()
+	claim()
+	testkit.Eventually(t, "a client without a secret hears of the claim", func() bool {
+		return errors.Is(writes(t, secretless), ErrClaimed)
+	})
+	if after := server.Client.Get(t.Context(), "writes").Val(); before == "" || after != "" {
+		t.Errorf("%q writes, and %q after the claim", before, after)
 	}
 }

@@ -32,6 +32,7 @@ type Client struct {
 	detect   chan struct{}            // held while the topology is detected
 	foundLog *slog.Logger             // what Redis is found to be: one process has several clients of one Redis
 	breaker  *breaker                 // of the detection
+	passed   atomic.Int64             // how many connections were opened when the guard let a call through last
 	mu       sync.Mutex               // guards the change of topology, and closed
 	closed   bool
 }
@@ -78,11 +79,13 @@ func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	o.opened = new(atomic.Int64)
 	l := &Client{options: o, detect: make(chan struct{}, 1), foundLog: o.Log}
 	if o.Log == nil {
 		l.foundLog, l.options.Log = slog.New(slog.DiscardHandler), slog.Default()
 	}
 	l.breaker = o.newBreaker(nil)
+	l.passed.Store(notPassed)
 	if o.Topology != Auto {
 		l.open(o.Topology, o.MasterName)
 	}
@@ -182,6 +185,7 @@ type Route struct {
 	link   *Client
 	key    string  // "" = any server
 	server *server // nil = the one that has the key
+	free   bool    // no guard stands before it
 }
 
 // To leads to the server that has key, now and after it moves. All keys that a call names must be in its slot.
@@ -224,6 +228,9 @@ func (w Route) Ask(ctx context.Context, ask askOnFunc, lost lostFunc) error {
 	ctx, cancel := context.WithTimeout(ctx, w.link.options.longest())
 	defer cancel()
 	t, err := w.link.find(ctx)
+	if err == nil && !w.free {
+		err = w.link.guard(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -48,12 +48,16 @@ func (l *Client) AskEach(ctx context.Context, keys []string,
 		every[i] = i
 	}
 	t, err := l.find(ctx)
+	if err == nil {
+		err = l.guard(ctx)
+	}
+	if err != nil {
+		fail(every, err)
+		return errs
+	}
 	c, many := t.(*cluster)
 	if !many {
-		if err == nil {
-			err = t.call(ctx, Route{link: l}, about(every))
-		}
-		fail(every, err)
+		fail(every, t.call(ctx, Route{link: l}, about(every)))
 		return errs
 	}
 	byServer := make(map[*server][]int)

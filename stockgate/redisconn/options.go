@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,6 +48,8 @@ type Options struct {
 	// closes the connection. A restarted server must have another name.
 	Identify func(context.Context, *redis.Conn) (string, error)
 
+	Guard *Guard // nil = every call is sent
+
 	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
 	Moved func()
 
@@ -54,6 +57,7 @@ type Options struct {
 	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 	through func(address string) string // where tests have a proxy for an address; nil = nowhere
+	opened  *atomic.Int64               // how many connections were opened
 }
 
 // Unbroken is so many errors that no breaker opens: for callers who would rather wait than fail at once.

@@ -203,6 +203,9 @@ func (s *server) connect(ahead int) *session {
 
 // greet begins every new connection: it must lead to the server of its session.
 func (s *server) greet(ctx context.Context, on *session, c *redis.Conn) (err error) {
+	if opened := s.options.opened; opened != nil { // nil in tests of a server alone
+		opened.Add(1)
+	}
 	if s.locate != nil {
 		if err := isMaster(ctx, c); err != nil {
 			return err

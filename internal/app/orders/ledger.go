@@ -170,9 +170,9 @@ func (o *Ledger) open(ctx context.Context) error {
 	return nil
 }
 
-func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
+func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error) {
 	r := o.config.Stock.Reserve
-	options := ledger.Options{
+	options = ledger.Options{
 		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
 		OnNotFound:    r.OnNotFound,
 		Grace:         max(leastGrace, o.config.Queue.Grace),
@@ -191,8 +191,7 @@ func (o *Ledger) options(ctx context.Context) (ledger.Options, error) {
 		}
 		return options, nil
 	}
-	err := errors.Join(o.redis.Check(ctx), o.redis.Claim(ctx))
-	if err != nil {
+	if err = o.redis.Check(ctx); err != nil {
 		return options, err
 	}
 	if len(options.Secret) == 0 {

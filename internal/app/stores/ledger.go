@@ -1,9 +1,13 @@
 package stores
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
 	"sluice/stockgate/ledger"
@@ -19,11 +23,12 @@ const KeepReleased = protocol.KeepReleased
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
 	way := RedisOptions(c)
+	way.Guard = claim(c, visitor)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := redisstore.New(redisstore.Options{
-		Options: way, Name: Name(c), Secret: []byte(c.Stock.Reserve.Secret), Events: c.Stock.Reserve.StreamMaxEvents,
+		Options: way, Name: Name(c), Events: c.Stock.Reserve.StreamMaxEvents,
 		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
 		StateDir: c.Server.StateDir, Log: log,
@@ -37,9 +42,30 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 // Name is the name of c's shop in Redis.
 func Name(c *config.Config) namespace.Name { return namespace.Name(c.Name) }
 
-// NewClaim finds out whether the name of c's shop is its own. It claims nothing.
-func NewClaim(c *config.Config, link *redisconn.Client) *namespace.Claim {
-	return &namespace.Claim{Name: Name(c), Link: link, Secret: []byte(c.Stock.Reserve.Secret), Looks: true}
+// claim has nothing asked in Redis while the name of c's shop is another's; nil = c has no name. The ledger of a gateway
+// claims the name; what only looks is rejected as well.
+func claim(c *config.Config, looks bool) *redisconn.Guard {
+	if c.Name == "" {
+		return nil
+	}
+	return namespace.Claim{Name: Name(c), Secret: []byte(c.Stock.Reserve.Secret), Looks: looks}.Guard()
+}
+
+// CheckName rejects a name that is another shop's. A Redis that is away is waited for: nothing is asked there before it
+// is known whose the name is.
+func CheckName(c *config.Config) error {
+	way := RedisOptions(c)
+	way.PoolSize, way.Log = 1, slog.New(slog.DiscardHandler)
+	link, err := redisconn.New(way)
+	if err != nil {
+		return c.Errorf("stock.redis", "%v", err)
+	}
+	defer link.Close()
+	err = link.Do(context.Background(), func(ctx context.Context, r *redis.Client) error { return r.Ping(ctx).Err() }, nil)
+	if errors.Is(err, namespace.ErrClaimed) {
+		return c.Errorf("name", "%v", err)
+	}
+	return nil
 }
 
 // InstanceName is what of this host's name can begin the name of an instance, which is unique anyway.

@@ -72,7 +72,7 @@ func RedisOptions(c *config.Config) redisconn.Options {
 		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
 		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
 		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
-		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerOpen,
+		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerOpen, Guard: claim(c, true),
 	}
 }
 

@@ -54,9 +54,6 @@ func (r *Store) callScript(ctx context.Context, script, sku string, args ...any)
 // call calls a script, says what this instance has seen, and learns from the reply.
 func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err error) {
 	r.prepare(q)
-	if err := r.claim.Hold(ctx); err != nil {
-		return r.finishCall(q, err)
-	}
 	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
 		r.noteServer(server)
 		reply, err := r.eval(ctx, client, q, &server)

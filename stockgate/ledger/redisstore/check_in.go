@@ -27,7 +27,6 @@ func (r *Store) revisitAll() {
 	if r.instance == "" {
 		return
 	}
-	r.claim.Forget()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.away.Err() != nil {

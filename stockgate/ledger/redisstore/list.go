@@ -26,9 +26,6 @@ const (
 // register notes that sku may get a ledger, or had one. It reports whether the registry did not know it before: a known
 // SKU without a ledger has lost it, or a call failed before it made one, which is taken for the same.
 func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error) {
-	if err := r.claim.Hold(ctx); err != nil {
-		return false, err
-	}
 	registry := registryKey(r.name)
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		added, err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Result()
@@ -157,9 +154,6 @@ func (r *Store) listSKUs(ctx context.Context, limit int, has bool) (all []string
 
 // listNames reads the registry on from a name.
 func (r *Store) listNames(ctx context.Context, after string, count int64) (names []string, err error) {
-	if err := r.claim.Hold(ctx); err != nil {
-		return nil, err
-	}
 	registry := registryKey(r.name)
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{

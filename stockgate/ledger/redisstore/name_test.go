@@ -15,7 +15,7 @@ import (
 // ofShop is a store of a shop on a server.
 func ofShop(t *testing.T, server *redistest.Server, name namespace.Name, secret string) *Store {
 	o := optionsFor(server, 4)
-	o.Name, o.Secret = name, []byte(secret)
+	o.Name, o.Guard = name, namespace.Claim{Name: name, Secret: []byte(secret)}.Guard()
 	r := ledgertest.Must[*Store](t)(New(o))
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -74,7 +74,7 @@ func TestName_ClaimOfAnotherSecretLeavesTheLedgersAlone(t *testing.T) {
 		_, _, err := other.Create(t.Context(), "new", protocol.Opening{Total: 1})
 		return nil, err
 	}()
-	for what, err := range map[string]error{"claim": other.Claim(t.Context()), "set": total, "list": skus, "read": read,
+	for what, err := range map[string]error{"check": other.Check(t.Context()), "set": total, "list": skus, "read": read,
 		"create": create, "find": other.FindAll(t.Context(), []protocol.OrderName{{SKU: ledgertest.SKU,
 			Serial: "s"}})[0].Err} {
 		if !errors.Is(err, namespace.ErrClaimed) || !redisconn.Unsent(err) {

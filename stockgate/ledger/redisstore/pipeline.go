@@ -14,13 +14,10 @@ import (
 // callPipelined does what ask does for each of several errands, at most together, of as many SKUs: in one round trip to
 // each server that has some of them. What fails for one of them harms no other.
 func (r *Store) callPipelined(ctx context.Context, qs []*scriptCall) {
-	at, claim := make([]string, len(qs)), r.claim.Hold(ctx)
+	at := make([]string, len(qs))
 	for i, q := range qs {
 		r.prepare(q)
-		at[i], q.err = q.keys[0], claim
-	}
-	if claim != nil {
-		return
+		at[i] = q.keys[0]
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
 		r.noteServer(server)

@@ -47,12 +47,6 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		all[i].keys, all[i].claim = r.fiveKeys(sku), r.Seen.Find(sku).Claim()
 		at[i] = all[i].keys[0]
 	}
-	if err := r.claim.Hold(ctx); err != nil {
-		for i := range read {
-			read[i].err = err
-		}
-		return read
-	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
 		r.noteServer(server)
 		pipe := c.Pipeline()

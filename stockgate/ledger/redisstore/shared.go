@@ -19,9 +19,6 @@ func secretKey(n namespace.Name) string { return n.Key("secret") }
 // marksKey counts the marks that were given out.
 func marksKey(n namespace.Name) string { return n.Key("instances") }
 
-// Claim claims the name, or finds out that it is claimed: see namespace.Claim. Each call of a ledger does so first.
-func (r *Store) Claim(ctx context.Context) error { return r.claim.Hold(ctx) }
-
 // Secret returns the secret of all instances of this name. The first that asks makes it.
 func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 	fresh := protocol.NewSecret()

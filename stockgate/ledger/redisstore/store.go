@@ -47,7 +47,6 @@ type Store struct {
 	events  int // that XADD keeps of one SKU, about
 	most    int // that may wait to be acknowledged; 0 = no consumer acknowledges
 	name    namespace.Name
-	claim   *namespace.Claim
 	news    string // channel
 
 	replicas    int
@@ -90,8 +89,7 @@ type Options struct {
 	Replicas    int
 	ReplicaWait time.Duration
 
-	Name   namespace.Name // of the shop; stores with different names share no ledger
-	Secret []byte         // that of all gateways of the name, which claims it; nil = it is not claimed
+	Name namespace.Name // of the shop; stores with different names share no ledger
 
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
 	// Redis, and they notice nothing.
@@ -173,7 +171,6 @@ func open(o Options, scripts scripts) (*Store, error) {
 		return nil, err
 	}
 	r.link = way
-	r.claim = &namespace.Claim{Name: o.Name, Link: way, Secret: o.Secret, Looks: o.Visitor}
 	r.hurry = make(chan struct{}, 1)
 	r.away, r.depart = context.WithCancel(context.Background())
 	if r.Seen.Returned || len(r.Seen.SKUs()) > 0 {
