@@ -324,6 +324,27 @@ func TestSlots_TimesOfAClockThatRanAheadAreCut(t *testing.T) {
 	}
 }
 
+// A shorter time-out of one instance does not cut the places of another one that still runs.
+func TestSlots_PlacesLastAsTheSlowestInstanceSays(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := connect(t, server, texts()), server.Client
+	slow := protocol.SlotCall{Limit: 2, For: 300_000, Longest: 400_000, Want: []string{"slow"}}
+	quick := protocol.SlotCall{Limit: 2, For: 5_000, Longest: 60_000, Want: []string{"quick"}}
+	ledgertest.Want(t, "slow", ledgertest.Must[int](t)(s.Slots(t.Context(), slow)), 1)
+	left := func() int64 {
+		ledgertest.Must[int](t)(s.Slots(t.Context(), quick))
+		until := int64(c.ZScore(t.Context(), s.queueKeys(slotsOf)[0], "slow").Val())
+		return until - c.Time(t.Context()).Val().UnixMilli()
+	}
+	if ms := left(); ms < 60_000 {
+		t.Errorf("the place of 300 s counts for %d ms more", ms)
+	}
+	ledgertest.Check(t, c.HSet(t.Context(), s.fiveKeys(slotsOf)[0], "till", 1).Err()) // no slow instance is left
+	if ms := left(); ms > 60_000 {
+		t.Errorf("a place that no instance can have asked for counts for %d ms more", ms)
+	}
+}
+
 // TestTake_NeverHandsOutAnOrderTwice has many takers at once.
 func TestTake_NeverHandsOutAnOrderTwice(t *testing.T) {
 	s := connect(t, redistest.Start(t), texts())
