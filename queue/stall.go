@@ -10,14 +10,24 @@ import (
 type stall struct {
 	mu        sync.Mutex
 	since     time.Time // zero = orders are delivered, or none waits
+	asked     time.Time // when places were asked for in vain last
 	delivered int64     // by all instances, at since
 	said      bool      // in the log
 }
+
+// askedLately is for how long it is known that nothing is granted. Consumers that have gone ask for nothing more.
+const askedLately = time.Minute
 
 // note takes in whether places were asked for in vain, and how many orders all instances have delivered.
 func (s *stall) note(now time.Time, inVain bool, delivered int64, lawful time.Duration, log *slog.Logger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if inVain {
+		if now.Sub(s.asked) > askedLately {
+			s.since, s.said = time.Time{}, false
+		}
+		s.asked = now
+	}
 	switch {
 	case inVain && s.since.IsZero(), inVain && s.delivered != delivered && !s.said:
 		s.since, s.delivered = now, delivered
@@ -39,7 +49,7 @@ func (s *stall) note(now time.Time, inVain bool, delivered int64, lawful time.Du
 func (d *Deliverer) Stalled(now time.Time) time.Duration {
 	d.stall.mu.Lock()
 	defer d.stall.mu.Unlock()
-	if d.stall.said {
+	if d.stall.said && now.Sub(d.stall.asked) <= askedLately {
 		return now.Sub(d.stall.since)
 	}
 	return 0
