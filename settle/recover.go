@@ -20,6 +20,9 @@ var ErrBehind = errors.New(
 // ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
+// errRemadeBehind means that an operator has made a ledger again, and has not opened it since it is known what is settled.
+var errRemadeBehind = errors.New("the ledger was made again by a clock that was behind; it is settled once it is opened")
+
 // Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
 // entries that were parked. An operator has looked: rows of released orders follow, too. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
 // ledger is told instead: told is true then.
@@ -98,6 +101,13 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	case l.Epoch == 0 && p.cursor != nil:
 		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
 			p.sku, ErrNoLedger, p.sku)
+	case p.cursor != nil && l.Epoch < p.cursor.Epoch && l.remade && s.o.Ledger != nil:
+		// The clock of Redis was behind when it was made again: who opens it does so behind what is settled.
+		err := s.o.Ledger.JoinRecovery(ctx, p.sku, Ledger{Position: p.cursor.Position})
+		if err == nil {
+			err = errRemadeBehind
+		}
+		return l, fmt.Errorf("settle %q: %w: sluice stock thaw %s", p.sku, err, p.sku)
 	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
 		return l, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
 	}

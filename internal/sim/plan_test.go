@@ -195,9 +195,6 @@ func (w *world) since(d time.Duration) (n int) {
 func (w *world) jump(by time.Duration) {
 	w.network.mu.Lock()
 	defer w.network.mu.Unlock()
-	if w.emptied {
-		by = max(by, 0)
-	}
 	w.ahead += by
 	if w.redis != nil {
 		w.redis.setClock(w.ahead)
@@ -206,9 +203,8 @@ func (w *world) jump(by time.Duration) {
 
 // failOver puts a server in the place of the master that lacks its last writes.
 func (w *world) failOver(lost int, away time.Duration) {
-	if lost == all { // made again by a clock that is behind, the ledger would be older to the settlement: not mended yet
+	if lost == all {
 		w.emptied = true
-		w.jump(max(0, -w.ahead))
 	}
 	w.network.mu.Lock()
 	old := w.redis
