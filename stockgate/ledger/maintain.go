@@ -36,7 +36,7 @@ type maintenance struct {
 func (r *maintenance) maintain(ctx context.Context) {
 	periodic.After(ctx, maintainInterval, func(ctx context.Context) {
 		r.sweepDue(ctx)
-		r.reconciler.Run(ctx)
+		r.reconciler.Run(ctx, r.frozen())
 		r.resolver.resolveDue(ctx)
 	})
 }
@@ -74,6 +74,16 @@ func (r *maintenance) sweepDue(ctx context.Context) {
 			r.checkMirror(ctx, q)
 		}
 	}
+}
+
+// frozen are the SKUs that are known to be frozen.
+func (r *maintenance) frozen() (skus []string) {
+	for _, q := range r.skus.All() {
+		if s := q.stock.Load(); s != nil && s.State == protocol.Frozen {
+			skus = append(skus, q.sku)
+		}
+	}
+	return skus
 }
 
 // removeUseless removes the queue of a SKU without a ledger that was not asked for lately, unless it is in use.

@@ -80,6 +80,9 @@ func (r *Reserver) meet(ctx context.Context, q *skuQueue) error {
 	return nil
 }
 
+// Stuck is a SKU that stays frozen until an operator acts, as the log says; "" = none.
+func (r *Reserver) Stuck() string { return r.upkeep.reconciler.Stuck() }
+
 // readStatus reads the numbers of q in the background. reading is set.
 func (r *Reserver) readStatus(q *skuQueue) {
 	q.mu.Lock()

@@ -299,6 +299,10 @@ func (o *Ledger) Check() (string, admin.Health) {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
 			"shows all such SKUs", *sku, protocol.Recreate(*sku)), admin.Degraded
 	}
+	if sku := o.Reserver().Stuck(); sku != "" {
+		return fmt.Sprintf("%q stays frozen, so its orders are rejected: adopt the orders that only the shop has (sluice stock "+
+			"adopt FILE), then: sluice stock thaw %s; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
+	}
 	return "open", admin.Healthy
 }
 

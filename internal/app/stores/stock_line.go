@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"sluice/admin"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // DescribeStock shows one SKU: its name and what can be bought come first, for other programs.
@@ -27,7 +28,11 @@ func DescribeStock(s admin.Stock) string {
 	if l.Limit > 0 {
 		text += fmt.Sprintf("; %d a person", l.Limit)
 	}
-	if !s.OnSale {
+	switch {
+	case l.State == string(protocol.Frozen) && l.Untold > 0:
+		text += fmt.Sprintf("  (frozen: %d instances or settlers have not told it what they know; if they do not come back, adopt "+
+			"the shop's orders, then: sluice stock thaw %s)", l.Untold, PrintableName(s.SKU))
+	case !s.OnSale:
 		text += "  (" + l.State + ")"
 	}
 	return text

@@ -3,6 +3,8 @@ package failover
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +16,9 @@ import (
 type Recoverable interface {
 	// Pending returns the SKUs whose epoch has risen since this instance told what it knows.
 	Pending() []string
+
+	// Look finds out how a frozen ledger stands of which this instance knows nothing. now is Unix ms.
+	Look(ctx context.Context, sku string, now int64) (Result, error)
 
 	// NoteUnknown notes that it is not known what became of an order that was forwarded.
 	NoteUnknown(sku, serial string)
@@ -40,6 +45,7 @@ type Reconciler struct {
 	o       ReconcilerOptions
 	store   Recoverable
 	frozen  map[string]reopening // by SKU
+	stuck   atomic.Pointer[string]
 	opened  prometheus.Counter
 	putBack prometheus.Counter
 }
@@ -65,17 +71,59 @@ func NewReconciler(o ReconcilerOptions, s Recoverable) *Reconciler {
 	}
 }
 
-// Run tells what is to be told now. It is not safe for concurrent use.
-func (c *Reconciler) Run(ctx context.Context) {
+// Run tells what is to be told now. frozen are the SKUs that are known to be frozen: one of which no instance knows
+// anything that it could tell, since all have been started again, is in the log, too. It is not safe for concurrent use.
+func (c *Reconciler) Run(ctx context.Context, frozen []string) {
 	if c.store == nil {
 		return
 	}
-	for _, sku := range c.store.Pending() {
+	pending := c.store.Pending()
+	for _, sku := range pending {
 		if ctx.Err() != nil {
 			return
 		}
 		c.reconcile(ctx, sku)
 	}
+	now := time.Now()
+	for _, sku := range frozen {
+		if !slices.Contains(pending, sku) {
+			c.look(ctx, now, sku)
+		}
+	}
+	var stuck *string
+	for sku, of := range c.frozen {
+		switch {
+		case !slices.Contains(pending, sku) && !slices.Contains(frozen, sku):
+			delete(c.frozen, sku)
+		case of.said && (stuck == nil || sku < *stuck):
+			stuck = &sku
+		}
+	}
+	c.stuck.Store(stuck)
+}
+
+// look reports a SKU that has been frozen for long, and to which this instance has nothing to tell.
+func (c *Reconciler) look(ctx context.Context, now time.Time, sku string) {
+	of, known := c.frozen[sku]
+	if !known {
+		c.frozen[sku] = reopening{since: now}
+	}
+	if !known || of.said || now.Sub(of.since) <= longWait || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	if s, err := c.store.Look(ctx, sku, now.UnixMilli()); err == nil {
+		c.report(now, sku, &s)
+	}
+}
+
+// Stuck is a SKU that stays frozen, as the log says; "" = none. It is safe for concurrent use.
+func (c *Reconciler) Stuck() string {
+	if sku := c.stuck.Load(); sku != nil {
+		return *sku
+	}
+	return ""
 }
 
 func (c *Reconciler) reconcile(ctx context.Context, sku string) {

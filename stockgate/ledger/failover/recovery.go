@@ -93,6 +93,11 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 	return r.report(ctx, sku, now, keep, false)
 }
 
+// Look finds out how a frozen ledger stands of which this instance knows nothing.
+func (r *Recovery) Look(ctx context.Context, sku string, now int64) (Result, error) {
+	return r.tell(ctx, sku, now, now, 0, nil)
+}
+
 // HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
 // done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
 func (r *Recovery) HandOver(ctx context.Context, sku string) error {

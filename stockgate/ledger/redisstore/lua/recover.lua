@@ -106,15 +106,17 @@ if n > 0 then
 	if restored > 0 then commit(stock, 'recover', c) end
 end
 
--- tell notes how far the caller is, and returns who is not as far, and the fields of the roll.
+-- tell notes how far the caller is, and returns who is not as far, and the fields of the roll. A caller that only looks
+-- hears who has not told all.
 local function tell_all(at)
-	note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at))
+	if phase > 0 then note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at)) end
+	local far = phase > 0 and phase or 2
 	local all, waits, fields = redis.call('HGETALL', S), {}, {'rc:' .. WHO}
 	for i = 1, #all, 2 do
 		local name = string.match(all[i], '^rc:(.*)$')
 		if name and name ~= WHO then
 			fields[#fields + 1] = all[i]
-			if tonumber(string.sub(all[i + 1], 1, 1)) < phase then waits[#waits + 1] = name end
+			if tonumber(string.sub(all[i + 1], 1, 1)) < far then waits[#waits + 1] = name end
 		end
 	end
 	return waits, fields
@@ -133,7 +135,7 @@ end
 local was, since = unpack(redis.call('HMGET', S, 'was', 'since'))
 local at = asked(stock) and tonumber(string.match(stock.roll, '|(%d+)$')) or stock.here
 local waits, opened = {}, 0
-if phase > 0 and stock.state == 'frozen' and WHO ~= '' then
+if stock.state == 'frozen' and WHO ~= '' then
 	local fields
 	waits, fields = tell_all(at)
 	local by_hand = stock.by_hand or stock.why == 'operator' or not was or was == 'frozen'

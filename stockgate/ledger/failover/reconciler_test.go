@@ -1,0 +1,46 @@
+package failover
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/stockgate/ledger/protocol"
+)
+
+// untold is a frozen ledger of which this instance knows nothing.
+type untold struct{ Recoverable }
+
+func (untold) Pending() []string { return nil }
+
+func (untold) Look(context.Context, string, int64) (Result, error) {
+	return Result{Stock: protocol.Stock{StockVersion: protocol.StockVersion{State: protocol.Frozen}}, Was: protocol.On,
+		Waits: []string{"gone"}}, nil
+}
+
+// When all instances were started again before they had told what they knew, none has anything to tell any more. The
+// log and Stuck name the SKU all the same, and what it waits for.
+func TestReconciler_NamesASKUThatNoInstanceCanOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		c := NewReconciler(ReconcilerOptions{Log: slog.New(slog.NewTextHandler(&text, nil))}, untold{})
+		for range 90 {
+			c.Run(t.Context(), []string{"1001"})
+			time.Sleep(time.Second)
+		}
+		if n := strings.Count(text.String(), "SKU stays frozen"); n != 1 || !strings.Contains(text.String(), "waits_for=[gone]") {
+			t.Errorf("%d lines name it: %s", n, text.String())
+		}
+		if sku := c.Stuck(); sku != "1001" {
+			t.Errorf("%q is stuck", sku)
+		}
+		c.Run(t.Context(), nil)
+		if sku := c.Stuck(); sku != "" {
+			t.Errorf("%q is stuck, although it is open again", sku)
+		}
+	})
+}
