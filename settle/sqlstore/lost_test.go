@@ -222,6 +222,30 @@ func keepsMissing(s *site) {
 	}
 }
 
+// settlesRemadeBehind has a ledger that was made again while the clock of Redis was behind: what is settled is of a later
+// epoch. It is settled as soon as an operator opens it.
+func settlesRemadeBehind(s *site) {
+	const sku, day = "made-behind", 24 * 3600 * 1000
+	s.ledger.set(sku, 5)
+	s.redis.Client.HIncrBy(s.Context(), s.keys(sku)[0], "epoch", day)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	s.redis.Client.Del(s.Context(), s.keys(sku)...)
+	s.ledger.forget()
+	if _, err := s.ledger.store.Recreate(s.Context(), sku, 5, 0, false); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.settler.Drain(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "sluice stock thaw "+sku) {
+		s.Errorf("it is frozen, and behind what is settled: %v", err)
+	}
+	s.ledger.open(sku)
+	s.drain(sku)
+	s.ledger.open(sku)
+	s.drain(sku)
+	s.equal(sku)
+	s.balances(sku, 1, 4)
+}
+
 // keepsAdopted has a refunded order that was adopted: the row follows, and so it does where the stream is read whole. What
 // is given back after that stays so, whichever side lost it.
 func keepsAdopted(s *site) {
