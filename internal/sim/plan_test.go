@@ -30,10 +30,10 @@ type step struct {
 
 const (
 	faultsEnd = 4 * time.Second
-	hurry     = 6 * time.Second // after which an operator in a hurry does not wait any longer for a SKU to open
-	patience  = 2 * time.Minute // after which another one does not
-	maxActs   = 4               // of an operator: what settlers know closes a SKU again
-	quietEnd  = 4 * time.Minute // by then a ledger is open again, or the log has named what a person has to do
+	hurry     = 6 * time.Second   // after which an operator in a hurry does not wait any longer for a SKU to open
+	patience  = 150 * time.Second // of another one: it freezes within a minute, and is named in one more
+	maxActs   = 4                 // of an operator: what settlers know closes a SKU again
+	quietEnd  = 4 * time.Minute   // by then a ledger is open again, or the log has named what a person has to do
 )
 
 // plan draws the orders and faults of a seed.
