@@ -202,7 +202,6 @@ func (p *Proxy) build(r *Request) rejection {
 	}
 	out := &r.attempt.request
 	r.address()
-	out.HTTP = &r.ctx.Request
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
 	out.Timeout = r.route.Timeout

@@ -69,7 +69,7 @@ func (c *conn) assemble(req *Request, authority []byte) []byte {
 	if c.out == nil {
 		c.out = make([]byte, 0, requestBufferSize)
 	}
-	b, body := req.appendHead(c.out[:0], authority), req.body()
+	b, body := req.AppendHead(c.out[:0], authority), req.body()
 	n := min(len(body), max(0, smallRequest-len(b)))
 	c.out = append(b, body[:n]...)
 	return body[n:]
