@@ -233,6 +233,13 @@ const (
 
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
+	out, head := &r.attempt.request, r.head
+	if !r.hasBody() { // as of nearly every page
+		if head.ContentLength == 0 { // the client has announced it
+			r.addLength(0)
+		}
+		return rejection{}
+	}
 	if !r.source.BodyRead && !r.route.limited() {
 		r.conn.LimitEachRead()
 		r.body.patient = true
@@ -246,12 +253,9 @@ func (p *Proxy) attachBody(r *Request) rejection {
 	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
 		return no
 	}
-	out, head := &r.attempt.request, r.head
 	switch {
 	case r.source.BodyRead:
-		if head.Chunked || head.ContentLength >= 0 { // the client announced a body, if only an empty one
-			r.addLength(int64(len(r.source.Body)))
-		}
+		r.addLength(int64(len(r.source.Body)))
 		out.HTTP.SetBodyRaw(r.source.Body)
 		return rejection{}
 	case head.Chunked:
