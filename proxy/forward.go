@@ -195,11 +195,9 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 // by the upstream's doing.
 type endingStream interface{ OnEnd(f func(broken bool)) }
 
-// build makes the request that came the one that the upstream shall see.
+// build makes the request that came the one that the upstream shall see. The look at its head is the only reading of a
+// page; what is limited was read by fasthttp's parser too, before it took anything.
 func (p *Proxy) build(r *Request) rejection {
-	if err := r.conn.Parse(); err != nil { // a limited request was parsed before it took anything
-		return brokenBody(err)
-	}
 	out := &r.attempt.request
 	r.address()
 	out.Whole = r.acquired.order

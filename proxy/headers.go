@@ -12,8 +12,8 @@ import (
 )
 
 // edit makes the request that came the one that the upstream shall see. The names of its fields and their order stay,
-// which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What the
-// proxy says itself comes last.
+// which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What
+// the proxy says itself comes last.
 func (p *Proxy) edit(r *Request) {
 	out, method, target := &r.attempt.request, r.method(), r.target()
 	out.HTTP = &r.ctx.Request
