@@ -18,6 +18,7 @@ func TestMetrics_CountWrittenAndLostLines(t *testing.T) {
 	lost := float64(l.recent.lost)
 	l.Start(none)
 	l.Close()
+	<-l.stopped // which Close does not wait for on a slow machine
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(l)
 	families, err := registry.Gather()
