@@ -1,7 +1,7 @@
-// Package accesslog writes one JSON object a line for each logged request, and keeps the last lines in memory for
-// "sluice why". It promises that no request waits for it and that its memory is fixed: records that arrive faster than
-// they can be written are dropped and counted. It logs a sample of the rejections; a summary line each second has the
-// number of all.
+// Package accesslog writes one JSON object a line for each logged request, and keeps the last requests in memory for
+// "sluice why", which formats them when it is asked. It promises that no request waits for it and that its memory is
+// bounded: records that arrive faster than they can be written are dropped and counted. It logs a sample of the
+// rejections; a summary line each second has the number of all.
 // It does not log queries, cookies, header fields or bodies, and it logs a user only as a keyed hash.
 package accesslog
 
@@ -12,7 +12,6 @@ import (
 	"hash"
 	"io"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,7 @@ type Settings struct {
 	RejectedFirst int    // rejections for each reason and second that are logged, 0 or above; after them
 	RejectedEvery int    // one in so many is logged, 1 or above
 	MaskIP        bool   // /24 of an IPv4 address, /48 of an IPv6 one
-	Remember      int64  // bytes of lines that are kept for Find; 0 = none
+	Remember      int64  // bytes of requests that are kept for Find; 0 = none
 }
 
 // Options are the settings of a Log that do not change.
@@ -50,7 +49,6 @@ type Log struct {
 	stdout io.Writer
 	now    func() int64
 	log    *slog.Logger
-	slots  slots
 	sample sample
 	mask   atomic.Bool
 	users  hash.Hash // the writer's own
@@ -61,8 +59,9 @@ type Log struct {
 	next    *output // replaces output with the next line; nil = none
 	output  *output // the writer's; nil before its start
 	recent  recent
+	shift   atomic.Int64 // from the records' clock to Unix ns
 	reopen  atomic.Bool
-	dropped [numCauses]atomic.Uint64
+	failed  atomic.Uint64 // lines that the output did not take
 	written atomic.Uint64 // lines
 
 	begin         sync.Once
@@ -75,13 +74,24 @@ var _ metrics.AccessLogger = (*Log)(nil)
 func New(o Options) (*Log, error) {
 	l := &Log{
 		stdout: o.Stdout, now: o.Now, log: o.Log, hold: o.Hold, key: userKey(o.Secret),
-		slots: newSlots(slotsFor(runtime.GOMAXPROCS(0))), stop: make(chan struct{}), stopped: make(chan struct{}),
+		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	l.users = hmac.New(sha256.New, l.key)
+	l.setClock()
 	if err := l.Set(o.Settings); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// setClock reads how far the records' clock is from the time of day.
+func (l *Log) setClock() { l.shift.Store(time.Now().UnixNano() - l.now()) }
+
+// Log implements metrics.AccessLogger.
+func (l *Log) Log(r metrics.AccessRecord) {
+	shift := l.shift.Load()
+	r.Arrived, r.Decided, r.Answered, r.Done = r.Arrived+shift, r.Decided+shift, r.Answered+shift, r.Done+shift
+	l.recent.add(&r)
 }
 
 // Set changes all settings, or none if it returns an error. The writer changes to a new output with its next line.

@@ -3,59 +3,57 @@ package accesslog
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"hash"
+	"slices"
 	"time"
+
+	"sluice/proxy/metrics"
 )
 
-// Question selects lines: those that match every field that is not empty.
+// Question selects requests: those that match every field that is not empty.
 type Question struct {
 	RequestID, User, SKU string
 }
 
-// Answer has the matching lines that are still in memory.
+// Answer has the matching requests that are still in memory.
 type Answer struct {
-	Lines []json.RawMessage // newest first
-	Since time.Time         // of the oldest line in memory; zero = there is none
+	Lines []json.RawMessage // newest first, as in the log
+	Since time.Time         // of the oldest request in memory; zero = there is none
 }
 
-// Find returns at most so many matching lines from memory. Lines are kept with the output "off" too. Find searches a
-// copy of 1 MiB at a time. The writer does not wait for the search, and lines that it adds meanwhile may be missing.
+// Find returns at most so many matching requests from memory. Requests are kept with the output "off" too. Those that
+// are added during the search are not found.
 func (l *Log) Find(q Question, most int) (a Answer) {
-	var texts [][]byte
-	if q.RequestID != "" {
-		texts = append(texts, appendText(nil, "request_id", q.RequestID))
-	}
-	if q.User != "" {
-		user := append(appendUser([]byte(`,"user":"`), hmac.New(sha256.New, l.key), []byte(q.User)), '"')
-		texts = append(texts, user)
-	}
-	if q.SKU != "" {
-		texts = append(texts, appendText(nil, "sku", q.SKU))
-	}
-	if len(texts) == 0 {
+	pages := l.recent.kept()
+	defer l.recent.done()
+	if q == (Question{}) || len(pages) == 0 {
 		return a
 	}
-	lines, oldest := l.recent.newest(most, texts...)
-	for _, line := range lines {
-		a.Lines = append(a.Lines, line)
+	users := hmac.New(sha256.New, l.key)
+	for _, page := range slices.Backward(pages) {
+		if len(a.Lines) == most {
+			break
+		}
+		var found []metrics.AccessRecord
+		for c := (coder{bytes: page, reads: true}); len(c.bytes) > 0; {
+			var e metrics.AccessRecord
+			c.record(&e)
+			if q.selects(&e) {
+				found = append(found, e)
+			}
+		}
+		for _, e := range slices.Backward(found[max(0, len(found)-most+len(a.Lines)):]) {
+			line := l.appendLine(nil, &e, users)
+			a.Lines = append(a.Lines, line[:len(line)-1])
+		}
 	}
-	var first struct{ Time time.Time }
-	if json.Unmarshal(oldest, &first) == nil {
-		a.Since = first.Time
-	}
+	var oldest metrics.AccessRecord
+	(&coder{bytes: pages[0], reads: true}).record(&oldest)
+	a.Since = time.Unix(0, oldest.Arrived)
 	return a
 }
 
-const userBytes = 8 // bytes of the hash that are logged
-
-// appendUser appends the hash of a user: equal for equal users, and meaningless without the key.
-func appendUser(dst []byte, of hash.Hash, user []byte) []byte {
-	of.Reset()
-	of.Write(user)
-	start := len(dst)
-	dst = of.Sum(dst) // which has the room already
-	sum := [userBytes]byte(dst[start:])
-	return hex.AppendEncode(dst[:start], sum[:])
+func (q *Question) selects(e *metrics.AccessRecord) bool {
+	return (q.RequestID == "" || q.RequestID == string(e.ID)) && (q.SKU == "" || q.SKU == string(e.SKU)) &&
+		(q.User == "" || q.User == string(e.User))
 }

@@ -149,9 +149,10 @@ func FuzzLine_IsJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path []byte) {
 		e := testRecord(reject.SoldOut)
 		e.Path, e.User, e.ID, e.Method = path, path, path, path
-		var s slot
-		s.fill(&e)
-		line := l.appendLine(nil, &s.record, 0)
+		c := coder{}
+		c.record(&e)
+		(&coder{bytes: c.bytes, reads: true}).record(&e)
+		line := l.appendLine(nil, &e, l.users)
 		var read map[string]any
 		if err := json.Unmarshal(line, &read); err != nil {
 			t.Fatalf("%q: %v", line, err)

@@ -2,17 +2,6 @@ package accesslog
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// cause says why a line was lost.
-type cause int
-
-const (
-	full   cause = iota // every slot was full
-	failed              // the output returned an error
-	numCauses
-)
-
-func (c cause) String() string { return [numCauses]string{"full", "failed"}[c] }
-
 var (
 	writtenDesc = prometheus.NewDesc("sluice_access_log_lines_total",
 		"Lines of the access log that were written.", nil, nil)
@@ -27,15 +16,8 @@ func (l *Log) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollec
 // Collect implements prometheus.Collector.
 func (l *Log) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(writtenDesc, prometheus.CounterValue, float64(l.written.Load()))
-	for c := range numCauses {
-		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(l.dropped[c].Load()), c.String())
+	_, lost := l.recent.counts()
+	for cause, n := range map[string]uint64{"full": lost, "failed": l.failed.Load()} {
+		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(n), cause)
 	}
-}
-
-// lost returns the number of lost lines.
-func (l *Log) lost() (n uint64) {
-	for i := range l.dropped {
-		n += l.dropped[i].Load()
-	}
-	return n
 }

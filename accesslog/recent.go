@@ -1,131 +1,115 @@
 package accesslog
 
 import (
-	"bytes"
-	"iter"
-	"math"
 	"slices"
 	"sync"
+
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
 )
 
-// recent holds the last lines in memory that does not grow: pages are filled one after the other. When all are full,
-// the oldest one is emptied.
+const (
+	pageSize = 64 << 10 // bytes
+	backlog  = 64       // pages that wait for the writer at most
+)
+
+// recent holds the last records in memory, as coder writes them, in pages that are filled one after the other. The
+// oldest page goes when there are too many; one that the writer has not had goes later. It is safe for concurrent use.
 type recent struct {
-	mu    sync.Mutex
-	pages [][]byte // of pageSize; the oldest first
-	most  int      // pages
-	gone  int      // pages that were emptied or dropped: the number of pages[0]
+	mu      sync.Mutex
+	pages   [][]byte // the oldest first
+	keep    int      // pages
+	readers int      // of next and kept, without the lock: what was written does not change while there are any
+	spare   []byte   // a page that has gone; nil = none
+	unread  int      // the page in which the records begin that the writer has not had
+	at      int      // where they begin in it
+	lost    uint64   // records that went before the writer had them
+	logged  [reject.NumReasons]uint64
 }
 
-const pageSize = 1 << 20
-
-// resize keeps the newest lines that fit into so many bytes, rounded up to pages.
+// resize keeps the newest records that fit into so many bytes, rounded up to pages.
 func (r *recent) resize(size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.most = int((size + pageSize - 1) / pageSize)
-	if n := len(r.pages) - r.most; n > 0 {
-		r.pages = slices.Clone(r.pages[n:])
-		r.gone += n
-	}
+	r.keep = int((size + pageSize - 1) / pageSize)
+	r.trim(r.keep)
+	r.spare = nil
 }
 
-// add takes one line; a line is shorter than a page.
-func (r *recent) add(line []byte) {
+// add takes one record.
+func (r *recent) add(e *metrics.AccessRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.most == 0 {
-		return
-	}
 	last := len(r.pages) - 1
-	if last < 0 || len(r.pages[last])+len(line) > pageSize {
-		if len(r.pages) == r.most {
-			emptied := r.pages[0][:0]
-			copy(r.pages, r.pages[1:])
-			r.pages[last] = emptied
-			r.gone++
-		} else {
-			r.pages = append(r.pages, make([]byte, 0, pageSize))
-			last++
+	if last < 0 || cap(r.pages[last])-len(r.pages[last]) < maxCoded {
+		r.trim(max(r.keep, 1) - 1)
+		if r.spare == nil {
+			r.spare = make([]byte, 0, pageSize)
 		}
+		last = len(r.pages)
+		r.pages, r.spare = append(r.pages, r.spare), nil
 	}
-	r.pages[last] = append(r.pages[last], line...)
+	c := coder{bytes: r.pages[last]}
+	c.record(e)
+	r.pages[last] = c.bytes
+	r.logged[e.Reason]++
 }
 
-// newest returns copies of the newest lines that contain all of texts, the newest first, and the oldest line of all.
-// Lines that are added during the search may be missing.
-func (r *recent) newest(most int, texts ...[]byte) (lines [][]byte, oldest []byte) {
-	for page := range r.newestPages() {
-		if lines = findIn(page, lines, most, texts); len(lines) >= most {
-			break
-		}
-	}
-	return lines, r.oldest()
-}
-
-// newestPages yields a copy of each page, the newest first. The writer waits only while one page is copied. The next
-// copy overwrites the one before.
-func (r *recent) newestPages() iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		var page []byte
-		for number, ok := math.MaxInt, true; ; {
-			if page, number, ok = r.copyBefore(number, page); !ok || !yield(page) {
-				return
+// trim drops the oldest pages while there are more than n. mu is held.
+func (r *recent) trim(n int) {
+	for len(r.pages) > n {
+		rest := coder{bytes: r.pages[0], reads: true}
+		switch {
+		case r.unread > 0:
+			r.unread--
+		case len(rest.bytes) > r.at && len(r.pages) < backlog:
+			return
+		default:
+			rest.bytes = rest.bytes[r.at:]
+			for r.at = 0; len(rest.bytes) > 0; r.lost++ {
+				rest.record(new(metrics.AccessRecord))
 			}
 		}
+		if r.readers == 0 {
+			r.spare = r.pages[0][:0]
+		}
+		r.pages = slices.Delete(r.pages, 0, 1)
 	}
 }
 
-// copyBefore copies into dst the newest page whose number is below a number. ok is false if no such page is left.
-func (r *recent) copyBefore(number int, dst []byte) (page []byte, of int, ok bool) {
+// next appends to dst what the writer has not had. It is to be read until done is called.
+func (r *recent) next(dst [][]byte) [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := min(number-r.gone, len(r.pages)) - 1
-	if at < 0 {
-		return dst, number, false
+	r.readers++
+	for ; r.unread < len(r.pages); r.unread, r.at = r.unread+1, 0 {
+		dst = append(dst, r.pages[r.unread][r.at:])
 	}
-	return append(dst[:0], r.pages[at]...), r.gone + at, true
+	if len(r.pages) > 0 { // the last page is not full
+		r.unread--
+		r.at = len(r.pages[r.unread])
+	}
+	return dst
 }
 
-// oldest returns a copy of the oldest line; nil = there is none.
-func (r *recent) oldest() []byte {
+// kept are the pages that are kept. They are to be read until done is called.
+func (r *recent) kept() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pages) == 0 {
-		return nil
-	}
-	line, _, _ := bytes.Cut(r.pages[0], newline)
-	return bytes.Clone(line)
+	r.readers++
+	return slices.Clone(r.pages[max(0, len(r.pages)-r.keep):])
 }
 
-// findIn searches one page. It searches forwards, which is fastest, and reverses the order of what it finds.
-func findIn(page []byte, lines [][]byte, most int, texts [][]byte) [][]byte {
-	var found [][]byte
-	for {
-		at := bytes.Index(page, texts[0])
-		if at < 0 {
-			break
-		}
-		start := bytes.LastIndexByte(page[:at], '\n') + 1
-		line, rest, _ := bytes.Cut(page[start:], newline)
-		if holds(line, texts[1:]) {
-			found = append(found, line)
-		}
-		page = rest
-	}
-	for i := len(found) - 1; i >= 0 && len(lines) < most; i-- {
-		lines = append(lines, bytes.Clone(found[i]))
-	}
-	return lines
+// done ends the use of what next or kept returned.
+func (r *recent) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.readers--
 }
 
-func holds(line []byte, texts [][]byte) bool {
-	for _, text := range texts {
-		if !bytes.Contains(line, text) {
-			return false
-		}
-	}
-	return true
+// counts are how many records came for each reason, and how many were lost.
+func (r *recent) counts() (logged [reject.NumReasons]uint64, lost uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.logged, r.lost
 }
-
-var newline = []byte("\n")

@@ -15,12 +15,14 @@ type summary struct {
 }
 
 // summarize adds a line with the number of requests in the past second if rejections were left out or lines were lost.
-// It reads the totals before it drains the slots, so a rejection that is counted is in a slot or was left out.
+// It reads the totals before the records, so a rejection that is counted has a record or was left out.
 func (w *writer) summarize(totals func() Totals) {
-	next := summary{Totals: totals(), dropped: w.lost()}
+	next := summary{Totals: totals()}
 	w.drain()
+	logged, lost := w.recent.counts()
+	next.dropped = lost + w.failed.Load()
 	for reason, rejected := range next.Rejected {
-		if logged := w.logged[reason]; rejected > logged {
+		if logged := w.before[reason] + logged[reason]; rejected > logged {
 			next.left += rejected - logged
 		}
 	}

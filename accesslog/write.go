@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	pause   = 20 * time.Millisecond // between two reads of the slots
+	pause   = 20 * time.Millisecond // between two reads of the records
 	batch   = 64 << 10              // bytes of one write
 	quiet   = time.Minute           // between two logged errors of the output
 	beat    = time.Second           // between two summaries
@@ -21,23 +21,23 @@ type writer struct {
 	out     *output
 	buffer  []byte
 	lines   uint64 // in buffer
-	shift   int64  // from the records' clock to Unix ns
-	logged  [reject.NumReasons]uint64
-	said    summary // the last summary
+	pages   [][]byte
+	before  [reject.NumReasons]uint64 // rejections that were counted before the start
+	said    summary                   // the last summary
 	nextOne time.Time
 	quiet   time.Time // until then an error of the output is only counted
 }
 
 func newWriter(l *Log, counted Totals) *writer {
 	w := &writer{
-		Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, logged: counted.Rejected,
+		Log: l, buffer: make([]byte, 0, batch+longest), said: summary{Totals: counted}, before: counted.Rejected,
 		nextOne: time.Now().Add(beat),
 	}
 	w.change()
 	return w
 }
 
-// write moves records from the slots to the output until Close, and then what is left.
+// write moves records to the output until Close, and then what is left.
 func (w *writer) write(totals func() Totals) {
 	defer close(w.stopped)
 	defer func() { w.out.close() }()
@@ -56,6 +56,7 @@ func (w *writer) write(totals func() Totals) {
 				w.drain()
 			} else {
 				w.nextOne = now.Add(beat)
+				w.setClock()
 				w.summarize(totals)
 				w.detectRotation()
 			}
@@ -109,26 +110,23 @@ func (w *writer) openAgain() {
 	w.out = next
 }
 
-// drain takes what is in the slots. Records that arrive meanwhile may wait for the next time.
+// drain appends the lines of the records that came. Records that arrive meanwhile may wait for the next time.
 func (w *writer) drain() {
-	w.shift = time.Now().UnixNano() - w.now()
-	for range len(w.slots.filled) {
-		s := <-w.slots.filled
-		w.add(&s.record)
-		w.slots.free <- s
-		if len(w.buffer) >= batch {
-			w.flush()
+	w.pages = w.recent.next(w.pages[:0])
+	defer w.recent.done()
+	if w.out.name == "off" {
+		return
+	}
+	var e metrics.AccessRecord
+	for _, page := range w.pages {
+		for c := (coder{bytes: page, reads: true}); len(c.bytes) > 0; w.lines++ {
+			c.record(&e)
+			w.buffer = w.appendLine(w.buffer, &e, w.users)
+			if len(w.buffer) >= batch {
+				w.flush()
+			}
 		}
 	}
-}
-
-// add appends the line of one record.
-func (w *writer) add(r *metrics.AccessRecord) {
-	w.logged[r.Reason]++
-	start := len(w.buffer)
-	w.buffer = w.appendLine(w.buffer, r, w.shift)
-	w.recent.add(w.buffer[start:])
-	w.lines++
 }
 
 // flush writes the lines in the buffer.
@@ -137,7 +135,7 @@ func (w *writer) flush() {
 		return
 	}
 	if _, err := w.out.to.Write(w.buffer); err != nil {
-		w.dropped[failed].Add(w.lines)
+		w.failed.Add(w.lines)
 		w.complain(err)
 	} else if w.out.name != "off" {
 		w.written.Add(w.lines)

@@ -79,7 +79,7 @@ func defaults(env func(string) (string, bool)) *Config {
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
 		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 32 << 20},
+		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 8 << 20},
 		Cache:     defaultCache(),
 		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
 		Settle:    defaultSettle(),

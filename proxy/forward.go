@@ -195,14 +195,11 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 // by the upstream's doing.
 type endingStream interface{ OnEnd(f func(broken bool)) }
 
-// build makes the request that came the one that the upstream shall see.
+// build makes the request that came the one that the upstream shall see. The look at its head is the only reading of a
+// page; what is limited was read by fasthttp's parser too, before it took anything.
 func (p *Proxy) build(r *Request) rejection {
-	if err := r.conn.Parse(); err != nil { // a limited request was parsed before it took anything
-		return brokenBody(err)
-	}
 	out := &r.attempt.request
 	r.address()
-	out.HTTP = &r.ctx.Request
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
 	out.Timeout = r.route.Timeout
@@ -234,6 +231,13 @@ const (
 
 // attachBody frames the body anew: whole where it fits in memory, else as a stream.
 func (p *Proxy) attachBody(r *Request) rejection {
+	out, head := &r.attempt.request, r.head
+	if !r.hasBody() { // as of nearly every page
+		if head.ContentLength == 0 { // the client has announced it
+			r.addLength(0)
+		}
+		return rejection{}
+	}
 	if !r.source.BodyRead && !r.route.limited() {
 		r.conn.LimitEachRead()
 		r.body.patient = true
@@ -247,12 +251,9 @@ func (p *Proxy) attachBody(r *Request) rejection {
 	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
 		return no
 	}
-	out, head := &r.attempt.request, r.head
 	switch {
 	case r.source.BodyRead:
-		if head.Chunked || head.ContentLength >= 0 { // the client announced a body, if only an empty one
-			r.addLength(int64(len(r.source.Body)))
-		}
+		r.addLength(int64(len(r.source.Body)))
 		out.HTTP.SetBodyRaw(r.source.Body)
 		return rejection{}
 	case head.Chunked:

@@ -116,7 +116,7 @@ func (o *observer) watch(ctx *fasthttp.RequestCtx, method string, handle func())
 
 // Send implements Upstream.
 func (o *observer) Send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
-	text := req.HTTP.Header.AppendBytes(nil)
+	text := req.AppendHead(nil, nil)
 	text = bytes.Replace(text, []byte("\r\nHost: \r\n"), []byte("\r\nHost: upstream\r\n"), 1)
 	outcome := upstream.Answered
 	switch n := req.HTTP.Header.ContentLength(); {

@@ -56,8 +56,8 @@ func TestHandle_AdmittedRequestReachesTheUpstreamAsItWasChecked(t *testing.T) {
 		t.Fatalf("response: %v %q", resp, body)
 	}
 	want := "POST /api/seckill/1001/order?x=1&&y HTTP/1.1\r\nHost: Shop.example:80\r\nCookie: uid=7\r\ncookie: b=2\r\n" +
-		"X-Request-Id: abc\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n" +
-		"X-Forwarded-Host: Shop.example:80\r\nVia: 1.1 sluice\r\nContent-Length: 2\r\n\r\nhi"
+		"Content-Length: 2\r\nX-Request-Id: abc\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n" +
+		"X-Forwarded-Host: Shop.example:80\r\nVia: 1.1 sluice\r\n\r\nhi"
 	if got := to.all(); len(got) != 1 || ownName.ReplaceAllString(got[0], "sluice") != want ||
 		!ownName.MatchString(got[0]) {
 		t.Errorf("the upstream saw %q\nwant %q", got, want)

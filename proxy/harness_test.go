@@ -96,7 +96,7 @@ func (s *recorder) Send(o *upstream.Request, resp *fasthttp.Response) upstream.O
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reqs = append(s.reqs, string(o.HTTP.Header.AppendBytes(nil))+string(body))
+	s.reqs = append(s.reqs, string(o.AppendHead(nil, nil))+string(body))
 	resp.SetBodyString("from the upstream")
 	return upstream.Answered
 }

@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/internal/octets"
 	"sluice/proxy/metrics"
 	"sluice/proxy/pagekey"
 )
 
-// edit makes the header that came the one that the upstream shall see. Its names and the order of its lines stay, which
-// fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request.
-func (p *Proxy) edit(r *Request) *fasthttp.RequestHeader {
-	h := &r.ctx.Request.Header
-	method, target := r.method(), r.target()
+// edit makes the request that came the one that the upstream shall see. The names of its fields and their order stay,
+// which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What
+// the proxy says itself comes last.
+func (p *Proxy) edit(r *Request) {
+	out, method, target := &r.attempt.request, r.method(), r.target()
+	out.HTTP = &r.ctx.Request
+	h := &out.HTTP.Header
 	h.Reset() // what r.head knows of stays where it is
 	h.DisableNormalizing()
 	h.DisableSpecialHeader()
@@ -29,39 +29,51 @@ func (p *Proxy) edit(r *Request) *fasthttp.RequestHeader {
 	} else {
 		h.Add("Host", "")
 	}
-	p.addFields(h, r)
-	return h
+	named := r.namedByConnection()
+	for name, value := range r.head.Fields {
+		if p.forwards(r, name, named) {
+			h.AddBytesKV(name, value)
+		}
+	}
+	r.scratch.lines = p.appendLines(r.scratch.lines[:0], r)
+	out.Lines = r.scratch.lines
 }
 
-// addFields adds the header lines that may travel on, in the order in which they came, then what the proxy says itself.
-func (p *Proxy) addFields(h *fasthttp.RequestHeader, r *Request) {
-	named, via := r.namedByConnection(), false
-	for name, value := range r.head.Fields {
-		isVia := octets.EqualFold(name, "Via")
-		via = via || isVia
-		if isVia || !p.forwards(r, name, named) {
-			continue
-		}
-		h.AddBytesKV(name, value)
-	}
+// appendLines appends the header lines that the proxy says itself.
+func (p *Proxy) appendLines(b []byte, r *Request) []byte {
 	if r.upgrades() {
-		h.Add("Connection", "Upgrade")
-		h.AddBytesV("Upgrade", r.head.Peek("Upgrade"))
+		b = octets.AppendField(b, "Connection", "Upgrade")
+		b = octets.AppendField(b, "Upgrade", r.head.Peek("Upgrade"))
 	}
 	if len(r.id) > 0 {
-		h.AddBytesV(p.RequestIDHeader, r.id)
+		b = octets.AppendField(b, p.RequestIDHeader, r.id)
 	}
 	if r.acquired.order {
-		p.addOrderFields(h, r)
+		b = p.appendOrderFields(b, r)
 	}
 	if r.trace.on {
-		r.scratch.value = metrics.AppendTraceparent(r.scratch.value[:0], &r.trace.Trace)
-		addLines(h, r.scratch.value)
+		b = metrics.AppendTraceparent(b, &r.trace.Trace)
 	}
 	if r.page.fetches {
-		addLines(h, r.page.Conditions)
+		b = append(b, r.page.Conditions...)
 	}
-	p.addForwarded(h, r, via)
+	b = r.appendForwardedFor(b)
+	b = octets.AppendField(b, "X-Forwarded-Proto", r.scheme())
+	if host := r.requestedHost(); len(host) > 0 {
+		b = octets.AppendField(b, "X-Forwarded-Host", host)
+	}
+	if r.head.Via {
+		for name, value := range r.head.Fields {
+			if octets.EqualFold(name, "Via") {
+				b = octets.AppendField(b, "Via", value)
+			}
+		}
+	}
+	version := "Via: 1.1 "
+	if r.head.HTTP10 {
+		version = "Via: 1.0 "
+	}
+	return append(append(append(b, version...), p.pseudonym...), "\r\n"...)
 }
 
 // forwards reports whether a header line may travel on. named are the fields that Connection declares to be about the
@@ -92,42 +104,22 @@ func (p *Proxy) readsAnswer(r *Request) bool {
 	return p.SoldOutOn.ByBody()
 }
 
-// addForwarded says where the request came from. What came with it is extended only for trusted proxies; via tells that
-// it came through others.
-func (p *Proxy) addForwarded(h *fasthttp.RequestHeader, r *Request, via bool) {
-	v := r.scratch.value[:0]
+// appendForwardedFor says where the request came from. What came with it is extended only for trusted proxies.
+func (r *Request) appendForwardedFor(b []byte) []byte {
+	b = append(b, "X-Forwarded-For: "...)
 	if r.client.trusted {
 		for name, value := range r.head.Fields {
 			if octets.EqualFold(name, "X-Forwarded-For") && len(value) > 0 {
-				v = append(append(v, value...), ", "...)
+				b = append(append(b, value...), ", "...)
 			}
 		}
 	}
 	if peer := r.conn.Peer(); peer.IsValid() {
-		v = peer.AppendTo(v)
+		b = peer.AppendTo(b)
 	} else {
-		v = append(v, "127.0.0.1"...) // a unix socket: a client on this machine
+		b = append(b, "127.0.0.1"...) // a unix socket: a client on this machine
 	}
-	h.AddBytesV("X-Forwarded-For", v)
-	r.scratch.value = v
-	h.AddBytesV("X-Forwarded-Proto", r.scheme())
-	if host := r.requestedHost(); len(host) > 0 {
-		h.AddBytesV("X-Forwarded-Host", host)
-	}
-	if via {
-		for name, value := range r.head.Fields {
-			if octets.EqualFold(name, "Via") {
-				h.AddBytesV("Via", value)
-			}
-		}
-	}
-	v = append(r.scratch.value[:0], "1.1 "...)
-	if r.head.HTTP10 {
-		v[2] = '0'
-	}
-	v = append(v, p.pseudonym...)
-	h.AddBytesV("Via", v)
-	r.scratch.value = v
+	return append(b, "\r\n"...)
 }
 
 // newPseudonym is a name for this instance in Via (RFC 9110, section 7.6.3): "sluice-" and 48 random bits.
@@ -142,18 +134,6 @@ func (p *Proxy) loops(r *Request) bool {
 	}
 	return false
 }
-
-// addLines adds header lines, each with its CRLF.
-func addLines(h *fasthttp.RequestHeader, lines []byte) {
-	for len(lines) > 0 {
-		var line []byte
-		line, lines, _ = bytes.Cut(lines, crlf)
-		name, value := octets.Cut(line, ':')
-		h.AddBytesKV(name, octets.Trim(value))
-	}
-}
-
-var crlf = []byte("\r\n")
 
 // addLength frames a body of n bytes.
 func (r *Request) addLength(n int64) {

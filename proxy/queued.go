@@ -57,10 +57,11 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 
 // waitingRequest is the request as it would be forwarded now, with the fields that are kept.
 func (p *Proxy) waitingRequest(r *Request) *message.Request {
-	h, head := p.edit(r), r.head
+	p.edit(r)
+	head := r.head
 	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
-	_, lines, _ := bytes.Cut(h.AppendBytes(nil), crlf) // as they would go out: All shows some of them twice
+	_, lines, _ := bytes.Cut(r.attempt.request.AppendHead(nil, nil), []byte("\r\n"))
 	m.Fields = orderview.KeptFields(lines, p.RequestIDHeader)
 	return m
 }

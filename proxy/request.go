@@ -92,7 +92,7 @@ type trace struct {
 
 // scratch is room that is kept from one request to the next.
 type scratch struct {
-	host, id, body, value, text, path []byte
+	host, id, body, value, text, path, lines []byte
 }
 
 // maxKeptBody is the largest body buffer that waits for the next request, in bytes: a larger one is of BodyMemory.

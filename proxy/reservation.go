@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
+	"sluice/internal/octets"
 	"sluice/proxy/auth"
 	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
@@ -101,27 +100,26 @@ func (p *Proxy) skuOnSale(r *Request) rejection {
 	return rejection{}
 }
 
-// addOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy
+// appendOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy
 // who says so.
-func (p *Proxy) addOrderFields(h *fasthttp.RequestHeader, r *Request) {
-	b, s := &r.buyer, &r.reservation
-	h.Add(idempotencyKey, s.Serial)
-	sku, quantity := b.sku, b.quantity
-	if len(b.lines) > 0 {
-		sku, quantity = cart.AppendText(nil, b.lines), cart.Units(b.lines)
+func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
+	s := &r.reservation
+	sku, quantity := r.buyer.sku, r.buyer.quantity
+	if lines := r.buyer.lines; len(lines) > 0 {
+		sku, quantity = cart.AppendText(nil, lines), cart.Units(lines)
 	}
-	h.AddBytesV("Sluice-Sku", sku)
-	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], quantity, 10)
-	h.AddBytesV("Sluice-Quantity", r.scratch.value)
-	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], s.Deadline, 10)
-	h.AddBytesV("Sluice-Deadline", r.scratch.value)
+	b = octets.AppendField(b, idempotencyKey, s.Serial)
+	b = octets.AppendField(b, "Sluice-Sku", sku)
+	b = append(strconv.AppendInt(append(b, "Sluice-Quantity: "...), quantity, 10), "\r\n"...)
+	b = append(strconv.AppendInt(append(b, "Sluice-Deadline: "...), s.Deadline, 10), "\r\n"...)
 	if p.signer == nil {
-		return
+		return b
 	}
-	r.scratch.value = p.signer.Append(r.scratch.value[:0], auth.SignedOrder{
-		Method: r.method(), Target: h.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity, Deadline: s.Deadline,
+	b = p.signer.Append(append(b, "Sluice-Signature: "...), auth.SignedOrder{
+		Method: r.method(), Target: r.ctx.Request.Header.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity,
+		Deadline: s.Deadline,
 	})
-	h.AddBytesV("Sluice-Signature", r.scratch.value)
+	return append(b, "\r\n"...)
 }
 
 // orderLink names where the state of the order can be asked for; "" = the order is not known.

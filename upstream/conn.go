@@ -47,8 +47,25 @@ func (c *conn) bind(owner any) {
 	}
 }
 
-// fresh reports whether an idle connection may carry a request.
-func (c *conn) fresh() bool { return c.socket.fresh(c.Conn, c.one[:]) }
+// fresh reports whether a connection that has been idle may carry a request: it is open, and the upstream has sent
+// nothing that no request asked for.
+func (c *conn) fresh() bool {
+	s := c.socket
+	if !s.probe.silent() {
+		return false
+	}
+	t, encrypted := c.Conn.(*tls.Conn)
+	if !encrypted {
+		return true
+	}
+	if !s.records.whole() {
+		return false
+	}
+	s.dry = true
+	n, err := t.Read(c.one[:])
+	s.dry = false
+	return n == 0 && isTimeout(err)
+}
 
 // reset readies the connection for its next exchange.
 func (c *conn) reset() {
@@ -69,7 +86,7 @@ func (c *conn) assemble(req *Request, authority []byte) []byte {
 	if c.out == nil {
 		c.out = make([]byte, 0, requestBufferSize)
 	}
-	b, body := req.appendHead(c.out[:0], authority), req.body()
+	b, body := req.AppendHead(c.out[:0], authority), req.body()
 	n := min(len(body), max(0, smallRequest-len(b)))
 	c.out = append(b, body[:n]...)
 	return body[n:]

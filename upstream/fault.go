@@ -149,7 +149,7 @@ func isDue(s *rate.Sometimes) (due bool) {
 
 // logBroken logs a request without a usable response, at most once in a while.
 func (t *target) logBroken(o Outcome, err error) {
-	if o != Broken && o != TimedOut || err == nil {
+	if o != Broken && o != TimedOut {
 		return
 	}
 	answer, fix := "502 upstream_error", "see the log of the upstream"

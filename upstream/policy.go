@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -53,16 +54,14 @@ func (ts *targets) choose(tried, key uint64, now time.Duration) int {
 	if ok == 0 {
 		return -1
 	}
-	if ok&(ok-1) == 0 || len(ts.all) == 1 {
-		return ts.first(ok, key)
+	if ok&(ok-1) == 0 {
+		return bits.TrailingZeros64(ok) // the only one
 	}
 	return ts.pick(ts, ok, key)
 }
 
 // first picks the first in the configuration's order.
-func (ts *targets) first(ok, _ uint64) int {
-	return ts.firstFrom(ok, 0)
-}
+func (ts *targets) first(ok, _ uint64) int { return bits.TrailingZeros64(ok) }
 
 // firstFrom is the first of ok at or after from, around the end.
 func (ts *targets) firstFrom(ok uint64, from uint64) int {

@@ -17,7 +17,8 @@ type Request struct {
 	//
 	// The caller adds the line "Content-Length" or "Transfer-Encoding: chunked" where there is a body, and calls
 	// SetBodyStream after it: size -1 has the transport write chunks. A stream is read until Send or Upgrade returns.
-	HTTP *fasthttp.Request
+	HTTP  *fasthttp.Request
+	Lines []byte // header lines that follow those of HTTP, each with its CRLF
 
 	Order     bool   // written at most once; has connections of its own; a reused connection is probed before
 	Store     bool   // what fits into memory is read whole, as for an Order
@@ -61,14 +62,17 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
 	r.Order, r.Store, r.Whole = false, false, false
-	r.ClientKey, r.Timeout, r.Owner, r.Client, r.Target = 0, 0, nil, nil, ""
+	r.Lines, r.ClientKey, r.Timeout, r.Owner, r.Client, r.Target = nil, 0, 0, nil, nil, ""
 }
 
 var noHost = []byte("Host: \r\n")
 
-// appendHead appends the request line and the header lines. authority is the value of an empty Host.
-func (r *Request) appendHead(dst, authority []byte) []byte {
+// AppendHead appends the head as it is sent. authority is the value of an empty Host.
+func (r *Request) AppendHead(dst, authority []byte) []byte {
 	dst = r.HTTP.Header.AppendBytes(dst)
+	if len(r.Lines) > 0 {
+		dst = append(append(dst[:len(dst)-len(crlf)], r.Lines...), crlf...)
+	}
 	host := bytes.IndexByte(dst, '\n') + 1
 	if bytes.HasPrefix(dst[host:], noHost) {
 		dst = slices.Insert(dst, host+len("Host: "), authority...)

@@ -104,7 +104,7 @@ func TestRequest_ResetLeavesNothing(t *testing.T) {
 	req := newOrder("POST", "/").withBody([]byte("x"))
 	req.Store, req.Whole, req.ClientKey, req.Target = true, true, 7, "t"
 	req.Reset()
-	if got := string(req.appendHead(nil, nil)); got != "GET / HTTP/1.1\r\n\r\n" || len(req.body()) != 0 {
+	if got := string(req.AppendHead(nil, nil)); got != "GET / HTTP/1.1\r\n\r\n" || len(req.body()) != 0 {
 		t.Errorf("%q", got)
 	}
 	if req.Order || req.Store || req.Whole || req.ClientKey != 0 || req.Target != "" {

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -100,23 +99,4 @@ func (p *probe) open(c net.Conn) error {
 func (p *probe) silent() bool {
 	// Control, unlike Read, does not mind a deadline that has passed since the last exchange.
 	return p.raw.Control(p.run) == nil && p.quiet
-}
-
-// fresh reports whether a connection that has been idle may carry a request: it is open, and the upstream has sent
-// nothing that no request asked for. conn is the socket itself or the TLS connection over it.
-func (s *socket) fresh(conn net.Conn, one []byte) bool {
-	if !s.probe.silent() {
-		return false
-	}
-	t, encrypted := conn.(*tls.Conn)
-	if !encrypted {
-		return true
-	}
-	if !s.records.whole() {
-		return false
-	}
-	s.dry = true
-	n, err := t.Read(one)
-	s.dry = false
-	return n == 0 && isTimeout(err)
 }

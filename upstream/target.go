@@ -41,9 +41,6 @@ type clock struct{ epoch time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.epoch) }
 
-// at is the instant that now has called d.
-func (c clock) at(d time.Duration) time.Time { return c.epoch.Add(d) }
-
 // send sends req to this target at most once, and counts the outcome. c is the place's connection; nil = one has to be
 // opened. start is the clock's time, which is read once more when the exchange has ended.
 func (t *target) send(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) Outcome {
@@ -72,7 +69,7 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 		} else if c.returnedAt > start { // it was put back while this request waited, which waits for no second one
 			start, tries = c.returnedAt, maxStale
 		}
-		e := exchange{timeouts: s.timeouts.of(req), conn: c, start: t.clock.at(start), tunnel: tun}
+		e := exchange{timeouts: s.timeouts.of(req), conn: c, start: t.clock.epoch.Add(start), tunnel: tun}
 		outcome, d := e.run(req, resp, t)
 		if d == stale || outcome == NotSent && s.retry && c.reused {
 			if d != stale {
@@ -84,7 +81,9 @@ func (t *target) try(req *Request, resp *fasthttp.Response, c *conn, start time.
 			continue
 		}
 		end = t.clock.now()
-		t.logBroken(outcome, e.err)
+		if e.err != nil {
+			t.logBroken(outcome, e.err)
+		}
 		if d != streaming {
 			t.release(c, d, end)
 		}

@@ -74,9 +74,9 @@ func (c *Conn) Prepared() *Prepared { return &c.exchange.ready }
 // Request is the head of the request under way.
 func (c *Conn) Request() *Request { return &c.exchange.request }
 
-// Parse has fasthttp read the head into ctx.Request, which is empty before. Its error is a ProtocolError where fasthttp
-// reads the head in another way than the look: then nothing may come of the request. More calls cost nothing. A request
-// that is rejected needs none.
+// Parse has fasthttp read the head into ctx.Request. Its error is a ProtocolError where fasthttp reads the head in
+// another way than the look: then nothing may come of the request. More calls cost nothing. A request that is rejected
+// needs none, nor one of which ctx.Request is made out of Request.
 func (c *Conn) Parse() error {
 	x := c.exchange
 	if x.parsed || c.foreign {
@@ -190,7 +190,7 @@ func (x *exchange) isLast(c *Conn, frame framing) bool {
 // reset empties x for the next request. It closes a body stream that was not written.
 func (x *exchange) reset() {
 	x.request.reset()
-	if x.parsed { // else it is empty
+	if x.parsed {
 		x.parsed, x.unread = false, nil
 		x.ctx.Request.Reset()
 	}

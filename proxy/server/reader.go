@@ -159,6 +159,7 @@ func (r *reader) parse(q *Request, h *fasthttp.RequestHeader) bool {
 	defer r.parser.putLarge(buf)
 	r.text.Reset(q.text)
 	buf.Reset(&r.text)
+	h.Reset()
 	h.DisableNormalizing()
 	whole := h.Read(buf) == nil && buf.Buffered() == 0
 	if q.encoded != nil {

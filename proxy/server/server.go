@@ -22,11 +22,11 @@ type Handler interface {
 	// an answer. When full, MaxConns or the process' limit of descriptors is reached, and ok must be false.
 	OpenConn(c *Conn, full bool) (answer []byte, ok bool)
 
-	// Handle answers one request in ctx.Response; Of tells its connection, which has the request's head. ctx.Request is
-	// empty until Conn.Parse, which must come before anything is sent because of the request. Handle may run in an event
-	// loop, and must call Conn.StepAside before anything that can block. Nothing of ctx may be kept, but for the
-	// response's body stream, which the server reads and closes. The server frames the answer: the fields of framing and
-	// of the connection in it are not sent, and Conn.CloseAfterResponse ends the connection.
+	// Handle answers one request in ctx.Response; Of tells its connection, which has the request's head. ctx.Request
+	// means nothing until Conn.Parse, or until Handle has made it out of that head. Handle may run in an event loop, and
+	// must call Conn.StepAside before anything that can block. Nothing of ctx may be kept, but for the response's body
+	// stream, which the server reads and closes. The server frames the answer: the fields of framing and of the
+	// connection in it are not sent, and Conn.CloseAfterResponse ends the connection.
 	Handle(ctx *fasthttp.RequestCtx)
 
 	// ProtocolError answers a request that is not valid HTTP/1.1. The connection ends with the answer.
