@@ -38,6 +38,7 @@ type loadedText struct{ text, sha string }
 
 // NewScripts returns a Scripts without any.
 func NewScripts() *Scripts {
+	lua.MaxArrayIndex = 1 << 16 // a table with the key n is an array of n elements below it: the scripts' keys are numbers
 	s := &Scripts{state: lua.NewState(), loaded: make(map[string]*lua.LFunction), known: make(map[string]loadedText)}
 	s.client, s.in = server.NewPeer(bufio.NewWriter(&s.out)), bufio.NewReader(&s.out)
 	redis := s.state.NewTable()

@@ -18,7 +18,10 @@ const KeepReleased = protocol.KeepReleased
 
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
-	way := RedisOptions(c)
+	return openLedger(c, RedisOptions(c), visitor, log)
+}
+
+func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
@@ -34,8 +37,13 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	return r, nil
 }
 
-// Name is the name of c's shop in Redis.
-func Name(c *config.Config) namespace.Name { return namespace.Name(c.Name) }
+// Name is the name of c's shop in Redis. In a Redis of this process there is no other shop.
+func Name(c *config.Config) namespace.Name {
+	if c.Name == "" && c.Stock.Source == "memory" {
+		return "memory"
+	}
+	return namespace.Name(c.Name)
+}
 
 // NewClaim finds out whether the name of c's shop is its own. It claims nothing.
 func NewClaim(c *config.Config, link *redisconn.Client) *namespace.Claim {
