@@ -13,19 +13,20 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/proxy/verdict"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
-// bench is a deliverer over a store in memory, and an upstream of the test's own.
+// bench is a deliverer over a Redis in this process, and an upstream of the test's own.
 type bench struct {
 	*Deliverer
-	store *memstore.Store
+	store *redisstore.Store
 	mu    sync.Mutex
 	sent  []string                                                                  // SKU and serial of each attempt
 	reply func(attempt int, req *upstream.Request) (status int, o upstream.Outcome) // nil = 201
@@ -62,7 +63,7 @@ func (b *bench) attempts() string {
 
 // open starts a deliverer; change may be nil.
 func open(t *testing.T, b *bench, change func(*Options)) {
-	b.store = memstore.New()
+	b.store = storetest.Ledger(t)
 	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
 		Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
@@ -375,7 +376,7 @@ func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
 
 // emptied is a store that has lost everything, as a Redis without a file does at its restart.
 type emptied struct {
-	*memstore.Store
+	*redisstore.Store
 	lost atomic.Bool
 }
 
@@ -397,7 +398,7 @@ func TestDeliverer_OrdersOfALostLedgerDoNotWait(t *testing.T) {
 	b, store, sent := &bench{}, &emptied{}, make(chan struct{})
 	b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-sent; return 201, upstream.Answered }
 	open(t, b, func(o *Options) {
-		o.MaxInFlight, store.Store = 1, o.Store.(*memstore.Store)
+		o.MaxInFlight, store.Store = 1, o.Store.(*redisstore.Store)
 		o.Store = store
 	})
 	defer close(sent)

@@ -8,14 +8,14 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // watched calls seen after it has handed orders out.
 type watched struct {
-	*memstore.Store
+	*redisstore.Store
 	seen func(protocol.HandedOut)
 }
 
@@ -56,7 +56,7 @@ func TestDeliverer_LostPlaceIsNotUsedAgain(t *testing.T) {
 			slots(protocol.SlotCall{Pause: 20})
 		}
 		open(t, b, func(o *Options) {
-			o.MaxInFlight, store.Store = 1, o.Store.(*memstore.Store)
+			o.MaxInFlight, store.Store = 1, o.Store.(*redisstore.Store)
 			o.Store = store
 		})
 		b.order(t, "1", "a")

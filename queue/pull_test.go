@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // leaving is a store whose caller goes away once it has its places, before it has its orders.
 type leaving struct {
-	*memstore.Store
+	*redisstore.Store
 	leave context.CancelFunc
 }
 
@@ -30,7 +30,7 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 	b := &bench{}
 	open(t, b, func(o *Options) {
 		o.Pulls = true
-		o.Store = &leaving{o.Store.(*memstore.Store), leave}
+		o.Store = &leaving{o.Store.(*redisstore.Store), leave}
 	})
 	b.order(t, "1", "a")
 	orders, err := b.Pull(ctx, PullCall{SKU: "1", Orders: 4, Lease: time.Second})
@@ -49,7 +49,7 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 
 // tallied counts the calls about decisions, and the most orders that one call was to hand out.
 type tallied struct {
-	*memstore.Store
+	*redisstore.Store
 	decide, most atomic.Int64
 }
 
@@ -68,7 +68,7 @@ func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCa
 func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
 	b, store := &bench{}, &tallied{}
 	open(t, b, func(o *Options) {
-		o.Pulls, store.Store = true, o.Store.(*memstore.Store)
+		o.Pulls, store.Store = true, o.Store.(*redisstore.Store)
 		o.Store = store
 	})
 	_, err := b.Settle(t.Context(), SettleCall{SKU: "1", Receipt: "1.token", Move: protocol.MoveConfirm})
@@ -85,7 +85,7 @@ func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
 			b, store, all := &bench{}, &tallied{}, make(chan struct{})
 			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-all; return 201, upstream.Answered }
 			open(t, b, func(o *Options) {
-				o.Pulls, o.Settings, store.Store = pulls, settings, o.Store.(*memstore.Store)
+				o.Pulls, o.Settings, store.Store = pulls, settings, o.Store.(*redisstore.Store)
 				o.Store = store
 			})
 			for i := range 30 {

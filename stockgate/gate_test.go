@@ -14,7 +14,7 @@ import (
 )
 
 func TestGate_SaysWhatTheStockSays(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "full", 3))
 		check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
@@ -34,7 +34,7 @@ func TestGate_SaysWhatTheStockSays(t *testing.T) {
 
 // A SKU that was read decides at once, as Enter does, and counts who is admitted; another one has to be entered.
 func TestGate_DecidesAtOnceWhereTheStockIsRead(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "full", 1))
 		check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
@@ -58,7 +58,7 @@ func TestGate_DecidesAtOnceWhereTheStockIsRead(t *testing.T) {
 }
 
 func TestGate_LastUnitClosesAndRestockReopens(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		sku := []byte("1001")
 		check(t, s.Set(t.Context(), "1001", 1))
 		o := options()
@@ -78,7 +78,7 @@ func TestGate_LastUnitClosesAndRestockReopens(t *testing.T) {
 }
 
 func TestGate_UnknownSKUMayBeAllowed(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		o := options()
 		o.AllowUnknown = true
 		g := open(t, o, s)
@@ -91,7 +91,7 @@ func TestGate_UnknownSKUMayBeAllowed(t *testing.T) {
 }
 
 func TestGate_PerUnitBoundsWhatIsInFlight(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		sku := []byte("1001")
 		check(t, s.Set(t.Context(), "1001", 3))
 		o := options()

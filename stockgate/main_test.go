@@ -1,7 +1,6 @@
 package stockgate
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,14 +13,6 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// store is what both kinds of stock can do, apart from what the gate needs.
-type store interface {
-	Source
-	Set(ctx context.Context, sku string, n int64) error
-	Add(ctx context.Context, sku string, delta int64) (int64, error)
-	List(ctx context.Context, limit int) ([]Stock, error)
-}
-
 // layouts are the ways to keep stock in Redis that the tests know.
 func layouts() map[string]layout.Options {
 	return map[string]layout.Options{
@@ -31,9 +22,8 @@ func layouts() map[string]layout.Options {
 	}
 }
 
-// eachStore runs a law on memory and on a real Redis in each layout.
-func eachStore(t *testing.T, law func(t *testing.T, s store)) {
-	t.Run("memory", func(t *testing.T) { law(t, NewMemory()) })
+// eachStore runs a law on a real Redis in each layout.
+func eachStore(t *testing.T, law func(t *testing.T, s *Redis)) {
 	for name, o := range layouts() {
 		t.Run(name, func(t *testing.T) {
 			law(t, dial(t, redistest.Start(t), o))

@@ -162,7 +162,7 @@ func TestOrderQuota_TriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) 
 
 // A burst at a SKU that no request has asked for: all wait for its first reading, and that admits two for each unit.
 func TestOrderQuota_BurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "1001", 10))
 		o := options()
 		o.PerUnit, o.Refresh = 2, time.Hour // one reading

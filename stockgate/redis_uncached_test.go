@@ -31,7 +31,7 @@ func alike(t *testing.T, s Source, skus ...string) []layout.Reading {
 }
 
 func TestRedisUncached_AgainSaysWhatReadSays(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "1001", 5))
 		check(t, s.Set(t.Context(), "1002", 0))
 		check(t, s.Set(t.Context(), "1003", 0))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -177,3 +178,5 @@ func (r *Redis) SetStatus(ctx context.Context, sku string, open bool) (written b
 	})
 	return written, err
 }
+
+func bySKU(a, b Stock) int { return strings.Compare(a.SKU, b.SKU) }

@@ -7,7 +7,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Source is where the gate reads stock: a Redis or a Memory. Its calls end within a bound of its own.
+// Source is where the gate reads stock: a Redis. Its calls end within a bound of its own.
 type Source interface {
 	// Read reads all of skus in one round trip, into the first len(skus) of out. What is wrong with one
 	// SKU's keys is the Fault of its reading; an error means that nothing was learnt of any of them.

@@ -18,7 +18,7 @@ func readOne(t *testing.T, s Source, sku string) layout.Reading {
 }
 
 func TestStockgate_MissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		if r := readOne(t, s, "1001"); r.Exists || r.Fault != nil {
 			t.Fatalf("a SKU that was never set reads %+v", r)
 		}
@@ -26,7 +26,7 @@ func TestStockgate_MissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T)
 }
 
 func TestStockgate_WhatIsSetIsRead(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		for _, n := range []int64{500, 0, 1 << 53, 7} {
 			check(t, s.Set(t.Context(), "1001", n))
 			want := layout.Reading{Left: n, Free: n, Exists: true, OnSale: true}
@@ -38,7 +38,7 @@ func TestStockgate_WhatIsSetIsRead(t *testing.T) {
 }
 
 func TestStockgate_ReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "a", 1))
 		check(t, s.Set(t.Context(), "c", 3))
 		out := make([]layout.Reading, 4)
@@ -50,7 +50,7 @@ func TestStockgate_ReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
 }
 
 func TestStockgate_NegativeStockCannotBeSet(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		if err := s.Set(t.Context(), "1001", -1); err == nil {
 			t.Fatal("set −1 succeeded")
 		}
@@ -61,7 +61,7 @@ func TestStockgate_NegativeStockCannotBeSet(t *testing.T) {
 }
 
 func TestStockgate_AddReturnsWhatIsLeft(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "1001", 1<<53))
 		for _, step := range []struct{ delta, left int64 }{{1, 1<<53 + 1}, {-1 << 53, 1}, {-3, -2}} {
 			if left := must[int64](t)(s.Add(t.Context(), "1001", step.delta)); left != step.left {
@@ -75,7 +75,7 @@ func TestStockgate_AddReturnsWhatIsLeft(t *testing.T) {
 }
 
 func TestStockgate_AddToUnknownSKUCreatesNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		if _, err := s.Add(t.Context(), "1001", 5); !errors.Is(err, ErrUnknownSKU) {
 			t.Fatalf("add to a SKU that does not exist: %v", err)
 		}
@@ -86,7 +86,7 @@ func TestStockgate_AddToUnknownSKUCreatesNothing(t *testing.T) {
 }
 
 func TestStockgate_ConcurrentAddsLoseNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "1001", 0))
 		var wg sync.WaitGroup
 		for range 4 {
@@ -106,7 +106,7 @@ func TestStockgate_ConcurrentAddsLoseNothing(t *testing.T) {
 }
 
 func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
+	eachStore(t, func(t *testing.T, s *Redis) {
 		for _, sku := range []string{"b", "a*", "c:d"} {
 			check(t, s.Set(t.Context(), sku, int64(len(sku))))
 		}
@@ -126,27 +126,4 @@ func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestStockgate_MemoryNeverTakesMoreThanThereIs(t *testing.T) {
-	m := NewMemory()
-	check(t, m.Set(t.Context(), "1001", 100))
-	var taken sync.Map
-	var wg sync.WaitGroup
-	for i := range 300 {
-		wg.Go(func() {
-			if m.Sell("1001", 1) {
-				taken.Store(i, true)
-			}
-		})
-	}
-	wg.Wait()
-	n := 0
-	taken.Range(func(any, any) bool { n++; return true })
-	if n != 100 {
-		t.Fatalf("took %d of 100", n)
-	}
-	if m.Sell("1001", 0) != true || m.Sell("1001", -1) || m.Sell("none", 1) {
-		t.Fatal("take 0, −1, of nothing")
-	}
 }

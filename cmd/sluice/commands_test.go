@@ -16,9 +16,8 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/internal/listener"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
-	"sluice/stockgate"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -29,7 +28,7 @@ func TestSluice_GateOnUnixSocketsCanBeAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := stockgate.NewMemory()
+	memory := storetest.Shop(t)
 	api := admin.API{Store: stores.NewStore(memory), Log: slog.New(slog.DiscardHandler)}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", api.Handler())
@@ -62,7 +61,7 @@ func TestSluice_PageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
 
 // An address stands on the command line as in the configuration.
 func TestSluice_PortAloneIsOfThisMachine(t *testing.T) {
-	gate := httptest.NewServer(apitest.New(t, memstore.New(), 1).Handler)
+	gate := httptest.NewServer(apitest.New(t, storetest.Ledger(t), 1).Handler)
 	defer gate.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(gate.URL, "http://"), ":")
 	if err := typed(t, "stock list --admin :"+port); err != nil {
@@ -103,7 +102,7 @@ func typed(t *testing.T, line string) error {
 }
 
 func TestSluice_CommandsDecideReservations(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 1)
+	k := apitest.New(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	hold := func(sku string) func(serial string) {
@@ -162,7 +161,7 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 
 // Freezing is what the ledger does; only who has looked after the orders opens it.
 func TestSluice_ResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 1)
+	k := apitest.New(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	if err := typed(t, "stock set 1001 10 --admin "+gate.URL); err != nil {

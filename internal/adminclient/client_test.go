@@ -13,8 +13,8 @@ import (
 	"sluice/internal/apitest"
 	"sluice/internal/app/stores"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/memstore"
 )
 
 // status is that of HTTP; a port may have its digits, but never three alone.
@@ -27,7 +27,7 @@ func TestClient_BothWaysToALedgerSayTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer done()
-	k := apitest.New(t, memstore.New(), 1)
+	k := apitest.New(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	base, over := NewHTTP(gate.URL, time.Minute)
@@ -80,7 +80,7 @@ func TestClient_AnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gateway?") {
 		t.Errorf("a shop: %v", err)
 	}
-	locked := apitest.New(t, memstore.New(), 1)
+	locked := apitest.New(t, storetest.Ledger(t), 1)
 	locked.Control.Token = "hush"
 	to := InProcess(locked.Control.Handler())
 	err = to.Call(t.Context(), "GET", "/stock", nil, &out)

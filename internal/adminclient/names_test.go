@@ -10,8 +10,8 @@ import (
 	"sluice/admin"
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/proxy/param"
-	"sluice/stockgate/ledger/memstore"
 )
 
 // Whatever a request can name, an operator can.
@@ -21,7 +21,7 @@ func TestNames_EverySKUThatIsSoldCanBeSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer done()
-	gate := httptest.NewServer(apitest.New(t, memstore.New(), 1).Handler)
+	gate := httptest.NewServer(apitest.New(t, storetest.Ledger(t), 1).Handler)
 	defer gate.Close()
 	base, over := NewHTTP(gate.URL, time.Minute)
 	for name, to := range map[string]Client{"redis": direct, "gate": {Base: base, HTTP: over}} {
@@ -45,7 +45,7 @@ func TestNames_EverySKUThatIsSoldCanBeSet(t *testing.T) {
 
 // What is no UTF-8 would be another name in every answer.
 func TestNames_NoSKUIsWhatJSONCannotTell(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 1)
+	k := apitest.New(t, storetest.Ledger(t), 1)
 	k.Says(400, apitest.Words("no request can name it"), "POST", "/stock/a%ff", `{"set": 1}`)
 	k.Says(400, apitest.Words("no request can name it"), "GET", "/stock/a%ff", "")
 }

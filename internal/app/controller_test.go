@@ -14,7 +14,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/orders"
-	"sluice/stockgate/ledger/memstore"
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -223,7 +223,7 @@ func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 // What an operator said of a SKU meanwhile stands; else it is as it was before.
 func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
+		store := storetest.Ledger(t)
 		for _, sku := range []string{"1", "2"} {
 			if _, err := store.SetTotal(t.Context(), sku, 5, 0); err != nil {
 				t.Fatal(err)

@@ -26,12 +26,12 @@ import (
 	"sluice/internal/app/queueing"
 	"sluice/internal/app/rooms"
 	"sluice/internal/app/stores"
+	"sluice/internal/embedredis"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/sale"
 	"sluice/stockgate/writeback"
 	"sluice/tracing"
@@ -58,8 +58,8 @@ type Gateway struct {
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	unread     *verdict.Unread
 	rooms      *rooms.Rooms
-	Store      stores.Store // nil likewise
-	redis      *stockgate.Redis
+	Store      stores.Store     // nil likewise
+	redis      *stockgate.Redis // the shop's own; nil with source "memory"
 	source     stockgate.Source // what Stock reads; nil likewise
 	demand     *demand.Watch
 	control    controls
@@ -86,13 +86,7 @@ type Gateway struct {
 // Options are what a gateway has beside its configuration.
 type Options struct {
 	Version string
-	Memory  MemoryStock
-}
-
-// MemoryStock is the stock of source "memory", where the caller has filled it before. nil makes an empty one.
-type MemoryStock struct {
-	Shop   *stockgate.Memory
-	Ledger *memstore.Store
+	Memory  *embedredis.Server // of source "memory", where the caller has filled it before; nil = an empty one
 }
 
 // New wires the parts as c says.
@@ -138,14 +132,19 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	g.limits = limits.New(c, g.now, g.log)
 	g.onClose(g.limits.Close)
 	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
-	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
+	memory := o.Memory
+	if memory == nil && c.Stock.Source == "memory" {
+		memory = embedredis.Start()
+		g.onClose(memory.Stop)
+	}
+	if err := g.openStock(memory, g.log); err != nil {
 		return err
 	}
 	if err := g.openSales(); err != nil {
 		return err
 	}
 	if c.UsesLedger() {
-		g.Orders, err = orders.Open(c, o.Memory.Ledger, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
+		g.Orders, err = orders.Open(c, memory, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/ledger/memstore"
 )
 
 func TestApp_MetricsNameTheSKUsOfSalesAndNoMore(t *testing.T) {
@@ -41,7 +40,7 @@ func TestApp_SeriesDoNotGrowWithTheSKUsThatAreAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := New(c, Options{Memory: MemoryStock{Ledger: memstore.New()}},
+			g, err := New(c, Options{},
 				slog.New(slog.NewTextHandler(io.Discard, nil)))
 			if err != nil {
 				t.Fatal(err)

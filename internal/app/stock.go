@@ -11,6 +11,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
+	"sluice/internal/embedredis"
 	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
@@ -20,17 +21,18 @@ import (
 )
 
 // openStock makes the stock gate and what it reads.
-func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
+func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
 	c := g.Config
-	var source stockgate.Source
+	var source *stockgate.Redis
 	switch c.Stock.Source {
 	case "off":
 		return nil
 	case "memory":
-		if memory == nil {
-			memory = stockgate.NewMemory()
+		var err error
+		if source, err = stores.MemoryShopStock(memory, c, log); err != nil {
+			return err
 		}
-		source, g.Store = memory, stores.NewStore(memory)
+		g.onClose(func() { _ = source.Close() })
 	default:
 		r, err := stores.OpenShopStock(c, log)
 		if err != nil {
@@ -45,9 +47,10 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 				return c.Errorf("stock.redis.replicas", "%v", err)
 			}
 		}
-		g.redis, source, g.Store = r, r, stores.NewStore(r)
+		g.redis, source = r, r
 		g.Metrics.MustRegister(r)
 	}
+	g.Store = stores.NewStore(source)
 	var err error
 	o := stockOptions(&c.Stock)
 	o.Instances, o.Bought, o.Now, o.Log = g.share.Instances, g.bought(), g.now, log

@@ -7,12 +7,12 @@ import (
 
 	"sluice/internal/adminclient"
 	"sluice/internal/apitest"
-	"sluice/stockgate/ledger/memstore"
+	"sluice/internal/storetest"
 )
 
 // shopHas are orders of a shop, beside a ledger that holds "held", has sold "sold" and has given "returned" back.
 func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []Order) {
-	k := apitest.New(t, memstore.New(), 0)
+	k := apitest.New(t, storetest.Ledger(t), 0)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 9, "limit": 0}`)
 	for _, serial := range []string{"held", "sold", "returned", "other"} {
 		k.Hold("1001", serial, "7", 1, apitest.FarOff)

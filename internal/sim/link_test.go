@@ -130,13 +130,13 @@ func (l *link) requests() {
 	}()
 	var room []byte
 	for in := bufio.NewReaderSize(l.client, 4<<10); ; {
-		first, err := readCommand(in, &room)
+		first, err := scripts.ReadCommand(in, &room)
 		if err != nil {
 			return
 		}
 		all := [][]string{first}
 		for in.Buffered() > 0 { // a pipeline
-			one, err := readCommand(in, &room)
+			one, err := scripts.ReadCommand(in, &room)
 			if err != nil {
 				return
 			}

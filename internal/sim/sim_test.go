@@ -199,7 +199,7 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 			if played := seed - *first + 1; played%1000 == 0 && played < *seeds {
 				t.Logf("%d seeds, %d failed", played, failed)
 			}
-			if 2*len(scripts.broken) != len(bugs[*planted]) {
+			if 2*len(broken) != len(bugs[*planted]) {
 				t.Fatalf("-planted %q: no script has its text", *planted)
 			}
 			if len(faults) == 0 && unnamed.Load() == before {

@@ -13,6 +13,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"sluice/internal/storetest"
 	"sluice/proxy/metrics"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
@@ -28,20 +29,20 @@ type watched struct {
 
 // counted is a source that counts what is read at once.
 type counted struct {
-	*stockgate.Memory
+	*stockgate.Redis
 	sizes []int
 }
 
 func (c *counted) Read(ctx context.Context, skus []string, out []layout.Reading) error {
 	c.sizes = append(c.sizes, len(skus))
-	return c.Memory.Read(ctx, skus, out)
+	return c.Redis.Read(ctx, skus, out)
 }
 
 func watch(t *testing.T, most int, named ...string) *watched {
 	t.Helper()
-	w := &watched{shop: &counted{Memory: stockgate.NewMemory()}}
+	w := &watched{shop: &counted{Redis: storetest.Shop(t)}}
 	now := func() int64 { return 0 }
-	gate, err := stockgate.New(stockgate.Options{Now: now}, w.shop.Memory)
+	gate, err := stockgate.New(stockgate.Options{Now: now}, w.shop.Redis)
 	if err != nil {
 		t.Fatal(err)
 	}

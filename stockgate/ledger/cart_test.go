@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
 // Whether the store, a batch or the cache of orders answers, the first cart has the key.
 func TestReserver_KeyIsOneCarts(t *testing.T) {
 	leakless(t)
-	s := memstore.New()
+	s := storetest.Ledger(t)
 	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 1_000, 0))
 	r := opened(t, testOptions(), s, nil)
 	for key := range 20 {

@@ -3,14 +3,26 @@ package ledger_test
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"sluice/stockgate/ledger/memstore"
+	"sluice/internal/embedredis"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
 )
 
 func Example() {
 	ctx := context.Background()
-	var store protocol.Store = memstore.New()
+	server := embedredis.Start() // a Redis in this process
+	defer server.Stop()
+	store, err := redisstore.New(redisstore.Options{Name: "shop", Events: 1000, Options: redisconn.Options{
+		Addresses: []string{"memory"}, Dialer: server.Dial, PoolSize: 1, ConnectTimeout: time.Minute, Timeout: time.Minute,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
 	if _, err := store.SetTotal(ctx, "1001", 1, 1); err != nil { // one unit, one a person
 		fmt.Println(err)
 	}

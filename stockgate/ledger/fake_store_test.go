@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -244,7 +243,17 @@ func (s *fakeStore) Sweep(
 }
 
 func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
-	return memstore.SweepEach(ctx, s, skus, now, lease)
+	return sweepEach(ctx, s, skus, now, lease)
+}
+
+// sweepEach is a SweepAll of a store where nothing is gained by asking about several at once.
+func sweepEach(ctx context.Context, s protocol.Store, skus []string, now, lease int64) []protocol.Swept {
+	swept := make([]protocol.Swept, len(skus))
+	for i, sku := range skus {
+		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, protocol.SharedLeases)
+		swept[i].More = len(swept[i].Holds) == protocol.SharedLeases
+	}
+	return swept
 }
 
 func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {

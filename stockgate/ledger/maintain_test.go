@@ -11,9 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // laggard is a store whose consumers are behind when it is told so.
@@ -71,9 +72,9 @@ func idle(t testing.TB, r protocol.Store, skus []string) *Reserver {
 }
 
 func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
-	r := memstore.New()
+	r := storetest.Ledger(t)
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
-	hold := func(t *testing.T, r *memstore.Store, sku, serial string, deadline int64) {
+	hold := func(t *testing.T, r *redisstore.Store, sku, serial string, deadline int64) {
 		codes := make([]protocol.Code, 1)
 		ledgertest.Must[protocol.StockVersion](
 			t,

@@ -10,10 +10,11 @@ import (
 
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *redisstore.Store) {
 		o := testOptions()
 		o.MetricSKUs = 2
 		d := opened(t, o, s, nil)

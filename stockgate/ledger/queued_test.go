@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // deafStore is a store whose replies to Reserve are lost for a while.
 type deafStore struct {
-	*memstore.Store
+	*redisstore.Store
 	deaf atomic.Bool
 }
 
@@ -35,7 +36,7 @@ func (s *deafStore) Reserve(ctx context.Context, sku string, epoch, now, deadlin
 // handed out to the upstream is not.
 func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := &deafStore{Store: memstore.New()}
+		s := &deafStore{Store: storetest.Ledger(t)}
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		buy := func(key string) Outcome {
@@ -65,7 +66,7 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 // The header of a request may be so long that it cannot wait. Orders that share a call with it are placed.
 func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := memstore.New()
+		s := storetest.Ledger(t)
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		var told sync.WaitGroup
@@ -85,7 +86,7 @@ func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 
 // heavyStore knows how many bytes of requests its calls have had at most. The first call takes a second.
 type heavyStore struct {
-	*memstore.Store
+	*redisstore.Store
 	calls, most atomic.Int64
 }
 
@@ -105,7 +106,7 @@ func (s *heavyStore) Reserve(ctx context.Context, sku string, epoch, now, deadli
 // A call that is too large takes longer than it may, and then all its orders are unsure.
 func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s, request := &heavyStore{Store: memstore.New()}, strings.Repeat("x", 256<<10)
+		s, request := &heavyStore{Store: storetest.Ledger(t)}, strings.Repeat("x", 256<<10)
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 50, 0))
 		o := testOptions()
 		o.Timeout, o.MaxWait = 5*time.Second, 5*time.Second

@@ -3,15 +3,15 @@ package ledger
 import (
 	"testing"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
-// onSale returns a reserver over a store in memory with units of one SKU on sale.
+// onSale returns a reserver over a Redis in this process with units of one SKU on sale.
 func onSale(b *testing.B, units int64) *Reserver {
 	b.Helper()
-	s := memstore.New()
+	s := storetest.Ledger(b)
 	ledgertest.Must[protocol.Stock](b)(s.SetTotal(b.Context(), ledgertest.SKU, units, 0))
 	ledgertest.Must[protocol.Stock](b)(s.SetState(b.Context(), ledgertest.SKU, protocol.On))
 	return opened(b, testOptions(), s, nil)

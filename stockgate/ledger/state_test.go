@@ -15,7 +15,7 @@ import (
 )
 
 func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *redisstore.Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		wants(t, "an order", d.buy("ann", "key"), protocol.Held)

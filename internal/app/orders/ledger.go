@@ -17,10 +17,10 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/embedredis"
 	"sluice/internal/failpoint"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/namespace"
@@ -37,9 +37,8 @@ type Clocks struct {
 type Ledger struct {
 	config *config.Config
 	Store  protocol.Store
-	counts protocol.Counter
 	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
-	redis  *redisstore.Store      // nil = the ledger is in memory
+	redis  *redisstore.Store      // what Store is on
 	status *ledger.StatusURL      // nil = the upstream cannot be asked
 	mirror ledger.Mirror          // nil = none
 	clocks Clocks
@@ -66,9 +65,9 @@ const (
 	CloseTimeout = 5 * time.Second
 )
 
-// Open begins to open the ledger; Await tells what came of it. Redis takes its time, in which a gate that
+// Open begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes its time, in which a gate that
 // starts has other things to do.
-func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
+func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
 	*Ledger, error,
 ) {
 	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1),
@@ -80,20 +79,17 @@ func Open(c *config.Config, memory *memstore.Store, mirror ledger.Mirror, by Clo
 			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
 		}
 	}
+	var err error
 	if c.Stock.Source == "memory" {
-		if memory == nil {
-			memory = memstore.New()
-		}
-		o.Store, o.counts = memory, memory
+		o.redis, err = stores.MemoryLedger(memory, c, false, log)
 	} else {
-		var err error
-		if o.redis, err = stores.OpenLedger(c, false, log); err != nil {
-			return nil, err
-		}
-		o.Store, o.counts = o.redis, o.redis
+		o.redis, err = stores.OpenLedger(c, false, log)
 	}
-	o.Store = failpoint.Store(o.Store)
-	o.quotas.Store(newQuotas(c, o.counts))
+	if err != nil {
+		return nil, err
+	}
+	o.Store = failpoint.Store(o.redis)
+	o.quotas.Store(newQuotas(c, o.redis))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.work.Go(func() { o.run(ctx) })
@@ -185,12 +181,6 @@ func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error
 		Mirror:        o.mirror,
 		Now:           o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
 	}
-	if o.redis == nil {
-		if len(options.Secret) == 0 {
-			options.Secret = protocol.NewSecret()
-		}
-		return options, nil
-	}
 	if err = o.redis.Check(ctx); err != nil {
 		return options, err
 	}
@@ -260,11 +250,7 @@ func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
 
 // noteLost keeps the first SKU that Redis lists without a ledger, for readyz.
 func (o *Ledger) noteLost(ctx context.Context) {
-	store, ok := o.Store.(protocol.Recreator)
-	if !ok {
-		return
-	}
-	lost, err := store.LostSKUs(ctx, 1)
+	lost, err := o.redis.LostSKUs(ctx, 1)
 	switch {
 	case err == nil && len(lost) > 0:
 		o.lost.Store(&lost[0])
@@ -282,9 +268,7 @@ func (o *Ledger) Close() {
 		defer cancel()
 		d.Close(ctx)
 	}
-	if o.redis != nil {
-		_ = o.redis.Close()
-	}
+	_ = o.redis.Close()
 	if o.status != nil {
 		o.status.Close()
 	}
@@ -314,7 +298,5 @@ func (o *Ledger) Collect(ch chan<- prometheus.Metric) {
 	if d := o.Reserver(); d != nil {
 		d.Collect(ch)
 	}
-	if o.redis != nil {
-		o.redis.Collect(ch)
-	}
+	o.redis.Collect(ch)
 }

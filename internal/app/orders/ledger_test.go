@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/storetest"
 )
 
 // The last attempt of a requeued order may end with its reservation. What the upstream does not know then is not
@@ -13,7 +14,7 @@ func TestLedger_WaitsForTheGraceOfTheQueue(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 30 * time.Second: 30 * time.Second} {
 		c := &config.Config{}
 		c.Queue.Grace = grace
-		options, err := (&Ledger{config: c}).options(t.Context())
+		options, err := (&Ledger{config: c, redis: storetest.Ledger(t)}).options(t.Context())
 		if err != nil || options.Grace != want {
 			t.Errorf("queue.grace %v: %v, %v", grace, options.Grace, err)
 		}

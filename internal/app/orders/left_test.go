@@ -6,15 +6,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
 // Another instance accepts an order after this one has looked for some, and ends.
 func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, left := memstore.New(), &LeftOrders{found: make(chan struct{}, 1)}
+		s, left := storetest.Ledger(t), &LeftOrders{found: make(chan struct{}, 1)}
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1", 10, 0))
 		find := func() bool {
 			left.find(t.Context(), s, []string{"1"}, slog.New(slog.DiscardHandler))

@@ -8,12 +8,12 @@ import (
 
 	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/proxy"
 	"sluice/proxy/cart"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -21,7 +21,7 @@ import (
 
 // Many users are counted in one call, each by itself, and what was reserved before is in it.
 func TestQuota_EachIsCountedByItself(t *testing.T) {
-	s := memstore.New()
+	s := storetest.Ledger(t)
 	skus := []string{"a", "b"}
 	for _, sku := range skus {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 10_000, 0))
@@ -56,7 +56,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 		sale("late", 2, 20, 30, "a"), sale("early", 1, 10, 20, "a", "b"), sale("free", 0, 10, 20, "c"),
 		sale("free before", 0, 5, 9, "a"),
 	}}
-	q := newQuotas(c, memstore.New())
+	q := newQuotas(c, storetest.Ledger(t))
 	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []cart.Line{{SKU: []byte("b"), Quantity: 3},
 		{SKU: []byte("c"), Quantity: 4}}}
 	for at, want := range map[int64]string{1: "early 3", 8: "early 3", 9: "early 5", 19: "early 5", 20: "late 2", 30: ""} {

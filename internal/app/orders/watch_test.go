@@ -8,14 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // listed counts the lists of all SKUs.
 type listed struct {
-	*memstore.Store
+	*redisstore.Store
 	n atomic.Int64
 }
 
@@ -26,7 +27,7 @@ func (l *listed) SKUs(ctx context.Context, most int) ([]string, error) {
 
 func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &listed{Store: memstore.New()}
+		store := &listed{Store: storetest.Ledger(t)}
 		r, err := ledger.New(ledger.Options{Secret: protocol.NewSecret(), Hold: time.Hour, Keep: time.Hour,
 			Log: slog.New(slog.DiscardHandler)}, store, nil)
 		if err != nil {
@@ -35,7 +36,7 @@ func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 		defer r.Close(context.Background())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o := &Ledger{Store: store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
+		o := &Ledger{Store: store, redis: store.Store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
 		o.reserver.Store(r)
 		go o.watch(ctx)
 		at := func(seconds float64, lists int64) {

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/storetest"
 	"sluice/proxy/reject"
 	"sluice/queue"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // counted counts the calls about places, each of which is of one SKU.
 type counted struct {
-	*memstore.Store
+	*redisstore.Store
 	places atomic.Int64
 }
 
@@ -28,7 +29,7 @@ func (c *counted) Positions(ctx context.Context, sku string, serials []string) (
 
 // SKUs that clients invent are looked for at the bounded rate of the ledger's look-ups, many in a call.
 func TestLook_InventedSKUsAreNoCallsOfTheirOwn(t *testing.T) {
-	store := &counted{Store: memstore.New()}
+	store := &counted{Store: storetest.Ledger(t)}
 	if _, err := store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}

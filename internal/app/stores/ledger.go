@@ -22,7 +22,10 @@ const KeepReleased = protocol.KeepReleased
 
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
-	way := RedisOptions(c)
+	return openLedger(c, RedisOptions(c), visitor, log)
+}
+
+func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
 	way.Guard = claim(c, visitor)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
@@ -39,8 +42,13 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.S
 	return r, nil
 }
 
-// Name is the name of c's shop in Redis.
-func Name(c *config.Config) namespace.Name { return namespace.Name(c.Name) }
+// Name is the name of c's shop in Redis. In a Redis of this process there is no other shop.
+func Name(c *config.Config) namespace.Name {
+	if c.Name == "" && c.Stock.Source == "memory" {
+		return "memory"
+	}
+	return namespace.Name(c.Name)
+}
 
 // claim has nothing asked in Redis while the name of c's shop is another's; nil = c has no name. The ledger of a gateway
 // claims the name; what only looks is rejected as well.

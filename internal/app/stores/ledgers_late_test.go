@@ -8,8 +8,8 @@ import (
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/app/stores"
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -27,7 +27,7 @@ func (s slowStore) Finish(ctx context.Context, sku string, now, keep int64, op p
 
 // An order that was adopted and refunded must not be sold again by what the reserver still had to say of the former.
 func TestLedgersLate_WhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 0)
+	k := apitest.New(t, storetest.Ledger(t), 0)
 	late := slowStore{k.Store, make(chan struct{})}
 	reserver, err := ledger.New(ledger.Options{Secret: make([]byte, 16), Log: slog.New(slog.DiscardHandler)}, late, nil)
 	if err != nil {

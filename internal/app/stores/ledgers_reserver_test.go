@@ -9,9 +9,9 @@ import (
 	"sluice/config"
 	"sluice/internal/apitest"
 	"sluice/internal/app/stores"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -29,7 +29,7 @@ func reserverAt(t *testing.T, k *apitest.API) *ledger.Reserver {
 
 // A unit that an operator gives back must not wait until the gate looks again.
 func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 0)
+	k := apitest.New(t, storetest.Ledger(t), 0)
 	reserver := reserverAt(t, k)
 	buy := func(user string) ledger.Outcome {
 		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
@@ -58,7 +58,7 @@ func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 // Who comes again with a key that was decided by hand must not hear what the gate remembers of it. While a SKU is sold
 // out and too many orders are looked up, the gate answers from what it remembers.
 func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
-	k := apitest.New(t, memstore.New(), 0)
+	k := apitest.New(t, storetest.Ledger(t), 0)
 	reserver := reserverAt(t, k)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	buy := func() protocol.Code {

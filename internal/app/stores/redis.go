@@ -42,11 +42,14 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // OpenShopStock connects to the configured Redis, in the shop's layout.
 func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
+	return openShopStock(c, RedisOptions(c), log)
+}
+
+func openShopStock(c *config.Config, o redisconn.Options, log *slog.Logger) (*stockgate.Redis, error) {
 	l, err := ShopLayout(c)
 	if err != nil {
 		return nil, err
 	}
-	o := RedisOptions(c)
 	o.Log = log
 	return stockgate.NewRedis(o, l)
 }

@@ -12,19 +12,11 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// Source is stock in the upstream's own form that operators may read and write: in Redis or in memory.
-type Source interface {
-	stockgate.Source
-	Set(ctx context.Context, sku string, n int64) error
-	Add(ctx context.Context, sku string, delta int64) (left int64, err error)
-	List(ctx context.Context, limit int) ([]stockgate.Stock, error)
-}
-
-// Store implements admin.Store on a Source.
-type Store struct{ source Source }
+// Store implements admin.Store on stock in the upstream's own form.
+type Store struct{ source *stockgate.Redis }
 
 // NewStore returns source as the control API wants it.
-func NewStore(source Source) Store { return Store{source} }
+func NewStore(source *stockgate.Redis) Store { return Store{source} }
 
 func (s Store) Read(ctx context.Context, sku string) (admin.Stock, error) {
 	var out [1]layout.Reading

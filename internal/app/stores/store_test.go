@@ -10,14 +10,15 @@ import (
 	"testing"
 
 	"sluice/admin"
+	"sluice/internal/storetest"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 )
 
 // control is a control API over an empty memory, and a way to post to it.
-func control(t *testing.T) (post func(sku, body string) (status int, answer string), memory *stockgate.Memory) {
+func control(t *testing.T) (post func(sku, body string) (status int, answer string), memory *stockgate.Redis) {
 	t.Helper()
-	memory = stockgate.NewMemory()
+	memory = storetest.Shop(t)
 	api := admin.API{Store: NewStore(memory), Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
 	return func(sku, body string) (int, string) {

@@ -11,6 +11,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/demo"
+	"sluice/internal/embedredis"
 )
 
 // demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms, or 20, each in 200 ms: more
@@ -71,11 +72,11 @@ func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demo
 	if d.Queue {
 		text = strings.Replace(text, `gate = %q`, "gate = %q\ndelivery = \"queue\"", 1)
 	}
-	return d.openGateBy(text+more, shop, units.gate(), units.MemoryStock)
+	return d.openGateBy(text+more, shop, units.gate(), units.memory)
 }
 
 // openGateBy opens a gate by the text of a configuration like demoConfig.
-func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory app.MemoryStock) (
+func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory *embedredis.Server) (
 	*demoGate, string, error,
 ) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

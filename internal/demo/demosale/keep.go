@@ -50,6 +50,7 @@ func (d *Options) kept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer units.close()
 	shop, err := demo.OpenShop(units.shopOptions(d.Units))
 	if err != nil {
 		return err

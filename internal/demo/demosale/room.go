@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/app"
 	"sluice/internal/app/stores"
 	"sluice/internal/demo"
 	"sluice/room"
@@ -70,7 +69,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	g, front, err := d.openGateBy(text, shop, "reserve", app.MemoryStock{})
+	g, front, err := d.openGateBy(text, shop, "reserve", nil)
 	if err != nil {
 		return err
 	}

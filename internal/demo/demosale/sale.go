@@ -68,7 +68,10 @@ func (d *Options) Check() error {
 	return nil
 }
 
-const demoSKU = "1001"
+const (
+	demoSKU  = "1001"
+	demoName = "demo" // of the shop, as demoConfig says
+)
 
 // Run holds the sale and prints what happens, until it is over or ctx ends.
 func (d *Options) Run(ctx context.Context) error {
@@ -115,6 +118,7 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 	if err != nil {
 		return demo.Report{}, err
 	}
+	defer units.close()
 	options := units.shopOptions(d.Units)
 	if !withGate {
 		options = demo.ShopOptions{SKU: demoSKU, Units: d.Units, Naive: true}

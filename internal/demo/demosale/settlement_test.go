@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/stockgate/ledger/memstore"
+	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // threeUnits are a ledger of which two units are sold, "s1" and "s2", and one was given back.
-func threeUnits(t *testing.T) *memstore.Store {
+func threeUnits(t *testing.T) *redisstore.Store {
 	t.Helper()
-	m := memstore.New()
+	m := storetest.Ledger(t)
 	now := time.Now().UnixMilli()
 	items := []protocol.Item{{Serial: "s1", User: "a", Quantity: 1}, {Serial: "s2", User: "b", Quantity: 1},
 		{Serial: "s3", User: "c", Quantity: 1}}

@@ -2,28 +2,75 @@ package demosale
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
-	"sluice/internal/app"
+	"sluice/config"
+	"sluice/internal/app/stores"
 	"sluice/internal/demo"
-	"sluice/stockgate"
-	"sluice/stockgate/ledger/memstore"
+	"sluice/internal/embedredis"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
-// demoStock is where the units of a sale are: with the shop, or in the gate's ledger. The other one is nil.
-type demoStock struct{ app.MemoryStock }
+// demoStock is where the units of a sale are, in a Redis of this process: with the shop, or in the gate's ledger. The
+// other one is nil.
+type demoStock struct {
+	memory *embedredis.Server
+	Shop   *shopStock
+	Ledger *redisstore.Store
+}
 
-// newDemoStock puts units where they are taken.
+// newDemoStock puts units where they are taken. The caller closes it.
 func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, err error) {
+	s.memory = embedredis.Start()
 	if reserve {
-		s.Ledger = memstore.New()
-		_, err = s.Ledger.SetTotal(ctx, demoSKU, units, 1)
-		return s, err
+		c := config.Default()
+		c.Name = demoName
+		s.Ledger, err = stores.MemoryLedger(s.memory, c, true, slog.New(slog.DiscardHandler))
+		if err == nil {
+			_, err = s.Ledger.SetTotal(ctx, demoSKU, units, 1)
+		}
+	} else {
+		s.Shop = &shopStock{redis.NewClient(&redis.Options{Addr: "memory", Dialer: s.memory.Dial, MaxRetries: -1})}
+		err = s.Shop.client.Set(ctx, shopKey(demoSKU), units, 0).Err()
 	}
-	s.Shop = stockgate.NewMemory()
-	return s, s.Shop.Set(ctx, demoSKU, units)
+	if err != nil {
+		s.close()
+	}
+	return s, err
+}
+
+func (s demoStock) close() {
+	if s.Ledger != nil {
+		_ = s.Ledger.Close()
+	}
+	if s.Shop != nil {
+		_ = s.Shop.client.Close()
+	}
+	s.memory.Stop()
+}
+
+// shopStock is the stock of a shop that takes its units itself, where the gateway reads it.
+type shopStock struct{ client *redis.Client }
+
+// shopKey is the key that stock.layout.key names by default.
+func shopKey(sku string) string {
+	return strings.Replace(config.Default().Stock.Layout.Key, "$sku", sku, 1)
+}
+
+var sell = redis.NewScript(`
+if tonumber(redis.call('GET', KEYS[1])) < tonumber(ARGV[1]) then return 0 end
+redis.call('DECRBY', KEYS[1], ARGV[1])
+return 1`)
+
+// Sell implements demo.Stock.
+func (s *shopStock) Sell(sku string, n int64) bool {
+	sold, err := sell.Run(context.Background(), s.client, []string{shopKey(sku)}, n).Int()
+	return err == nil && sold == 1
 }
 
 // gate is the rung that the order route stands on.

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -45,15 +43,6 @@ func storeOn(t testing.TB, server *redistest.Server, connections int) *redisstor
 	ledgertest.Take(t, r, "b", "ann")
 	ledgertest.Finish(t, r, protocol.Confirm, "b")
 	return r
-}
-
-// eachStore runs a law on Redis, and at night on the store in memory as well.
-func eachStore(t *testing.T, law func(t *testing.T, s protocol.Store)) {
-	t.Run("memory", func(t *testing.T) {
-		testkit.Nightly(t, "it tests the store in memory")
-		law(t, memstore.New())
-	})
-	t.Run("redis", func(t *testing.T) { _, r := onRedis(t); law(t, r) })
 }
 
 // args are the words of a command.

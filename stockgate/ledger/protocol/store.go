@@ -1,6 +1,6 @@
 // Package protocol has the values of the stock ledger's protocol and the contract of a store.
 //
-// It promises that both stores mean the same by a code, an operation, a version and a record.
+// It promises that all callers mean the same by a code, an operation, a version and a record.
 //
 // It keeps and calls nothing: it has no state and does no I/O.
 package protocol

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for range 3 {
 			ledgertest.Want(
 				t,
@@ -45,7 +45,7 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 }
 
 func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range protocol.MaxAdditions + 1 {
 			ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", i)))
 		}
@@ -68,7 +68,7 @@ func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 }
 
 func TestRedisstore_ManyAdditionsOfOneIDCountOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
@@ -83,7 +83,7 @@ func TestRedisstore_ManyAdditionsOfOneIDCountOnce(t *testing.T) {
 }
 
 func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i))
 		}
@@ -105,7 +105,7 @@ func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 }
 
 func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		stock := ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 9, protocol.KeepLimit))
 		ledgertest.Want(t, "total", stock.Total, 9)
 		ledgertest.Want(t, "limit", stock.Limit, 2)
@@ -119,7 +119,7 @@ func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
 }
 
 func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		before := ledgertest.StockOf(t, s)
 		if _, err := s.Add(ctx, "none", 1, ""); !errors.Is(err, protocol.ErrUnknownSKU) {
@@ -151,7 +151,7 @@ func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
 
 // The hours are by the time that the caller gives, to the millisecond, and bind nobody who has won.
 func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		stock := ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 3_000))
 		ledgertest.Want(t, "opens", stock.Opens, 2_000)
 		ledgertest.Want(t, "closes", stock.Closes, 3_000)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Want(t, "the first", ledgertest.Take(t, s, "first", "ann"), protocol.Held)
 		for i := range 4 {
 			ledgertest.Want(t, "others", ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i)), protocol.Held)
@@ -29,7 +29,7 @@ func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
 }
 
 func TestContract_LoserChangesNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Take(t, s, "b", "ann")
 		before := ledgertest.StockOf(t, s)
@@ -52,7 +52,7 @@ func TestContract_LoserChangesNothing(t *testing.T) {
 }
 
 func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "a"), protocol.Changed)
 		ledgertest.Want(t, "release again", ledgertest.Finish(t, s, protocol.Release, "a"), protocol.Already)
 		ledgertest.Want(t, "the late reserve", ledgertest.Take(t, s, "a", "ann"), protocol.Released)
@@ -68,7 +68,7 @@ func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
 }
 
 func TestContract_UnitComesBackOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Take(t, s, "b", "ann")
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "a"), protocol.Changed)
@@ -88,7 +88,7 @@ func TestContract_UnitComesBackOnce(t *testing.T) {
 }
 
 func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 5 {
 			ledgertest.Want(t, "adopt", ledgertest.Finish(t, s, protocol.Adopt, fmt.Sprint(i)), protocol.Changed)
 		}
@@ -100,7 +100,7 @@ func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 }
 
 func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		epoch := ledgertest.StockOf(t, s).Epoch
 		stock := ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
@@ -118,7 +118,7 @@ func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 }
 
 func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		codes, done := make([]protocol.Code, 2), make([]protocol.Done, 2)
 		items := []protocol.Item{{Serial: "a", User: "ann", Quantity: 1}, {Serial: "b", User: "ann", Quantity: 1}}
 		hint, err := s.Reserve(t.Context(), "none", 7, 1, 2, items, codes)
@@ -143,7 +143,7 @@ func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 }
 
 func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			ledgertest.Take(t, s, fmt.Sprint(i), fmt.Sprint(i))
 		}
@@ -159,7 +159,7 @@ func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 }
 
 func TestContract_CrowdGetsWhatThereIs(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 50, 1))
 		var won atomic.Int64
 		var wg sync.WaitGroup
@@ -190,7 +190,7 @@ func TestContract_CrowdGetsWhatThereIs(t *testing.T) {
 }
 
 func TestContract_ManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		var changed atomic.Int64
 		var wg sync.WaitGroup
@@ -214,7 +214,7 @@ func TestContract_ManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
 
 func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 	one, long := []protocol.Item{{Serial: "a", User: "ann", Quantity: 1}}, strings.Repeat("x", 257)
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		before := ledgertest.StockOf(t, s)
 		reserve := func(sku string, epoch, now, deadline int64, items []protocol.Item, room int) error {
@@ -269,7 +269,7 @@ func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 }
 
 func TestContract_CallThatWasGivenUpIsAnError(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := s.Reserve(ctx, "1001", 0, 1, 2, []protocol.Item{{Serial: "a", User: "", Quantity: 1}},

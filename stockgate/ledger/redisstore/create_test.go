@@ -12,7 +12,7 @@ import (
 )
 
 func TestCreate_LedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		opening := protocol.Opening{Total: 500, Limit: 1, Opens: 1_000, Closes: 2_000}
 		if got, made, err := s.Create(t.Context(), "1001", opening); err != nil || made || got.Total != 5 ||
 			got.Limit != 2 ||

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		want := []string{"1001"}
 		for i := range 1_200 {
 			sku := fmt.Sprintf("sku %d", i)
@@ -55,7 +55,7 @@ func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 }
 
 func TestRedisstore_RecordsAreAllShown(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5_000, 0))
 		wanted := map[string]byte{}
 		for batch := range 12 {

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 )
@@ -51,21 +49,10 @@ func optionsFor(s *redistest.Server, connections int) Options {
 	}
 }
 
-// eachStore runs a law on Redis, and at night on the store in memory as well; each has the SKU "1001" with 5 units and
-// 2 a person.
-func eachStore(t *testing.T, law func(t *testing.T, s protocol.Store)) {
-	stores := map[string]func(t *testing.T) protocol.Store{
-		"memory": func(*testing.T) protocol.Store { return memstore.New() },
-		"redis":  func(t *testing.T) protocol.Store { return connect(t, redistest.Start(t), texts()) },
-	}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			if name == "memory" {
-				testkit.Nightly(t, "it tests the store in memory")
-			}
-			s := open(t)
-			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
-			law(t, s)
-		})
-	}
+// withUnits runs a law on a Redis that has the SKU "1001" with 5 units and 2 a person.
+func withUnits(t *testing.T, law func(t *testing.T, s *Store)) {
+	t.Helper()
+	s := connect(t, redistest.Start(t), texts())
+	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
+	law(t, s)
 }

@@ -65,8 +65,8 @@ func listen(t testing.TB, s protocol.Notifier) *listener {
 }
 
 func TestNews_AreToldWhenUnitsComeBackOrTheStateChangesAndOnlyThen(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
-		l := listen(t, s.(protocol.Notifier))
+	withUnits(t, func(t *testing.T, s *Store) {
+		l := listen(t, s)
 		var want []heardOf
 		news := func() { want = append(want, heardOf{"1001", ledgertest.StockOf(t, s).StockVersion}) }
 		for i := range 5 {

@@ -9,16 +9,16 @@ import (
 )
 
 // overruled calls Overrule of SKU 1001 for a pause, and returns what it will be again, and whether it is in force.
-func overruled(t *testing.T, s protocol.Store, number int64) (protocol.State, bool) {
+func overruled(t *testing.T, s *Store, number int64) (protocol.State, bool) {
 	t.Helper()
-	_, before, inForce, err := s.(protocol.Overruler).Overrule(t.Context(), "1001", protocol.Paused, number)
+	_, before, inForce, err := s.Overrule(t.Context(), "1001", protocol.Paused, number)
 	ledgertest.Check(t, err)
 	return before, inForce
 }
 
-func reinstated(t *testing.T, s protocol.Store, number int64) {
+func reinstated(t *testing.T, s *Store, number int64) {
 	t.Helper()
-	ledgertest.Must[protocol.Stock](t)(s.(protocol.Overruler).Reinstate(t.Context(), "1001", number))
+	ledgertest.Must[protocol.Stock](t)(s.Reinstate(t.Context(), "1001", number))
 }
 
 func isState(t *testing.T, s protocol.Store, what string, want protocol.State) {
@@ -28,7 +28,7 @@ func isState(t *testing.T, s protocol.Store, what string, want protocol.State) {
 
 // Each number begins once and ends once, however often and in whichever order its calls arrive.
 func TestOverrule_EachNumberBeginsAndEndsOnce(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		for range 2 {
 			before, inForce := overruled(t, s, 7)
 			ledgertest.Want(t, "before", before, protocol.On)
@@ -52,7 +52,7 @@ func TestOverrule_EachNumberBeginsAndEndsOnce(t *testing.T) {
 
 // The second of two pauses keeps what was before the first, whose end changes nothing any more.
 func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		overruled(t, s, 7)
 		before, _ := overruled(t, s, 8)
 		ledgertest.Want(t, "before", before, protocol.On)
@@ -68,7 +68,7 @@ func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
 // A pause that took the place of another one, and was ended before it came here, has ended the other one too: that one
 // is in no list any more, and no one would open the SKU again.
 func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		overruled(t, s, 7)
 		reinstated(t, s, 8)
 		isState(t, s, "ended", protocol.On)
@@ -84,7 +84,7 @@ func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
 // What an operator says meanwhile stands.
 func TestOverrule_SetStateEndsIt(t *testing.T) {
 	for _, state := range []protocol.State{protocol.On, protocol.Paused, protocol.Ended} {
-		eachStore(t, func(t *testing.T, s protocol.Store) {
+		withUnits(t, func(t *testing.T, s *Store) {
 			overruled(t, s, 7)
 			ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", state))
 			_, inForce := overruled(t, s, 7)
@@ -96,7 +96,7 @@ func TestOverrule_SetStateEndsIt(t *testing.T) {
 }
 
 func TestOverrule_LeavesAFrozenLedgerAlone(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
 		_, inForce := overruled(t, s, 7)
 		ledgertest.Want(t, "in force", inForce, false)
@@ -106,15 +106,14 @@ func TestOverrule_LeavesAFrozenLedgerAlone(t *testing.T) {
 }
 
 func TestOverrule_WantsALedgerAndANumber(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
-		o := s.(protocol.Overruler)
-		_, _, _, err := o.Overrule(t.Context(), "none", protocol.Paused, 7)
-		_, again := o.Reinstate(t.Context(), "none", 7)
+	withUnits(t, func(t *testing.T, s *Store) {
+		_, _, _, err := s.Overrule(t.Context(), "none", protocol.Paused, 7)
+		_, again := s.Reinstate(t.Context(), "none", 7)
 		if !errors.Is(err, protocol.ErrUnknownSKU) || !errors.Is(again, protocol.ErrUnknownSKU) {
 			t.Errorf("%v, %v", err, again)
 		}
 		for state, number := range map[protocol.State]int64{protocol.Paused: 0, protocol.On: 7, protocol.Frozen: 7} {
-			if _, _, _, err := o.Overrule(t.Context(), "1001", state, number); err == nil {
+			if _, _, _, err := s.Overrule(t.Context(), "1001", state, number); err == nil {
 				t.Errorf("%s under %d", state, number)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 var takeAll = protocol.HandOutCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100,
 	AskFor: 50}
 
-// eachQueue runs a test on both stores.
+// eachQueue is withUnits, for laws of the queue.
 func eachQueue(t *testing.T, law func(t *testing.T, s protocol.Store, q protocol.Queue)) {
-	eachStore(t, func(t *testing.T, s protocol.Store) { law(t, s, s.(protocol.Queue)) })
+	withUnits(t, func(t *testing.T, s *Store) { law(t, s, s) })
 }
 
 // queueUp reserves a unit of 1001 until 1,000,000 for an order that waits, of which an attempt may begin until 5,000.

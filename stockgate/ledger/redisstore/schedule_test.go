@@ -11,9 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/memstore"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -283,45 +281,4 @@ func checks(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", f.DefValue) })
-}
-
-func TestSchedule_MemoryDoesWhatTheModelDoes(t *testing.T) {
-	testkit.Nightly(t, "it tests the store in memory")
-	checks(t, 10_000)
-	steps := schedules()
-	rapid.Check(t, func(t *rapid.T) {
-		p := play{store: memstore.New(), sku: "1001", keys: books}
-		if err := p.run(context.Background(), steps.Draw(t, "schedule")); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-// books compares what a Memory keeps of users and times, which no call shows.
-func books(p *play) error {
-	page, err := p.store.(protocol.Inspectable).Inspect(
-		context.Background(),
-		p.sku,
-		protocol.AllParts,
-		protocol.FirstPage,
-		0,
-	)
-	if err != nil || page.None() {
-		return err
-	}
-	kept, waits := make(map[string]string), slices.Sorted(slices.Values(page.Due))
-	for i := 0; i < len(page.Users); i += 2 {
-		kept[page.Users[i]] = page.Users[i+1]
-	}
-	units, due := make(map[string]string), []string(nil)
-	for _, o := range p.model.orders {
-		if n := p.model.unitsOf(o.user); n > 0 {
-			units[o.user] = strconv.FormatInt(n, 10)
-		}
-		if o.status != "sold" {
-			due = append(due, o.serial)
-		}
-	}
-	slices.Sort(due)
-	return errors.Join(ledgertest.Differ("units", kept, units), ledgertest.Differ("serials that are due", waits, due))
 }

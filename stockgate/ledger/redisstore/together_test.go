@@ -146,7 +146,7 @@ func TestRedisstore_LedgerThatFailsHarmsNoOther(t *testing.T) {
 }
 
 func TestRedisstore_SweepOfManyIsThatOfEach(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Take(t, s, "a", "ann")
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "gone"), protocol.Changed)
 		swept := s.SweepAll(t.Context(), []string{"1001", "none"}, 999, 5_000)

@@ -9,10 +9,10 @@ import (
 )
 
 func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
-	eachStore(t, func(t *testing.T, s protocol.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		counts := func() []protocol.Owned {
 			skus, users := []string{"1001", "none", "1002"}, []string{"ann", "eve", "bob"}
-			return s.(protocol.Counter).UnitsOf(t.Context(), skus, users)
+			return s.UnitsOf(t.Context(), skus, users)
 		}
 		for _, sku := range []string{"1001", "1002"} {
 			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 20, 0))

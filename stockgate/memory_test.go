@@ -3,15 +3,12 @@ package stockgate
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/layout"
 )
 
-// Memory is stock that this process alone knows and forgets when it ends: for trials and the demonstration.
-// It is safe for concurrent use. Its zero value is not ready; use NewMemory.
+// Memory is a Source that tests fill. It is safe for concurrent use.
 type Memory struct {
 	mu   sync.RWMutex
 	left map[string]int64
@@ -54,8 +51,7 @@ func (m *Memory) Set(_ context.Context, sku string, n int64) error {
 	return nil
 }
 
-// Add changes the stock of sku by delta, which may be negative, and returns what is left then. A SKU that was
-// never set is ErrUnknownSKU.
+// Add changes the stock of sku by delta, and returns what is left then. A SKU that was never set is ErrUnknownSKU.
 func (m *Memory) Add(_ context.Context, sku string, delta int64) (left int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,19 +63,7 @@ func (m *Memory) Add(_ context.Context, sku string, delta int64) (left int64, er
 	return n + delta, nil
 }
 
-// List returns at most limit SKUs with their stock, by name.
-func (m *Memory) List(_ context.Context, limit int) ([]Stock, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	all := make([]Stock, 0, len(m.left))
-	for sku := range m.left {
-		all = append(all, Stock{sku, m.reading(sku)})
-	}
-	sorted.By(all, bySKU)
-	return all[:max(0, min(limit, len(all)))], nil
-}
-
-// Sell sells n units of sku, as the shop of the demonstration does: all of them or none. It reports whether it did.
+// Sell sells n units of sku, all of them or none. It reports whether it did.
 func (m *Memory) Sell(sku string, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,5 +73,3 @@ func (m *Memory) Sell(sku string, n int64) bool {
 	m.left[sku] -= n
 	return true
 }
-
-func bySKU(a, b Stock) int { return strings.Compare(a.SKU, b.SKU) }

@@ -1,0 +1,50 @@
+// Package storetest opens ledgers and a shop's stock in a Redis of the test's own process. Only tests import it. What is
+// about the scripts, or about Redis itself, is tested on a redis-server: see redistest.
+package storetest
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"sluice/internal/embedredis"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/redisconn"
+)
+
+// Ledger is a store without any ledger, until the test ends.
+func Ledger(t testing.TB) *redisstore.Store {
+	t.Helper()
+	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: options(t), Events: 10_000,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// Shop is stock of a shop, a counter for each SKU, until the test ends.
+func Shop(t testing.TB) *stockgate.Redis {
+	t.Helper()
+	l, err := layout.New(layout.Options{Type: layout.Counter, Key: "seckill:stock:$sku"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := stockgate.NewRedis(options(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func options(t testing.TB) redisconn.Options {
+	s := embedredis.Start()
+	t.Cleanup(s.Stop)
+	return redisconn.Options{Addresses: []string{"memory"}, Dialer: s.Dial, PoolSize: 4, ConnectTimeout: time.Minute,
+		Timeout: time.Minute, BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+		Log: slog.New(slog.DiscardHandler)}
+}
