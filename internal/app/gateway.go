@@ -47,7 +47,6 @@ type Gateway struct {
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
 	shop       *upstream.Pool
 	limits     *limits.Limiters
-	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate                // nil when stock.source is "off"
 	Orders     *orders.Ledger                 // nil when no route reserves
@@ -64,7 +63,7 @@ type Gateway struct {
 	demand     *demand.Watch
 	control    controls
 	controller *controller
-	fleet      *fleet
+	fleet      *membership
 	door       *throttle.Login
 	trail      *admin.AuditLog
 	watch      *admin.History // nil without a control API
@@ -117,7 +116,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		g.unread, g.reloaded, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
-	g.fleet = newFleet(g)
+	g.fleet = newMembership(g)
 	g.Metrics.MustRegister(g.fleet)
 	g.controller = newController(g, log)
 	g.onClose(g.controller.close)
@@ -132,7 +131,6 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
 	g.limits = limits.New(c, g.now, g.log)
 	g.onClose(g.limits.Close)
-	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
 	if err := g.openStock(o.Memory.Shop, g.log); err != nil {
 		return err
 	}
@@ -150,7 +148,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	return nil
 }
 
-// openUpstream opens what forwards requests: the pool of connections, traces, this instance's share, the page cache.
+// openUpstream opens what forwards requests: the pool of connections, traces, the page cache.
 func (g *Gateway) openUpstream(o Options) (err error) {
 	c := g.Config
 	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
@@ -163,10 +161,6 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 	if g.tracer != nil {
 		g.onClose(g.tracer.Close)
 		g.Metrics.MustRegister(g.tracer)
-	}
-	g.onClose(g.share.Close)
-	if err := g.share.Begin(c); err != nil {
-		return err
 	}
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
 		return c.Errorf("cache.size", "%v", err)

@@ -50,7 +50,7 @@ func (g *Gateway) openStock(memory *stockgate.Memory, log *slog.Logger) error {
 	}
 	var err error
 	o := stockOptions(&c.Stock)
-	o.Instances, o.Bought, o.Now, o.Log = g.share.Instances, g.bought(), g.now, log
+	o.Instances, o.Bought, o.Now, o.Log = g.limits.Instances, g.bought(), g.now, log
 	if g.Stock, err = stockgate.New(o, source); err != nil {
 		return err
 	}
