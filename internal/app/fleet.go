@@ -26,9 +26,11 @@ type membership struct {
 	g    *Gateway
 	host string
 
-	summing sync.Mutex      // of last and lastAt
+	summing sync.Mutex      // of what follows
 	last    metrics.Traffic // of the summary before
 	lastAt  time.Time
+	printed *config.Config // whose fingerprint print is
+	print   string
 
 	mu     sync.Mutex
 	joined bool         // this gateway runs; a load test tells no fleet of itself
@@ -134,7 +136,7 @@ func (m *membership) Collect(to chan<- prometheus.Metric) {
 // summary is what this instance tells the others.
 func (m *membership) summary() string {
 	s := m.g.Status()
-	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode,
+	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.fingerprint(), Mode: s.Mode,
 		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: m.g.limits.InFlight()}
 	one.Overrides, one.Unfit = m.g.controller.standing()
 	now, at := m.g.proxy.Counters().Traffic(), time.Now()
@@ -158,6 +160,17 @@ func (m *membership) summary() string {
 		panic("BUG: a summary that is no JSON: " + err.Error())
 	}
 	return string(text)
+}
+
+// fingerprint is of what the file of this instance says.
+func (m *membership) fingerprint() string {
+	c := m.g.controller.config()
+	m.summing.Lock()
+	defer m.summing.Unlock()
+	if c != m.printed {
+		m.printed, m.print = c, c.Fingerprint()
+	}
+	return m.print
 }
 
 // bounded is text of an environment, of at most so many bytes as a name needs.
