@@ -13,7 +13,7 @@ import (
 // What the fleet has used is a time, as in a cell: how long it takes until the burst is whole again.
 //
 // At most maxShared keys are shared at a time. Further ones keep their part, as all keys do while no answer comes.
-// It asks nobody itself. It is safe for concurrent use.
+// It makes no call itself. It is safe for concurrent use.
 type FleetShare struct {
 	rate      atomic.Pointer[RateLimiter] // in force, of this share
 	instances atomic.Int64                // 0 = not known: nothing is admitted

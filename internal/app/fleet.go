@@ -54,9 +54,11 @@ func (m *membership) use(c *config.Config) error {
 	if !m.joined || m.of != nil || !sharesRedis(c) {
 		return nil
 	}
-	way := stores.RedisOptions(m.g.Config)
-	way.PoolSize = 2 // one for what operators ask
-	of, err := fleet.New(fleet.Options{Redis: way, Name: stores.Name(c), Instance: stores.InstanceName(),
+	link, err := m.g.link.of(m.g.Config, m.g.log)
+	if err != nil {
+		return err
+	}
+	of, err := fleet.New(fleet.Options{Link: link, Name: stores.Name(c), Instance: stores.InstanceName(),
 		Secret: []byte(m.g.Config.Stock.Reserve.Secret), Now: m.g.now, Tell: m.tell, Summary: m.summary, Do: m.do,
 		Changed: m.g.controller.fleetChanged, Log: m.g.log})
 	if err != nil {

@@ -59,6 +59,7 @@ type Gateway struct {
 	rooms      *rooms.Rooms
 	Store      stores.Store // nil likewise
 	redis      *stockgate.Redis
+	link       redisLink
 	source     stockgate.Source // what Stock reads; nil likewise
 	demand     *demand.Watch
 	control    controls
@@ -106,6 +107,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		return nil, err
 	}
 	g.onClose(g.access.Close)
+	g.onClose(g.link.close)
 	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
 		if err := open(o); err != nil {
 			g.Close()
@@ -241,6 +243,11 @@ func (g *Gateway) openRooms() (err error) {
 	}
 	if o.Pages, err = reject.NewRoomPages(responses(&g.Config.Responses)); err != nil {
 		return err
+	}
+	if len(g.Config.Rooms) > 0 {
+		if o.Link, err = g.link.of(g.Config, g.log); err != nil {
+			return err
+		}
 	}
 	if g.rooms, err = rooms.Open(g.Config, o); err != nil {
 		return err

@@ -59,11 +59,16 @@ func (t *told) turn(ctx context.Context) {
 // instanceOf is an instance that has not joined yet.
 func instanceOf(t *testing.T, address, name, secret string) *told {
 	t.Helper()
+	link, err := redisconn.New(redisconn.Options{Addresses: []string{address}, PoolSize: 2,
+		ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100,
+		BreakerPause: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
 	to, start := &told{}, time.Now()
 	f, err := New(Options{
-		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
-			Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
-		Name: "shop", Instance: name, Secret: []byte(secret), Now: func() int64 { return int64(time.Since(start)) },
+		Link: link, Name: "shop", Instance: name, Secret: []byte(secret), Now: func() int64 { return int64(time.Since(start)) },
 		Summary: func() string { return `{"of":"` + name + `"}` },
 		Tell: func(s Share) {
 			to.mu.Lock()

@@ -57,11 +57,11 @@ type Share struct {
 
 // Options say what an instance tells and hears. All callbacks but Do may be called at once with another one.
 type Options struct {
-	Redis    redisconn.Options
-	Name     namespace.Name // instances that use the same Redis and name are one fleet
-	Instance string         // begins the name of this instance, which is unique anyway; may be empty
-	Secret   []byte         // of the fleet; nil = nothing is signed
-	Now      func() int64   // a monotonic clock, in nanoseconds
+	Link     *redisconn.Client // stays the caller's
+	Name     namespace.Name    // instances that use the same Redis and name are one fleet
+	Instance string            // begins the name of this instance, which is unique anyway; may be empty
+	Secret   []byte            // of the fleet; nil = nothing is signed
+	Now      func() int64      // a monotonic clock, in nanoseconds
 
 	Tell    func(Share)   // hears of each change of the share; it must not block
 	Summary func() string // of this instance, JSON
@@ -107,19 +107,15 @@ type Fleet struct {
 
 // New is an instance that has not joined its fleet yet. It starts nothing.
 func New(o Options) (*Fleet, error) {
-	if !o.Name.Valid() || o.Now == nil || o.Tell == nil || o.Summary == nil || o.Changed == nil || o.Do == nil {
-		return nil, errors.New("fleet: a name, a clock and four callbacks must be given")
+	if o.Link == nil || !o.Name.Valid() || o.Now == nil || o.Tell == nil || o.Summary == nil || o.Changed == nil || o.Do == nil {
+		return nil, errors.New("fleet: a link, a name, a clock and four callbacks must be given")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	link, err := redisconn.New(o.Redis)
-	if err != nil {
-		return nil, err
-	}
 	part := func(part string) string { return o.Name.Tagged("fleet", string(o.Name), part) } // all parts share a slot
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
-	f := &Fleet{options: o, id: id, link: link, wake: make(chan struct{}, 1), began: o.Now(),
+	f := &Fleet{options: o, id: id, link: o.Link, wake: make(chan struct{}, 1), began: o.Now(),
 		members: part("members"), instances: part("instances"), changes: part("changes"), tasks: part("tasks"),
 		roll: membership{id: id}, work: make(chan heard, 1), first: make(chan struct{}), says: "{}",
 		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; the last known number of instances stands, and what operators "+
@@ -164,7 +160,6 @@ func (f *Fleet) Close() {
 		f.stop()
 	}
 	f.done.Wait()
-	_ = f.link.Close()
 }
 
 // awaken has the next heartbeat be now.

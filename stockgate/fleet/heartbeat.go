@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/sorted"
+	"sluice/stockgate/redisconn"
 )
 
 //go:embed lua/beat.lua
@@ -20,7 +21,7 @@ var beatScript string
 
 // do makes one round trip to the server that has the keys of the fleet.
 func (f *Fleet) do(ctx context.Context, what string, ask func(context.Context, *redis.Client) error) error {
-	err := f.link.To(f.changes).Do(ctx, ask, nil)
+	err := f.link.To(f.changes).Do(ctx, ask, redisconn.Unanswered)
 	if redis.HasErrorPrefix(err, "FULL") {
 		err = ErrFull
 	}
