@@ -42,16 +42,11 @@ func newMembership(g *Gateway) *membership {
 	return &membership{g: g, host: host}
 }
 
-// sharesRedis reports whether instances of c have a name in a Redis in common.
-func sharesRedis(c *config.Config) bool {
-	return c.Name != "" && (c.Stock.Source == "redis" || c.NeedsName())
-}
-
 // use joins the fleet as soon as a configuration has instances share something.
 func (m *membership) use(c *config.Config) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.joined || m.of != nil || !sharesRedis(c) {
+	if !m.joined || m.of != nil || !c.SharesRedis() {
 		return nil
 	}
 	link, err := m.g.link.of(m.g.Config, m.g.log)

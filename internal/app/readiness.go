@@ -29,7 +29,7 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.redis != nil && len(g.redis.Replicas()) > 0 {
 		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
 	}
-	if sharesRedis(g.Config) {
+	if g.Config.SharesRedis() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
 	if len(g.schedule.All()) > 0 {

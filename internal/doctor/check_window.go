@@ -136,11 +136,6 @@ func (o *Report) sizeInFlightOfKeys(c *config.Config) {
 	}
 }
 
-// joinsFleet reports whether instances of c may have something to say to each other.
-func joinsFleet(c *config.Config) bool {
-	return c.Name != "" && (c.Stock.Source == "redis" || c.NeedsName())
-}
-
 // checkFleetSecret says whether one instance can change the others.
 func (o *Report) checkFleetSecret(c *config.Config) {
 	if c.Stock.Reserve.Secret != "" {
