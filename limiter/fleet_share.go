@@ -6,24 +6,25 @@ import (
 )
 
 // FleetShare lets several instances keep one keyed rate together. Of each key an instance has its part, rate and burst
-// divided by the number of instances, and one token at least. A key that has used its part here is shared: its tokens
-// are told to a count of the fleet, and from the answer on it is judged by all of rate and burst, less what the fleet has
-// used. What others admit is known with the next answer; it counts then, so that what was too much is earned back first.
+// divided by the number of instances, and one token at least. What it admits is told to a count of the fleet. From the
+// answer on the key is shared: it is judged by all of rate and burst, less what the fleet has used. What others admit is
+// known with the next answer; it counts then, so that what was too much is earned back first.
 //
 // What the fleet has used is a time, as in a cell: how long it takes until the burst is whole again.
 //
-// At most maxShared keys are shared at a time. Further ones keep their part, as all keys do while no answer comes.
+// At most maxShared keys are shared at a time, and so many others are told of. Further ones keep their part, as all keys
+// do while no answer comes.
 // It makes no call itself. It is safe for concurrent use.
 type FleetShare struct {
 	rate      atomic.Pointer[RateLimiter] // in force, of this share
 	instances atomic.Int64                // 0 = not known: nothing is admitted
 	keys      atomic.Pointer[map[string]*sharedKey]
 
-	mu     sync.Mutex
-	wanted map[string]int64 // keys that have used their part, and how many tokens that were
+	mu    sync.Mutex
+	moved map[string]*int64 // tokens of keys that are not shared, which the fleet has not been told of
 }
 
-// maxShared is how many keys of a rate are shared, and how many are told at once.
+// maxShared is how many keys of a rate are shared, and how many others are told of at once.
 const maxShared = 512
 
 // sharedKey is what an instance knows of a shared key.
@@ -44,7 +45,7 @@ type FleetUse struct {
 }
 
 func newFleetShare(r *RateLimiter) *FleetShare {
-	f := &FleetShare{wanted: map[string]int64{}}
+	f := &FleetShare{moved: map[string]*int64{}}
 	f.rate.Store(r)
 	f.keys.Store(&map[string]*sharedKey{})
 	return f
@@ -56,28 +57,31 @@ func (f *FleetShare) SetInstances(n int) { f.instances.Store(int64(min(max(n, 0)
 // Shared is how many keys are shared.
 func (f *FleetShare) Shared() int { return len(*f.keys.Load()) }
 
-// Uses is what the fleet is to be told: of the shared keys that were asked for, and of those that have used their part.
-// Each call must be ended by one Learn or Lose, before the next call.
+// Uses is what the fleet is to be told: of the shared keys that were asked for, and of others that were admitted. Each call must be ended by one Learn or Lose, before the next call.
 func (f *FleetShare) Uses() (uses []FleetUse) {
 	r := f.rate.Load()
 	n := max(f.instances.Load(), 1)
 	use := FleetUse{PerToken: r.perToken, Most: min(r.depth+r.maxDelay, maxDepth/(n+1))*(n+1) + n*maxLag}
+	f.mu.Lock()
+	moved := f.moved
+	f.moved = map[string]*int64{}
+	f.mu.Unlock()
 	for key, k := range *f.keys.Load() {
-		if use.Reset = k.reset.Swap(false); k.asked.Swap(false) || use.Reset {
+		more := moved[key] // before it was shared
+		if use.Reset = k.reset.Swap(false); k.asked.Swap(false) || use.Reset || more != nil {
 			use.Key, use.Tokens = key, k.taken.Swap(0)
+			if more != nil {
+				use.Tokens += *more
+				delete(moved, key)
+			}
 			uses = append(uses, use)
 		}
 	}
 	use.Reset = false
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key, tokens := range f.wanted {
-		if (*f.keys.Load())[key] == nil {
-			use.Key, use.Tokens = key, tokens
-			uses = append(uses, use)
-		}
+	for key, tokens := range moved {
+		use.Key, use.Tokens = key, *tokens
+		uses = append(uses, use)
 	}
-	clear(f.wanted)
 	return uses
 }
 
@@ -88,18 +92,21 @@ const maxLag = int64(2e9)
 func (f *FleetShare) Learn(now int64, uses []FleetUse, debts []int64) {
 	r, old := f.rate.Load(), *f.keys.Load()
 	next := make(map[string]*sharedKey, len(old)+len(uses))
+	for key, k := range old { // one that owes nothing has its part again
+		if k.fullAt.Load() > now || k.asked.Load() {
+			next[key] = k
+		}
+	}
 	for i, use := range uses {
 		k := old[use.Key]
-		if k == nil {
+		switch {
+		case k == nil && len(next) >= maxShared:
+			continue
+		case k == nil:
 			k = &sharedKey{}
 		}
 		k.owe(now+min(max(debts[i], 0), use.Most), r.perToken)
 		next[use.Key] = k
-	}
-	for key, k := range old { // one that owes nothing has its part again
-		if next[key] == nil && (k.fullAt.Load() > now || k.asked.Load()) {
-			next[key] = k
-		}
 	}
 	f.keys.Store(&next)
 }
@@ -161,17 +168,19 @@ func (k *sharedKey) acquire(r *RateLimiter, now int64) (used, late int64, ok boo
 	}
 }
 
-// want has key be shared, which has used so many tokens of its part. Once it is noted nothing is written. A request does
-// not wait for another one here: the next rejection notes it.
-func (f *FleetShare) want(key []byte, tokens int64) {
-	if !f.mu.TryLock() {
-		return
-	}
+// move notes that a token of a key was taken that is not shared.
+func (f *FleetShare) move(key []byte) {
+	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, noted := f.wanted[string(key)]; noted || len(f.wanted)+f.Shared() >= maxShared {
-		return
+	tokens := f.moved[string(key)]
+	if tokens == nil {
+		if len(f.moved) >= maxShared {
+			return
+		}
+		tokens = new(int64)
+		f.moved[string(key)] = tokens // a copy: key is of a request
 	}
-	f.wanted[string(key)] = tokens // a copy: key is of a request
+	*tokens++
 }
 
 // forget has the fleet forget what key has used.
@@ -181,4 +190,7 @@ func (f *FleetShare) forget(key []byte) {
 		k.fullAt.Store(0)
 		k.taken.Store(0)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.moved, string(key))
 }

@@ -109,15 +109,15 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 		next := max(used, now) + perToken
 		late := next - now - depth
 		if late > r.maxDelay {
-			if r.fleet != nil {
-				r.fleet.want(key, (used-now+perToken-1)/perToken)
-			}
 			return r.judged(next-now, late, false)
 		}
 		// The order keeps the promise: when low is swapped, it is the smaller of the two and becomes the smaller of
 		// the two, so each admission raises what is believed of the key by a whole token, in one step.
 		raise(other, more, next)
 		if low.CompareAndSwap(used, next) {
+			if r.fleet != nil {
+				r.fleet.move(key)
+			}
 			return r.judged(next-now, late, true)
 		}
 	}
@@ -156,9 +156,6 @@ func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Du
 	}
 	left = int(max(depth-debt, 0) / perToken)
 	wait = time.Duration(max(debt+perToken-depth-r.maxDelay, 0))
-	if wait > 0 && r.fleet != nil && shared == nil {
-		r.fleet.want(key, (debt+perToken-1)/perToken)
-	}
 	return left, wait, time.Duration(debt)
 }
 

@@ -15,7 +15,7 @@ import (
 	"sluice/limiter"
 )
 
-// countEvery is how often the fleet is told what shared keys have used. What others admit is known so much later, and a
+// countEvery is how often the fleet is told what keys have used. What others admit is known so much later, and a
 // round trip.
 const countEvery = 100 * time.Millisecond
 
@@ -30,8 +30,8 @@ func (f *Fleet) UseRates(rates map[string]*limiter.FleetShare) {
 
 func (f *Fleet) countRates(ctx context.Context) { periodic.After(ctx, countEvery, f.countOnce) }
 
-// countOnce tells the fleet what shared keys have used here, in one round trip, and hears what all have used. Where no
-// shared key was asked for it asks nothing.
+// countOnce tells the fleet what keys have used here, in one round trip, and hears what all have used. Where no key was
+// asked for it makes no call.
 func (f *Fleet) countOnce(ctx context.Context) {
 	rates := *f.rates.Load()
 	uses := map[string][]limiter.FleetUse{}
