@@ -30,7 +30,7 @@ func (g *running) prints(t *testing.T, args string, texts ...string) (out string
 // signed is a setting of the secret that the instances of a shop share.
 func signed(t *testing.T) string {
 	t.Helper()
-	return "stock.reserve.secret_file = " + quoted(keep(t, "secret", "the secret of all instances of one shop"))
+	return "stock.reserve.secret_file = " + quotedText(keep(t, "secret", "the secret of all instances of one shop"))
 }
 
 // mostInFlight is the concurrency limit in force.
@@ -188,7 +188,7 @@ func TestFleet_OverrideWithoutTheSecretIsIgnored(t *testing.T) {
 	a := gate(t, redisAt(r), shop.setting(), unlimited, signed(t))
 	open := gate(t, redisAt(r), shop.setting(), unlimited)
 	foreign := gate(t, redisAt(r), shop.setting(), unlimited,
-		"stock.reserve.secret_file = "+quoted(keep(t, "secret", "the secret of another shop, by the same name")))
+		"stock.reserve.secret_file = "+quotedText(keep(t, "secret", "the secret of another shop, by the same name")))
 	foreign.prints(t, "override set limits.concurrency.max_queue 3 --for 10m", "all instances")
 	r.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
 		`9 99999999999999 99999999999999 on - {"key": "mode", "value": "observe"}`, "#version", "9 by hand")

@@ -68,8 +68,6 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	switch {
 	case want.Scope == admin.ScopeFleet && x == nil:
 		return want, errAlone
-	case want.Scope == admin.ScopeFleet && want.SKU == "" && !x.Signs():
-		return want, errUnsigned
 	case want.Scope == admin.ScopeInstance && x != nil && want.SKU != "":
 		return want, fmt.Errorf("override %q: %w: its ledger is that of all instances; leave --instance out", want.SKU,
 			admin.ErrConflict)
@@ -119,7 +117,10 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 
 // number gives want its ID: in Redis, by which all instances learn of it, or here.
 func (h *controller) number(ctx context.Context, x *fleet.Fleet, want *admin.Override) error {
-	if want.Scope == admin.ScopeFleet {
+	switch {
+	case want.Scope == admin.ScopeFleet && want.SKU == "" && !x.Signs():
+		return errUnsigned
+	case want.Scope == admin.ScopeFleet:
 		return putOverride(ctx, x, want)
 	}
 	h.lastID++
