@@ -99,7 +99,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done.Kept, done.Dropped = orEmpty(done.Kept), orEmpty(done.Dropped)
+	done.Changed, done.Kept, done.Dropped = orEmpty(done.Changed), orEmpty(done.Kept), orEmpty(done.Dropped)
 	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
 		done.Config)
 	return done, nil

@@ -131,6 +131,11 @@ func (c *Config) checkName(r *report.Report) {
 // NeedsName reports whether instances share something in Redis.
 func (c *Config) NeedsName() bool { return c.keptInRedis() != "" }
 
+// SharesRedis reports whether instances of c have a name in a Redis in common: they are a fleet then.
+func (c *Config) SharesRedis() bool {
+	return c.Name != "" && (c.Stock.Source == "redis" || c.NeedsName())
+}
+
 // keptInRedis says what instances share in Redis; "" = nothing.
 func (c *Config) keptInRedis() string {
 	fleet := c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 || c.Limits.Concurrency.Scope == "fleet" ||

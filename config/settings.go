@@ -30,6 +30,30 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
+// Fingerprint tells what the instances of a shop should have in common: 12 hex digits over the values of all keys, with
+// what stands in the environment, but for those that differ by nature from one machine to the next: listeners, files and
+// folders. What stands in other files is not part of it.
+func (c *Config) Fingerprint() string {
+	var of strings.Builder
+	for _, s := range c.Settings() {
+		if !ownOfInstance(s.Key) {
+			text, _ := json.Marshal(s.Value) // text, numbers, booleans, lists
+			fmt.Fprintf(&of, "%s = %s\n", s.Key, text)
+		}
+	}
+	return versionOf([]byte(of.String()))
+}
+
+// ownOfInstance reports whether instances of one shop may have different values for key.
+func ownOfInstance(key string) bool {
+	if key == "access_log.output" {
+		return true
+	}
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	return name == "listen" || strings.HasPrefix(name, "socket_") || strings.HasSuffix(name, "_file") ||
+		strings.HasSuffix(name, "_dir")
+}
+
 // origin is the line of key itself, "default" where the file has none.
 func (c *Config) origin(key string) string {
 	if n, ok := c.lines[key]; ok {

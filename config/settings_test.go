@@ -172,3 +172,33 @@ func TestRateOverrides_BurstTakesAsLongToEarn(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Instances of one shop have one fingerprint, on whatever machine they run: but not with other values in what the file
+// takes from the environment.
+func TestConfig_FingerprintIsOfWhatInstancesHaveInCommon(t *testing.T) {
+	of := func(text, target string) string {
+		c, err := Parse("config.toml", []byte(text), func(name string) (string, bool) {
+			return map[string]string{"SHOP": target}[name], name == "SHOP"
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Fingerprint()
+	}
+	text := strings.Replace(adjustable, "http://shop:9000", "${SHOP}", 1)
+	usual := of(text, "http://shop:9000")
+	for name, same := range map[string]string{
+		"a listener": "server.listen = [\"127.0.0.1:9999\"]\n", "a folder": "server.state_dir = \"/var/lib/other\"\n",
+		"a comment": "# of this machine\n",
+	} {
+		if got := of(same+text, "http://shop:9000"); got != usual {
+			t.Errorf("%s makes %s of %s", name, got, usual)
+		}
+	}
+	if of(text, "http://shop:9001") == usual {
+		t.Error("another upstream in the environment has the same fingerprint")
+	}
+	if of(strings.Replace(text, "burst = 40", "burst = 41", 1), "http://shop:9000") == usual {
+		t.Error("another burst has the same fingerprint")
+	}
+}

@@ -27,6 +27,12 @@ func (g *running) prints(t *testing.T, args string, texts ...string) (out string
 	return out
 }
 
+// signed is a setting of the secret that the instances of a shop share.
+func signed(t *testing.T) string {
+	t.Helper()
+	return "stock.reserve.secret_file = " + quotedText(keep(t, "secret", "the secret of all instances of one shop"))
+}
+
 // mostInFlight is the concurrency limit in force.
 func (g *running) mostInFlight() float64 { return g.metric("sluice_upstream_in_flight_limit") }
 
@@ -42,7 +48,8 @@ burst = 2
 func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
-	begin := func() *running { return gate(t, redisAt(r), shop.setting(), unlimited) }
+	secret := signed(t)
+	begin := func() *running { return gate(t, redisAt(r), shop.setting(), unlimited, secret) }
 	a, b := begin(), begin()
 	all := func(what string, want float64, gates ...*running) {
 		t.Helper()
@@ -62,7 +69,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 
 	r.Kill()
 	for _, g := range []*running{a, b, c} {
-		soon(t, "the loss is known", func() bool { return g.metric("sluice_fleet_exchange_up") == 0 })
+		soon(t, "the loss is known", func() bool { return g.metric("sluice_fleet_up") == 0 })
 	}
 	if out, good := a.command("override", "set", "mode", "observe", "--for", "10m"); good ||
 		!strings.Contains(out, "nothing is changed") {
@@ -71,7 +78,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	a.prints(t, "override set limits.concurrency.max_queue 3 --for 10m --instance", "this instance")
 	r.Restart() // empty
 	for _, g := range []*running{a, b, c} {
-		soon(t, "Redis is reached", func() bool { return g.metric("sluice_fleet_exchange_up") == 1 })
+		soon(t, "Redis is reached", func() bool { return g.metric("sluice_fleet_up") == 1 })
 	}
 	all("what was known holds", 7, a, c)
 	soon(t, "it was put back", func() bool {
@@ -88,7 +95,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	all("it is undone on all", 256, a, c)
 	all("but for the instance's own", 9, b)
 
-	c.prints(t, "override set mode observe --for 10m", "all instances")
+	c.prints(t, "override set mode=observe --for 10m", "all instances")
 	for _, g := range []*running{a, b, c} {
 		soon(t, "all observe", func() bool {
 			var now struct{ Mode string }
@@ -129,8 +136,9 @@ func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
 func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
+	secret := signed(t)
 	begin := func(more string) *running {
-		return gate(t, redisAt(r), shop.setting(), unlimited, more+perUser+fleetRoute)
+		return gate(t, redisAt(r), shop.setting(), unlimited, secret, more+perUser+fleetRoute)
 	}
 	a, b := begin(""), begin("")
 	for _, g := range []*running{a, b} {
@@ -170,4 +178,36 @@ func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
 	if again := begin(""); !again.ready() {
 		t.Error("one that starts after the drain does not serve")
 	}
+}
+
+// What is written into Redis by hand, or by an instance with another secret, changes nothing, and the log says so. An
+// instance without a secret cannot change the others.
+func TestFleet_OverrideWithoutTheSecretIsIgnored(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), open(t, nil)
+	a := gate(t, redisAt(r), shop.setting(), unlimited, signed(t))
+	open := gate(t, redisAt(r), shop.setting(), unlimited)
+	foreign := gate(t, redisAt(r), shop.setting(), unlimited,
+		"stock.reserve.secret_file = "+quotedText(keep(t, "secret", "the secret of another shop, by the same name")))
+	foreign.prints(t, "override set limits.concurrency.max_queue 3 --for 10m", "all instances")
+	r.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
+		`9 99999999999999 99999999999999 on - {"key": "mode", "value": "observe"}`, "#version", "9 by hand")
+	for _, g := range []*running{a, open} {
+		soon(t, "the log says that it is ignored", func() bool { return strings.Contains(g.log.String(), "it is ignored") })
+		var now struct{ Mode string }
+		if g.told("GET", "/status", "", &now); now.Mode != "enforce" {
+			t.Errorf("the mode is %s", now.Mode)
+		}
+		if _, out := g.control(t, "/api/v1/overrides"); !strings.Contains(out, `"overrides":[]`) {
+			t.Errorf("an override is in force: %s", out)
+		}
+	}
+	if out, good := open.command("override", "set", "mode", "observe", "--for", "10m"); good ||
+		!strings.Contains(out, "secret_file") || !strings.Contains(out, "--instance") {
+		t.Errorf("without a secret: %s", out)
+	}
+	if out, good := open.command("drain", "--fleet"); good || !strings.Contains(out, "secret_file") {
+		t.Errorf("a drain without a secret: %s", out)
+	}
+	open.prints(t, "override set mode observe --for 10m --instance", "this instance")
 }

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/testkit"
 )
 
-// The table of docs/limits.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
+// The table of docs/fleet.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
 // a key comes, or twice where an instance or Redis goes away.
 func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 	testkit.Nightly(t, "it measures rates over real time, for 5 minutes")
@@ -49,8 +49,8 @@ func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 		defer m.crowd("k", 2./3, 0, 0, 1)()
 		m.row("one is added", 3, 10)
 		m.redis.Kill()
-		m.row("Redis is away", 3, 10)
-		m.redis.Restart() // empty
+		m.row("Redis is away", 3, 10) // each has a third, and is asked for at least as much
+		m.redis.Restart()             // empty
 		m.row("Redis is back, and empty", 3, 10)
 	})
 }
@@ -69,12 +69,7 @@ func (m *fleetMeter) add() *running {
 		unlimited, "limits.window.max_per_sku = 0",
 		"[[limits.rate]]\nname = \"all\"\nkey = \"$host\"\nscope = \"fleet\"\nrate = \"100/s\"\nburst = 20", fleetRoute)
 	m.gates = append(m.gates, g)
-	for _, g := range m.gates {
-		soon(m.t, "each has its part", func() bool {
-			part := g.metric("sluice_fleet_limit_part_ratio", `limit="rate:all"`)
-			return math.Abs(part*float64(len(m.gates))-1) < 0.01
-		})
-	}
+	counts(m.t, float64(len(m.gates)), m.gates...)
 	return g
 }
 
@@ -109,7 +104,7 @@ func (m *fleetMeter) row(name string, first, then int) {
 		parts = append(parts, float64(n)/(100*passed))
 	}
 	m.t.Logf("| %s | %.2f | %.2f |", name, parts[0], parts[1])
-	if parts[1] < 0.9 || parts[1] > 1.1 {
+	if parts[1] < 0.9 || parts[1] > 1.15 {
 		m.t.Errorf("%s: %.2f of the rate", name, parts[1])
 	}
 }

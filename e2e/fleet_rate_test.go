@@ -28,9 +28,9 @@ func (d *dated) rated(t *testing.T, when string, perSecond float64) {
 	t.Errorf("%s: %q came; want all to within a tenth", when, heard)
 }
 
-// Two instances that are asked unevenly share one rate of a key and one limit of requests in flight. They keep their
-// parts while Redis is away.
-func TestFleet_SharesARateByDemand(t *testing.T) {
+// Two instances that are asked unevenly keep one rate of a key together, and each has a half of the requests in flight.
+// While Redis is away each has a half of the rate.
+func TestFleet_KeepsARateTogether(t *testing.T) {
 	testkit.Nightly(t, "it measures rates over real time")
 	const perSecond, burst = 200, 20
 	redis, shop := redistest.Start(t), openDated(t)
@@ -47,9 +47,7 @@ func TestFleet_SharesARateByDemand(t *testing.T) {
 	}
 	for _, g := range gates {
 		soon(t, "each has a half", func() bool {
-			return g.metric("sluice_fleet_limit_part_ratio", `limit="rate:all"`) == 0.5 &&
-				g.metric("sluice_fleet_limit_part_ratio", `limit="concurrency"`) == 0.5 &&
-				g.metric("sluice_upstream_in_flight_limit") == 50
+			return g.metric("sluice_fleet_instances") == 2 && g.metric("sluice_upstream_in_flight_limit") == 50
 		})
 	}
 	crowded(t, &crowd, gates[0].front, 3*perSecond, stop)

@@ -1,180 +1,196 @@
 package limiter
 
 import (
-	"encoding/binary"
-	"math"
-	"math/bits"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// FleetShare is the part of a keyed rate that one instance of a fleet may admit: a base part of every key, and another
-// part of the keys that are busy somewhere. It counts who asks for the busy keys, so that their parts can follow the
-// demand. The parts are decided elsewhere.
+// FleetShare lets several instances keep one keyed rate together. Of each key an instance has its part, rate and burst
+// divided by the number of instances, and one token at least. What it admits is told to a count of the fleet. From the
+// answer on the key is shared: it is judged by all of rate and burst, less what the fleet has used. What others admit is
+// known with the next answer; it counts then, so that what was too much is earned back first.
 //
-// A key has the burst of its part, and one token at least. Where no part is known, nothing is admitted.
+// What the fleet has used is a time, as in a cell: how long it takes until the burst is whole again.
 //
-// It is safe for concurrent use.
+// At most maxShared keys are shared at a time, and so many others are told of. Further ones keep their part, as all keys
+// do while no answer comes.
+// It makes no call itself. It is safe for concurrent use.
 type FleetShare struct {
-	base   atomic.Uint64 // bits of a float64
-	keys   atomic.Pointer[fleetKeys]
-	wanted [fleetWanted]atomic.Uint64 // keys that were rejected by their base part
+	rate      atomic.Pointer[RateLimiter] // in force, of this share
+	instances atomic.Int64                // 0 = not known: nothing is admitted
+	keys      atomic.Pointer[map[string]*sharedKey]
 
-	mu   sync.Mutex
-	last time.Duration // when demand was asked for
+	mu    sync.Mutex
+	moved map[string]*int64 // tokens of keys that are not shared, which the fleet has not been told of
 }
 
-// FleetDemand is how often a key is asked for here.
-type FleetDemand struct {
-	Key       uint64
-	PerSecond float64 // below 0 = not known yet
-	Held      float64 // a part that cannot be given away at once
-	Share     float64 // the part of now
+// maxShared is how many keys of a rate are shared, and how many others are told of at once.
+const maxShared = 512
+
+// sharedKey is what an instance knows of a shared key.
+type sharedKey struct {
+	fullAt atomic.Int64 // as a cell: when the burst of the fleet is whole again
+	taken  atomic.Int64 // tokens that the fleet has not been told of
+	asked  atomic.Bool  // since the last telling
+	reset  atomic.Bool  // the fleet is to forget what it has used
 }
 
-// FleetPart is the part of a key that may be admitted here.
-type FleetPart struct {
-	Key   uint64
-	Share float64
+// FleetUse is what one key of a rate has used here since the last telling.
+type FleetUse struct {
+	Key      string
+	Tokens   int64
+	PerToken int64 // ns
+	Most     int64 // ns; a debt beyond that is of a clock that was wrong
+	Reset    bool  // forget what was used before
 }
 
-const (
-	fleetWanted  = 64 // new busy keys between two questions
-	fleetStripes = 4
-)
-
-// fleetKeys are the busy keys. They do not change, but for their counts.
-type fleetKeys struct {
-	seed [2]uint64
-	byID map[uint64]*fleetKey
+func newFleetShare(r *RateLimiter) *FleetShare {
+	f := &FleetShare{moved: map[string]*int64{}}
+	f.rate.Store(r)
+	f.keys.Store(&map[string]*sharedKey{})
+	return f
 }
 
-type fleetKey struct {
-	share atomic.Uint64 // bits of a float64
-	asked [fleetStripes]struct {
-		n atomic.Int64
-		_ cacheLine
-	}
-	demand float64 // a second, smoothed; below 0 = not known yet. Under FleetShare.mu
-}
+// SetInstances says how many instances share the rate; 0 = that is not known, and nothing is admitted.
+func (f *FleetShare) SetInstances(n int) { f.instances.Store(int64(min(max(n, 0), maxInstances))) }
 
-// SetParts takes the part of every key, and those of the busy ones. seed is the same at all instances, and a secret:
-// who knew it could choose a key that is taken for another's.
-func (f *FleetShare) SetParts(seed [2]uint64, base float64, busy []FleetPart) {
+// Shared is how many keys are shared.
+func (f *FleetShare) Shared() int { return len(*f.keys.Load()) }
+
+// Uses is what the fleet is to be told: of the shared keys that were asked for, and of others that were admitted. Each call must be ended by one Learn or Lose, before the next call.
+func (f *FleetShare) Uses() (uses []FleetUse) {
+	r := f.rate.Load()
+	n := max(f.instances.Load(), 1)
+	use := FleetUse{PerToken: r.perToken, Most: min(r.depth+r.maxDelay, maxDepth/(n+1))*(n+1) + n*maxLag}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	next := &fleetKeys{seed: seed, byID: make(map[uint64]*fleetKey, len(busy))}
-	old := f.keys.Load()
-	for _, part := range busy {
-		k := &fleetKey{demand: -1}
-		if old != nil && old.seed == seed && old.byID[part.Key] != nil {
-			k = old.byID[part.Key]
-		}
-		k.share.Store(math.Float64bits(part.Share))
-		next.byID[part.Key] = k
-	}
-	f.base.Store(math.Float64bits(base))
-	f.keys.Store(next)
-}
-
-// Demand is how often the busy keys were asked for since the last call, smoothed, and which keys became busy. elapsed
-// is the time of a clock that goes on.
-func (f *FleetShare) Demand(elapsed time.Duration) (all []FleetDemand) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	seconds := (elapsed - f.last).Seconds()
-	f.last = elapsed
-	keys := f.keys.Load()
-	if keys == nil || seconds <= 0 {
-		return nil
-	}
-	for id, k := range keys.byID {
-		k.count(seconds)
-		all = append(all, FleetDemand{Key: id, PerSecond: k.demand, Share: math.Float64frombits(k.share.Load())})
-	}
-	for i := range f.wanted {
-		if id := f.wanted[i].Swap(0); id != 0 && keys.byID[id] == nil {
-			all = append(all, FleetDemand{Key: id, PerSecond: -1, Share: f.Base()})
+	moved := f.moved
+	f.moved = map[string]*int64{}
+	f.mu.Unlock()
+	for key, k := range *f.keys.Load() {
+		more := moved[key] // before it was shared
+		if use.Reset = k.reset.Swap(false); k.asked.Swap(false) || use.Reset || more != nil {
+			use.Key, use.Tokens = key, k.taken.Swap(0)
+			if more != nil {
+				use.Tokens += *more
+				delete(moved, key)
+			}
+			uses = append(uses, use)
 		}
 	}
-	return all
+	use.Reset = false
+	for key, tokens := range moved {
+		use.Key, use.Tokens = key, *tokens
+		uses = append(uses, use)
+	}
+	return uses
 }
 
-// Base is the part of a key that is not busy.
-func (f *FleetShare) Base() float64 { return math.Float64frombits(f.base.Load()) }
+// maxLag is how long what other instances admit may be unknown, in ns: it bounds what a key can owe.
+const maxLag = int64(2e9)
 
-// demandWeight is what the latest count weighs: noise is smoothed within about a second.
-const demandWeight = 0.25
-
-func (k *fleetKey) count(seconds float64) {
-	n := int64(0)
-	for i := range k.asked {
-		n += k.asked[i].n.Swap(0)
+// Learn takes the answer: how long it takes at now until the burst of each key of uses is whole again, in ns.
+func (f *FleetShare) Learn(now int64, uses []FleetUse, debts []int64) {
+	r, old := f.rate.Load(), *f.keys.Load()
+	next := make(map[string]*sharedKey, len(old)+len(uses))
+	for key, k := range old { // one that owes nothing has its part again
+		if k.fullAt.Load() > now || k.asked.Load() {
+			next[key] = k
+		}
 	}
-	latest := float64(n) / seconds
-	if k.demand < 0 {
-		k.demand = latest
+	for i, use := range uses {
+		k := old[use.Key]
+		switch {
+		case k == nil && len(next) >= maxShared:
+			continue
+		case k == nil:
+			k = &sharedKey{}
+		}
+		k.owe(now+min(max(debts[i], 0), use.Most), r.perToken)
+		next[use.Key] = k
+	}
+	f.keys.Store(&next)
+}
+
+// owe takes what the fleet says, and adds what it has not been told of.
+func (k *sharedKey) owe(fullAt, perToken int64) {
+	for {
+		was := k.fullAt.Load()
+		if k.fullAt.CompareAndSwap(was, fullAt+k.taken.Load()*perToken) {
+			return
+		}
+	}
+}
+
+// Lose says that the fleet cannot be told: each key has its part alone, and what it has used of the whole it has used of
+// its part.
+func (f *FleetShare) Lose(now int64) {
+	r, old := f.rate.Load(), *f.keys.Load()
+	if len(old) == 0 {
 		return
 	}
-	if k.demand += demandWeight * (latest - k.demand); k.demand < 1e-3 {
-		k.demand = 0
+	for key, k := range old {
+		fullAt := min(k.fullAt.Load(), now+r.depth+r.maxDelay)
+		first, second := r.cellsOf([]byte(key))
+		raise(first, first.Load(), fullAt)
+		raise(second, second.Load(), fullAt)
+	}
+	f.keys.Store(&map[string]*sharedKey{})
+}
+
+// follow has f be of another rate that counts the same keys. Keys are shared anew where rate or burst change.
+func (f *FleetShare) follow(r *RateLimiter) *FleetShare {
+	old := f.rate.Load()
+	if old.perToken == r.perToken && old.depth == r.depth {
+		f.rate.Store(r)
+		return f
+	}
+	next := newFleetShare(r)
+	next.instances.Store(f.instances.Load())
+	return next
+}
+
+// acquire is RateLimiter.Acquire of a shared key.
+func (k *sharedKey) acquire(r *RateLimiter, now int64) (used, late int64, ok bool) {
+	if !k.asked.Load() {
+		k.asked.Store(true)
+	}
+	for {
+		used = k.fullAt.Load()
+		next := max(used, now) + r.perToken
+		late = next - now - r.depth
+		if late > r.maxDelay {
+			return next, late, false
+		}
+		if k.fullAt.CompareAndSwap(used, next) {
+			k.taken.Add(1)
+			return next, late, true
+		}
 	}
 }
 
-// partOf is the part of key, and notes that a busy one is asked for. id is for want; 0 = key is busy.
-func (f *FleetShare) partOf(now int64, key []byte) (share float64, id uint64) {
-	keys := f.keys.Load()
-	if keys == nil {
-		return 0, 0
+// move notes that a token of a key was taken that is not shared.
+func (f *FleetShare) move(key []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tokens := f.moved[string(key)]
+	if tokens == nil {
+		if len(f.moved) >= maxShared {
+			return
+		}
+		tokens = new(int64)
+		f.moved[string(key)] = tokens // a copy: key is of a request
 	}
-	id = keyed64(keys.seed, key)
-	if k := keys.byID[id]; k != nil {
-		k.asked[uint64(now)>>6%fleetStripes].n.Add(1)
-		return math.Float64frombits(k.share.Load()), 0
-	}
-	return f.Base(), id
+	*tokens++
 }
 
-// want notes that a key is rejected that is not busy yet. Once it is noted nothing is written.
-func (f *FleetShare) want(id uint64) {
-	cell := &f.wanted[id%fleetWanted]
-	if cell.Load() == 0 {
-		cell.CompareAndSwap(0, id)
+// forget has the fleet forget what key has used.
+func (f *FleetShare) forget(key []byte) {
+	if k := (*f.keys.Load())[string(key)]; k != nil {
+		k.reset.Store(true)
+		k.fullAt.Store(0)
+		k.taken.Store(0)
 	}
-}
-
-// keyed64 is SipHash-1-3 (Aumasson and Bernstein, 2012) of data: the same at all who know the seed.
-func keyed64(seed [2]uint64, data []byte) uint64 {
-	v0, v1 := seed[0]^0x736f6d6570736575, seed[1]^0x646f72616e646f6d
-	v2, v3 := seed[0]^0x6c7967656e657261, seed[1]^0x7465646279746573
-	last := uint64(len(data)) << 56
-	for ; len(data) >= 8; data = data[8:] {
-		m := binary.LittleEndian.Uint64(data)
-		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^m)
-		v0 ^= m
-	}
-	for i, c := range data {
-		last |= uint64(c) << (8 * i)
-	}
-	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^last)
-	v0, v2 = v0^last, v2^0xff
-	for range 3 {
-		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
-	}
-	return max(v0^v1^v2^v3, 1) // 0 is no key
-}
-
-func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
-	v0 += v1
-	v1 = bits.RotateLeft64(v1, 13) ^ v0
-	v0 = bits.RotateLeft64(v0, 32)
-	v2 += v3
-	v3 = bits.RotateLeft64(v3, 16) ^ v2
-	v0 += v3
-	v3 = bits.RotateLeft64(v3, 21) ^ v0
-	v2 += v1
-	v1 = bits.RotateLeft64(v1, 17) ^ v2
-	v2 = bits.RotateLeft64(v2, 32)
-	return v0, v1, v2, v3
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.moved, string(key))
 }

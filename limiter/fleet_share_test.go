@@ -1,12 +1,16 @@
 package limiter
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
 
-func fleetRate(burst int) *RateLimiter {
-	return NewRateLimiter(RateSpec{PerSecond: 100, Burst: burst, MaxKeys: 1 << 10, Fleet: true})
+// fleetRate is a rate of 100/s that so many instances share.
+func fleetRate(burst, instances int) *RateLimiter {
+	r := NewRateLimiter(RateSpec{PerSecond: 100, Burst: burst, MaxKeys: 1 << 10, Fleet: true})
+	r.Fleet().SetInstances(instances)
+	return r
 }
 
 // passes is how many of n requests of a key are admitted at once.
@@ -19,111 +23,216 @@ func passes(r *RateLimiter, now int64, n int) (admitted int) {
 	return admitted
 }
 
-var testSeed = [2]uint64{1, 2}
+// fleetCount is the count of a fleet, which answers at once.
+type fleetCount struct{ fullAt map[string]int64 }
 
-func TestFleetShare_PartHasItsPartOfRateAndBurst(t *testing.T) {
-	r, now := fleetRate(40), int64(time.Hour)
+func (c *fleetCount) tell(now int64, all ...*RateLimiter) {
+	for _, r := range all {
+		uses := r.Fleet().Uses()
+		debts := make([]int64, len(uses))
+		for i, use := range uses {
+			if use.Reset {
+				delete(c.fullAt, use.Key)
+			}
+			c.fullAt[use.Key] = max(c.fullAt[use.Key], now) + use.Tokens*use.PerToken
+			debts[i] = c.fullAt[use.Key] - now
+		}
+		r.Fleet().Learn(now, uses, debts)
+	}
+}
+
+func TestFleetShare_PartIsRateAndBurstByTheInstances(t *testing.T) {
+	r, now := fleetRate(40, 0), int64(time.Hour)
 	if n := passes(r, now, 10); n != 0 {
-		t.Errorf("%d admitted without a part", n)
+		t.Errorf("%d admitted although the instances are not known", n)
 	}
 	if left, wait, _ := r.Peek(now, []byte("k")); left != 0 || wait <= 0 {
-		t.Errorf("Peek tells %d, %v without a part", left, wait)
+		t.Errorf("Peek tells %d, %v", left, wait)
 	}
-	r.Fleet().SetParts(testSeed, 0.25, nil)
+	r.Fleet().SetInstances(4)
 	if n := passes(r, now, 40); n != 10 {
 		t.Errorf("%d at once, want a quarter of 40", n)
 	}
 	if n := passes(r, now+int64(time.Second)/5, 40); n != 5 {
 		t.Errorf("%d after 200 ms, want a quarter of 20", n)
 	}
-	r = fleetRate(1)
-	r.Fleet().SetParts(testSeed, 0.25, nil)
-	if n := passes(r, now, 5); n != 1 {
+	if n := passes(fleetRate(1, 4), now, 5); n != 1 {
 		t.Errorf("%d at once, want one token at least", n)
 	}
 }
 
-func TestFleetShare_BusyKeyIsToldAndCounted(t *testing.T) {
-	r, now := fleetRate(4), int64(time.Hour)
-	f := r.Fleet()
-	f.SetParts(testSeed, 0.5, nil)
-	f.Demand(time.Second)
-	passes(r, now, 2)
-	if d := f.Demand(2 * time.Second); len(d) != 0 {
-		t.Errorf("%+v before anything is rejected", d)
+func TestFleetShare_KeyThatHasUsedItsPartHasAllThatTheFleetHasLeft(t *testing.T) {
+	a, b, now := fleetRate(40, 4), fleetRate(40, 4), int64(time.Hour)
+	count := &fleetCount{map[string]int64{}}
+	passes(a, now, 11)
+	count.tell(now, a)
+	if n := passes(a, now, 40); n != 30 {
+		t.Errorf("%d more, want the 30 that are left of 40", n)
 	}
-	passes(r, now, 3)
-	id := keyed64(testSeed, []byte("k"))
-	d := f.Demand(3 * time.Second)
-	if len(d) != 1 || d[0] != (FleetDemand{Key: id, PerSecond: -1, Share: 0.5}) {
-		t.Fatalf("%+v, want the key that was rejected", d)
+	passes(b, now, 11)
+	count.tell(now, a, b)
+	if n := passes(b, now, 40); n != 0 {
+		t.Errorf("%d admitted although the fleet has used 50 of 40", n)
 	}
-	f.SetParts(testSeed, 0.5, []FleetPart{{id, 0.75}, {7, 0.1}})
-	passes(r, now, 8)
-	for _, d := range f.Demand(5 * time.Second) {
-		if d.Key == id && (d.PerSecond != 4 || d.Share != 0.75) || d.Key == 7 && d.PerSecond != 0 {
-			t.Errorf("%+v", d)
+	passes(a, now, 1) // is rejected, and so the key is told of
+	now += int64(150 * time.Millisecond)
+	count.tell(now, a, b)
+	if n, m := passes(a, now, 9), passes(b, now, 9); n != 5 || m != 5 {
+		t.Errorf("%d and %d after 150 ms, want the 15 that were earned less the 10 above the burst", n, m)
+	}
+}
+
+// Demand that is even or skewed, and moves: of 10 s and of each second within, the fleet admits what the rate says.
+func TestFleetShare_FleetAdmitsTheRateWhereverTheDemandIs(t *testing.T) {
+	for instances := 1; instances <= 4; instances++ {
+		for name, asks := range map[string]func(i, ms int) bool{ // whether instance i is asked in a millisecond
+			"even":  func(int, int) bool { return true },
+			"one":   func(i, _ int) bool { return i == 0 },
+			"first": func(i, ms int) bool { return ms%[]int{1, 8, 40, 130}[i] == 0 }, // a part of their part at the last
+			"moves": func(i, ms int) bool { return i == ms/1000%instances },
+		} {
+			t.Run(fmt.Sprint(instances, " ", name), func(t *testing.T) {
+				count, now := &fleetCount{map[string]int64{}}, int64(time.Hour)
+				var all []*RateLimiter
+				for range instances {
+					all = append(all, fleetRate(20, instances))
+				}
+				admitted := 0
+				for ms := range 10_000 {
+					if now += int64(time.Millisecond); ms%100 == 99 {
+						count.tell(now, all...)
+					}
+					for i, r := range all {
+						if asks(i, ms) {
+							admitted += passes(r, now, 1) // 1,000 a second of each
+						}
+					}
+				}
+				if want := 10*100 + 20; admitted < want*95/100 || admitted > want*110/100 {
+					t.Errorf("%d admitted in 10 s, want %d", admitted, want)
+				}
+			})
 		}
 	}
-	f.SetParts([2]uint64{3, 4}, 0.5, nil) // another secret: other names
-	if d := f.Demand(6 * time.Second); len(d) != 0 {
-		t.Errorf("%+v, want nothing", d)
-	}
 }
 
-func TestFleetShare_UnusedBurstDoesNotGrowWithThePartWhileAllIsUsed(t *testing.T) {
-	r, now := fleetRate(40), int64(time.Hour)
-	f := r.Fleet()
-	f.SetParts(testSeed, 0.25, nil)
+func TestFleetShare_WithoutAnswersAKeyHasItsPartAndWhatItHasUsed(t *testing.T) {
+	r, now := fleetRate(40, 4), int64(time.Hour)
+	count := &fleetCount{map[string]int64{}}
+	passes(r, now, 11)
+	count.tell(now, r)
 	passes(r, now, 40)
-	f.SetParts(testSeed, 1, nil)
-	if n := passes(r, now, 40); n != 0 {
-		t.Errorf("%d more at once since the part has grown", n)
+	r.Fleet().Lose(now)
+	if n := passes(r, now, 40); n != 0 || r.Fleet().Shared() != 0 {
+		t.Errorf("%d admitted once more, %d keys are shared", n, r.Fleet().Shared())
+	}
+	if n := passes(r, now+int64(time.Second), 100); n != 10 {
+		t.Errorf("%d a second later, want the part of the burst", n)
 	}
 }
 
-func TestFleetShare_ReloadKeepsThePart(t *testing.T) {
+func TestFleetShare_KeyThatOwesNothingIsNotSharedAnyMore(t *testing.T) {
+	r, now := fleetRate(4, 2), int64(time.Hour)
+	count := &fleetCount{map[string]int64{}}
+	passes(r, now, 5)
+	count.tell(now, r)
+	if r.Fleet().Shared() != 1 {
+		t.Fatal("the key is not shared")
+	}
+	count.tell(now+int64(time.Millisecond), r)
+	if r.Fleet().Shared() != 1 {
+		t.Error("it is not shared any more although it owes")
+	}
+	for range 2 {
+		if count.tell(now+int64(time.Second), r); len(r.Fleet().Uses()) != 0 {
+			t.Error("a key that was not asked for is told of")
+		}
+	}
+	if r.Fleet().Shared() != 0 {
+		t.Error("it is shared still")
+	}
+}
+
+func TestFleetShare_KeysAreBoundedAndFurtherOnesKeepTheirPart(t *testing.T) {
+	r, now := NewRateLimiter(RateSpec{PerSecond: 1, Burst: 4, MaxKeys: 1 << 16, Fleet: true}), int64(time.Hour)
+	r.Fleet().SetInstances(2)
+	count := &fleetCount{map[string]int64{}}
+	ask := func(key string) (n int) {
+		for range 4 {
+			if _, ok := r.Acquire(now, []byte(key)); ok {
+				n++
+			}
+		}
+		return n
+	}
+	for round := range 3 {
+		for i := range 2 * maxShared {
+			ask(fmt.Sprint(round, " ", i))
+		}
+		if n := len(r.Fleet().moved); n > maxShared {
+			t.Errorf("%d keys are to be told of", n)
+		}
+		if count.tell(now, r); r.Fleet().Shared() > maxShared {
+			t.Fatalf("%d keys are shared", r.Fleet().Shared())
+		}
+	}
+	if n := ask("one more"); n != 2 {
+		t.Errorf("%d admitted of a further key, want its part", n)
+	}
+}
+
+func TestFleetShare_ResetIsToldToTheFleet(t *testing.T) {
+	a, b, now := fleetRate(4, 2), fleetRate(4, 2), int64(time.Hour)
+	count := &fleetCount{map[string]int64{}}
+	passes(a, now, 3)
+	count.tell(now, a)
+	passes(a, now, 2) // is shared
+	a.Reset([]byte("k"))
+	b.Reset([]byte("k"))
+	if count.tell(now, a, b); passes(a, now, 9) != 4 {
+		t.Error("the key has not its whole burst")
+	}
+}
+
+func TestFleetShare_ReloadKeepsWhatIsShared(t *testing.T) {
 	s := NewRateLimiters(func() int64 { return 1 })
 	spec := RateSpec{Name: "r", Of: "k", PerSecond: 1, Burst: 1, MaxKeys: 10, Fleet: true}
 	first := s.Prepare([]RateSpec{spec})
 	s.Use(first)
-	first[0].Fleet().SetParts(testSeed, 0.5, nil)
+	first[0].Fleet().SetInstances(2)
+	if s.Prepare([]RateSpec{spec})[0].Fleet() != first[0].Fleet() || s.Fleet()["r"] != first[0].Fleet() {
+		t.Error("the share is another after a reload")
+	}
 	spec.PerSecond = 2
-	second := s.Prepare([]RateSpec{spec})
-	if second[0].Fleet() != first[0].Fleet() || s.Fleet()["r"] != first[0].Fleet() {
-		t.Error("the part is another after a reload")
+	if next := s.Prepare([]RateSpec{spec})[0].Fleet(); next == first[0].Fleet() || next.instances.Load() != 2 {
+		t.Error("another rate has the old share, or does not know the instances")
 	}
 	if spec.Fleet = false; s.Prepare([]RateSpec{spec})[0].Fleet() != nil {
-		t.Error("an instance's own rate has a part")
+		t.Error("an instance's own rate is shared")
 	}
 }
 
 func TestFleetShare_DecisionsDoNotAllocate(t *testing.T) {
-	r, now := fleetRate(1), int64(time.Hour)
+	r, now := fleetRate(1, 2), int64(time.Hour)
 	key := []byte("203.0.113.9, a key of some length")
-	r.Fleet().SetParts(testSeed, 0.5, []FleetPart{{keyed64(testSeed, key), 0.5}})
-	if n := testing.AllocsPerRun(200, func() { r.Acquire(now, key); r.Peek(now, key); r.Acquire(now, key[:7]) }); n != 0 {
+	r.Acquire(now, key)
+	r.Acquire(now, key)
+	r.Acquire(now, key[:7])
+	r.Acquire(now, key[:7])
+	(&fleetCount{map[string]int64{}}).tell(now, r)
+	r.Acquire(now, key[:8])
+	r.Acquire(now, key[:8])
+	if n := testing.AllocsPerRun(200, func() { r.Acquire(now, key); r.Peek(now, key); r.Acquire(now, key[:8]) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-func TestKeyed64_DependsOnEveryByteAndTheSeed(t *testing.T) {
-	seen := map[uint64]string{}
-	for _, seed := range [][2]uint64{{1, 2}, {2, 1}, {0, 0}} {
-		for _, text := range []string{"", "a", "b", "aa", "1234567", "12345678", "123456789", "12345678\x00", "\x00"} {
-			hash := keyed64(seed, []byte(text))
-			if other, is := seen[hash]; is {
-				t.Errorf("%q with %v has the hash of %q", text, seed, other)
-			}
-			seen[hash] = text
-		}
-	}
-}
-
 func BenchmarkFleetShare_Rejected(b *testing.B) {
-	r, now := fleetRate(1), int64(time.Hour)
+	r, now := fleetRate(1, 2), int64(time.Hour)
 	key := []byte("203.0.113.9, a key")
-	r.Fleet().SetParts(testSeed, 0.5, []FleetPart{{keyed64(testSeed, key), 0.5}})
+	r.Acquire(now, key)
+	r.Acquire(now, key)
+	(&fleetCount{map[string]int64{}}).tell(now, r)
 	b.RunParallel(func(pb *testing.PB) {
 		for i := int64(0); pb.Next(); i++ {
 			r.Acquire(now+i&1023, key)

@@ -40,7 +40,7 @@ type nearCounts [nearStripes]struct {
 
 const nearStripes = 4
 
-func (c *nearCounts) add(now int64) { c[uint64(now)>>6%nearStripes].n.Add(1) }
+func (c *nearCounts) add(at int64) { c[uint64(at)>>6%nearStripes].n.Add(1) }
 
 func (c *nearCounts) sum() (n uint64) {
 	for i := range c {
@@ -57,7 +57,7 @@ type RateSpec struct {
 	Burst     int           // at least 1; at most what 73 years earn
 	MaxDelay  time.Duration // of a request beyond the burst; 0 = it is rejected
 	MaxKeys   int           // 1 to 2^31, 16 bytes each, above 256 rounded up to whole pages of 4 KiB
-	Fleet     bool          // only a part of rate and burst is admitted here; see RateLimiter.Fleet
+	Fleet     bool          // several instances keep rate and burst together; see FleetShare
 }
 
 const (
@@ -77,7 +77,7 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 	r.depth = burst * r.perToken
 	r.maxDelay = min(max(int64(spec.MaxDelay), 0), maxDepth-r.depth)
 	if spec.Fleet {
-		r.fleet = &FleetShare{}
+		r.fleet = newFleetShare(r)
 	}
 	return r
 }
@@ -89,9 +89,13 @@ func newRate(spec RateSpec, on *cells) *RateLimiter {
 //
 // A caller that was overtaken is judged as of the instant to which the others have taken the key.
 func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok bool) {
-	perToken, depth, id := r.perToken, r.depth, uint64(0)
+	perToken, depth := r.perToken, r.depth
 	if r.fleet != nil {
-		if perToken, depth, id = r.part(now, key); perToken == 0 {
+		if k := (*r.fleet.keys.Load())[string(key)]; k != nil {
+			next, late, ok := k.acquire(r, now)
+			return r.judged(next-now, late, ok)
+		}
+		if perToken, depth = r.part(); perToken == 0 {
 			return time.Second, false
 		}
 	}
@@ -105,61 +109,79 @@ func (r *RateLimiter) Acquire(now int64, key []byte) (wait time.Duration, ok boo
 		next := max(used, now) + perToken
 		late := next - now - depth
 		if late > r.maxDelay {
-			if id != 0 {
-				r.fleet.want(id)
-			}
-			return time.Duration(late - r.maxDelay), false
+			return r.judged(next-now, late, false)
 		}
 		// The order keeps the promise: when low is swapped, it is the smaller of the two and becomes the smaller of
 		// the two, so each admission raises what is believed of the key by a whole token, in one step.
 		raise(other, more, next)
 		if low.CompareAndSwap(used, next) {
-			if next-now >= depth-depth/5 {
-				r.near.add(now)
+			if r.fleet != nil {
+				r.fleet.move(key)
 			}
-			return time.Duration(max(late, 0)), true
+			return r.judged(next-now, late, true)
 		}
 	}
+}
+
+// judged is what Acquire reports of a key that owes so much, in ns, and is so late for its burst.
+func (r *RateLimiter) judged(debt, late int64, ok bool) (wait time.Duration, _ bool) {
+	if !ok {
+		return time.Duration(late - r.maxDelay), false
+	}
+	if debt >= r.depth-r.depth/5 {
+		r.near.add(debt)
+	}
+	return time.Duration(max(late, 0)), true
 }
 
 // Peek tells what Acquire would find, and takes nothing: how many tokens are left of key, how long until Acquire takes
 // one, 0 = at once, and how long until the burst is whole again.
 func (r *RateLimiter) Peek(now int64, key []byte) (left int, wait, whole time.Duration) {
-	perToken, depth, id := r.perToken, r.depth, uint64(0)
+	perToken, depth, shared := r.perToken, r.depth, (*sharedKey)(nil)
 	if r.fleet != nil {
-		if perToken, depth, id = r.part(now, key); perToken == 0 {
+		if shared = (*r.fleet.keys.Load())[string(key)]; shared == nil {
+			perToken, depth = r.part()
+		}
+		if perToken == 0 {
 			return 0, time.Second, time.Second
 		}
 	}
-	first, second := r.cellsOf(key)
-	debt := max(min(first.Load(), second.Load())-now, 0)
-	left = int(max(depth-debt, 0) / perToken)
-	if wait = time.Duration(max(debt+perToken-depth-r.maxDelay, 0)); wait > 0 && id != 0 {
-		r.fleet.want(id)
+	debt := int64(0)
+	if shared != nil {
+		debt = max(shared.fullAt.Load()-now, 0)
+		shared.asked.Store(true)
+	} else {
+		first, second := r.cellsOf(key)
+		debt = max(min(first.Load(), second.Load())-now, 0)
 	}
+	left = int(max(depth-debt, 0) / perToken)
+	wait = time.Duration(max(debt+perToken-depth-r.maxDelay, 0))
 	return left, wait, time.Duration(debt)
 }
 
 // Reset gives key its whole burst back. A key that shares one of its cells may have its own back as well.
 func (r *RateLimiter) Reset(key []byte) {
+	if r.fleet != nil {
+		r.fleet.forget(key)
+	}
 	first, second := r.cellsOf(key)
 	first.Store(0)
 	second.Store(0)
 }
 
-// Fleet is the part of a fleet's rate that this instance admits; nil = the whole.
+// Fleet is what several instances share of this rate; nil = nothing.
 func (r *RateLimiter) Fleet() *FleetShare { return r.fleet }
 
-// part is how long this instance takes to earn a token and a burst of key: as much later as its part is smaller, so
-// that what a key has used stays the same part of its burst when the part changes. perToken 0 = it has no part. id is 0
-// for a key that is known to be busy.
-func (r *RateLimiter) part(now int64, key []byte) (perToken, depth int64, id uint64) {
-	share, id := r.fleet.partOf(now, key)
-	ns := float64(r.perToken) / share
-	if !(ns < maxDepth/2) {
-		return 0, 0, id
+// part is how long this instance takes to earn a token and a burst of a key that is not shared: as much later as there
+// are instances, so that what a key has used stays the same part of its burst when they change. perToken 0 = they are
+// not known.
+func (r *RateLimiter) part() (perToken, depth int64) {
+	n := r.fleet.instances.Load()
+	if n == 0 {
+		return 0, 0
 	}
-	return int64(ns), max(r.depth, int64(ns)), id
+	perToken = min(r.perToken, maxDepth/2/n) * n
+	return perToken, max(r.depth, perToken)
 }
 
 // cells are the two rows, cut into blocks of a page: the two cells of a key lie in one block, so that a table larger

@@ -40,7 +40,7 @@ func (s *RateLimiters) prepare(spec RateSpec) (r *RateLimiter) {
 		}
 		r = newRate(spec, old.cells)
 		if old.fleet != nil && r.fleet != nil {
-			r.fleet = old.fleet
+			r.fleet = old.fleet.follow(r)
 		}
 		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
 			r.cells = old.scaled(s.now(), old, r)
@@ -69,7 +69,7 @@ func (s *RateLimiters) Named(name string) *RateLimiter {
 	return nil
 }
 
-// Fleet are the parts of the rates that instances share, by the names of the rates.
+// Fleet are the rates that instances share, by their names.
 func (s *RateLimiters) Fleet() map[string]*FleetShare {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,6 +25,7 @@ type Redis struct {
 	layout   atomic.Pointer[layout.Layout]
 	lists    emptiedLists
 	link     *redisconn.Client
+	shared   bool        // link is the caller's
 	replicas *replicas   // nil = stock is read from the master
 	fits     atomic.Bool // the layout may be used with this Redis
 	apart    atomic.Bool // MGET is not to be had
@@ -35,17 +36,24 @@ type Redis struct {
 // NewRedis returns a Redis that reads stock in the layout l. It does not wait for Redis: whether it is there
 // shows at the first call. The caller must Close it.
 func NewRedis(o RedisOptions, l *layout.Layout) (*Redis, error) {
-	way, err := redisconn.New(o)
+	link, err := redisconn.New(o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{link: way, log: o.Log}
+	r := NewRedisOn(link, l, o.Log)
+	r.shared = false
+	return r, nil
+}
+
+// NewRedisOn is NewRedis on a link that stays the caller's. log may be nil.
+func NewRedisOn(link *redisconn.Client, l *layout.Layout, log *slog.Logger) *Redis {
+	r := &Redis{link: link, shared: true, log: log}
 	if r.log == nil {
 		r.log = slog.Default()
 	}
 	r.layout.Store(l)
 	r.metrics.init()
-	return r, nil
+	return r
 }
 
 // UseLayout reads stock in another layout from now on. Whether it has users must be as before.
@@ -54,9 +62,12 @@ func (r *Redis) UseLayout(l *layout.Layout) {
 	r.fits.Store(false)
 }
 
-// Close closes all connections. Later calls fail.
+// Close closes all connections that are its own. Later calls fail.
 func (r *Redis) Close() error {
 	r.replicas.close()
+	if r.shared {
+		return nil
+	}
 	return r.link.Close()
 }
 

@@ -20,10 +20,21 @@ import (
 func newOverride() *cobra.Command {
 	cmd, at := parentOf("override", "Change a limit, or pause a SKU, for a while, on all instances.", aboutGateway)
 	set := newOverrideOf(at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
-		func(args []string) map[string]any { return map[string]any{"key": args[0], "value": valueOf(args[1])} })
+		func(args []string) map[string]any {
+			key, value := keyAndValue(args)
+			return map[string]any{"key": key, "value": valueOf(value)}
+		})
+	set.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			if key, value := keyAndValue(args); key != "" && value != "" {
+				return nil
+			}
+		}
+		return exactly(cmd, args)
+	}
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
-		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
+		"KEY=VALUE in one word is the same. The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = completeBy(overridableKeys)
 	pause := newOverrideOf(at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "paused"} })
@@ -33,6 +44,16 @@ func newOverride() *cobra.Command {
 	end.ValidArgsFunction = pause.ValidArgsFunction
 	cmd.AddCommand(set, pause, end, newOverrideUndo(at), newOverrideList(at))
 	return cmd
+}
+
+// keyAndValue are two words, or one with a sign between them; a name in brackets may have that sign.
+func keyAndValue(args []string) (key, value string) {
+	if len(args) != 1 {
+		return args[0], args[len(args)-1]
+	}
+	name := strings.LastIndexByte(args[0], ']') + 1
+	rest, value, _ := strings.Cut(args[0][name:], "=")
+	return args[0][:name] + rest, value
 }
 
 // overridableKeys are the keys that an operator may override; those of single routes and rates by their names.

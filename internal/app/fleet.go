@@ -14,131 +14,160 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 )
 
-// fleet is this instance among those of its fleet: the summaries that they tell each other, and what operators have
-// changed on all of them. Without a Redis that instances share there is none.
-type fleet struct {
+// membership is this instance among those of its fleet: how many they are, the summaries that they tell each other, and
+// what operators have changed on all of them. Without a Redis that instances share there is none.
+type membership struct {
 	g    *Gateway
 	host string
 
-	summing sync.Mutex      // of last and lastAt
+	summing sync.Mutex      // of what follows
 	last    metrics.Traffic // of the summary before
 	lastAt  time.Time
+	printed *config.Config // whose fingerprint print is
+	print   string
 
 	mu     sync.Mutex
-	joined bool               // this gateway runs; a load test tells no fleet of itself
-	x      *exchange.Exchange // nil = none
+	joined bool         // this gateway runs; a load test tells no fleet of itself
+	of     *fleet.Fleet // nil = none
 }
 
-func newFleet(g *Gateway) *fleet {
+func newMembership(g *Gateway) *membership {
 	host, _ := os.Hostname() // for people, and a part of a name that is unique anyway
-	return &fleet{g: g, host: host}
-}
-
-// sharesRedis reports whether instances of c have a name in a Redis in common.
-func sharesRedis(c *config.Config) bool {
-	return c.Name != "" && (c.Stock.Source == "redis" || c.NeedsName())
+	return &membership{g: g, host: host}
 }
 
 // use joins the fleet as soon as a configuration has instances share something.
-func (f *fleet) use(c *config.Config) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.joined || f.x != nil || !sharesRedis(c) {
+func (m *membership) use(c *config.Config) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.joined || m.of != nil || !c.SharesRedis() {
 		return nil
 	}
-	way := stores.RedisOptions(f.g.Config)
-	way.PoolSize = 2 // one for what operators ask
-	x, err := exchange.New(exchange.Options{Redis: way, Name: stores.Name(c), Instance: stores.InstanceName(),
-		Summary: f.summary, Do: f.do, Changed: f.g.controller.fleetChanged, Log: f.g.log})
+	link, err := m.g.link.of(m.g.Config, m.g.log)
+	if err != nil {
+		return err
+	}
+	of, err := fleet.New(fleet.Options{Link: link, Name: stores.Name(c), Instance: stores.InstanceName(),
+		Secret: []byte(m.g.Config.Stock.Reserve.Secret), Now: m.g.now, Tell: m.tell, Summary: m.summary, Do: m.do,
+		Changed: m.g.controller.fleetChanged, Log: m.g.log})
 	if err != nil {
 		return c.Errorf("stock.redis", "%v", err)
 	}
-	f.x = x
-	x.Start()
+	m.of = of
+	of.Start()
 	return nil
 }
 
+// tell takes which instance this is, and of how many.
+func (m *membership) tell(s fleet.Share) {
+	m.g.limits.SetShare(limiter.Share{Rank: s.Rank, Of: s.Of, Clock: s.Clock})
+}
+
+// countRates has the fleet count the rates in force that instances keep together.
+func (m *membership) countRates() {
+	if of := m.current(); of != nil {
+		of.UseRates(m.g.limits.SharedRates())
+	}
+}
+
 // join has this instance be one of its fleet, under what holds there as far as Redis tells it at once.
-func (f *fleet) join() error {
-	f.mu.Lock()
-	f.joined = true
-	f.mu.Unlock()
-	if err := f.use(f.g.Config); err != nil {
+func (m *membership) join() error {
+	m.mu.Lock()
+	m.joined = true
+	m.mu.Unlock()
+	if err := m.use(m.g.Config); err != nil {
 		return err
 	}
-	if x := f.exchange(); x != nil {
-		x.Await()
+	m.countRates()
+	if of := m.current(); of != nil {
+		of.Await()
 	}
 	return nil
 }
 
 // close leaves the fleet. No controller may have its lock.
-func (f *fleet) close() {
-	f.mu.Lock()
-	x := f.x
-	f.x = nil
-	f.mu.Unlock()
-	if x != nil {
-		x.Close()
+func (m *membership) close() {
+	m.mu.Lock()
+	of := m.of
+	m.of = nil
+	m.mu.Unlock()
+	if of != nil {
+		of.Close()
 	}
 }
 
-// exchange is the way to the other instances; nil = there is none.
-func (f *fleet) exchange() *exchange.Exchange {
-	if f == nil {
+// current is the way to the other instances; nil = there is none.
+func (m *membership) current() *fleet.Fleet {
+	if m == nil {
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.x
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of
 }
+
+// errUnsigned is the answer where what one instance says to all could be said by anyone who can write to Redis.
+var errUnsigned = fmt.Errorf("fleet: %w: nothing is signed here: name stock.reserve.secret_file, the same on all "+
+	"instances, and restart them; or change this instance alone (--instance)", admin.ErrConflict)
 
 // errAlone is the answer where instances have nothing in common.
 var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: the file has no name, or stock.source is not "+
 	"\"redis\" and no limit has the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
 
 // Describe implements prometheus.Collector.
-func (f *fleet) Describe(to chan<- *prometheus.Desc) { exchange.Describe(to) }
+func (m *membership) Describe(to chan<- *prometheus.Desc) { fleet.Describe(to) }
 
 // Collect implements prometheus.Collector.
-func (f *fleet) Collect(to chan<- prometheus.Metric) {
-	if x := f.exchange(); x != nil {
+func (m *membership) Collect(to chan<- prometheus.Metric) {
+	if x := m.current(); x != nil {
 		x.Collect(to)
 	}
 }
 
 // summary is what this instance tells the others.
-func (f *fleet) summary() string {
-	s := f.g.Status()
-	one := admin.Instance{Host: bounded(f.host), Version: bounded(s.Version), Config: s.Config, Mode: s.Mode,
-		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: f.g.limits.InFlight()}
-	one.Overrides, one.Unfit = f.g.controller.standing()
-	now, at := f.g.proxy.Counters().Traffic(), time.Now()
-	f.summing.Lock()
-	defer f.summing.Unlock()
-	if seconds := at.Sub(f.lastAt).Seconds(); !f.lastAt.IsZero() && seconds > 0 {
+func (m *membership) summary() string {
+	s := m.g.Status()
+	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.fingerprint(), Mode: s.Mode,
+		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: m.g.limits.InFlight()}
+	one.Overrides, one.Unfit = m.g.controller.standing()
+	now, at := m.g.proxy.Counters().Traffic(), time.Now()
+	m.summing.Lock()
+	defer m.summing.Unlock()
+	if seconds := at.Sub(m.lastAt).Seconds(); !m.lastAt.IsZero() && seconds > 0 {
 		most, rejected := int64(0), int64(0)
 		for reason := range now.Rejected {
-			n := now.Rejected[reason] - f.last.Rejected[reason]
+			n := now.Rejected[reason] - m.last.Rejected[reason]
 			if rejected += n; n > most {
 				most, one.Mostly = n, reject.Reason(reason).String()
 			}
 		}
-		one.Requests = float64(now.Requests-f.last.Requests) / seconds
+		one.Requests = float64(now.Requests-m.last.Requests) / seconds
 		one.Rejected = float64(rejected) / seconds
 		one.Admitted = max(0, one.Requests-one.Rejected)
 	}
-	f.last, f.lastAt = now, at
+	m.last, m.lastAt = now, at
 	text, err := json.Marshal(one)
 	if err != nil {
 		panic("BUG: a summary that is no JSON: " + err.Error())
 	}
 	return string(text)
+}
+
+// fingerprint is of what the file of this instance says.
+func (m *membership) fingerprint() string {
+	c := m.g.controller.config()
+	m.summing.Lock()
+	defer m.summing.Unlock()
+	if c != m.printed {
+		m.printed, m.print = c, c.Fingerprint()
+	}
+	return m.print
 }
 
 // bounded is text of an environment, of at most so many bytes as a name needs.
@@ -153,20 +182,22 @@ type task struct {
 }
 
 // do does a task, and answers it with an admin.KeyState.
-func (f *fleet) do(text string) string {
+func (m *membership) do(text string) string {
 	var t task
 	var done admin.KeyState
 	switch err := json.Unmarshal([]byte(text), &t); {
 	case err != nil, t.Key == nil && !t.Drain:
 		done.Fault = "this instance does not know that task: it has another version"
 	case t.Key != nil:
-		done = f.key(*t.Key)
-	case t.By != f.exchange().ID():
-		if err := f.g.controller.drainHere(); err != nil {
+		done = m.key(*t.Key)
+	case !m.current().Signs():
+		done.Fault = errUnsigned.Error()
+	case t.By != m.current().ID():
+		if err := m.g.controller.drainHere(); err != nil {
 			done.Fault = err.Error()
 			break
 		}
-		f.g.trail.Record(admin.AuditEntry{Role: "sluice", Who: t.Who, What: "gate.drain", Detail: admin.ScopeFleet},
+		m.g.trail.Record(admin.AuditEntry{Role: "sluice", Who: t.Who, What: "gate.drain", Detail: admin.ScopeFleet},
 			"drain of the fleet asked for", "by", t.Who)
 	}
 	told, _ := json.Marshal(done) // text and numbers
@@ -174,16 +205,16 @@ func (f *fleet) do(text string) string {
 }
 
 // key asks this instance about a key.
-func (f *fleet) key(ask admin.KeyQuestion) admin.KeyState {
-	h := f.g.controller
+func (m *membership) key(ask admin.KeyQuestion) admin.KeyState {
+	h := m.g.controller
 	h.mu.Lock()
 	c := h.running
 	h.mu.Unlock()
-	s, err := f.g.limits.Key(c, ask.Limit, ask.Values, ask.Reset)
+	s, err := m.g.limits.Key(c, ask.Limit, ask.Values, ask.Reset)
 	if err != nil {
 		s = admin.KeyState{Fault: err.Error()}
 	}
-	s.Host, s.Reset = bounded(f.host), ask.Reset && err == nil
+	s.Host, s.Reset = bounded(m.host), ask.Reset && err == nil
 	return s
 }
 
@@ -191,8 +222,8 @@ func (f *fleet) key(ask admin.KeyQuestion) admin.KeyState {
 const answerTime = 3 * time.Second
 
 // ask gives a task to all instances.
-func (f *fleet) ask(ctx context.Context, t task) (states []admin.KeyState, missing []string, err error) {
-	x := f.exchange()
+func (m *membership) ask(ctx context.Context, t task) (states []admin.KeyState, missing []string, err error) {
+	x := m.current()
 	if x == nil {
 		return nil, nil, errAlone
 	}
@@ -219,7 +250,7 @@ func (f *fleet) ask(ctx context.Context, t task) (states []admin.KeyState, missi
 
 // Fleet implements admin.Controller.
 func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
-	x := h.g.fleet.exchange()
+	x := h.g.fleet.current()
 	if x == nil {
 		return admin.Fleet{Instances: []admin.Instance{}, Differ: []string{}}, nil // it is alone
 	}
@@ -227,7 +258,7 @@ func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
 	if err != nil {
 		return admin.Fleet{}, err
 	}
-	all := admin.Fleet{Name: x.Fleet(), Self: x.ID(), Instances: []admin.Instance{}, Differ: []string{}}
+	all := admin.Fleet{Name: x.Name(), Self: x.ID(), Instances: []admin.Instance{}, Differ: []string{}}
 	for _, t := range told {
 		var one admin.Instance
 		_ = json.Unmarshal([]byte(t.Summary), &one) // of another version: what is understood is shown
@@ -258,7 +289,7 @@ func (h *controller) LimitKey(ctx context.Context, ask admin.KeyQuestion, scope 
 	if _, err := h.g.limits.Key(c, ask.Limit, ask.Values, false); err != nil {
 		return done, err // what this instance does not know no other is asked for
 	}
-	x := h.g.fleet.exchange()
+	x := h.g.fleet.current()
 	if scope == admin.ScopeInstance || scope == "" && x == nil {
 		s := h.g.fleet.key(ask)
 		if x != nil {
@@ -280,9 +311,12 @@ func (h *controller) Drain(ctx context.Context, all bool, who string) (admin.Dra
 	if !all {
 		return done, h.drainHere()
 	}
-	x := h.g.fleet.exchange()
-	if x == nil {
+	x := h.g.fleet.current()
+	switch {
+	case x == nil:
 		return done, errAlone
+	case !x.Signs():
+		return done, errUnsigned
 	}
 	states, missing, err := h.g.fleet.ask(ctx, task{Drain: true, By: x.ID(), Who: who})
 	if err != nil {

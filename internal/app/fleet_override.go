@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 )
 
 const ofSKU = "sku "
@@ -27,7 +27,7 @@ func changeOf(o *admin.Override) string {
 const keptForSKU = time.Hour
 
 // putOverride writes want into the list of the fleet, and gives it its ID.
-func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override) error {
+func putOverride(ctx context.Context, x *fleet.Fleet, want *admin.Override) error {
 	told := *want
 	told.ID, told.Former, told.TOML = "", "", ""
 	text, err := json.Marshal(told)
@@ -40,7 +40,7 @@ func putOverride(ctx context.Context, x *exchange.Exchange, want *admin.Override
 	}
 	made, err := x.Put(ctx, changeOf(want), string(text), time.Until(want.Until), keep)
 	switch {
-	case exchange.Unmade(err):
+	case fleet.Unmade(err):
 		return fmt.Errorf("override: nothing is changed: %w%s", err, alone)
 	case err != nil:
 		return fmt.Errorf("override: it may be made, and holds on all instances then: sluice override list tells in a "+
@@ -54,14 +54,14 @@ func idOf(number int64) string { return "f" + strconv.FormatInt(number, 36) }
 
 // removeFromFleet takes o off the list that has it.
 func (h *controller) removeFromFleet(ctx context.Context, o *admin.Override) error {
-	if x := h.g.fleet.exchange(); o.Scope == admin.ScopeFleet && x != nil {
+	if x := h.g.fleet.current(); o.Scope == admin.ScopeFleet && x != nil {
 		return x.Remove(ctx, changeOf(o), o.Number)
 	}
 	return nil // it is this instance's alone
 }
 
 // overrideOf is the override of a change; ok is false for one that is not understood, as of a newer version.
-func overrideOf(c exchange.Change) (o admin.Override, ok bool) {
+func overrideOf(c fleet.Change) (o admin.Override, ok bool) {
 	if json.Unmarshal([]byte(c.Text), &o) != nil || changeOf(&o) != c.Name {
 		return o, false
 	}
@@ -72,8 +72,8 @@ func overrideOf(c exchange.Change) (o admin.Override, ok bool) {
 
 // fleetChanged takes over what the list of the fleet says now. again tells that ledgers may have lost what they were
 // told of it: they are told all of it once more.
-func (h *controller) fleetChanged(changes []exchange.Change, again bool) {
-	if h.g.fleet.exchange() == nil {
+func (h *controller) fleetChanged(changes []fleet.Change, again bool) {
+	if h.g.fleet.current() == nil {
 		return // this instance has left it
 	}
 	h.mu.Lock()
@@ -100,7 +100,7 @@ func (h *controller) fleetChanged(changes []exchange.Change, again bool) {
 // listed are the overrides of the fleet that hold on by a list, and those of them that are new. One whose key this
 // instance cannot override is told, and tried again with the next file. What is known here and not in the list holds
 // until its end: it was made a moment ago.
-func (h *controller) listed(changes []exchange.Change, before []admin.Override, again bool,
+func (h *controller) listed(changes []fleet.Change, before []admin.Override, again bool,
 ) (next, came []admin.Override) {
 	last := map[string]int64{}
 	for _, c := range changes {
@@ -113,6 +113,11 @@ func (h *controller) listed(changes []exchange.Change, before []admin.Override, 
 		}
 		o, ok := overrideOf(c)
 		if !ok {
+			continue
+		}
+		if o.SKU == "" && !c.Signed { // a pause changes a ledger, which lies in Redis as open as its pause
+			h.log.Warn("an override in Redis is not signed, since there is no stock.reserve.secret_file; it is ignored",
+				"of", o.Key, "who", o.Who)
 			continue
 		}
 		at := slices.IndexFunc(before, func(b admin.Override) bool { return b.ID == o.ID })

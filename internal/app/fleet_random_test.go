@@ -25,7 +25,7 @@ func TestFleetPause_RandomFaultsLeaveNothingPaused(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	words := []string{putWords, removeWords, ledgerWords, "-- beat tells"}
+	words := []string{putWords, removeWords, ledgerWords, "-- beat says"}
 	failed, made := 0, 0
 	for range 60 {
 		i := r.IntN(len(gates))

@@ -16,7 +16,7 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -360,7 +360,7 @@ func TestFleetPause_LedgerThatLostItsTailIsToldAgain(t *testing.T) {
 	}
 	told := func(removed bool) {
 		text, _ := json.Marshal(o)
-		g.controller.fleetChanged([]exchange.Change{{Name: "sku 1001", Number: o.Number, Text: string(text),
+		g.controller.fleetChanged([]fleet.Change{{Name: "sku 1001", Number: o.Number, Text: string(text),
 			Until: o.Until, Removed: removed}}, true)
 	}
 	back("on", "0|")
@@ -395,7 +395,7 @@ func TestReload_NameThatSomethingNewNeedsRejectsTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	if err := g.fleet.join(); err != nil || g.fleet.exchange() != nil {
+	if err := g.fleet.join(); err != nil || g.fleet.current() != nil {
 		t.Errorf("%v: without a name it shares something", err)
 	}
 	g.controller.mu.Lock()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 )
 
 // inFleet is the configuration of a gate in the fleet of a Redis.
@@ -25,6 +26,7 @@ func inFleet(t *testing.T, server *redistest.Server, more string) *config.Config
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Stock.Reserve.Secret = "of all instances of the shop"
 	return c
 }
 
@@ -101,9 +103,9 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 	h := g.controller
 	const most, each = "limits.window.max", "limits.window.max_per_sku" // each is at most most, which is 100 in the file
 	later := func(hours int) time.Time { return time.Now().Add(time.Duration(hours) * time.Hour) }
-	h.fleetChanged([]exchange.Change{
-		{Name: "key " + each, Number: 9, Until: later(2), Text: `{"key": "` + each + `", "value": 150}`},
-		{Name: "key " + most, Number: 10, Until: later(1), Text: `{"key": "` + most + `", "value": 200}`},
+	h.fleetChanged([]fleet.Change{
+		{Name: "key " + each, Number: 9, Signed: true, Until: later(2), Text: `{"key": "` + each + `", "value": 150}`},
+		{Name: "key " + most, Number: 10, Signed: true, Until: later(1), Text: `{"key": "` + most + `", "value": 200}`},
 	}, false)
 	before, err := h.running.ValueOf(each)
 	if _, unfit := h.standing(); err != nil || !slices.Equal(unfit, []string{each}) {
@@ -129,16 +131,71 @@ func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 	h.overrides = []admin.Override{{ID: "f1", Number: 1, SKU: "1001", Value: "paused", Before: "on",
 		Scope: admin.ScopeFleet, Until: time.Now().Add(time.Hour)}}
 	h.mu.Unlock()
-	h.fleetChanged([]exchange.Change{{Name: "key mode", Number: 9, Until: time.Now().Add(time.Hour),
+	h.fleetChanged([]fleet.Change{{Name: "key mode", Number: 9, Signed: true, Until: time.Now().Add(time.Hour),
 		Text: `{"key": "mode", "value": "observe"}`}}, false)
 	all := h.Overrides()
 	if len(all) != 2 || all[0].SKU+all[1].SKU != "1001" || g.Status().Mode != "observe" {
 		t.Errorf("%+v", all)
 	}
-	h.fleetChanged([]exchange.Change{{Name: "key server.listen", Number: 10, Until: time.Now().Add(time.Hour),
-		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Text: "no JSON"},
+	h.fleetChanged([]fleet.Change{{Name: "key server.listen", Number: 10, Signed: true, Until: time.Now().Add(time.Hour),
+		Text: `{"key": "server.listen", "value": "x"}`}, {Name: "key mode", Number: 11, Signed: true, Text: "no JSON"},
 		{Name: "sku 1001", Number: 1, Removed: true}}, false)
 	if all := h.Overrides(); len(all) != 0 || g.Status().Mode != "enforce" {
 		t.Errorf("%+v in mode %s, want what is understood and may be changed", all, g.Status().Mode)
 	}
+}
+
+// What is written into Redis by hand changes no key of the configuration, with a secret or without one, and drains
+// nothing. Without a secret a fleet cannot be changed as a whole, and says how it could.
+func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, secret := range []config.Secret{"of all instances of the shop", ""} {
+		c := inFleet(t, server, "")
+		c.Stock.Reserve.Secret = secret
+		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		g.controller.drain = make(chan struct{}, 1)
+		if err := g.fleet.join(); err != nil {
+			t.Fatal(err)
+		}
+		raw := func(text string) string { return "9 99999999999999 99999999999999 on - " + text }
+		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
+			raw(`{"key": "mode", "value": "observe"}`), "#version", "9 "+string(secret))
+		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:tasks", "9", raw(`{"drain": true, "by": "x"}`),
+			"#version", "9 "+string(secret))
+		beats := func() float64 { return metricOf(t, g, "sluice_fleet_heartbeats_total") }
+		for before := beats(); beats() < before+2; { // the second summary is behind what the first heartbeat told
+			testkit.Eventually(t, "it beats", func() bool { return beats() > before })
+		}
+		if n := len(g.controller.Overrides()); n != 0 || g.Status().Mode != "enforce" || len(g.controller.drain) != 0 {
+			t.Errorf("secret %q: %d overrides, mode %s, drains %d", secret, n, g.Status().Mode, len(g.controller.drain))
+		}
+		_, err = g.controller.Override(t.Context(), admin.Override{Key: "limits.concurrency.max_in_flight", Value: 7.0,
+			Until: time.Now().Add(time.Hour)})
+		if _, all := g.controller.Drain(t.Context(), true, "an operator"); secret == "" &&
+			(!errors.Is(err, errUnsigned) || !errors.Is(all, errUnsigned)) {
+			t.Errorf("%v, %v: want that a secret is needed", err, all)
+		}
+	}
+}
+
+// metricOf is the sum of all series of a metric.
+func metricOf(t *testing.T, g *Gateway, name string) (sum float64) {
+	t.Helper()
+	all, err := g.Metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range all {
+		for _, one := range family.GetMetric() {
+			if family.GetName() == name {
+				sum += one.GetGauge().GetValue() + one.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }

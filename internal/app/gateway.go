@@ -47,7 +47,6 @@ type Gateway struct {
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
 	shop       *upstream.Pool
 	limits     *limits.Limiters
-	share      *limits.WindowShare
 	cache      *cache.Cache
 	Stock      *stockgate.Gate                // nil when stock.source is "off"
 	Orders     *orders.Ledger                 // nil when no route reserves
@@ -60,11 +59,12 @@ type Gateway struct {
 	rooms      *rooms.Rooms
 	Store      stores.Store     // nil likewise
 	redis      *stockgate.Redis // the shop's own; nil with source "memory"
+	link       redisLink
 	source     stockgate.Source // what Stock reads; nil likewise
 	demand     *demand.Watch
 	control    controls
 	controller *controller
-	fleet      *fleet
+	fleet      *membership
 	door       *throttle.Login
 	trail      *admin.AuditLog
 	watch      *admin.History // nil without a control API
@@ -101,6 +101,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		return nil, err
 	}
 	g.onClose(g.access.Close)
+	g.onClose(g.link.close)
 	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
 		if err := open(o); err != nil {
 			g.Close()
@@ -111,7 +112,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		g.unread, g.reloaded, buildInfo(o.Version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
-	g.fleet = newFleet(g)
+	g.fleet = newMembership(g)
 	g.Metrics.MustRegister(g.fleet)
 	g.controller = newController(g, log)
 	g.onClose(g.controller.close)
@@ -124,14 +125,13 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 // openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger.
 func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	c := g.Config
-	if sharesRedis(c) && !c.UsesLedger() { // a ledger finds it out
+	if c.SharesRedis() && !c.UsesLedger() { // a ledger finds it out
 		if err := stores.CheckName(c); err != nil {
 			return err
 		}
 	}
 	g.limits = limits.New(c, g.now, g.log)
 	g.onClose(g.limits.Close)
-	g.share = limits.NewWindowShare(g.limits, g.now, g.Metrics, g.log)
 	memory := o.Memory
 	if memory == nil && c.Stock.Source == "memory" {
 		memory = embedredis.Start()
@@ -154,7 +154,7 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	return nil
 }
 
-// openUpstream opens what forwards requests: the pool of connections, traces, this instance's share, the page cache.
+// openUpstream opens what forwards requests: the pool of connections, traces, the page cache.
 func (g *Gateway) openUpstream(o Options) (err error) {
 	c := g.Config
 	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
@@ -167,10 +167,6 @@ func (g *Gateway) openUpstream(o Options) (err error) {
 	if g.tracer != nil {
 		g.onClose(g.tracer.Close)
 		g.Metrics.MustRegister(g.tracer)
-	}
-	g.onClose(g.share.Close)
-	if err := g.share.Begin(c); err != nil {
-		return err
 	}
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
 		return c.Errorf("cache.size", "%v", err)
@@ -251,6 +247,11 @@ func (g *Gateway) openRooms() (err error) {
 	}
 	if o.Pages, err = reject.NewRoomPages(responses(&g.Config.Responses)); err != nil {
 		return err
+	}
+	if len(g.Config.Rooms) > 0 {
+		if o.Link, err = g.link.of(g.Config, g.log); err != nil {
+			return err
+		}
 	}
 	if g.rooms, err = rooms.Open(g.Config, o); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/limits"
 	"sluice/internal/sorted"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 )
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
@@ -58,7 +58,7 @@ func fitting(all []admin.Override) []admin.Override {
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x := h.g.fleet.exchange()
+	x := h.g.fleet.current()
 	if want.Scope == "" {
 		want.Scope = admin.ScopeInstance
 		if x != nil {
@@ -116,8 +116,11 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 }
 
 // number gives want its ID: in Redis, by which all instances learn of it, or here.
-func (h *controller) number(ctx context.Context, x *exchange.Exchange, want *admin.Override) error {
-	if want.Scope == admin.ScopeFleet {
+func (h *controller) number(ctx context.Context, x *fleet.Fleet, want *admin.Override) error {
+	switch {
+	case want.Scope == admin.ScopeFleet && want.SKU == "" && !x.Signs():
+		return errUnsigned
+	case want.Scope == admin.ScopeFleet:
 		return putOverride(ctx, x, want)
 	}
 	h.lastID++
@@ -187,12 +190,12 @@ func (h *controller) remove(ctx context.Context, o *admin.Override) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, exchange.ErrReplaced):
+	case errors.Is(err, fleet.ErrReplaced):
 		return fmt.Errorf("undo %s: %w: %w; sluice override list shows it in a second", o.ID, admin.ErrNoOverride, err)
 	case o.SKU != "":
 		return fmt.Errorf("undo %s: %q is no longer %v by it, but it may still be listed until %s: undo it again: %w",
 			o.ID, o.SKU, o.Value, o.Until.Format(time.RFC3339), err)
-	case exchange.Unmade(err):
+	case fleet.Unmade(err):
 		return fmt.Errorf("undo %s: nothing is changed: %w", o.ID, err)
 	}
 	return fmt.Errorf("undo %s: it may be undone on all instances: sluice override list tells in a second or two: %w",
@@ -210,7 +213,7 @@ func (h *controller) Leave(sku string) {
 	o := h.overrides[at]
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
-	if err := h.removeFromFleet(ctx, &o); err != nil && !errors.Is(err, exchange.ErrReplaced) {
+	if err := h.removeFromFleet(ctx, &o); err != nil && !errors.Is(err, fleet.ErrReplaced) {
 		h.log.Error("an operator has set the state of a SKU; its override may stay in the list until its end, and changes "+
 			"nothing any more", "sku", sku, "override", o.ID, "err", err)
 		return

@@ -9,7 +9,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/app/stores"
-	"sluice/stockgate/exchange"
+	"sluice/stockgate/fleet"
 )
 
 // A SKU of a ledger can be in another state for a while: see protocol.Overruler.
@@ -71,7 +71,7 @@ func (h *controller) open(ctx context.Context, o *admin.Override) error {
 	switch {
 	case err == nil:
 		return nil
-	case exchange.Unmade(err):
+	case fleet.Unmade(err):
 		return fmt.Errorf("undo %s: nothing is changed: %w", o.ID, err)
 	}
 	return fmt.Errorf("undo %s: it is not known whether %q is still %v; the override stands, undo it again: %w", o.ID,

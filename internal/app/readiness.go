@@ -29,11 +29,8 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.redis != nil && len(g.redis.Replicas()) > 0 {
 		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
 	}
-	if g.share.IsCounted() {
-		checks = append(checks, admin.Check{Name: "fleet", Probe: g.share.Counted})
-	}
-	if g.limits.HasParts() {
-		checks = append(checks, admin.Check{Name: "fleet limits", Probe: g.limits.CheckParts})
+	if g.Config.SharesRedis() {
+		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
 	if len(g.schedule.All()) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})

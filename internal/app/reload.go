@@ -108,12 +108,8 @@ func (g *Gateway) change(now, next *config.Config) error {
 	if err := g.fleet.use(next); err != nil {
 		return err
 	}
-	if err := g.share.Use(g.Config, next); err != nil {
-		_ = g.access.Set(accessSettings(now))
-		_ = g.shop.Reconfigure(upstreamOptions(now))
-		return err
-	}
 	use()
+	g.fleet.countRates()
 	if err := useStock(); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/writeback"
 )
 
@@ -34,10 +35,15 @@ func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
 		}
 		g.onClose(func() { _ = source.Close() })
 	default:
-		r, err := stores.OpenShopStock(c, log)
+		l, err := stores.ShopLayout(c)
 		if err != nil {
 			return err
 		}
+		link, err := g.link.of(c, log)
+		if err != nil {
+			return err
+		}
+		r := stockgate.NewRedisOn(link, l, log)
 		g.onClose(func() { _ = r.Close() })
 		if err := stores.CheckFits(c, r); err != nil {
 			return err
@@ -53,7 +59,7 @@ func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
 	g.Store = stores.NewStore(source)
 	var err error
 	o := stockOptions(&c.Stock)
-	o.Instances, o.Bought, o.Now, o.Log = g.share.Instances, g.bought(), g.now, log
+	o.Instances, o.Bought, o.Now, o.Log = g.limits.Instances, g.bought(), g.now, log
 	if g.Stock, err = stockgate.New(o, source); err != nil {
 		return err
 	}
@@ -156,7 +162,13 @@ func soldOutOn(a *config.Answer) *verdict.SoldOut {
 
 // openSales makes what decides by time, and by what the shop has taught.
 func (g *Gateway) openSales() (err error) {
-	if g.schedule, err = stores.OpenSchedule(g.Config, g.now, g.log); err != nil {
+	var link *redisconn.Client
+	if g.Config.Stock.Source == "redis" {
+		if link, err = g.link.of(g.Config, g.log); err != nil {
+			return err
+		}
+	}
+	if g.schedule, err = stores.OpenSchedule(g.Config, link, g.now, g.log); err != nil {
 		return err
 	}
 	g.onClose(g.schedule.Close)

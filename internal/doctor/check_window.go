@@ -135,3 +135,14 @@ func (o *Report) sizeInFlightOfKeys(c *config.Config) {
 		}
 	}
 }
+
+// checkFleetSecret says whether one instance can change the others.
+func (o *Report) checkFleetSecret(c *config.Config) {
+	if c.Stock.Reserve.Secret != "" {
+		o.Info("fleet", "overrides and drains of all instances are signed with stock.reserve.secret_file; an entry in Redis "+
+			"without the signature is ignored")
+		return
+	}
+	o.Info("fleet", "stock.reserve.secret_file is empty: override set and drain --fleet are rejected, since any program "+
+		"that can write to Redis could make them; change each instance with --instance, or name a file, the same on all")
+}

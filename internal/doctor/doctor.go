@@ -39,6 +39,7 @@ var checks = []check{
 	{run: (*Report).checkMode},
 	{run: (*Report).listRoutes},
 	{run: (*Report).sizeWindows},
+	{applies: (*config.Config).SharesRedis, run: (*Report).checkFleetSecret},
 	{run: (*Report).sizeRates},
 	{run: (*Report).sizeInFlightOfKeys},
 	{run: (*Report).sizeConcurrency},

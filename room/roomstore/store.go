@@ -88,7 +88,7 @@ func (s *Store) run(ctx context.Context, script string, keys []string, args ...a
 		if errors.Is(err, ErrNoRoom) {
 			return nil
 		}
-		return err
+		return redisconn.Unanswered(err)
 	})
 	return reply, err
 }

@@ -24,6 +24,7 @@ type membership struct {
 	since int64 // since when this instance is listed without a gap, in ms; 0 = it has been for long
 	again bool  // there was something to be seen before that gap
 	clock redisconn.Clock
+	beats int // made
 }
 
 // update takes in what a beat has found.

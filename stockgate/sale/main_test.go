@@ -35,11 +35,15 @@ func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) 
 func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Schedule {
 	t.Helper()
 	start := time.Now()
-	way := redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
-		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond}
+	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
 	b, err := New(Options{
-		Name:  "shop",
-		Redis: &way, Now: func() int64 { return int64(time.Since(start)) },
+		Name: "shop",
+		Link: link, Now: func() int64 { return int64(time.Since(start)) },
 		Wall: func() time.Time { return time.Now().Add(wrongBy) }, Log: slog.New(slog.DiscardHandler),
 	}, sales)
 	if err != nil {

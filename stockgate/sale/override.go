@@ -39,7 +39,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	if b.link != nil {
 		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
 			return c.HSet(ctx, b.wordsKey, name, s.write(said)).Err()
-		}, nil)
+		}, redisconn.Unanswered)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
 		}
@@ -142,7 +142,7 @@ func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words ma
 		}
 		unix, words = at.Val().UnixNano(), said.Val()
 		return b.restoreOverrides(ctx, c, p, words)
-	}, nil)
+	}, redisconn.Unanswered)
 	return unix, words, err
 }
 

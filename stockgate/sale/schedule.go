@@ -34,11 +34,11 @@ type Sale struct {
 
 // Options say what all share. Zero values are replaced by the defaults that are named here.
 type Options struct {
-	Redis *redisconn.Options // nil = this instance is alone, and its own clock counts
-	Name  namespace.Name     // of the shop; instances that use the same Redis and name share what operators say
-	Now   func() int64       // monotonic ns; required
-	Wall  func() time.Time   // of this machine; default time.Now
-	Log   *slog.Logger       // default slog.Default()
+	Link *redisconn.Client // stays the caller's; nil = this instance is alone, and its own clock counts
+	Name namespace.Name    // of the shop; instances that use the same Redis and name share what operators say
+	Now  func() int64      // monotonic ns; required
+	Wall func() time.Time  // of this machine; default time.Now
+	Log  *slog.Logger      // default slog.Default()
 }
 
 // Schedule is where an instance reads which sale is on. It is safe for concurrent use.
@@ -79,17 +79,9 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	b := &Schedule{o: o, wordsKey: o.Name.Key("sales"), beats: redisconn.NewBeats(o.Log,
+	b := &Schedule{o: o, link: o.Link, wordsKey: o.Name.Key("sales"), beats: redisconn.NewBeats(o.Log,
 		"cannot reach Redis; sales begin and end by the schedule, and by what operators said before",
 		"Redis is reached again; what operators say of sales counts")}
-	if o.Redis != nil {
-		way := *o.Redis
-		way.PoolSize = 1
-		var err error
-		if b.link, err = redisconn.New(way); err != nil {
-			return nil, err
-		}
-	}
 	b.useLocalClock()
 	b.Use(sales)
 	ctx, stop := context.WithCancel(context.Background())
@@ -102,9 +94,6 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 func (b *Schedule) Close() {
 	b.stop()
 	b.done.Wait()
-	if b.link != nil {
-		_ = b.link.Close()
-	}
 }
 
 func (b *Schedule) run(ctx context.Context) { periodic.After(ctx, beatEvery, b.beat) }

@@ -48,8 +48,13 @@ func reach(s *redistest.Server) redisconn.Options {
 // run starts an instance with these sales.
 func (b *books) run(sales ...sale.Sale) (*sale.Schedule, *Writer) {
 	b.Helper()
-	start, way := time.Now(), reach(b.server)
-	board, err := sale.New(sale.Options{Name: "shop", Redis: &way,
+	start := time.Now()
+	link, err := redisconn.New(reach(b.server))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = link.Close() })
+	board, err := sale.New(sale.Options{Name: "shop", Link: link,
 		Now: func() int64 { return int64(time.Since(start)) }}, sales)
 	if err != nil {
 		b.Fatal(err)

@@ -22,10 +22,9 @@ type concurrency struct {
 	adaptive *limiter.Adaptive
 	now      func() int64
 
-	useMu  sync.Mutex // use and SetParts, one at a time
-	limit  config.Concurrency
-	part   float64 // of limit.MaxInFlight, that this instance has; 1 = all
-	demand float64 // of slots, smoothed
+	useMu sync.Mutex // use and setShare, one at a time
+	limit config.Concurrency
+	share limiter.Share // of limit.MaxInFlight, that this instance has; the zero value is all
 
 	mu     sync.Mutex
 	routes map[string]*limiter.ConcurrencyLimiter // by name; one that has gone stays for those who are in
@@ -46,12 +45,6 @@ func (in *concurrency) use(c *config.Config) {
 	in.close() // no tick between the two
 	in.useMu.Lock()
 	defer in.useMu.Unlock()
-	switch {
-	case limit.Scope != "fleet":
-		in.part = 1
-	case in.limit.Scope != "fleet":
-		in.part = 0 // until it is told
-	}
 	in.limit = limit
 	if limit.Adaptive {
 		in.all.SetQueue(limit.MaxQueue)
@@ -70,9 +63,26 @@ func (in *concurrency) use(c *config.Config) {
 	in.useRoutes(c)
 }
 
+// setShare has this instance have its part of the slots alone, now and after a reload. Those that are taken above it stay
+// until they are free.
+func (in *concurrency) setShare(s limiter.Share) {
+	in.useMu.Lock()
+	defer in.useMu.Unlock()
+	if in.share.Rank != s.Rank || in.share.Of != s.Of {
+		in.share = s
+		in.setSlots()
+	}
+}
+
 // setSlots has this instance have its part of the slots, but at least one: 0 would be no limit. useMu is held.
 func (in *concurrency) setSlots() {
-	slots := max(1, int(in.part*float64(in.limit.MaxInFlight)+1e-6))
+	slots := in.limit.MaxInFlight
+	if s := in.share; s.Of > 0 && s.Rank < s.Of {
+		slots = (slots + s.Of - 1 - s.Rank) / s.Of
+	} else if s.Of > 0 {
+		slots = 0 // no part
+	}
+	slots = max(1, slots)
 	if in.limit.Adaptive {
 		in.adaptive.SetBounds(in.limit.MinInFlight(), slots)
 	} else {

@@ -77,7 +77,7 @@ func (in *Limiters) rateKey(c *config.Config, r *config.Rate, values []string, r
 	if reset {
 		limiter.Reset(key)
 	}
-	left, wait, whole := limiter.Peek(in.leases.now(), key)
+	left, wait, whole := limiter.Peek(in.now(), key)
 	s.Max, s.Left, s.PerSecond = burst, left, float64(rate)
 	s.WaitMS, s.WholeMS = wait.Milliseconds(), whole.Milliseconds()
 	return s, nil

@@ -128,7 +128,8 @@ type Limiters struct {
 	concurrency *concurrency
 	rates       *limiter.RateLimiters
 	inFlight    inFlight
-	leases      leases
+	part        fleetPart
+	now         func() int64
 	files       *descriptors
 }
 
@@ -138,7 +139,7 @@ func New(c *config.Config, now func() int64, log *slog.Logger) *Limiters {
 	return &Limiters{
 		files: files, conns: limiter.NewConnLimiter(files.maxOpen(c), c.Limits.Connection.MaxConnectionsPerIP),
 		windows: newWindows(c), concurrency: newConcurrency(now), rates: limiter.NewRateLimiters(now),
-		leases: leases{now: now, log: log},
+		now: now,
 	}
 }
 
@@ -162,7 +163,7 @@ func (in *Limiters) Prepare(c *config.Config) (to proxy.Limiters, use func()) {
 			}
 		}
 		in.rates.Use(counted)
-		in.leases.use(c, in.budgets(c))
+		in.use(c)
 	}
 }
 
@@ -171,7 +172,7 @@ func (in *Limiters) InFlight() int { return in.concurrency.all.InFlight() }
 
 // Collectors are the metrics of the limiters.
 func (in *Limiters) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters, &in.leases}
+	return []prometheus.Collector{in.windows, in.concurrency, in.conns, in.rates, &in.inFlight.limiters}
 }
 
 // DashboardCollectors are those of Collectors that the dashboard reads: without those of every route and rate.
@@ -180,10 +181,7 @@ func (in *Limiters) DashboardCollectors() []prometheus.Collector {
 }
 
 // Close ends what New and use have started.
-func (in *Limiters) Close() {
-	in.leases.close()
-	in.concurrency.close()
-}
+func (in *Limiters) Close() { in.concurrency.close() }
 
 // specs are those of counts with names, by which metrics and a reload know them.
 func (row *limitRow) specs(c *config.Config) []limiter.RateSpec {

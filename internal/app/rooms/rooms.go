@@ -25,6 +25,7 @@ import (
 
 // Options are what rooms follow.
 type Options struct {
+	Link     *redisconn.Client // to Redis; stays the caller's
 	Schedule *sale.Schedule
 	Ledger   func() *ledger.Reserver   // nil, or a nil one = no ledger is open
 	Now      func() int64              // monotonic ns
@@ -36,28 +37,15 @@ type Options struct {
 
 // Rooms are the rooms of a gateway. It implements admin.Rooms.
 type Rooms struct {
-	link   *redisconn.Client // nil = there are no rooms
 	all    roomgate.Rooms
 	byName map[string]roomview.Room
 }
 
-// poolSize is how many connections to Redis all rooms of an instance share.
-const poolSize = 4
-
 // Open opens the rooms of c.
 func Open(c *config.Config, o Options) (*Rooms, error) {
 	r := &Rooms{byName: map[string]roomview.Room{}}
-	if len(c.Rooms) == 0 {
-		return r, nil
-	}
-	way := stores.RedisOptions(c)
-	way.PoolSize, way.Log = poolSize, slog.New(slog.DiscardHandler) // others say what Redis is
-	var err error
-	if r.link, err = redisconn.New(way); err != nil {
-		return nil, c.Errorf("stock.redis", "%v", err)
-	}
 	for i := range c.Rooms {
-		one, err := open(c, &c.Rooms[i], r.link, o)
+		one, err := open(c, &c.Rooms[i], o)
 		if err != nil {
 			r.Close()
 			return nil, err
@@ -68,7 +56,7 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 	return r, nil
 }
 
-func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (*roomgate.Room, error) {
+func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
 	bypass, err := roomview.NewBypass(m.Bypass)
 	if err != nil {
 		return nil, c.Errorf("room", "bypass: %v", err)
@@ -80,7 +68,7 @@ func open(c *config.Config, m *config.Room, link *redisconn.Client, o Options) (
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
-		Few: o.Few, Store: roomstore.New(link, stores.Name(c), m.Name), Log: o.Log,
+		Few: o.Few, Store: roomstore.New(o.Link, stores.Name(c), m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
@@ -123,9 +111,6 @@ func (r *Rooms) Wake() {
 func (r *Rooms) Close() {
 	for _, one := range r.all {
 		one.Close()
-	}
-	if r.link != nil {
-		_ = r.link.Close()
 	}
 }
 

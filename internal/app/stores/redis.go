@@ -40,6 +40,17 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
+// OpenLink connects to the configured Redis.
+func OpenLink(c *config.Config, log *slog.Logger) (*redisconn.Client, error) {
+	o := RedisOptions(c)
+	o.Log = log
+	link, err := redisconn.New(o)
+	if err != nil {
+		return nil, c.Errorf("stock.redis", "%v", err)
+	}
+	return link, nil
+}
+
 // OpenShopStock connects to the configured Redis, in the shop's layout.
 func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	return openShopStock(c, RedisOptions(c), log)

@@ -12,6 +12,7 @@ import (
 	"sluice/config"
 	"sluice/internal/failpoint"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 )
 
@@ -36,16 +37,26 @@ func LabelledSKUs(c *config.Config) (named []string) {
 // OpenCommandSchedule opens a board for a command, which has no clock of its own.
 func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, error) {
 	start := time.Now()
-	return OpenSchedule(c, func() int64 { return int64(time.Since(start)) }, log)
+	var link *redisconn.Client // ends with the command
+	if keepsSales(c) {
+		var err error
+		if link, err = OpenLink(c, slog.New(slog.DiscardHandler)); err != nil {
+			return nil, err
+		}
+	}
+	return OpenSchedule(c, link, func() int64 { return int64(time.Since(start)) }, log)
 }
 
-// OpenSchedule keeps the sales of c, on Redis' clock where there is one.
-func OpenSchedule(c *config.Config, now func() int64, log *slog.Logger) (*sale.Schedule, error) {
+// keepsSales reports whether instances keep the states of sales together.
+func keepsSales(c *config.Config) bool { return c.Stock.Source == "redis" && c.Name != "" }
+
+// OpenSchedule keeps the sales of c, on Redis' clock where there is one. link stays the caller's.
+func OpenSchedule(c *config.Config, link *redisconn.Client, now func() int64, log *slog.Logger) (*sale.Schedule,
+	error,
+) {
 	o := sale.Options{Now: now, Wall: failpoint.Clock(), Log: log}
-	if c.Stock.Source == "redis" && c.Name != "" {
-		way := RedisOptions(c)
-		way.Log = slog.New(slog.DiscardHandler) // others say what Redis is
-		o.Redis, o.Name = &way, Name(c)
+	if keepsSales(c) {
+		o.Link, o.Name = link, Name(c)
 	}
 	b, err := sale.New(o, SalesOf(c))
 	if err != nil {

@@ -174,6 +174,14 @@ func (s *sandbox) isolate(c *config.Config) {
 		}
 	}
 	c.Queue.Pull = 0
+	alone := &c.Limits // what instances count together it has for itself
+	if alone.Concurrency.Scope = "instance"; c.Fleet.Instances == 0 {
+		alone.Window.Scope = "instance"
+	}
+	alone.Rates = slices.Clone(alone.Rates)
+	for i := range alone.Rates {
+		alone.Rates[i].Scope = "instance"
+	}
 	c.Name, c.Server.StateDir = string(s.name()), "" // what is sold there is not kept
 	c.Admin.Listen, c.Ops.Listen = "", ""
 	c.AccessLog.Output, c.AccessLog.BufferSize = "off", 0

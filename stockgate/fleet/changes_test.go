@@ -1,13 +1,13 @@
-package exchange
+package fleet
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,15 +16,14 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
 // told is one instance, and what it heard.
 type told struct {
-	*Exchange
-	mu    sync.Mutex
-	holds []Change // those that were not removed
-	again int      // how often what follows from them was to be done again
-	did   []string
+	*Fleet
+	mu     sync.Mutex
+	shares []Share
+	holds  []Change // those that were not removed
+	again  int      // how often what follows from them was to be done again
+	did    []string
 }
 
 func (t *told) names() (names []string) {
@@ -36,19 +35,46 @@ func (t *told) names() (names []string) {
 	return names
 }
 
-func (t *told) tasks() []string {
+func (t *told) tasksDone() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.did)
 }
 
-func join(t *testing.T, address, name string) *told {
+func (t *told) ofs() (ofs []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.shares {
+		ofs = append(ofs, s.Of)
+	}
+	return ofs
+}
+
+// turn is one heartbeat, and what follows from it.
+func (t *told) turn(ctx context.Context) {
+	h, _ := t.beat(ctx)
+	t.handle(ctx, h)
+}
+
+// instanceOf is an instance that has not joined yet.
+func instanceOf(t *testing.T, address, name, secret string) *told {
 	t.Helper()
-	to := &told{}
-	e, err := New(Options{
-		Redis: redisconn.Options{Addresses: []string{address}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
-			Timeout: 5 * time.Second, BreakerErrors: 100, BreakerPause: 100 * time.Millisecond},
-		Name: "shop", Instance: name, Summary: func() string { return `{"of":"` + name + `"}` },
+	link, err := redisconn.New(redisconn.Options{Addresses: []string{address}, PoolSize: 2,
+		ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: 100,
+		BreakerPause: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	to, start := &told{}, time.Now()
+	f, err := New(Options{
+		Link: link, Name: "shop", Instance: name, Secret: []byte(secret), Now: func() int64 { return int64(time.Since(start)) },
+		Summary: func() string { return `{"of":"` + name + `"}` },
+		Tell: func(s Share) {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			to.shares = append(to.shares, s)
+		},
 		Changed: func(all []Change, again bool) {
 			to.mu.Lock()
 			defer to.mu.Unlock()
@@ -67,12 +93,18 @@ func join(t *testing.T, address, name string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to.Exchange = e
-	e.Start()
-	t.Cleanup(e.Close)
+	to.Fleet = f
+	t.Cleanup(f.Close)
+	return to
+}
+
+func join(t *testing.T, address, name string) *told {
+	t.Helper()
+	to := instanceOf(t, address, name, "")
+	to.Start()
 	testkit.Eventually(t, "it is listed", func() bool {
-		all, err := e.Instances(t.Context())
-		return err == nil && slices.ContainsFunc(all, func(i Instance) bool { return i.ID == e.ID() })
+		all, err := to.Instances(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(i Instance) bool { return i.ID == to.ID() })
 	})
 	return to
 }
@@ -87,7 +119,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-func TestExchange_AChangeReachesAllAndLateStarters(t *testing.T) {
+func TestFleet_AChangeReachesAllAndLateStarters(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
@@ -112,7 +144,7 @@ func TestExchange_AChangeReachesAllAndLateStarters(t *testing.T) {
 	}
 }
 
-func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
+func TestFleet_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
@@ -123,7 +155,7 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 			want)
 	})
 	server.Kill()
-	testkit.Eventually(t, "both notice", func() bool { return a.redis.Away() && b.redis.Away() })
+	testkit.Eventually(t, "both notice", func() bool { return a.beats.Away() && b.beats.Away() })
 	if _, err := a.Put(t.Context(), "key mode", "observe", time.Hour, 0); err == nil {
 		t.Error("a change was made while Redis was away")
 	}
@@ -137,21 +169,14 @@ func TestExchange_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 
 // One instance hears the list of a Redis that was emptied, and another one puts back what it lacked before the first
 // can: the changes hold on meanwhile. Those that are over by Redis' clock are let go with the next beat.
-func TestExchange_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
+func TestFleet_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
 	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
 	want := []string{"sku 1001=paused"}
 	testkit.Eventually(t, "it knows it", func() bool { return slices.Equal(a.names(), want) })
-	b := &told{}
-	var err error
-	b.Exchange, err = New(Options{Redis: a.options.Redis, Name: "shop", Instance: "b", Summary: a.options.Summary,
-		Changed: func(all []Change, _ bool) { b.holds = all }, Do: a.options.Do})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := instanceOf(t, server.Addr, "b", "")
 	b.turn(t.Context())
 	if got := b.names(); !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
@@ -173,7 +198,7 @@ func TestExchange_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
 }
 
 // A Redis that was emptied is seen, also where it is asked something, or has another change, before the next beat.
-func TestExchange_AnEmptiedRedisIsSeen(t *testing.T) {
+func TestFleet_AnEmptiedRedisIsSeen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, meanwhile := range map[string]func(a *told){
@@ -212,30 +237,23 @@ func TestExchange_AnEmptiedRedisIsSeen(t *testing.T) {
 }
 
 // The list is repeated from time to time: a server that has lost what followed from it may have the list still.
-func TestExchange_RepeatsTheList(t *testing.T) {
+func TestFleet_RepeatsTheList(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
 	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
-	var again atomic.Int32
-	b, err := New(Options{Redis: a.options.Redis, Name: "shop", Summary: func() string { return "{}" },
-		Do: func(string) string { return "" },
-		Changed: func(all []Change, repeated bool) {
-			if repeated && len(all) == 1 && all[0].Text == "paused" {
-				again.Add(1)
-			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.beats = repeatBeats - 3
+	b := instanceOf(t, server.Addr, "b", "")
+	b.turns = repeatBeats - 3
 	b.Start()
-	defer b.Close()
-	testkit.Eventually(t, "it is repeated", func() bool { return again.Load() == 1 })
+	testkit.Eventually(t, "it is repeated", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.again == 1 && len(b.holds) == 1 && b.holds[0].Text == "paused"
+	})
 }
 
 // An instance that has not heard of a removal does not put the change back.
-func TestExchange_ARemovalOutlivesThoseWhoMissedIt(t *testing.T) {
+func TestFleet_ARemovalOutlivesThoseWhoMissedIt(t *testing.T) {
 	known := []Change{{Name: "a", Number: 7, gone: time.Unix(100, 0)}}
 	for _, c := range []struct {
 		list []Change
@@ -258,7 +276,7 @@ func TestExchange_ARemovalOutlivesThoseWhoMissedIt(t *testing.T) {
 	}
 }
 
-func TestExchange_ATaskIsDoneOnceByThoseThatRun(t *testing.T) {
+func TestFleet_ATaskIsDoneOnceByThoseThatRun(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, _ := join(t, server.Addr, "a"), join(t, server.Addr, "b")
@@ -273,15 +291,15 @@ func TestExchange_ATaskIsDoneOnceByThoseThatRun(t *testing.T) {
 	if answers, _, err = late.Ask(ctx, "show"); err != nil || len(answers) != 3 {
 		t.Errorf("%+v, %v", answers, err)
 	}
-	if did := late.tasks(); !slices.Equal(did, []string{"show"}) {
+	if did := late.tasksDone(); !slices.Equal(did, []string{"show"}) {
 		t.Errorf("the late starter did %q, want only what was asked after its start", did)
 	}
-	if did := a.tasks(); !slices.Equal(did, []string{"reset", "show"}) {
+	if did := a.tasksDone(); !slices.Equal(did, []string{"reset", "show"}) {
 		t.Errorf("it did %q", did)
 	}
 }
 
-func TestExchange_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
+func TestFleet_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
@@ -295,7 +313,7 @@ func TestExchange_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
 	}
 }
 
-func TestExchange_WhatIsKeptIsBounded(t *testing.T) {
+func TestFleet_WhatIsKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
@@ -321,7 +339,7 @@ func TestExchange_WhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
+func TestFleet_OneThatIsGoneIsNotListed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
@@ -337,31 +355,44 @@ func TestExchange_OneThatIsGoneIsNotListed(t *testing.T) {
 	}
 }
 
-func TestExchange_RepliesThatMeanNothingAreErrors(t *testing.T) {
-	now := time.Now()
+func TestFleet_RepliesThatMeanNothingAreErrors(t *testing.T) {
+	now, f := time.Now(), &Fleet{}
+	reply := func(parts ...any) []any { return append([]any{"1", "0", nil, []any{}}, parts...) }
 	for _, reply := range [][]any{
-		nil, {"1"}, {"x", "1", "1", nil, nil}, {"1", nil, "1", nil, nil}, {"1", "2", "3", "list", nil},
-		{"1", "2", "3", []any{"a"}, nil}, {"1", "2", "3", nil, []any{"a", "b"}},
-		{"1", "2", "3", []any{"a", "1 x 3 on text"}, nil}, {"1", "2", "3", []any{"a", "1 2 3 4 text"}, nil},
+		nil, {"1"}, reply("1", "1", nil), reply(nil, "1", nil, nil), reply("2", "3", "list", nil),
+		reply("2", "3", []any{"a"}, nil), reply("2", "3", nil, []any{"a", "b"}),
+		reply("2", "3", []any{"a", "1 x 3 on - text"}, nil), reply("2", "3", []any{"a", "1 2 3 4 - text"}, nil),
+		reply("2", "3", []any{"a", "1 2 3 on text"}, nil),
+		{"x", "2", nil, []any{}, "1", "1", nil, nil}, {"1", nil, nil, []any{}, "1", "1", nil, nil},
+		{"1", "2", "-1", []any{}, "1", "1", nil, nil}, {"1", "2", nil, "list", "1", "1", nil, nil},
+		{"1", "2", nil, []any{"a"}, "1", "1", nil, nil}, {"1", "2", nil, []any{"a", 7}, "1", "1", nil, nil},
+		{"1", "2", nil, []any{nil, "7"}, "1", "1", nil, nil},
 	} {
-		if h, err := read(reply, now); err == nil {
+		if h, err := f.read(reply, now); err == nil {
 			t.Errorf("%v was read as %+v", reply, h)
 		}
 	}
-	h, err := read([]any{"1000", "8 x", "9 y", []any{"#version", "8 x", "a", "8 3000 3000 on a text", "b", "7 1 1 off "},
-		[]any{"9", "9 2000 2000 on show", "8", "8 900 900 on late"}}, now)
+	h, err := f.read([]any{"1", "4", "2.5e+3", []any{"a", "3000"}, "8 x", "9 y",
+		[]any{"#version", "8 x", "a", "8 3000 3000 on - a text", "b", "7 1 1 off "},
+		[]any{"9", "9 2000 2000 on - show", "8", "8 900 900 on - late"}}, now)
 	if err != nil || len(h.changes) != 2 || h.changes[1].Text != "a text" || !h.changes[0].Removed ||
 		!h.changes[1].Until.Equal(now.Add(2*time.Second)) || len(h.tasks) != 1 || h.tasks[0].Text != "show" {
 		t.Errorf("%+v, %v", h, err)
 	}
+	if m := h.members; m.micros != 1_000_004 || m.before != 2500 || m.beats["a"] != 3000 {
+		t.Errorf("%+v", m)
+	}
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add("a", "8 3000 3000 on a text", "9", "1000")
+	f.Add("a", "8 3000 3000 on - a text", "9", "1")
 	f.Fuzz(func(t *testing.T, name, raw, version, clock string) {
-		h, err := read([]any{clock, version, version, []any{name, raw}, nil}, time.Unix(0, 0))
-		if err == nil && len(h.changes)+len(h.tasks) > 1 {
-			t.Errorf("%+v", h)
+		for _, secret := range []string{"", "secret"} {
+			of := &Fleet{options: Options{Secret: []byte(secret), Log: slog.New(slog.DiscardHandler)}}
+			h, err := of.read([]any{clock, "0", nil, []any{}, version, version, []any{name, raw}, nil}, time.Unix(0, 0))
+			if err == nil && len(h.changes)+len(h.tasks) > 1 {
+				t.Errorf("%+v", h)
+			}
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package exchange
+package fleet
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 
 // By the clock of a Redis that has stepped ahead, or of another one that took over, changes are over of which the
 // instances think that they hold. They are not put back again and again, and what is changed from then on is heard.
-func TestExchange_ChangeThatIsOverByRedisClockAloneIsLetGo(t *testing.T) {
+func TestFleet_ChangeThatIsOverByRedisClockAloneIsLetGo(t *testing.T) {
 	t.Parallel()
 	server, turn := redistest.StartWithClock(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")

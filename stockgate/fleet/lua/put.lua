@@ -1,15 +1,15 @@
 -- put adds a change, or takes the place of the one of the same name; or it adds a task.
--- KEYS: a hash of the changes, or of the tasks: of each name "number end gone state text", end and gone in milliseconds
--- of this clock, the state "on" or "off"; and "#version", "number random", of which the number is the highest of all
--- ARGV: the name ("" = a task), the text, for how many milliseconds it holds, for how many it is kept after its end, how
--- many may hold at a time, how many are kept at most, text that is random
+-- KEYS: a hash of the changes, or of the tasks: of each name "number end gone state signature text", end and gone in
+-- milliseconds of this clock, the state "on" or "off"; and "#version", "number random", of which the number is the highest of all
+-- ARGV: the name ("" = a task), the signature and the text, its end in milliseconds of this clock, for how many it is kept
+-- after that, how many may hold at a time, how many are kept at most, text that is random
 -- Reply: the number of the change; an error FULL where there is no room.
 --
 -- Numbers rise, also when Redis has lost all of them: they are at least this clock.
 
 local clock = redis.call('TIME')
 local now, hold, kept = clock[1] * 1000 + math.floor(clock[2] / 1000), 0, 0
-local ends = now + ARGV[3]
+local ends = tonumber(ARGV[3])
 local gone = ends + ARGV[4]
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
