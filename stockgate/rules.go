@@ -55,18 +55,18 @@ func (r *rules) serves(now, at int64, v verdict) bool { return now-at <= r.lasts
 // servesOne reports whether one request may use the sample of a SKU on sale.
 func (r *rules) servesOne(now, at int64) bool { return now-at <= r.rests && at >= r.since }
 
-// Use goes by other options from now on: Bought, Instances, MaxSKUs, Now and Log stay as they were. What was read is
-// known still, unless it is of other keys.
-func (g *Gate) Use(o Options, otherKeys bool) error {
+// Prepare checks other options; use goes by them from then on: Bought, Instances, MaxSKUs, Now and Log stay as they
+// were. What was read is known still, unless it is of other keys.
+func (g *Gate) Prepare(o Options, otherKeys bool) (use func(), err error) {
 	o.Now = g.poller.clock
-	o, err := o.checked()
-	if err != nil {
-		return err
+	if o, err = o.checked(); err != nil {
+		return nil, err
 	}
-	since := g.rules.Load().since
-	if otherKeys {
-		since = g.poller.clock()
-	}
-	g.rules.Store(rulesOf(&o, since))
-	return nil
+	return func() {
+		since := g.rules.Load().since
+		if otherKeys {
+			since = g.poller.clock()
+		}
+		g.rules.Store(rulesOf(&o, since))
+	}, nil
 }

@@ -26,9 +26,11 @@ func TestGate_UseKeepsWhatIsKnownUnlessItIsOfOtherKeys(t *testing.T) {
 	} {
 		now++
 		o.AllowUnknown = step.allow
-		if err := g.Use(o, step.other); err != nil {
+		use, err := g.Prepare(o, step.other)
+		if err != nil {
 			t.Fatal(err)
 		}
+		use()
 		unknown, soldOut := g.Closed(now, sku), g.Closed(now, skus[reject.SoldOut])
 		if unknown != step.unknown || soldOut != step.soldOut {
 			t.Errorf("%s: %v and %v, want %v and %v", step.what, unknown, soldOut, step.unknown, step.soldOut)

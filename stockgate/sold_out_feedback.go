@@ -14,7 +14,7 @@ import (
 // SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for
 // concurrent use; asking it neither allocates, waits nor writes. No number of SKUs grows its memory.
 type SoldOutFeedback struct {
-	memory int64 // ns
+	memory atomic.Int64 // ns
 	cache  *soldout.Cache
 	log    *slog.Logger
 
@@ -28,13 +28,18 @@ func NewSoldOutFeedback(memory time.Duration, log *slog.Logger) *SoldOutFeedback
 	if log == nil {
 		log = slog.Default()
 	}
-	return &SoldOutFeedback{memory: int64(memory), cache: soldout.New(), log: log}
+	l := &SoldOutFeedback{cache: soldout.New(), log: log}
+	l.Use(memory)
+	return l
 }
+
+// Use remembers each for memory from now on, those of before as well.
+func (l *SoldOutFeedback) Use(memory time.Duration) { l.memory.Store(int64(memory)) }
 
 // SoldOut tells whether the shop has said so less than memory before now.
 func (l *SoldOutFeedback) SoldOut(now int64, sku []byte) bool {
 	_, at, known := l.cache.Lookup(sku, 1)
-	return known && now-at < l.memory
+	return known && now-at < l.memory.Load()
 }
 
 // RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the

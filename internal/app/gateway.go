@@ -220,11 +220,8 @@ func (g *Gateway) openQueue(c *config.Config) error {
 	}
 	o, began := g.Orders, *g.Config
 	began.Queue, began.Routes = c.Queue, c.Routes
-	var rules proxy.Options
-	settle(&rules, &g.Config.Stock.Reserve)
-	rules.Settlement.Unread = g.unread
 	queue, err := queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
-		Rules: rules.Settlement, Reserver: o.Reserver, Draining: g.draining.Load,
+		Rules: g.settlement(c), Reserver: o.Reserver, Draining: g.draining.Load,
 		Log: g.log})
 	if err != nil {
 		return err
@@ -233,6 +230,13 @@ func (g *Gateway) openQueue(c *config.Config) error {
 	g.Orders.Left.Delivered()
 	g.Metrics.MustRegister(queue)
 	return nil
+}
+
+// settlement is how c reads the shop's answers to orders.
+func (g *Gateway) settlement(c *config.Config) verdict.Rules {
+	rules := settlement(&c.Stock.Reserve)
+	rules.Unread = g.unread
+	return rules
 }
 
 // openRooms opens the waiting rooms, which follow the sales and the ledgers.
@@ -271,8 +275,8 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 // options are those of a Proxy on the parts of g, which takes over from before. ask is what its checks ask.
 func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
 	o := proxyOptions(c)
-	settle(&o, &g.Config.Stock.Reserve)
-	o.Settlement.Unread = g.unread
+	o.MaxQuantity, o.SigningKey = int64(g.Config.Stock.Reserve.MaxPerUser), []byte(g.Config.Stock.Reserve.Secret)
+	o.Settlement = g.settlement(c)
 	if o.SoldOutOn != nil {
 		o.SoldOutOn.Unread = g.unread
 	}

@@ -84,13 +84,13 @@ func proxyOptions(c *config.Config) proxy.Options {
 	}
 }
 
-// settle has o keep to what the ledger was opened with.
-func settle(o *proxy.Options, r *config.Reserve) {
-	o.MaxQuantity, o.SigningKey = int64(r.MaxPerUser), []byte(r.Secret)
-	o.Settlement = verdict.Rules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
+// settlement is how r reads the shop's answers to orders.
+func settlement(r *config.Reserve) verdict.Rules {
+	rules := verdict.Rules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
 	if j := r.ConfirmJSON; j != nil {
-		o.Settlement.ConfirmJSON = inJSON(j.Path, j.Values)
+		rules.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
+	return rules
 }
 
 // inJSON is a place in a body, like "data.code", and what may stand there.
@@ -152,7 +152,8 @@ func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, 
 	options := proxyOptions(c)
 	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
 	options.Limiters, _ = asked.Prepare(c)
-	settle(&options, &c.Stock.Reserve)
+	options.MaxQuantity, options.SigningKey = int64(c.Stock.Reserve.MaxPerUser), []byte(c.Stock.Reserve.Secret)
+	options.Settlement = settlement(&c.Stock.Reserve)
 	options.Bounds = limits.Bounds(c)
 	options.Rooms = rooms.Explained(c)
 	p, err := proxy.New(options)

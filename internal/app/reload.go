@@ -16,7 +16,8 @@ import (
 // rejected as a whole: it holds from the next start on.
 var live = []string{
 	"mode", "route", "responses", "auth", "sale", "stock.on_error", "stock.unknown_sku",
-	"stock.poll_interval", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
+	"stock.poll_interval", "stock.sold_out_ttl", "stock.reserve.confirm_on", "stock.reserve.release_on",
+	"stock.reserve.confirm_json", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
 	"stock.sold_out_on",
 	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
 	"server.request_id_header",
@@ -98,6 +99,13 @@ func (g *Gateway) change(now, next *config.Config) error {
 	if err != nil {
 		return err
 	}
+	pages, err := reject.NewRoomPages(responses(&next.Responses))
+	if err != nil {
+		return err
+	}
+	if err := g.fleet.use(next); err != nil { // an instance that has joined without need does no harm
+		return err
+	}
 	if err := g.access.Set(accessSettings(next)); err != nil {
 		return next.Errorf("access_log.output", "%v", err)
 	}
@@ -105,22 +113,15 @@ func (g *Gateway) change(now, next *config.Config) error {
 		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
 		return next.Errorf("upstream.targets", "%v", err)
 	}
-	if err := g.fleet.use(next); err != nil {
+	if err := g.rooms.Use(next, pages); err != nil {
+		_ = g.access.Set(accessSettings(now))
+		_ = g.shop.Reconfigure(upstreamOptions(now))
 		return err
 	}
-	use()
+	use() // from here on nothing fails
 	g.fleet.countRates()
-	if err := useStock(); err != nil {
-		return err
-	}
-	g.queue.Load().Use(&next.Queue)
-	pages, err := reject.NewRoomPages(responses(&next.Responses))
-	if err == nil {
-		err = g.rooms.Use(next, pages)
-	}
-	if err != nil { // pages and keys that were read are good
-		return err
-	}
+	useStock()
+	g.queue.Load().Use(&next.Queue, g.settlement(next))
 	g.schedule.Use(stores.SalesOf(next))
 	g.opener.Use(next)
 	if g.writer != nil {

@@ -83,9 +83,9 @@ func stockOptions(c *config.Stock) stockgate.Options {
 
 // prepareStock finds out whether the stock can be read as next says; use reads it so from then on. What is known of the
 // stock stays known, unless it is in other keys.
-func (g *Gateway) prepareStock(now, next *config.Config) (use func() error, err error) {
+func (g *Gateway) prepareStock(now, next *config.Config) (use func(), err error) {
 	if g.Stock == nil {
-		return func() error { return nil }, nil
+		return func() {}, nil
 	}
 	var l *layout.Layout
 	if g.redis != nil && !reflect.DeepEqual(now.Stock.Layout, next.Stock.Layout) {
@@ -100,11 +100,19 @@ func (g *Gateway) prepareStock(now, next *config.Config) (use func() error, err 
 			return nil, next.Errorf("stock.layout", "%v", err)
 		}
 	}
-	return func() error {
+	useRules, err := g.Stock.Prepare(stockOptions(&next.Stock), l != nil)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
 		if l != nil {
 			g.redis.UseLayout(l)
 		}
-		return g.Stock.Use(stockOptions(&next.Stock), l != nil)
+		useRules()
+		g.feedback.Use(next.Stock.SoldOutTTL)
+		if g.Orders != nil {
+			g.Orders.UseSoldOutMemory(next.Stock.SoldOutTTL)
+		}
 	}, nil
 }
 

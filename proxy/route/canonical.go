@@ -15,6 +15,8 @@ import (
 const (
 	maxPath = 8 << 10 // bytes of a path that are looked into
 	maxOdd  = 32      // places in a path where its reading is open
+	// maxScripts is how many scripts of a path are looked behind; with more it could be any path.
+	maxScripts = 2
 )
 
 // canonicalPath is a path with its escapes undone, and how far it is from canonical.
@@ -66,14 +68,34 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int) int {
 	if i := t.other(method, host, examine(text, nested), own); i >= 0 || own >= 0 && t.entries[own].guardsStock {
 		return i
 	}
+	scripts := 0
 	for i, c := range text {
-		if (c == '/' || c == '\\') && isScript(text[:i]) {
-			if i := t.other(method, host, examine(text[i:], nested), -1); i >= 0 {
-				return i
-			}
+		if c != '/' && c != '\\' || !isScript(text[:i]) {
+			continue
+		}
+		if scripts++; scripts > maxScripts {
+			return t.other(method, host, canonicalPath{text: text, unbounded: true}, -1)
+		}
+		if i := t.behindScript(method, host, text, i, nested); i >= 0 {
+			return i
 		}
 	}
 	return -1
+}
+
+// behindScript is ambiguity of what follows a script, by itself and in the folder of the script: an application knows
+// its folder, or it does not.
+func (t *Table) behindScript(method, host, text []byte, end int, nested bool) int {
+	if i := t.other(method, host, examine(text[end:], nested), -1); i >= 0 {
+		return i
+	}
+	folder := bytes.LastIndexAny(text[:end], `/\`)
+	if folder <= 0 {
+		return -1
+	}
+	var room [maxPath]byte
+	path := append(append(room[:0], text[:folder]...), text[end:]...)
+	return t.other(method, host, examine(path, nested), -1)
 }
 
 // isScript reports a path that ends with the name of a PHP script.

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"strings"
 	"testing"
 
 	"sluice/proxy/reading"
@@ -30,6 +31,27 @@ func TestTable_ReadingsOfTargets(t *testing.T) {
 	}
 	if rows < 30 {
 		t.Errorf("only %d rows", rows)
+	}
+}
+
+// An application in a folder knows its folder, or it does not. Many scripts cost no more than a few.
+func TestTable_ScriptInAFolderIsAmbiguous(t *testing.T) {
+	table := tableOf(t, "!POST /shop/order/{sku}", "!POST /index.php/buy/{sku}", "/")
+	for path, want := range map[string]reject.Cause{
+		"/shop/index.php/order/7":                  reject.PathNotCanonical,
+		"/shop/index.php/Order/%37":                reject.PathNotCanonical,
+		"/index.php/shop/order/7":                  reject.PathNotCanonical,
+		"/shop/a.php/x/b.php/order/7":              0,
+		"/other/index.php/order/7":                 0,
+		"/shop/index.php":                          0,
+		"/index.php/buy/7":                         0, // a route of its own
+		strings.Repeat("/a.php", 3) + "/x":         reject.PathNotCanonical,
+		strings.Repeat("/a.php", 1000) + "/x":      reject.PathNotCanonical,
+		strings.Repeat("/aphp", 1000) + "/order/7": 0,
+	} {
+		if _, _, cause := match(table, "POST "+path); cause != want {
+			t.Errorf("%.60s: %v, want %v", path, cause, want)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type core struct {
 	gapUntil   atomic.Int64 // ns: until when notifications may have been missed
 	faultNames tokenBucket  // SKUs that the log names as they get into trouble
 	deadline   atomic.Int64 // Unix ms: of the reservations that are made now
+	memory     atomic.Int64 // ns: SoldOutMemory, as UseSoldOutMemory has said last
 
 	closed atomic.Bool
 	ctx    context.Context // of calls; ends when Close gives up

@@ -89,7 +89,7 @@ func (r *maintenance) frozen() (skus []string) {
 // removeUseless removes the queue of a SKU without a ledger that was not asked for lately, unless it is in use.
 func (r *maintenance) removeUseless(q *skuQueue) {
 	s := q.stock.Load()
-	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*int64(r.o.SoldOutMemory) {
+	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*r.memory.Load() {
 		return
 	}
 	q.mu.Lock()

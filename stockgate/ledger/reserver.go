@@ -69,6 +69,7 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
+	r.UseSoldOutMemory(o.SoldOutMemory)
 	r.connect(source)
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
@@ -80,6 +81,9 @@ func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, 
 	r.startBackground(ctx)
 	return r, nil
 }
+
+// UseSoldOutMemory has another SoldOutMemory from now on.
+func (r *Reserver) UseSoldOutMemory(d time.Duration) { r.memory.Store(int64(d)) }
 
 // connect makes the parts of r known to each other.
 func (r *Reserver) connect(source OrderStatusSource) {

@@ -37,6 +37,7 @@ type Clocks struct {
 type Ledger struct {
 	config *config.Config
 	Store  protocol.Store
+	memory atomic.Int64           // ns: stock.sold_out_ttl
 	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
 	redis  *redisstore.Store      // what Store is on
 	status *ledger.StatusURL      // nil = the upstream cannot be asked
@@ -90,6 +91,7 @@ func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by 
 	}
 	o.Store = failpoint.Store(o.redis)
 	o.quotas.Store(newQuotas(c, o.redis))
+	o.memory.Store(int64(c.Stock.SoldOutTTL))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.work.Go(func() { o.run(ctx) })
@@ -163,23 +165,31 @@ func (o *Ledger) open(ctx context.Context) error {
 		return err
 	}
 	o.reserver.Store(r)
+	r.UseSoldOutMemory(time.Duration(o.memory.Load()))
 	return nil
+}
+
+// UseSoldOutMemory reads the stock of a sold-out SKU again after d at the latest from now on.
+func (o *Ledger) UseSoldOutMemory(d time.Duration) {
+	o.memory.Store(int64(d)) // before the reserver is looked at: one that opens meanwhile reads it
+	if r := o.Reserver(); r != nil {
+		r.UseSoldOutMemory(d)
+	}
 }
 
 func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error) {
 	r := o.config.Stock.Reserve
 	options = ledger.Options{
 		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
-		OnNotFound:    r.OnNotFound,
-		Grace:         max(leastGrace, o.config.Queue.Grace),
-		MaxBatch:      r.MaxBatch,
-		Timeout:       o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
-		Resend:        o.config.Stock.Redis.Timeout,
-		SoldOutMemory: o.config.Stock.SoldOutTTL,
-		MetricSKUs:    o.config.Ops.MetricsMaxSKUs,
-		Named:         stores.LabelledSKUs(o.config),
-		Mirror:        o.mirror,
-		Now:           o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
+		OnNotFound: r.OnNotFound,
+		Grace:      max(leastGrace, o.config.Queue.Grace),
+		MaxBatch:   r.MaxBatch,
+		Timeout:    o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
+		Resend:     o.config.Stock.Redis.Timeout,
+		MetricSKUs: o.config.Ops.MetricsMaxSKUs,
+		Named:      stores.LabelledSKUs(o.config),
+		Mirror:     o.mirror,
+		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
 	}
 	if err = o.redis.Check(ctx); err != nil {
 		return options, err

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/proxy/auth"
+	"sluice/proxy/metrics"
 	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
@@ -34,7 +36,7 @@ import (
 type Parts struct {
 	Store    protocol.Store
 	Upstream *upstream.Pool
-	Rules    verdict.Rules
+	Rules    verdict.Rules           // as it begins
 	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
@@ -47,6 +49,7 @@ type Queue struct {
 	within    atomic.Int64  // ns
 	longest   time.Duration // that an order may wait, within its reservation
 	settings  atomic.Pointer[queue.Settings]
+	rules     atomic.Pointer[verdict.Rules] // of the answers to orders
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	closed    chan struct{}
@@ -65,7 +68,7 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 			"this store keeps no orders that wait; write delivery = \"direct\" on the routes")
 	}
 	o := queue.Options{
-		Store: store, Send: parts.Upstream.Send, Outcome: parts.Rules.Outcome,
+		Store: store, Send: parts.Upstream.Send,
 		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
 		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
@@ -85,6 +88,8 @@ func Open(c *config.Config, parts Parts) (*Queue, error) {
 	q.parking = parking{orders: map[orderName]*parked{}, answers: map[server.Client]answer{},
 		filled: make(chan struct{}, 1)}
 	q.set(&c.Queue)
+	q.rules.Store(&parts.Rules)
+	o.Outcome = func(resp *fasthttp.Response) metrics.OrderOutcome { return q.rules.Load().Outcome(resp) }
 	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
 	q.pulls, q.deliverer = o.Pulls, queue.New(o)
 	q.attending.Go(q.attend)
@@ -102,12 +107,13 @@ func (q *Queue) set(c *config.Queue) {
 	q.within.Store(int64(min(c.DeliverWithin, q.longest)))
 }
 
-// Use has the pace of c from now on. Orders that wait already keep their time.
-func (q *Queue) Use(c *config.Queue) {
+// Use has the pace of c from now on, and reads the shop's answers by rules. Orders that wait already keep their time.
+func (q *Queue) Use(c *config.Queue, rules verdict.Rules) {
 	if q == nil {
 		return
 	}
 	q.set(c)
+	q.rules.Store(&rules)
 	q.deliverer.Use(*q.settings.Load())
 }
 
