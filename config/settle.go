@@ -70,6 +70,12 @@ func defaultSettle() Settle {
 			Listen: "127.0.0.1:8093"}}
 }
 
+// KeepsUnread reports whether Redis keeps each change of a ledger until it is acknowledged: as configured, and always
+// where orders are settled.
+func (c *Config) KeepsUnread() bool {
+	return c.Stock.Reserve.StreamKeepUnread || c.Settle.Database != ""
+}
+
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
@@ -106,10 +112,6 @@ func (c *Config) checkSettle(r *report.Report) {
 	if c.Stock.Source != "redis" {
 		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"",
 			c.Stock.Source)
-	}
-	if !c.Stock.Reserve.StreamKeepUnread {
-		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into "+
-			"[stock.reserve]")
 	}
 }
 
