@@ -14,7 +14,7 @@ import (
 	"sluice/config/source"
 )
 
-// Settle is how sluice settle brings orders into a database. The gate does not read it.
+// Settle is how sluice-settle brings orders into a database. The gate does not read it.
 type Settle struct {
 	Database     string `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
 	PasswordFile string `toml:"password_file"`
@@ -274,12 +274,12 @@ func (c *Config) AtHome(name string) *Config {
 type SettleJobs struct {
 	Kinds   []string      `toml:"kinds"` // of jobKinds; empty = no jobs
 	Queue   string        `toml:"queue"`
-	URL     string        `toml:"url"` // of sluice settle work; "" = the shop's own workers work the jobs
+	URL     string        `toml:"url"` // of sluice-settle work; "" = the shop's own workers work the jobs
 	KeyFile string        `toml:"key_file"`
 	Key     Secret        // what KeyFile holds
 	Workers int           `toml:"workers" unit:"jobs" range:"1 to 1000"`
 	Timeout time.Duration `toml:"timeout" range:"100ms to 10m"` // 100ms to 10m
-	// host:port of health and metrics of sluice settle work; "" = none
+	// host:port of health and metrics of sluice-settle work; "" = none
 	Listen string `toml:"listen"`
 }
 

@@ -28,17 +28,17 @@ func TestWayOut_IsACommandForTheShell(t *testing.T) {
 func TestWayOut_EveryKindHasOne(t *testing.T) {
 	s := &Settlement{home: settle.Home{Name: "main", All: []string{"main"}}}
 	for kind, want := range map[string]string{
-		"entry": "sluice settle retry 7", "stock": "sluice settle solve 7", "giveback": "sluice settle solve 7",
+		"entry": "sluice-settle retry 7", "stock": "sluice-settle solve 7", "giveback": "sluice-settle solve 7",
 		"missing":    "sluice stock adopt --from settle --apply 1001",
 		"extra":      "sluice stock adopt --from settle --apply 1001",
-		"difference": "sluice settle rebuild 1001", "lost": "sluice settle solve 7",
+		"difference": "sluice-settle rebuild 1001", "lost": "sluice-settle solve 7",
 	} {
 		if got := s.WayOut(t.Context(), settle.Conflict{ID: 7, Kind: kind, SKU: "1001"}); got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}
 	s.home.All = []string{"main", "east"}
-	if got := s.WayOut(t.Context(), settle.Conflict{ID: 7, Kind: "stock"}); got != "sluice settle solve 7 --home main" {
+	if got := s.WayOut(t.Context(), settle.Conflict{ID: 7, Kind: "stock"}); got != "sluice-settle solve 7 --home main" {
 		t.Errorf("of two homes: %q", got)
 	}
 }
