@@ -75,6 +75,11 @@ fi
 		t.Errorf("%d records are in the ledger, without --apply", n)
 	}
 	adopt("1 orders were not known, 0 held, 0 given back: 2 units are sold", "--apply")
+	server.Client.FlushAll(t.Context())
+	if _, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file); err == nil ||
+		!strings.Contains(err.Error(), "sluice stock recreate 1001") {
+		t.Errorf("adopt without a ledger: %v", err)
+	}
 	t.Setenv("NO_ORDER", "1")
 	adopt("the ledger knows every order")
 	for args, want := range map[string]string{

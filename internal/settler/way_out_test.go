@@ -1,7 +1,9 @@
 package settler
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,14 +13,20 @@ import (
 // The command of a way out names the SKU, whatever is in it, and has nothing else done.
 func TestWayOut_IsACommandForTheShell(t *testing.T) {
 	s := &Settlement{home: settle.Home{Name: "main", All: []string{"main"}}}
+	folder := t.TempDir()
+	const show = "#!/bin/sh\nshift\n[ \"$1\" = -- ] && shift\nprintf '%s|%s' \"$#\" \"$1\"\n"
+	if err := os.WriteFile(filepath.Join(folder, "sluice-settle"), []byte(show), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, sku := range []string{"1001", "a b", "it's", `say "x"`, "$(date)", "`date`", "a;b|c&d>e<f*g?h", "-x", "--all",
 		"~", "#1", `back\slash`, "Größe", "\xff\xfe", "a\tb", "%d", "商品", "!x"} {
 		command := s.WayOut(t.Context(), settle.Conflict{Kind: "difference", SKU: sku})
 		if strings.ContainsFunc(command, func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("%q is not printable ASCII", command)
 		}
-		show := `sluice() { shift 2; [ "$1" = -- ] && shift; printf '%s|%s' "$#" "$1"; }; ` + command
-		out, err := exec.Command("sh", "-c", show).CombinedOutput()
+		sh := exec.Command("sh", "-c", command)
+		sh.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+		out, err := sh.CombinedOutput()
 		if err != nil || string(out) != "1|"+sku {
 			t.Errorf("%s: %q, %v: want %q alone", command, out, err, sku)
 		}
