@@ -1,4 +1,4 @@
-# The image holds the static binary, the certificates and the time zones, and nothing else: no shell,
+# The image holds the static binaries, the certificates and the time zones, and nothing else: no shell,
 # no package manager, no root.
 #
 #   docker build -t sluice .
@@ -22,7 +22,8 @@ ARG VERSION
 ARG TARGETOS
 ARG TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" -o /sluice ./cmd/sluice
+    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" \
+    -o /built/ ./cmd/sluice ./cmd/sluice-settle
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
@@ -31,7 +32,8 @@ ENV ZONEINFO=/zoneinfo.zip
 ENV OPS_LISTEN=":8091"
 # Used unless another one is mounted; it reads UPSTREAM, HEALTH_PATH, REDIS_ADDR and SLUICE_MODE, and observes by default.
 COPY deploy/config.toml /etc/sluice/config.toml
-COPY --from=build /sluice /sluice
+COPY --from=build /built/sluice /sluice
+COPY --from=build /built/sluice-settle /sluice-settle
 USER 65532:65532
 # 8080 shoppers, 8091 health and metrics.
 # The admin listener is on loopback unless a token file is set.

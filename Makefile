@@ -22,8 +22,8 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
-build: ## the static binary ./sluice
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o sluice ./cmd/sluice
+build: ## the static binaries ./sluice and ./sluice-settle
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o ./ ./cmd/sluice ./cmd/sluice-settle
 
 # Every package but the black-box tests. Most tests wait most of the time: four packages, and four tests of each, run at
 # the same time. Debug information would cost a third of the time of linking.
@@ -133,7 +133,7 @@ chaos-settle: ## ORDERS (2000, 200000) on PostgreSQL, MariaDB and SQLite each, w
 
 BACKLOG ?= 600000
 
-bench-settle: ## sluice settle run beside a transaction an order: speed, CPU, memory and lag on each database, with BACKLOG orders, in 5 minutes
+bench-settle: ## sluice-settle run beside a transaction an order: speed, CPU, memory and lag on each database, with BACKLOG orders, in 5 minutes
 	@for c in redis-server postgresql mariadbd; do sh tools/need $$c || exit 1; done
 	SLUICE_NIGHTLY=1 SLUICE_SETTLE_BENCH=$(BACKLOG) $(GO) test -count=1 -timeout 1h -v -run 'SettlementBench' ./e2e
 
@@ -169,7 +169,7 @@ conformance: ## clients, corpora and failing shops of others, in full: docs/conf
 image: ## the container image, with docker, podman or buildah
 	@sh tools/image '$(IMAGE)' '$(VERSION)'
 
-image-here: build ## the same image out of ./sluice, with no registry and no daemon (buildah)
+image-here: build ## the same image out of ./sluice and ./sluice-settle, with no registry and no daemon (buildah)
 	@GO='$(GO)' sh tools/image-here '$(IMAGE)' sluice
 
 rules: ## the alert rules with links to the runbook below DOCS_URL: dist/*rule*.yaml; and those of deploy/kustomize anew
@@ -192,8 +192,8 @@ reference: ## write the schema, docs/configuration.md and the reasons in docs/ht
 	$(GO) test ./config -run 'Structs' -update
 	$(GO) test ./proxy/reject -run 'Page|Answers' -update
 
-sbom: build ## the bill of materials of ./sluice, in CycloneDX: sluice.cdx.json
-	@GO='$(GO)' sh tools/sbom sluice sluice.cdx.json
+sbom: build ## the bills of materials of both binaries, in CycloneDX: sluice.cdx.json, sluice-settle.cdx.json
+	@for b in sluice sluice-settle; do GO='$(GO)' sh tools/sbom $$b $$b.cdx.json || exit 1; done
 
 clean: ## remove what was built here
-	rm -f sluice sluice.cdx.json coverage.out
+	rm -f sluice sluice-settle sluice.cdx.json sluice-settle.cdx.json coverage.out

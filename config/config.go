@@ -303,6 +303,14 @@ func (c *Config) KeepsPages() bool {
 	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Cache > 0 })
 }
 
+// SaleNames lists the names of the sales.
+func (c *Config) SaleNames() (names []string) {
+	for i := range c.Sales {
+		names = append(names, c.Sales[i].Name)
+	}
+	return names
+}
+
 // SKUsOnSale lists the SKUs that sales name, in the order of the file; a SKU of two sales comes twice.
 func (c *Config) SKUsOnSale() (skus []string) {
 	for i := range c.Sales {

@@ -14,7 +14,7 @@ import (
 	"sluice/config/source"
 )
 
-// Settle is how sluice settle brings orders into a database. The gate does not read it.
+// Settle is how sluice-settle brings orders into a database. The gate does not read it.
 type Settle struct {
 	Database     string `toml:"database"` // postgres:// mysql:// sqlite: without a password; "" = no settlement
 	PasswordFile string `toml:"password_file"`
@@ -70,6 +70,12 @@ func defaultSettle() Settle {
 			Listen: "127.0.0.1:8093"}}
 }
 
+// KeepsUnread reports whether Redis keeps each change of a ledger until it is acknowledged: as configured, and always
+// where orders are settled.
+func (c *Config) KeepsUnread() bool {
+	return c.Stock.Reserve.StreamKeepUnread || c.Settle.Database != ""
+}
+
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
@@ -106,10 +112,6 @@ func (c *Config) checkSettle(r *report.Report) {
 	if c.Stock.Source != "redis" {
 		r.Fail("settle.database", "needs the ledger's changes in Redis, but stock.source is %q; write source = \"redis\"",
 			c.Stock.Source)
-	}
-	if !c.Stock.Reserve.StreamKeepUnread {
-		r.Fail("settle.database", "needs every change until it is settled; write stream_keep_unread = true into "+
-			"[stock.reserve]")
 	}
 }
 
@@ -272,12 +274,12 @@ func (c *Config) AtHome(name string) *Config {
 type SettleJobs struct {
 	Kinds   []string      `toml:"kinds"` // of jobKinds; empty = no jobs
 	Queue   string        `toml:"queue"`
-	URL     string        `toml:"url"` // of sluice settle work; "" = the shop's own workers work the jobs
+	URL     string        `toml:"url"` // of sluice-settle work; "" = the shop's own workers work the jobs
 	KeyFile string        `toml:"key_file"`
 	Key     Secret        // what KeyFile holds
 	Workers int           `toml:"workers" unit:"jobs" range:"1 to 1000"`
 	Timeout time.Duration `toml:"timeout" range:"100ms to 10m"` // 100ms to 10m
-	// host:port of health and metrics of sluice settle work; "" = none
+	// host:port of health and metrics of sluice-settle work; "" = none
 	Listen string `toml:"listen"`
 }
 

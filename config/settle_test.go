@@ -55,6 +55,20 @@ func TestSettleHome_MistakesNameTheirKey(t *testing.T) {
 	}
 }
 
+func TestSettle_ChangesAreKeptWhereOrdersAreSettled(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "stream_keep_unread = true\n": true, "[settle]\ndatabase = \"sqlite:a.db\"\n": true,
+		"stream_keep_unread = false\n[settle]\ndatabase = \"sqlite:a.db\"\n": true,
+	} {
+		c, err := Parse("config.toml", []byte("name = \"shop\"\nupstream.targets = [\"http://127.0.0.1:9\"]\n"+
+			"stock.source = \"redis\"\n[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n[stock.reserve]\n"+text),
+			NoEnvironment)
+		if err != nil || c.KeepsUnread() != want {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
+
 func TestSettle_HomeOfASKUIsTheFirstThatNamesIt(t *testing.T) {
 	s := Settle{Homes: []SettleHome{{Name: "east", SKUs: []string{"2*", "1001"}}, {Name: "west", SKUs: []string{"20*",
 		"3"}}}}

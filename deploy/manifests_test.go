@@ -94,9 +94,9 @@ func TestManifests_ChartRendersWhatKubernetesKnows(t *testing.T) {
 	wants(
 		t,
 		settles,
-		`args: ["settle", "migrate",`,
-		`args: ["settle", "run",`,
-		`args: ["settle", "work",`,
+		`args: ["migrate",`,
+		`args: ["run",`,
+		`args: ["work",`,
 		"SETTLE_DATABASE, value: \"postgres://u@db/shop\"",
 	)
 	wants(t, known(t, full), "ServiceMonitor shop-sluice\n", "PrometheusRule shop-sluice\n", "Service shop-sluice-admin\n")

@@ -71,9 +71,13 @@ func TestPackages_InstallRunAndGo(t *testing.T) {
 		t.Errorf("the installed binary is %q", got)
 	}
 	output(t, binary, "check", filepath.Join(root, "etc/sluice/config.toml"))
+	if got := output(t, binary+"-settle", "version"); got != "sluice-settle 1.2.3-rc.1+g0123\n" {
+		t.Errorf("the installed binary of settlement is %q", got)
+	}
 	wants(t, read(t, filepath.Join(root, "usr/share/doc/sluice/sluice.rules.yaml")),
 		"runbook_url: https://git.example.com/docs/runbook.md#sluicedown\n")
 	for _, path := range []string{"usr/lib/systemd/system/sluice.service", "usr/lib/systemd/system/sluice.socket",
+		"usr/lib/systemd/system/sluice-settle.service", "usr/share/man/man1/sluice-settle-run.1.gz",
 		"usr/share/doc/sluice/copyright"} {
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 			t.Error(err)
@@ -95,7 +99,8 @@ func packagesOfOthers(t *testing.T, dist string) {
 		path := filepath.Join(dist, "sluice-1.2.3~rc.1+g0123-1.x86_64.rpm")
 		wants(t, output(t, rpm, "-qp", "--qf", "%{LICENSE} %{VERSION} %{BUILDHOST}\n", path),
 			"Apache-2.0 1.2.3~rc.1+g0123 reproducible\n")
-		wants(t, output(t, rpm, "-qpl", path), "/usr/bin/sluice\n", "/usr/lib/systemd/system/sluice.socket\n",
+		wants(t, output(t, rpm, "-qpl", path), "/usr/bin/sluice\n", "/usr/bin/sluice-settle\n",
+			"/usr/lib/systemd/system/sluice.socket\n",
 			"/etc/sluice/config.toml\n")
 	}
 	apks, err := filepath.Glob(filepath.Join(dist, "*.apk"))

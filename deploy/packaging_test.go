@@ -16,7 +16,7 @@ import (
 	"sluice/internal/testkit"
 )
 
-// build makes the released binary out of the tree at root.
+// build makes the released binaries out of the tree at root: sluice, whose path it returns, and sluice-settle beside it.
 func build(t *testing.T, root string) (path string) {
 	t.Helper()
 	path, _ = link(t, root, "")
@@ -26,15 +26,16 @@ func build(t *testing.T, root string) (path string) {
 // link builds with further flags of the linker, and gives what that says.
 func link(t *testing.T, root, further string) (path, said string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "sluice")
+	dir := t.TempDir()
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", "-ldflags",
-		strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", path, "./cmd/sluice")
+		strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", dir+"/",
+		"./cmd/sluice", "./cmd/sluice-settle")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%.2000s", err, text)
 	}
-	return path, string(text)
+	return filepath.Join(dir, "sluice"), string(text)
 }
 
 // copyTree copies what a build reads.
@@ -110,7 +111,7 @@ func TestPackaging_UnitExposesLittle(t *testing.T) {
 	testkit.Nightly(t, "each version of systemd counts in its own way")
 	// The threshold is in tenths: 2.0.
 	cmd := exec.Command(tool(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", "--no-pager",
-		"systemd/sluice.service")
+		"systemd/sluice.service", "systemd/sluice-settle.service")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, text)
 	}
@@ -120,17 +121,18 @@ func TestPackaging_UnitExposesLittle(t *testing.T) {
 func TestPackaging_UnitsPleaseSystemd(t *testing.T) {
 	testkit.Nightly(t, "each version of systemd has its own complaints")
 	analyze, dir := tool(t, "systemd-analyze"), t.TempDir()
-	for _, unit := range []string{"sluice.service", "sluice.socket"} {
-		text := strings.ReplaceAll(read(t, "systemd/"+unit), "/usr/bin/sluice", "/bin/true")
+	units := []string{"sluice.service", "sluice.socket", "sluice-settle.service"}
+	for _, unit := range units {
+		text := regexp.MustCompile(`/usr/bin/[a-z-]+`).ReplaceAllString(read(t, "systemd/"+unit), "/bin/true")
 		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", filepath.Join(dir, "sluice.service"),
-		filepath.Join(dir, "sluice.socket"))
+	cmd := exec.Command(analyze, append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...)
+	cmd.Dir = dir
 	text, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "sluice.s") {
+		if strings.Contains(line, "sluice") {
 			t.Errorf("systemd-analyze verify: %s", line)
 		}
 	}

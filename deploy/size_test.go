@@ -24,7 +24,7 @@ func TestBinary_FindsNoMethodByName(t *testing.T) {
 	}
 	for _, caller := range findingMethods(said) {
 		t.Errorf("%s finds methods by name (reflect's Method, MethodByName): leave out the package, or what needs it; go "+
-			"build -ldflags=-dumpdep ./cmd/sluice tells who calls it", caller)
+			"build -ldflags=-dumpdep ./cmd/sluice ./cmd/sluice-settle tells who calls it", caller)
 	}
 }
 

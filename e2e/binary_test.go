@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// binary is the path of the built sluice. TestMain sets it before any test runs.
-var binary string
+// binary and settleBinary are the paths of the built sluice and sluice-settle, in one folder. TestMain sets them before
+// any test runs.
+var binary, settleBinary string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sluice-e2e-")
@@ -23,7 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := 1
-	if binary, err = build(dir); err == nil {
+	binary, settleBinary = filepath.Join(dir, "sluice"), filepath.Join(dir, "sluice-settle")
+	if err = build(dir); err == nil {
 		code = m.Run()
 	} else {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,27 +34,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build compiles the command into dir, with the race detector and the engine of the tests.
-func build(dir string) (path string, err error) {
+// build compiles both commands into dir, with the race detector and the engine of the tests.
+func build(dir string) error {
 	var flags []string
 	if raced {
 		flags = append(flags, "-race")
 	}
-	return compile(filepath.Join(dir, "sluice"), append(flags, "-tags", engineTags)...)
+	return compile(dir+"/", append(flags, "-tags", engineTags, "sluice/cmd/sluice", "sluice/cmd/sluice-settle")...)
 }
 
-func compile(to string, flags ...string) (path string, err error) {
+func compile(to string, flagsAndPackages ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X sluice/internal/buildinfo.linked=" +
-		builtVersion, "-o", to}, flags...)
-	if text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build sluice: %w\n%s", err, text)
+		builtVersion, "-o", to}, flagsAndPackages...)
+	if text, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build sluice: %w\n%s", err, text)
 	}
-	return to, nil
+	return nil
 }
 
 // builtBreakable makes the binary that tests can break, once for all that need it.
 var builtBreakable = sync.OnceValues(func() (path string, err error) {
-	return compile(binary+"-breakable", "-tags", "failpoints,"+engineTags)
+	path = binary + "-breakable"
+	return path, compile(path, "-tags", "failpoints,"+engineTags, "sluice/cmd/sluice")
 })
 
 func breakable(t *testing.T) (path string) {
@@ -82,22 +85,33 @@ func run(t *testing.T, dir string, args ...string) said {
 	return runWith(t, dir, nil, args...)
 }
 
+// settle is run for a command of sluice-settle.
+func settle(t *testing.T, args ...string) said {
+	t.Helper()
+	return runProgram(t, settleBinary, "", nil, args...)
+}
+
 // runWith is run with more in the environment, like "NAME=value".
 func runWith(t *testing.T, dir string, environment []string, args ...string) said {
+	t.Helper()
+	return runProgram(t, binary, dir, environment, args...)
+}
+
+func runProgram(t *testing.T, program, dir string, environment []string, args ...string) said {
 	t.Helper()
 	if dir == "" {
 		dir = t.TempDir()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*long)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = dir, append(surroundings(), environment...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run sluice %s: %v", strings.Join(args, " "), err)
+		t.Fatalf("run %s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
 	}
 	return said{out.String(), complaint.String(), cmd.ProcessState.ExitCode()}
 }
@@ -105,9 +119,19 @@ func runWith(t *testing.T, dir string, environment []string, args ...string) sai
 // ok is run for a command that must succeed; it returns what the command printed.
 func ok(t *testing.T, args ...string) string {
 	t.Helper()
-	s := run(t, "", args...)
+	return succeeded(t, run(t, "", args...), args)
+}
+
+// settleOK is ok for a command of sluice-settle.
+func settleOK(t *testing.T, args ...string) string {
+	t.Helper()
+	return succeeded(t, settle(t, args...), args)
+}
+
+func succeeded(t *testing.T, s said, args []string) string {
+	t.Helper()
 	if s.code != 0 {
-		t.Fatalf("sluice %s: exit code %d\n%s%s", strings.Join(args, " "), s.code, s.out, s.complaint)
+		t.Fatalf("%s: exit code %d\n%s%s", strings.Join(args, " "), s.code, s.out, s.complaint)
 	}
 	return s.out
 }

@@ -152,6 +152,7 @@ func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 		{"explain nonsense --ip here --config " + memory, 2, "--ip"},
 		{"", 2, ""},
 		{"chekc", 2, "chekc"},
+		{"settle verify 7 -c x", 2, "sluice settle: settlement is a program of its own: use sluice-settle verify 7 -c x\n"},
 		{"check --verbos", 2, "--verbos"},
 		{"stock", 2, ""},
 		{"stock set 1001", 2, "<units>"},

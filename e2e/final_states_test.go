@@ -42,7 +42,7 @@ func (c *cancelled) buys(from, to int) {
 func (c *cancelled) equal(sold int) {
 	c.Helper()
 	soon(c.T, fmt.Sprintf("%d units are sold in both books, and the SKU is open", sold), func() bool {
-		said := run(c.T, "", "settle", "verify", "1001", "--config", c.settler.file).out
+		said := settle(c.T, "verify", "1001", "--config", c.settler.file).out
 		state := fields(c.redis.Client, "1001")["state"]
 		return state == "on" && strings.Contains(said, "equal;") && strings.Contains(said, fmt.Sprintf(" %d units sold", sold))
 	})
@@ -84,7 +84,7 @@ func (c *cancelled) staysGivenBack(serial string, units int) {
 		c.Errorf("a unit is sold twice: %d %s", status, reason)
 	}
 	soon(c.T, "nothing waits for an operator, and the settler is not behind", func() bool {
-		status := run(c.T, "", "settle", "status", "--config", c.settler.file).out
+		status := settle(c.T, "status", "--config", c.settler.file).out
 		return !strings.Contains(status, "conflict ") && c.settler.metric("sluice_settler_behind_seconds") == 0
 	})
 	for _, said := range []string{c.gate.log.String(), c.settler.log.String()} {
@@ -126,7 +126,7 @@ func losesGiveback(t *testing.T, database string, everything bool) {
 	c := &cancelled{T: t, redis: redis}
 	c.gate = reserves(t, redis, units, shop.setting(), keepsChanges, `stock.redis.timeout = "5s"`, `stock.sold_out_ttl = "1ms"`)
 	if strings.HasPrefix(database, "postgres") {
-		ok(t, "settle", "migrate", "--config", file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
+		settleOK(t, "migrate", "--config", file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
 			"settle.database = %q\n%s\n%s\n%s", database, keepsChanges, redisAt(redis), reserveRoutes)))
 	}
 	c.settler = settler(t, database, redisAt(redis), `settle.verify = "1s"`)

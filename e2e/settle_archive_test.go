@@ -30,11 +30,11 @@ func TestArchive_LeavesTheShopsKeyAndBeginsAnotherSale(t *testing.T) {
 		"%s\n%s\n%s[[sale]]\nname = \"past\"\nskus = [\"1001\"]\nstarts = 2020-01-01T00:00:00Z\n"+
 		"ends = 2020-01-02T00:00:00Z\n",
 		filepath.Join(t.TempDir(), "settle.db"), keepsChanges, redisAt(r), reserveRoutes))
-	ok(t, "settle", "migrate", "--config", settled)
-	ok(t, "settle", "rebuild", "--config", settled, "1001")
+	settleOK(t, "migrate", "--config", settled)
+	settleOK(t, "rebuild", "--config", settled, "1001")
 	const older = "sluice_ledger_mirror_writes_total"
 	before := g.metric(older, `result="older"`)
-	wants(t, ok(t, "settle", "archive", "--config", settled, "past"), "archived; 2 records freed")
+	wants(t, settleOK(t, "archive", "--config", settled, "past"), "archived; 2 records freed")
 	soon(t, "the gate has seen the archived ledger", func() bool { return g.metric(older, `result="older"`) > before })
 	if now := left(); now != "3" {
 		t.Errorf("the key shows %s: want 3", now)

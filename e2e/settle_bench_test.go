@@ -39,7 +39,7 @@ const (
 	benchSingles = 5 * time.Second // of each measurement of a transaction an order
 )
 
-// settleBench measures sluice settle run beside a shop that books each order in a transaction of its own.
+// settleBench measures sluice-settle run beside a shop that books each order in a transaction of its own.
 type settleBench struct {
 	*testing.T
 	url    string
@@ -74,7 +74,7 @@ func benchSettlement(t *testing.T, url string, orders int) {
 	defer b.ledger.Close()
 	load, _ := os.ReadFile("/proc/loadavg")
 	t.Logf("load average at the beginning: %s", strings.TrimSpace(string(load)))
-	ok(t, "settle", "migrate", "--config", file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
+	settleOK(t, "migrate", "--config", file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
 		"settle.database = %q\n%s\n%s\n%s", url, keepsChanges, redisAt(b.redis), reserveRoutes)))
 	one, many := b.singles(1), b.singles(16)
 	t.Logf("a transaction an order, hot SKU: 1 connection %.0f orders/s, 16 connections %.0f", one, many)

@@ -73,7 +73,7 @@ func newSettleCrash(t *testing.T, orders int, database *dbtest.Server) *settleCr
 	}
 	c.config = file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = %q\n"+
 		"settle.listen = \"\"\n%s\n%s\n%s", url, keepsChanges, redisAt(c.redis), reserveRoutes))
-	ok(t, "settle", "migrate", "--config", c.config)
+	settleOK(t, "migrate", "--config", c.config)
 	return c
 }
 
@@ -111,7 +111,7 @@ func (c *settleCrash) play() {
 	kills, deaths := c.kill(sold)
 	records, units := 0, int64(0)
 	for i := range crashSKUs {
-		out := ok(c.T, "settle", "verify", crashSKU(i), "--config", c.config)
+		out := settleOK(c.T, "verify", crashSKU(i), "--config", c.config)
 		var sku, at, word string
 		var n int
 		var sum, booked, deducted int64
@@ -204,7 +204,7 @@ func (c *settleCrash) kill(sold <-chan struct{}) (kills, deaths int) {
 			}
 		}
 		if time.Since(begin) > crashPatience {
-			c.Fatalf("not everything is settled: %s\n%s", run(c.T, "", "settle", "status", "--config", c.config).out, c.logs[0])
+			c.Fatalf("not everything is settled: %s\n%s", settle(c.T, "status", "--config", c.config).out, c.logs[0])
 		}
 	}
 }
@@ -216,7 +216,7 @@ func randomly(least, most int) time.Duration {
 func (c *settleCrash) begin(i int) {
 	c.Helper()
 	c.logs[i] = new(journal)
-	s := exec.Command(binary, "settle", "run", "--config", c.config)
+	s := exec.Command(settleBinary, "run", "--config", c.config)
 	s.Env, s.Stderr = surroundings(), c.logs[i]
 	if err := s.Start(); err != nil {
 		c.Fatal(err)
@@ -243,7 +243,7 @@ func (c *settleCrash) end(i int) {
 
 // settled reports whether no change of a SKU waits.
 func (c *settleCrash) settled() bool {
-	out := run(c.T, "", "settle", "status", "--config", c.config).out
+	out := settle(c.T, "status", "--config", c.config).out
 	for i := range crashSKUs {
 		if _, line, found := strings.Cut("\n"+out, "\n"+crashSKU(i)+" "); !found || strings.Fields(line)[1] != "0" {
 			return false

@@ -52,7 +52,7 @@ func forgetsReservation(t *testing.T, answer int, want string) {
 		b.leave()
 	}
 	soon(t, "both are settled", func() bool {
-		return strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 2 records")
+		return strings.Contains(settle(t, "verify", "1001", "--config", s.file).out, "equal; 2 records")
 	})
 	s.die()
 	ok(t, "reservation", "release", "forgotten", "--sku", "1001", "--config", g.file)
@@ -63,9 +63,9 @@ func forgetsReservation(t *testing.T, answer int, want string) {
 	tells.Store(true)
 	s = begin("1s") // what is not over at the first look is seen by a later one
 	soon(t, "the shop's word is settled", func() bool {
-		return strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 2 records, "+want)
+		return strings.Contains(settle(t, "verify", "1001", "--config", s.file).out, "equal; 2 records, "+want)
 	})
-	if out := run(t, "", "settle", "status", "--config", s.file).out; strings.Contains(out, "conflict") {
+	if out := settle(t, "status", "--config", s.file).out; strings.Contains(out, "conflict") {
 		t.Errorf("status: %s", out)
 	}
 }

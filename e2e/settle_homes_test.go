@@ -33,10 +33,10 @@ func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
 	}
 	s := settler(t, "sqlite:"+filepath.Join(t.TempDir(), "main.db"), redisAt(redis), fmt.Sprintf(
 		"[[settle.home]]\nname = \"east\"\ndatabase = %q\nskus = [\"2*\"]", east.URL))
-	wants(t, ok(t, "settle", "migrate", "--config", s.file), "applied 00001_settlement.sql in east")
+	wants(t, settleOK(t, "migrate", "--config", s.file), "applied 00001_settlement.sql in east")
 	settled := func(sku string, orders int) func() bool {
 		return func() bool {
-			return strings.Contains(run(t, "", "settle", "verify", sku, "--config", s.file).out,
+			return strings.Contains(settle(t, "verify", sku, "--config", s.file).out,
 				fmt.Sprintf("equal; %d records", orders))
 		}
 	}
@@ -56,11 +56,11 @@ func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
 		return strings.HasPrefix(text, "degraded; database east: ") &&
 			strings.Contains(s.scrape(), "\nsluice_settler_database_up{home=\"main\"} 1\n")
 	})
-	if out := run(t, "", "settle", "status", "--config", s.file); !strings.Contains(out.out, "1001") ||
+	if out := settle(t, "status", "--config", s.file); !strings.Contains(out.out, "1001") ||
 		!strings.Contains(out.complaint, "home east: ") {
 		t.Errorf("status: %+v", out)
 	}
-	moved := run(t, "", "settle", "move", "2001", "--to", "main", "--config", s.file)
+	moved := settle(t, "move", "2001", "--to", "main", "--config", s.file)
 	if moved.code != 0 || !strings.Contains(moved.out, "2001 is settled in main now; it was in east") ||
 		!strings.Contains(moved.complaint, "does not know yet") {
 		t.Errorf("move: %+v", moved)
@@ -71,9 +71,9 @@ func TestHomes_DeadDatabaseDelaysItsSKUsAlone(t *testing.T) {
 	buy("2001", 6, 1)
 	soon(t, "the new home goes on", settled("2001", 7))
 	soon(t, "the old home knows that it lost the SKU", func() bool {
-		return strings.Contains(run(t, "", "settle", "status", "--config", s.file).out, "moved")
+		return strings.Contains(settle(t, "status", "--config", s.file).out, "moved")
 	})
-	if out := ok(t, "settle", "report", "--config", s.file); !strings.Contains(out, "the books balance") {
+	if out := settleOK(t, "report", "--config", s.file); !strings.Contains(out, "the books balance") {
 		t.Errorf("report: %s", out)
 	}
 }
@@ -93,7 +93,7 @@ func TestHomes_SKUsOfADatabaseThatIsAwayAreRerouted(t *testing.T) {
 		"settle.reroute_after = \"1s\"\nsettle.reroute_to = \"main\"",
 		"[[settle.home]]\nname = \"east\"\ndatabase = \"postgres://u@127.0.0.1:1/shop\"\nskus = [\"2*\"]")
 	soon(t, "the SKU is settled in the other home", func() bool {
-		return strings.Contains(run(t, "", "settle", "verify", "2001", "--config", s.file).out, "equal; 1 records")
+		return strings.Contains(settle(t, "verify", "2001", "--config", s.file).out, "equal; 1 records")
 	})
 	if home := fields(redis.Client, "2001")["home"]; home != "1 main" {
 		t.Errorf("the mark of the home is %q: want that of the first move, to main", home)

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-// An order is sold at the gate, settled, and its job comes to the webhook of sluice settle work, once.
+// An order is sold at the gate, settled, and its job comes to the webhook of sluice-settle work, once.
 func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
 	t.Parallel()
 	followsToTheWebhook(t, dbtest.Postgres(t))
@@ -53,8 +53,8 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 	jobSettings := []string{"settle.jobs.kinds = [\"order.confirmed\"]",
 		"settle.jobs.url = \"" + receiver.URL + "\"", "settle.jobs.key_file = \"" + key + "\""}
 	s := settler(t, postgres.URL, append(jobSettings, redisAt(redis))...)
-	wants(t, ok(t, "settle", "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
-	wants(t, ok(t, "settle", "migrate", "--config", s.file), "applied 00001_settlement.sql", "applied river 002")
+	wants(t, settleOK(t, "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
+	wants(t, settleOK(t, "migrate", "--config", s.file), "applied 00001_settlement.sql", "applied river 002")
 	work := settles(t, "work", "settle.jobs.listen", postgres.URL, append(jobSettings, redisAt(redis))...)
 	var want []string
 	for i := range orders {
@@ -75,14 +75,14 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 	if jobs() != strings.Join(want, "\n") {
 		t.Errorf("the webhook has got %q", jobs())
 	}
-	wants(t, ok(t, "settle", "verify", "1001", "--config", s.file), fmt.Sprintf("equal; %d records", orders))
+	wants(t, settleOK(t, "verify", "1001", "--config", s.file), fmt.Sprintf("equal; %d records", orders))
 	soon(t, "the settler is ready", func() bool {
 		_, text := s.peek("/readyz")
 		return strings.HasPrefix(text, "ready")
 	})
 	sqlite := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = \"sqlite:a.db\"\n"+
 		"settle.jobs.kinds = [\"order.confirmed\"]\n"+keepsChanges+"\n"+redisAt(redis)+"\n"+reserveRoutes)
-	if out := run(t, "", "settle", "work", "--config", sqlite); out.code == 0 ||
+	if out := settle(t, "work", "--config", sqlite); out.code == 0 ||
 		!strings.Contains(out.complaint, "needs PostgreSQL") {
 		t.Errorf("with SQLite: %+v", out)
 	}

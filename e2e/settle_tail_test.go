@@ -40,7 +40,7 @@ func losesTail(t *testing.T, gate string) {
 	settled := func(orders int) {
 		t.Helper()
 		soon(t, "orders are settled", func() bool {
-			return strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out,
+			return strings.Contains(settle(t, "verify", "1001", "--config", s.file).out,
 				fmt.Sprintf("equal; %d records, %d units sold", orders, orders))
 		})
 	}

@@ -15,13 +15,13 @@ import (
 
 const keepsChanges = "stock.reserve.stream_keep_unread = true"
 
-// settler runs sluice settle run until the test ends. Its ops are the listener for health and metrics.
+// settler runs sluice-settle run until the test ends. Its ops are the listener for health and metrics.
 func settler(t *testing.T, database string, settings ...string) *running {
 	t.Helper()
 	return settles(t, "run", "settle.listen", database, settings...)
 }
 
-// settles runs a command of sluice settle until the test ends, with health and metrics at a key.
+// settles runs a command of sluice-settle until the test ends, with health and metrics at a key.
 func settles(t *testing.T, command, listen, database string, settings ...string) *running {
 	t.Helper()
 	path := file(
@@ -36,7 +36,7 @@ func settles(t *testing.T, command, listen, database string, settings ...string)
 		),
 	)
 	g := &running{t: t, file: path, ended: make(chan struct{}), client: &http.Client{Timeout: long}}
-	g.process = exec.Command(binary, "settle", command, "--config", path)
+	g.process = exec.Command(settleBinary, command, "--config", path)
 	g.process.Env, g.process.Stderr = surroundings(), &g.log
 	if err := g.process.Start(); err != nil {
 		t.Fatal(err)
@@ -101,11 +101,11 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 	}
 	s := settler(t, postgres.URL, redisAt(redis))
 	buy("without tables", 0, 5)
-	ok(t, "settle", "migrate", "--config", s.file)
+	settleOK(t, "migrate", "--config", s.file)
 	settled := func(orders int) func() bool {
 		return func() bool {
 			return strings.Contains(
-				run(t, "", "settle", "verify", "1001", "--config", s.file).out,
+				settle(t, "verify", "1001", "--config", s.file).out,
 				fmt.Sprintf("equal; %d records", orders),
 			)
 		}

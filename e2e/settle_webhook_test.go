@@ -80,7 +80,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return tries > 0 &&
-			strings.Contains(run(t, "", "settle", "verify", "1001", "--config", s.file).out, "equal; 5 records, 5 units sold")
+			strings.Contains(settle(t, "verify", "1001", "--config", s.file).out, "equal; 5 records, 5 units sold")
 	})
 	soon(t, "the metrics show the webhook", func() bool {
 		text := s.scrape()
@@ -88,7 +88,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 			strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} ") &&
 			!strings.Contains(text, "\nsluice_settler_behind_seconds{target=\"webhook\"} 0\n")
 	})
-	status := run(t, "", "settle", "status", "--config", s.file).out
+	status := settle(t, "status", "--config", s.file).out
 	if !strings.Contains(status, "SENT TO") || !strings.Contains(status, "webhook") {
 		t.Errorf("the status does not show the webhook: %s", status)
 	}

@@ -169,8 +169,8 @@ func TestShops_NameOfAnotherSecretIsRejected(t *testing.T) {
 		}
 		wants(t, got.out+got.complaint, c.way, "redis-cli DEL sluice:shop-a:claim")
 	}
-	ok(t, "settle", "migrate", "--config", other)
-	settles := run(t, "", "settle", "verify", "1001", "--config", other)
+	settleOK(t, "migrate", "--config", other)
+	settles := settle(t, "verify", "1001", "--config", other)
 	if settles.code == 0 || !strings.Contains(settles.out+settles.complaint, way) {
 		t.Errorf("settle verify: exit code %d: %s", settles.code, settles.complaint)
 	}

@@ -20,7 +20,7 @@ func Archive(ctx context.Context, stream Stream, db Database, ledger ArchivedLed
 		return c, ok, err
 	}
 	if !c.Equal() {
-		return c, true, fmt.Errorf("archive %q: ledger and database differ, and nothing was freed; see sluice settle verify",
+		return c, true, fmt.Errorf("archive %q: ledger and database differ, and nothing was freed; see sluice-settle verify",
 			sku)
 	}
 	settled, err := db.Settled(ctx, sku)
@@ -29,7 +29,7 @@ func Archive(ctx context.Context, stream Stream, db Database, ledger ArchivedLed
 	}
 	if settled != c.At {
 		return c, true, fmt.Errorf("archive %q: a target has only settled up to %s of %s, and nothing was freed; see "+
-			"sluice settle status", sku, settled, c.At)
+			"sluice-settle status", sku, settled, c.At)
 	}
 	return c, true, ledger.Archive(ctx, sku, c.At.Epoch, c.At.Ver)
 }

@@ -75,7 +75,7 @@ func (h Home) Disputes(sku string, l Ledger) string {
 		return ""
 	}
 	return fmt.Sprintf("%q is settled in %s, says the mark of its ledger, but the file says %s: %s books nothing of it; "+
-		"write it into skus of %s, or move it: sluice settle move %s --to %s", sku, l.Home, h.Name, h.Name, l.Home, sku,
+		"write it into skus of %s, or move it: sluice-settle move %s --to %s", sku, l.Home, h.Name, h.Name, l.Home, sku,
 		h.Name)
 }
 
@@ -85,7 +85,7 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 	p.loaded, p.cursor = false, nil
 	if home := p.ledger.Home; home != "" && !slices.Contains(s.o.Home.All, home) {
 		return fmt.Errorf("settle %q: it was moved to %q, which is no home of the configuration: write its [[settle.home]], "+
-			"or move it: sluice settle move", p.sku, home)
+			"or move it: sluice-settle move", p.sku, home)
 	}
 	if text := s.o.Home.Disputes(p.sku, p.ledger); text != p.disputed {
 		if p.disputed = text; text != "" {

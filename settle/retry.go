@@ -28,7 +28,7 @@ func Retry(ctx context.Context, db Database, c Conflict) (Outcome, error) {
 		err = e.Fault
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice settle rebuild %q reads "+
+		return Outcome{}, fmt.Errorf("conflict %d: the entry cannot be read: %w; sluice-settle rebuild %q reads "+
 			"all orders anew", c.ID, err, c.SKU)
 	}
 	var o Outcome

@@ -314,7 +314,7 @@ func (c *Comparison) detail(n int) string {
 	switch {
 	case c.unproven > 0:
 	case c.final == n:
-		why = "the database has them as released, and the ledger as sold; if the shop has them, sluice settle rebuild makes " +
+		why = "the database has them as released, and the ledger as sold; if the shop has them, sluice-settle rebuild makes " +
 			"the rows those of the ledger; if not, sluice reservation refund gives the units back"
 	default:
 		why = "they were repaired, and differ again"

@@ -26,7 +26,7 @@ function draw() {
   const more = told.reduce((n, s) => n + s.more, 0);
   refill($("settlement-body"), table(say("settlement"), heads, rows, say("no_settler"), "rows"),
     table(say("settlement"), ["", say("kind"), "SKU", "", say("way_out")].map((text) => ({ text })), all, say("no_conflicts"), "rows"),
-    more ? el("p", { class: "hint" }, `+ ${more}: sluice settle status`) : null);
+    more ? el("p", { class: "hint" }, `+ ${more}: sluice-settle status`) : null);
 }
 
 async function look() {

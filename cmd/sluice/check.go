@@ -13,8 +13,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 	"sluice/internal/doctor"
-	"sluice/internal/settler"
 )
 
 // errFailedOnline ends a check whose output says already what is wrong with what runs.
@@ -30,16 +30,16 @@ func newCheck() *cobra.Command {
 	o := checkOptions{config: "config.toml"}
 	cmd := &cobra.Command{
 		Use: "check [file]", Short: "Report all that is wrong with a configuration, and what its numbers amount to.",
-		Args: exactly,
+		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(o.skus) > 0 && !o.online {
-				return misuse(cmd, errors.New("--sku belongs to --online"))
+				return cli.Misuse(cmd, errors.New("--sku belongs to --online"))
 			}
 			o.config = argument(args, o.config)
 			return o.run(cmd)
 		},
 	}
-	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
+	cli.ConfigFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
 	cmd.Flags().BoolVar(&o.online, "online", false,
 		"also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object, for other programs")
@@ -66,7 +66,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	}
 	r.Examine(c)
 	if o.online {
-		if err := errors.Join(r.Try(cmd.Context(), c), settler.Check(cmd.Context(), &r, c)); err != nil {
+		if err := r.Try(cmd.Context(), c); err != nil {
 			return err
 		}
 	}
@@ -108,10 +108,10 @@ const maxStdin = 16 << 20
 func (o *checkOptions) reportInvalid(r *doctor.Report, out io.Writer, err error) error {
 	if !o.json {
 		fmt.Fprintln(os.Stderr, err)
-		return errReported
+		return cli.ErrReported
 	}
 	for line := range strings.Lines(err.Error()) {
 		r.Fail("config", "%s", strings.TrimSuffix(line, "\n"))
 	}
-	return errors.Join(r.WriteJSON(out), errReported)
+	return errors.Join(r.WriteJSON(out), cli.ErrReported)
 }

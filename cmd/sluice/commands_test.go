@@ -15,6 +15,7 @@ import (
 	"sluice/internal/apitest"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 	"sluice/internal/listener"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
@@ -76,7 +77,7 @@ func TestSluice_UnknownNamesAreMisuse(t *testing.T) {
 		{"reservation", "get", strings.Repeat("k", 129)},
 		{"stock", "add", "1001", "20", "--key", ""}, // a script that has left the name empty would add each time
 	} {
-		var wrong *usageError
+		var wrong *cli.UsageError
 		if _, err := command(t, words...); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", words, err)
 		}
@@ -89,7 +90,7 @@ func command(t *testing.T, words ...string) (string, error) {
 	root := newRoot()
 	var out strings.Builder
 	root.SetOut(&out)
-	root.SetArgs(numbersLast(words))
+	root.SetArgs(cli.NumbersLast(words))
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err
 }

@@ -18,10 +18,11 @@ import (
 	"sluice/config"
 	"sluice/config/position"
 	"sluice/internal/app"
+	"sluice/internal/cli"
 )
 
 func newConfig() *cobra.Command {
-	cmd := parent("config", "Show the configuration that is in force.")
+	cmd := cli.Parent("config", "Show the configuration that is in force.")
 	cmd.AddCommand(newConfigPrint())
 	return cmd
 }
@@ -30,7 +31,7 @@ func newConfigPrint() *cobra.Command {
 	var at target
 	var origin, changed bool
 	cmd := &cobra.Command{
-		Use: "print [file]", Short: "Print every key with its value; secrets are not shown.", Args: exactly,
+		Use: "print [file]", Short: "Print every key with its value; secrets are not shown.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := settings(cmd, &at, argument(args, at.Config))
 			if err != nil {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/cli"
 	"sluice/internal/demo/demosale"
 )
 
 func newDemo() *cobra.Command {
 	o := demosale.Options{Version: version, Gate: "reserve"}
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Run a shop, a gateway and a crowd in one process, and report what happened.", Args: exactly,
+		Use: "demo", Short: "Run a shop, a gateway and a crowd in one process, and report what happened.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Keep && !cmd.Flags().Changed("shoppers") {
 				o.Shoppers = 6000
@@ -23,7 +24,7 @@ func newDemo() *cobra.Command {
 				o.Units = 2000
 			}
 			if err := o.Check(); err != nil {
-				return misuse(cmd, err)
+				return cli.Misuse(cmd, err)
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer cancel()
@@ -34,7 +35,7 @@ func newDemo() *cobra.Command {
 	f.IntVar(&o.Shoppers, "shoppers", 2000, "how many shoppers order; with --keep in each minute, and 6000")
 	f.Int64Var(&o.Units, "units", 100, "how many units there are; with --keep 2000")
 	f.DurationVar(&o.GiveUpAfter, "patience", 20*time.Second, "after this time the last shopper gives up")
-	choiceFlag(cmd, f, &o.Gate, "gate",
+	cli.ChoiceFlag(cmd, f, &o.Gate, "gate",
 		"the gateway takes the units before it forwards (reserve), or the shop does (check)",
 		"reserve", "check")
 	f.BoolVar(&o.WithoutGate, "without-gate", false,
@@ -46,8 +47,6 @@ func newDemo() *cobra.Command {
 		"with a waiting room before the sale: a draw, and calls for free units; needs redis-server")
 	f.DurationVar(&o.OpensIn, "opens-in", 15*time.Second, "with --keep: when the sale opens")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "`address` of the gateway; port 0 = any free port")
-	f.StringVar(&o.Database, "database", "",
-		"keep the orders: the SQLite `file` that they are settled into, a new one; otherwise it is removed at the end")
 	f.StringVar(&o.Dashboard, "dashboard", "127.0.0.1:0", "`address` of the dashboard; port 0 = any free port")
 	return cmd
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
+	"sluice/config/position"
+	"sluice/config/report"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 	"sluice/proxy"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -40,17 +43,17 @@ func newExplain() *cobra.Command {
 			if len(args) == 2 && strings.HasPrefix(args[1], "/") { // METHOD TARGET without quotes
 				return nil
 			}
-			return exactly(cmd, args)
+			return cli.Exactly(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, strings.Join(args, " ")) },
-		ValidArgsFunction: completeBy(func(c *config.Config) (keys []string) {
+		ValidArgsFunction: cli.CompleteBy(func(c *config.Config) (keys []string) {
 			for _, s := range c.Settings() {
 				keys = append(keys, s.Key)
 			}
 			return keys
 		}),
 	}
-	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
+	cli.ConfigFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
 	cmd.Flags().StringArrayVarP(&o.header, "header", "H", nil, "a header `line`, such as 'Cookie: uid=7'; may be repeated")
 	cmd.Flags().StringVarP(&o.body, "body", "d", "", "the body")
 	cmd.Flags().StringVar(&o.ip, "ip", "203.0.113.9", "`address` at the other end of the connection")
@@ -64,12 +67,12 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	}
 	peer, err := netip.ParseAddr(o.ip)
 	if err != nil {
-		return misuse(cmd, fmt.Errorf("--ip: %w", err))
+		return cli.Misuse(cmd, fmt.Errorf("--ip: %w", err))
 	}
 	if !strings.ContainsAny(request, " /") {
 		if !explainKey(cmd.OutOrStdout(), c, request) {
 			return fmt.Errorf("%q is neither a key of the configuration nor a request such as 'GET /'%s; "+
-				"sluice config print lists the keys", request, meant(nearKey(c, request)))
+				"sluice config print lists the keys", request, cli.Meant(nearKey(c, request)))
 		}
 		return nil
 	}
@@ -251,4 +254,13 @@ func (o *explainOptions) raw(request string) string {
 	}
 	b.WriteString("\r\n" + o.body)
 	return b.String()
+}
+
+// nearKey is the key of the configuration that is most like key; "" = none is.
+func nearKey(c *config.Config, key string) string {
+	var keys []string
+	for _, s := range c.Settings() {
+		keys = append(keys, position.WithoutIndexes(s.Key))
+	}
+	return report.Nearest(key, keys)
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 )
 
 type healthcheckOptions struct {
@@ -21,10 +22,10 @@ type healthcheckOptions struct {
 func newHealthcheck() *cobra.Command {
 	h := healthcheckOptions{config: "/etc/sluice/config.toml"}
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: exactly,
+		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd.OutOrStdout()) },
 	}
-	configFlag(cmd, cmd.Flags(), &h.config, "take ops.listen from this `file`, if it exists")
+	cli.ConfigFlag(cmd, cmd.Flags(), &h.config, "take ops.listen from this `file`, if it exists")
 	cmd.Flags().StringVar(&h.ops, "ops", "", "or ask this `address`, such as 127.0.0.1:8091")
 	cmd.Flags().BoolVar(&h.ready, "ready", false, "ask whether it is ready, not only alive")
 	return cmd
@@ -51,7 +52,7 @@ func (h *healthcheckOptions) run(out io.Writer) error {
 	}
 	fmt.Fprint(out, string(text))
 	if resp.StatusCode != http.StatusOK {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

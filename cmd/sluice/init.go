@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice"
+	"sluice/internal/cli"
 )
 
 // starter is what most shops need to begin with: observe before rejecting anything.
@@ -47,7 +48,7 @@ func newInit() *cobra.Command {
 	var full bool
 	lang := "en"
 	cmd := &cobra.Command{
-		Use: "init [file]", Short: "Write a first configuration file.", Args: exactly,
+		Use: "init [file]", Short: "Write a first configuration file.", Args: cli.Exactly,
 		Long: "Write a first configuration file: config.toml, unless another is named. - = standard output.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, reference := starter, sluice.Reference
@@ -62,7 +63,7 @@ func newInit() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "the commented reference: every key, its default, its meaning")
-	choiceFlag(cmd, cmd.Flags(), &lang, "lang", "language of the comments", "en", "zh", "zh-CN")
+	cli.ChoiceFlag(cmd, cmd.Flags(), &lang, "lang", "language of the comments", "en", "zh", "zh-CN")
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 )
 
 // newLimit is the commands for one key of a limit by key.
@@ -43,7 +44,7 @@ func newLimitKey(at *target, use, short, method string) *cobra.Command {
 			}
 			return printKey(cmd, &all)
 		},
-		ValidArgsFunction: completeBy(func(c *config.Config) []string { return c.Limits.KeyedNames() }),
+		ValidArgsFunction: cli.CompleteBy(func(c *config.Config) []string { return c.Limits.KeyedNames() }),
 	}
 	instanceFlag(cmd, &here)
 	return cmd
@@ -63,7 +64,7 @@ func printKey(cmd *cobra.Command, all *admin.KeyStates) error {
 	}
 	faulty := slices.ContainsFunc(all.Instances, func(s admin.KeyState) bool { return s.Fault != "" })
 	if faulty || len(all.Missing) > 0 {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

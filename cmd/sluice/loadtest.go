@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config/report"
+	"sluice/internal/cli"
 	"sluice/internal/loadtest"
 	"sluice/internal/loadtest/sandbox"
 )
@@ -23,20 +24,20 @@ func newLoadtest() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "loadtest", Short: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.",
-		Args: exactly,
+		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
-				return misuse(cmd, err)
+				return cli.Misuse(cmd, err)
 			}
 			return runLoadtest(cmd, o, plot, asJSON)
 		},
 	}
 	f := cmd.Flags()
-	configFlag(cmd, f, &o.Config, "configuration `file`")
+	cli.ConfigFlag(cmd, f, &o.Config, "configuration `file`")
 	f.StringVar(&o.Route, "route", "", "`name` of the route that is tested (default: the first that sells)")
 	f.IntVar(&o.Buyers, "buyers", 200_000, "how many buyers there are")
 	f.Int64Var(&o.Stock, "stock", 500, "how many units there are")
-	choiceFlag(cmd, f, &o.Shape, "shape", "all buyers order at once (spike), or as many in each second (ramp)",
+	cli.ChoiceFlag(cmd, f, &o.Shape, "shape", "all buyers order at once (spike), or as many in each second (ramp)",
 		loadtest.Spike, loadtest.Ramp)
 	f.DurationVar(&o.Spread, "over", 0,
 		"spike: half of the buyers have ordered by then (300ms); ramp: all of them have (1m)")
@@ -63,7 +64,7 @@ func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool
 	result, err := o.Run(ctx)
 	if bad := (*report.Error)(nil); errors.As(err, &bad) {
 		fmt.Fprintln(os.Stderr, err) // each of its lines says where it is
-		return errReported
+		return cli.ErrReported
 	}
 	if errors.Is(err, sandbox.ErrRedisAway) {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
@@ -83,7 +84,7 @@ func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool
 		if asJSON {
 			fmt.Fprintln(os.Stderr, "sluice: BROKEN", result.Err())
 		}
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"sluice/config"
 	"sluice/internal/adminclient"
 	"sluice/internal/app"
+	"sluice/internal/cli"
 )
 
 func newOverride() *cobra.Command {
@@ -30,17 +31,17 @@ func newOverride() *cobra.Command {
 				return nil
 			}
 		}
-		return exactly(cmd, args)
+		return cli.Exactly(cmd, args)
 	}
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
 		"KEY=VALUE in one word is the same. The value is written as in the file, without quotes: 50, 20/s, observe, false."
-	set.ValidArgsFunction = completeBy(overridableKeys)
+	set.ValidArgsFunction = cli.CompleteBy(overridableKeys)
 	pause := newOverrideOf(at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "paused"} })
 	end := newOverrideOf(at, "end <sku>", "Tell shoppers for a while that the sale of a SKU is over.",
 		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "ended"} })
-	pause.ValidArgsFunction = completeBy((*config.Config).SKUsOnSale)
+	pause.ValidArgsFunction = cli.CompleteBy((*config.Config).SKUsOnSale)
 	end.ValidArgsFunction = pause.ValidArgsFunction
 	cmd.AddCommand(set, pause, end, newOverrideUndo(at), newOverrideList(at))
 	return cmd
@@ -71,7 +72,7 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 	var forTime, until string
 	var here bool
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: exactly,
+		Use: use, Short: short, Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := want(args)
 			if here {
@@ -79,7 +80,7 @@ func newOverrideOf(at *target, use, short string, want func(args []string) map[s
 			}
 			switch {
 			case (forTime == "") == (until == ""):
-				return misuse(cmd, errors.New("--for=10m or --until=TIME: name one of them"))
+				return cli.Misuse(cmd, errors.New("--for=10m or --until=TIME: name one of them"))
 			case forTime != "":
 				in["for"] = forTime
 			default:
@@ -126,7 +127,7 @@ func valueOf(word string) any {
 
 func newOverrideUndo(at *target) *cobra.Command {
 	return &cobra.Command{
-		Use: "undo <id|key|sku>", Short: "End an override before its time.", Args: exactly,
+		Use: "undo <id|key|sku>", Short: "End an override before its time.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := overrideID(cmd, at, args[0])
 			if err != nil {
@@ -177,7 +178,7 @@ func overrideID(cmd *cobra.Command, at *target, name string) (string, error) {
 func newOverrideList(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "list", Short: "Show what is overridden.", Args: exactly,
+		Use: "list", Short: "Show what is overridden.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Overrides []admin.Override `json:"overrides"`

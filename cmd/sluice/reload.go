@@ -13,6 +13,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 	"sluice/internal/periodic"
 )
 
@@ -20,7 +21,7 @@ func newReload() *cobra.Command {
 	var at target
 	var drop bool
 	cmd := &cobra.Command{
-		Use: "reload", Short: "Make a running gateway read its configuration again.", Args: exactly,
+		Use: "reload", Short: "Make a running gateway read its configuration again.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := map[string]string{"overrides": "keep"}
 			if drop {
@@ -58,7 +59,7 @@ func newDrain() *cobra.Command {
 	var at target
 	var fleet, noWait bool
 	cmd := &cobra.Command{
-		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: exactly,
+		Use: "drain", Short: "Make a running gateway finish what is in flight, then stop.", Args: cli.Exactly,
 		Long: "Make a running gateway finish what is in flight, then stop. The command waits until it\n" +
 			"has stopped: its addresses are free then. With --fleet it does not wait.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,7 +81,7 @@ func newDrain() *cobra.Command {
 			fmt.Fprintln(out, strings.Join(append([]string{done.Phase}, done.Instances...), " "))
 			if len(done.Missing) > 0 {
 				fmt.Fprintf(out, "no answer from %s: drain them by themselves\n", strings.Join(done.Missing, ", "))
-				return errReported
+				return cli.ErrReported
 			}
 			if !before.Started.IsZero() {
 				return at.awaitEnd(cmd, &before)

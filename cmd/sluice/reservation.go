@@ -12,17 +12,18 @@ import (
 	"sluice/admin"
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 	"sluice/stockgate/ledger/protocol"
 )
 
 func newReservation() *cobra.Command {
 	cmd, at := parentOf("reservation", "Show what became of orders, and decide those that are overdue.", aboutRedis)
 	cmd.AddCommand(newReservationGet(at),
-		newSettle(at, "confirm", "Say that the shop has the order: its units are sold."),
-		newSettle(at, "release",
+		newDecision(at, "confirm", "Say that the shop has the order: its units are sold."),
+		newDecision(at, "release",
 			"Say that the shop has no such order and cannot get it any more: its units are for sale again."),
-		newSettle(at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
-		newSettle(at, "requeue",
+		newDecision(at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
+		newDecision(at, "requeue",
 			"Say that the shop has no such order and cannot get it any more: a stuck order of the queue is delivered again."),
 		newReservationAdopt(at), newReservationList(at))
 	return cmd
@@ -33,7 +34,7 @@ func checkSerial(cmd *cobra.Command, serial string) error {
 	if protocol.ValidSerial([]byte(serial)) {
 		return nil
 	}
-	return misuse(cmd, fmt.Errorf(
+	return cli.Misuse(cmd, fmt.Errorf(
 		"serial %.140q: it has 1 to 128 visible ASCII characters, and is neither . nor .. itself", serial))
 }
 
@@ -52,7 +53,7 @@ func newReservationGet(at *target) *cobra.Command {
 	var sku string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "get <serial>", Short: "Show what became of an order.", Args: exactly,
+		Use: "get <serial>", Short: "Show what became of an order.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
@@ -72,25 +73,25 @@ func newReservationGet(at *target) *cobra.Command {
 	return jsonFlag(cmd, &asJSON)
 }
 
-// newSettle is a command that decides a reservation.
-func newSettle(at *target, op, short string) *cobra.Command {
+// newDecision is a command that decides a reservation.
+func newDecision(at *target, op, short string) *cobra.Command {
 	var sku string
 	cmd := &cobra.Command{
-		Use: op + " <serial>", Short: short, Args: exactly,
+		Use: op + " <serial>", Short: short, Args: cli.Exactly,
 		Long: short + "\nThe serial is the Idempotency-Key of the order, which the shop was sent.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
 			}
-			return settleOrder(cmd, at, orderPath(args[0], sku, "/"+op), nil)
+			return decideOrder(cmd, at, orderPath(args[0], sku, "/"+op), nil)
 		},
 	}
 	skuFlag(cmd, &sku, ofSKU)
 	return cmd
 }
 
-// settleOrder decides an order, and prints what came of it.
-func settleOrder(cmd *cobra.Command, at *target, path string, in any) error {
+// decideOrder decides an order, and prints what came of it.
+func decideOrder(cmd *cobra.Command, at *target, path string, in any) error {
 	var done struct {
 		SKU, Serial string
 		admin.Outcome
@@ -116,13 +117,13 @@ func newReservationAdopt(at *target) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt <serial>",
 		Short: "Take an order of the shop into the ledger, which does not know it: its units are sold.",
-		Args:  exactly,
+		Args:  cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case sku == "":
-				return misuse(cmd, errors.New("--sku is missing: what was bought"))
+				return cli.Misuse(cmd, errors.New("--sku is missing: what was bought"))
 			case quantity < 1:
-				return misuse(cmd, fmt.Errorf("--quantity %d: it must be 1 or more", quantity))
+				return cli.Misuse(cmd, fmt.Errorf("--quantity %d: it must be 1 or more", quantity))
 			}
 			if err := checkSerial(cmd, args[0]); err != nil {
 				return err
@@ -130,7 +131,7 @@ func newReservationAdopt(at *target) *cobra.Command {
 			if err := admin.CheckSKU(sku); err != nil {
 				return err
 			}
-			return settleOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
+			return decideOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
 				"quantity": quantity})
 		},
 	}
@@ -145,10 +146,10 @@ func newReservationList(at *target) *cobra.Command {
 	var state, sku string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "Show orders: first those that must be decided first.", Args: exactly,
+		Use: "list", Short: "Show orders: first those that must be decided first.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unknown && state != "" || stuck && state != "" || unknown && stuck {
-				return misuse(cmd, errors.New("--unknown, --stuck and --state: name one of them"))
+				return cli.Misuse(cmd, errors.New("--unknown, --stuck and --state: name one of them"))
 			}
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -167,7 +168,7 @@ func newReservationList(at *target) *cobra.Command {
 		"only those that were not decided in time: ask the shop, then confirm or release them")
 	cmd.Flags().BoolVar(&stuck, "stuck", false,
 		"only orders of the queue that wait for a person: ask the shop, then confirm, release or requeue them")
-	choiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "confirmed",
+	cli.ChoiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "confirmed",
 		"released", "refunded")
 	skuFlag(cmd, &sku, "only those of one `SKU`")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")

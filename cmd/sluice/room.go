@@ -17,6 +17,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 	"sluice/room"
 )
 
@@ -49,7 +50,7 @@ func newRoom() *cobra.Command {
 func newRoomStatus(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "status", Short: "Show the waiting rooms.", Args: exactly,
+		Use: "status", Short: "Show the waiting rooms.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Rooms []admin.Room `json:"rooms"`
@@ -94,15 +95,15 @@ func roomNames(c *config.Config) (names []string) {
 // newRoomChange is a command that changes a room of a running gateway, and so of all instances.
 func newRoomChange(at *target, use, short string, want func(args []string) (map[string]any, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: exactly,
+		Use: use, Short: short, Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, err := want(args)
 			if err != nil {
-				return misuse(cmd, err)
+				return cli.Misuse(cmd, err)
 			}
 			return changeRoom(cmd, at, args[0], in)
 		},
-		ValidArgsFunction: completeBy(roomNames),
+		ValidArgsFunction: cli.CompleteBy(roomNames),
 	}
 }
 
@@ -119,18 +120,18 @@ func newRoomBeacon(at *target) *cobra.Command {
 	var round int64
 	var value string
 	cmd := &cobra.Command{
-		Use: "beacon <name>", Short: "Make the draw of a room, with the public randomness that it waits for.", Args: exactly,
+		Use: "beacon <name>", Short: "Make the draw of a room, with the public randomness that it waits for.", Args: cli.Exactly,
 		Long: "Make the draw of a room, after the start of its sale. The round was published before, as beacon_round: it\n" +
 			"is the first one after the start. --signature is that of the round in hexadecimal digits, as the beacon\n" +
 			"publishes it; the gate checks it by the key that was published with the round, and asks no server.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if value == "" || round == 0 {
-				return misuse(cmd,
+				return cli.Misuse(cmd,
 					errors.New("--round and --signature: both are needed; \"sluice room report\" tells the round"))
 			}
 			return changeRoom(cmd, at, args[0], map[string]any{"beacon": value, "round": round})
 		},
-		ValidArgsFunction: completeBy(roomNames),
+		ValidArgsFunction: cli.CompleteBy(roomNames),
 	}
 	cmd.Flags().Int64Var(&round, "round", 0, "`round` of the beacon")
 	cmd.Flags().StringVar(&value, "signature", "", "what it published, in `hexadecimal` digits")
@@ -143,12 +144,12 @@ const maxRoomRecord = 4 << 20
 func newRoomVerify() *cobra.Command {
 	var user, from string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Compute from published data alone where a user stood in a draw.", Args: exactly,
+		Use: "verify", Short: "Compute from published data alone where a user stood in a draw.", Args: cli.Exactly,
 		Long: "Compute from published data alone where a user stood in a draw, and when the user was called.\n" +
 			"--record is what /.sluice/room/NAME/draw has: its URL, or a file.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if user == "" || from == "" {
-				return misuse(cmd, errors.New("--user and --record: both are needed"))
+				return cli.Misuse(cmd, errors.New("--user and --record: both are needed"))
 			}
 			text, err := readRecord(from)
 			if err != nil {

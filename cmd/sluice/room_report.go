@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
+	"sluice/internal/cli"
 	"sluice/room"
 )
 
 func newRoomReport(at *target) *cobra.Command {
 	return &cobra.Command{
-		Use: "report <name>", Short: "Tell what became of the people of a waiting room.", Args: exactly,
+		Use: "report <name>", Short: "Tell what became of the people of a waiting room.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all struct{ Rooms []admin.Room }
 			if err := at.callAPI(cmd, "GET", "/rooms", nil, &all); err != nil {
@@ -27,7 +28,7 @@ func newRoomReport(at *target) *cobra.Command {
 			}
 			return fmt.Errorf("there is no waiting room %q; \"sluice room status\" shows all", args[0])
 		},
-		ValidArgsFunction: completeBy(roomNames),
+		ValidArgsFunction: cli.CompleteBy(roomNames),
 	}
 }
 

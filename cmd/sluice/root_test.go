@@ -7,51 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
-	"github.com/spf13/pflag"
+	"sluice/internal/cli"
+	"sluice/internal/clitest"
 )
 
-func everyCommand(cmd *cobra.Command) []*cobra.Command {
-	all := []*cobra.Command{cmd}
-	for _, below := range cmd.Commands() {
-		all = append(all, everyCommand(below)...)
-	}
-	return all
-}
+func TestCommands_AreCompleteAndGrouped(t *testing.T) { clitest.Commands(t, newRoot(), 30) }
 
-func TestCommands_AreCompleteAndGrouped(t *testing.T) {
-	root, runnable := newRoot(), 0
-	for _, cmd := range everyCommand(root) {
-		if cmd.RunE == nil || cmd.Args == nil || cmd.Short == "" || !strings.HasSuffix(cmd.Short, ".") && cmd.HasParent() {
-			t.Errorf("%s: runs %v, checks its arguments %v, says %q", cmd.CommandPath(), cmd.RunE != nil, cmd.Args != nil,
-				cmd.Short)
-		}
-		if !cmd.HasSubCommands() {
-			runnable++
-		}
-		seen := map[string]bool{}
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Usage == "" || seen[f.Name] {
-				t.Errorf("%s: --%s has no help, or is there twice", cmd.CommandPath(), f.Name)
-			}
-			seen[f.Name] = true
-		})
-		for line := range strings.Lines(cmd.Long) {
-			if len(line) > 120 {
-				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), len(line), line)
-			}
-		}
-	}
-	if runnable < 30 {
-		t.Errorf("%d commands", runnable)
-	}
-	for _, cmd := range root.Commands() {
-		if cmd.GroupID == "" && !cmd.Hidden && cmd.Name() != "version" {
-			t.Errorf("%s is in no group of the help", cmd.Name())
-		}
-	}
-}
+func TestMan_WritesAPageForEachCommand(t *testing.T) { clitest.Man(t, newRoot()) }
+
+func TestPages_CommandsOnPagesAreThere(t *testing.T) { clitest.Pages(t, newRoot(), 100) }
 
 func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 	for line, want := range map[string]string{
@@ -93,10 +57,10 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"demo --shoppers 0":              `sluice demo: --shoppers 0: it takes 1 or more`,
 		"why":                            `sluice why: name a request ID, or --user and --sku`,
 	} {
-		var wrong *usageError
+		var wrong *cli.UsageError
 		if err := typed(t, line); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", line, err)
-		} else if got := wrong.command + ": " + wrong.Error(); !strings.HasPrefix(got, want) {
+		} else if got := wrong.Command + ": " + wrong.Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q:\n%s\nwant\n%s", line, got, want)
 		}
 	}
@@ -143,30 +107,6 @@ ends = 2099-11-12T00:00:00+08:00
 	}
 	if out, err := command(t, "completion", "bash"); err != nil || !strings.Contains(out, "__start_sluice") {
 		t.Errorf("%v: %.200s", err, out)
-	}
-}
-
-// SLUICE_MAN is the folder for the manual pages: make man. What writes them is no part of the binary.
-func TestMan_WritesAPageForEachCommand(t *testing.T) {
-	folder := os.Getenv("SLUICE_MAN")
-	if folder == "" {
-		folder = t.TempDir()
-	}
-	root := newRoot()
-	root.DisableAutoGenTag = true
-	header := doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice"}
-	if err := doc.GenManTree(root, &header, folder); err != nil {
-		t.Fatal(err)
-	}
-	for _, cmd := range everyCommand(newRoot()) {
-		if cmd.Hidden {
-			continue
-		}
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil ||
-			!strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") {
-			t.Errorf("%s: %.60q, %v", name, text, err)
-		}
 	}
 }
 

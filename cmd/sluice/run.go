@@ -10,6 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app"
+	"sluice/internal/cli"
 )
 
 type runOptions struct {
@@ -20,20 +21,20 @@ type runOptions struct {
 func newRun() *cobra.Command {
 	o := runOptions{config: "config.toml"}
 	cmd := &cobra.Command{
-		Use: "run", Short: "Run the gateway.", Args: exactly,
+		Use: "run", Short: "Run the gateway.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (o.from == "") != (o.to == "") {
-				return misuse(cmd, errors.New("--from and --to go together: where shoppers come in, and where the shop is"))
+				return cli.Misuse(cmd, errors.New("--from and --to go together: where shoppers come in, and where the shop is"))
 			}
 			return o.run()
 		},
 	}
-	configFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
+	cli.ConfigFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
 	cmd.Flags().StringVar(&o.from, "from", "", "without a file: listen at this `address`, such as :8080")
 	cmd.Flags().StringVar(&o.to, "to", "", "without a file: forward to the shop at this `URL`, within the default limits")
 	cmd.Flags().BoolVar(&o.takeOver, "take-over", false,
 		"share the addresses of a running gateway and take new connections; then stop that one with SIGTERM")
-	choiceFlag(cmd, cmd.Flags(), &o.mode, "mode", "overrides mode of the file", "enforce", "observe")
+	cli.ChoiceFlag(cmd, cmd.Flags(), &o.mode, "mode", "overrides mode of the file", "enforce", "observe")
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 )
 
 func newSale() *cobra.Command {
@@ -25,7 +26,7 @@ func newSale() *cobra.Command {
 func newSaleList(at *target) *cobra.Command {
 	var asJSON bool
 	return jsonFlag(&cobra.Command{
-		Use: "list", Short: "Show all sales.", Args: exactly,
+		Use: "list", Short: "Show all sales.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all struct {
 				Sales []admin.Sale `json:"sales"`
@@ -53,7 +54,7 @@ func newSaleList(at *target) *cobra.Command {
 // newSaleState is a command that brings a sale into a state.
 func newSaleState(at *target, use, short, state string) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: exactly,
+		Use: use, Short: short, Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var now admin.Sale
 			in := map[string]any{"state": state}
@@ -63,16 +64,8 @@ func newSaleState(at *target, use, short, state string) *cobra.Command {
 			printSale(cmd, now)
 			return nil
 		},
-		ValidArgsFunction: completeBy(saleNames),
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SaleNames),
 	}
-}
-
-// saleNames completes the name of a sale.
-func saleNames(c *config.Config) (names []string) {
-	for i := range c.Sales {
-		names = append(names, c.Sales[i].Name)
-	}
-	return names
 }
 
 func printSale(cmd *cobra.Command, s admin.Sale) {

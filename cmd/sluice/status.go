@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
+	"sluice/internal/cli"
 	"sluice/internal/statusview"
 )
 
@@ -16,7 +17,7 @@ func newStatus() *cobra.Command {
 	var at target
 	var watch, asJSON, fleet bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: exactly,
+		Use: "status", Short: "Show the state of a running gateway; --watch shows it live.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := "/status"
 			if fleet {
@@ -24,7 +25,7 @@ func newStatus() *cobra.Command {
 			}
 			switch {
 			case watch && fleet:
-				return misuse(cmd, errors.New("--watch and --fleet: name one of them"))
+				return cli.Misuse(cmd, errors.New("--watch and --fleet: name one of them"))
 			case watch:
 				return watchStatus(cmd, &at)
 			case asJSON:
@@ -74,7 +75,7 @@ func printStatus(cmd *cobra.Command, at *target) error {
 		return err
 	}
 	if !s.Ready {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
@@ -94,7 +95,7 @@ func printFleet(cmd *cobra.Command, at *target) error {
 		return err
 	}
 	if !good {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

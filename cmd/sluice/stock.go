@@ -14,6 +14,7 @@ import (
 	"sluice/config"
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 	"sluice/internal/recreate"
 )
 
@@ -26,9 +27,9 @@ type stockTarget struct {
 
 func newStock() *cobra.Command {
 	var at stockTarget
-	cmd := parent("stock", "Read and set the stock.")
+	cmd := cli.Parent("stock", "Read and set the stock.")
 	at.addTo(cmd, cmd.PersistentFlags(), aboutRedis)
-	choiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind",
+	cli.ChoiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind",
 		"where a SKU has both: Sluice's ledger, or the shop's own key "+
 			"(default: the ledger, if any route reserves)", "ledger", "layout")
 	state := func(use, short, state string) *cobra.Command {
@@ -48,7 +49,7 @@ func newStock() *cobra.Command {
 // one is a command that changes the stock of one SKU, its argument, and shows it.
 func (s *stockTarget) one(use, short string, change func() any) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Use: use, Short: short, Args: cli.Exactly, ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "POST", args[0], change()) },
 	}
 }
@@ -79,8 +80,8 @@ func (s *stockTarget) callStock(cmd *cobra.Command, method, path string, query u
 
 func (s *stockTarget) newGet() *cobra.Command {
 	return jsonFlag(&cobra.Command{
-		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: exactly,
-		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Use: "get <sku>", Short: "Show the stock of a SKU.", Args: cli.Exactly,
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.printStock(cmd, "GET", args[0], nil) },
 	}, &s.json)
 }
@@ -89,21 +90,21 @@ func (s *stockTarget) newSet() *cobra.Command {
 	var limit int64
 	cmd := &cobra.Command{
 		Use: "set <sku> <units>", Short: "Set the stock of a SKU. A SKU without a ledger gets one, and is on sale.",
-		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Args: cli.Exactly, ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			units, err := number("<units>", args[1])
 			switch {
 			case err != nil:
-				return misuse(cmd, err)
+				return cli.Misuse(cmd, err)
 			case units < 0:
-				return misuse(cmd, fmt.Errorf("<units> %d: a stock is 0 or more", units))
+				return cli.Misuse(cmd, fmt.Errorf("<units> %d: a stock is 0 or more", units))
 			case limit < -1:
-				return misuse(cmd, fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", limit))
+				return cli.Misuse(cmd, fmt.Errorf("--limit %d: it must be 0, for none, or the units that one person may have", limit))
 			}
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			if err := s.knownToSettlement(cmd.Context(), args[0]); err != nil {
+			if err := s.checkNew(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			change := map[string]any{"set": units}
@@ -124,19 +125,19 @@ func (s *stockTarget) newSet() *cobra.Command {
 func (s *stockTarget) newAdd() *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
-		Use: "add <sku> <units>", Short: "Add to the stock of a SKU; a negative number takes units away.", Args: exactly,
-		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Use: "add <sku> <units>", Short: "Add to the stock of a SKU; a negative number takes units away.", Args: cli.Exactly,
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			units, err := number("<units>", args[1])
 			if err != nil {
-				return misuse(cmd, err)
+				return cli.Misuse(cmd, err)
 			}
 			change := map[string]any{"add": units}
 			if !cmd.Flags().Changed("key") {
 				return s.printStock(cmd, "POST", args[0], change)
 			}
 			if key == "" { // a script that has left the name empty would add each time
-				return misuse(cmd, errors.New("--key is empty: give the addition a name, or leave --key out"))
+				return cli.Misuse(cmd, errors.New("--key is empty: give the addition a name, or leave --key out"))
 			}
 			return s.printStock(cmd, "POST", args[0], change, "Idempotency-Key", key)
 		},
@@ -158,7 +159,7 @@ func (s *stockTarget) newResume() *cobra.Command {
 func (s *stockTarget) newList() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "Show all SKUs.", Args: exactly,
+		Use: "list", Short: "Show all SKUs.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -188,7 +189,7 @@ func (s *stockTarget) newList() *cobra.Command {
 // checkLimit reports a limit that no list of the API takes.
 func checkLimit(cmd *cobra.Command, limit int) error {
 	if limit < 1 || limit > 10_000 {
-		return misuse(cmd, fmt.Errorf("--limit %d: it must be 1 to 10000", limit))
+		return cli.Misuse(cmd, fmt.Errorf("--limit %d: it must be 1 to 10000", limit))
 	}
 	return nil
 }
@@ -212,15 +213,15 @@ func (s *stockTarget) newAdopt() *cobra.Command {
 			"has a JSON object in each line; - = standard input. With --from settle, the argument is a SKU: its ledger\n" +
 			"gets the orders that it does not know, and that the settlement's database has as sold or missing; where\n" +
 			"settle.orders_query is written, also those of the shop. Without --apply, it shows what would change.",
-		Args: exactly,
+		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case s.kind == "layout":
-				return misuse(cmd, errors.New("--kind layout: only ledgers adopt orders"))
+				return cli.Misuse(cmd, errors.New("--kind layout: only ledgers adopt orders"))
 			case from != "" && sku != "":
-				return misuse(cmd, errors.New("--from settle: the argument is the SKU: leave --sku out"))
+				return cli.Misuse(cmd, errors.New("--from settle: the argument is the SKU: leave --sku out"))
 			case from != "" && s.Admin != "":
-				return misuse(cmd, errors.New("--from settle reads the database of --config: leave --admin out"))
+				return cli.Misuse(cmd, errors.New("--from settle reads the database of --config: leave --admin out"))
 			case from != "":
 				return s.adoptSettled(cmd, args[0], apply)
 			}
@@ -232,7 +233,7 @@ func (s *stockTarget) newAdopt() *cobra.Command {
 		},
 	}
 	skuFlag(cmd, &sku, "of orders that do not name their SKU")
-	choiceFlag(cmd, cmd.Flags(), &from, "from", "where the orders are, if not in a file", "settle")
+	cli.ChoiceFlag(cmd, cmd.Flags(), &from, "from", "where the orders are, if not in a file", "settle")
 	cmd.Flags().BoolVar(&apply, "apply", false, "do it")
 	return cmd
 }
@@ -251,21 +252,21 @@ func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]recreate.
 
 // adoptSettled adopts what the database of a SKU's home knows.
 func (s *stockTarget) adoptSettled(cmd *cobra.Command, sku string, apply bool) error {
-	homes, c, err := openHomes(s.Config)
+	orders, err := settledOrders(cmd.Context(), s.Config, "--unknown", "--", sku)
 	if err != nil {
 		return err
 	}
-	defer homes.Close()
-	of, err := atHomeOf(cmd, homes, sku)
-	if err != nil {
-		return err
+	if len(orders) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\tthe ledger knows every order that the database has\n",
+			stores.PrintableName(sku))
+		return nil
 	}
 	to, done, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	return recreate.AdoptSettled(cmd.Context(), to, of, c.Settle.OrdersQuery, sku, apply, printer(cmd))
+	return recreate.AdoptMissing(cmd.Context(), to, sku, orders, apply, printer(cmd))
 }
 
 // printer is where cmd prints.
@@ -283,7 +284,7 @@ func (s *stockTarget) newRecreate() *cobra.Command {
 			"  settle  those of the settlement's database, where every instance that sold this SKU still runs\n" +
 			"  none    there are none: you say that the shop has no order of this SKU\n" +
 			"Then it opens. If it is interrupted, the same command goes on.",
-		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Args: cli.Exactly, ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want.SKU = args[0]
 			return s.recreate(cmd, want)
@@ -302,7 +303,7 @@ func (s *stockTarget) recreate(cmd *cobra.Command, want recreate.Recreation) err
 		err = admin.CheckSKU(want.SKU)
 	}
 	if err != nil {
-		return misuse(cmd, err)
+		return cli.Misuse(cmd, err)
 	}
 	if err := s.check(cmd); err != nil {
 		return err
@@ -325,22 +326,13 @@ func (s *stockTarget) ordersOfBefore(cmd *cobra.Command, want recreate.Recreatio
 	case "none":
 		return nil, nil
 	case "settle":
-		homes, c, err := openHomes(s.Config)
-		if err != nil {
-			return nil, err
-		}
-		defer homes.Close()
-		settled, err := want.Newest(cmd.Context(), homes, c)
-		if err != nil {
-			return nil, err
-		}
-		return want.Settled(cmd.Context(), settled, c.Settle.Database, printer(cmd))
+		return settledOrders(cmd.Context(), s.Config, "--", want.SKU)
 	}
 	return want.Orders()
 }
 
-// knownToSettlement reports that the settlement's database knows a SKU that has no ledger.
-func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
+// checkNew is an error where a SKU without a ledger may have had one: sluice-settle asks the settlement's databases.
+func (s *stockTarget) checkNew(ctx context.Context, sku string) error {
 	if s.Admin != "" || s.kind == "layout" {
 		return nil
 	}
@@ -355,5 +347,10 @@ func (s *stockTarget) knownToSettlement(ctx context.Context, sku string) error {
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, operateWithin)
 	defer cancel()
-	return recreate.KnownToSettlement(ctx, to, c, sku)
+	err = to.Call(ctx, "GET", "/stock/"+adminclient.Segment(sku)+"?kind=ledger", nil, new(admin.Stock))
+	if !errors.Is(err, adminclient.ErrNotFound) {
+		return nil // it has a ledger, or the change says what is wrong
+	}
+	_, err = askSettlement(ctx, s.Config, "check-new", "--", sku)
+	return err
 }

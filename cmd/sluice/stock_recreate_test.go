@@ -1,45 +1,98 @@
 package main
 
 import (
-	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 )
 
-// eventually asks until a command's answer has want.
-func eventually(t *testing.T, want string, args ...string) {
+// settleConfig writes a configuration that settles into SQLite.
+func settleConfig(t *testing.T, redis string) string {
 	t.Helper()
-	testkit.Eventually(t, fmt.Sprintf("%q says %q", args, want), func() bool {
-		out, err := command(t, args...)
-		return err == nil && strings.Contains(strings.Join(strings.Fields(out), " "), want)
-	})
+	file := filepath.Join(t.TempDir(), "config.toml")
+	text := "name = \"shop\"\nupstream.targets = [\"http://127.0.0.1:9\"]\nstock.source = \"redis\"\n" +
+		"stock.redis.addresses = [\"" + redis + "\"]\nsettle.database = \"sqlite:settle.db\"\n" +
+		"[[route]]\nname = \"order\"\nmatch = \"POST /o/{sku}\"\ngate = \"reserve\"\nsku = \"$path_sku\"\n" +
+		"user = \"$cookie_uid\"\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
-// The settlement's database alone knows that the SKU was sold: no instance runs, and Redis has nothing.
-func TestRecreate_AdoptsWhatWasSettled(t *testing.T) {
-	server := redistest.Start(t)
-	file := migrated(t, server.Addr)
-	oneOrder(t, server.Addr, "1001")
-	settleRun(t, file)
-	eventually(t, "1001 at", "settle", "verify", "1001", "-c", file)
-	time.Sleep(time.Second) // an epoch is a second: no ledger is lost in the second in which it was made
-	server.Client.FlushAll(t.Context())
-	const remedy = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
-	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
-	if err == nil || !strings.Contains(err.Error(), remedy) {
-		t.Fatalf("stock set: %v", err)
+// installSettle puts a script into PATH as sluice-settle.
+func installSettle(t *testing.T, script string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "sluice-settle"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
 	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+}
+
+// The orders are those that sluice-settle prints.
+func TestRecreate_AdoptsWhatSluiceSettlePrints(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	installSettle(t, `test "$*" = "orders --config `+file+` -- 1001" || { echo "sluice-settle: asked for $*" >&2; exit 1; }
+printf '{"serial":"s1","user":"alice","quantity":2}\n{"serial":"s2","user":"bob","quantity":1}\n'
+`)
 	out, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)
 	if err != nil || !strings.Contains(out, "7\tfree of 10: 0 held, 3 sold") {
 		t.Fatalf("recreate: %q, %v", out, err)
 	}
-	eventually(t, "equal; 2 records, 3 units sold, 3 booked", "settle", "verify", "1001", "-c", file)
 	if _, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "none", "-c", file); err == nil {
 		t.Error("a whole ledger was made again")
+	}
+	out, err = command(t, "stock", "adopt", "1001", "--from", "settle", "-c", file)
+	if err == nil || err.Error() != "asked for orders --config "+file+" --unknown -- 1001" {
+		t.Errorf("adopt: %q, %v", out, err)
+	}
+}
+
+func TestStockAdopt_FromSettleAdoptsUnknownOrders(t *testing.T) {
+	server := redistest.Start(t)
+	file := settleConfig(t, server.Addr)
+	installSettle(t, `if test "$1" = orders && test -z "$NO_ORDER"; then
+	echo '{"serial":"s1","user":"alice","quantity":2}'
+fi
+`)
+	if out, err := command(t, "stock", "set", "1001", "10", "-c", file); err != nil {
+		t.Fatalf("stock set of a new SKU: %q, %v", out, err)
+	}
+	adopt := func(want string, more ...string) {
+		t.Helper()
+		out, err := command(t, append([]string{"stock", "adopt", "1001", "--from", "settle", "-c", file}, more...)...)
+		if err != nil || !strings.HasPrefix(out, "1001\t"+want) {
+			t.Errorf("adopt %q: %q, %v; want %q", more, out, err, want)
+		}
+	}
+	adopt("1 orders were not known, 0 held, 0 given back: 2 units would be sold")
+	if n := server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val(); n != 0 {
+		t.Errorf("%d records are in the ledger, without --apply", n)
+	}
+	adopt("1 orders were not known, 0 held, 0 given back: 2 units are sold", "--apply")
+	server.Client.FlushAll(t.Context())
+	if _, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file); err == nil ||
+		!strings.Contains(err.Error(), "sluice stock recreate 1001") {
+		t.Errorf("adopt without a ledger: %v", err)
+	}
+	t.Setenv("NO_ORDER", "1")
+	adopt("the ledger knows every order")
+	for args, want := range map[string]string{
+		"adopt 1001 --from settle --sku 1":       "leave --sku out",
+		"adopt 1001 --from settle --kind layout": "--kind layout",
+		"adopt 1001 --from settle --admin :1":    "leave --admin out",
+		"adopt 1001 --from shop":                 "it must be settle",
+		"adopt /none --sku 1001":                 "no such file",
+	} {
+		_, err := command(t, append([]string{"stock", "-c", file}, strings.Fields(args)...)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
 	}
 }
 
@@ -60,67 +113,36 @@ func TestRecreate_NamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Where the database cannot be asked, a new SKU gets no ledger, and the message names the way without the database.
-func TestStockSet_OfANewSKUNeedsTheSettlementsDatabase(t *testing.T) {
+// Where the settlement's database cannot be asked, or knows the SKU, a SKU without a ledger gets none.
+func TestStockSet_OfANewSKUAsksSluiceSettle(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
-	editConfig(t, file, "sqlite:settle.db", "postgres://u@127.0.0.1:1/shop")
-	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
-	for _, want := range []string{"1001 has no ledger", "start the database", "pass --admin"} {
+	set := func(want string) {
+		t.Helper()
+		_, err := command(t, "stock", "set", "1001", "10", "-c", file)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("stock set: %v, want %q", err, want)
 		}
 	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	set("install sluice-settle beside sluice")
+	t.Setenv("PATH", path)
+	installSettle(t, `echo "sluice-settle: asked $1 of $5" >&2; exit 1`)
+	set("asked check-new of 1001")
 	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:s").Val(); n != 0 {
 		t.Error("a ledger was made")
 	}
 }
 
-// Redis has lost a sold order and a reservation that ran out, and the shop has an order that took no unit.
-func TestStockAdopt_FromSettleTakesWhatTheLedgerDoesNotKnow(t *testing.T) {
-	server := redistest.Start(t)
-	file := settled(t, server.Addr)
-	server.Client.Del(t.Context(), "sluice:shop:{1001}:r", "sluice:shop:{1001}:u", "sluice:shop:{1001}:x")
-	server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", 0, "sold", 0)
-	execSettled(t, file, "UPDATE sluice_order SET missing = CURRENT_TIMESTAMP WHERE serial = 's2'",
-		"CREATE TABLE orders (sku text, serial text, quantity integer)",
-		"INSERT INTO orders VALUES ('1001', '=1+1', 2), ('1001', 'stranger', 3), ('1001', 'void', 0)")
-	adopt := func(want string, more ...string) {
-		t.Helper()
-		out, err := command(t, append([]string{"stock", "adopt", "1001", "--from", "settle", "-c", file}, more...)...)
-		if err != nil || !strings.HasPrefix(out, "1001\t"+want) {
-			t.Errorf("adopt %q: %q, %v; want %q", more, out, err, want)
-		}
-	}
-	adopt("2 orders were not known, 0 held, 0 given back: 3 units would be sold")
-	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
-	adopt("2 orders were not known, 0 held, 0 given back: 5 units would be sold") // the shop does not have s2
-	execSettled(t, file, "INSERT INTO orders VALUES ('1001', 's2', 1)")
-	adopt("3 orders were not known, 0 held, 0 given back: 6 units would be sold")
-	if n := server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val(); n != 0 {
-		t.Errorf("%d records are in the ledger, without --apply", n)
-	}
-	adopt("3 orders were not known, 0 held, 0 given back: 6 units are sold", "--apply")
-	adopt("the ledger knows every order")
-	if r := server.Client.HGet(t.Context(), "sluice:shop:{1001}:r", "s2").Val(); !strings.HasPrefix(r, "C|1") ||
-		!strings.HasSuffix(r, "|bob") {
-		t.Errorf("the ledger has s2 as %q", r)
-	}
-	settleDrain(t, file, "1001")
-	if out, err := command(t, "settle", "report", "-c", file); strings.Contains(out, "stranger") {
-		t.Errorf("report: %q, %v", out, err)
-	}
-	for args, want := range map[string]string{
-		"adopt 1001 --from settle --sku 1":       "leave --sku out",
-		"adopt 1001 --from settle --kind layout": "--kind layout",
-		"adopt 1001 --from settle --admin :1":    "leave --admin out",
-		"adopt 1002 --from settle":               "has never settled 1002",
-		"adopt 1001 --from shop":                 "it must be settle",
-		"adopt /none --sku 1001":                 "no such file",
+func TestSettle_NamesTheProgramOfSettlement(t *testing.T) {
+	for line, want := range map[string]string{
+		"settle":                         "use sluice-settle run",
+		"settle run -c shop.toml":        "use sluice-settle run -c shop.toml",
+		"settle verify 1001 --no-such=1": "use sluice-settle verify 1001 --no-such=1",
 	} {
-		_, err := command(t, append([]string{"stock", "-c", file}, strings.Fields(args)...)...)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
+		if err := typed(t, line); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,19 +13,11 @@ import (
 
 	"sluice/config"
 	"sluice/internal/adminclient"
+	"sluice/internal/cli"
 )
 
 // operateWithin bounds a command that asks a gateway or Redis, lists included.
 const operateWithin = 10 * time.Second
-
-// configFlag adds -c, --config. The default is what to holds.
-func configFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, usage string) {
-	flags.StringVarP(to, "config", "c", *to, usage)
-	_ = cmd.RegisterFlagCompletionFunc("config", func(*cobra.Command, []string, string) ([]string,
-		cobra.ShellCompDirective) {
-		return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
-	})
-}
 
 // target says on what a command works: the Redis of a configuration, or a running gateway.
 type target struct {
@@ -38,14 +29,14 @@ type target struct {
 // addTo adds the flags that choose the target.
 func (t *target) addTo(cmd *cobra.Command, flags *pflag.FlagSet, about string) {
 	t.Config = "config.toml"
-	configFlag(cmd, flags, &t.Config, about)
+	cli.ConfigFlag(cmd, flags, &t.Config, about)
 	flags.StringVar(&t.Admin, "admin", "", "admin `address` of a running gateway, instead of --config")
 	flags.StringVar(&t.TokenFile, "token-file", "", "`file` with the token for --admin")
 }
 
 // parentOf is a command with sub-commands, whose flags choose the target of all of these.
 func parentOf(use, short, about string) (*cobra.Command, *target) {
-	cmd, at := parent(use, short), new(target)
+	cmd, at := cli.Parent(use, short), new(target)
 	at.addTo(cmd, cmd.PersistentFlags(), about)
 	return cmd, at
 }
@@ -61,9 +52,9 @@ func (t *target) check(cmd *cobra.Command) error {
 	t.configSet = cmd.Flags().Changed("config")
 	switch {
 	case t.Admin != "" && t.configSet:
-		return misuse(cmd, errors.New("--config and --admin: name one of them"))
+		return cli.Misuse(cmd, errors.New("--config and --admin: name one of them"))
 	case t.TokenFile != "" && t.Admin == "":
-		return misuse(cmd, errors.New("--token-file belongs to --admin"))
+		return cli.Misuse(cmd, errors.New("--token-file belongs to --admin"))
 	}
 	return nil
 }
@@ -175,28 +166,11 @@ func (t *target) call(cmd *cobra.Command, method, path string, in, out any, head
 	return to.Call(ctx, method, path, in, out, header...)
 }
 
-// completeBy completes the first argument by what the configuration names.
-func completeBy(words func(*config.Config) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		file, err := cmd.Flags().GetString("config")
-		if err != nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		c, err := config.Load(file, os.LookupEnv)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		found := words(c)
-		slices.Sort(found)
-		return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 // skuFlag adds --sku, completed by the SKUs on sale.
 func skuFlag(cmd *cobra.Command, to *string, usage string) {
 	cmd.Flags().StringVar(to, "sku", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("sku", func(cmd *cobra.Command, _ []string, word string) ([]string,
 		cobra.ShellCompDirective) {
-		return completeBy((*config.Config).SKUsOnSale)(cmd, nil, word)
+		return cli.CompleteBy((*config.Config).SKUsOnSale)(cmd, nil, word)
 	})
 }

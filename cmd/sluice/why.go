@@ -15,6 +15,7 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/app/stores"
+	"sluice/internal/cli"
 )
 
 // errNotFound ends a command that found nothing, where that is an answer and no fault.
@@ -25,14 +26,14 @@ func newWhy() *cobra.Command {
 	var id, user, sku string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "why [request-id]", Short: "Show what became of a request. Exit code 3 if that is not known.", Args: exactly,
+		Use: "why [request-id]", Short: "Show what became of a request. Exit code 3 if that is not known.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && id != "" {
-				return misuse(cmd, fmt.Errorf("%q and --request-id: name one of them", args[0]))
+				return cli.Misuse(cmd, fmt.Errorf("%q and --request-id: name one of them", args[0]))
 			}
 			id = argument(args, id)
 			if id == "" && (user == "" || sku == "") {
-				return misuse(cmd, errors.New("name a request ID, or --user and --sku"))
+				return cli.Misuse(cmd, errors.New("name a request ID, or --user and --sku"))
 			}
 			query := url.Values{"request_id": {id}, "user": {user}, "sku": {sku}}
 			var found admin.Decisions

@@ -80,7 +80,7 @@ func TestDashboard_InABrowser(t *testing.T) {
 			secret("operator", operatorToken), "admin.viewer_token_file = "+secret("viewer", viewerToken),
 			`upstream.response_header_timeout = "1s"`, `upstream.timeout = "2s"`,
 			"auth.room_key_file = "+secret("room", strings.Repeat("5e", 32)),
-			"settle.database = \"sqlite:settle.db\"\nstock.reserve.stream_keep_unread = true",
+			"settle.database = \"sqlite:settle.db\"",
 			schedule("rush", now.Add(-time.Minute), now.Add(time.Hour), ""), waiting,
 			strings.Replace(routes, "user =", "room = \"lobby\"\nuser =", 1))
 		redis.Client.HSet(t.Context(), "sluice:shop:settlement", "main", fmt.Sprintf(`{"home": "main", "at": %d, "up": true,

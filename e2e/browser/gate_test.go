@@ -27,14 +27,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built compiles the command once, with the race detector where the tests have it.
+// built compiles both commands once, with the race detector where the tests have it.
 var built = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(scratch, "sluice")
-	args := []string{"build", "-buildvcs=false", "-tags", "nethttpomithttp2", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-tags", "nethttpomithttp2", "-o", scratch + "/"}
 	if raced {
 		args = append(args, "-race")
 	}
-	if text, err := exec.Command("go", append(args, "sluice/cmd/sluice")...).CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", append(args, "sluice/cmd/sluice",
+		"sluice/cmd/sluice-settle")...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w\n%s", err, text)
 	}
 	return path, nil

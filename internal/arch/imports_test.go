@@ -9,7 +9,7 @@ import (
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
 // tools are packages that only tests, and one another, import.
-var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/openapi", "internal/redistest",
+var tools = []string{"internal/apitest", "internal/arch", "internal/clitest", "internal/dbtest", "internal/openapi", "internal/redistest",
 	"internal/testkit"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
@@ -25,12 +25,6 @@ var importBans = []struct{ from, to, why string }{
 	{"proxy/auth", "proxy", "proxy is the root that uses it"},
 	{"proxy/metrics", "proxy", "proxy is the root that uses it"},
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
-	{"internal/app", "settle/...", "the gate never opens the database"},
-	{"internal/app", "internal/settler", "the gate never opens the database"},
-	{"internal/app/orders", "settle/...", "the gate never opens the database"},
-	{"internal/app/orders", "internal/settler", "the gate never opens the database"},
-	{"internal/doctor", "settle/...", "the gate runs it before a sale, and never opens the database"},
-	{"internal/doctor", "internal/settler", "the gate runs it before a sale, and never opens the database"},
 	{"settle", "proxy/...", "it serves no requests"},
 	{"limiter", "...", "a limiter decides about numbers alone"},
 	{"internal/app/stores", "internal/app", "internal/app uses it"},

@@ -14,11 +14,12 @@ import (
 	"testing"
 )
 
-// The list names the modules that the binary holds, each with the version of go.mod: make licences.
+// The list names the modules that the binaries hold, each with the version of go.mod: make licences.
 func TestLicences_AreListed(t *testing.T) {
 	linked := map[string]bool{}
 	for _, system := range []string{"linux", "darwin"} {
-		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice")
+		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice",
+			"./cmd/sluice-settle")
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		text, err := cmd.Output()
 		if err != nil {
@@ -45,6 +46,6 @@ func TestLicences_AreListed(t *testing.T) {
 	}
 	if want, got := slices.Sorted(maps.Keys(linked)), slices.Sorted(maps.Keys(listed)); !slices.Equal(want, got) ||
 		len(want) == 0 {
-		t.Errorf("the binary holds %q\ndocs/licences.md lists %q: make licences", want, got)
+		t.Errorf("the binaries hold %q\ndocs/licences.md lists %q: make licences", want, got)
 	}
 }

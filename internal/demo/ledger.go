@@ -33,52 +33,52 @@ func (r Report) balance(complain func(wrong bool, format string, args ...any)) {
 		r.Shop.Orders, l.Sold, l.Held)
 }
 
-// Settled is what SQL says of the database that the orders were settled into, and of the shop's orders beside them.
-type Settled struct {
-	Sold     int64 // units of the orders that are settled as sold
-	Left     int64 // units in the table of the stock
-	Orders   int64 // of the shop
-	Oversold int64 // orders beyond the total
-	Twice    int64 // people with more than one order
-	NoUnit   int64 // orders that took no unit
-	NoOrder  int64 // units sold that no order took
+// Audit is what is counted without the gateway when a sale is over: by the ledger's records, or in the database that
+// they were settled into, beside the shop's orders.
+type Audit struct {
+	By       string // how it was counted, as the beginning of a sentence
+	Sold     int64  // units of the orders that are sold
+	Left     int64  // units in the stock
+	Orders   int64  // of the shop
+	Oversold int64  // orders beyond the total
+	Twice    int64  // people with more than one order
+	NoUnit   int64  // orders that took no unit
+	NoOrder  int64  // units sold that no order took
+	Differ   int64  // records that ledger and database do not have alike
 
-	File string // where all of it is; "" = it is gone
+	Proof string // further lines of text
 }
 
-// String is the verdict of the database, and where it can be read again; "" of none.
-func (s *Settled) String() string {
-	if s == nil {
+// String is the verdict, and where it can be read again; "" of none.
+func (a *Audit) String() string {
+	if a == nil {
 		return ""
 	}
-	text := fmt.Sprintf("The database agrees, by SQL: %s sold, %s in stock, %s oversold, %s with two.\n", count(s.Sold),
-		count(s.Left), count(s.Oversold), count(s.Twice))
-	if s.File != "" {
-		text += fmt.Sprintf("Ask it yourself: sqlite3 %s 'SELECT * FROM report'\n", s.File)
-	}
-	return text
+	return fmt.Sprintf("%s: %s sold, %s in stock, %s oversold, %s with two, %s lost.\n%s", a.By, count(a.Sold),
+		count(a.Left), count(a.Oversold), count(a.Twice), count(a.NoOrder), a.Proof)
 }
 
-// over are the shop's totals as SQL has counted them; b itself where it has not.
-func (s *Settled) over(b ShopTotals) ShopTotals {
-	if s != nil {
-		b.Orders, b.Oversold, b.Twice = s.Orders, s.Oversold, s.Twice
+// over are the shop's totals as they were audited; b itself where they were not.
+func (a *Audit) over(b ShopTotals) ShopTotals {
+	if a != nil {
+		b.Orders, b.Oversold, b.Twice = a.Orders, a.Oversold, a.Twice
 	}
 	return b
 }
 
 // totals are what the shop wrote down.
-func (r Report) totals() ShopTotals { return r.Settled.over(r.Shop) }
+func (r Report) totals() ShopTotals { return r.Audit.over(r.Shop) }
 
-// unsettled names what the database disagrees on with the ledger and the shop.
-func (r Report) unsettled(complain func(wrong bool, format string, args ...any)) {
-	s, l := r.Settled, r.Ledger
-	if s == nil || l == nil {
+// audit names what the audit disagrees on with the ledger's numbers and the shop.
+func (r Report) audit(complain func(wrong bool, format string, args ...any)) {
+	a, l := r.Audit, r.Ledger
+	if a == nil || l == nil {
 		return
 	}
-	complain(s.NoOrder != 0, "settle: %d sold units have no order in the shop", s.NoOrder)
-	complain(!r.Interrupted && s.NoUnit != 0, "settle: %d orders of the shop took no unit", s.NoUnit)
-	complain(s.Sold != l.Sold, "settle: %d units sold in the database, %d in the ledger", s.Sold, l.Sold)
-	complain(s.Left != l.Total-s.Sold, "settle: %d of %d units sold, but %d in the stock", s.Sold, l.Total, s.Left)
-	complain(s.Orders != r.Shop.Orders, "settle: %d orders in the database, %d in the shop", s.Orders, r.Shop.Orders)
+	complain(a.NoOrder != 0, "audit: %d sold units have no order in the shop", a.NoOrder)
+	complain(!r.Interrupted && a.NoUnit != 0, "audit: %d orders of the shop took no unit", a.NoUnit)
+	complain(a.Sold != l.Sold, "audit: %d units sold by the records, %d by the ledger's numbers", a.Sold, l.Sold)
+	complain(a.Left != l.Total-a.Sold, "audit: %d of %d units sold, but %d in the stock", a.Sold, l.Total, a.Left)
+	complain(a.Orders != r.Shop.Orders, "audit: %d orders were counted, the shop has %d", a.Orders, r.Shop.Orders)
+	complain(a.Differ != 0, "audit: %d records differ between ledger and database", a.Differ)
 }

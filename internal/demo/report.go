@@ -38,10 +38,10 @@ type Report struct {
 
 	Sure crowd.Times // from the start until a buyer was told of the order, or that it is accepted
 
-	Shop    ShopTotals
-	Ledger  *Ledger  // of Sluice; nil = the shop takes the units itself
-	Settled *Settled // nil = orders are not settled, or not yet
-	Room    *RoomReport
+	Shop   ShopTotals
+	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
+	Audit  *Audit  // nil = there is none, or not yet
+	Room   *RoomReport
 }
 
 // complaints are the promises that were broken.
@@ -90,7 +90,7 @@ func (r Report) Err() error {
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
 	r.balance(complain)
-	r.unsettled(complain)
+	r.audit(complain)
 	if r.Room != nil {
 		r.Room.check(complain, r.Interrupted)
 	}

@@ -132,7 +132,7 @@ func (r Report) verdict() string {
 		text += fmt.Sprintf("People were called while units were free alone; joining first was no advantage.\n"+
 			"The published record of the draw proves %s places.\n", count(m.Verified))
 	}
-	return text + r.Settled.String()
+	return text + r.Audit.String()
 }
 
 // progressInterval is how often a line of progress is written.

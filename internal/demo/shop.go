@@ -26,6 +26,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// SKU is what a demonstration sells.
+const SKU = "1001"
+
 // Stock is what the shop takes units from.
 type Stock interface {
 	// Sell takes n units of the SKU, all or none, and reports whether it did. Many orders call it at once.

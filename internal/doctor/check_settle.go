@@ -8,17 +8,17 @@ import (
 
 func settles(c *config.Config) bool { return c.Settle.Database != "" }
 
-// checkSettle tells what sluice settle does by this configuration. It does not open the database: the gate runs it too.
+// checkSettle tells what sluice-settle does by this configuration. It does not open the database: the gate runs it too.
 func (o *Report) checkSettle(c *config.Config) {
 	s := &c.Settle
 	stock := "the units left are in sluice_stock"
 	if s.Stock.Table != "" {
 		stock = "the units left are in " + s.Stock.Table
 	}
-	o.Info("settle", "sluice settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s", s.Database,
+	o.Info("settle", "sluice-settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s; sluice-settle check tries it", s.Database,
 		s.Batch, s.Workers, stock)
 	if w := s.Webhook.URL; w != "" {
-		o.Info("settle", "sluice settle sends every change to %s, at least once and signed, at most %d a request", w,
+		o.Info("settle", "sluice-settle sends every change to %s, at least once and signed, at most %d a request", w,
 			s.Webhook.Batch)
 		if strings.HasPrefix(w, "http:") {
 			o.Warn("settle", "settle.webhook.url is http: orders and users are sent unencrypted; use https beyond one machine")
@@ -34,6 +34,6 @@ func (o *Report) checkSettle(c *config.Config) {
 		o.Warn("settle", "settle.listen is \"\": no alert tells when orders are not settled")
 	}
 	if s.OrdersQuery == "" {
-		o.Info("settle", "settle.orders_query is empty: sluice settle report does not compare the shop's orders")
+		o.Info("settle", "settle.orders_query is empty: sluice-settle report does not compare the shop's orders")
 	}
 }

@@ -19,6 +19,23 @@ const (
 	adoptWithin = 10 * time.Minute // all of them
 )
 
+// AdoptMissing sends orders to the ledger of a SKU, which takes those that it does not know, and prints what came of it;
+// without apply, what would.
+func AdoptMissing(ctx context.Context, to adminclient.Client, sku string, orders []Order, apply bool,
+	by Printer) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptWithin)
+	defer cancel()
+	all, err := adopt(ctx, to, sku, orders, adoption{apply: apply, missing: true})
+	if err != nil {
+		return err
+	}
+	by.adopted(all, true)
+	if !apply {
+		fmt.Fprintln(by.Err, "sluice: nothing was changed; --apply does it")
+	}
+	return nil
+}
+
 // AdoptAll sends the orders to the ledgers of their SKUs, and prints what came of it; without apply, what would.
 func AdoptAll(ctx context.Context, to adminclient.Client, orders map[string][]Order, apply bool, by Printer) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptWithin)

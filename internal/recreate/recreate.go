@@ -7,19 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
 	"sluice/admin"
-	"sluice/config"
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
 	"sluice/internal/periodic"
-	"sluice/internal/settler"
-	settlement "sluice/settle"
-	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -133,104 +127,4 @@ func (r *Recreation) Orders() ([]Order, error) {
 			slices.Sorted(maps.Keys(orders)), r.SKU)
 	}
 	return orders[r.SKU], nil
-}
-
-// Newest is the home whose cursor of the SKU is the newest one: a lost ledger has no mark of its home. Every home must
-// answer, since the one that does not may have later orders.
-func (r *Recreation) Newest(ctx context.Context, homes settler.Homes, c *config.Config) (*settler.Settlement, error) {
-	newest, err := homes.Named(c.Settle.HomeOf(r.SKU))
-	if err != nil {
-		return nil, err
-	}
-	var last settlement.Cursor
-	for _, s := range homes {
-		err := s.Store.CheckSchema(ctx)
-		if errors.Is(err, sqlstore.ErrSchema) && len(homes) > 1 {
-			continue // it has never settled anything
-		}
-		var at settlement.Cursor
-		if err == nil {
-			at, _, err = s.Store.Cursor(ctx, r.SKU)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("home %s cannot tell what it has of %s; nothing was changed; start its database, or adopt a "+
-				"file of the shop's orders: %w", s.Name(), r.SKU, err)
-		}
-		if last.Position.Before(at.Position) ||
-			last.Position == at.Position && last.State == settlement.Moved && at.State != settlement.Moved {
-			newest, last = s, at
-		}
-	}
-	if name := c.Settle.HomeOf(r.SKU); name != newest.Name() {
-		return nil, fmt.Errorf("%s was settled in %s last, and the file says %s: write it into skus of %s, restart the "+
-			"settlers, and repeat", r.SKU, newest.Name(), name, newest.Name())
-	}
-	return newest, nil
-}
-
-// Settled are the orders of a settlement's database that are sold, or were undecided when it last looked.
-func (r *Recreation) Settled(ctx context.Context, of *settler.Settlement, database string, by Printer) (
-	orders []Order, err error,
-) {
-	cursor, ok, err := of.Store.Cursor(ctx, r.SKU)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("the database of %s has never settled %s: adopt a file of the shop's orders",
-			database, r.SKU)
-	}
-	if cursor.State == settlement.Moved {
-		return nil, fmt.Errorf("%s was moved out of %s, which lacks its later orders: write it into skus of the "+
-			"[[settle.home]] that has it, and repeat", r.SKU, database)
-	}
-	undecided := 0
-	err = of.Store.Orders(ctx, r.SKU, cursor.Born, func(one settlement.Record) {
-		if one.Status == 'C' || one.Status == 'H' {
-			orders = append(orders, Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
-		}
-		if one.Status == 'H' {
-			undecided++
-		}
-	})
-	if err == nil {
-		fmt.Fprintf(by.Err, "sluice: the database has %d orders of %s, %d of them undecided then; where no instance "+
-			"knows better, these count as sold: refund those that the shop does not have\n", len(orders), r.SKU, undecided)
-	}
-	return orders, err
-}
-
-// KnownToSettlement reports that the settlement's database of c knows a SKU that has no ledger. Where it cannot be
-// asked, that is an error: the ledger may have been lost.
-func KnownToSettlement(ctx context.Context, to adminclient.Client, c *config.Config, sku string) error {
-	err := to.Call(ctx, "GET", "/stock/"+url.PathEscape(sku)+"?kind=ledger", nil, new(admin.Stock))
-	if !errors.Is(err, adminclient.ErrNotFound) {
-		return nil // it has a ledger, or the change says what is wrong
-	}
-	for _, home := range c.Settle.HomeNames() { // it may have been moved
-		if err := knownAt(ctx, c.AtHome(home), home, sku); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// knownAt is an error if the database of a home knows a SKU, or cannot tell.
-func knownAt(ctx context.Context, c *config.Config, home, sku string) error {
-	store, err := settler.OpenStore(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.CheckSchema(ctx); errors.Is(err, sqlstore.ErrSchema) {
-		return nil // it has never settled anything
-	} else if err != nil {
-		return fmt.Errorf("%s has no ledger, and the settlement's database %s cannot tell whether it had one; start the "+
-			"database, or pass --admin: the gateway does not ask it: %w", sku, home, err)
-	}
-	_, ok, err := store.Cursor(ctx, sku)
-	if err == nil && ok {
-		err = fmt.Errorf("%s was sold before, says the settlement's database %s: %w", sku, home, protocol.LostLedger(sku))
-	}
-	return err
 }

@@ -23,9 +23,6 @@ const (
 // Check tries the databases of [settle], within 10 s, and reports whether a settler could work with them. It changes
 // nothing. The gate's own checks leave the database out: the gate never opens it.
 func Check(ctx context.Context, o *doctor.Report, c *config.Config) error {
-	if c.Settle.Database == "" {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	if c.Settle.Webhook.URL != "" {
@@ -62,7 +59,7 @@ func checkDisputes(ctx context.Context, o *doctor.Report, c *config.Config) {
 // checkHome tries the database of one home.
 func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
 	if !fileExists(c) {
-		o.OK("settle", "%s is made by sluice settle run", c.Settle.Database)
+		o.OK("settle", "%s is made by sluice-settle run", c.Settle.Database)
 		return nil
 	}
 	store, err := OpenStore(c)

@@ -18,7 +18,7 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// Settlement is what the commands of sluice settle work on.
+// Settlement is what the commands of sluice-settle work on.
 type Settlement struct {
 	Stream settle.Stream
 	Store  *sqlstore.Store

@@ -17,13 +17,13 @@ func (s *Settlement) WayOut(ctx context.Context, c settle.Conflict) string {
 	}
 	switch c.Kind {
 	case "entry":
-		return fmt.Sprintf("sluice settle retry %d%s", c.ID, s.option())
+		return fmt.Sprintf("sluice-settle retry %d%s", c.ID, s.option())
 	case "missing", "extra":
 		return "sluice stock adopt --from settle --apply " + argument(c.SKU)
 	case "difference":
-		return "sluice settle rebuild " + argument(c.SKU)
+		return "sluice-settle rebuild " + argument(c.SKU)
 	}
-	return fmt.Sprintf("sluice settle solve %d%s", c.ID, s.option())
+	return fmt.Sprintf("sluice-settle solve %d%s", c.ID, s.option())
 }
 
 // frozen reports whether the ledger of a SKU is known to be frozen.

@@ -149,7 +149,7 @@ func newSite(t *testing.T) *site {
 	if _, err := s.store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := jobs.Check(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice settle migrate") {
+	if err := jobs.Check(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice-settle migrate") {
 		t.Fatalf("without tables of jobs: %v", err)
 	}
 	for _, want := range []bool{true, false} {

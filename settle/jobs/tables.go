@@ -89,7 +89,7 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	found, err := m.Validate(ctx, nil)
 	if err == nil && !found.OK {
-		err = fmt.Errorf("the tables of the jobs are missing, or those of another version; run: sluice settle migrate (%s)",
+		err = fmt.Errorf("the tables of the jobs are missing, or those of another version; run: sluice-settle migrate (%s)",
 			strings.Join(found.Messages, "; "))
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrSchema is the cause when the database has not the tables that this version needs.
-var ErrSchema = errors.New("the tables are missing, or those of another version; run: sluice settle migrate")
+var ErrSchema = errors.New("the tables are missing, or those of another version; run: sluice-settle migrate")
 
 // Ping reports an error where the database cannot be reached.
 func (s *Store) Ping(ctx context.Context) error {

@@ -206,7 +206,7 @@ func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
 	testkit.Eventually(t, "the way out is told", func() bool {
-		return strings.Contains(log.String(), "sluice settle move disputed --to two")
+		return strings.Contains(log.String(), "sluice-settle move disputed --to two")
 	})
 	stop()
 	<-ended

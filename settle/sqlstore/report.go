@@ -39,7 +39,7 @@ func (s *Store) Conflict(ctx context.Context, id int64) (c settle.Conflict, err 
 	err = s.db.QueryRowContext(ctx, s.sql("SELECT id, sku, epoch, ver, kind, detail, entry FROM sluice_conflict "+
 		"WHERE id = ? AND solved IS NULL"), id).Scan(&c.ID, &sku, &c.Epoch, &c.Ver, &c.Kind, &c.Detail, &entry)
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, fmt.Errorf("there is no conflict %d that is not solved; see: sluice settle status", id)
+		return c, fmt.Errorf("there is no conflict %d that is not solved; see: sluice-settle status", id)
 	}
 	if err != nil {
 		return c, fmt.Errorf("read conflict %d: %w", id, err)

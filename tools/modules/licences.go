@@ -15,18 +15,18 @@ import (
 	"strings"
 )
 
-// module is one that is linked into the binary.
+// module is one that is linked into a binary.
 type module struct{ Path, Version, Dir string }
 
-// linked lists the modules that cmd/sluice needs, on any of the systems it is released for, ours not among them.
+// linked lists the modules that the binaries need, on any of the systems it is released for, ours not among them.
 func linked(dir string) ([]module, error) {
 	var all []module
 	for _, system := range []string{"linux", "darwin"} {
-		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice")
+		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=Module", "./cmd/sluice", "./cmd/sluice-settle")
 		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"), os.Stderr
 		text, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("list what cmd/sluice needs: %w", err)
+			return nil, fmt.Errorf("list what the binaries need: %w", err)
 		}
 		for dec := json.NewDecoder(bytes.NewReader(text)); ; {
 			var p struct{ Module *module }
@@ -49,7 +49,7 @@ func licences(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, "# Licences\n\nSluice is under the licence in [LICENSE](../LICENSE). Its binary holds the modules "+
+	fmt.Fprint(out, "# Licences\n\nSluice is under the licence in [LICENSE](../LICENSE). Its binaries hold the modules "+
 		"below and the Go standard library\n"+
 		"(BSD-3-Clause). Written by `make licences`; a test holds the list against `go.mod`.\n\n| module | version | "+
 		"licence |\n| --- | --- | --- |\n")

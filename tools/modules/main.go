@@ -1,6 +1,6 @@
 // Command modules lists what a binary of Sluice is made of:
 //
-//	modules licences DIR      docs/licences.md, from the modules that DIR's cmd/sluice needs, and their licences
+//	modules licences DIR      docs/licences.md, from the modules that DIR's binaries need, and their licences
 //	modules sbom BINARY       a bill of materials in CycloneDX 1.5 (JSON), from what the Go linker wrote into BINARY
 package main
 

@@ -32,7 +32,7 @@ func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog
 	}
 	r, err := redisstore.New(redisstore.Options{
 		Options: way, Name: Name(c), Events: c.Stock.Reserve.StreamMaxEvents,
-		Acknowledged: c.Stock.Reserve.StreamKeepUnread,
+		Acknowledged: c.KeepsUnread(),
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
 		StateDir: c.Server.StateDir, Log: log,
 	})

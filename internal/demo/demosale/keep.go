@@ -71,17 +71,12 @@ func (d *Options) kept(ctx context.Context) error {
 		fmt.Printf("\nsold   %d\n", shop.Totals().Orders)
 		return nil
 	}
-	s, err := d.openSettlement(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.end()
 	d.crowds(ctx, shop, front)
-	settled, err := s.read(ctx, units.Ledger, shop.Orders())
+	audited, err := d.audit(ctx, units.Ledger, shop.Orders())
 	if err != nil {
 		return err
 	}
-	return tellKept(units.books(g.Orders)(), settled)
+	return tellKept(units.books(g.Orders)(), audited)
 }
 
 // crowds lets one wave of shoppers in after the other, and returns when all have gone home.
@@ -102,11 +97,11 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 }
 
 // tellKept says how the books stand at the end.
-func tellKept(l demo.Ledger, s *demo.Settled) error {
+func tellKept(l demo.Ledger, a *demo.Audit) error {
 	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n%s",
-		l.Total, l.Held, l.Sold, l.Free, s.Orders, s.Oversold, s.Twice, s)
-	if s.Oversold != 0 {
-		return fmt.Errorf("%d units were oversold", s.Oversold)
+		l.Total, l.Held, l.Sold, l.Free, a.Orders, a.Oversold, a.Twice, a)
+	if a.Oversold != 0 {
+		return fmt.Errorf("%d units were oversold", a.Oversold)
 	}
 	return nil
 }

@@ -79,11 +79,6 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer books.Close()
-	settled, err := d.openSettlement(ctx)
-	if err != nil {
-		return err
-	}
-	defer settled.end()
 	d.introduce(shop, g, "reserve", front)
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
@@ -91,7 +86,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		Ledger: booksOf(books, g.Orders), Room: &demo.Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
-		r.Settled, err = settled.read(ctx, books, shop.Orders())
+		r.Audit, err = d.audit(ctx, books, shop.Orders())
 	}
 	if err != nil {
 		return err

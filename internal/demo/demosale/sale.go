@@ -1,4 +1,4 @@
-// Package demosale holds the sale that `sluice demo` shows: an upstream, a gateway and a crowd in one process, with
+// Package demosale holds the sale that `sluice demo` and `sluice-settle demo` show: an upstream, a gateway and a crowd in one process, with
 // nothing installed. It is no benchmark.
 package demosale
 
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Options are the size of a sale, and where it can be watched.
@@ -25,8 +26,11 @@ type Options struct {
 	OpensIn     time.Duration // with Keep: when the sale opens
 	Listen      string        // address of the gateway
 	Dashboard   string        // address of the dashboard; "" = none
-	Database    string        // file of SQLite that orders are settled into; "" = one that is removed at the end
 	Version     string        // of the program
+
+	// Audit counts what the ledger has sold beside the shop's orders, which are buyers by serial, when a sale with a
+	// ledger is over; nil = by the ledger's own records.
+	Audit func(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error)
 
 	slow bool // the shop is that of a queue, and no order waits
 }
@@ -57,9 +61,6 @@ func (d *Options) Check() error {
 	case d.Queue && (d.Keep || d.WithoutGate || d.Room || d.Gate == "check"):
 		return errors.New("--queue is a sale of its own, whose gateway reserves: it does not go with --keep, " +
 			"--without-gate, --room and --gate=check")
-	case d.Database != "" && d.Gate == "check":
-		return errors.New("--database is where the orders of a gateway that reserves are settled: it does not go with " +
-			"--gate=check")
 	case d.OpensIn < 0:
 		return fmt.Errorf("--opens-in %s: it must not be negative", d.OpensIn)
 	case d.GiveUpAfter <= 0 || d.GiveUpAfter > maxPatience:
@@ -69,7 +70,7 @@ func (d *Options) Check() error {
 }
 
 const (
-	demoSKU  = "1001"
+	demoSKU  = demo.SKU
 	demoName = "demo" // of the shop, as demoConfig says
 )
 
@@ -89,7 +90,7 @@ func (d *Options) Run(ctx context.Context) error {
 	if d.Queue && ctx.Err() == nil {
 		fmt.Println("\nthe same crowd and shop, and no order waits")
 		direct := *d
-		direct.Queue, direct.slow, direct.Database = false, true, ""
+		direct.Queue, direct.slow = false, true
 		without, err := direct.sale(ctx, true)
 		if err != nil {
 			return err
@@ -143,14 +144,9 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 	if crowd.Ledger == nil {
 		return crowd.Run(ctx, shop, os.Stdout)
 	}
-	s, err := d.openSettlement(ctx)
-	if err != nil {
-		return demo.Report{}, err
-	}
-	defer s.end()
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
-		r.Settled, err = s.read(ctx, units.Ledger, shop.Orders())
+		r.Audit, err = d.audit(ctx, units.Ledger, shop.Orders())
 	}
 	return r, err
 }

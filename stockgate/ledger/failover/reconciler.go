@@ -161,7 +161,7 @@ func (c *Reconciler) report(now time.Time, sku string, s *Result) {
 	late := now.Sub(of.since) > longWait
 	switch {
 	case s.Free < 0 && s.Over && s.State != protocol.Frozen: // before, others may know that orders were given back
-		c.o.Log.Error("the ledger has more sold than there is: compare it with the shop (sluice settle verify): refund what "+
+		c.o.Log.Error("the ledger has more sold than there is: compare it with the shop (sluice-settle verify): refund what "+
 			"the shop has not, and for the rest raise the total, or cancel orders there", attrs...)
 	case s.Opened:
 		c.o.Log.Info("ledger is reconciled: the SKU goes on", append(attrs, "state", string(s.State))...)

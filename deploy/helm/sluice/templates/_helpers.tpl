@@ -24,7 +24,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $v := .root.Values -}}
 image: {{ include "sluice.image" .root | quote }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
-args: ["settle", {{ .command | quote }}, "--config", "/etc/sluice/config.toml"]
+command: ["/sluice-settle"]
+args: [{{ .command | quote }}, "--config", "/etc/sluice/config.toml"]
 env:
   - {name: UPSTREAM, value: {{ $v.upstream | quote }}}
   - {name: REDIS_ADDR, value: {{ $v.redis | quote }}}

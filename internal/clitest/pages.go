@@ -1,4 +1,4 @@
-package main
+package clitest
 
 import (
 	"os"
@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shownCommand is a command on a page: in a code span, or in a block of what one types.
-var shownCommand = regexp.MustCompile("(?m)(?:`|^\\$ |^    |^)sluice ([a-z][^`\n|&;)#>]*)")
-
-// What pages tell people to type is understood.
-func TestPages_CommandsOnPagesAreThere(t *testing.T) {
+// Pages holds the commands of root that pages tell people to type against root. There must be least of them.
+func Pages(t *testing.T, root *cobra.Command, least int) {
+	t.Helper()
+	// In a code span, or in a block of what one types.
+	shown := regexp.MustCompile("(?m)(?:`|^\\$ |^    |^)" + root.Name() + " ([a-z][^`\n|&;)#>]*)")
 	seen := 0
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../examples/*.md", "../../examples/*/*.md",
 		"../../deploy/*.md"} {
@@ -28,28 +28,28 @@ func TestPages_CommandsOnPagesAreThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range shownCommand.FindAllStringSubmatch(string(text), -1) {
-				seen += checkShown(t, page, m[1])
+			for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
+				seen += checkShown(t, root, page, m[1])
 			}
 		}
 	}
-	if seen < 100 {
+	if seen < least {
 		t.Errorf("only %d commands are on the pages: is the pattern right?", seen)
 	}
 }
 
 // checkShown counts a text as a command, and looks whether its words and flags are there.
-func checkShown(t *testing.T, page, text string) int {
+func checkShown(t *testing.T, root *cobra.Command, page, text string) int {
 	words := strings.Fields(text)
-	cmd, rest, err := newRoot().Find(words)
+	cmd, rest, err := root.Find(words)
 	if err != nil || !cmd.HasParent() {
-		t.Errorf("%s: %q is no command", page, "sluice "+text)
+		t.Errorf("%s: %q is no command", page, root.Name()+" "+text)
 		return 0
 	}
 	for _, word := range rest {
 		name, isFlag := strings.CutPrefix(word, "--")
 		if name, _, _ = strings.Cut(strings.TrimRight(name, ",.:]…"), "="); isFlag && name != "" && !hasFlag(cmd, name) {
-			t.Errorf("%s: %q: %s has no flag --%s", page, "sluice "+text, cmd.CommandPath(), name)
+			t.Errorf("%s: %q: %s has no flag --%s", page, root.Name()+" "+text, cmd.CommandPath(), name)
 		}
 	}
 	return 1

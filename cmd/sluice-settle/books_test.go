@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"sluice/internal/cli"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func TestSettleCommands_TellTheBooks(t *testing.T) {
@@ -17,7 +20,7 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	oneOrder(t, server.Addr, "1001")
 	prints := func(want string) {
 		t.Helper()
-		if out, err := command(t, "settle", "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, want) {
+		if out, err := command(t, "migrate", "--print", "-c", file); err != nil || !strings.Contains(out, want) {
 			t.Errorf("migrate --print: %q, %v; want %q", out, err, want)
 		}
 	}
@@ -25,19 +28,19 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
 		t.Error("migrate --print has made the database")
 	}
-	if out, err := command(t, "settle", "status", "-c", file); err == nil ||
-		!strings.Contains(out+err.Error(), "sluice settle migrate") {
+	if out, err := command(t, "status", "-c", file); err == nil ||
+		!strings.Contains(out+err.Error(), "sluice-settle migrate") {
 		t.Errorf("without tables: %q, %v", out, err)
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
-		if out, err := command(t, "settle", "migrate", "-c", file); err != nil || !strings.Contains(out, want) {
+		if out, err := command(t, "migrate", "-c", file); err != nil || !strings.Contains(out, want) {
 			t.Errorf("migrate: %q, %v; want %q", out, err, want)
 		}
 	}
 	prints("-- home main\n-- the tables are those of this version\n")
 	settleRun(t, file)
 	testkit.Eventually(t, "the status shows what was sold", func() bool {
-		out, err := command(t, "settle", "status", "-c", file)
+		out, err := command(t, "status", "-c", file)
 		fields := strings.Fields(out)
 		if err != nil || !strings.Contains(out, "1001") || len(fields) < 10 {
 			return false
@@ -45,15 +48,15 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 		got := fields[len(fields)-10:]
 		return got[2] == "0" && got[6] == "2" && got[7] == "1" && got[9] == "8"
 	})
-	if out, err := command(t, "settle", "verify", "1001", "-c", file); err != nil ||
+	if out, err := command(t, "verify", "1001", "-c", file); err != nil ||
 		!strings.Contains(out, "equal; 2 records, 2 units sold, 2 booked") {
 		t.Errorf("verify: %q, %v", out, err)
 	}
-	out, err := command(t, "settle", "report", "-c", file)
-	if !errors.Is(err, errReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
+	out, err := command(t, "report", "-c", file)
+	if !errors.Is(err, cli.ErrReported) || !strings.Contains(out, `over_limit: "1001 alice": 2 units`) {
 		t.Errorf("report: %q, %v", out, err)
 	}
-	if out, _ := command(t, "settle", "report", "--json", "-c", file); !strings.Contains(out,
+	if out, _ := command(t, "report", "--json", "-c", file); !strings.Contains(out,
 		`{"kind":"over_limit","sku":"1001","name":"alice","units":2`) {
 		t.Errorf("report --json: %q", out)
 	}
@@ -67,7 +70,7 @@ func TestSettleReport_ShowsHostileTextHarmlessly(t *testing.T) {
 	oneOrderOf(t, server.Addr, sku, "@\x1b]0;x\a\x00\xff\n"+strings.Repeat("u", 1024))
 	settleDrain(t, file, sku)
 	for _, args := range [][]string{{"status"}, {"report"}, {"report", "--csv"}, {"report", "--json"}, {"verify", sku}} {
-		out, _ := command(t, append(append([]string{"settle"}, args...), "-c", file)...)
+		out, _ := command(t, append(args, "-c", file)...)
 		if !strings.Contains(out, "ssss") {
 			t.Errorf("%q does not show the SKU: %q", args, out)
 		}
@@ -83,7 +86,7 @@ func TestSettleRetry_NeedsAConflictThatCanBeRetried(t *testing.T) {
 	server := redistest.Start(t)
 	file := migrated(t, server.Addr)
 	for id, want := range map[string]string{"x": "is not the number of a conflict", "7": "there is no conflict 7"} {
-		if out, err := command(t, "settle", "retry", id, "-c", file); err == nil || !strings.Contains(out+err.Error(), want) {
+		if out, err := command(t, "retry", id, "-c", file); err == nil || !strings.Contains(out+err.Error(), want) {
 			t.Errorf("retry %s: %q, %v", id, out, err)
 		}
 	}
@@ -111,11 +114,16 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 		}
 	}
 	oneOrder(t, server.Addr, "1001")
-	run("equal; 2 records, 2 units sold, 2 booked", false, "settle", "rebuild", "1001") // it was never settled
-	run("", true, "settle", "archive", "none")
-	run("1002 has no ledger", true, "settle", "archive", "past") // 1001 is on
-	run("ended", false, "stock", "end", "1001")
-	run("released", false, "reservation", "release", "s2", "--sku", "1001")
+	run("equal; 2 records, 2 units sold, 2 booked", false, "rebuild", "1001") // it was never settled
+	run("", true, "archive", "none")
+	run("1002 has no ledger", true, "archive", "past") // 1001 is on
+	ledgers, now := openLedgers(t, server.Addr), time.Now().UnixMilli()
+	_, err1 := ledgers.SetState(t.Context(), "1001", protocol.Ended)
+	_, err2 := ledgers.Finish(t.Context(), "1001", now, now+60_000, protocol.Release,
+		[]protocol.Item{{Serial: "s2"}}, make([]protocol.Done, 1))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
 	settleDrain(t, file, "1001")
 	const next = "\n[[sale]]\nname = \"next\"\nskus = [\"1001\"]\nstarts = 2199-01-01T00:00:00Z\n" +
 		"ends = 2199-01-02T00:00:00Z\n"
@@ -123,16 +131,18 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	var said strings.Builder
 	root := newRoot()
 	root.SetErr(&said)
-	root.SetArgs([]string{"settle", "archive", "past", "-c", file})
-	if err := root.ExecuteContext(t.Context()); !errors.Is(err, errReported) ||
+	root.SetArgs([]string{"archive", "past", "-c", file})
+	if err := root.ExecuteContext(t.Context()); !errors.Is(err, cli.ErrReported) ||
 		!strings.Contains(said.String(), `the sale "next" sells it too, from 2199-01-01T00:00:00Z`) ||
 		strings.Contains(said.String(), "stock end") {
 		t.Errorf("with a sale to come: %v, %s", err, said.String())
 	}
 	editConfig(t, file, next, "")
-	run("archived; 2 records freed, 2 units sold", false, "settle", "archive", "past")
+	run("archived; 2 records freed, 2 units sold", false, "archive", "past")
 	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:r", "sluice:shop:{1001}:u").Val(); n != 0 {
 		t.Errorf("%d keys of orders are left", n)
 	}
-	run("ended", false, "stock", "get", "1001")
+	if stock, _, err := ledgers.ReadStock(t.Context(), "1001"); err != nil || stock.State != protocol.Ended {
+		t.Errorf("the ledger is %+v, %v", stock, err)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/settler"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
@@ -28,7 +29,6 @@ upstream.targets = ["http://127.0.0.1:9"]
 [stock]
 source = "redis"
 redis = { addresses = [%q], topology = "single", connect_timeout = "5s", timeout = "5s" }
-reserve = { stream_keep_unread = true }
 [settle]
 database = "sqlite:settle.db"
 listen = "127.0.0.1:0"
@@ -51,9 +51,9 @@ func oneOrder(t *testing.T, redis, sku string) {
 	oneOrderOf(t, redis, sku, "alice")
 }
 
-func oneOrderOf(t *testing.T, redis, sku, user string) {
+// openLedgers opens the ledgers of settleConfig until the test ends.
+func openLedgers(t *testing.T, redis string) *redisstore.Store {
 	t.Helper()
-	ctx := context.Background()
 	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
@@ -61,7 +61,13 @@ func oneOrderOf(t *testing.T, redis, sku, user string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func oneOrderOf(t *testing.T, redis, sku, user string) {
+	t.Helper()
+	ctx, r := t.Context(), openLedgers(t, redis)
 	now := time.Now().UnixMilli()
 	items := []protocol.Item{{Serial: "=1+1", User: user, Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
 	_, err1 := r.SetTotal(ctx, sku, 10, 1)
@@ -117,7 +123,7 @@ func addToConfig(t *testing.T, file, more string) {
 func migrated(t *testing.T, redis string) (file string) {
 	t.Helper()
 	file = settleConfig(t, redis)
-	if out, err := command(t, "settle", "migrate", "-c", file); err != nil {
+	if out, err := command(t, "migrate", "-c", file); err != nil {
 		t.Fatal(out, err)
 	}
 	return file
@@ -161,7 +167,7 @@ func settleRun(t *testing.T, file string) {
 	ended := make(chan error)
 	go func() {
 		root := newRoot()
-		root.SetArgs([]string{"settle", "run", "-c", file})
+		root.SetArgs([]string{"run", "-c", file})
 		ended <- root.ExecuteContext(ctx)
 	}()
 	t.Cleanup(func() {
@@ -169,5 +175,25 @@ func settleRun(t *testing.T, file string) {
 		if err := <-ended; err != nil {
 			t.Errorf("run: %v", err)
 		}
+	})
+}
+
+// command runs a command line in this process, as main does, and returns what it prints.
+func command(t *testing.T, words ...string) (string, error) {
+	t.Helper()
+	root := newRoot()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs(words)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// eventually asks until a command's answer has want.
+func eventually(t *testing.T, want string, args ...string) {
+	t.Helper()
+	testkit.Eventually(t, fmt.Sprintf("%q says %q", args, want), func() bool {
+		out, err := command(t, args...)
+		return err == nil && strings.Contains(strings.Join(strings.Fields(out), " "), want)
 	})
 }

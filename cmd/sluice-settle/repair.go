@@ -12,19 +12,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
+	"sluice/internal/cli"
 	"sluice/internal/settler"
-	settlement "sluice/settle"
+	"sluice/settle"
 )
 
-func newSettleRetry(file *string) *cobra.Command {
+func newRetry(file *string) *cobra.Command {
 	return onConflict(file, &cobra.Command{
-		Use: "retry <id>", Short: "Settle an entry that was parked as a conflict, and solve the conflict.", Args: exactly,
+		Use: "retry <id>", Short: "Settle an entry that was parked as a conflict, and solve the conflict.", Args: cli.Exactly,
 	}, func(cmd *cobra.Command, s *settler.Settlement, id int64) error {
 		c, err := s.Store.Conflict(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
-		o, err := settlement.Retry(cmd.Context(), s.Store, c)
+		o, err := settle.Retry(cmd.Context(), s.Store, c)
 		if err != nil {
 			return err
 		}
@@ -33,11 +34,11 @@ func newSettleRetry(file *string) *cobra.Command {
 	})
 }
 
-func newSettleSolve(file *string) *cobra.Command {
+func newSolve(file *string) *cobra.Command {
 	cmd := onConflict(file, &cobra.Command{
-		Use: "solve <id>", Short: "Solve a conflict that you have put right by hand.", Args: exactly,
+		Use: "solve <id>", Short: "Solve a conflict that you have put right by hand.", Args: cli.Exactly,
 	}, func(cmd *cobra.Command, s *settler.Settlement, id int64) error {
-		c, err := settlement.Solve(cmd.Context(), s.Store, id)
+		c, err := settle.Solve(cmd.Context(), s.Store, id)
 		if err == nil {
 			fmt.Fprintf(cmd.OutOrStdout(), "conflict %d of %s is solved\n", id, printable(c.SKU))
 		}
@@ -55,7 +56,7 @@ func onConflict(file *string, cmd *cobra.Command,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil {
-			return misuse(cmd, fmt.Errorf("%q is not the number of a conflict", args[0]))
+			return cli.Misuse(cmd, fmt.Errorf("%q is not the number of a conflict", args[0]))
 		}
 		homes, _, err := openHomes(*file)
 		if err != nil {
@@ -63,7 +64,7 @@ func onConflict(file *string, cmd *cobra.Command,
 		}
 		defer homes.Close()
 		if len(homes) > 1 && !cmd.Flags().Changed("home") {
-			return misuse(cmd, errors.New("--home: name the home; each database numbers its conflicts"))
+			return cli.Misuse(cmd, errors.New("--home: name the home; each database numbers its conflicts"))
 		}
 		s, err := homes.Named(home)
 		if err != nil {
@@ -75,10 +76,10 @@ func onConflict(file *string, cmd *cobra.Command,
 	return cmd
 }
 
-func newSettleRebuild(file *string) *cobra.Command {
+func newRebuild(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rebuild <sku>", Short: "Read all orders of a SKU from Redis, and make them those of the database.",
-		Args: exactly, ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Args: cli.Exactly, ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			homes, c, err := openHomes(*file)
 			if err != nil {
@@ -110,10 +111,10 @@ func newSettleRebuild(file *string) *cobra.Command {
 	return cmd
 }
 
-func newSettleArchive(file *string) *cobra.Command {
+func newArchive(file *string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "archive <sale>", Short: "Free the memory in Redis of a sale that is over and settled.", Args: exactly,
-		ValidArgsFunction: completeBy(saleNames),
+		Use: "archive <sale>", Short: "Free the memory in Redis of a sale that is over and settled.", Args: cli.Exactly,
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SaleNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			homes, c, err := openHomes(*file)
 			if err != nil {
@@ -132,7 +133,7 @@ func newSettleArchive(file *string) *cobra.Command {
 	return cmd
 }
 
-// archiveSale archives each SKU of a sale that can be. errReported says that one could not be.
+// archiveSale archives each SKU of a sale that can be. cli.ErrReported says that one could not be.
 func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sale int) error {
 	now, err := homes[0].Stream.Now(cmd.Context())
 	if err != nil {
@@ -141,25 +142,25 @@ func archiveSale(cmd *cobra.Command, homes settler.Homes, of *config.Config, sal
 	var failed error
 	for _, sku := range of.Sales[sale].SKUs {
 		if next := following(of.Sales, sale, sku, now); next != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sluice: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
+			fmt.Fprintf(cmd.ErrOrStderr(), "sluice-settle: archive %q: the sale %q sells it too, from %s to %s; nothing was freed; "+
 				"archive it when that sale is over\n", sku, next.Name, next.Starts.Format(time.RFC3339),
 				next.Ends.Format(time.RFC3339))
-			failed = errReported
+			failed = cli.ErrReported
 			continue
 		}
 		s, err := atHomeOf(cmd, homes, sku)
 		if err != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "sluice:", err)
-			failed = errReported
+			fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle:", err)
+			failed = cli.ErrReported
 			continue
 		}
-		c, ok, err := settlement.Archive(cmd.Context(), s.Stream, s.Store, s, sku)
+		c, ok, err := settle.Archive(cmd.Context(), s.Stream, s.Store, s, sku)
 		switch {
 		case cmd.Context().Err() != nil:
 			return errors.Join(err, cmd.Context().Err())
 		case err != nil:
-			fmt.Fprintln(os.Stderr, "sluice:", err)
-			failed = errReported
+			fmt.Fprintln(os.Stderr, "sluice-settle:", err)
+			failed = cli.ErrReported
 		case !ok:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s has no ledger\n", printable(sku))
 		default:
@@ -183,14 +184,14 @@ func following(sales []config.Sale, but int, sku string, now time.Time) (next *c
 	return next
 }
 
-func newSettleMove(file *string) *cobra.Command {
+func newMove(file *string) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "move <sku>", Short: "Settle a SKU in another home from now on.", Args: exactly,
-		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Use: "move <sku>", Short: "Settle a SKU in another home from now on.", Args: cli.Exactly,
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return misuse(cmd, errors.New("--to: name the home to which the SKU moves"))
+				return cli.Misuse(cmd, errors.New("--to: name the home to which the SKU moves"))
 			}
 			homes, c, err := openHomes(*file)
 			if err != nil {
@@ -203,7 +204,7 @@ func newSettleMove(file *string) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is settled in %s now; it was in %s\n", printable(args[0]), to, before)
 			if unmarked != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "sluice: a database does not know yet that the SKU is elsewhere; its settlers "+
+				fmt.Fprintf(cmd.ErrOrStderr(), "sluice-settle: a database does not know yet that the SKU is elsewhere; its settlers "+
 					"write nothing there, and mark its rows when it is back: %v\n", unmarked)
 			}
 			s, err := homes.Named(to)

@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
+	"sluice/internal/cli"
 	"sluice/internal/settler"
-	settlement "sluice/settle"
+	"sluice/settle"
 	"sluice/settle/sqlstore"
 )
 
@@ -30,13 +31,13 @@ type settleFinding struct {
 	Detail string `json:"detail"`
 }
 
-func newSettleReport(file *string) *cobra.Command {
+func newReport(file *string) *cobra.Command {
 	var asJSON, asCSV bool
 	cmd := &cobra.Command{
-		Use: "report", Short: "Show what does not add up: oversold first.", Args: exactly,
+		Use: "report", Short: "Show what does not add up: oversold first.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asCSV {
-				return misuse(cmd, errors.New("--json and --csv: name one of them"))
+				return cli.Misuse(cmd, errors.New("--json and --csv: name one of them"))
 			}
 			oversold, rest := []settleFinding{}, []settleFinding{}
 			err := eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
@@ -55,7 +56,7 @@ func newSettleReport(file *string) *cobra.Command {
 				printFindings(cmd.OutOrStdout(), found)
 			}
 			if err == nil && len(found) > 0 {
-				err = errReported
+				err = cli.ErrReported
 			}
 			return err
 		},
@@ -75,10 +76,10 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 	}
 	limits, err := limitsOf(ctx, s, books)
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sluice: whether a user has more than allowed was not checked (over_limit):", err)
+		fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle: whether a user has more than allowed was not checked (over_limit):", err)
 	}
 	for _, b := range books {
-		if b.State == settlement.Moved {
+		if b.State == settle.Moved {
 			continue // its orders are in another home
 		}
 		if b.Booked > b.Total {

@@ -1,4 +1,6 @@
-package demosale
+// Package demosql settles the sale of a demonstration into a file of SQLite when it is over, without a gateway or
+// Redis, and asks SQL how the books stand.
+package demosql
 
 import (
 	"context"
@@ -19,16 +21,16 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// settlement is a file of SQLite, into which the orders of a sale are settled when it is over, without the gateway.
-type settlement struct {
+// Settlement is a file of SQLite, into which one sale is settled.
+type Settlement struct {
 	path   string
 	folder string // that is removed with it; "" = it stays
 	store  *sqlstore.Store
 }
 
-// openSettlement makes the file. The caller ends it.
-func (d *Options) openSettlement(ctx context.Context) (*settlement, error) {
-	s := &settlement{path: d.Database}
+// Open makes the file; path "" is one that Close removes. The caller closes it.
+func Open(ctx context.Context, path string) (*Settlement, error) {
+	s := &Settlement{path: path}
 	if s.path == "" {
 		var err error
 		if s.folder, err = os.MkdirTemp("", "sluice-demo-"); err != nil {
@@ -44,14 +46,14 @@ func (d *Options) openSettlement(ctx context.Context) (*settlement, error) {
 		_, err = s.store.Migrate(ctx)
 	}
 	if err != nil {
-		s.end()
+		s.Close()
 		return nil, fmt.Errorf("--database %s: %w", s.path, err)
 	}
 	return s, nil
 }
 
-// end removes the file unless it was named.
-func (s *settlement) end() {
+// Close removes the file unless it was named.
+func (s *Settlement) Close() {
 	if s.store != nil {
 		_ = s.store.Close()
 	}
@@ -80,12 +82,13 @@ FROM sluice_cursor c WHERE c.target = 'orders'`
 // concludeTime bounds the last step of a settlement, also after an interrupt.
 const concludeTime = 30 * time.Second
 
-// read settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
+// Audit settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
 // called once, when the sale is over.
-func (s *settlement) read(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Settled, error) {
+func (s *Settlement) Audit(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
 	defer cancel()
-	if err := s.settle(ctx, ledger); err != nil {
+	records, err := s.settle(ctx, ledger)
+	if err != nil {
 		return nil, err
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: s.path}).EscapedPath())
@@ -96,39 +99,67 @@ func (s *settlement) read(ctx context.Context, ledger protocol.Store, orders map
 	if err := writeShopOrders(ctx, db, orders); err != nil {
 		return nil, fmt.Errorf("write the shop's orders: %w", err)
 	}
-	r := &demo.Settled{}
-	err = db.QueryRowContext(ctx, "SELECT sold, in_stock, orders, oversold, people_with_two, orders_without_unit, "+
-		"units_without_order FROM report WHERE sku = ?", demoSKU).Scan(&r.Sold, &r.Left, &r.Orders, &r.Oversold, &r.Twice,
-		&r.NoUnit, &r.NoOrder)
+	var total int64
+	a := &demo.Audit{By: "The database agrees, by SQL"}
+	err = db.QueryRowContext(ctx, "SELECT total, sold, in_stock, orders, oversold, people_with_two, orders_without_unit, "+
+		"units_without_order FROM report WHERE sku = ?", demo.SKU).Scan(&total, &a.Sold, &a.Left, &a.Orders, &a.Oversold,
+		&a.Twice, &a.NoUnit, &a.NoOrder)
 	if err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
-	if s.folder == "" {
-		r.File = s.path
+	differ, err := s.verify(ctx, records)
+	if err != nil {
+		return nil, err
 	}
-	return r, nil
+	a.Differ = differ
+	a.Proof = fmt.Sprintf("verify %s: %d records of the ledger and of the database, %d differ\n"+
+		"report %s: total %d, sold %d, in_stock %d, orders %d, oversold %d, people_with_two %d, orders_without_unit %d, "+
+		"units_without_order %d\n", demo.SKU, len(records), differ, demo.SKU, total, a.Sold, a.Left, a.Orders, a.Oversold, a.Twice,
+		a.NoUnit, a.NoOrder)
+	if s.folder == "" {
+		a.Proof += fmt.Sprintf("Ask it yourself: sqlite3 %s 'SELECT * FROM report'\n", s.path)
+	}
+	return a, nil
 }
 
-// settle writes the ledger as it stands: a sale that is over changes no more.
-func (s *settlement) settle(ctx context.Context, ledger protocol.Store) error {
-	stock, _, err := ledger.ReadStock(ctx, demoSKU)
+// settle writes the ledger as it stands: a sale that is over changes no more. It returns the records by serial.
+func (s *Settlement) settle(ctx context.Context, ledger protocol.Store) (map[string]settle.Record, error) {
+	stock, _, err := ledger.ReadStock(ctx, demo.SKU)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := settle.Position{Epoch: stock.Epoch, Ver: stock.Ver}
 	records := make(map[string]settle.Record)
-	err = ledger.Records(ctx, demoSKU, func(r protocol.Record) bool {
+	err = ledger.Records(ctx, demo.SKU, func(r protocol.Record) bool {
 		records[r.Serial] = settle.Record{Position: at, Serial: r.Serial, User: r.User, Quantity: r.Quantity,
 			Status: r.Status}
 		return true
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.store.Settle(ctx, settle.Batch{SKU: demoSKU, Whole: true, Records: slices.Collect(maps.Values(records)),
+	_, err = s.store.Settle(ctx, settle.Batch{SKU: demo.SKU, Whole: true, Records: slices.Collect(maps.Values(records)),
 		To: settle.Cursor{Position: at, Born: stock.Epoch, Numbers: settle.Numbers{Total: stock.Total, Held: stock.Held,
 			Sold: stock.Sold, State: string(stock.State)}}})
-	return err
+	return records, err
+}
+
+// verify counts the records that the ledger and the database do not both have, and have alike.
+func (s *Settlement) verify(ctx context.Context, records map[string]settle.Record) (differ int64, err error) {
+	cursor, _, err := s.store.Cursor(ctx, demo.SKU)
+	if err != nil {
+		return 0, err
+	}
+	equal := 0
+	err = s.store.Orders(ctx, demo.SKU, cursor.Born, func(row settle.Record) {
+		r := records[row.Serial]
+		if r.Status == row.Status && r.Quantity == row.Quantity && r.User == row.User {
+			equal++
+		} else {
+			differ++
+		}
+	})
+	return max(differ, int64(len(records)-equal)), err
 }
 
 // writeShopOrders makes the table of the shop, and the view.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/cli"
 	"sluice/internal/redistest"
 )
 
@@ -17,8 +18,8 @@ func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
 	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
 	oversold, unsold, over := `oversold: "1001 unknown": 3 units: "the shop has 3 units, the order took 0 of the ledger"`,
 		`unsold: "1001 =1+1": 2 units`, `over_limit: "1001 alice": 2 units`
-	out, err := command(t, "settle", "report", "-c", file)
-	if !errors.Is(err, errReported) || !strings.HasPrefix(out, oversold) || !strings.Contains(out, unsold) ||
+	out, err := command(t, "report", "-c", file)
+	if !errors.Is(err, cli.ErrReported) || !strings.HasPrefix(out, oversold) || !strings.Contains(out, unsold) ||
 		!strings.Contains(out, over) || strings.Contains(out, "s2") {
 		t.Errorf("report: %q, %v", out, err)
 	}
@@ -26,10 +27,10 @@ func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
 	root, said := newRoot(), new(strings.Builder)
 	root.SetOut(said)
 	root.SetErr(said)
-	root.SetArgs([]string{"settle", "report", "-c", file})
+	root.SetArgs([]string{"report", "-c", file})
 	err = root.ExecuteContext(t.Context())
 	out = said.String()
-	if !errors.Is(err, errReported) || !strings.Contains(out, oversold) || !strings.Contains(out, unsold) ||
+	if !errors.Is(err, cli.ErrReported) || !strings.Contains(out, oversold) || !strings.Contains(out, unsold) ||
 		strings.Contains(out, over) || !strings.Contains(out, "was not checked (over_limit)") {
 		t.Errorf("without Redis: %q, %v", out, err)
 	}
@@ -41,21 +42,21 @@ func TestSettleStatus_ShowsTheWayOut(t *testing.T) {
 	file := settled(t, server.Addr)
 	execSettled(t, file, "INSERT INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
 		"VALUES ('orders', '1001', 1, 1, 'giveback', 'late'), ('orders', 'it''s', 1, 1, 'missing', 'two')")
-	out, err := command(t, "settle", "status", "-c", file)
-	for _, want := range []string{"conflict 1: giveback of 1001 at 1-1: late\n  way out: sluice settle solve 1\n",
+	out, err := command(t, "status", "-c", file)
+	for _, want := range []string{"conflict 1: giveback of 1001 at 1-1: late\n  way out: sluice-settle solve 1\n",
 		"\n  way out: sluice stock adopt --from settle --apply 'it'\\''s'\n"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("status: %q, %v; want %q", out, err, want)
 		}
 	}
-	if out, err := command(t, "settle", "solve", "1", "-c", file); err != nil || out != "conflict 1 of 1001 is solved\n" {
+	if out, err := command(t, "solve", "1", "-c", file); err != nil || out != "conflict 1 of 1001 is solved\n" {
 		t.Errorf("solve: %q, %v", out, err)
 	}
-	if _, err := command(t, "settle", "solve", "1", "-c", file); err == nil ||
+	if _, err := command(t, "solve", "1", "-c", file); err == nil ||
 		!strings.Contains(err.Error(), "there is no conflict 1") {
 		t.Errorf("solve again: %v", err)
 	}
-	if out, _ := command(t, "settle", "status", "-c", file); strings.Contains(out, "late") {
+	if out, _ := command(t, "status", "-c", file); strings.Contains(out, "late") {
 		t.Errorf("status: %q", out)
 	}
 }
@@ -65,33 +66,28 @@ func TestSettleReport_ComparesTheStockThatIsLeft(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
 	editConfig(t, file, server.Addr, "127.0.0.1:1") // the limit of a user is not checked
-	if out, err := command(t, "settle", "report", "-c", file); err != nil || out != "the books balance\n" {
+	if out, err := command(t, "report", "-c", file); err != nil || out != "the books balance\n" {
 		t.Errorf("report: %q, %v", out, err)
 	}
 	execSettled(t, file, "UPDATE sluice_stock SET num = 9")
 	const want = "stock: 1001: 1 units: " +
 		"\"sluice_stock has 9 units left, and 8 should be left: 10 without the 2 that are booked\"\n"
-	if out, err := command(t, "settle", "report", "-c", file); !errors.Is(err, errReported) || out != want {
+	if out, err := command(t, "report", "-c", file); !errors.Is(err, cli.ErrReported) || out != want {
 		t.Errorf("report: %q, %v", out, err)
 	}
 	execSettled(t, file, "DELETE FROM sluice_stock")
-	if out, err := command(t, "settle", "report", "-c", file); !errors.Is(err, errReported) ||
+	if out, err := command(t, "report", "-c", file); !errors.Is(err, cli.ErrReported) ||
 		!strings.Contains(out, "stock: 1001: -8 units: \"sluice_stock has no row") {
 		t.Errorf("report: %q, %v", out, err)
 	}
 }
 
-// sluice settle run verifies by itself, by the key of the file.
+// sluice-settle run verifies by itself, by the key of the file.
 func TestSettleRun_RepairsARowThatWasEditedByHand(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
 	editConfig(t, file, "[settle]", "[settle]\nverify = \"2s\"")
 	execSettled(t, file, "DELETE FROM sluice_order WHERE serial = 's2'", "UPDATE sluice_order SET status = 'H'")
 	settleRun(t, file)
-	eventually(t, "equal; 2 records, 2 units sold, 2 booked, 2 deducted", "settle", "verify", "1001", "-c", file)
-	server.Client.FlushAll(t.Context())
-	_, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file)
-	if err == nil || !strings.Contains(err.Error(), "sluice stock recreate 1001") {
-		t.Errorf("adopt without a ledger: %v", err)
-	}
+	eventually(t, "equal; 2 records, 2 units sold, 2 booked, 2 deducted", "verify", "1001", "-c", file)
 }

@@ -20,39 +20,39 @@ func TestSettle_SeveralHomes(t *testing.T) {
 	addHome(t, file, "sqlite:east.db")
 	oneOrder(t, server.Addr, "1001")
 	server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "home", "0 east")
-	if _, err := command(t, "settle", "migrate", "-c", file); err != nil {
+	if _, err := command(t, "migrate", "-c", file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command(t, "settle", "retry", "1", "-c", file); err == nil || !strings.Contains(err.Error(), "--home") {
+	if _, err := command(t, "retry", "1", "-c", file); err == nil || !strings.Contains(err.Error(), "--home") {
 		t.Errorf("retry without a home: %v", err)
 	}
-	const wayOut = "sluice settle move 1001 --to main"
-	if out, err := command(t, "settle", "status", "-c", file); err != nil || !strings.Contains(out, wayOut) {
+	const wayOut = "sluice-settle move 1001 --to main"
+	if out, err := command(t, "status", "-c", file); err != nil || !strings.Contains(out, wayOut) {
 		t.Errorf("status: %q, %v", out, err)
 	}
-	if out, _ := command(t, "check", "--online", "-c", file); !strings.Contains(out, wayOut) {
-		t.Errorf("check --online: %q", out)
+	if out, _ := command(t, "check", "-c", file); !strings.Contains(out, wayOut) {
+		t.Errorf("check: %q", out)
 	}
 }
 
 // The ledger is gone, and its mark with it: the home that does not answer may have later orders.
-func TestRecreate_AsksEveryHome(t *testing.T) {
+func TestOrders_AsksEveryHome(t *testing.T) {
 	server := redistest.Start(t)
 	file := migrated(t, server.Addr)
 	addHome(t, file, "postgres://u@127.0.0.1:1/shop")
-	_, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)
+	_, err := command(t, "orders", "1001", "-c", file)
 	if err == nil || !strings.Contains(err.Error(), "home east cannot tell") {
-		t.Errorf("recreate: %v", err)
+		t.Errorf("orders: %v", err)
 	}
 }
 
 // A SKU without a ledger may have been moved: a home that is not the one of the file may know it.
-func TestStockSet_AsksEveryHome(t *testing.T) {
+func TestCheckNew_AsksEveryHome(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	addHome(t, file, "postgres://u@127.0.0.1:1/shop")
-	_, err := command(t, "stock", "set", "1001", "10", "-c", file)
+	_, err := command(t, "check-new", "1001", "-c", file)
 	if err == nil || !strings.Contains(err.Error(), "the settlement's database east cannot tell") {
-		t.Errorf("stock set: %v", err)
+		t.Errorf("check-new: %v", err)
 	}
 }

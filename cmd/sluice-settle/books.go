@@ -16,25 +16,16 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app"
+	"sluice/internal/buildinfo"
+	"sluice/internal/cli"
 	"sluice/internal/settler"
-	settlement "sluice/settle" // settle is a group of commands here
+	"sluice/settle"
 	"sluice/settle/sqlstore"
 )
 
-func newSettlement() *cobra.Command {
-	file := "config.toml"
-	cmd := parent("settle", "Book what the ledgers have decided in a database.")
-	configFlag(cmd, cmd.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
-	cmd.AddCommand(
-		newSettleRun(&file), newSettleWork(&file), newSettleMigrate(&file), newSettleStatus(&file),
-		newSettleVerify(&file), newSettleReport(&file),
-		newSettleRebuild(&file), newSettleRetry(&file), newSettleSolve(&file), newSettleArchive(&file), newSettleMove(&file))
-	return cmd
-}
-
-func newSettleRun(file *string) *cobra.Command {
+func newRun(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: exactly,
+		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return untilStopped(cmd, *file, settler.Run)
 		},
@@ -50,23 +41,23 @@ func untilStopped(cmd *cobra.Command, file string,
 	if err != nil {
 		return err
 	}
-	return work(ctx, c, version, app.NewLog(c.Log, os.Stderr))
+	return work(ctx, c, buildinfo.Version(), app.NewLog(c.Log, os.Stderr))
 }
 
-func newSettleWork(file *string) *cobra.Command {
+func newWork(file *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "work", Short: "Send the jobs of settled orders to a webhook until it is stopped. Any number of them may run.",
-		Args: exactly,
+		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return untilStopped(cmd, *file, settler.Work)
 		},
 	}
 }
 
-func newSettleMigrate(file *string) *cobra.Command {
+func newMigrate(file *string) *cobra.Command {
 	var printOnly bool
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Create or change Sluice's tables in the database.", Args: exactly,
+		Use: "migrate", Short: "Create or change Sluice's tables in the database.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(*file, os.LookupEnv)
 			if err != nil {
@@ -75,7 +66,7 @@ func newSettleMigrate(file *string) *cobra.Command {
 			if printOnly {
 				unreached, err := settler.Statements(cmd.Context(), c, cmd.OutOrStdout())
 				if unreached != nil {
-					fmt.Fprintln(cmd.ErrOrStderr(), "sluice: this is all of the SQL, for an empty database:", unreached)
+					fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle: this is all of the SQL, for an empty database:", unreached)
 				}
 				return err
 			}
@@ -119,7 +110,7 @@ func eachHome(cmd *cobra.Command, file string, show func(*settler.Settlement, *c
 			}
 			err = show(s, c.AtHome(s.Name()))
 		}
-		if err != nil && !errors.Is(err, errReported) && len(homes) > 1 {
+		if err != nil && !errors.Is(err, cli.ErrReported) && len(homes) > 1 {
 			err = fmt.Errorf("home %s: %w", s.Name(), err)
 		}
 		faults = append(faults, err)
@@ -127,12 +118,12 @@ func eachHome(cmd *cobra.Command, file string, show func(*settler.Settlement, *c
 	return firstReported(faults)
 }
 
-// firstReported joins faults; errReported counts only where there is no other.
+// firstReported joins faults; cli.ErrReported counts only where there is no other.
 func firstReported(faults []error) error {
 	var reported error
 	real := slices.DeleteFunc(faults, func(err error) bool {
-		if errors.Is(err, errReported) {
-			reported = errReported
+		if errors.Is(err, cli.ErrReported) {
+			reported = cli.ErrReported
 			return true
 		}
 		return err == nil
@@ -152,9 +143,9 @@ func atHomeOf(cmd *cobra.Command, homes settler.Homes, sku string) (*settler.Set
 	return s, s.Store.CheckSchema(cmd.Context())
 }
 
-func newSettleStatus(file *string) *cobra.Command {
+func newStatus(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: exactly,
+		Use: "status", Short: "Show how far the database is, and what waits for an operator.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return eachHome(cmd, *file, func(s *settler.Settlement, c *config.Config) error {
 				return printSettleStatus(cmd, s, c)
@@ -169,13 +160,13 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	if err != nil {
 		return err
 	}
-	skus, at := make([]string, len(books)), make(map[string]settlement.Ledger)
+	skus, at := make([]string, len(books)), make(map[string]settle.Ledger)
 	for i, b := range books {
 		skus[i] = b.SKU
 	}
 	ledgers, err := s.Stream.Ledgers(cmd.Context(), skus)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice: changes that wait are not known:", err)
+		fmt.Fprintln(os.Stderr, "sluice-settle: changes that wait are not known:", err)
 	} else {
 		for i, sku := range skus {
 			at[sku] = ledgers[i]
@@ -209,8 +200,8 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 
 // printWebhookStatus shows how far the webhook is with each SKU that it has begun, or that is booked.
 func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Config, books []sqlstore.Totals,
-	at map[string]settlement.Ledger) error {
-	cursors, err := s.Store.For(settlement.WebhookTarget).Cursors(cmd.Context())
+	at map[string]settle.Ledger) error {
+	cursors, err := s.Store.For(settle.WebhookTarget).Cursors(cmd.Context())
 	if err != nil || len(cursors) == 0 && c.Settle.Webhook.URL == "" {
 		return err
 	}
@@ -221,7 +212,7 @@ func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Con
 		if to.Epoch != 0 {
 			lag = behind(at[b.SKU], to)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", settlement.WebhookTarget, printable(b.SKU), to.Position, lag)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", settle.WebhookTarget, printable(b.SKU), to.Position, lag)
 	}
 	if err := out.Flush(); err != nil || c.Settle.Webhook.URL != "" {
 		return err
@@ -232,7 +223,7 @@ func printWebhookStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Con
 }
 
 // behind is how many changes of a ledger wait.
-func behind(l settlement.Ledger, c settlement.Cursor) string {
+func behind(l settle.Ledger, c settle.Cursor) string {
 	switch {
 	case l.Epoch == 0:
 		return "?"
@@ -258,10 +249,10 @@ func printable(text string) string {
 	return quoted
 }
 
-func newSettleVerify(file *string) *cobra.Command {
+func newVerify(file *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "verify [sku]", Short: "Compare every order in Redis and in the database, at one position.", Args: exactly,
-		ValidArgsFunction: completeBy((*config.Config).SKUsOnSale),
+		Use: "verify [sku]", Short: "Compare every order in Redis and in the database, at one position.", Args: cli.Exactly,
+		ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return eachHome(cmd, *file, func(s *settler.Settlement, _ *config.Config) error { return verifyHome(cmd, s) })
@@ -277,7 +268,7 @@ func newSettleVerify(file *string) *cobra.Command {
 			}
 			equal, err := verifyOne(cmd, s, args[0])
 			if err == nil && !equal {
-				err = errReported
+				err = cli.ErrReported
 			}
 			return err
 		},
@@ -291,7 +282,7 @@ func verifyHome(cmd *cobra.Command, s *settler.Settlement) error {
 		return err
 	}
 	if beyond > 0 {
-		fmt.Fprintf(os.Stderr, "sluice: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
+		fmt.Fprintf(os.Stderr, "sluice-settle: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
 	}
 	equal := true
 	for some := range slices.Chunk(skus, 500) {
@@ -311,14 +302,14 @@ func verifyHome(cmd *cobra.Command, s *settler.Settlement) error {
 		}
 	}
 	if !equal {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
 
 // verifyOne compares one SKU, and shows what differs.
 func verifyOne(cmd *cobra.Command, s *settler.Settlement, sku string) (equal bool, err error) {
-	c, ok, err := settlement.Verify(cmd.Context(), s.Stream, s.Store, sku)
+	c, ok, err := settle.Verify(cmd.Context(), s.Stream, s.Store, sku)
 	if err != nil || !ok {
 		return err == nil, err
 	}

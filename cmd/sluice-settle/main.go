@@ -1,0 +1,49 @@
+// Command sluice-settle books in a database what the ledgers of Sluice have decided. It is the program that opens
+// databases; the gateway does not.
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/cli"
+)
+
+// Groups of commands, as the help lists them.
+const (
+	groupRun    = "run"
+	groupShow   = "show"
+	groupRepair = "repair"
+)
+
+func main() { os.Exit(cli.Run(newRoot(), os.Args[1:], quietCode)) }
+
+// quietCode is the exit code of an error whose command has said what is wrong; 0 = it is printed.
+func quietCode(err error) int {
+	if errors.Is(err, errFailedOnline) {
+		return cli.ExitOnline
+	}
+	return 0
+}
+
+// newRoot is the command line of sluice-settle.
+func newRoot() *cobra.Command {
+	file := "config.toml"
+	root := cli.Root("sluice-settle", "Book what the ledgers of Sluice have decided in a database.")
+	cli.ConfigFlag(root, root.PersistentFlags(), &file, "take [settle] and the Redis of this configuration `file`")
+	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupShow, Title: "Show:"},
+		&cobra.Group{ID: groupRepair, Title: "Repair:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupRun, newRun(&file), newWork(&file), newMigrate(&file), newDemo())
+	add(groupShow, newCheck(&file), newStatus(&file), newVerify(&file), newReport(&file), newOrders(&file))
+	add(groupRepair, newRebuild(&file), newRetry(&file), newSolve(&file), newArchive(&file), newMove(&file))
+	root.AddCommand(newCheckNew(&file))
+	return root
+}
