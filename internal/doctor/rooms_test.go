@@ -24,10 +24,10 @@ func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 
 func TestCheck_MemoryHasTheWaitingRooms(t *testing.T) {
 	for want, parked := range map[string][]int{
-		" + tables 40) + 48;":             nil,
-		" + tables 40 + rooms 81) + 48;":  {10_240}, // 18 + 50 + 50,000 × 256 B
-		" + tables 40 + rooms 149) + 48;": {10_240, 10_240},
-		" + tables 40 + rooms 275) + 48;": {1_000_000}, // one for each connection at most
+		" + tables 16) + 48;":             nil,
+		" + tables 16 + rooms 81) + 48;":  {10_240}, // 18 + 50 + 50,000 × 256 B
+		" + tables 16 + rooms 149) + 48;": {10_240, 10_240},
+		" + tables 16 + rooms 275) + 48;": {1_000_000}, // one for each connection at most
 	} {
 		c := testkit.LimitConfig(t, "")
 		for _, n := range parked {
