@@ -79,9 +79,9 @@ targets = [
 "http://shop" ]`,
 		`:4: upstream.targets[2]: "http://shop" stands at upstream.targets[1] too; change or drop one`},
 	{`[limits.concurrency]
-queue_order = "first"
+scope = "first"
 adaptive = true`,
-		`:2: limits.concurrency.queue_order: "first" is not known; write "fifo" or "lifo"`},
+		`:2: limits.concurrency.scope: "first" is not known; write "instance" or "fleet"`},
 	{`[[route]]
 name = "pages"
 match = "/"

@@ -55,8 +55,7 @@ type Concurrency struct {
 	MaxInFlight  int           `toml:"max_in_flight" unit:"requests" range:"1 to most"`
 	MaxQueue     int           `toml:"max_queue" unit:"requests" range:"0 to most"` // 0 = no request waits
 	QueueTimeout time.Duration `toml:"queue_timeout"`                               // above 0 where there is a queue
-	QueueOrder   string        `toml:"queue_order" words:"fifo lifo"`
-	Adaptive     bool          `toml:"adaptive"` // find the limit, at most MaxInFlight
+	Adaptive     bool          `toml:"adaptive"`                                    // find the limit, at most MaxInFlight
 
 	Scope string `toml:"scope" words:"instance fleet"` // of MaxInFlight
 	// a template: the class in the queue, 0 to 9; "" = all are equal
@@ -96,7 +95,7 @@ func defaultLimits() Limits {
 		},
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
-			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, QueueOrder: "fifo",
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond,
 			PriorityMinShare: 0.1, Scope: "instance",
 		},
 	}

@@ -51,6 +51,8 @@ func elsewhere(t reflect.Type, path, name string) (tables []string) {
 	return tables
 }
 
+const orderGone = "is gone: a free slot goes to the request that has waited longest"
+
 const spoolGone = "is gone: responses up to 1MiB wait in upstream.response_memory, larger ones are streamed"
 
 // replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is
@@ -69,7 +71,8 @@ var replacements = map[string]string{
 	"access_log.refused_first":          "is now rejected_per_second",
 	"access_log.remember":               "is now buffer_size",
 	"limits.concurrency.enforce":        `is now in [limits]: observe_only = ["concurrency"] counts and rejects nothing`,
-	"limits.concurrency.order":          `is now queue_order: write "fifo" for "oldest", "lifo" for "newest"`,
+	"limits.concurrency.order":          orderGone,
+	"limits.concurrency.queue_order":    orderGone,
 	"limits.connection.burst":           "is now request_burst",
 	"limits.connection.enforce":         `is now in [limits]: observe_only = ["connection"] counts and rejects nothing`,
 	"limits.connection.max_open":        "is now max_connections",

@@ -7,8 +7,8 @@ import (
 )
 
 // ConcurrencyLimiter are the places inside the shop: at most so many requests in flight, and a bounded queue before
-// them. A place that becomes free goes straight to the one in the queue whose turn it is: the oldest, or the newest
-// where that is asked for. A newcomer never overtakes the queue, but for those of a lower class: see SetMinShare.
+// them. A place that becomes free goes straight to the one in the queue that has waited longest.
+// A newcomer never overtakes the queue, but for those of a lower class: see SetMinShare.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
 // departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes
@@ -27,7 +27,6 @@ type ConcurrencyLimiter struct {
 
 	mu     sync.Mutex
 	queues classQueues
-	newest bool      // the last to come is the first to get a place
 	pool   sync.Pool // of *waiter
 	waits  waits
 }
@@ -64,15 +63,6 @@ func (p *ConcurrencyLimiter) setMaxInFlight(maxInFlight int) {
 		p.state.Store(s - oneWaiting + oneInFlight)
 		p.popWaiter().handOver()
 	}
-}
-
-// SetNewestFirst has places go to the newest in the queue from now on, or again to the oldest. In a jam that lasts,
-// oldest first makes everybody wait for nearly the whole timeout; newest first serves most at once, and the unlucky
-// not at all. Who finds the queue full is rejected either way.
-func (p *ConcurrencyLimiter) SetNewestFirst(newest bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.newest = newest
 }
 
 // Client is who waits for a slot.

@@ -17,11 +17,9 @@ const Classes = 10
 type classQueues struct {
 	of      [Classes]queue
 	waiting [Classes]atomic.Int64
-	share   atomic.Int64    // in percent; 0 = there is one class
-	owed    int64           // percent of a place that those below the highest class have not had
-	turns   uint64          // how many have come
-	lows    uint64          // how many of those below the highest class had a place
-	served  [Classes]uint64 // the last of lows that was of this class
+	share   atomic.Int64 // in percent; 0 = there is one class
+	owed    int64        // percent of a place that those below the highest class have not had
+	turns   uint64       // how many have come
 }
 
 // SetMinShare has classes count, from now on: percent of the places, from 1 to 50, go to those who wait below the
@@ -42,15 +40,14 @@ func (q *classQueues) remove(w *waiter) {
 	q.waiting[w.class].Add(-1)
 }
 
-// next is the class whose turn it is. Someone waits. Below the highest class the oldest is next, and where places go to
-// the newest, the classes take turns: there the oldest stays, and its class would have every place.
-func (q *classQueues) next(newest bool) (class int) {
+// next is the class whose turn it is. Someone waits. Below the highest class the oldest is next.
+func (q *classQueues) next() (class int) {
 	highest, low := -1, -1
 	for c := range q.of {
 		if q.of[c].head == nil {
 			continue
 		}
-		if highest >= 0 && (low < 0 || q.sooner(highest, low, newest)) {
+		if highest >= 0 && (low < 0 || q.of[highest].head.turn < q.of[low].head.turn) {
 			low = highest
 		}
 		highest = c
@@ -60,19 +57,9 @@ func (q *classQueues) next(newest bool) (class int) {
 	}
 	if q.owed += q.share.Load(); q.owed >= 100 {
 		q.owed -= 100
-		q.lows++
-		q.served[low] = q.lows
 		return low
 	}
 	return highest
-}
-
-// sooner reports whether class a has its turn before b.
-func (q *classQueues) sooner(a, b int, newest bool) bool {
-	if newest {
-		return q.served[a] < q.served[b]
-	}
-	return q.of[a].head.turn < q.of[b].head.turn
 }
 
 // displaces is the class of which one leaves a queue of most places that is full, for a newcomer; -1 = none. The share

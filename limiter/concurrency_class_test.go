@@ -60,23 +60,17 @@ func (c *crowdOf) drain() {
 }
 
 func TestConcurrencyLimiter_HigherClassGoesFirst(t *testing.T) {
-	for _, newest := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCrowdOf(10, 10)
-			c.SetNewestFirst(newest)
-			for _, class := range []int{0, 5, 9, 5, 0, 12, -1} {
-				c.come(class, 1)
-			}
-			c.drain()
-			want := []string{"9 admitted", "12 admitted", "5 admitted", "5 admitted", "0 admitted", "0 admitted", "-1 admitted"}
-			if newest {
-				want = []string{"12 admitted", "9 admitted", "5 admitted", "5 admitted", "-1 admitted", "0 admitted", "0 admitted"}
-			}
-			if diff := cmp.Diff(want, c.got); diff != "" {
-				t.Errorf("newest first %v: %s", newest, diff)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowdOf(10, 10)
+		for _, class := range []int{0, 5, 9, 5, 0, 12, -1} {
+			c.come(class, 1)
+		}
+		c.drain()
+		want := []string{"9 admitted", "12 admitted", "5 admitted", "5 admitted", "0 admitted", "0 admitted", "-1 admitted"}
+		if diff := cmp.Diff(want, c.got); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestConcurrencyLimiter_LowerClassesKeepTheirShare(t *testing.T) {
@@ -123,24 +117,21 @@ func TestConcurrencyLimiter_FullQueueHasRoomForBothCrowds(t *testing.T) {
 }
 
 func TestConcurrencyLimiter_NoClassOfManyStarves(t *testing.T) {
-	for _, newest := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCrowdOf(40, 10)
-			c.SetNewestFirst(newest)
-			for range 500 { // for each place there are six newcomers, those of class 9 first or last
-				for _, class := range []int{9, 5, 0, 0, 5, 9} {
-					c.come(class, 1)
-				}
-				c.Release()
-				synctest.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowdOf(40, 10)
+		for range 500 { // for each place there are six newcomers, those of class 9 first or last
+			for _, class := range []int{9, 5, 0, 0, 5, 9} {
+				c.come(class, 1)
 			}
-			n := c.ends()
-			if n["9 admitted"] != 450 || n["0 admitted"] < 10 || n["5 admitted"] < 10 {
-				t.Errorf("newest first %v: %v", newest, n)
-			}
-			c.drain()
-		})
-	}
+			c.Release()
+			synctest.Wait()
+		}
+		n := c.ends()
+		if n["9 admitted"] != 450 || n["0 admitted"] < 10 || n["5 admitted"] < 10 {
+			t.Error(n)
+		}
+		c.drain()
+	})
 }
 
 func TestConcurrencyLimiter_WithoutAShareThereIsOneClass(t *testing.T) {

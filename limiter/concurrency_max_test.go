@@ -25,7 +25,6 @@ func TestConcurrencyMax_PlacesSurviveAStorm(t *testing.T) {
 					t.Errorf("%d inside, want at most %d", n, largest)
 				}
 				admitted.Add(1)
-				p.SetNewestFirst(i%7 < 3)
 				if i%3 == 0 {
 					p.SetMax(1+(g+i)%largest, 5)
 				}

@@ -44,11 +44,7 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 
 // popWaiter takes the one whose turn it is off the queue, which is not empty.
 func (p *ConcurrencyLimiter) popWaiter() *waiter {
-	q := &p.queues.of[p.queues.next(p.newest)]
-	w := q.head
-	if p.newest {
-		w = q.tail
-	}
+	w := p.queues.of[p.queues.next()].head
 	p.queues.remove(w)
 	return w
 }
@@ -71,9 +67,6 @@ func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 				return QueueFull, false
 			}
 			out := p.queues.of[class].tail
-			if p.newest {
-				out = p.queues.of[class].head
-			}
 			p.queues.remove(out)
 			p.queues.push(w) // as many wait as before
 			out.handed <- QueueFull

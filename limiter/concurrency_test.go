@@ -113,30 +113,6 @@ func TestConcurrency_WhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
 	}
 }
 
-func TestConcurrency_NewestFirstServesTheLastToCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewConcurrencyLimiter(1, 10)
-		p.Acquire(0, 0, nil)
-		var order []int
-		for i := range 4 {
-			go func() {
-				p.Acquire(0, time.Hour, stays)
-				order = append(order, i)
-			}()
-			synctest.Wait()
-		}
-		for _, newest := range []bool{true, true, false, true} {
-			p.SetNewestFirst(newest)
-			p.Release()
-			synctest.Wait()
-		}
-		if want := []int{3, 2, 0, 1}; !slices.Equal(order, want) {
-			t.Errorf("order %v, want %v", order, want)
-		}
-		expect(t, p, 1, 0)
-	})
-}
-
 func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 10)

@@ -58,7 +58,6 @@ func (in *concurrency) use(c *config.Config) {
 		in.adaptive.SetBounds(0, 0)
 		in.setSlots()
 	}
-	in.all.SetNewestFirst(limit.QueueOrder == "lifo")
 	in.all.SetMinShare(limit.MinSharePercent())
 	in.useRoutes(c)
 }
@@ -100,7 +99,6 @@ func (in *concurrency) useRoutes(c *config.Config) {
 		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
 			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
-			own.SetNewestFirst(limit.QueueOrder == "lifo")
 			own.SetMinShare(limit.MinSharePercent())
 		}
 	}

@@ -83,7 +83,6 @@ func TestConcurrency_ReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 		old.Acquire(nil, 0)
 		old.Acquire(nil, 0)
 		next := crowded(3, 1)
-		next.Limits.Concurrency.QueueOrder = "lifo"
 		in.use(next)
 		if got := in.limiterFor(next, &next.Routes[0]).Acquire(nil, 0); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)
