@@ -108,6 +108,10 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 	if found.Reason == reject.NoRoute {
 		printRoutes(to, c)
 	}
+	if found.Internal {
+		fmt.Fprintln(to, "answer    by Sluice itself, before any route (404 for an address that it does not have)")
+		printChecks(to, found.Checks)
+	}
 	if found.Route == "" {
 		return
 	}

@@ -60,8 +60,8 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	return j, nil
 }
 
-// Claim returns a claim of a token that is valid at now: text, a whole number in digits, "true" or "false"; or else what
-// is wrong with the token. "Bearer " before the token is skipped. The caller must not change value.
+// Claim returns a claim of a token that is valid at now: text, a whole number in digits, "true" or "false"; or else
+// what is wrong with the token. "Bearer " before the token is skipped. The caller must not change value.
 func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, fault reject.Cause) {
 	token = bytes.TrimSpace(token)
 	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) {
