@@ -75,7 +75,11 @@ func (a *API) locate(r *http.Request) (Reservation, error) {
 				ErrInvalid, maxAsked)
 		}
 	}
-	return a.only(ctx, serial, skus)
+	found, err := a.only(ctx, serial, skus)
+	if sku != "" && errors.Is(err, errNoSerial) {
+		err = fmt.Errorf("%q of %q: %w", serial, sku, errNoSerial)
+	}
+	return found, err
 }
 
 // only finds serial in one of skus. In two it is not clear which of them is meant.
@@ -96,8 +100,6 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) > 1:
 		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU,
 			all[1].SKU, ErrConflict)
-	case len(skus) == 1:
-		return Reservation{}, fmt.Errorf("%q of %q: %w", serial, skus[0], errNoSerial)
 	}
 	return Reservation{}, fmt.Errorf("%q: %w", serial, errNoSerial)
 }

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app"
+	"sluice/internal/doctor"
 	"sluice/internal/testkit"
 )
 
@@ -222,9 +224,29 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 				value, ok := environment[name]
 				return value, ok
 			}
-			if _, err := config.Load(path, lookup, app.Validate); err != nil {
+			c, err := config.Load(path, lookup, app.Validate)
+			if err != nil {
 				t.Errorf("%s: %v", name, err)
+			} else if name == "chart" || name == "sidecar" {
+				fitsMemory(t, name, c)
 			}
+		}
+	}
+	for _, path := range []string{"helm/sluice/values.yaml", "kubernetes/sluice.yaml", "kustomize/base/deployment.yaml"} {
+		wants(t, read(t, path), "limits: {memory: 2Gi}")
+	}
+}
+
+// fitsMemory wants a pod of 2 GiB to have the memory that the configuration needs at the worst, also when it reserves.
+func fitsMemory(t *testing.T, name string, c *config.Config) {
+	t.Helper()
+	c.Routes[0].Gate = "reserve"
+	var r doctor.Report
+	r.Examine(c)
+	for _, f := range r.Findings {
+		var mib int
+		if n, _ := fmt.Sscanf(f.Says, "at most %d MiB", &mib); f.About == "memory" && (n != 1 || mib > 2048) {
+			t.Errorf("%s: %s", name, f.Says)
 		}
 	}
 }

@@ -300,7 +300,7 @@ func TestAmbiguity_SKUInDigitsHasOneSpelling(t *testing.T) {
 	soon(t, "the gateway has learned that 7 is sold out", func() bool {
 		return g.raw(t, complete("POST", "/digits/7", "Accept: */*")).reason == "sold_out"
 	})
-	text := ok(t, "check", "--config", g.file)
+	text := ok(t, "check", "-v", "--config", g.file)
 	if !strings.Contains(text, `sku_form = \"digits\"`) && !strings.Contains(text, `sku_form = "digits"`) {
 		t.Errorf("check does not name sku_form: %s", text)
 	}

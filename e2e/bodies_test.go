@@ -20,7 +20,7 @@ import (
 // checkedMemory is the worst case that `sluice check` prints for the gate's configuration, in KiB.
 func (g *running) checkedMemory() int {
 	g.t.Helper()
-	found := regexp.MustCompile(`memory +at most (\d+) MiB`).FindStringSubmatch(ok(g.t, "check", g.file))
+	found := regexp.MustCompile(`memory +at most (\d+) MiB`).FindStringSubmatch(ok(g.t, "check", "-v", g.file))
 	if found == nil {
 		g.t.Fatal("check prints no memory")
 	}

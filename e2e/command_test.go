@@ -49,7 +49,7 @@ func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 		}
 	}
 	for name, path := range delivered {
-		t.Run(name, func(t *testing.T) { wants(t, ok(t, "check", path), "the file is valid", "order") })
+		t.Run(name, func(t *testing.T) { wants(t, ok(t, "check", "-v", path), "the file is valid", "order") })
 	}
 }
 
@@ -180,7 +180,7 @@ func TestInit_WritesWhatCheckAccepts(t *testing.T) {
 			t.Fatalf("init %v: exit code %d: %s", full, s.code, s.complaint)
 		}
 		path := filepath.Join(dir, "config.toml")
-		wants(t, ok(t, "check", path), "the file is valid")
+		wants(t, ok(t, "check", "-v", path), "the file is valid")
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

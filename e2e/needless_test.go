@@ -212,7 +212,7 @@ gate = "pass"
 		"timeout   1m0s to the header of the response (route.timeout)")
 	wants(t, ok(t, "explain", "--config", g.file, "GET /other"),
 		"timeout   500ms to the header of the response (upstream.response_header_timeout)")
-	wants(t, ok(t, "check", g.file), `the shop has 1m0s to answer on route "poll", and 500ms elsewhere`)
+	wants(t, ok(t, "check", "-v", g.file), `the shop has 1m0s to answer on route "poll", and 500ms elsewhere`)
 	g.replace(t, `timeout = "1m"`, `timeout = "200ms"`)
 	soon(t, "the reload shortens the poll", func() bool { return g.ask("GET", "/poll").is(504, "upstream_timeout") })
 }

@@ -94,8 +94,8 @@ func TestRequire_OnlyTokensThatMeetEveryConditionReachTheShop(t *testing.T) {
 		`"phone_verified":"true","level":11,`: {200, "", ""},
 		`"phone_verified":true,"level":1,`:    {403, "denied", "condition not met: $jwt_level>=2"},
 		`"phone_verified":false,"level":2,`:   {403, "denied", "condition not met: $jwt_phone_verified=true"},
-		`"phone_verified":true,`:              {401, "unidentified", "required value missing: $jwt_level"},
-		`"phone_verified":true,"level":2.5,`:  {401, "unidentified", "required value missing: $jwt_level"},
+		`"phone_verified":true,`:              {401, "unidentified", "token lacks the claim: $jwt_level"},
+		`"phone_verified":true,"level":2.5,`:  {401, "unidentified", "token lacks the claim: $jwt_level"},
 	} {
 		header := "Authorization: Bearer " + signedBy(secret, claims)
 		a := g.raw(t, complete("POST", "/order", "Accept: application/json\r\n"+header))
@@ -109,7 +109,9 @@ func TestRequire_OnlyTokensThatMeetEveryConditionReachTheShop(t *testing.T) {
 			wants(t, shown, "detail    "+want.detail+"\n")
 		}
 	}
-	g.raw(t, complete("POST", "/order", "Cookie: uid=7")).must(t, 401, "unidentified")
+	none := g.raw(t, complete("POST", "/order", "Accept: application/json\r\nCookie: uid=7"))
+	none.must(t, 401, "unidentified")
+	wants(t, none.body, "token missing: $jwt_sub")
 	if n := shop.arrivals.Load(); n != 2 {
 		t.Errorf("the shop saw %d requests, want the 2 that meet the conditions", n)
 	}

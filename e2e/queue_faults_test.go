@@ -106,7 +106,7 @@ func TestDelivery_MaxOrderBoundsTheWholeRequest(t *testing.T) {
 	if s.code == 0 || !strings.Contains(s.out+s.complaint, "queue.max_body: is now max_order") {
 		t.Errorf("check of the old key: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
-	wants(t, ok(t, "check", g.file), "1000 units take at most 16000KiB of Redis")
+	wants(t, ok(t, "check", "-v", g.file), "1000 units take at most 16000KiB of Redis")
 }
 
 // A search asks the ledgers of all SKUs. It is for those few who do not know what they have ordered.

@@ -137,7 +137,7 @@ func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
 	explained(t, "denied_ip", "GET /page", "--config", path, "--ip", "192.0.2.1")
 	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
-	wants(t, ok(t, "check", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB",
+	wants(t, ok(t, "check", "-v", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB",
 		"1 networks denied, 1 never limited")
 	other := func(overrides string) string {
 		return file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+
@@ -147,7 +147,7 @@ func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 	wants(t, ok(t, "explain", "GET /api/x", "--config", special, "--ip", "10.2.0.1"), `override "10.0.0.0/8": off`)
 	wants(t, ok(t, "explain", "GET /api/x", "--config", special, "--ip", "10.1.0.1"),
 		`override "10.1.0.0/16": 0.00167/s, burst 6`)
-	wants(t, ok(t, "check", special), `"10.0.0.0/8" is not counted; "10.1.0.0/16" has 0.00167/s, burst 6`, "30.5 MiB")
+	wants(t, ok(t, "check", "-v", special), `"10.0.0.0/8" is not counted; "10.1.0.0/16" has 0.00167/s, burst 6`, "30.5 MiB")
 	never := run(t, "", "check", other(`"10.0.0.1/8" = "off"`))
 	wants(t, never.complaint, `limits.rate[1].overrides: "10.0.0.1/8" has bits behind its prefix: write "10.0.0.0/8"`)
 	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+

@@ -176,6 +176,10 @@ func (c rejecting) provoke(t *testing.T, g *running) (admitted int) {
 		}
 		a.must(t, c.status, c.reason)
 		wants(t, a.body, `"reason":"`+c.reason+`"`)
+		if name, _, found := strings.Cut(c.limit, ": "); found && c.status == 429 && c.reason != "conn_open" &&
+			c.reason != "ip_conns" { // those two answers are written before any HTTP is read
+			wants(t, a.body, `"limit":"`+name+`"`)
+		}
 		return admitted
 	}
 	t.Fatal("nothing was rejected")

@@ -59,15 +59,8 @@ func TestClientScript_IsSmallAndCacheable(t *testing.T) {
 	}
 }
 
-func TestClientScript_OtherPathsGoToTheUpstream(t *testing.T) {
-	up := &recorder{}
-	addr, _ := gateway(t, options(up))
-	for _, line := range []string{"GET /.sluice/client.jsx", "GET /.sluice/client", "GET /sluice/client.js"} {
-		talk(t, addr, line+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	}
-	if got := up.all(); len(got) != 3 {
-		t.Errorf("the upstream saw %q", got)
-	}
+func TestClientScript_IsAskedForWithAQueryToo(t *testing.T) {
+	addr, _ := gateway(t, options(&recorder{}))
 	resp, _ := talk(t, addr, strings.Replace(askClient, ".js", ".js?v=2", 1)+"\r\n")
 	if resp.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("with a query: %v", resp.Header)

@@ -11,6 +11,7 @@ import (
 // Explanation says what the proxy makes of a request, without any limit, stock or upstream being asked.
 type Explanation struct {
 	Route       string // "" = none takes it
+	Internal    bool   // Sluice answers it itself, with 404 where it has no such address
 	Client      string // who would be limited
 	SKU         string
 	User        string
@@ -46,6 +47,12 @@ func (p *Proxy) Explain(raw string, peer netip.Addr, maxHeader int, lenientTarge
 	c.State = &connState{shard: p.counters.Shard()}
 	r := p.newRequest(c.Ctx(), c)
 	p.match(r)
+	if r.isInternal() {
+		r.checks, r.unmatched = p.internalChecks, rejection{}
+		found := p.explain(r, p.checkDenyList(r))
+		found.Internal = true
+		return found
+	}
 	no := p.checkDenyList(r)
 	if no.Reason == reject.Admitted {
 		no = r.unmatched

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -97,7 +98,7 @@ func userBy(v *param.Variable, s *param.Source) ([]byte, rejection) {
 	switch {
 	case v.Proven() && len(user) == 0 && fault.Reason != reject.Ambiguous:
 		return nil, rejection{Reason: reject.Unidentified,
-			Detail: reject.Detail{Cause: reject.UserMissing, Operand: v.String()}}
+			Detail: reject.Detail{Cause: cmp.Or(fault.Detail.Cause, reject.UserMissing), Operand: v.String()}}
 	case fault.Reason != reject.Admitted:
 		return nil, rejected(fault)
 	case len(user) == 0:
@@ -117,8 +118,9 @@ func (p *Proxy) checkRequirement(r *Request) rejection {
 		case fault.Reason != reject.Admitted:
 			return rejected(fault)
 		case len(value) == 0:
+			cause := cmp.Or(fault.Detail.Cause, reject.ValueMissing)
 			return rejection{Reason: reject.Unidentified,
-				Detail: reject.Detail{Cause: reject.ValueMissing, Operand: c.Variable().String()}}
+				Detail: reject.Detail{Cause: cause, Operand: c.Variable().String()}}
 		case !c.MetBy(value):
 			return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.ConditionUnmet, Operand: c.String()}}
 		}

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
+	"strings"
 	"time"
 
 	"sluice/internal/octets"
@@ -19,6 +21,9 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 	}
 	if c.Reason == reject.NotStarted && c.Wait > 0 {
 		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
+	}
+	if c.Reason.Class() == reject.Busy {
+		c.Limit, _, _ = strings.Cut(cmp.Or(r.limit, p.Bounds[c.Reason]), ": ")
 	}
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()

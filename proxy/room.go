@@ -118,7 +118,10 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	if q.Post && !r.sameOrigin() {
 		return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.CrossOrigin}}
 	}
-	if len(action) > 0 && !roomview.Public(action) {
+	if len(action) == 0 && q.Page && !q.Post { // the address to link to: programs read the room, people their place
+		q.Action = []byte("me")
+	}
+	if len(q.Action) > 0 && !roomview.Public(q.Action) {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
 			return no
 		}
@@ -174,7 +177,7 @@ func (p *Proxy) writeRoom(r *Request, a *roomview.Answer) {
 	if a.Tag != "" {
 		out := r.taggedResponse(a.Tag, a.Mark, a.Type)
 		out.Header.Add("Cache-Control", "public, max-age=1")
-		out.Header.Add("Vary", "Origin")
+		out.Header.Add("Vary", "Accept, Origin")
 		p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
 		if out.StatusCode() == 200 {
 			out.AppendBody(a.Body)

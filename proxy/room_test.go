@@ -30,6 +30,8 @@ func TestRoom_AddressesAreAnsweredWithWhoAsks(t *testing.T) {
 	p, _ := atRoom(t, nil)
 	for _, c := range []struct{ request, header, want string }{
 		{"GET /.sluice/room/rush", "", "200  post=false user= ticket= pass= page=false"},
+		{"GET /.sluice/room/rush?back=/p", "Cookie: uid=7\r\nAccept: text/html\r\n",
+			"200 me post=false user=7 ticket= pass= page=true"},
 		{"GET /.sluice/room/rush", "If-None-Match: W/\"1\"\r\n", "304 "},
 		{"POST /.sluice/room/rush/join", "Cookie: uid=7\r\n", "200 join post=true user=7 ticket= pass= page=false"},
 		{"GET /.sluice/room/rush/me", "Cookie: uid=7; sluice_room=abc; sluice_pass_rush=x\r\n",

@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/internal/octets"
@@ -58,6 +60,7 @@ type boundRoute struct {
 	rates    []keyed.BoundRate // the keyed rates that count here
 	inFlight []keyed.BoundInFlight
 	room     *boundRoom // nil = none
+	internal bool       // it is of addresses below internalPath: those of a Sluice behind this one
 	readBody bool       // a variable looks into the body
 	readForm bool       // SKU, user or quantity stand in the query, and a body could contradict it
 }
@@ -119,7 +122,7 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 // bindRoute compiles a route. What is wrong with one of its keys does not hide what is wrong with another; only a match
 // that cannot be read does, which says what names the others may use.
 func bindRoute(in Route) (rt boundRoute, errs []error) {
-	rt = boundRoute{Route: in}
+	rt = boundRoute{Route: in, internal: strings.Contains(in.Match, internalPath)}
 	fault := func(key string, err error) {
 		if err != nil {
 			errs = append(errs, route.Fault(in.Name, key, err))
@@ -226,8 +229,8 @@ func (p *Proxy) match(r *Request) {
 	case ambiguous.Cause != reject.NoCause:
 		r.checks = p.rejecting
 		r.unmatched = rejection{Reason: reject.Ambiguous, Detail: ambiguous}
-	case r.matched.Index < 0:
-		r.checks = p.rejecting
+	case r.matched.Index < 0 || r.isInternal():
+		r.route, r.checks = &p.unmatched, p.rejecting
 		r.unmatched = rejection{Reason: reject.NoRoute}
 	case isPreflight(r):
 		r.checks = p.preflight
@@ -235,6 +238,11 @@ func (p *Proxy) match(r *Request) {
 		r.checks = r.route.checks
 		r.source.Captures = r.matched.Captures[:]
 	}
+}
+
+// isInternal reports an address of the proxy's own that no route names.
+func (r *Request) isInternal() bool {
+	return bytes.HasPrefix(r.head.Path(), []byte(internalPath)) && !r.route.internal
 }
 
 // overrides are the values of the header fields that ask to take a request for one of another method or path. They are

@@ -29,7 +29,7 @@ func (h *health) record(now int64, err error) {
 	switch {
 	case err != nil && !h.lost():
 		h.since.Store(max(1, now))
-		consequence := `orders are rejected with 503 (stock.on_error)`
+		consequence := `orders are rejected with 503 (stock.on_error); in observe mode they are forwarded`
 		if h.rules.Load().allow {
 			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
 		}

@@ -101,7 +101,8 @@ func (t *target) recordCheck(h Health, err error) {
 		s.passed = 0
 		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
 			t.moveWaiters()
-			t.log.Warn("target is down; requests go to the others", "target", t.url, "error", err, "fix", healthRemedy(err))
+			t.log.Warn("target is down; it gets requests only while all targets are", "target", t.url, "error", err,
+				"fix", healthRemedy(err))
 		}
 		return
 	}

@@ -9,7 +9,7 @@ import { watched } from "./feed.js";
 import { clock, moment, rate, span, whole } from "./format.js";
 import { about, translate } from "./findings.js";
 import { now } from "./sales.js";
-import { say } from "./words.js";
+import { locale, say } from "./words.js";
 
 let limits = [], overrides = [], status = null;
 
@@ -28,11 +28,15 @@ async function set(key, value, span) {
   return { text: say("override_set", { key, value: String(value), at: clock(done.until) }), undo: async () => { await change("DELETE", `overrides/${part(done.id)}`); } };
 }
 
+// shown is a value as the rest of the page shows numbers: 1,578.
+const shown = (value) => (typeof value === "number" ? value.toLocaleString(locale()) : String(value));
+
 function changeNumber(limit, n) {
   const number = typeof n.in_force === "number";
   confirm({
-    title: say("change_title", { key: n.key }), text: say("change_text", { now: String(n.in_force), file: String(n.configured) }), button: say("change"),
+    title: say("change_title", { key: n.key }), text: say("change_text", { now: shown(n.in_force), file: shown(n.configured) }), button: say("change"),
     fields: [{ name: "value", label: say("new_value"), kind: number ? "number" : "text", value: n.in_force, min: number ? 0 : null, hint: number ? "" : say("with_unit") }, duration()],
+    preview: ({ value }) => (String(value) === String(n.in_force) ? { text: say("in_force_already"), ok: false } : { text: "", ok: true }),
     act: ({ value, for: span }) => set(n.key, typed(value, n.in_force), span),
   });
 }
@@ -77,8 +81,8 @@ function group(l) {
   const how = el("span", { class: "chip", "data-is": l.observe_only ? "warn" : "good" }, el("i"), el("span", {}, say(l.observe_only ? "observed_only" : "enforced")));
   return el("tbody", {}, el("tr", { class: "of-limit" }, el("th", { scope: "rowgroup", colSpan: 4 }, el("div", {}, el("b", {}, l.name), how, el("small", {}, did), turn))),
     l.numbers.map((n) => el("tr", {}, el("th", { scope: "row" }, el("code", { title: n.key }, n.key.slice(n.key.lastIndexOf(".") + 1))),
-      el("td", { class: "number" }, n.override ? el("span", { class: "chip", "data-is": "warn" }, el("i"), el("span", {}, `${say("override")} ${n.override}`)) : null, " ", String(n.in_force)),
-      el("td", { class: "number" }, n.configured === null ? "–" : String(n.configured)),
+      el("td", { class: "number" }, n.override ? el("span", { class: "chip", "data-is": "warn" }, el("i"), el("span", {}, `${say("override")} ${n.override}`)) : null, " ", shown(n.in_force)),
+      el("td", { class: "number" }, n.configured === null ? "–" : shown(n.configured)),
       el("td", {}, changeable(n.key) ? el("div", { class: "actions" }, action(say("change"), () => changeNumber(l, n), { label: `${say("change")}: ${n.key}` })) : null))));
 }
 

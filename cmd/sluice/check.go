@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ var errFailedOnline = errors.New("an online check failed")
 type checkOptions struct {
 	config       string
 	online, json bool
+	verbose      bool
 	skus         []string
 }
 
@@ -43,6 +45,7 @@ func newCheck() *cobra.Command {
 	cmd.Flags().BoolVar(&o.online, "online", false,
 		"also try Redis, the shop, and whether what is sold has stock; exit code 3 when that fails")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object, for other programs")
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also show what the numbers amount to: routes, limits, memory")
 	cmd.Flags().StringSliceVar(&o.skus, "sku", nil,
 		"with --online: a `SKU` that must have stock, besides those of the sales")
 	return cmd
@@ -51,9 +54,6 @@ func newCheck() *cobra.Command {
 func (o *checkOptions) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	r := doctor.Report{File: o.config, SKUs: o.skus}
-	if !o.json {
-		r.Each = func(f admin.Finding) { fmt.Fprint(out, doctor.Line(f)) }
-	}
 	c, err := o.load()
 	if err != nil {
 		return o.reportInvalid(&r, out, err)
@@ -65,6 +65,10 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 		fmt.Fprintf(out, "%s: the file is valid\n\n", o.config)
 	}
 	r.Examine(c)
+	if !o.json {
+		o.print(out, r.Findings)
+		r.Each = func(f admin.Finding) { o.print(out, []admin.Finding{f}) }
+	}
 	if o.online {
 		if err := r.Try(cmd.Context(), c); err != nil {
 			return err
@@ -78,7 +82,21 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if r.Failed() {
 		return errFailedOnline
 	}
+	if !o.json && !o.verbose {
+		fmt.Fprintln(out, "\nroutes, limits and memory: add -v")
+	}
 	return nil
+}
+
+// print shows findings: first what is to be done, and what is in force only where that is asked for.
+func (o *checkOptions) print(out io.Writer, findings []admin.Finding) {
+	for _, of := range [][]string{{"fail", "warning", "ok"}, {"info"}} {
+		for _, f := range findings {
+			if slices.Contains(of, f.Result) && (o.verbose || f.Result != "info") {
+				fmt.Fprint(out, doctor.Line(f))
+			}
+		}
+	}
 }
 
 // load reads the configuration; "-" is standard input.

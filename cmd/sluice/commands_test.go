@@ -272,3 +272,20 @@ func TestWhy_NoEntrySaysWhereElseToLook(t *testing.T) {
 		}
 	}
 }
+
+// What is to be done comes first, and what is in force only where it is asked for.
+func TestCheck_ShowsFiguresOnDemand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if _, err := command(t, "init", file); err != nil {
+		t.Fatal(err)
+	}
+	short, err := command(t, "check", file)
+	if err != nil || strings.Contains(short, "memory    at most") || !strings.Contains(short, "add -v") {
+		t.Errorf("%v: %s", err, short)
+	}
+	long, err := command(t, "check", "-v", file)
+	warned, figures := strings.LastIndex(long, "\nwarn "), strings.Index(long, "\n     ")
+	if err != nil || !strings.Contains(long, "memory    at most") || warned < 0 || warned > figures {
+		t.Errorf("%v: %s", err, long)
+	}
+}

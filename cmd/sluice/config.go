@@ -73,7 +73,7 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 	})
 	under := ""
 	for _, s := range all {
-		if changed && s.Origin == "default" {
+		if changed && s.Origin == "default" || s.Value == nil { // an empty table of another process is null
 			continue
 		}
 		key := s.Key
@@ -84,7 +84,11 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 			}
 			key = key[i+2:]
 		}
-		line := key + " = " + inText(s.Value)
+		text := inText(s.Value)
+		if bare := position.WithoutIndexes(s.Key); bare == "sale.starts" || bare == "sale.ends" {
+			text = strings.Trim(text, `"`) // a time, which TOML writes without quotes
+		}
+		line := key + " = " + text
 		if origin {
 			line = fmt.Sprintf("%-60s # %s", line, s.Origin)
 		}

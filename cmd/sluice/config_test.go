@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,45 @@ func TestConfigPrint_WritesAFileThatLoadsAgain(t *testing.T) {
 				t.Errorf("%s: the printed file has other values:\n%s\n%s", file, diff, first)
 			}
 		}
+	}
+}
+
+// What a running gateway tells of its sales, in JSON, is a file again, too.
+func TestConfigPrint_SalesOfARunningGatewayLoadAgain(t *testing.T) {
+	const text = `name = "shop"
+upstream.targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "order"
+match = "POST /order/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+[[sale]]
+name = "night"
+skus = ["1001"]
+starts = 2099-11-11T00:00:00+08:00
+ends = 2099-11-12T00:00:00+08:00
+`
+	c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []admin.Setting
+	for _, s := range c.Settings() {
+		all = append(all, admin.Setting{Setting: s})
+	}
+	wire, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = nil
+	if err := json.Unmarshal(wire, &all); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	printSettings(&b, all, false, false)
+	again, err := config.Parse("config.toml", []byte(b.String()), config.NoEnvironment)
+	if err != nil || !again.Sales[0].Starts.Equal(c.Sales[0].Starts) || !again.Sales[0].Ends.Equal(c.Sales[0].Ends) {
+		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -94,7 +94,7 @@ var errRejected = errors.New("the request would be rejected")
 func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) {
 	fmt.Fprintf(to, "client    %s\n", found.Client)
 	if c.Mode == "observe" {
-		fmt.Fprintln(to, "mode      observe: most rejections are counted only; docs/http.md lists those that are enforced")
+		fmt.Fprintln(to, "mode      observe: most rejections are counted only, not those of what cannot be forwarded")
 	}
 	if found.Reason != reject.Admitted {
 		fmt.Fprintf(to, "rejected  %s\n", found.Reason)
@@ -107,6 +107,10 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 	}
 	if found.Reason == reject.NoRoute {
 		printRoutes(to, c)
+	}
+	if found.Internal {
+		fmt.Fprintln(to, "answer    by Sluice itself, before any route (404 for an address that it does not have)")
+		printChecks(to, found.Checks)
 	}
 	if found.Route == "" {
 		return

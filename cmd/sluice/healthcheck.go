@@ -20,7 +20,10 @@ type healthcheckOptions struct {
 }
 
 func newHealthcheck() *cobra.Command {
-	h := healthcheckOptions{config: "/etc/sluice/config.toml"}
+	h := healthcheckOptions{config: "config.toml"}
+	if _, err := os.Stat(h.config); err != nil { // of the image and the packages
+		h.config = "/etc/sluice/config.toml"
+	}
 	cmd := &cobra.Command{
 		Use: "healthcheck", Short: "Ask a running gateway whether it is alive; for containers.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd.OutOrStdout()) },

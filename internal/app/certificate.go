@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,17 +63,28 @@ func (k *certificate) read() error {
 	}
 	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
 	if err != nil {
-		return fmt.Errorf("read %s and %s: %w", k.certFile, k.keyFile, err)
+		return fmt.Errorf("read %s and %s: %w; %s", k.certFile, k.keyFile, err, certificateRemedy(err))
 	}
 	k.pair, k.stamps = &pair, stamps
 	return nil
+}
+
+// certificateRemedy is what to do about a pair of files that are there and cannot be used. crypto/tls has no types for it.
+func certificateRemedy(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "does not match"):
+		return "write the key that belongs to the first certificate of cert_file"
+	case strings.Contains(text, "failed to parse private key"):
+		return "the key may be encrypted, and Sluice asks for no password: openssl pkey -in KEY -out PLAIN, chmod 600 PLAIN"
+	}
+	return "cert_file is a chain of certificates in PEM, key_file a private key in PEM"
 }
 
 func (k *certificate) times() (stamps [2]time.Time, err error) {
 	for i, file := range []string{k.certFile, k.keyFile} {
 		info, err := os.Stat(file)
 		if err != nil {
-			return stamps, err
+			return stamps, fmt.Errorf("%w; write where it is, from the folder of the configuration on", err)
 		}
 		if !info.Mode().IsRegular() { // every handshake would wait for a pipe
 			return stamps, fmt.Errorf("%s: not a regular file", file)

@@ -17,6 +17,7 @@ type RoomCounts struct {
 // RoomOutcome is what one shopper heard in a waiting room.
 type RoomOutcome struct {
 	Called bool
+	Joined int64 // Unix ms by the gateway, when it told the shopper's number; 0 = it did not
 	Over   int64 // Unix ms, when the room was over for the shopper; 0 = the shopper did not hear of it
 }
 
@@ -99,6 +100,9 @@ func (c *Crowd) hear(shopper int32, s seat, a answer) {
 	case a.ticket != "":
 		c.count(func(n *Counts) { n.Room.Joined++ })
 		s = seat{ticket: a.ticket}
+		if outcome.Joined == 0 {
+			outcome.Joined = a.clock
+		}
 	case a.state != "waiting": // it was called and came too late
 		s = seat{}
 	}

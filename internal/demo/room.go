@@ -138,8 +138,9 @@ func (c Crowd) countOutcomes(ctx context.Context, people *crowd.Crowd, r *RoomRe
 	r.Failed = err
 	for i := range c.Shoppers {
 		outcome := people.RoomOutcome(i)
-		r.add(i, c.Shoppers, outcome)
-		if late(i) || r.Failed != nil {
+		drawn := c.Room.draws(outcome)
+		r.add(i, c.Shoppers, outcome, drawn)
+		if !drawn || r.Failed != nil {
 			continue
 		}
 		var at int64
@@ -154,7 +155,12 @@ func (c Crowd) countOutcomes(ctx context.Context, people *crowd.Crowd, r *RoomRe
 	}
 }
 
-func (r *RoomReport) add(i, all int, outcome crowd.RoomOutcome) {
+// draws reports whether a shopper takes part in the draw. On a busy machine people join later than is planned.
+func (r *Room) draws(outcome crowd.RoomOutcome) bool {
+	return outcome.Joined != 0 && outcome.Joined < r.Starts.UnixMilli()
+}
+
+func (r *RoomReport) add(i, all int, outcome crowd.RoomOutcome, drawn bool) {
 	half := 0
 	if i >= all/2 {
 		half = 1
@@ -163,7 +169,7 @@ func (r *RoomReport) add(i, all int, outcome crowd.RoomOutcome) {
 		is bool
 		to *int64
 	}{
-		{!late(i), &r.Early}, {!late(i), &r.Half[half]}, {!late(i) && outcome.Called, &r.CalledOf[half]},
+		{drawn, &r.Early}, {drawn, &r.Half[half]}, {drawn && outcome.Called, &r.CalledOf[half]},
 		{outcome.Called, &r.Called}, {outcome.Called && absent(i), &r.Absent},
 		{!outcome.Called && outcome.Over == 0, &r.unaccountable},
 	} {

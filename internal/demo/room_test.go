@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"sluice/internal/crowd"
 )
 
 func TestRoomSight_CountsCallsWhileNothingIsFree(t *testing.T) {
@@ -53,5 +56,21 @@ func TestReport_NamesWhatARoomHasBroken(t *testing.T) {
 		if err := r.Err(); (err == nil) != (want == "") || broken != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%q: %v\n%s", want, err, text)
 		}
+	}
+}
+
+// Those who were to come before the start, and came after it since the machine was busy, have no part in the draw.
+func TestRoom_LatecomersAreNotWeighedAgainstTheDraw(t *testing.T) {
+	starts := time.UnixMilli(1_800_000_000_000)
+	room, r := Room{Starts: starts}, RoomReport{}
+	for i := range 1000 {
+		outcome := crowd.RoomOutcome{Joined: starts.UnixMilli() - 1, Called: i%5 == 0}
+		if i >= 500 { // the second half comes late, and no unit is left
+			outcome = crowd.RoomOutcome{Joined: starts.UnixMilli() + 1}
+		}
+		r.add(i, 1000, outcome, room.draws(outcome))
+	}
+	if r.Early != 500 || r.Half != [2]int64{500, 0} || r.bias() > mostBias {
+		t.Errorf("%d early, halves %v, bias %v", r.Early, r.Half, r.bias())
 	}
 }

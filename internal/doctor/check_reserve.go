@@ -24,7 +24,7 @@ func (o *Report) checkReserve(c *config.Config) {
 		}
 	}
 	warn(r.StatusURL == "", `stock.reserve.status_url is empty: an order whose answer was lost stays held until an `+
-		`operator decides it (sluice reservation list --unknown)`)
+		`operator decides it (sluice reservation list --unknown); write where the shop tells of an order`)
 	warn(r.StatusURL != "" && r.OnNotFound == "keep",
 		`stock.reserve.on_not_found is "keep": what the shop does not know stays `+
 			`held, since it could still arrive; docs/shop.md says how to fence it`)
@@ -33,7 +33,8 @@ func (o *Report) checkReserve(c *config.Config) {
 			`is not longer than upstream.timeout, or the timeout of a route (%s), for which an order may last: what the shop `+
 			`makes of it after that is sold twice`, r.ReservationTTL, c.LongestOrder()))
 	warn(r.Secret == "",
-		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it`)
+		`stock.reserve.secret_file is empty: the shop cannot tell the gateway's orders from those that came around it; `+
+			`write a file of at least 16 random bytes, which the shop knows, too`)
 	warn(c.Mode == "observe", `mode is "observe": what would be rejected, a SKU without a ledger too, is forwarded to `+
 		`the shop without a reservation; sell with mode = "enforce"`)
 	if c.Stock.Source == "redis" && c.Server.StateDir == "" {

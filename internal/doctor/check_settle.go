@@ -25,7 +25,8 @@ func (o *Report) checkSettle(c *config.Config) {
 		}
 	}
 	if !c.UsesLedger() {
-		o.Warn("settle", "no route has gate = \"reserve\": there is no ledger, and nothing to settle")
+		o.Warn("settle", "no route has gate = \"reserve\": there is no ledger, and nothing to settle; write it, or "+
+			"remove [settle]")
 	}
 	if strings.HasPrefix(s.Database, "sqlite:") && c.Fleet.Instances != 1 {
 		o.Warn("settle", "settle.database is a file: all settlers must run on the machine that has it")

@@ -49,7 +49,8 @@ func (o *Report) checkAddresses(c *config.Config) {
 	o.Info("addresses", "at most %d connections of one address: shoppers behind one NAT share them",
 		c.Limits.Connection.MaxConnectionsPerIP)
 	if len(c.Server.TrustedProxies) == 0 {
-		o.Warn("addresses", "server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address")
+		o.Warn("addresses", "server.trusted_proxies is empty: behind a proxy or CDN all shoppers would be one address; "+
+			"write the networks of those that stand before Sluice")
 	}
 }
 

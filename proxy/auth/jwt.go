@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"sluice/proxy/reject"
 )
 
 // JWTOptions say which tokens are accepted.
@@ -28,6 +30,7 @@ type JWT struct {
 	keys   keys
 	rules  []jwt.ParserOption
 	claims []string
+	issuer string
 	leeway time.Duration
 	cache  tokenCache
 }
@@ -43,7 +46,7 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &JWT{keys: k, claims: o.Claims, leeway: o.Leeway, cache: newTokenCache(o.Remember)}
+	j := &JWT{keys: k, claims: o.Claims, issuer: o.Issuer, leeway: o.Leeway, cache: newTokenCache(o.Remember)}
 	j.rules = []jwt.ParserOption{
 		jwt.WithValidMethods([]string{o.Algorithm}), jwt.WithExpirationRequired(), jwt.WithLeeway(o.Leeway),
 		jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
@@ -57,40 +60,43 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	return j, nil
 }
 
-// Claim returns a claim of a token that is valid at now: text, a whole number in digits, "true" or "false". It returns
-// false when the token is not valid or has no such claim. "Bearer " before the token is skipped. The caller must not
-// change value.
-func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, ok bool) {
+// Claim returns a claim of a token that is valid at now: text, a whole number in digits, "true" or "false"; or else
+// what is wrong with the token. "Bearer " before the token is skipped. The caller must not change value.
+func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, fault reject.Cause) {
 	token = bytes.TrimSpace(token)
 	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) {
 		token = bytes.TrimSpace(token[len(bearer):])
 	}
-	if len(token) == 0 || len(token) > maxTokenSize {
-		return nil, false
+	switch {
+	case len(token) == 0:
+		return nil, reject.TokenMissing
+	case len(token) > maxTokenSize:
+		return nil, reject.TokenTooLong
 	}
 	key := digest(sha256.Sum256(token))
 	claims := j.cache.claims(&key, now.Unix())
 	if claims == nil {
-		if claims = j.verify(string(token), &key, now); claims == nil {
-			return nil, false
+		if claims, fault = j.verify(string(token), &key, now); fault != reject.NoCause {
+			return nil, fault
 		}
 	}
-	value, ok = claims[name]
-	return value, ok
+	value, ok := claims[name]
+	if !ok {
+		return nil, reject.ClaimMissing
+	}
+	return value, reject.NoCause
 }
 
 var bearer = []byte("Bearer ")
 
-// verify checks the signature and the times of a token and stores its claims; nil = it is not valid.
-func (j *JWT) verify(token string, key *digest, now time.Time) map[string][]byte {
+// verify checks the signature and the times of a token and stores its claims.
+func (j *JWT) verify(token string, key *digest, now time.Time) (map[string][]byte, reject.Cause) {
 	parsed := jwt.MapClaims{}
 	rules := append(j.rules[:len(j.rules):len(j.rules)], jwt.WithTimeFunc(func() time.Time { return now }))
-	if _, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken); err != nil {
-		return nil
-	}
-	expires, err := parsed.GetExpirationTime()
-	if err != nil || expires == nil {
-		return nil
+	_, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken)
+	expires, noTime := parsed.GetExpirationTime()
+	if err != nil || noTime != nil || expires == nil {
+		return nil, j.faultOf(err, parsed)
 	}
 	claims := map[string][]byte{}
 	for _, name := range j.claims {
@@ -99,7 +105,32 @@ func (j *JWT) verify(token string, key *digest, now time.Time) map[string][]byte
 		}
 	}
 	j.cache.store(key, claims, expires.Add(j.leeway).Unix())
-	return claims
+	return claims, reject.NoCause
+}
+
+// faultOf is the first check that a token fails. The signature comes first, as only then the claims are the issuer's.
+func (j *JWT) faultOf(err error, claims jwt.MapClaims) reject.Cause {
+	expires, _ := claims.GetExpirationTime()
+	issuer, _ := claims.GetIssuer()
+	switch {
+	case errors.Is(err, jwt.ErrTokenMalformed):
+		return reject.TokenMalformed
+	case errors.Is(err, jwt.ErrTokenUnverifiable):
+		return reject.TokenKey
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		return reject.TokenSignature
+	case expires == nil:
+		return reject.TokenWithoutExp
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return reject.TokenExpired
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return reject.TokenNotYet
+	case j.issuer != "" && issuer != j.issuer:
+		return reject.TokenIssuer
+	case errors.Is(err, jwt.ErrTokenInvalidAudience), errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
+		return reject.TokenAudience
+	}
+	return reject.TokenMalformed
 }
 
 // claimText returns a claim as text: text, a whole number with its digits as in the token, "true" or "false". Any other

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"sluice/proxy/reject"
 )
 
 const secret = "0123456789abcdef0123456789abcdef"
@@ -130,15 +132,15 @@ func TestJWT_AcceptsTokensOfTheConfiguredKey(t *testing.T) {
 			j := newTestJWT(t, c.o)
 			token := signed(t, c.method, c.key, c.header, goodClaims())
 			for range 2 {
-				if v, ok := j.Claim(token, "sub", noon); !ok || string(v) != "7" {
-					t.Errorf("%s, cache of %d: %q %v", name, remember, v, ok)
+				if v, fault := j.Claim(token, "sub", noon); fault != 0 || string(v) != "7" {
+					t.Errorf("%s, cache of %d: %q %v", name, remember, v, fault)
 				}
 			}
-			if v, ok := j.Claim(append([]byte("bearer  "), token...), "sub", noon); !ok || string(v) != "7" {
-				t.Errorf("%s after Bearer: %q %v", name, v, ok)
+			if v, fault := j.Claim(append([]byte("bearer  "), token...), "sub", noon); fault != 0 || string(v) != "7" {
+				t.Errorf("%s after Bearer: %q %v", name, v, fault)
 			}
-			if _, ok := j.Claim(token, "missing", noon); ok {
-				t.Errorf("%s: a claim that is not there", name)
+			if _, fault := j.Claim(token, "missing", noon); fault != reject.ClaimMissing {
+				t.Errorf("%s: a claim that is not there: %v", name, fault)
 			}
 		}
 	}
@@ -156,9 +158,9 @@ func TestJWT_ClaimIsTextAWholeNumberOrABoolean(t *testing.T) {
 	} {
 		claims := goodClaims()
 		claims["uid"] = c.claim
-		v, ok := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "uid", noon)
-		if string(v) != c.want || ok != (c.want != "") {
-			t.Errorf("%v: %q %v, want %q", c.claim, v, ok, c.want)
+		v, fault := j.Claim(signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims), "uid", noon)
+		if string(v) != c.want || (fault == 0) != (c.want != "") {
+			t.Errorf("%v: %q %v, want %q", c.claim, v, fault, c.want)
 		}
 	}
 }
@@ -194,48 +196,49 @@ func TestJWT_RejectsForgedTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    *JWT
 		token []byte
+		fault reject.Cause
 	}{
-		"none":                            {byRSA, forge(`{"alg":"none"}`, body, "")},
-		"None":                            {byRSA, forge(`{"alg":"None"}`, body, "")},
-		"none of HMAC":                    {bySecret, forge(`{"alg":"none"}`, body, "")},
-		"no algorithm":                    {bySecret, forge(`{}`, body, secret)},
-		"public key as secret":            {byRSA, forge(`{"alg":"HS256"}`, body, r.public)},
-		"public key as secret, trimmed":   {byRSA, forge(`{"alg":"HS256"}`, body, strings.TrimSpace(r.public))},
-		"public key as secret of Ed25519": {byEd, forge(`{"alg":"HS256"}`, body, e.public)},
-		"HMAC that says RS256":            {byRSA, forge(`{"alg":"RS256"}`, body, r.public)},
-		"another HMAC":                    {bySecret, forge(`{"alg":"HS256"}`, body, secret+"x")},
-		"empty secret":                    {bySecret, forge(`{"alg":"HS256"}`, body, "\x00")},
-		"HS512":                           {bySecret, signed(t, jwt.SigningMethodHS512, []byte(secret), nil, goodClaims())},
-		"RS512":                           {byRSA, signed(t, jwt.SigningMethodRS512, r.private, nil, goodClaims())},
-		"PS256":                           {byRSA, signed(t, jwt.SigningMethodPS256, r.private, nil, goodClaims())},
-		"another RSA key":                 {byRSA, rs(other.private, nil)},
-		"another algorithm's key":         {byRSA, signed(t, jwt.SigningMethodEdDSA, e.private, nil, goodClaims())},
-		"unknown kid":                     {bySet, rs(r.private, object{"kid": "z"})},
-		"kid of another key":              {bySet, rs(r.private, object{"kid": "b"})},
-		"no kid of several":               {bySet, rs(r.private, nil)},
-		"kid that is a path":              {bySet, forge(`{"alg":"RS256","kid":"../../dev/null"}`, body, "\x00")},
-		"kid that is a list":              {bySet, rs(r.private, object{"kid": []string{"a"}})},
-		"kid that is SQL":                 {bySet, forge(`{"alg":"HS256","kid":"x' UNION SELECT 'k"}`, body, "k")},
-		"a key that it brings along":      {byRSA, rs(other.private, object{"jwk": other.jwk})},
-		"an address of keys":              {byRSA, rs(other.private, object{"jku": "https://evil.example/jwks"})},
-		"crit":                            {byRSA, rs(r.private, object{"crit": []string{"b64"}})},
-		"another body":                    {byRSA, []byte(parts[0] + "." + otherBody + "." + parts[2])},
-		"no signature":                    {byRSA, []byte(parts[0] + "." + parts[1] + ".")},
-		"two parts":                       {byRSA, []byte(parts[0] + "." + parts[1])},
-		"four parts":                      {byRSA, []byte(good + ".x")},
-		"padding":                         {byRSA, []byte(good + "=")},
-		"empty":                           {byRSA, nil},
-		"Bearer alone":                    {byRSA, []byte("Bearer ")},
-		"another scheme":                  {byRSA, []byte("Basic " + good)},
-		"too long":                        {bySecret, signed(t, jwt.SigningMethodHS256, []byte(secret), nil, long)},
+		"none":                            {byRSA, forge(`{"alg":"none"}`, body, ""), reject.TokenSignature},
+		"None":                            {byRSA, forge(`{"alg":"None"}`, body, ""), reject.TokenKey},
+		"none of HMAC":                    {bySecret, forge(`{"alg":"none"}`, body, ""), reject.TokenSignature},
+		"no algorithm":                    {bySecret, forge(`{}`, body, secret), reject.TokenKey},
+		"public key as secret":            {byRSA, forge(`{"alg":"HS256"}`, body, r.public), reject.TokenSignature},
+		"public key as secret, trimmed":   {byRSA, forge(`{"alg":"HS256"}`, body, strings.TrimSpace(r.public)), reject.TokenSignature},
+		"public key as secret of Ed25519": {byEd, forge(`{"alg":"HS256"}`, body, e.public), reject.TokenSignature},
+		"HMAC that says RS256":            {byRSA, forge(`{"alg":"RS256"}`, body, r.public), reject.TokenSignature},
+		"another HMAC":                    {bySecret, forge(`{"alg":"HS256"}`, body, secret+"x"), reject.TokenSignature},
+		"empty secret":                    {bySecret, forge(`{"alg":"HS256"}`, body, "\x00"), reject.TokenSignature},
+		"HS512":                           {bySecret, signed(t, jwt.SigningMethodHS512, []byte(secret), nil, goodClaims()), reject.TokenSignature},
+		"RS512":                           {byRSA, signed(t, jwt.SigningMethodRS512, r.private, nil, goodClaims()), reject.TokenSignature},
+		"PS256":                           {byRSA, signed(t, jwt.SigningMethodPS256, r.private, nil, goodClaims()), reject.TokenSignature},
+		"another RSA key":                 {byRSA, rs(other.private, nil), reject.TokenSignature},
+		"another algorithm's key":         {byRSA, signed(t, jwt.SigningMethodEdDSA, e.private, nil, goodClaims()), reject.TokenSignature},
+		"unknown kid":                     {bySet, rs(r.private, object{"kid": "z"}), reject.TokenKey},
+		"kid of another key":              {bySet, rs(r.private, object{"kid": "b"}), reject.TokenSignature},
+		"no kid of several":               {bySet, rs(r.private, nil), reject.TokenKey},
+		"kid that is a path":              {bySet, forge(`{"alg":"RS256","kid":"../../dev/null"}`, body, "\x00"), reject.TokenKey},
+		"kid that is a list":              {bySet, rs(r.private, object{"kid": []string{"a"}}), reject.TokenKey},
+		"kid that is SQL":                 {bySet, forge(`{"alg":"HS256","kid":"x' UNION SELECT 'k"}`, body, "k"), reject.TokenSignature},
+		"a key that it brings along":      {byRSA, rs(other.private, object{"jwk": other.jwk}), reject.TokenSignature},
+		"an address of keys":              {byRSA, rs(other.private, object{"jku": "https://evil.example/jwks"}), reject.TokenSignature},
+		"crit":                            {byRSA, rs(r.private, object{"crit": []string{"b64"}}), reject.TokenKey},
+		"another body":                    {byRSA, []byte(parts[0] + "." + otherBody + "." + parts[2]), reject.TokenSignature},
+		"no signature":                    {byRSA, []byte(parts[0] + "." + parts[1] + "."), reject.TokenSignature},
+		"two parts":                       {byRSA, []byte(parts[0] + "." + parts[1]), reject.TokenMalformed},
+		"four parts":                      {byRSA, []byte(good + ".x"), reject.TokenMalformed},
+		"padding":                         {byRSA, []byte(good + "="), reject.TokenMalformed},
+		"empty":                           {byRSA, nil, reject.TokenMissing},
+		"Bearer alone":                    {byRSA, []byte("Bearer "), reject.TokenMalformed},
+		"another scheme":                  {byRSA, []byte("Basic " + good), reject.TokenMalformed},
+		"too long":                        {bySecret, signed(t, jwt.SigningMethodHS256, []byte(secret), nil, long), reject.TokenTooLong},
 	} {
 		for range 2 {
-			if v, ok := c.by.Claim(c.token, "sub", noon); ok {
-				t.Errorf("%s: accepted, claim %q", name, v)
+			if v, fault := c.by.Claim(c.token, "sub", noon); fault != c.fault {
+				t.Errorf("%s: %v, want %v; claim %q", name, fault, c.fault, v)
 			}
 		}
 	}
-	if _, ok := byRSA.Claim([]byte(good), "sub", noon); !ok {
+	if _, fault := byRSA.Claim([]byte(good), "sub", noon); fault != 0 {
 		t.Error("the genuine token is rejected, so the others prove nothing")
 	}
 }
@@ -247,19 +250,21 @@ func TestJWT_ChecksTimesIssuerAndAudience(t *testing.T) {
 	for name, c := range map[string]struct {
 		change object
 		at     time.Duration
-		want   bool
+		want   reject.Cause
 	}{
-		"now":              {nil, 0, true},
-		"within leeway":    {nil, 89 * time.Second, true},
-		"expired":          {nil, 90 * time.Second, false},
-		"no end":           {object{"exp": nil}, 0, false},
-		"end as text":      {object{"exp": "1900000000"}, 0, false},
-		"not yet":          {object{"nbf": noon.Unix() + 31}, 0, false},
-		"almost":           {object{"nbf": noon.Unix() + 30}, 0, true},
-		"another issuer":   {object{"iss": "evil"}, 0, false},
-		"no issuer":        {object{"iss": nil}, 0, false},
-		"another audience": {object{"aud": "app"}, 0, false},
-		"no audience":      {object{"aud": nil}, 0, false},
+		"now":              {nil, 0, 0},
+		"within leeway":    {nil, 89 * time.Second, 0},
+		"expired":          {nil, 90 * time.Second, reject.TokenExpired},
+		"no end":           {object{"exp": nil}, 0, reject.TokenWithoutExp},
+		"end as text":      {object{"exp": "1900000000"}, 0, reject.TokenWithoutExp},
+		"not yet":          {object{"nbf": noon.Unix() + 31}, 0, reject.TokenNotYet},
+		"nbf as text":      {object{"nbf": "now"}, 0, reject.TokenMalformed},
+		"almost":           {object{"nbf": noon.Unix() + 30}, 0, 0},
+		"another issuer":   {object{"iss": "evil"}, 0, reject.TokenIssuer},
+		"no issuer":        {object{"iss": nil}, 0, reject.TokenIssuer},
+		"another audience": {object{"aud": "app"}, 0, reject.TokenAudience},
+		"no audience":      {object{"aud": nil}, 0, reject.TokenAudience},
+		"no user":          {object{"sub": nil}, 0, reject.ClaimMissing},
 	} {
 		claims := goodClaims()
 		for name, v := range c.change {
@@ -269,8 +274,8 @@ func TestJWT_ChecksTimesIssuerAndAudience(t *testing.T) {
 		}
 		claims["jti"] = name
 		token := signed(t, jwt.SigningMethodHS256, []byte(secret), nil, claims)
-		if _, ok := j.Claim(token, "sub", noon.Add(c.at)); ok != c.want {
-			t.Errorf("%s: %v, want %v", name, ok, c.want)
+		if _, fault := j.Claim(token, "sub", noon.Add(c.at)); fault != c.want {
+			t.Errorf("%s: %v, want %v", name, fault, c.want)
 		}
 	}
 }
@@ -322,8 +327,8 @@ func FuzzClaim(f *testing.F) {
 	f.Add(good)
 	f.Add(forge(`{"alg":"none"}`, `{"sub":"7"}`, ""))
 	f.Fuzz(func(t *testing.T, token []byte) {
-		v, ok := j.Claim(token, "sub", noon)
-		if ok && !strings.HasSuffix(strings.TrimSpace(string(token)), string(good)) {
+		v, fault := j.Claim(token, "sub", noon)
+		if fault == 0 && !strings.HasSuffix(strings.TrimSpace(string(token)), string(good)) {
 			t.Errorf("%q is accepted, claim %q", token, v)
 		}
 	})

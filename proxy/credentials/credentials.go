@@ -150,18 +150,19 @@ func (rt *Route) KnownWithoutRoute(what string) error {
 	return nil
 }
 
-// Claim implements param.Tokens: a claim of the token that the request carries; empty when it proves nothing.
+// Claim implements param.Tokens: a claim of the token that the request carries; empty when it proves nothing, with the
+// cause in the fault's detail.
 func (a *Verifier) Claim(s *param.Source, name string) ([]byte, param.Fault) {
 	if a.jwt == nil {
 		return nil, param.Fault{}
 	}
 	from := a.from.Parts()
 	token, fault := from[0].Lookup(s)
-	if fault.Reason != reject.Admitted || len(token) == 0 {
+	if fault.Reason != reject.Admitted {
 		return nil, fault
 	}
-	value, _ := a.jwt.Claim(token, name, a.wall())
-	return value, param.Fault{}
+	value, cause := a.jwt.Claim(token, name, a.wall())
+	return value, param.Fault{Detail: reject.Detail{Cause: cause}}
 }
 
 // SignedCookie implements param.Tokens: the value of a cookie that the shop has signed; empty when it has not.
@@ -170,11 +171,13 @@ func (a *Verifier) SignedCookie(s *param.Source, name string) ([]byte, param.Fau
 	if a.cookies == nil || fault.Reason != reject.Admitted || len(signed) == 0 {
 		return nil, fault
 	}
-	signed, ok := s.Decode(signed)
-	if !ok {
-		return nil, param.Fault{}
+	value, ok := []byte(nil), false
+	if signed, ok = s.Decode(signed); ok {
+		value, ok = a.cookies.Value(signed)
 	}
-	value, _ := a.cookies.Value(signed)
+	if !ok {
+		return nil, param.Fault{Detail: reject.Detail{Cause: reject.TokenSignature}}
+	}
 	return value, param.Fault{}
 }
 

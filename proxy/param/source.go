@@ -45,6 +45,7 @@ type Tokens interface {
 }
 
 // Fault is why a value cannot be told; the zero value is none. Its reason is reject.Ambiguous or reject.BadRequest.
+// Without a reason, its detail says why Tokens have no value.
 type Fault struct {
 	Reason reject.Reason
 	Detail reject.Detail

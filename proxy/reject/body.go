@@ -36,13 +36,14 @@ const (
 	startsField
 	startsTextField
 	roomField
+	limitField
 )
 
 // fields by their placeholders. A placeholder that has a fixed value in one format may be a field in another.
 var fields = map[string]field{
 	"request_id": requestIDField, "sku": skuField, "retry_after": secondsField, "wait_ms": waitMSField,
 	"clock": clockField, "back": backField, "order": orderField, "cause": causeField, "detail": causeField,
-	"starts": startsField, "starts_text": startsTextField, "room": roomField,
+	"starts": startsField, "starts_text": startsTextField, "room": roomField, "limit": limitField,
 }
 
 // values are the fields of one request. Whatever the request holds, they mean nothing in the text around them.
@@ -83,6 +84,8 @@ func (v *values) has(f field) bool {
 		return !v.c.Detail.isEmpty()
 	case roomField:
 		return v.c.Room != ""
+	case limitField:
+		return v.c.Limit != ""
 	case startsField, startsTextField:
 		return v.c.Reason == NotStarted && !v.c.Starts.IsZero()
 	}
@@ -110,6 +113,8 @@ func (v *values) append(dst []byte, f field) []byte {
 		return append(dst, v.order...)
 	case roomField:
 		return append(dst, v.c.Room...)
+	case limitField:
+		return appendEscaped(dst, v.c.Limit, v.format)
 	case causeField:
 		var text [256]byte // longer ones do not occur: operands are names of a configuration
 		return appendEscaped(dst, v.c.Detail.AppendText(text[:0]), v.format)

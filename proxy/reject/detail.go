@@ -13,6 +13,17 @@ const (
 	SKUInvalid               // operand: the route's variable
 	UserMissing              // operand: the route's variable
 	UserInvalid              // operand: the route's variable
+	TokenMissing             // no token where auth.jwt_from looks; operand of this and the next ones: the variable
+	TokenTooLong             // a token of more than 8 KiB
+	TokenMalformed           // not a JSON web token
+	TokenKey                 // its kid names no key of the file, its alg is unknown, or it needs an extension
+	TokenSignature           // signed by another key or algorithm, or not at all; of a cookie, too
+	TokenWithoutExp          // no exp, or not a number
+	TokenExpired             // by more than the leeway
+	TokenNotYet              // nbf lies further ahead than the leeway
+	TokenIssuer              // iss is not auth.jwt_issuer
+	TokenAudience            // aud does not have auth.jwt_audience
+	ClaimMissing             // the token is valid, and has no such claim
 	ValueMissing             // operand: the variable of a condition that the route requires
 	ConditionUnmet           // operand: the condition
 	QuantityMissing          // operand: the route's variable
@@ -46,6 +57,17 @@ var causes = [NumCauses]struct{ label, text string }{
 	SKUInvalid:         {"sku_invalid", "sku invalid"},
 	UserMissing:        {"user_missing", "user missing"},
 	UserInvalid:        {"user_invalid", "user invalid"},
+	TokenMissing:       {"token_missing", "token missing"},
+	TokenTooLong:       {"token_too_long", "token has more than 8 KiB"},
+	TokenMalformed:     {"token_malformed", "not a JSON web token"},
+	TokenKey:           {"token_key", "token names no known key or algorithm"},
+	TokenSignature:     {"token_signature", "signature is wrong"},
+	TokenWithoutExp:    {"token_without_exp", "token has no exp"},
+	TokenExpired:       {"token_expired", "token has expired"},
+	TokenNotYet:        {"token_not_yet", "token is not valid yet"},
+	TokenIssuer:        {"token_issuer", "token is of another issuer"},
+	TokenAudience:      {"token_audience", "token is for another audience"},
+	ClaimMissing:       {"claim_missing", "token lacks the claim"},
 	ValueMissing:       {"value_missing", "required value missing"},
 	ConditionUnmet:     {"condition_unmet", "condition not met"},
 	QuantityMissing:    {"quantity_missing", "quantity missing"},

@@ -164,16 +164,16 @@ func withRoom(reason Reason, conditions map[string]bool) map[string]bool {
 // problemText is application/problem+json (RFC 9457). Each reason is a problem type: its type and title are the same in
 // every language, detail is in the client's. retry_after is in seconds.
 const problemText = `{"type":"urn:problem-type:sluice:$reason","title":"$title","detail":"$detail"` +
-	`<!-- if cause -->,"cause":"$cause"<!-- end -->` +
+	`<!-- if cause -->,"cause":"$cause"<!-- end --><!-- if limit -->,"limit":"$limit"<!-- end -->` +
 	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
 	`<!-- if waits -->,"retry_after":$retry_after<!-- end --><!-- if order -->,"order":"$order"<!-- end -->` +
 	`<!-- if sku -->,"sku":"$sku"<!-- end --><!-- if room -->,"room":"$room"<!-- end -->` +
 	`,"request_id":"$request_id"}` + "\n"
 
 var problemTerms = vocabulary{
-	[]string{"title", "detail", "cause", "reason", "status", "code", "retry_after", "order", "sku", "room",
+	[]string{"title", "detail", "cause", "limit", "reason", "status", "code", "retry_after", "order", "sku", "room",
 		"request_id"},
-	[]string{"cause", "status", "code", "waits", "order", "sku", "room"},
+	[]string{"cause", "limit", "status", "code", "waits", "order", "sku", "room"},
 }
 
 func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order message) rendered {

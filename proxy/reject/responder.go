@@ -37,6 +37,7 @@ type Case struct {
 	Starts         time.Time     // when the sale starts, for NotStarted; zero = not known
 	RequestID      []byte        // empty = none
 	SKU            []byte        // empty = none
+	Limit          string        // of a reason of the class Busy: which limit, as the configuration calls it; "" = none
 	Room           string        // path of the waiting room that the order needs a pass of; "" = none
 	OrderLink      string        // path at which the client can ask for the order's state; "" = none
 	MayHaveOrdered bool          // an earlier request of this client may have placed the order

@@ -37,6 +37,7 @@ var roomTexts = map[string][numLanguages]string{
 	"room_next":            {"You are next", "下一位就是您"},
 	"room_ahead":           {"About {n} people are before you", "前面大约还有 {n} 人"},
 	"room_eta":             {"About {n} seconds to wait", "预计等待约 {n} 秒"},
+	"room_until":           {"You have {n} seconds for this", "请在 {n} 秒内领取"},
 	"room_early":           {"The sale has not begun; people are called after its start", "活动尚未开始；开始后按规则叫号"},
 	"room_drawing":         {"The draw has not been made yet", "正在等待抽签"},
 	"room_hold":            {"No people are called for the moment", "叫号已暂停"},

@@ -16,7 +16,7 @@ import (
 // nothing.
 type Rules struct {
 	ConfirmOn []string // statuses like "2xx" or "201"
-	ReleaseOn []string
+	ReleaseOn []string // "4xx" is without 408, which tells nothing
 	// ConfirmJSON, where given, is a place in the body that must hold one of Values beside a status of ConfirmOn. A body
 	// that holds another value of the same type there says that there is no order. Anything else says nothing.
 	ConfirmJSON *JSONValue
@@ -39,6 +39,8 @@ func (s *Rules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
 	switch {
 	case listed(s.ConfirmOn, status):
 		return s.confirmed(resp)
+	case status == fasthttp.StatusRequestTimeout && !slices.Contains(s.ReleaseOn, "408"):
+		// A server that gave up waiting says nothing of what it did: "4xx" does not mean this one.
 	case listed(s.ReleaseOn, status):
 		return metrics.OrderRejected
 	}

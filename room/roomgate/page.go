@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	typeHTML    = "text/html; charset=utf-8"
-	overRefresh = 30 * time.Second // at the end: units may come back
+	typeHTML      = "text/html; charset=utf-8"
+	calledRefresh = 5 * time.Second  // to one who is called: the time that is left
+	overRefresh   = 30 * time.Second // at the end: units may come back
 )
 
 // verifyHTML recomputes a place from the record of the draw, in the browser.
@@ -46,6 +47,11 @@ func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 		pause := max(time.Duration(m.Poll)*time.Millisecond, time.Second)
 		values["refresh"] = strconv.FormatFloat(math.Ceil(10*pause.Seconds())/10, 'f', -1, 64)
 		tellPlace(p, m, values)
+	case "called":
+		values["refresh"] = strconv.Itoa(int(calledRefresh / time.Second))
+		if left := m.ClaimUntil - m.ServerTime; left > 0 {
+			_, values["note"] = counted(p, "room_until", (left+999)/1000)
+		}
 	case "over":
 		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
 	}
@@ -54,7 +60,7 @@ func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
 	}
 	notes := map[room.Phase]string{room.Closed: "room_early", room.PreQueue: "room_early", room.Drawing: "room_drawing",
 		room.Hold: "room_hold", room.LastChance: "room_last"}
-	if note := notes[m.Phase]; note != "" {
+	if note := notes[m.Phase]; note != "" && values["note"] == "" {
 		values["note"] = p.Text(note)
 	}
 	if m.Score != nil {
@@ -84,17 +90,19 @@ func shown(m *me) (state, action, button string) {
 
 // tellPlace tells what is known, and no number that is not.
 func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
-	with := func(key string, n int64) (number, text string) {
-		number = strconv.FormatInt(n, 10)
-		return number, strings.Replace(p.Text(key), "{n}", number, 1)
-	}
 	if m.Ahead != nil {
-		values["ahead"], values["ahead_text"] = with("room_ahead", *m.Ahead)
+		values["ahead"], values["ahead_text"] = counted(p, "room_ahead", *m.Ahead)
 		if *m.Ahead == 0 {
 			values["ahead_text"] = p.Text("room_next")
 		}
 	}
 	if m.ETA != nil {
-		values["eta"], values["eta_text"] = with("room_eta", (*m.ETA+999)/1000)
+		values["eta"], values["eta_text"] = counted(p, "room_eta", (*m.ETA+999)/1000)
 	}
+}
+
+// counted is n, and the text of key with n in it.
+func counted(p *reject.RoomPage, key string, n int64) (number, text string) {
+	number = strconv.FormatInt(n, 10)
+	return number, strings.Replace(p.Text(key), "{n}", number, 1)
 }

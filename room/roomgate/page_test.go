@@ -41,3 +41,20 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 		t.Errorf("the end does not reload, though units may come back:\n%s", a.Body)
 	}
 }
+
+// One who is called reads how long the turn lasts, and the page renews itself, without a script, too.
+func TestPage_SaysHowLongATurnLasts(t *testing.T) {
+	pages, err := builtInPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Room{}
+	r.UsePages(pages)
+	m := me{Room: "r", ServerTime: 1000, Phase: room.Open, State: room.IsCalled, ClaimUntil: 81_500}
+	for language, want := range map[string]string{"en": "You have 81 seconds for this", "zh-CN": "请在 81 秒内领取"} {
+		page := string(r.page(&roomview.Question{Language: []byte(language)}, &m, "/"))
+		if !strings.Contains(page, want) || !strings.Contains(page, `http-equiv="refresh" content="5"`) {
+			t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 
 // foretold is the memory in MiB that "sluice check" says a configuration needs at the worst.
 func foretold(binary, config string) (mib float64, err error) {
-	text, err := exec.Command(binary, "check", config).CombinedOutput()
+	text, err := exec.Command(binary, "check", "-v", config).CombinedOutput()
 	_, after, ok := strings.Cut(string(text), "memory    at most ")
 	if !ok {
 		return 0, fmt.Errorf("sluice check says nothing of memory: %v\n%s", err, text)
