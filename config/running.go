@@ -155,8 +155,8 @@ func (c *Config) keptInRedis() string {
 	return ""
 }
 
-// Fleet is what the instances in front of one shop have in common. It matters where limits.window.scope is "fleet",
-// and where units that came back to the shop's Redis are tried.
+// Fleet is what the instances in front of one shop have in common. It matters where a limit's scope is "fleet", and
+// where units that came back to the shop's Redis are tried.
 type Fleet struct {
 	Instances int `toml:"instances" unit:"instances" range:"0 to 1048576"` // 0 = count heartbeats in Redis
 }
