@@ -56,15 +56,16 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 		"stock.redis.read_from = \"replica\"\nstock.redis.replicas = ["+strconv.Quote(redis.Addr)+"]",
 		`traces.endpoint = "http://127.0.0.1:1"`, `limits.concurrency.scope = "fleet"`,
 		"[[limits.in_flight]]\nname = \"two-each\"\nkey = \"$cookie_uid\"\nmax = 2\n"+
-			"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\n"+
+			"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\nscope = \"fleet\"\n"+
 			strings.NewReplacer("gate = \"check\"", "gate = \"check\"\nmax_in_flight = 5", "gate = \"pass\"",
 				"gate = \"pass\"\ncache = \"1s\"").Replace(routes)+
 			"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n")
 	checks.order("1001")
 	checks.order("1002")
 	tell(t, checks.front, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: +1\r\n\r\n") // one that is malformed
-	soon(t, "the most wanted SKU has been read", func() bool {
-		return strings.Contains(checks.scrape(), `sluice_sku_stock_left{sku="1001"}`)
+	soon(t, "the most wanted SKU has been read, and keys are shared", func() bool {
+		text := checks.scrape()
+		return strings.Contains(text, `sluice_sku_stock_left{sku="1001"}`) && strings.Contains(text, "sluice_fleet_shared_keys{")
 	})
 	other := redistest.Start(t)
 	reserves := gate(t, shop.setting(), redisAt(other), "stock.reserve.write_back = true", reserveRoutes)
