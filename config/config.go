@@ -19,13 +19,14 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strings"
 	"unicode"
 
 	"github.com/BurntSushi/toml"
+
+	"sluice/config/position"
+	"sluice/config/report"
+	"sluice/config/source"
 )
 
 // maxText bounds a configuration file, in bytes; long lists belong in files of their own.
