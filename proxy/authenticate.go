@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"sluice/internal/octets"
-	"sluice/proxy/credentials"
+	"sluice/proxy/auth"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -12,12 +12,12 @@ import (
 )
 
 // proven is the route as the keys see it.
-func (rt *boundRoute) proven() credentials.Route {
-	return credentials.Route{Name: rt.Name, Variables: rt.variables(), SKU: &rt.sku, User: &rt.user, UserText: rt.User,
+func (rt *boundRoute) proven() auth.Route {
+	return auth.Route{Name: rt.Name, Variables: rt.variables(), SKU: &rt.sku, User: &rt.user, UserText: rt.User,
 		OrderToken: rt.OrderToken, Pass: rt.Gate == route.Pass}
 }
 
-func provenOn(routes []boundRoute) (all []credentials.Route) {
+func provenOn(routes []boundRoute) (all []auth.Route) {
 	for i := range routes {
 		all = append(all, routes[i].proven())
 	}

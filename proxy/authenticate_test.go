@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sluice/proxy/auth"
-	"sluice/proxy/credentials"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/stockstatus"
@@ -36,8 +35,8 @@ func tokenOf(user string) string {
 	return text + "." + macOf(text, encode)
 }
 
-func byJWT(from string) credentials.Options {
-	return credentials.Options{JWT: auth.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
+func byJWT(from string) auth.VerifierOptions {
+	return auth.VerifierOptions{JWT: auth.JWTOptions{Algorithm: "HS256", Key: proofSecret, Remember: 100}, From: from}
 }
 
 // enteredStock is a stock that keeps the user of the last request that it admitted.
@@ -83,7 +82,7 @@ func TestAuth_UserIsTheOneThatTheShopHasSigned(t *testing.T) {
 			o.Routes = []Route{{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: route.Check,
 				SKU: "$path_sku", User: c.user}}
 			o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
-			o.Auth = credentials.Options{CookieKey: proofSecret}
+			o.Auth = auth.VerifierOptions{CookieKey: proofSecret}
 			if c.from != "" {
 				o.Auth = byJWT(c.from)
 			}
@@ -137,7 +136,7 @@ func tokenGateway(t *testing.T, stock *onePhase) (addr string, up *recorder) {
 			OrderToken: true},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.Auth = credentials.Options{OrderTokenKey: proofSecret, Slot: time.Minute}
+	o.Auth = auth.VerifierOptions{OrderTokenKey: proofSecret, Slot: time.Minute}
 	o.Availability = stock
 	addr, _ = gateway(t, o)
 	return addr, up
@@ -222,27 +221,27 @@ func TestOrderToken_IsGivenFromTheStartToItsUser(t *testing.T) {
 }
 
 func TestAuth_RouteWithoutItsKeyIsAnError(t *testing.T) {
-	key := credentials.Options{OrderTokenKey: proofSecret, Slot: time.Minute}
+	key := auth.VerifierOptions{OrderTokenKey: proofSecret, Slot: time.Minute}
 	one := func(user string, token bool) []Route {
 		return []Route{{Name: "a", Match: "/a/{sku}", Gate: route.Check, SKU: "$path_sku", User: user, OrderToken: token}}
 	}
 	another := Route{Name: "b", Match: "/b/{sku}", Gate: route.Check, SKU: "$path_sku", User: "$cookie_id",
 		OrderToken: true}
 	for name, c := range map[string]struct {
-		in     credentials.Options
+		in     auth.VerifierOptions
 		routes []Route
 		want   string
 	}{
-		"no JWT":           {credentials.Options{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
-		"no cookie's key":  {credentials.Options{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
-		"no token's key":   {credentials.Options{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
+		"no JWT":           {auth.VerifierOptions{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
+		"no cookie's key":  {auth.VerifierOptions{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
+		"no token's key":   {auth.VerifierOptions{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
 		"no user":          {key, one("", true), "order_token: is of a user and a SKU"},
 		"user of the path": {key, one("$path_sku", true), "is not known where the token is given out"},
 		"user of the body": {key, one("$json_uid", true), "is not known where the token is given out"},
 		"two users":        {key, append(one("$cookie_uid", true), another), "another route with order_token"},
-		"short key":        {credentials.Options{CookieKey: "short"}, nil, "cookie_key_file: "},
+		"short key":        {auth.VerifierOptions{CookieKey: "short"}, nil, "cookie_key_file: "},
 		"JWT from a body":  {byJWT("$form_token"), nil, "jwt_from: "},
-		"short secret": {credentials.Options{JWT: auth.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil,
+		"short secret": {auth.VerifierOptions{JWT: auth.JWTOptions{Algorithm: "HS256", Key: "x"}, From: "$cookie_t"}, nil,
 			"jwt_key_file: "},
 	} {
 		o := options(&recorder{})

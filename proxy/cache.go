@@ -5,7 +5,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/pagekey"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
 	"sluice/proxy/verdict"
@@ -67,7 +66,7 @@ func (s *pageState) reset() {
 
 // checkCache answers from memory, or says what forward has to do.
 func (p *Proxy) checkCache(r *Request) rejection {
-	if r.hasBody() || pagekey.Bypasses(r.head) {
+	if r.hasBody() || bypassesCache(r.head) {
 		return rejection{}
 	}
 	p.namePage(r)
@@ -85,9 +84,9 @@ func (p *Proxy) checkCache(r *Request) rejection {
 // namePage names the page that a request is about, whatever it does to it.
 func (p *Proxy) namePage(r *Request) {
 	head := r.head
-	at := pagekey.Site{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
+	at := pageSite{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
 		ClientHeader: p.ClientHeader}
-	r.page.Key = pagekey.Append(r.page.Key[:0], head, at)
+	r.page.Key = appendPageKey(r.page.Key[:0], head, at)
 	r.page.Head = string(head.Method()) == "HEAD"
 	r.page.Fresh, r.page.Wait = r.route.Route.Cache, max(p.CacheWait, r.route.Timeout)
 	r.page.Request = head

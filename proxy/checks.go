@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"sluice/proxy/keyed"
-	"sluice/proxy/limitkey"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -23,8 +23,8 @@ type check struct {
 
 	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
 	full func(p *Proxy, r *Request) rejection
-	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a wait.
-	// nil = it never can.
+	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a
+	// wait. nil = it never can.
 	try func(p *Proxy, r *Request) (no rejection, decided bool)
 	// wait decides where try has not. It may block.
 	wait func(p *Proxy, r *Request) rejection
@@ -37,7 +37,7 @@ type Limiters struct {
 	InFlight    []keyed.InFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
-	Priority    limitkey.Priority // in the queue of Concurrency
+	Priority    param.Priority // in the queue of Concurrency
 }
 
 // ask runs the check. The event loop is released before a check that has to wait: here.

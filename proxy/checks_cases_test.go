@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/proxy/credentials"
+	"sluice/proxy/auth"
 	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/upstream"
 )
 
@@ -102,15 +101,15 @@ type closedRoom struct{ used []string }
 
 func (*closedRoom) Admits(_ int64, _, _, pass []byte) bool { return string(pass) == "good" }
 
-func (*closedRoom) Bypass() *roomview.Bypass { return nil }
+func (*closedRoom) Bypass() *RoomBypass { return nil }
 
 func (c *closedRoom) Used(user []byte) { c.used = append(c.used, string(user)) }
 
-func (*closedRoom) Answer(q *roomview.Question) roomview.Answer {
+func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
 	if string(q.Action) == "gone" {
-		return roomview.Answer{Rejection: reject.NoRoute}
+		return RoomAnswer{Rejection: reject.NoRoute}
 	}
-	a := roomview.Answer{Status: 200, Type: "text/plain"}
+	a := RoomAnswer{Status: 200, Type: "text/plain"}
 	a.Body = fmt.Appendf(nil, "%s post=%v user=%s ticket=%s pass=%s page=%v",
 		q.Action, q.Post, q.User, q.Signed, q.Pass, q.Page)
 	if len(q.Action) == 0 {
@@ -122,14 +121,14 @@ func (*closedRoom) Answer(q *roomview.Question) roomview.Answer {
 // withRoom makes the order route demand the pass of a room.
 func withRoom(o *Options) {
 	o.Routes = slices.Clone(o.Routes)
-	o.Routes[0].Room, o.Rooms = "rush", map[string]roomview.Room{"rush": &closedRoom{}}
+	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": &closedRoom{}}
 }
 
 // withOrderToken makes the order route demand a token.
 func withOrderToken(o *Options) {
 	o.Routes = slices.Clone(o.Routes)
 	o.Routes[0].OrderToken = true
-	o.Auth = credentials.Options{OrderTokenKey: strings.Repeat("k", 32), Slot: time.Minute}
+	o.Auth = auth.VerifierOptions{OrderTokenKey: strings.Repeat("k", 32), Slot: time.Minute}
 }
 
 func addTokenAndRateCases(add addCase) {

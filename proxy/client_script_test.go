@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"sluice/proxy/clientscript"
 )
 
 const askClient = "GET /.sluice/client.js HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
@@ -69,7 +67,7 @@ func TestClientScript_IsAskedForWithAQueryToo(t *testing.T) {
 
 // Browsers of 2017 can read it: there is nothing of ECMAScript 2018 and later that their parsers reject.
 func TestClientScript_IsES2017(t *testing.T) {
-	text := clientscript.New(transientReasons()).Plain
+	text := newClientScript(transientReasons()).Plain
 	for _, later := range []string{`\?\.[a-zA-Z(\[]`, `\?\?`, `\.\.\.`, `catch\s*\{`, `\bfor await\b`, `\d_\d`,
 		`#[a-z]+\b[^"]`, `Object\.fromEntries`, `\.finally\(`, `(?s)/[^/\n]*\(\?<`} {
 		if m := regexp.MustCompile(later).Find(text); m != nil {
@@ -87,7 +85,7 @@ func TestClientScript_KeepsItsRules(t *testing.T) {
 		t.Skip("node is not installed")
 	}
 	served := filepath.Join(t.TempDir(), "client.js")
-	if err := os.WriteFile(served, clientscript.New(transientReasons()).Plain, 0o600); err != nil {
+	if err := os.WriteFile(served, newClientScript(transientReasons()).Plain, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), node, "testdata/client_rules.js", served).CombinedOutput()

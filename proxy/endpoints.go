@@ -6,7 +6,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/clientscript"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
@@ -147,7 +146,7 @@ func transientReasons() (names []string) {
 // the gateway is in force soon.
 func (p *Proxy) answerScript(r *Request) rejection {
 	text, tag, encoding := p.script.Plain, p.script.ETag, ""
-	if clientscript.AcceptsGzip(r.head.Peek("Accept-Encoding")) {
+	if acceptsGzip(r.head.Peek("Accept-Encoding")) {
 		text, tag, encoding = p.script.Gzip(), p.script.GzipETag, "gzip"
 	}
 	out := r.taggedResponse(tag, tag, "text/javascript; charset=utf-8") // RFC 9239

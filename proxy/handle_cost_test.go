@@ -14,7 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/credentials"
+	"sluice/proxy/auth"
 	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -212,13 +212,13 @@ var paths = []struct {
 	{"unidentified", "401", func(o *Options) {
 		o.oneRoute(checkRoute("$signed_uid"))
 		o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
-		o.Auth = credentials.Options{CookieKey: proofSecret}
+		o.Auth = auth.VerifierOptions{CookieKey: proofSecret}
 	}},
 	{"order_token", "403", func(o *Options) {
 		rt := checkRoute("$cookie_uid")
 		rt.OrderToken = true
 		o.oneRoute(rt)
-		o.Auth = credentials.Options{OrderTokenKey: proofSecret, Slot: time.Minute}
+		o.Auth = auth.VerifierOptions{OrderTokenKey: proofSecret, Slot: time.Minute}
 	}},
 	{"json", "400", func(o *Options) {
 		o.oneRoute(Route{Name: "x", Match: "/", Gate: route.Check, SKU: "$json_sku"})

@@ -8,7 +8,6 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/metrics"
-	"sluice/proxy/pagekey"
 )
 
 // edit makes the request that came the one that the upstream shall see. The names of its fields and their order stay,
@@ -85,7 +84,7 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 		return false
 	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
 		return false
-	case r.page.fetches && pagekey.Conditional(name), p.replacesTrace(r, name):
+	case r.page.fetches && conditionalField(name), p.replacesTrace(r, name):
 		return false
 	case octets.EqualFieldName(name, "Accept-Encoding") && p.readsAnswer(r):
 		return false

@@ -8,7 +8,6 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/limiter"
-	"sluice/proxy/cart"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -41,7 +40,7 @@ func (p *Proxy) findSKU(r *Request) rejection {
 		return rejection{}
 	}
 	if v.IsList() {
-		lines, fault := cart.Append(nil, v, &r.route.quantity, &r.source, p.MaxQuantity)
+		lines, fault := appendCart(nil, v, &r.route.quantity, &r.source, p.MaxQuantity)
 		if fault.Reason == reject.Admitted && !r.route.OneSource {
 			fault = v.CheckOtherPlace(&r.source)
 		}
@@ -54,7 +53,7 @@ func (p *Proxy) findSKU(r *Request) rejection {
 			}
 		}
 		r.buyer.sku, r.buyer.quantity, r.buyer.lines = lines[0].SKU, lines[0].Quantity, lines
-		r.buyer.cart = cart.Digest(lines)
+		r.buyer.cart = cartDigest(lines)
 		return rejection{}
 	}
 	sku, fault := r.valueOf(v)

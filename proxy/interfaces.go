@@ -7,7 +7,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/limiter"
-	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/stockstatus"
@@ -109,12 +108,12 @@ type Orders interface {
 // Order is one attempt to buy. Its bytes belong to the request.
 type Order struct {
 	SKU      []byte
-	User     []byte      // empty = no user is identified
-	Key      []byte      // the client's Idempotency-Key; empty = it sent none
-	Quantity int64       // 1 or more
-	More     []cart.Line // of an order over several SKUs: those after SKU; each is settled by itself
-	Cart     string      // then the digest of all lines
-	Request  string      // waits with the order until it is delivered; "" = the caller forwards it
+	User     []byte     // empty = no user is identified
+	Key      []byte     // the client's Idempotency-Key; empty = it sent none
+	Quantity int64      // 1 or more
+	More     []CartLine // of an order over several SKUs: those after SKU; each is settled by itself
+	Cart     string     // then the digest of all lines
+	Request  string     // waits with the order until it is delivered; "" = the caller forwards it
 }
 
 // Reservation is the answer to an order.
@@ -137,9 +136,9 @@ type OrderState struct {
 
 // Schedule knows when SKUs are on sale.
 type Schedule interface {
-	// Closed tells from memory, at once, whether the schedule or an operator keeps sku from being sold at now: NotStarted
-	// and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they are Admitted
-	// unless reserved: an order that takes stock here is never early.
+	// Closed tells from memory, at once, whether the schedule or an operator keeps sku from being sold at now:
+	// NotStarted and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they
+	// are Admitted unless reserved: an order that takes stock here is never early.
 	Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration)
 }
 

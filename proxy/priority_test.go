@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sluice/limiter"
-	"sluice/proxy/limitkey"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
@@ -24,9 +24,9 @@ func (s classSlots) Acquire(_ limiter.Client, class int) reject.Reason {
 	return reject.Admitted
 }
 
-func priorityBy(t *testing.T, text string) limitkey.Priority {
+func priorityBy(t *testing.T, text string) param.Priority {
 	t.Helper()
-	p, err := limitkey.CompilePriority(text)
+	p, err := param.CompilePriority(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestCompilePriority_RejectsWhatIsNotKnownInTheQueue(t *testing.T) {
 		"$path_x":     `$path_x: the pattern has no {x}: write {x} into match, or another variable`,
 	} {
 		got := ""
-		if _, err := limitkey.CompilePriority(text); err != nil {
+		if _, err := param.CompilePriority(text); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -18,13 +18,9 @@ import (
 
 	"sluice/limiter"
 	"sluice/proxy/auth"
-	"sluice/proxy/clientaddr"
-	"sluice/proxy/clientscript"
-	"sluice/proxy/credentials"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
 	"sluice/proxy/stockstatus"
@@ -36,7 +32,7 @@ import (
 type Options struct {
 	Routes          []Route
 	Observe         bool // count rejections, and forward the request unless its connection has to be closed
-	Trusted         clientaddr.Trusted
+	Trusted         TrustedProxies
 	ClientHeader    string // in which a trusted proxy names its client; "" = X-Forwarded-For
 	RequestIDHeader string // "" = none
 	MaxWaiting      int64  // bytes; of the whole request of an order that waits until it is delivered
@@ -47,7 +43,7 @@ type Options struct {
 	MaxQuantity     int64         // units that one order may ask for; 0 = no bound
 	Settlement      verdict.Rules // by which responses the upstream tells what became of an order
 	SigningKey      []byte        // signs what the upstream is told; nil = it is not signed
-	Auth            credentials.Options
+	Auth            auth.VerifierOptions
 	SoldOutOn       *verdict.SoldOut // nil = only the header Sluice-Order says so
 	StockStatus     stockstatus.Options
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
@@ -61,13 +57,13 @@ type Options struct {
 	Upstream     Upstream
 	Stock        Stock
 	Orders       Orders
-	Queue        Queue                    // nil = no order waits until it is delivered
-	Schedule     Schedule                 // nil = every SKU is always on sale
-	Feedback     SoldOutFeedback          // nil = the upstream's responses teach nothing
-	Availability Availability             // nil = no public stock status
-	Cache        Cache                    // nil = no page is kept
-	Rooms        map[string]roomview.Room // waiting rooms by name
-	Now          func() int64             // monotonic ns; nil = of this process
+	Queue        Queue           // nil = no order waits until it is delivered
+	Schedule     Schedule        // nil = every SKU is always on sale
+	Feedback     SoldOutFeedback // nil = the upstream's responses teach nothing
+	Availability Availability    // nil = no public stock status
+	Cache        Cache           // nil = no page is kept
+	Rooms        map[string]Room // waiting rooms by name
+	Now          func() int64    // monotonic ns; nil = of this process
 	Log          *slog.Logger
 
 	AccessLog metrics.AccessLogger     // nil = none
@@ -92,11 +88,11 @@ type Proxy struct {
 	waitingRooms   map[string]*boundRoom
 	owners         *param.Variable // how users of orders that wait are proven; nil = they are not
 	responder      *reject.Responder
-	script         *clientscript.Script
-	auth           *credentials.Verifier
+	script         *clientScript
+	auth           *auth.Verifier
 	pseudonym      []byte // of this instance, in Via
-	bypass         *clientaddr.List
-	deny           *clientaddr.List
+	bypass         *networkSet
+	deny           *networkSet
 	observeOnly    [reject.NumReasons]bool
 	counters       *metrics.Counters
 	proxies        *metrics.UntrustedProxyDetector
@@ -111,8 +107,8 @@ type Proxy struct {
 // New compiles routes and responses. Its errors are *route.Error or *keyed.Error where a route or a limit by key is at
 // fault.
 func New(o Options) (*Proxy, error) {
-	p := &Proxy{Options: o, start: time.Now(), script: clientscript.New(transientReasons()),
-		bypass: clientaddr.NewList(o.Bypass), deny: clientaddr.NewList(o.Deny),
+	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(transientReasons()),
+		bypass: newNetworkSet(o.Bypass), deny: newNetworkSet(o.Deny),
 		unmatched: boundRoute{Route: Route{Name: noRouteName}}}
 	if p.Now == nil {
 		p.Now = func() int64 { return int64(time.Since(p.start)) }
@@ -166,11 +162,11 @@ func (p *Proxy) compileKeys(before *Proxy) (err error) {
 			return err
 		}
 	}
-	var verified *credentials.Verifier
+	var verified *auth.Verifier
 	if before != nil {
 		verified = before.auth
 	}
-	p.auth, err = credentials.New(p.Auth, provenOn(p.routes), verified)
+	p.auth, err = auth.NewVerifier(p.Auth, provenOn(p.routes), verified)
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice/proxy/keyed"
-	"sluice/proxy/limitkey"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
@@ -102,7 +101,7 @@ func (r *Request) findRateKeys() param.Fault {
 }
 
 // clientOf is the client of r where the key needs it; to find it takes time.
-func clientOf(k *limitkey.Key, r *Request) (client netip.Addr) {
+func clientOf(k *param.LimitKey, r *Request) (client netip.Addr) {
 	if k.OfClient() {
 		client = r.clientAddr()
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -72,8 +71,8 @@ type buyer struct {
 	sku, user []byte
 	key       []byte // the client's Idempotency-Key
 	quantity  int64
-	lines     []cart.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
-	cart      string      // the digest of lines
+	lines     []CartLine // of an order over several SKUs; sku is the first, or the one that it is rejected for
+	cart      string     // the digest of lines
 }
 
 // attempt is the one time that the request goes to the upstream.

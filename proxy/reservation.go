@@ -8,7 +8,6 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/auth"
-	"sluice/proxy/cart"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -106,7 +105,7 @@ func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 	s := &r.reservation
 	sku, quantity := r.buyer.sku, r.buyer.quantity
 	if lines := r.buyer.lines; len(lines) > 0 {
-		sku, quantity = cart.AppendText(nil, lines), cart.Units(lines)
+		sku, quantity = appendCartText(nil, lines), unitsOf(lines)
 	}
 	b = octets.AppendField(b, idempotencyKey, s.Serial)
 	b = octets.AppendField(b, "Sluice-Sku", sku)
@@ -152,7 +151,7 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 	head := r.head
 	serial, err := url.PathUnescape(string(head.Path()[len(orderPath):]))
 	query, fault := url.ParseQuery(string(head.Query()))
-	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > cart.MaxLines {
+	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > maxCartLines {
 		return badRequest(reject.QueryInvalid, "")
 	}
 	sku := []byte(query.Get("sku"))
@@ -169,7 +168,7 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 	for i := 1; i < len(query["sku"]) && reason == reject.Admitted; i++ { // the lines of one order
 		var line OrderState
 		line, reason = p.Orders.State(r.now, []byte(query["sku"][i]), []byte(serial))
-		if cart.Outweighs(line.State, state.State) {
+		if outweighs(line.State, state.State) {
 			state.State, state.Deadline = line.State, line.Deadline
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"sluice/internal/octets"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/proxy/route"
 )
 
@@ -19,7 +18,7 @@ const (
 
 // boundRoom is a room, and how its routes find a user.
 type boundRoom struct {
-	roomview.Room
+	Room
 	path         string
 	ticket, pass string         // its cookies
 	user         param.Variable // of the first of its routes
@@ -42,7 +41,7 @@ func (p *Proxy) bindRooms() error {
 				fmt.Errorf("there is no room %q here: a new [[room]] needs a restart", rt.Route.Room))
 		}
 		if p.waitingRooms[rt.Route.Room] == nil {
-			ticket, pass := roomview.Cookies(rt.Route.Room)
+			ticket, pass := RoomCookies(rt.Route.Room)
 			p.waitingRooms[rt.Route.Room] = &boundRoom{room, roomPath + rt.Route.Room, ticket, pass, rt.user}
 		}
 		rt.room = p.waitingRooms[rt.Route.Room]
@@ -112,7 +111,7 @@ func (p *Proxy) isRoomPath(path []byte) bool {
 func (p *Proxy) answerRoom(r *Request) rejection {
 	head := r.head
 	room, action := p.roomOf(head.Path())
-	q := roomview.Question{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
+	q := RoomQuestion{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
 		Prefer: head.Peek("Prefer"), Query: head.Query(), Client: r.conn}
 	if q.Post && !r.sameOrigin() {
@@ -121,7 +120,7 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	if len(action) == 0 && q.Page && !q.Post { // the address to link to: programs read the room, people their place
 		q.Action = []byte("me")
 	}
-	if len(q.Action) > 0 && !roomview.Public(q.Action) {
+	if len(q.Action) > 0 && !publicRoomAction(q.Action) {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
 			return no
 		}
@@ -150,7 +149,7 @@ func (r *Request) sameOrigin() bool {
 }
 
 // askWho finds the user, the ticket and the pass of a question.
-func (p *Proxy) askWho(r *Request, room *boundRoom, q *roomview.Question) rejection {
+func (p *Proxy) askWho(r *Request, room *boundRoom, q *RoomQuestion) rejection {
 	r.source.ClientAddr = r.clientAddr()
 	user, no := userBy(&room.user, &r.source)
 	if no.Reason != reject.Admitted {
@@ -173,7 +172,7 @@ func (p *Proxy) askWho(r *Request, room *boundRoom, q *roomview.Question) reject
 	return rejection{}
 }
 
-func (p *Proxy) writeRoom(r *Request, a *roomview.Answer) {
+func (p *Proxy) writeRoom(r *Request, a *RoomAnswer) {
 	if a.Tag != "" {
 		out := r.taggedResponse(a.Tag, a.Mark, a.Type)
 		out.Header.Add("Cache-Control", "public, max-age=1")

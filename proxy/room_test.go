@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/proxy/route"
 )
 
@@ -15,7 +14,7 @@ import (
 func atRoom(t *testing.T, change func(*Options)) (*Proxy, *closedRoom) {
 	t.Helper()
 	o, room := checkedOptions(), &closedRoom{}
-	o.Routes[0].Room, o.Rooms = "rush", map[string]roomview.Room{"rush": room}
+	o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": room}
 	if change != nil {
 		change(&o)
 	}

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"sluice/internal/octets"
-	"sluice/proxy/credentials"
+	"sluice/proxy/auth"
 	"sluice/proxy/keyed"
-	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -54,7 +53,7 @@ type boundRoute struct {
 	sku      param.Variable
 	user     param.Variable
 	quantity param.Variable
-	priority limitkey.Priority // in the queue for a slot
+	priority param.Priority // in the queue for a slot
 	require  []param.Condition
 	shape    string            // the path with the names of its pattern
 	rates    []keyed.BoundRate // the keyed rates that count here
@@ -179,7 +178,7 @@ func Faults(o Options) (errs []error) {
 		return append(errs, keyFaults(o)...)
 	}
 	errs = append(attachRates(o.Rates, routes), attachInFlight(o.InFlight, routes)...)
-	if _, err := credentials.New(o.Auth, provenOn(routes), nil); err != nil {
+	if _, err := auth.NewVerifier(o.Auth, provenOn(routes), nil); err != nil {
 		errs = append(errs, err)
 	}
 	if err := checkRooms(routes); err != nil {
@@ -195,7 +194,7 @@ func keyFaults(o Options) (errs []error) {
 		for _, text := range pathName.FindAllStringSubmatch(key, -1) {
 			names = append(names, text[1])
 		}
-		if _, err := limitkey.Compile(key, names, ipv4, ipv6); err != nil {
+		if _, err := param.CompileLimitKey(key, names, ipv4, ipv6); err != nil {
 			errs = append(errs, &keyed.Error{Table: table, Name: name, Key: "key", Err: err})
 		}
 	}
@@ -264,8 +263,8 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 }
 
 // isPreflight reports a CORS preflight, which is neither counted nor judged (Fetch, section 3.2.2). Browsers never send
-// one that names another method or path, or that has credentials or a body: a script of the shop that looks at no method
-// could take that for an order.
+// one that names another method or path, or that has credentials or a body: a script of the shop that looks at no
+// method could take that for an order.
 func isPreflight(r *Request) bool {
 	head := r.head
 	return string(head.Method()) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&

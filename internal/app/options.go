@@ -15,7 +15,6 @@ import (
 	"sluice/internal/failpoint"
 	"sluice/proxy"
 	"sluice/proxy/auth"
-	"sluice/proxy/credentials"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/verdict"
@@ -183,8 +182,8 @@ func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tr
 	return t, nil
 }
 
-func proofs(c *config.Auth) credentials.Options {
-	return credentials.Options{
+func proofs(c *config.Auth) auth.VerifierOptions {
+	return auth.VerifierOptions{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
 			Leeway: jwtLeeway, Remember: c.JWTCacheSize,

@@ -14,7 +14,7 @@ import (
 	"sluice/internal/listener"
 	"sluice/proxy"
 	"sluice/proxy/keyed"
-	"sluice/proxy/limitkey"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -29,7 +29,7 @@ func Validate(c *config.Config) (errs []error) {
 	errs = append(errs, forwardsToItself(c)...)
 	errs = append(errs, routesCompile(c)...)
 	errs = append(errs, pagesCompile(c)...)
-	if _, err := limitkey.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
+	if _, err := param.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
 		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
 	}
 	return append(errs, rooms.Check(c)...)

@@ -9,17 +9,17 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/proxy/limitkey"
+	"sluice/proxy/param"
 )
 
 // RateLimiter counts what each key of one keyed rate has used.
 type RateLimiter interface {
-	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken nothing,
-	// and wait tells when to come back.
+	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken
+	// nothing, and wait tells when to come back.
 	Acquire(now int64, key []byte) (wait time.Duration, ok bool)
 
-	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how long
-	// until nothing of the burst is used.
+	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how
+	// long until nothing of the burst is used.
 	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
 }
 
@@ -51,7 +51,7 @@ type RateOverride struct {
 type BoundRate struct {
 	Limit
 	Quota     []byte // how its item of RateLimit begins
-	overrides limitkey.Overrides
+	overrides param.Overrides
 	grades    []Grade // the rate's own, and then one for each override
 	strictest int     // of grades: the one with the lowest rate
 }
@@ -67,7 +67,7 @@ type Grade struct {
 // lowest rate of all: a client that chooses its own key must not step out of a lower rate by a long one.
 func (m *BoundRate) Grade(key []byte) *Grade {
 	at := m.overrides.Of(key)
-	if at == limitkey.TooLong {
+	if at == param.ValueTooLong {
 		return &m.grades[m.strictest]
 	}
 	return &m.grades[1+at]

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/proxy/limitkey"
 	"sluice/proxy/metrics"
+	"sluice/proxy/param"
 )
 
 // Route is what a limit needs to know of a route.
@@ -20,13 +20,13 @@ type Route struct {
 type Limit struct {
 	Name     string
 	Observe  bool // count its rejections, and go on
-	Key      limitkey.Key
+	Key      param.LimitKey
 	Counters metrics.Rate
 }
 
 // key compiles the key of a limit on the route.
-func (on *Route) key(text string, ipv4Prefix, ipv6Prefix int) (k limitkey.Key, err error) {
-	k, err = limitkey.Compile(text, on.Names, ipv4Prefix, ipv6Prefix)
+func (on *Route) key(text string, ipv4Prefix, ipv6Prefix int) (k param.LimitKey, err error) {
+	k, err = param.CompileLimitKey(text, on.Names, ipv4Prefix, ipv6Prefix)
 	if err == nil && on.Pass && k.Variable().NeedsBody() {
 		err = errors.New("the bodies of a pass route are not read")
 	}

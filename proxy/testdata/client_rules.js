@@ -1,4 +1,4 @@
-// The rules of clientscript/client.js, on a simulated browser: its clock jumps from timer to timer.
+// The rules of client.js, on a simulated browser: its clock jumps from timer to timer.
 // node client_rules.js client.js
 "use strict";
 const fs = require("fs"), vm = require("vm"), source = fs.readFileSync(process.argv[2], "utf8");

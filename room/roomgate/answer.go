@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 )
@@ -21,8 +21,8 @@ const (
 
 func hexadecimal(n uint64) string { return strconv.FormatUint(n, 36) }
 
-// Answer implements roomview.Room.
-func (r *Room) Answer(q *roomview.Question) roomview.Answer {
+// Answer implements proxy.Room.
+func (r *Room) Answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	action := string(q.Action)
 	switch {
 	case action == "" && !q.Post:
@@ -30,7 +30,7 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 	case action == "draw" && !q.Post:
 		return r.answerDraw()
 	case action == "verify" && !q.Post:
-		return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: []byte(verifyHTML), Tag: `W/"1"`, Mark: `"1"`}
+		return proxy.RoomAnswer{Status: http.StatusOK, Type: typeHTML, Body: []byte(verifyHTML), Tag: `W/"1"`, Mark: `"1"`}
 	case action == "me" && !q.Post:
 		return r.answerMe(q)
 	case action == "join" && q.Post:
@@ -38,20 +38,20 @@ func (r *Room) Answer(q *roomview.Question) roomview.Answer {
 	case action == "pass" && q.Post:
 		return r.answerPass(q)
 	}
-	return roomview.Answer{Rejection: reject.NoRoute}
+	return proxy.RoomAnswer{Rejection: reject.NoRoute}
 }
 
 // answerDocument answers with the public document.
-func (r *Room) answerDocument(q *roomview.Question) roomview.Answer {
+func (r *Room) answerDocument(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	if r.waits(q) {
 		if r.parks(q, &waiter{phase: v.state.Phase, number: -1, score: -1}) {
-			return roomview.Answer{Suspended: true}
+			return proxy.RoomAnswer{Suspended: true}
 		}
 		v = r.view.Load() // it may have the news for which the client does not have to wait
 	}
 	r.polls.Add(1)
-	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: v.doc, Tag: v.tag, Mark: v.mark}
 }
 
 // at is the state, as if it was read at a time of the shared clock.
@@ -62,7 +62,7 @@ func (v *view) at(unixMS int64) *room.State {
 }
 
 // look reads the ticket of q, and tells where it stands.
-func (r *Room) look(q *roomview.Question, v *view) (place room.Place, pos room.Position, has bool) {
+func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.Position, has bool) {
 	place, err := r.secret.Load().tickets.Read(q.Signed, r.name, q.User)
 	if err != nil {
 		return place, pos, false
@@ -71,7 +71,7 @@ func (r *Room) look(q *roomview.Question, v *view) (place room.Place, pos room.P
 }
 
 // describe is what q's client reads of itself.
-func (r *Room) describe(q *roomview.Question, v *view) me {
+func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 	s := v.state
 	m := me{Room: r.o.Rules.Name, ServerTime: q.Time, Phase: s.Phase, State: hasNone, Message: s.Message,
 		Poll: r.o.Rules.Ceiling(s).Milliseconds()}
@@ -109,7 +109,7 @@ func (r *Room) describe(q *roomview.Question, v *view) me {
 
 // answerMe tells a client where it stands. One that waits for news hears when it is called, or when the phase changes.
 // From then on it is told when it may claim its pass, and waits for nothing else.
-func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
+func (r *Room) answerMe(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	if r.waits(q) && !q.Page {
 		w := &waiter{phase: v.state.Phase, number: -1, score: -1}
@@ -118,7 +118,7 @@ func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 			w.number, w.score = place.Number, pos.Score // no number is called before the draw is made
 		}
 		if (!has || pos.State == room.IsWaiting) && r.parks(q, w) {
-			return roomview.Answer{Suspended: true}
+			return proxy.RoomAnswer{Suspended: true}
 		}
 		v = r.view.Load() // it may have the news for which the client does not have to wait
 	}
@@ -128,18 +128,18 @@ func (r *Room) answerMe(q *roomview.Question) roomview.Answer {
 }
 
 // waits reports that the client of q wants to wait for news, and has not waited yet.
-func (r *Room) waits(q *roomview.Question) bool {
+func (r *Room) waits(q *proxy.RoomQuestion) bool {
 	return len(q.Prefer) > 0 && octets.PreferredWait(q.Prefer, maxWait) > 0 && !q.Client.Resumed()
 }
 
 // parks has w wait for news, and reports whether it does.
-func (r *Room) parks(q *roomview.Question, w *waiter) bool {
+func (r *Room) parks(q *proxy.RoomQuestion, w *waiter) bool {
 	w.client, w.until = q.Client, end(time.Now(), octets.PreferredWait(q.Prefer, maxWait))
 	return r.park(w, r.view.Load)
 }
 
 // answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
-func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
+func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	if no := r.notJoined(v, q.Time); no.Rejection != reject.Admitted {
 		return no
@@ -150,14 +150,14 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 		return r.answer(q, http.StatusOK, &m)
 	}
 	if wait, ok := r.rate.Acquire(int64(time.Since(r.began)), q.User); !ok {
-		return roomview.Answer{Rejection: reject.Rate, Wait: wait}
+		return proxy.RoomAnswer{Rejection: reject.Rate, Wait: wait}
 	}
 	q.Client.StepAside()
 	n, err := r.joins.do(string(q.User))
 	if err != nil {
 		r.failed.Add(1)
 		r.rate.Reset(q.User) // it has taken no number
-		return roomview.Answer{Rejection: reject.Overloaded}
+		return proxy.RoomAnswer{Rejection: reject.Overloaded}
 	}
 	place := room.Place{Number: n.number, Joined: n.at / 1000}
 	if n.early {
@@ -168,31 +168,31 @@ func (r *Room) answerJoin(q *roomview.Question) roomview.Answer {
 	m := r.describe(q, r.view.Load())
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
-	ticket, _ := roomview.Cookies(r.o.Rules.Name)
+	ticket, _ := proxy.RoomCookies(r.o.Rules.Name)
 	a.Cookie = cookie(ticket, m.Signed, "/.sluice/room/"+r.o.Rules.Name, ticketKept, q.Secure)
 	return a
 }
 
 // notJoined is why no client may join now.
-func (r *Room) notJoined(v *view, unixMS int64) roomview.Answer {
+func (r *Room) notJoined(v *view, unixMS int64) proxy.RoomAnswer {
 	switch p := v.state.Phase; {
 	case v.word == room.OverrideDrain && p.Admits():
-		return roomview.Answer{Rejection: reject.Paused}
+		return proxy.RoomAnswer{Rejection: reject.Paused}
 	case p.Admits(), p == room.Off:
-		return roomview.Answer{}
+		return proxy.RoomAnswer{}
 	case p == room.Closed:
 		opens := v.sale.Starts - r.o.Rules.Opens.Milliseconds()
-		return roomview.Answer{Rejection: reject.NotStarted, Wait: time.Duration(max(opens-unixMS, 0)) * time.Millisecond}
+		return proxy.RoomAnswer{Rejection: reject.NotStarted, Wait: time.Duration(max(opens-unixMS, 0)) * time.Millisecond}
 	case p == room.Over && v.state.Stocked && !v.sale.Ended && unixMS < v.sale.Ends:
-		return roomview.Answer{Rejection: reject.SoldOut}
+		return proxy.RoomAnswer{Rejection: reject.SoldOut}
 	case p == room.Over:
-		return roomview.Answer{Rejection: reject.Ended}
+		return proxy.RoomAnswer{Rejection: reject.Ended}
 	}
-	return roomview.Answer{Rejection: reject.Paused}
+	return proxy.RoomAnswer{Rejection: reject.Paused}
 }
 
 // answerPass gives a pass to a client that is called, once the notice is over. One that has a pass gets the same.
-func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
+func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	place, pos, has := r.look(q, v)
 	secret := r.secret.Load()
@@ -222,7 +222,7 @@ func (r *Room) answerPass(q *roomview.Question) roomview.Answer {
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)
-	_, pass := roomview.Cookies(r.o.Rules.Name)
+	_, pass := proxy.RoomCookies(r.o.Rules.Name)
 	a.Cookie = cookie(pass, m.Pass, "/", 2*r.o.Rules.Pass, q.Secure)
 	return a
 }
@@ -242,16 +242,16 @@ func cookie(name, value, path string, kept time.Duration, secure bool) string {
 }
 
 // answer is m as JSON, or for a browser the page; behind a POST the page is another request.
-func (r *Room) answer(q *roomview.Question, status int, m *me) roomview.Answer {
+func (r *Room) answer(q *proxy.RoomQuestion, status int, m *me) proxy.RoomAnswer {
 	if !q.Page {
-		return roomview.Answer{Status: status, Type: typeJSON, Body: m.appendJSON(make([]byte, 0, 384))}
+		return proxy.RoomAnswer{Status: status, Type: typeJSON, Body: m.appendJSON(make([]byte, 0, 384))}
 	}
 	back := backPath(decoded(backOf(q.Query)))
 	if q.Post {
-		return roomview.Answer{Status: http.StatusSeeOther, Type: typeHTML,
+		return proxy.RoomAnswer{Status: http.StatusSeeOther, Type: typeHTML,
 			Location: "/.sluice/room/" + r.o.Rules.Name + "/me?back=" + queryOf(back)}
 	}
-	return roomview.Answer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeHTML, Body: r.page(q, m, back)}
 }
 
 // backOf is the value of back in a query, not decoded.

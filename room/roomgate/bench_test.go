@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy/roomview"
+	"sluice/proxy"
 	"sluice/room"
 )
 
@@ -39,7 +39,7 @@ func BenchmarkRoom_Admits(b *testing.B) {
 
 func BenchmarkRoom_Document(b *testing.B) {
 	r := standing(b)
-	q := roomview.Question{Time: 1_000_000, Client: &there{}}
+	q := proxy.RoomQuestion{Time: 1_000_000, Client: &there{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = r.Answer(&q)
@@ -48,7 +48,7 @@ func BenchmarkRoom_Document(b *testing.B) {
 
 func BenchmarkRoom_Me(b *testing.B) {
 	r, user := standing(b), []byte("u1")
-	q := roomview.Question{Action: []byte("me"), User: user, Time: 1_000_000, Client: &there{},
+	q := proxy.RoomQuestion{Action: []byte("me"), User: user, Time: 1_000_000, Client: &there{},
 		Signed: r.secret.Load().tickets.Append(nil, r.name, user, room.Place{Number: 900_000, Joined: 999})}
 	b.ReportAllocs()
 	for b.Loop() {

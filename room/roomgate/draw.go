@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/proxy/roomview"
+	"sluice/proxy"
 	"sluice/room"
 )
 
@@ -39,7 +39,7 @@ type recordCache struct {
 }
 
 // answerDraw answers with the record of the draw, which is written once a second at most.
-func (r *Room) answerDraw() roomview.Answer {
+func (r *Room) answerDraw() proxy.RoomAnswer {
 	c, s := &r.record, r.view.Load().state
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,5 +48,5 @@ func (r *Room) answerDraw() roomview.Answer {
 		c.state, c.at, c.text = s, time.Now(), room.AppendJSON(nil, &record)
 		c.tag = `"` + hexadecimal(uint64(s.Moves)) + "-" + hexadecimal(uint64(len(c.text))) + "-" + s.Lottery.DrawnBy + `"`
 	}
-	return roomview.Answer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
+	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
 }

@@ -7,7 +7,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/proxy/roomview"
+	"sluice/proxy"
 	"sluice/room"
 )
 
@@ -26,7 +26,7 @@ func TestRoom_NoRequestIsParkedAtTheEnd(t *testing.T) {
 	s.set(0, 0)
 	s.inPhase(t, room.Over)
 	for _, action := range []string{"me", ""} {
-		q := &roomview.Question{Action: []byte(action), User: []byte(p.user), Signed: []byte(p.signed), Client: new(there),
+		q := &proxy.RoomQuestion{Action: []byte(action), User: []byte(p.user), Signed: []byte(p.signed), Client: new(there),
 			Prefer: []byte("wait=20"), Time: time.Now().UnixMilli()}
 		if a := s.Answer(q); a.Suspended || !strings.Contains(string(a.Body), `"phase":"over"`) {
 			t.Errorf("%q: %+v %s", action, a.Suspended, a.Body)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
@@ -32,7 +32,7 @@ func builtInPages() (reject.RoomPages, error) {
 }
 
 // page is what a browser shows. It needs no script: it reloads while the client waits.
-func (r *Room) page(q *roomview.Question, m *me, back string) []byte {
+func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 	p := r.pages.Load().In(q.Language)
 	state, action, button := shown(m)
 	values := map[string]string{"lang": p.Lang(), "title": p.Text("room_" + state), "room": m.Room, "state": state,

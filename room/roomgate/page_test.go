@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/proxy/roomview"
+	"sluice/proxy"
 	"sluice/room"
 )
 
 func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, room.Open)
-	ask := func(post bool, action, query, language string) roomview.Answer {
-		return s.Answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
+	ask := func(post bool, action, query, language string) proxy.RoomAnswer {
+		return s.Answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte("u" + query), Page: true,
 			Language: []byte(language), Query: []byte(query), Time: time.Now().UnixMilli(), Client: &there{}})
 	}
 	a := ask(false, "me", "back=/item?id=1", "en")

@@ -9,8 +9,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 )
 
@@ -69,7 +69,7 @@ func TestRoom_NewsThatComeBeforeAClientIsParkedAreInItsAnswer(t *testing.T) {
 		s := open(t, redistest.Start(t), nil)
 		s.set(0, 1)
 		s.inPhase(t, room.LastChance)
-		a := s.Answer(&roomview.Question{Action: []byte(action), User: []byte("ann"), Prefer: []byte("wait=30"),
+		a := s.Answer(&proxy.RoomQuestion{Action: []byte(action), User: []byte("ann"), Prefer: []byte("wait=30"),
 			Time: time.Now().UnixMilli(), Client: &meanwhile{happens: func() {
 				s.set(0, 0)
 				s.inPhase(t, room.Over)

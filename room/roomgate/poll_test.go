@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/roomview"
+	"sluice/proxy"
 	"sluice/room"
 )
 
@@ -28,7 +28,7 @@ func TestPoll_NoPauseIsLongerThanThePublishedCeiling(t *testing.T) {
 		r.publish(&state, "", room.Sale{})
 		least, most := time.Hour, time.Duration(0)
 		for at := range int64(1000) {
-			m := r.describe(&roomview.Question{User: user, Signed: ticket, Time: 1_000_000 + at}, r.view.Load())
+			m := r.describe(&proxy.RoomQuestion{User: user, Signed: ticket, Time: 1_000_000 + at}, r.view.Load())
 			pause := time.Duration(m.Poll) * time.Millisecond
 			least, most = min(least, pause), max(most, pause)
 		}

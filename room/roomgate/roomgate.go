@@ -19,9 +19,9 @@ import (
 	"sluice/internal/octets"
 	"sluice/internal/periodic"
 	"sluice/limiter"
+	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 	"sluice/stockgate/redisconn"
@@ -46,7 +46,7 @@ type Options struct {
 	Store     *roomstore.Store
 	Sale      func() room.Sale          // what the schedule says; nil = the room is always on
 	Stock     func() *roomstore.Stock   // what this instance knows of the units; nil = the room follows no stock
-	Bypass    *roomview.Bypass          // who needs no pass
+	Bypass    *proxy.RoomBypass         // who needs no pass
 	Pages     reject.RoomPages          // nil = the built-in ones
 	Audit     func(room, commit string) // a draw has been committed to; nil = it is not recorded
 	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
@@ -157,7 +157,7 @@ func (r *Room) Use(keys [][]byte) error {
 }
 
 // Bypass is who needs no pass.
-func (r *Room) Bypass() *roomview.Bypass { return r.o.Bypass }
+func (r *Room) Bypass() *proxy.RoomBypass { return r.o.Bypass }
 
 // Rules are those of the room.
 func (r *Room) Rules() room.Rules { return r.o.Rules }

@@ -12,8 +12,8 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomstore"
 	"sluice/stockgate/redisconn"
@@ -88,7 +88,7 @@ func (c *there) Suspend() func() {
 func (c *there) Resumed() bool { return c.resumed }
 
 // answer is that of s, also to a client that waits for news.
-func (s *stand) answer(q *roomview.Question) roomview.Answer {
+func (s *stand) answer(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	client := new(there)
 	q.Client = client
 	a := s.Answer(q)
@@ -103,9 +103,9 @@ func (s *stand) answer(q *roomview.Question) roomview.Answer {
 // person asks as one user.
 type person struct{ user, signed, pass string }
 
-func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a roomview.Answer) {
+func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (m me, a proxy.RoomAnswer) {
 	t.Helper()
-	a = s.answer(&roomview.Question{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
+	a = s.answer(&proxy.RoomQuestion{Action: []byte(action), Post: post, User: []byte(p.user), Signed: []byte(p.signed),
 		Pass: []byte(p.pass), Prefer: []byte(prefer), Time: time.Now().UnixMilli()})
 	if a.Rejection != reject.Admitted {
 		return m, a
@@ -123,7 +123,7 @@ func (p *person) ask(t *testing.T, s *stand, post bool, action, prefer string) (
 }
 
 // claims has p claim a pass as soon as its notice is over.
-func (p *person) claims(t *testing.T, s *stand) (m me, a roomview.Answer) {
+func (p *person) claims(t *testing.T, s *stand) (m me, a proxy.RoomAnswer) {
 	t.Helper()
 	testkit.Eventually(t, p.user+" has a pass", func() bool {
 		m, a = p.ask(t, s, true, "pass", "")
@@ -259,8 +259,8 @@ func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	late.ask(t, s, true, "join", "")
 	testkit.Eventually(t, "it is called", func() bool { return s.view.Load().state.Serving == 1 })
 	first := late.signed
-	again := func() (m me, a roomview.Answer) { // ten seconds later
-		q := &roomview.Question{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
+	again := func() (m me, a proxy.RoomAnswer) { // ten seconds later
+		q := &proxy.RoomQuestion{Action: []byte("join"), Post: true, User: []byte("late"), Signed: []byte(first),
 			Time: time.Now().Add(10 * time.Second).UnixMilli(), Client: &there{}}
 		a = s.Answer(q)
 		if err := json.Unmarshal(a.Body, &m); err != nil {

@@ -7,7 +7,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/config/report"
-	"sluice/proxy/limitkey"
+	"sluice/proxy/param"
 	"sluice/proxy/route"
 )
 
@@ -61,7 +61,7 @@ func (in *Limiters) rateKey(c *config.Config, r *config.Rate, values []string, r
 	}
 	of, rate, burst := r.Name, r.Rate, r.Burst
 	switch at := compiled.Of(key); {
-	case at == limitkey.TooLong:
+	case at == param.ValueTooLong:
 		return s, invalidKey(r.Name, fmt.Errorf("the value is longer than what is compared with its overrides"))
 	case at >= 0:
 		if s.Override = overrides[at].Pattern; overrides[at].Rate == 0 {
@@ -88,7 +88,7 @@ func invalidKey(name string, err error) error {
 }
 
 // keyOf is the key of a request with these values. The names of all routes may stand in it.
-func keyOf(c *config.Config, text string, ipv4, ipv6 int, values []string) (k limitkey.Key, key []byte, err error) {
+func keyOf(c *config.Config, text string, ipv4, ipv6 int, values []string) (k param.LimitKey, key []byte, err error) {
 	var names []string
 	for i := range c.Routes {
 		if p, err := route.ParsePattern(c.Routes[i].Match); err == nil {
@@ -96,7 +96,7 @@ func keyOf(c *config.Config, text string, ipv4, ipv6 int, values []string) (k li
 		}
 	}
 	slices.Sort(names)
-	if k, err = limitkey.Compile(text, slices.Compact(names), ipv4, ipv6); err == nil {
+	if k, err = param.CompileLimitKey(text, slices.Compact(names), ipv4, ipv6); err == nil {
 		key, err = k.FromValues(values)
 	}
 	return k, key, err

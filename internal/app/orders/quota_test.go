@@ -10,7 +10,6 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
 	"sluice/proxy"
-	"sluice/proxy/cart"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
@@ -57,7 +56,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 		sale("free before", 0, 5, 9, "a"),
 	}}
 	q := newQuotas(c, storetest.Ledger(t))
-	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []cart.Line{{SKU: []byte("b"), Quantity: 3},
+	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []proxy.CartLine{{SKU: []byte("b"), Quantity: 3},
 		{SKU: []byte("c"), Quantity: 4}}}
 	for at, want := range map[int64]string{1: "early 3", 8: "early 3", 9: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
 		got := ""

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room/beacon"
 )
 
@@ -74,7 +74,7 @@ func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, for
 }
 
 func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
-	if _, err := roomview.NewBypass(m.Bypass); err != nil {
+	if _, err := proxy.NewRoomBypass(m.Bypass); err != nil {
 		fail(at+".bypass", "%v", err)
 	}
 	checkBeacon(c, m, at, fail)
@@ -102,23 +102,23 @@ func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, forma
 }
 
 // Explained are the rooms of c for an explanation, which asks no Redis: an order needs a pass, and each one is wrong.
-func Explained(c *config.Config) map[string]roomview.Room {
-	all := map[string]roomview.Room{}
+func Explained(c *config.Config) map[string]proxy.Room {
+	all := map[string]proxy.Room{}
 	for i := range c.Rooms {
-		bypass, _ := roomview.NewBypass(c.Rooms[i].Bypass) // Check tells the error
+		bypass, _ := proxy.NewRoomBypass(c.Rooms[i].Bypass) // Check tells the error
 		all[c.Rooms[i].Name] = explained{bypass}
 	}
 	return all
 }
 
-type explained struct{ bypass *roomview.Bypass }
+type explained struct{ bypass *proxy.RoomBypass }
 
 func (explained) Admits(int64, []byte, []byte, []byte) bool { return false }
 
-func (e explained) Bypass() *roomview.Bypass { return e.bypass }
+func (e explained) Bypass() *proxy.RoomBypass { return e.bypass }
 
 func (explained) Used([]byte) {}
 
-func (explained) Answer(*roomview.Question) roomview.Answer {
-	return roomview.Answer{Rejection: reject.NoRoute}
+func (explained) Answer(*proxy.RoomQuestion) proxy.RoomAnswer {
+	return proxy.RoomAnswer{Rejection: reject.NoRoute}
 }

@@ -12,8 +12,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/internal/octets"
+	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/roomview"
 	"sluice/room"
 	"sluice/room/roomgate"
 	"sluice/room/roomstore"
@@ -38,12 +38,12 @@ type Options struct {
 // Rooms are the rooms of a gateway. It implements admin.Rooms.
 type Rooms struct {
 	all    roomgate.Rooms
-	byName map[string]roomview.Room
+	byName map[string]proxy.Room
 }
 
 // Open opens the rooms of c.
 func Open(c *config.Config, o Options) (*Rooms, error) {
-	r := &Rooms{byName: map[string]roomview.Room{}}
+	r := &Rooms{byName: map[string]proxy.Room{}}
 	for i := range c.Rooms {
 		one, err := open(c, &c.Rooms[i], o)
 		if err != nil {
@@ -57,7 +57,7 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 }
 
 func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
-	bypass, err := roomview.NewBypass(m.Bypass)
+	bypass, err := proxy.NewRoomBypass(m.Bypass)
 	if err != nil {
 		return nil, c.Errorf("room", "bypass: %v", err)
 	}
@@ -84,7 +84,7 @@ func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
 }
 
 // Proxy are the rooms by name, as the proxy asks them.
-func (r *Rooms) Proxy() map[string]roomview.Room { return r.byName }
+func (r *Rooms) Proxy() map[string]proxy.Room { return r.byName }
 
 // Collector are their metrics.
 func (r *Rooms) Collector() roomgate.Rooms { return r.all }

@@ -1,9 +1,9 @@
-package clientscript
+package proxy
 
 import "sluice/internal/octets"
 
-// AcceptsGzip reads Accept-Encoding: whether the client takes gzip (RFC 9110, section 12.5.3).
-func AcceptsGzip(accept []byte) bool {
+// acceptsGzip reads Accept-Encoding: whether the client takes gzip (RFC 9110, section 12.5.3).
+func acceptsGzip(accept []byte) bool {
 	yes := false
 	for len(accept) > 0 {
 		var item []byte

@@ -1,4 +1,4 @@
-package limitkey
+package param
 
 import (
 	"cmp"
@@ -11,16 +11,15 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/sorted"
-	"sluice/proxy/param"
 )
 
 // Overrides tells which of several patterns holds for a key: of those that match, the most specific one. That is the
 // longest prefix of a network, and otherwise the pattern with the most letters beside its stars. The zero value holds
 // for no key. It is safe for concurrent use.
-type Overrides struct{ patterns []pattern } // the most specific first
+type Overrides struct{ patterns []overridePattern } // the most specific first
 
-// pattern is a network, or text with a star for any text, also for none.
-type pattern struct {
+// overridePattern is a network, or text with a star for any text, also for none.
+type overridePattern struct {
 	index   int // in the list that was compiled
 	text    string
 	network netip.Prefix
@@ -32,8 +31,8 @@ const maxValue = 256
 
 // What Overrides.Of says where no pattern holds.
 const (
-	NoPattern = -1
-	TooLong   = -2 // the value is longer than what is compared: any pattern might hold
+	NoPattern    = -1
+	ValueTooLong = -2 // the value is longer than what is compared: any pattern might hold
 )
 
 // PatternError names a pattern that cannot be used.
@@ -47,7 +46,7 @@ func (e *PatternError) Unwrap() error { return e.Err }
 
 // Overrides compiles patterns of the values of k, which has one variable: CIDRs where it is $remote_addr, else text in
 // which * stands for any text. A pattern that no key of k can match is a *PatternError.
-func (k *Key) Overrides(patterns []string) (o Overrides, err error) {
+func (k *LimitKey) Overrides(patterns []string) (o Overrides, err error) {
 	if len(patterns) == 0 {
 		return o, nil
 	}
@@ -57,11 +56,11 @@ func (k *Key) Overrides(patterns []string) (o Overrides, err error) {
 			k.variable.String(), len(of))
 	}
 	for i, text := range patterns {
-		p := pattern{index: i, text: text}
-		if of[0].Kind() == param.RemoteAddr {
+		p := overridePattern{index: i, text: text}
+		if of[0].Kind() == RemoteAddr {
 			p.network, err = k.network(text)
 		} else {
-			p.pieces, err = pieces(text, &of[0])
+			p.pieces, err = patternPieces(text, &of[0])
 		}
 		if err != nil {
 			return Overrides{}, &PatternError{text, err}
@@ -73,12 +72,12 @@ func (k *Key) Overrides(patterns []string) (o Overrides, err error) {
 		}
 		o.patterns = append(o.patterns, p)
 	}
-	sorted.By(o.patterns, func(a, b pattern) int { return cmp.Compare(b.weight(), a.weight()) })
+	sorted.By(o.patterns, func(a, b overridePattern) int { return cmp.Compare(b.weight(), a.weight()) })
 	return o, nil
 }
 
 // network parses a CIDR, or an address, of clients that k tells apart.
-func (k *Key) network(text string) (of netip.Prefix, err error) {
+func (k *LimitKey) network(text string) (of netip.Prefix, err error) {
 	if of, err = netip.ParsePrefix(text); err != nil {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || addr.Zone() != "" {
@@ -99,8 +98,8 @@ func (k *Key) network(text string) (of netip.Prefix, err error) {
 	return of, nil
 }
 
-// pieces cuts text at its stars.
-func pieces(text string, of *param.Part) ([]string, error) {
+// patternPieces cuts text at its stars.
+func patternPieces(text string, of *Part) ([]string, error) {
 	_, cidr := netip.ParsePrefix(text)
 	switch {
 	case text == "":
@@ -113,7 +112,7 @@ func pieces(text string, of *param.Part) ([]string, error) {
 		return nil, fmt.Errorf("never matches: values above %d bytes are not compared; write a shorter one", maxValue)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return nil, errors.New("never matches: values are text in UTF-8 without control characters")
-	case of.Kind() == param.Host && strings.ToLower(text) != text:
+	case of.Kind() == Host && strings.ToLower(text) != text:
 		return nil, fmt.Errorf("never matches, for $host is in lower case: write %q", strings.ToLower(text))
 	}
 	for strings.Contains(text, "**") {
@@ -123,7 +122,7 @@ func pieces(text string, of *param.Part) ([]string, error) {
 }
 
 // weight is larger for a pattern that is more specific; text without a star is the most specific.
-func (p *pattern) weight() int {
+func (p *overridePattern) weight() int {
 	switch n := len(strings.Join(p.pieces, "")); len(p.pieces) {
 	case 0:
 		return p.network.Bits()
@@ -134,10 +133,10 @@ func (p *pattern) weight() int {
 	}
 }
 
-// Of is the place of the pattern that holds for key, as Key.Append has it; NoPattern, or TooLong.
+// Of is the place of the pattern that holds for key, as LimitKey.Append has it; NoPattern, or ValueTooLong.
 func (o *Overrides) Of(key []byte) int {
 	if len(o.patterns) > 0 && o.patterns[0].pieces != nil && len(key)-lengthSize > maxValue {
-		return TooLong
+		return ValueTooLong
 	}
 	for i := range o.patterns {
 		if p := &o.patterns[i]; p.pieces == nil && p.containsAddr(key) ||
@@ -148,12 +147,12 @@ func (o *Overrides) Of(key []byte) int {
 	return NoPattern
 }
 
-func (p *pattern) containsAddr(key []byte) bool {
+func (p *overridePattern) containsAddr(key []byte) bool {
 	return p.network.Contains(netip.AddrFrom16([16]byte(key)).Unmap())
 }
 
 // matches takes each piece where it comes first: if any place fits, the first one does.
-func (p *pattern) matches(value []byte) bool {
+func (p *overridePattern) matches(value []byte) bool {
 	last := len(p.pieces) - 1
 	if last == 0 {
 		return string(value) == p.pieces[0]

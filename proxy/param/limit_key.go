@@ -1,8 +1,4 @@
-// Package limitkey finds what a keyed limit counts a request by, and which override of the limit holds for that key.
-//
-// It promises that two requests have the same key only where all values of the variables are the same, that a value
-// which stands twice in a request is a fault and no key, and that neither costs an allocation. It does not count.
-package limitkey
+package param
 
 import (
 	"encoding/binary"
@@ -10,20 +6,20 @@ import (
 	"net/netip"
 	"slices"
 
-	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
-// Key is what one limit counts by on one route. It is safe for concurrent use.
-type Key struct {
-	variable   param.Variable
+// LimitKey is what one limit counts by on one route. Two requests have the same key only where all values of the
+// variables are the same. It is safe for concurrent use.
+type LimitKey struct {
+	variable   Variable
 	ipv4, ipv6 int // how many bits of $remote_addr tell clients apart
 }
 
-// Compile parses text; names are the {names} of the route's pattern.
-func Compile(text string, names []string, ipv4Prefix, ipv6Prefix int) (k Key, err error) {
-	k = Key{ipv4: ipv4Prefix, ipv6: ipv6Prefix}
-	if k.variable, err = param.Compile(text, names); err != nil {
+// CompileLimitKey parses text; names are the {names} of the route's pattern.
+func CompileLimitKey(text string, names []string, ipv4Prefix, ipv6Prefix int) (k LimitKey, err error) {
+	k = LimitKey{ipv4: ipv4Prefix, ipv6: ipv6Prefix}
+	if k.variable, err = Compile(text, names); err != nil {
 		return k, err
 	}
 	if len(k.references()) == 0 {
@@ -33,27 +29,27 @@ func Compile(text string, names []string, ipv4Prefix, ipv6Prefix int) (k Key, er
 }
 
 // Variable is what the key is made of. The caller must not change it.
-func (k *Key) Variable() *param.Variable { return &k.variable }
+func (k *LimitKey) Variable() *Variable { return &k.variable }
 
 // OfClient reports whether Append needs to know the client.
-func (k *Key) OfClient() bool { return k.variable.Uses(param.RemoteAddr) }
+func (k *LimitKey) OfClient() bool { return k.variable.Uses(RemoteAddr) }
 
 // references are the parts that are no literal.
-func (k *Key) references() []param.Part {
+func (k *LimitKey) references() []Part {
 	return slices.DeleteFunc(slices.Clone(k.variable.Parts()),
-		func(part param.Part) bool { return part.Kind() == param.Literal })
+		func(part Part) bool { return part.Kind() == Literal })
 }
 
 // Append appends the key of a request of client; ok is false when the request lacks some of it. A part that stands
 // twice is a fault: a client that could choose would be counted nowhere.
-func (k *Key) Append(dst []byte, from *param.Source, client netip.Addr) (key []byte, ok bool, fault param.Fault) {
+func (k *LimitKey) Append(dst []byte, from *Source, client netip.Addr) (key []byte, ok bool, fault Fault) {
 	parts := k.variable.Parts()
 	for i := range parts {
 		part := &parts[i]
 		switch {
-		case part.Kind() == param.Literal: // the same for every client
+		case part.Kind() == Literal: // the same for every client
 			continue
-		case part.Kind() == param.RemoteAddr:
+		case part.Kind() == RemoteAddr:
 			if dst, ok = k.appendClient(dst, client); !ok {
 				return dst, false, fault
 			}
@@ -70,14 +66,14 @@ func (k *Key) Append(dst []byte, from *param.Source, client netip.Addr) (key []b
 }
 
 // FromValues is the key of a request with these values, one for each variable: an address for $remote_addr.
-func (k *Key) FromValues(values []string) (key []byte, err error) {
+func (k *LimitKey) FromValues(values []string) (key []byte, err error) {
 	of := k.references()
 	if len(values) != len(of) {
 		return nil, fmt.Errorf("%d values, and the key %q has %d variables: write one for each", len(values),
 			k.variable.String(), len(of))
 	}
 	for i, v := range values {
-		if of[i].Kind() != param.RemoteAddr {
+		if of[i].Kind() != RemoteAddr {
 			if v == "" {
 				return nil, fmt.Errorf("%s has no value: a request without one is not counted", of[i].Text())
 			}
@@ -98,7 +94,7 @@ func (k *Key) FromValues(values []string) (key []byte, err error) {
 const lengthSize = 4
 
 // appendClient appends the client's network. A client that comes by a unix socket has no address.
-func (k *Key) appendClient(dst []byte, client netip.Addr) (key []byte, ok bool) {
+func (k *LimitKey) appendClient(dst []byte, client netip.Addr) (key []byte, ok bool) {
 	network, err := client.Prefix(k.prefixBits(client.Is4()))
 	if err != nil || !client.IsValid() {
 		return dst, false
@@ -107,7 +103,7 @@ func (k *Key) appendClient(dst []byte, client netip.Addr) (key []byte, ok bool) 
 	return append(dst, sixteen[:]...), true
 }
 
-func (k *Key) prefixBits(v4 bool) int {
+func (k *LimitKey) prefixBits(v4 bool) int {
 	if v4 {
 		return k.ipv4
 	}
@@ -115,24 +111,24 @@ func (k *Key) prefixBits(v4 bool) int {
 }
 
 // AppendText appends the key for people: networks as such, and by hash what may be a secret or a person, unless open.
-func (k *Key) AppendText(dst []byte, from *param.Source, client netip.Addr, open bool,
+func (k *LimitKey) AppendText(dst []byte, from *Source, client netip.Addr, open bool,
 	hash func(dst, value []byte) []byte) []byte {
 	parts := k.variable.Parts()
 	for i := range parts {
 		part := &parts[i]
-		if part.Kind() == param.Literal {
+		if part.Kind() == Literal {
 			dst = append(dst, part.Text()...)
 			continue
 		}
-		if i > 0 && parts[i-1].Kind() != param.Literal {
+		if i > 0 && parts[i-1].Kind() != Literal {
 			dst = append(dst, ' ')
 		}
-		if part.Kind() == param.RemoteAddr {
+		if part.Kind() == RemoteAddr {
 			dst = k.appendNetwork(dst, client)
 			continue
 		}
 		v, _ := part.Lookup(from)
-		if open || part.Kind() == param.Host || part.Kind() == param.Path || part.Kind() == param.Query {
+		if open || part.Kind() == Host || part.Kind() == Path || part.Kind() == Query {
 			dst = append(dst, v...)
 		} else {
 			dst = hash(dst, v)
@@ -141,7 +137,7 @@ func (k *Key) AppendText(dst []byte, from *param.Source, client netip.Addr, open
 	return dst
 }
 
-func (k *Key) appendNetwork(dst []byte, client netip.Addr) []byte {
+func (k *LimitKey) appendNetwork(dst []byte, client netip.Addr) []byte {
 	network, err := client.Prefix(k.prefixBits(client.Is4()))
 	switch {
 	case err != nil:

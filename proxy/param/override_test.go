@@ -1,18 +1,17 @@
-package limitkey
+package param
 
 import (
 	"net/netip"
 	"strings"
 	"testing"
 
-	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 )
 
-func compile(t testing.TB, text string) *Key {
+func compileKey(t testing.TB, text string) *LimitKey {
 	t.Helper()
-	k, err := Compile(text, nil, 32, 64)
+	k, err := CompileLimitKey(text, nil, 32, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +19,7 @@ func compile(t testing.TB, text string) *Key {
 }
 
 // keyOf is the key of a request with this X-Level, or of this client.
-func keyOf(t testing.TB, k *Key, value string) []byte {
+func keyOf(t testing.TB, k *LimitKey, value string) []byte {
 	t.Helper()
 	x, err := server.Read("GET / HTTP/1.1\r\nHost: s\r\nX-Level: "+value+"\r\n\r\n", netip.Addr{},
 		server.Limits{Header: 16 << 10, Target: 1 << 10})
@@ -28,7 +27,7 @@ func keyOf(t testing.TB, k *Key, value string) []byte {
 		t.Fatal(err)
 	}
 	client, _ := netip.ParseAddr(value)
-	key, ok, fault := k.Append(nil, &param.Source{Head: x.Request()}, client)
+	key, ok, fault := k.Append(nil, &Source{Head: x.Request()}, client)
 	if !ok || fault.Reason != reject.Admitted {
 		t.Fatalf("%q has no key: %v", value, fault)
 	}
@@ -55,7 +54,7 @@ func TestOverrides_MostSpecificPatternHolds(t *testing.T) {
 		{"$http_x_level", "a-x-y-z", []string{"*-x*-z"}, 0},
 		{"$http_x_level", "a-z-x", []string{"*-x*-z"}, -1},
 		{"$http_x_level", strings.Repeat("a", 256), []string{"a*"}, 0},
-		{"$http_x_level", strings.Repeat("a", 257), []string{"a*"}, TooLong},
+		{"$http_x_level", strings.Repeat("a", 257), []string{"a*"}, ValueTooLong},
 		{"$http_x_level", strings.Repeat("a", 257), nil, NoPattern},
 		{"$http_x_level", "a.c", []string{"a?c", "a.*"}, 1},
 		{"$remote_addr", "10.1.2.3", []string{"10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0"}, 1},
@@ -64,7 +63,7 @@ func TestOverrides_MostSpecificPatternHolds(t *testing.T) {
 		{"$remote_addr", "10.1.2.3", []string{"10.0.0.0/8", "10.1.2.3"}, 1},
 		{"$remote_addr", "2001:db8:1:2:3::4", []string{"0.0.0.0/0", "2001:db8:1:2::/64", "2001:db8::/32"}, 1},
 	} {
-		k := compile(t, c.key)
+		k := compileKey(t, c.key)
 		o, err := k.Overrides(c.patterns)
 		if err != nil {
 			t.Errorf("%s %v: %v", c.key, c.patterns, err)
@@ -100,19 +99,19 @@ func TestOverrides_PatternThatNeverMatchesIsAnError(t *testing.T) {
 		{"$remote_addr$host", []string{"10.0.0.0/8"},
 			`the key "$remote_addr$host" has 2 variables, and a pattern is of one: write a [[limits.rate]] for one of them`},
 	} {
-		if _, err := compile(t, c.key).Overrides(c.patterns); err == nil || err.Error() != c.want {
+		if _, err := compileKey(t, c.key).Overrides(c.patterns); err == nil || err.Error() != c.want {
 			t.Errorf("%s %q:\n got %v\nwant %s", c.key, c.patterns, err, c.want)
 		}
 	}
 }
 
 func TestOverrides_LookupDoesNotAllocate(t *testing.T) {
-	k := compile(t, "$http_x_level")
+	k := compileKey(t, "$http_x_level")
 	o, err := k.Overrides([]string{"vip-*", "*-gold", "a*b*c", "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	networks := compile(t, "$remote_addr")
+	networks := compileKey(t, "$remote_addr")
 	of, err := networks.Overrides([]string{"10.0.0.0/8", "2001:db8::/32"})
 	if err != nil {
 		t.Fatal(err)
@@ -132,20 +131,20 @@ func FuzzOverrides(f *testing.F) {
 	f.Add("a*b*c", "abbc")
 	f.Add("*i*******************************0", "i00M\x8c\xffP\x06/\x95\xf4\xf5\xbah}U6\xd1/\x16\xc3\x181")
 	f.Fuzz(func(t *testing.T, glob, value string) {
-		part := compile(t, "$http_x_level").references()[0]
-		p, err := pieces(glob, &part)
+		part := compileKey(t, "$http_x_level").references()[0]
+		p, err := patternPieces(glob, &part)
 		if err != nil {
 			return
 		}
-		want := slow(glob, value)
-		if got := (&pattern{pieces: p}).matches([]byte(value)); got != want {
+		want := slowMatch(glob, value)
+		if got := (&overridePattern{pieces: p}).matches([]byte(value)); got != want {
 			t.Errorf("%q matches %q: %v, want %v", glob, value, got, want)
 		}
 	})
 }
 
-// slow keeps, of each beginning of glob, every end that it can have in value.
-func slow(glob, value string) bool {
+// slowMatch keeps, of each beginning of glob, every end that it can have in value.
+func slowMatch(glob, value string) bool {
 	ends := make([]bool, len(value)+1)
 	ends[0] = true
 	for i := range len(glob) {
@@ -163,7 +162,7 @@ func slow(glob, value string) bool {
 }
 
 func BenchmarkOverrides_Of(b *testing.B) {
-	k := compile(b, "$http_x_level")
+	k := compileKey(b, "$http_x_level")
 	o, _ := k.Overrides([]string{"vip-*", "*-gold", "a*b*c", "x"})
 	key := keyOf(b, k, "user-1234567")
 	for b.Loop() {

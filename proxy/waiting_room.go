@@ -1,5 +1,4 @@
-// Package roomview is how clients speak to a waiting room: their questions, its answers, and the names of its cookies.
-package roomview
+package proxy
 
 import (
 	"time"
@@ -14,18 +13,18 @@ type Room interface {
 	Admits(unixMS int64, sku, user, pass []byte) bool
 
 	// Bypass is who needs no pass.
-	Bypass() *Bypass
+	Bypass() *RoomBypass
 
 	// Used notes that user has placed an order. It does not wait.
 	Used(user []byte)
 
 	// Answer answers a question at one of the room's addresses. It may wait for a store, within a bound, and calls
 	// q.Client.StepAside before. A client that waits for news is suspended.
-	Answer(q *Question) Answer
+	Answer(q *RoomQuestion) RoomAnswer
 }
 
-// Question is a request at one of a room's addresses. Its bytes belong to the request.
-type Question struct {
+// RoomQuestion is a request at one of a room's addresses. Its bytes belong to the request.
+type RoomQuestion struct {
 	Action   []byte // what follows the room's own path: "", "me", "join", "pass", "draw", "verify"; any text
 	Post     bool
 	User     []byte // empty = the room's own path or its draw is asked, which are the same for all
@@ -40,8 +39,8 @@ type Question struct {
 	Client   server.Client
 }
 
-// Answer is the answer to a question.
-type Answer struct {
+// RoomAnswer is the answer to a question.
+type RoomAnswer struct {
 	Suspended bool          // there is none yet, see server.Client; nothing else counts
 	Rejection reject.Reason // not Admitted: the request is rejected for it, and nothing else counts
 	Wait      time.Duration // of the rejection
@@ -58,8 +57,10 @@ const (
 	passName   = "sluice_pass_" // the cookie of a pass, and behind it the room
 )
 
-// Cookies are the names of the cookies of a room: of its ticket and its pass.
-func Cookies(room string) (ticket, pass string) { return ticketName, passName + room }
+// RoomCookies are the names of the cookies of a room: of its ticket and its pass.
+func RoomCookies(room string) (ticket, pass string) { return ticketName, passName + room }
 
-// Public reports an action that is answered without asking who the client is.
-func Public(action []byte) bool { return string(action) == "draw" || string(action) == "verify" }
+// publicRoomAction reports an action that is answered without asking who the client is.
+func publicRoomAction(action []byte) bool {
+	return string(action) == "draw" || string(action) == "verify"
+}

@@ -1,19 +1,18 @@
-package limitkey
+package param
 
 import (
 	"fmt"
 
-	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
 // Priority is where the class of a request in a queue is found. The zero value is nowhere: all have class 0. It is safe
 // for concurrent use.
-type Priority struct{ variable param.Variable }
+type Priority struct{ variable Variable }
 
 // CompilePriority parses text. The body is not read yet when requests queue.
 func CompilePriority(text string) (p Priority, err error) {
-	if p.variable, err = param.Compile(text, nil); err != nil {
+	if p.variable, err = Compile(text, nil); err != nil {
 		return p, err
 	}
 	if p.variable.NeedsBody() {
@@ -23,11 +22,11 @@ func CompilePriority(text string) (p Priority, err error) {
 }
 
 // Variable is what the class is made of. The caller must not change it.
-func (p *Priority) Variable() *param.Variable { return &p.variable }
+func (p *Priority) Variable() *Variable { return &p.variable }
 
 // Of is the class of a request, 0 to 9: what it says of it, where that is a whole number, and 9 for more. A request
 // that says nothing, or what can be read in two ways, has class 0.
-func (p *Priority) Of(from *param.Source) (class int) {
+func (p *Priority) Of(from *Source) (class int) {
 	if p.variable.Empty() {
 		return 0
 	}

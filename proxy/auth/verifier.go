@@ -1,35 +1,31 @@
-// Package credentials proves users and orders by the keys of [auth]: tokens, signed cookies and order tokens.
-//
-// It promises that a route which needs a key finds it, and that nothing unverified has a value. It rejects no request.
-package credentials
+package auth
 
 import (
 	"fmt"
 	"reflect"
 	"time"
 
-	"sluice/proxy/auth"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
 
-// Options say by what keys users and orders prove what they say. The zero value proves nothing.
-type Options struct {
-	JWT           auth.JWTOptions // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes use
-	From          string          // a variable: where the token is
-	CookieKey     string          // of $signed_x; "" = none is verified
-	OrderTokenKey string          // of routes with OrderToken; "" = there are none
-	Slot          time.Duration   // of order tokens
+// VerifierOptions say by what keys users and orders prove what they say. The zero value proves nothing.
+type VerifierOptions struct {
+	JWT           JWTOptions    // of $jwt_x; Algorithm "" = none is verified. Claims are those that routes use
+	From          string        // a variable: where the token is
+	CookieKey     string        // of $signed_x; "" = none is verified
+	OrderTokenKey string        // of routes with OrderToken; "" = there are none
+	Slot          time.Duration // of order tokens
 }
 
-// Verifier is Options made ready. It implements param.Tokens.
+// Verifier is VerifierOptions made ready. Nothing unverified has a value. It implements param.Tokens.
 type Verifier struct {
-	Orders  *auth.OrderTokens // nil = there are none
-	in      Options
-	jwt     *auth.JWT
+	Orders  *OrderTokens // nil = there are none
+	in      VerifierOptions
+	jwt     *JWT
 	from    param.Variable
-	cookies *auth.Cookies
+	cookies *Cookies
 	wall    func() time.Time
 }
 
@@ -43,8 +39,8 @@ type Route struct {
 	Pass       bool
 }
 
-// New reads the keys, or takes over from a Verifier of the same keys, which remembers who was verified.
-func New(in Options, routes []Route, before *Verifier) (*Verifier, error) {
+// NewVerifier reads the keys, or takes over from a Verifier of the same keys, which remembers who was verified.
+func NewVerifier(in VerifierOptions, routes []Route, before *Verifier) (*Verifier, error) {
 	in.JWT.Claims = claimsUsed(routes)
 	if before != nil && reflect.DeepEqual(before.in, in) {
 		return before, before.serves(routes)
@@ -58,7 +54,7 @@ func New(in Options, routes []Route, before *Verifier) (*Verifier, error) {
 
 func (a *Verifier) readKeys() (err error) {
 	if a.in.JWT.Algorithm != "" {
-		if a.jwt, err = auth.NewJWT(a.in.JWT); err != nil {
+		if a.jwt, err = NewJWT(a.in.JWT); err != nil {
 			return fmt.Errorf("jwt_key_file: %w", err)
 		}
 		if a.from, err = param.Compile(a.in.From, nil); err != nil {
@@ -70,12 +66,12 @@ func (a *Verifier) readKeys() (err error) {
 		}
 	}
 	if a.in.CookieKey != "" {
-		if a.cookies, err = auth.NewCookies([]byte(a.in.CookieKey)); err != nil {
+		if a.cookies, err = NewCookies([]byte(a.in.CookieKey)); err != nil {
 			return fmt.Errorf("cookie_key_file: %w", err)
 		}
 	}
 	if a.in.OrderTokenKey != "" {
-		if a.Orders, err = auth.NewOrderTokens([]byte(a.in.OrderTokenKey), a.in.Slot); err != nil {
+		if a.Orders, err = NewOrderTokens([]byte(a.in.OrderTokenKey), a.in.Slot); err != nil {
 			return fmt.Errorf("order_token_key_file: %w", err)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package clientaddr tells whose request it is: which proxies are believed, which address they name, and which lists
-// hold it.
-package clientaddr
+package proxy
 
 import (
 	"bytes"
@@ -11,11 +9,11 @@ import (
 	"sluice/internal/octets"
 )
 
-// Trusted are the proxies that are believed.
-type Trusted []netip.Prefix
+// TrustedProxies are the proxies that are believed.
+type TrustedProxies []netip.Prefix
 
 // Has reports whether what addr says of others is believed. A unix socket is always local.
-func (t Trusted) Has(addr netip.Addr) bool {
+func (t TrustedProxies) Has(addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return true
 	}
@@ -28,7 +26,7 @@ func (t Trusted) Has(addr netip.Addr) bool {
 }
 
 // Rightmost is the rightmost address of a comma-separated list that is not a trusted proxy itself, or otherwise.
-func (t Trusted) Rightmost(list []byte, otherwise netip.Addr) netip.Addr {
+func (t TrustedProxies) Rightmost(list []byte, otherwise netip.Addr) netip.Addr {
 	found := otherwise
 	for len(list) > 0 {
 		i := bytes.LastIndexByte(list, ',')
@@ -45,15 +43,15 @@ func (t Trusted) Rightmost(list []byte, otherwise netip.Addr) netip.Addr {
 	return found
 }
 
-// List is a list of networks, however long, that is asked once a request.
-type List struct {
+// networkSet is a list of networks, however long, that is asked once a request.
+type networkSet struct {
 	trie bart.Lite
 	Used bool // it has any
 }
 
-// NewList makes a list.
-func NewList(prefixes []netip.Prefix) *List {
-	l := &List{Used: len(prefixes) > 0}
+// newNetworkSet makes a list.
+func newNetworkSet(prefixes []netip.Prefix) *networkSet {
+	l := &networkSet{Used: len(prefixes) > 0}
 	for _, p := range prefixes {
 		l.trie.Insert(plainPrefix(p))
 	}
@@ -69,6 +67,6 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 }
 
 // Has reports whether addr is in one of the networks.
-func (l *List) Has(addr netip.Addr) bool {
+func (l *networkSet) Has(addr netip.Addr) bool {
 	return l.Used && addr.IsValid() && l.trie.Lookup(addr)
 }

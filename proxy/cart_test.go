@@ -1,4 +1,4 @@
-package cart
+package proxy
 
 import (
 	"net/netip"
@@ -10,7 +10,7 @@ import (
 	"sluice/proxy/server"
 )
 
-func lines(t *testing.T, body string, max int64) (string, param.Fault) {
+func cartText(t *testing.T, body string, max int64) (string, param.Fault) {
 	t.Helper()
 	sku, quantity, err := param.CompileLines("$json_order.items.*.sku_id", "$json_order.items.*.qty")
 	if err != nil {
@@ -22,8 +22,8 @@ func lines(t *testing.T, body string, max int64) (string, param.Fault) {
 		t.Fatal(err)
 	}
 	s := &param.Source{Head: x.Request(), Body: []byte(body), BodyRead: true}
-	all, fault := Append(nil, &sku, &quantity, s, max)
-	return string(AppendText(nil, all)), fault
+	all, fault := appendCart(nil, &sku, &quantity, s, max)
+	return string(appendCartText(nil, all)), fault
 }
 
 func TestCart_LinesAreSortedAndSummed(t *testing.T) {
@@ -33,29 +33,29 @@ func TestCart_LinesAreSortedAndSummed(t *testing.T) {
 		{`{"order":{"items":[{"sku_id":1001,"qty":1}]}}`, "1001=1"},
 		{`{"order":{"items":[{"qty":1,"sku_id":"x=y&z"}, {"qty":9,"sku_id":"商品"}]}}`, "x%3Dy%26z=1&%E5%95%86%E5%93%81=9"},
 	} {
-		if got, fault := lines(t, c.body, 10); got != c.want || fault.Reason != reject.Admitted {
+		if got, fault := cartText(t, c.body, 10); got != c.want || fault.Reason != reject.Admitted {
 			t.Errorf("%s: %s, %v", c.body, got, fault)
 		}
 	}
 }
 
 func TestCart_DigestIsOneCarts(t *testing.T) {
-	line := func(sku string, n int64) Line { return Line{SKU: []byte(sku), Quantity: n} }
+	line := func(sku string, n int64) CartLine { return CartLine{SKU: []byte(sku), Quantity: n} }
 	seen := map[string]bool{}
-	for _, c := range [][]Line{
+	for _, c := range [][]CartLine{
 		{line("a", 1), line("b", 1)},
 		{line("a", 1), line("b", 2)},
 		{line("a", 1), line("c", 1)},
 		{line("a", 1), line("b", 1), line("c", 1)},
 		{line("a", 1), line("b=1&c", 1)},
 	} {
-		d := Digest(c)
-		if len(d) != 16 || strings.ContainsAny(d, "|/?") || seen[d] || d != Digest(c) {
-			t.Errorf("%s: %q", AppendText(nil, c), d)
+		d := cartDigest(c)
+		if len(d) != 16 || strings.ContainsAny(d, "|/?") || seen[d] || d != cartDigest(c) {
+			t.Errorf("%s: %q", appendCartText(nil, c), d)
 		}
 		seen[d] = true
 	}
-	if d := Digest([]Line{line("a", 1)}); d != "" {
+	if d := cartDigest([]CartLine{line("a", 1)}); d != "" {
 		t.Errorf("an order of one SKU: %q", d)
 	}
 }
@@ -81,7 +81,7 @@ func TestCart_OrderThatCannotBeReadIsRejected(t *testing.T) {
 		{`{"order":{"items":[` + many + `]}}`, reject.BadRequest, reject.TooManyLines},
 		{`{"order":`, reject.BadRequest, reject.BodyNotJSON},
 	} {
-		if _, fault := lines(t, c.body, 10); fault.Reason != c.reason || fault.Detail.Cause != c.cause {
+		if _, fault := cartText(t, c.body, 10); fault.Reason != c.reason || fault.Detail.Cause != c.cause {
 			t.Errorf("%.80s: %s %s, want %s %s", c.body, fault.Reason, fault.Detail.Cause, c.reason, c.cause)
 		}
 	}

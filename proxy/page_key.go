@@ -1,6 +1,4 @@
-// Package pagekey names the page that a request asks for, and says which requests the upstream alone may answer. Two
-// requests with one key are given one response.
-package pagekey
+package proxy
 
 import (
 	"bytes"
@@ -10,16 +8,17 @@ import (
 	"sluice/proxy/server"
 )
 
-// Site is where a page is asked for.
-type Site struct {
+// pageSite is where a page is asked for.
+type pageSite struct {
 	Scheme, Host []byte // as the client asked
 	Route        []byte // the host by which the route was found
 	Trusted      bool   // a trusted proxy sent the request: what it says of the page's address is a part of the key
 	ClientHeader string // in which such a proxy names its client, who chooses no page
 }
 
-// Append appends the key of the page that head asks for, whatever its method does to the page.
-func Append(dst []byte, head *server.Request, at Site) []byte {
+// appendPageKey appends the key of the page that head asks for, whatever its method does to the page. Two requests with
+// one key are given one response.
+func appendPageKey(dst []byte, head *server.Request, at pageSite) []byte {
 	dst = append(append(dst, at.Scheme...), '\n')
 	dst = append(append(dst, at.Host...), '\n')
 	dst = append(append(dst, at.Route...), '\n')
@@ -63,9 +62,9 @@ func appendForwardedPlace(dst, list []byte) []byte {
 	return dst
 }
 
-// Bypasses reports a request without a body that the upstream alone may answer: it says who the client is, asks for a
-// part, or has a header by which some frameworks choose another page.
-func Bypasses(head *server.Request) bool {
+// bypassesCache reports a request without a body that the upstream alone may answer: it says who the client is, asks
+// for a part, or has a header by which some frameworks choose another page.
+func bypassesCache(head *server.Request) bool {
 	if !route.SafeMethod(head.Method()) || head.Upgrade {
 		return true
 	}
@@ -102,7 +101,7 @@ var uncachedFields = [...]string{
 // Shops forget to name them in Vary, and a page must not be given for its part.
 var uncachedFamilies = [...]string{"Next-", "HX-", "X-Inertia", "X-PJAX-", "Turbo-"}
 
-// Conditional reports a field by which the upstream could leave the content out. A fetch for all needs it whole.
-func Conditional(name []byte) bool {
+// conditionalField reports a field by which the upstream could leave the content out. A fetch for all needs it whole.
+func conditionalField(name []byte) bool {
 	return octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")
 }

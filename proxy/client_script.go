@@ -1,6 +1,4 @@
-// Package clientscript holds the script that pages of the shop load: it sends an order again after a transient
-// rejection, and follows the sale's state.
-package clientscript
+package proxy
 
 import (
 	"bytes"
@@ -13,32 +11,33 @@ import (
 )
 
 //go:embed client.js
-var source string
+var scriptSource string
 
-// Script is the script as it is served. It is safe for concurrent use.
-type Script struct {
+// clientScript is the script that pages of the shop load, as it is served: it sends an order again after a transient
+// rejection, and follows the sale's state. It is safe for concurrent use.
+type clientScript struct {
 	Plain          []byte
 	Gzip           func() []byte // compressed at the first call: that takes a millisecond and a megabyte
 	ETag, GzipETag string        // quoted (RFC 9110, section 8.8.3)
 }
 
-// New fills in the reasons after which the script sends an order again, and leaves out what only people read: comments,
-// on lines of their own, and indentation.
-func New(transient []string) *Script {
-	var s Script
-	for line := range strings.Lines(strings.Replace(source, "TRANSIENT", strings.Join(transient, "|"), 1)) {
+// newClientScript fills in the reasons after which the script sends an order again, and leaves out what only people
+// read: comments, on lines of their own, and indentation.
+func newClientScript(transient []string) *clientScript {
+	var s clientScript
+	for line := range strings.Lines(strings.Replace(scriptSource, "TRANSIENT", strings.Join(transient, "|"), 1)) {
 		if line = strings.TrimLeft(line, " "); line != "\n" && !strings.HasPrefix(line, "//") {
 			s.Plain = append(s.Plain, line...)
 		}
 	}
-	s.Gzip = sync.OnceValue(func() []byte { return compress(s.Plain) })
+	s.Gzip = sync.OnceValue(func() []byte { return gzipped(s.Plain) })
 	sum := sha256.Sum256(s.Plain)
 	s.ETag = `"` + hex.EncodeToString(sum[:8]) + `"`
 	s.GzipETag = `"` + hex.EncodeToString(sum[:8]) + `-gzip"`
 	return &s
 }
 
-func compress(plain []byte) []byte {
+func gzipped(plain []byte) []byte {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {

@@ -1,27 +1,26 @@
-package roomview
+package proxy
 
 import (
 	"fmt"
 	"net/netip"
 	"strings"
 
-	"sluice/proxy/clientaddr"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
-// Bypass is who needs no pass: clients of networks, and those who prove something, such as "$jwt_level=vip". A nil one
-// is for none.
-type Bypass struct {
-	networks   *clientaddr.List
+// RoomBypass is who needs no pass: clients of networks, and those who prove something, such as "$jwt_level=vip". A nil
+// one is for none.
+type RoomBypass struct {
+	networks   *networkSet
 	conditions []param.Condition
 }
 
-// NewBypass reads CIDRs, and conditions, which begin with "$". A client can write what is not proven itself, so that is
-// no condition here.
-func NewBypass(entries []string) (*Bypass, error) {
+// NewRoomBypass reads CIDRs, and conditions, which begin with "$". A client can write what is not proven itself, so
+// that is no condition here.
+func NewRoomBypass(entries []string) (*RoomBypass, error) {
 	var networks []netip.Prefix
-	b := new(Bypass)
+	b := new(RoomBypass)
 	for _, text := range entries {
 		if !strings.HasPrefix(text, "$") {
 			network, err := netip.ParsePrefix(text)
@@ -42,12 +41,12 @@ func NewBypass(entries []string) (*Bypass, error) {
 		}
 		b.conditions = append(b.conditions, c)
 	}
-	b.networks = clientaddr.NewList(networks)
+	b.networks = newNetworkSet(networks)
 	return b, nil
 }
 
 // Variables are those that Holds looks up.
-func (b *Bypass) Variables() (all []*param.Variable) {
+func (b *RoomBypass) Variables() (all []*param.Variable) {
 	if b == nil {
 		return nil
 	}
@@ -58,7 +57,7 @@ func (b *Bypass) Variables() (all []*param.Variable) {
 }
 
 // Holds reports whether a client at addr, with what s says of it, needs no pass.
-func (b *Bypass) Holds(addr netip.Addr, s *param.Source) bool {
+func (b *RoomBypass) Holds(addr netip.Addr, s *param.Source) bool {
 	if b == nil {
 		return false
 	}

@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"sluice/proxy/param"
+	"sluice/proxy/reject"
+)
+
+// maxCartLines is how many elements the array of an order may have.
+const maxCartLines = 16
+
+// CartLine is one SKU of an order, and how many units of it. The SKU belongs to the request.
+type CartLine struct {
+	SKU      []byte
+	Quantity int64
+}
+
+// appendCart finds the lines of an order by two lists of one array, and adds them to dst, which is empty. Elements of
+// one SKU are one line with the sum of their units, which is at most max. Lines come in the order of their SKUs: all
+// instances reserve them in the same order.
+func appendCart(dst []CartLine, sku, quantity *param.Variable, s *param.Source, max int64) ([]CartLine, param.Fault) {
+	var all [maxCartLines]CartLine
+	n, bad := 0, param.Fault{}
+	fault := sku.Each(s, func(i int, value []byte) bool {
+		switch {
+		case i == maxCartLines:
+			bad = lineFault(reject.TooManyLines, sku)
+		case len(value) == 0:
+			bad = lineFault(reject.SKUMissing, sku)
+		case !param.ValidSKU(value):
+			bad = lineFault(reject.SKUInvalid, sku)
+		default:
+			all[i].SKU, n = value, i+1
+			return true
+		}
+		return false
+	})
+	if fault.Reason != reject.Admitted || bad.Reason != reject.Admitted {
+		return dst, firstFault(fault, bad)
+	}
+	if n == 0 {
+		return dst, lineFault(reject.SKUMissing, sku)
+	}
+	fault = quantity.Each(s, func(i int, value []byte) bool {
+		var ok bool
+		if len(value) == 0 {
+			bad = lineFault(reject.QuantityMissing, quantity)
+		} else if all[i].Quantity, ok = param.ParseQuantity(value, max); !ok {
+			bad = lineFault(reject.QuantityInvalid, quantity)
+		}
+		return bad.Reason == reject.Admitted
+	})
+	if fault.Reason != reject.Admitted || bad.Reason != reject.Admitted {
+		return dst, firstFault(fault, bad)
+	}
+	return mergeLines(dst, all[:n], quantity, max)
+}
+
+// mergeLines sorts lines, and sums those of one SKU up. So few are inserted one by one, as slices.SortFunc does it.
+func mergeLines(dst, lines []CartLine, quantity *param.Variable, max int64) ([]CartLine, param.Fault) {
+	for i := range lines {
+		for ; i > 0 && bytes.Compare(lines[i].SKU, lines[i-1].SKU) < 0; i-- {
+			lines[i], lines[i-1] = lines[i-1], lines[i]
+		}
+	}
+	for _, l := range lines {
+		if n := len(dst); n > 0 && bytes.Equal(dst[n-1].SKU, l.SKU) {
+			l.Quantity += dst[n-1].Quantity
+			dst = dst[:n-1]
+		}
+		if max > 0 && l.Quantity > max {
+			return dst[:0], lineFault(reject.QuantityInvalid, quantity)
+		}
+		dst = append(dst, l)
+	}
+	return dst, param.Fault{}
+}
+
+func lineFault(cause reject.Cause, v *param.Variable) param.Fault {
+	return param.Fault{Reason: reject.BadRequest, Detail: reject.Detail{Cause: cause, Operand: v.String()}}
+}
+
+func firstFault(a, b param.Fault) param.Fault {
+	if a.Reason != reject.Admitted {
+		return a
+	}
+	return b
+}
+
+// appendCartText appends lines as the upstream is told them, a query string: 1001=2&1002=1.
+func appendCartText(dst []byte, lines []CartLine) []byte {
+	for i, l := range lines {
+		if i > 0 {
+			dst = append(dst, '&')
+		}
+		dst = append(append(dst, url.QueryEscape(string(l.SKU))...), '=')
+		dst = strconv.AppendInt(dst, l.Quantity, 10)
+	}
+	return dst
+}
+
+// cartDigest tells this cart from every other one, in 16 letters and digits; "" of one line.
+func cartDigest(lines []CartLine) string {
+	if len(lines) < 2 {
+		return ""
+	}
+	sum := sha256.Sum256(appendCartText(nil, lines))
+	return base32.StdEncoding.EncodeToString(sum[:10])
+}
+
+// lineStates are those of a line. Each outweighs what follows it in the state of the cart: while a line is held the
+// cart is undecided; the upstream has every cart of which a line is confirmed; where no line is, the cart came to
+// nothing.
+var lineStates = []string{"held", "confirmed", "refunded", "released", "none"}
+
+// outweighs reports whether the state of a line says more of its cart than the state of another one.
+func outweighs(state, other string) bool {
+	return slices.Index(lineStates, state) < slices.Index(lineStates, other)
+}
+
+// unitsOf are those of all lines.
+func unitsOf(lines []CartLine) (n int64) {
+	for _, l := range lines {
+		n += l.Quantity
+	}
+	return n
+}
