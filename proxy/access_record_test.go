@@ -14,12 +14,10 @@ import (
 
 	"sluice/accesslog"
 	"sluice/internal/testkit"
-	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -120,7 +118,7 @@ func TestAccessRecord_HoldsTheDecision(t *testing.T) {
 			o.Bounds = map[reject.Reason]string{reject.Window: "20 in 10ms"}
 		}, metrics.AccessRecord{Reason: reject.Window, Status: 429, Limit: "20 in 10ms", Wait: time.Millisecond}},
 		"rate": {&recorder{}, recordedOrder, func(o *Options) {
-			o.Rates = []keyed.Rate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20,
+			o.Rates = []Rate{{Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, PerSecond: 20,
 				Burst: 40, Limiter: usedUp{}}}
 		}, metrics.AccessRecord{Reason: reject.Rate, Status: 429, Wait: time.Second,
 			Limit: "limits.rate per-ip: 20/s, burst 40"}},
@@ -160,7 +158,7 @@ func TestAccessRecord_HoldsTheOrdersOutcome(t *testing.T) {
 	o, k := options(&recorder{}), &recordKeeper{}
 	o.AccessLog, o.Orders = k, oneSerial{}
 	o.Routes = []Route{{Name: "order", Match: "/", Gate: route.Reserve, SKU: "$http_sku", User: "$cookie_uid"}}
-	o.Settlement = verdict.Rules{ConfirmOn: []string{"2xx"}}
+	o.Settlement = OutcomeRules{ConfirmOn: []string{"2xx"}}
 	addr, p := gateway(t, o)
 	talk(t, addr, strings.Replace(recordedOrder, "Host:", "Sku: 1001\r\nHost:", 1))
 	e := k.only(t)

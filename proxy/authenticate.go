@@ -8,7 +8,6 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/stockstatus"
 )
 
 // proven is the route as the keys see it.
@@ -60,8 +59,8 @@ func (p *Proxy) wantsOrderToken(query []byte) bool {
 }
 
 // appendOrderToken appends the token for the user who asks, from the start of the sale on and to its end.
-func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase stockstatus.Phase) []byte {
-	if phase != stockstatus.InStock && phase != stockstatus.SoldOut { // what is sold out may come back
+func (p *Proxy) appendOrderToken(dst []byte, r *Request, phase StockPhase) []byte {
+	if phase != PhaseInStock && phase != PhaseSoldOut { // what is sold out may come back
 		return dst
 	}
 	for i := range p.routes {

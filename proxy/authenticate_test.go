@@ -15,7 +15,6 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/stockstatus"
 )
 
 const proofSecret = "0123456789abcdef0123456789abcdef"
@@ -117,12 +116,12 @@ func TestRoute_UserMayBeTheClientsAddress(t *testing.T) {
 
 // onePhase shows every SKU in one phase, at a time that the test sets.
 type onePhase struct {
-	phase stockstatus.Phase
+	phase StockPhase
 	at    int64
 }
 
-func (s *onePhase) Status(int64, []byte) stockstatus.Status {
-	return stockstatus.Status{Phase: s.phase, Free: -1}
+func (s *onePhase) Status(int64, []byte) StockStatus {
+	return StockStatus{Phase: s.phase, Free: -1}
 }
 func (s *onePhase) Time(int64) int64 { return s.at }
 
@@ -165,7 +164,7 @@ func sendWithToken(t *testing.T, addr, sku, user, token string) string {
 
 func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 	const minute = 60_000
-	stock := &onePhase{phase: stockstatus.InStock, at: 100 * minute}
+	stock := &onePhase{phase: PhaseInStock, at: 100 * minute}
 	addr, up := tokenGateway(t, stock)
 	token := fetchToken(t, addr, "1001", "7")
 	if len(token) != auth.OrderTokenLength {
@@ -198,14 +197,14 @@ func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 }
 
 func TestOrderToken_IsGivenFromTheStartToItsUser(t *testing.T) {
-	for phase := range stockstatus.Ended + 1 {
+	for phase := range PhaseEnded + 1 {
 		addr, _ := tokenGateway(t, &onePhase{phase: phase})
-		want := phase == stockstatus.InStock || phase == stockstatus.SoldOut
+		want := phase == PhaseInStock || phase == PhaseSoldOut
 		if got := fetchToken(t, addr, "1001", "7") != ""; got != want {
 			t.Errorf("%s: given %v", phase, got)
 		}
 	}
-	addr, _ := tokenGateway(t, &onePhase{phase: stockstatus.InStock})
+	addr, _ := tokenGateway(t, &onePhase{phase: PhaseInStock})
 	token := fetchToken(t, addr, "1001", "7")
 	if token == fetchToken(t, addr, "1001", "8") || token == fetchToken(t, addr, "1002", "7") {
 		t.Error("one token for two users or SKUs")
@@ -232,9 +231,10 @@ func TestAuth_RouteWithoutItsKeyIsAnError(t *testing.T) {
 		routes []Route
 		want   string
 	}{
-		"no JWT":           {auth.VerifierOptions{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
-		"no cookie's key":  {auth.VerifierOptions{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
-		"no token's key":   {auth.VerifierOptions{}, one("$cookie_uid", true), "order_token: needs auth.order_token_key_file"},
+		"no JWT":          {auth.VerifierOptions{}, one("$jwt_sub", false), "user: $jwt_… needs auth.jwt_algorithm"},
+		"no cookie's key": {auth.VerifierOptions{}, one("$signed_uid", false), "user: $signed_… needs auth.cookie_key_file"},
+		"no token's key": {auth.VerifierOptions{}, one("$cookie_uid", true),
+			"order_token: needs auth.order_token_key_file"},
 		"no user":          {key, one("", true), "order_token: is of a user and a SKU"},
 		"user of the path": {key, one("$path_sku", true), "is not known where the token is given out"},
 		"user of the body": {key, one("$json_uid", true), "is not known where the token is given out"},

@@ -7,7 +7,6 @@ import (
 
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -94,7 +93,7 @@ func (p *Proxy) namePage(r *Request) {
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.
 func (p *Proxy) storePage(r *Request) bool {
-	r.ctx.Response.Header.Del(verdict.OrderHeader)
+	r.ctx.Response.Header.Del(OrderHeader)
 	served := p.Cache.Store(&r.page.Page, r.attempt.outcome, &r.ctx.Response)
 	r.page.fetches = false // not before: a Store that panics leaves the page to leavePage
 	if served {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -23,8 +22,8 @@ type check struct {
 
 	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
 	full func(p *Proxy, r *Request) rejection
-	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a
-	// wait. nil = it never can.
+	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a wait.
+	// nil = it never can.
 	try func(p *Proxy, r *Request) (no rejection, decided bool)
 	// wait decides where try has not. It may block.
 	wait func(p *Proxy, r *Request) rejection
@@ -33,8 +32,8 @@ type check struct {
 // Limiters are what the rows ask.
 type Limiters struct {
 	ConnRate    func() ConnRateLimiter // for a new connection; nil = connections have no request rate of their own
-	Rates       []keyed.Rate
-	InFlight    []keyed.InFlight
+	Rates       []Rate
+	InFlight    []InFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
 	Priority    param.Priority // in the queue of Concurrency
@@ -209,10 +208,10 @@ func (p *Proxy) describeAll(checks []check, rt *boundRoute) (rows []CheckRow) {
 func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	row := CheckRow{Name: c.name, Config: c.config, Value: p.Bounds[c.reasons[0]], Observed: p.observeOnly[c.reasons[0]]}
 	if c.name == keyedRates.name {
-		row.Observed = !slices.ContainsFunc(rt.rates, func(m keyed.BoundRate) bool { return !m.Observe })
+		row.Observed = !slices.ContainsFunc(rt.rates, func(m boundRate) bool { return !m.Observe })
 	}
 	if c.name == inFlight.name {
-		row.Value, row.Observed = keyed.DescribeInFlight(rt.inFlight)
+		row.Value, row.Observed = describeInFlight(rt.inFlight)
 	}
 	if c.name == requirement.name {
 		row.Value = strings.Join(rt.Require, ", ")

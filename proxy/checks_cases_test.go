@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/proxy/auth"
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -140,7 +139,7 @@ func addTokenAndRateCases(add addCase) {
 		return func(o *Options) {
 			m := exhaustedHostRate()
 			m.Key = key
-			o.Rates, o.Now = []keyed.Rate{m}, func() int64 { return int64(time.Hour) }
+			o.Rates, o.Now = []Rate{m}, func() int64 { return int64(time.Hour) }
 		}
 	}
 	add(&keyedRates, reject.Rate, "", rate("$host"))
@@ -153,7 +152,7 @@ func addTokenAndRateCases(add addCase) {
 			if m.Key = key; late {
 				m.Limiter = lateFull{counter}
 			}
-			o.InFlight = []keyed.InFlight{m}
+			o.InFlight = []InFlight{m}
 		}
 	}
 	add(&inFlight, reject.InFlight, "", inFlightBy("$cookie_uid", false))

@@ -14,7 +14,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
@@ -201,7 +200,7 @@ func driveClientGone(t *testing.T, returned *checkLog) {
 				<-left
 				return time.Millisecond
 			}}
-			o.Rates = []keyed.Rate{m}
+			o.Rates = []Rate{m}
 		}},
 		{&connection, buying, func(o *Options, left chan struct{}) {
 			ordersDecide(o, reject.Admitted, false)
@@ -280,7 +279,7 @@ func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 func TestChecks_AskWhetherLimitsAreFullBeforeTheBody(t *testing.T) {
 	o := checkedOptions()
 	m, _ := together("two", 2)
-	o.InFlight = []keyed.InFlight{m}
+	o.InFlight = []InFlight{m}
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +328,7 @@ func TestChecks_ShowLimitsThatAreOnlyObserved(t *testing.T) {
 		o := checkedOptions()
 		m := exhaustedHostRate()
 		m.Observe = observed
-		o.Rates = []keyed.Rate{m}
+		o.Rates = []Rate{m}
 		o.Bounds = map[reject.Reason]string{reject.Window: "max 5"}
 		if observed {
 			o.ObserveOnly = []reject.Reason{reject.ConnRate, reject.Window, reject.Concurrency, reject.QueueTimeout}

@@ -67,6 +67,6 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 }
 
 // Has reports whether addr is in one of the networks.
-func (l *networkSet) Has(addr netip.Addr) bool {
-	return l.Used && addr.IsValid() && l.trie.Lookup(addr)
+func (n *networkSet) Has(addr netip.Addr) bool {
+	return n.Used && addr.IsValid() && n.trie.Lookup(addr)
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/reject"
-	"sluice/proxy/stockstatus"
 	"sluice/upstream"
 )
 
 // corsFields are the fields that let a page of another origin read an answer: whose page, and whether with cookies.
 func corsFields(t *testing.T, origins []string, request string) string {
 	t.Helper()
-	o, _ := showing(stockstatus.Options{Few: 10})
+	o, _ := showing(StockStatusOptions{Few: 10})
 	closedFor(reject.SoldOut)(&o)
 	o.Responses.Origins = origins
 	addr, _ := gateway(t, o)

@@ -9,7 +9,6 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/proxy/stockstatus"
 )
 
 // internalPath is where the proxy answers itself, before any route.
@@ -26,7 +25,7 @@ var endpoints = [...]endpoint{
 		answer: check{try: atOnce((*Proxy).answerScript)}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
 		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
-	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && stockstatus.IsPath(path) },
+	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
 		answer: check{try: atOnce((*Proxy).answerStock)}},
 	{serves: (*Proxy).isRoomPath, answer: check{try: atOnce((*Proxy).answerRoom)}},
 }

@@ -77,7 +77,7 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 		m := &r.route.rates[i]
 		shown := RateKey{Name: m.Name, Bound: grade.Bound}
 		if len(r.rateKeys.keys[i]) > 0 || grade.RateLimiter == nil {
-			shown.Key = string(r.keyText(nil, &m.Limit, true))
+			shown.Key = string(r.keyText(nil, &m.keyedLimit, true))
 		}
 		found.Rates = append(found.Rates, shown)
 	}
@@ -85,7 +85,7 @@ func (p *Proxy) explain(r *Request, no rejection) Explanation {
 		m := &r.route.inFlight[i]
 		shown := RateKey{Name: m.Name, Bound: m.Bound}
 		if key, _ := r.inFlightKey(m); len(key) > 0 {
-			shown.Key = string(r.keyText(nil, &m.Limit, true))
+			shown.Key = string(r.keyText(nil, &m.keyedLimit, true))
 		}
 		found.InFlight = append(found.InFlight, shown)
 	}

@@ -9,7 +9,6 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -29,13 +28,13 @@ func (f *fakeFeedback) Record(_ int64, sku []byte, reserved bool) {
 }
 
 func TestFeedback_ResponseTellsThatASKUIsSoldOut(t *testing.T) {
-	on := &verdict.SoldOut{Status: []int{409}, Header: "X-Stock", Value: "0",
-		JSON: &verdict.JSONValue{Keys: []string{"data", "code"}, Values: []string{`500500`, `"gone"`}}}
-	long := `{"data":{"code":500500},"x":"` + strings.Repeat("x", verdict.MaxBody) + `"}`
+	on := &SoldOutAnswer{Status: []int{409}, Header: "X-Stock", Value: "0",
+		JSON: &JSONValue{Keys: []string{"data", "code"}, Values: []string{`500500`, `"gone"`}}}
+	long := `{"data":{"code":500500},"x":"` + strings.Repeat("x", maxVerdictBody) + `"}`
 	for _, tt := range []struct {
 		name     string
 		gate     route.Gate
-		on       *verdict.SoldOut
+		on       *SoldOutAnswer
 		response func(*fasthttp.Response)
 		recorded string
 	}{

@@ -17,7 +17,6 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/limiter"
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 )
 
@@ -47,7 +46,7 @@ func TestKeyedRate_FloodOfAddressesAffectsNoOtherClient(t *testing.T) {
 	now := int64(0)
 	o.Now = func() int64 { return now }
 	o.Trusted = prefixes(clientAddress + "/32") // the peer of requested
-	o.Rates = []keyed.Rate{{
+	o.Rates = []Rate{{
 		Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Burst: burst, PerSecond: perSecond,
 		Limiter: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: perSecond, Burst: burst, MaxKeys: maxKeys}),
 	}}
@@ -210,8 +209,8 @@ func TestConnectionLimit_FloodOfRejectedConnectionsIsBounded(t *testing.T) {
 	}
 }
 
-// floodOfConnections opens connections beside the only one that is admitted. opened is called before the first and after
-// each of them.
+// floodOfConnections opens connections beside the only one that is admitted. opened is called before the first and
+// after each of them.
 func floodOfConnections(t *testing.T, opened func()) {
 	const flood = 400
 	p, err := New(options(&recorder{}))

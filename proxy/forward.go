@@ -10,7 +10,6 @@ import (
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -80,7 +79,7 @@ func (p *Proxy) receive(r *Request) rejection {
 			r.outcome = p.Settlement.Outcome(resp)
 		}
 		if r.route.limited() {
-			resp.Header.Del(verdict.OrderHeader)
+			resp.Header.Del(OrderHeader)
 		}
 		p.forgetPage(r)
 		p.finishResponse(r)
@@ -104,7 +103,7 @@ func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
 	if p.Feedback == nil || len(r.buyer.sku) == 0 || len(r.buyer.lines) > 1 {
 		return
 	}
-	if verdict.SaysSoldOut(resp) {
+	if saysSoldOut(resp) {
 		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
 		return
 	}

@@ -24,7 +24,6 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -217,7 +216,7 @@ func observed(f *testing.F, l net.Listener) *observer {
 	}
 	o.Routes = append(o.Routes, orderRoutes...)
 	o.Stock, o.Orders, o.Concurrency = w, ledger{w}, slots{w}
-	o.MaxQuantity, o.Settlement = 3, verdict.Rules{ConfirmOn: []string{"2xx"}}
+	o.MaxQuantity, o.Settlement = 3, OutcomeRules{ConfirmOn: []string{"2xx"}}
 	o.Log = slog.New(faults{w})
 	o.Trusted = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	p, err := New(o)

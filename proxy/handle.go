@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -124,7 +123,7 @@ type acquired struct {
 	sku    []byte             // of stock
 	slot   ConcurrencyLimiter // whose Acquire admitted it: Release is owed; nil = none
 	took   time.Duration      // by the upstream, to answer
-	places keyed.Places       // of limits in flight: Release of each is owed
+	places placesInFlight     // of limits in flight: Release of each is owed
 	order  bool               // Orders.Reserve took the units: Settle is owed
 	conn   bool               // Upstream.Acquire took one: Release is owed
 }

@@ -15,11 +15,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/auth"
-	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -161,7 +159,7 @@ var paths = []struct {
 	{"reserved", "200", func(o *Options) {
 		o.oneRoute(reserveRoute)
 		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
-		o.SigningKey, o.Settlement = []byte(proofSecret), verdict.Rules{ConfirmOn: []string{"2xx"}}
+		o.SigningKey, o.Settlement = []byte(proofSecret), OutcomeRules{ConfirmOn: []string{"2xx"}}
 	}},
 	{"sold_out", "409", soldOutSKU},
 	{"sold_out_page", "409", func(o *Options) { soldOutSKU(o); o.Responses.Format = reject.HTML }},
@@ -185,11 +183,11 @@ var paths = []struct {
 		o.oneRoute(Route{Name: "x", Match: "/", Gate: route.Check, SKU: "$arg_sku"})
 	}},
 	{"rate_admitted", "200", func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$path_sku", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
+		o.Rates = []Rate{keyedRate("a", "$remote_addr$path_sku", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
 	}},
-	{"rate_rejected", "429", func(o *Options) { o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr", 1)} }},
+	{"rate_rejected", "429", func(o *Options) { o.Rates = []Rate{keyedRate("a", "$remote_addr", 1)} }},
 	{"rate_fields", "200", func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
+		o.Rates = []Rate{keyedRate("a", "$remote_addr", 1<<20), keyedRate("b", "$cookie_uid", 1<<20)}
 		o.Responses.RateFields = true
 	}},
 	{"hundred_routes", "409", func(o *Options) {

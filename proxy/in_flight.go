@@ -1,9 +1,6 @@
 package proxy
 
-import (
-	"sluice/proxy/keyed"
-	"sluice/proxy/reject"
-)
+import "sluice/proxy/reject"
 
 // inFlightFull rejects a request whose key has all its places, before its body is read. It takes none. A limit
 // that is only observed is asked once, by acquireInFlight.
@@ -18,7 +15,7 @@ func (p *Proxy) inFlightFull(r *Request) rejection {
 			return no
 		}
 		if len(key) > 0 && !m.Observe && m.Limiter.Full(key) {
-			p.countLimit(r, &m.Limit, m.Bound, key)
+			p.countLimit(r, &m.keyedLimit, m.Bound, key)
 			return rejection{Reason: reject.InFlight}
 		}
 	}
@@ -43,7 +40,7 @@ func (p *Proxy) acquireInFlight(r *Request) rejection {
 		if r.acquired.places.Acquire(i, m.Limiter, key) {
 			continue
 		}
-		p.countLimit(r, &m.Limit, m.Bound, key)
+		p.countLimit(r, &m.keyedLimit, m.Bound, key)
 		if !m.Observe {
 			return rejection{Reason: reject.InFlight}
 		}
@@ -57,7 +54,7 @@ func (p *Proxy) acquireInFlight(r *Request) rejection {
 }
 
 // inFlightKey is what m counts the request by; empty = it does not.
-func (r *Request) inFlightKey(m *keyed.BoundInFlight) (key []byte, no rejection) {
+func (r *Request) inFlightKey(m *boundInFlight) (key []byte, no rejection) {
 	key, ok, fault := m.Key.Append(r.scratch.value[:0], &r.source, clientOf(&m.Key, r))
 	r.scratch.value = key
 	if fault.Reason != reject.Admitted {

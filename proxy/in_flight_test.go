@@ -11,15 +11,14 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/limiter"
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
 
 // together is a limit in flight of most requests of each uid.
-func together(name string, most int, routes ...string) (keyed.InFlight, *limiter.InFlightLimiter) {
+func together(name string, most int, routes ...string) (InFlight, *limiter.InFlightLimiter) {
 	l := limiter.NewInFlightLimiter(limiter.InFlightSpec{Max: most, MaxKeys: 1 << 10})
-	return keyed.InFlight{Name: name, Key: "$cookie_uid", Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64, Max: most,
+	return InFlight{Name: name, Key: "$cookie_uid", Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64, Max: most,
 		Limiter: l}, l
 }
 
@@ -40,7 +39,7 @@ func TestKeyedInFlight_KeyHasSoManyRequestsInTheUpstream(t *testing.T) {
 		resp.SetBodyString("done")
 		return upstream.Answered
 	}))
-	o.InFlight = []keyed.InFlight{limit}
+	o.InFlight = []InFlight{limit}
 	addr, p := gateway(t, o)
 	verdicts := make(chan string, 10)
 	for _, uid := range []string{"7", "7", "8"} {
@@ -86,7 +85,7 @@ func TestKeyedInFlight_ObservedRejectsNothing(t *testing.T) {
 	watched.Observe = true
 	full(counter, 1)
 	o := options(&recorder{})
-	o.InFlight = []keyed.InFlight{watched}
+	o.InFlight = []InFlight{watched}
 	addr, p := gateway(t, o)
 	if resp, _ := talk(t, addr, uidSearch+"7\r\n\r\n"); reasonOrStatus(resp) != "200" {
 		t.Errorf("%s, want 200", reasonOrStatus(resp))
@@ -135,7 +134,7 @@ func TestKeyedInFlight_PlaceIsGivenBackOnEveryPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			limit, counter := together("two", 2)
 			o := options(&recorder{})
-			o.InFlight = []keyed.InFlight{limit}
+			o.InFlight = []InFlight{limit}
 			c.change(&o)
 			addr, _ := gateway(t, o)
 			if resp, _ := talk(t, addr, uidSearch+"7\r\n\r\n"); reasonOrStatus(resp) != c.want {
@@ -155,7 +154,7 @@ func TestKeyedInFlight_PlaceOfATunnelIsGivenBack(t *testing.T) {
 	limit, counter := together("chats", 1, "rest")
 	to := &switching{far: make(chan net.Conn, 1)}
 	o := options(to)
-	o.InFlight = []keyed.InFlight{limit}
+	o.InFlight = []InFlight{limit}
 	addr, _ := gateway(t, o)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -176,14 +175,14 @@ func TestFaults_AreLimitsInFlightThatCannotCount(t *testing.T) {
 	body, _ := together("r", 1, "rest")
 	body.Key = "$form_x"
 	for _, c := range []struct {
-		limits []keyed.InFlight
+		limits []InFlight
 		want   string
 	}{
-		{[]keyed.InFlight{one, one, one, one}, ""},
-		{[]keyed.InFlight{one, one, one, one, one},
+		{[]InFlight{one, one, one, one}, ""},
+		{[]InFlight{one, one, one, one, one},
 			`in_flight "one": key: on route "search": 4 limits in flight count there already: name the routes of each`},
-		{[]keyed.InFlight{noName}, `in_flight "r": routes: there is no such route`},
-		{[]keyed.InFlight{body}, `in_flight "r": key: on route "rest": the bodies of a pass route are not read`},
+		{[]InFlight{noName}, `in_flight "r": routes: there is no such route`},
+		{[]InFlight{body}, `in_flight "r": key: on route "rest": the bodies of a pass route are not read`},
 	} {
 		got := ""
 		if errs := Faults(Options{Routes: orderRoutes, Limiters: Limiters{InFlight: c.limits}}); len(errs) > 0 {

@@ -9,7 +9,6 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/proxy/stockstatus"
 	"sluice/upstream"
 )
 
@@ -136,16 +135,16 @@ type OrderState struct {
 
 // Schedule knows when SKUs are on sale.
 type Schedule interface {
-	// Closed tells from memory, at once, whether the schedule or an operator keeps sku from being sold at now:
-	// NotStarted and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they
-	// are Admitted unless reserved: an order that takes stock here is never early.
+	// Closed tells from memory, at once, whether the schedule or an operator keeps sku from being sold at now: NotStarted
+	// and for how long yet, Ended, Paused; or Admitted. Where early requests may pass to the upstream, they are Admitted
+	// unless reserved: an order that takes stock here is never early.
 	Closed(now int64, sku []byte, reserved bool) (reason reject.Reason, wait time.Duration)
 }
 
 // Availability answers public questions about a SKU's stock from memory. It never blocks on Redis.
 type Availability interface {
 	// Status tells what is known of sku at now (monotonic ns). It does not keep sku.
-	Status(now int64, sku []byte) stockstatus.Status
+	Status(now int64, sku []byte) StockStatus
 
 	// Time is now as Unix milliseconds of the clock that all instances share.
 	Time(now int64) int64

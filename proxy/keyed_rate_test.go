@@ -11,13 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/limiter"
-	"sluice/proxy/keyed"
 )
 
-// keyed is a rate of burst in an hour.
-func keyedRate(name, key string, burst int, routes ...string) keyed.Rate {
+// keyedRate is a rate of burst in an hour.
+func keyedRate(name, key string, burst int, routes ...string) Rate {
 	spec := limiter.RateSpec{PerSecond: float64(burst) / 3600, Burst: burst, MaxKeys: 1 << 16}
-	return keyed.Rate{
+	return Rate{
 		Name: name, Key: key, Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64,
 		Burst: burst, PerSecond: spec.PerSecond, Limiter: limiter.NewRateLimiter(spec),
 	}
@@ -81,7 +80,7 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 			postJSON + `{"q":2}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{keyedRate("r", c.key, 3)} })
+			ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []Rate{keyedRate("r", c.key, 3)} })
 			send := func(line string) string {
 				from, request, _ := strings.Cut(line, " ")
 				if from == "" {
@@ -103,7 +102,7 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 
 func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 	ask, p, _ := trustedGateway(t, func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1), keyedRate("b", "$cookie_uid", 1),
+		o.Rates = []Rate{keyedRate("a", "$remote_addr$arg_q", 1), keyedRate("b", "$cookie_uid", 1),
 			keyedRate("c", "$json_id", 1), keyedRate("d", "$form_id", 1)}
 	})
 	for _, request := range []string{
@@ -127,7 +126,7 @@ func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 // A client that could choose which of two values counts would never be counted.
 func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
 	ask, _, up := trustedGateway(t, func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("a", "$remote_addr$arg_q", 1, "search", "rest"),
+		o.Rates = []Rate{keyedRate("a", "$remote_addr$arg_q", 1, "search", "rest"),
 			keyedRate("b", "$cookie_uid", 1, "search", "rest"), keyedRate("c", "$http_api_key", 1, "search", "rest")}
 	})
 	for _, path := range []string{"/search/", "/page"} { // a limited route, and a pass route that a rate names
@@ -145,7 +144,7 @@ func TestKeyedRate_DuplicateKeyIsAmbiguous(t *testing.T) {
 
 func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
 	wide, narrow := keyedRate("wide", "$remote_addr", 5), keyedRate("narrow", "$arg_q", 1)
-	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{wide, narrow} })
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []Rate{wide, narrow} })
 	for i, want := range []string{"200", "rate", "rate", "rate"} {
 		if got := ask(clientIP, "GET /search/?q=1"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
@@ -170,7 +169,7 @@ func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
 func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
 	watched, kept := keyedRate("watched", "$remote_addr", 1), keyedRate("kept", "$remote_addr", 3)
 	watched.Observe = true
-	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{watched, kept} })
+	ask, p, _ := trustedGateway(t, func(o *Options) { o.Rates = []Rate{watched, kept} })
 	for i, want := range []string{"200", "200", "200", "rate"} {
 		if got := ask(clientIP, "GET /search/"); got != want {
 			t.Errorf("request %d: %s, want %s", i, got, want)
@@ -190,7 +189,7 @@ func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
 
 func TestKeyedRate_CountsOnNamedRoutesOrAllButPass(t *testing.T) {
 	ask, _, _ := trustedGateway(t, func(o *Options) {
-		o.Rates = []keyed.Rate{keyedRate("limited", "$remote_addr", 2), keyedRate("pages", "$remote_addr", 1, "rest")}
+		o.Rates = []Rate{keyedRate("limited", "$remote_addr", 2), keyedRate("pages", "$remote_addr", 1, "rest")}
 	})
 	for _, c := range [][2]string{
 		{"GET /search/", "200"}, {"POST /api/seckill/1001/order\r\nCookie: uid=7\r\n", "200"}, {"GET /search/", "rate"},
@@ -209,7 +208,7 @@ func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
 	booked := 0
 	ask, _, _ := trustedGateway(t, func(o *Options) {
 		soldOutSKU(o)
-		o.Rates = []keyed.Rate{keyedRate("r", "$remote_addr", 1)}
+		o.Rates = []Rate{keyedRate("r", "$remote_addr", 1)}
 		o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { booked++; return 0, true })
 	})
 	send := func(sku string) string { return ask(clientIP, "POST /api/seckill/"+sku+"/order\r\nCookie: uid=7\r\n") }
@@ -225,7 +224,7 @@ func TestKeyedRate_ChecksBetweenStockAndWindow(t *testing.T) {
 
 func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
 	o := options(&recorder{})
-	o.Rates = []keyed.Rate{keyedRate("slow", "$remote_addr", 1)}
+	o.Rates = []Rate{keyedRate("slow", "$remote_addr", 1)}
 	addr, _ := gateway(t, o)
 	const request = "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"
 	talk(t, addr, request)
@@ -236,13 +235,13 @@ func TestKeyedRate_RejectionSaysWhenToRetry(t *testing.T) {
 	}
 }
 
-func rateFaults(r keyed.Rate, routes []Route) []error {
-	return Faults(Options{Routes: routes, Limiters: Limiters{Rates: []keyed.Rate{r}}})
+func rateFaults(r Rate, routes []Route) []error {
+	return Faults(Options{Routes: routes, Limiters: Limiters{Rates: []Rate{r}}})
 }
 
 func TestFaults_AreRatesThatCannotCount(t *testing.T) {
 	for _, c := range []struct {
-		rate keyed.Rate
+		rate Rate
 		want string
 	}{
 		{keyedRate("r", "$path_sku", 1), ""},
@@ -286,7 +285,7 @@ func TestKeyedRate_DelayedRequestGoesOn(t *testing.T) {
 					return time.Microsecond
 				}}
 				short.Observe, long.Observe, o.Observe = c.observe, c.observe, c.observeAll
-				o.Rates = []keyed.Rate{short, long}
+				o.Rates = []Rate{short, long}
 				o.Now = func() int64 { return clock.Add(1) }
 				o.Windows = windowFunc(func(now int64, _ []byte) (time.Duration, bool) {
 					booked.Store(now)
@@ -300,5 +299,17 @@ func TestKeyedRate_DelayedRequestGoesOn(t *testing.T) {
 				t.Errorf("waited: %v, want %v: counted at %d, booked at %d", waited, c.waits, counted.Load(), booked.Load())
 			}
 		})
+	}
+}
+
+func TestRate_PolicyIsTheBurstAndTheTimeThatEarnsIt(t *testing.T) {
+	for _, c := range []struct {
+		burst     int
+		perSecond float64
+		want      string
+	}{{40, 20, `"r";q=40;w=2`}, {10, 3, `"r";q=10;w=4`}, {5, 1000, `"r";q=5;w=1`}, {1 << 30, 1e-9, `"r";q=1073741824`}} {
+		if got := string(policyOf("r", c.perSecond, c.burst)); got != c.want {
+			t.Errorf("burst %d, %v/s: %s, want %s", c.burst, c.perSecond, got, c.want)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sluice/limiter"
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
@@ -22,7 +21,7 @@ const search = "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n
 // fillLimits makes every limit reject.
 func fillLimits(o *Options) {
 	o.ConnRate = func() ConnRateLimiter { return exhaustedRate{} }
-	o.Rates = []keyed.Rate{exhaustedHostRate()}
+	o.Rates = []Rate{exhaustedHostRate()}
 	o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) { return time.Millisecond, false })
 	o.Concurrency = slotFunc(always(reject.Concurrency))
 }
@@ -33,9 +32,9 @@ type exhaustedRate struct{}
 func (exhaustedRate) Allow(time.Time) (time.Duration, bool) { return time.Second, false }
 
 // exhaustedHostRate is a rate by host of one request an hour, which host "shop" has used up at 1 h.
-func exhaustedHostRate() keyed.Rate {
+func exhaustedHostRate() Rate {
 	spec := limiter.RateSpec{PerSecond: 1. / 3600, Burst: 1, MaxKeys: 1 << 16}
-	r := keyed.Rate{Name: "r", Key: "$host", IPv4Prefix: 32, IPv6Prefix: 64, Burst: 1, PerSecond: spec.PerSecond,
+	r := Rate{Name: "r", Key: "$host", IPv4Prefix: 32, IPv6Prefix: 64, Burst: 1, PerSecond: spec.PerSecond,
 		Limiter: limiter.NewRateLimiter(spec)}
 	r.Limiter.Acquire(int64(time.Hour), []byte("shop\x04\x00\x00\x00"))
 	return r

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -125,7 +124,7 @@ func observing(t *testing.T, target, limits string, orders Orders) (addr string,
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
 	o.Orders = orders
-	o.Rates = []keyed.Rate{{Name: "users", Key: "$cookie_uid", Limiter: usedUp{}, Observe: limits == allAdmit}}
+	o.Rates = []Rate{{Name: "users", Key: "$cookie_uid", Limiter: usedUp{}, Observe: limits == allAdmit}}
 	slots := &connSlots{left: 1 << 20}
 	switch limits {
 	case denyAtOnce:

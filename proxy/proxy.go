@@ -23,8 +23,6 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/proxy/stockstatus"
-	"sluice/proxy/verdict"
 )
 
 // Options are the parts and settings of a Proxy. Limiters are declared in checks.go. Stock and Orders may be nil when
@@ -40,12 +38,12 @@ type Options struct {
 	BodyMemory      int64  // bytes that request bodies hold at most, all together; 0 = 64 MiB
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
-	MaxQuantity     int64         // units that one order may ask for; 0 = no bound
-	Settlement      verdict.Rules // by which responses the upstream tells what became of an order
-	SigningKey      []byte        // signs what the upstream is told; nil = it is not signed
+	MaxQuantity     int64        // units that one order may ask for; 0 = no bound
+	Settlement      OutcomeRules // by which responses the upstream tells what became of an order
+	SigningKey      []byte       // signs what the upstream is told; nil = it is not signed
 	Auth            auth.VerifierOptions
-	SoldOutOn       *verdict.SoldOut // nil = only the header Sluice-Order says so
-	StockStatus     stockstatus.Options
+	SoldOutOn       *SoldOutAnswer // nil = only the header Sluice-Order says so
+	StockStatus     StockStatusOptions
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
@@ -104,7 +102,7 @@ type Proxy struct {
 	pool           sync.Pool
 }
 
-// New compiles routes and responses. Its errors are *route.Error or *keyed.Error where a route or a limit by key is at
+// New compiles routes and responses. Its errors are *route.Error or *LimitError where a route or a limit by key is at
 // fault.
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{Options: o, start: time.Now(), script: newClientScript(transientReasons()),

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/internal/octets"
-	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 	"sluice/queue/message"
@@ -22,7 +21,7 @@ type Queue interface {
 	Accept(m *message.Request) string
 
 	// Accepted says that an order waits now, and tells its place as far as that is known.
-	Accepted(sku, serial string) orderview.Order
+	Accepted(sku, serial string) WaitingOrder
 
 	// Proof is what a client shows to see the upstream's answer, or to cancel: it was told of the order. "" = it cannot
 	// be told now: no client has it.
@@ -30,11 +29,11 @@ type Queue interface {
 
 	// Find tells where an order is: Admitted, or why that cannot be told. The client may be suspended for up to wait,
 	// until the state is another, while there is room for those who wait: then nothing else counts.
-	Find(sku, serial string, wait time.Duration, client server.Client) (_ orderview.Order, suspended bool,
+	Find(sku, serial string, wait time.Duration, client server.Client) (_ WaitingOrder, suspended bool,
 		_ reject.Reason)
 
 	// Cancel releases an order while it waits, and tells its state then; late reports that it was handed over before.
-	Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason)
+	Cancel(sku, serial string) (o WaitingOrder, late bool, reason reject.Reason)
 }
 
 // maxWait is how long a client may wait for another state.
@@ -62,7 +61,7 @@ func (p *Proxy) waitingRequest(r *Request) *message.Request {
 	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(r.attempt.request.AppendHead(nil, nil), []byte("\r\n"))
-	m.Fields = orderview.KeptFields(lines, p.RequestIDHeader)
+	m.Fields = waitingFields(lines, p.RequestIDHeader)
 	return m
 }
 
@@ -78,7 +77,7 @@ func (p *Proxy) answerAccepted(r *Request) {
 }
 
 // writeOrder answers with the state of an order.
-func (p *Proxy) writeOrder(r *Request, o *orderview.Order, status int) {
+func (p *Proxy) writeOrder(r *Request, o *WaitingOrder, status int) {
 	head := r.head
 	page := bytes.Contains(head.Peek("Accept"), textHTML)
 	contentType := "application/json"
@@ -107,7 +106,7 @@ func (p *Proxy) writeOrder(r *Request, o *orderview.Order, status int) {
 }
 
 // proofOf is the proof that the client of this request has, or is told now.
-func (r *Request) proofOf(o *orderview.Order) string {
+func (r *Request) proofOf(o *WaitingOrder) string {
 	if r.reservation.Serial == o.Serial || r.proven {
 		return r.proxy.Queue.Proof(o.SKU, o.Serial)
 	}
@@ -169,7 +168,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	if a := &o.Answer; a.Status >= 200 && !a.TooLong && bytes.Contains(head.Peek("Accept"), textHTML) {
 		server.Begin(&r.ctx.Response, a.Status)
 		r.ctx.Response.Header.Add("Cache-Control", "no-store")
-		orderview.WriteAnswer(&r.ctx.Response, a)
+		writeKeptAnswer(&r.ctx.Response, a)
 		r.discardBody()
 		return rejection{}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 
-	"sluice/proxy/keyed"
 	"sluice/upstream"
 )
 
@@ -34,7 +33,7 @@ func TestRateFields_TellWhatIsLeft(t *testing.T) {
 		o := options(up)
 		o.Now = func() int64 { return 0 }
 		o.Responses.RateFields = on
-		o.Rates = []keyed.Rate{keyedRate("per-ip", "$remote_addr", 2), keyedRate("per-user", "$cookie_uid", 60),
+		o.Rates = []Rate{keyedRate("per-ip", "$remote_addr", 2), keyedRate("per-user", "$cookie_uid", 60),
 			keyedRate("watched", "$remote_addr", 1)}
 		o.Rates[2].Observe = true
 		addr, _ := gateway(t, o)
@@ -60,7 +59,7 @@ func TestRateFields_AreLeftOutWhereNoRateCounts(t *testing.T) {
 		o := options(&recorder{})
 		soldOutSKU(&o) // rejected before
 		o.Responses.RateFields = true
-		o.Rates = []keyed.Rate{keyedRate("a", "$cookie_uid", 1), keyedRate("b", "$arg_q", 1)}
+		o.Rates = []Rate{keyedRate("a", "$cookie_uid", 1), keyedRate("b", "$arg_q", 1)}
 		addr, _ := gateway(t, o)
 		resp, _ := talk(t, addr, c.request+"Connection: close\r\n\r\n")
 		if got := reasonOrStatus(resp); got != c.verdict {

@@ -6,21 +6,20 @@ import (
 	"testing"
 
 	"sluice/limiter"
-	"sluice/proxy/keyed"
 )
 
 // overridden is keyed with an override for gold-*, of burst in an hour, and with free-* off.
-func overridden(name string, burst, gold int) keyed.Rate {
+func overridden(name string, burst, gold int) Rate {
 	r := keyedRate(name, "$cookie_uid", burst)
 	spec := limiter.RateSpec{PerSecond: float64(gold) / 3600, Burst: gold, MaxKeys: 1 << 16}
-	r.Overrides = []keyed.RateOverride{{Pattern: "free-*", Off: true},
+	r.Overrides = []RateOverride{{Pattern: "free-*", Off: true},
 		{Pattern: "gold-*", Burst: gold, PerSecond: spec.PerSecond, Limiter: limiter.NewRateLimiter(spec)}}
 	return r
 }
 
 func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 	ask, _, _ := trustedGateway(t, func(o *Options) {
-		o.Rates, o.Responses.RateFields = []keyed.Rate{overridden("users", 2, 4)}, true
+		o.Rates, o.Responses.RateFields = []Rate{overridden("users", 2, 4)}, true
 	})
 	for _, c := range []struct {
 		uid  string
@@ -49,7 +48,7 @@ func TestKeyedRate_OverrideCountsItsKeysByItsOwnRate(t *testing.T) {
 func TestKeyedRate_LongValueHasTheStrictestRate(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for _, c := range []struct{ burst, override, want int }{{4, 2, 2}, {2, 4, 2}} {
-		ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []keyed.Rate{overridden("users", c.burst, c.override)} })
+		ask, _, _ := trustedGateway(t, func(o *Options) { o.Rates = []Rate{overridden("users", c.burst, c.override)} })
 		passed := 0
 		for range 6 {
 			if ask(clientIP, "GET /search/\r\nCookie: uid=gold-"+long+"\r\n") == "200" {
@@ -64,7 +63,7 @@ func TestKeyedRate_LongValueHasTheStrictestRate(t *testing.T) {
 
 func TestKeyedRate_OverrideIsTold(t *testing.T) {
 	o := options(&recorder{})
-	o.Rates, o.Responses.RateFields = []keyed.Rate{overridden("users", 2, 4)}, true
+	o.Rates, o.Responses.RateFields = []Rate{overridden("users", 2, 4)}, true
 	address, p := gateway(t, o)
 	for cookie, want := range map[string]string{"7": `"users";q=2;w=3600`, "gold-7": `"users";q=4;w=3600`, "free-7": ""} {
 		resp, _ := talk(t, address, "GET /search/ HTTP/1.1\r\nHost: shop\r\nCookie: uid="+cookie+"\r\n\r\n")
@@ -84,7 +83,7 @@ func TestKeyedRate_OverrideIsTold(t *testing.T) {
 
 func TestFaults_NameTheOverrideThatNeverMatches(t *testing.T) {
 	r := keyedRate("r", "$remote_addr", 1)
-	r.Overrides = []keyed.RateOverride{{Pattern: "vip-*", Off: true}}
+	r.Overrides = []RateOverride{{Pattern: "vip-*", Off: true}}
 	errs := rateFaults(r, orderRoutes)
 	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `rate "r": overrides: "vip-*" is no network`) {
 		t.Errorf("%v", errs)

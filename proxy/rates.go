@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
@@ -14,7 +13,7 @@ import (
 // not counted.
 type rateKeys struct {
 	keys   [][]byte
-	grades []*keyed.Grade // by which each key is counted
+	grades []*rateGrade // by which each key is counted
 	buffer []byte
 }
 
@@ -109,17 +108,17 @@ func clientOf(k *param.LimitKey, r *Request) (client netip.Addr) {
 }
 
 // keyText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless open.
-func (r *Request) keyText(dst []byte, m *keyed.Limit, open bool) []byte {
+func (r *Request) keyText(dst []byte, m *keyedLimit, open bool) []byte {
 	return m.Key.AppendText(dst, &r.source, clientOf(&m.Key, r), open, r.proxy.counters.AppendHash)
 }
 
 // countRate counts that the i-th rate of the route rejects.
 func (p *Proxy) countRate(r *Request, i int) {
-	p.countLimit(r, &r.route.rates[i].Limit, r.rateKeys.grades[i].Bound, r.rateKeys.keys[i])
+	p.countLimit(r, &r.route.rates[i].keyedLimit, r.rateKeys.grades[i].Bound, r.rateKeys.keys[i])
 }
 
 // countLimit counts that a limit by key rejects, and which key. bound says how large it is.
-func (p *Proxy) countLimit(r *Request, m *keyed.Limit, bound string, key []byte) {
+func (p *Proxy) countLimit(r *Request, m *keyedLimit, bound string, key []byte) {
 	if count := m.Counters.At(r.client.shard); m.Observe || p.Observe {
 		count.Observed()
 	} else {

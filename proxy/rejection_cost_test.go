@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/reject"
 )
 
@@ -46,9 +45,9 @@ func TestHandle_RejectionAllocatesNothing(t *testing.T) {
 		"in flight": {func(o *Options) {
 			limit, counter := together("two", 2)
 			full(counter, 2)
-			o.InFlight = []keyed.InFlight{limit}
+			o.InFlight = []InFlight{limit}
 		}, order},
-		"rate exceeded": {func(o *Options) { o.Rates, o.Now = []keyed.Rate{exhaustedHostRate()}, oneHour }, order},
+		"rate exceeded": {func(o *Options) { o.Rates, o.Now = []Rate{exhaustedHostRate()}, oneHour }, order},
 	} {
 		o := options(&recorder{})
 		if tt.set != nil {

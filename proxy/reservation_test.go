@@ -11,7 +11,6 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/verdict"
 )
 
 // fakeOrders are orders that the test decides: what it is asked and told is kept.
@@ -79,7 +78,7 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 			User: "$cookie_uid", Quantity: "$arg_qty"},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.MaxQuantity, o.Settlement = 3, verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
+	o.MaxQuantity, o.Settlement = 3, OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
 	o.Responses.Answers[reject.ConfirmedClass] = reject.Answer{Status: 200}
 	return o, f
 }

@@ -46,26 +46,26 @@ func NewRoomBypass(entries []string) (*RoomBypass, error) {
 }
 
 // Variables are those that Holds looks up.
-func (b *RoomBypass) Variables() (all []*param.Variable) {
-	if b == nil {
+func (r *RoomBypass) Variables() (all []*param.Variable) {
+	if r == nil {
 		return nil
 	}
-	for i := range b.conditions {
-		all = append(all, b.conditions[i].Variable())
+	for i := range r.conditions {
+		all = append(all, r.conditions[i].Variable())
 	}
 	return all
 }
 
 // Holds reports whether a client at addr, with what s says of it, needs no pass.
-func (b *RoomBypass) Holds(addr netip.Addr, s *param.Source) bool {
-	if b == nil {
+func (r *RoomBypass) Holds(addr netip.Addr, s *param.Source) bool {
+	if r == nil {
 		return false
 	}
-	if b.networks.Has(addr) {
+	if r.networks.Has(addr) {
 		return true
 	}
-	for i := range b.conditions {
-		c := &b.conditions[i]
+	for i := range r.conditions {
+		c := &r.conditions[i]
 		value, fault := c.Variable().Value(s)
 		if fault.Reason == reject.Admitted && len(value) > 0 && c.MetBy(value) {
 			return true

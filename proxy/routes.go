@@ -11,7 +11,6 @@ import (
 
 	"sluice/internal/octets"
 	"sluice/proxy/auth"
-	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
@@ -55,9 +54,9 @@ type boundRoute struct {
 	quantity param.Variable
 	priority param.Priority // in the queue for a slot
 	require  []param.Condition
-	shape    string            // the path with the names of its pattern
-	rates    []keyed.BoundRate // the keyed rates that count here
-	inFlight []keyed.BoundInFlight
+	shape    string      // the path with the names of its pattern
+	rates    []boundRate // the keyed rates that count here
+	inFlight []boundInFlight
 	room     *boundRoom // nil = none
 	internal bool       // it is of addresses below internalPath: those of a Sluice behind this one
 	readBody bool       // a variable looks into the body
@@ -170,7 +169,7 @@ func compileQuantity(text string, names []string) (v param.Variable, err error) 
 }
 
 // Faults are what New would find wrong with the routes of o and with the keys of the limits; if nothing is, with the
-// limits, the keys and the waiting rooms on the routes. Each is a *route.Error, a *keyed.Error, or begins with a key of
+// limits, the keys and the waiting rooms on the routes. Each is a *route.Error, a *LimitError, or begins with a key of
 // [auth].
 func Faults(o Options) (errs []error) {
 	routes, _, errs := bindRoutes(o.Routes)
@@ -195,7 +194,7 @@ func keyFaults(o Options) (errs []error) {
 			names = append(names, text[1])
 		}
 		if _, err := param.CompileLimitKey(key, names, ipv4, ipv6); err != nil {
-			errs = append(errs, &keyed.Error{Table: table, Name: name, Key: "key", Err: err})
+			errs = append(errs, &LimitError{Table: table, Name: name, Key: "key", Err: err})
 		}
 	}
 	for _, r := range o.Rates {
@@ -271,16 +270,16 @@ func isPreflight(r *Request) bool {
 		!r.hasBody() && head.Peek("Cookie") == nil && head.Peek("Authorization") == nil
 }
 
-func attachRates(rates []keyed.Rate, routes []boundRoute) (errs []error) {
-	bound, errs := keyed.BindRates(rates, countedOn(routes))
+func attachRates(rates []Rate, routes []boundRoute) (errs []error) {
+	bound, errs := bindRates(rates, countedOn(routes))
 	for i := range routes {
 		routes[i].rates = bound[i]
 	}
 	return errs
 }
 
-func attachInFlight(limits []keyed.InFlight, routes []boundRoute) (errs []error) {
-	bound, errs := keyed.BindInFlight(limits, countedOn(routes))
+func attachInFlight(limits []InFlight, routes []boundRoute) (errs []error) {
+	bound, errs := bindInFlight(limits, countedOn(routes))
 	for i := range routes {
 		routes[i].inFlight = bound[i]
 	}
@@ -288,10 +287,10 @@ func attachInFlight(limits []keyed.InFlight, routes []boundRoute) (errs []error)
 }
 
 // countedOn are the routes as limits by key see them.
-func countedOn(routes []boundRoute) (all []keyed.Route) {
+func countedOn(routes []boundRoute) (all []keyedRoute) {
 	for i := range routes {
 		rt := &routes[i]
-		all = append(all, keyed.Route{Name: rt.Name, Names: rt.pattern.Names(), Pass: !rt.limited()})
+		all = append(all, keyedRoute{Name: rt.Name, Names: rt.pattern.Names(), Pass: !rt.limited()})
 	}
 	return all
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/metrics"
-	"sluice/proxy/verdict"
 	"sluice/upstream"
 )
 
@@ -25,10 +24,10 @@ func responding(status int, body string, words ...string) upstreamFunc {
 
 func TestSettlement_ResponseDecidesTheOrder(t *testing.T) {
 	const confirmed, rejected, unknown = metrics.OrderConfirmed, metrics.OrderRejected, metrics.OrderUnknown
-	byJSON := &verdict.JSONValue{Keys: []string{"data", "code"}, Values: []string{"0", `"ok"`}}
+	byJSON := &JSONValue{Keys: []string{"data", "code"}, Values: []string{"0", `"ok"`}}
 	for name, tt := range map[string]struct {
 		to      upstreamFunc
-		json    *verdict.JSONValue
+		json    *JSONValue
 		status  int
 		outcome metrics.OrderOutcome
 	}{

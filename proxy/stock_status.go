@@ -4,13 +4,12 @@ import (
 	"strconv"
 
 	"sluice/proxy/reject"
-	"sluice/proxy/stockstatus"
 )
 
 // answerStock tells what is public about the stock of SKUs. It asks this process' memory alone.
 func (p *Proxy) answerStock(r *Request) rejection {
 	path, query := r.head.Path(), r.head.Query()
-	skus, one := stockstatus.Query(path, query)
+	skus, one := stockQuery(path, query)
 	if skus == nil {
 		return badRequest(reject.QueryInvalid, "")
 	}
@@ -24,7 +23,7 @@ func (p *Proxy) answerStock(r *Request) rejection {
 	if !one {
 		text = append(text, `,"stock":[`...)
 	}
-	tag := stockstatus.NewTag()
+	tag := newStockTag()
 	for i, sku := range skus {
 		s := p.Availability.Status(r.now, sku)
 		if i > 0 || one {
@@ -55,7 +54,7 @@ func (p *Proxy) answerStock(r *Request) rejection {
 }
 
 // writeStock sends the answer in r.scratch.text, or 304 where the client has it.
-func (p *Proxy) writeStock(r *Request, at int64, t stockstatus.Tag) {
+func (p *Proxy) writeStock(r *Request, at int64, t stockTag) {
 	etag := t.String()
 	out := r.taggedResponse(etag, etag[len("W/"):], "application/json")
 	out.Header.Add("Cache-Control", "public, max-age=1")

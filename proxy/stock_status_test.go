@@ -4,53 +4,51 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"sluice/proxy/stockstatus"
 )
 
 // fixedStock is what is public about SKUs, at a time, both set by the test.
 type fixedStock struct {
 	at   int64
-	skus map[string]stockstatus.Status
+	skus map[string]StockStatus
 }
 
 func (s *fixedStock) Time(int64) int64 { return s.at }
 
-func (s *fixedStock) Status(_ int64, sku []byte) stockstatus.Status {
+func (s *fixedStock) Status(_ int64, sku []byte) StockStatus {
 	if status, ok := s.skus[string(sku)]; ok {
 		return status
 	}
-	return stockstatus.Status{Free: -1}
+	return StockStatus{Free: -1}
 }
 
-func showing(show stockstatus.Options) (Options, *fixedStock) {
+func showing(show StockStatusOptions) (Options, *fixedStock) {
 	o := options(&recorder{})
-	s := &fixedStock{at: 1_000, skus: map[string]stockstatus.Status{
-		"soon":     {Phase: stockstatus.NotStarted, Opens: 1_500, Closes: 9_000, Free: 7},
-		"open":     {Phase: stockstatus.InStock, Free: 11},
-		"few":      {Phase: stockstatus.InStock, Free: 10, Closes: 9_000},
-		"sold-out": {Phase: stockstatus.SoldOut},
-		"ended":    {Phase: stockstatus.Ended, Closes: 900, Free: -1},
-		"sold":     {Phase: stockstatus.Ended},
-		"paused":   {Phase: stockstatus.Paused, Free: -1},
-		"unread":   {Phase: stockstatus.InStock, Free: -1},
-		`q"\`:      {Phase: stockstatus.InStock, Free: 1},
+	s := &fixedStock{at: 1_000, skus: map[string]StockStatus{
+		"soon":     {Phase: PhaseNotStarted, Opens: 1_500, Closes: 9_000, Free: 7},
+		"open":     {Phase: PhaseInStock, Free: 11},
+		"few":      {Phase: PhaseInStock, Free: 10, Closes: 9_000},
+		"sold-out": {Phase: PhaseSoldOut},
+		"ended":    {Phase: PhaseEnded, Closes: 900, Free: -1},
+		"sold":     {Phase: PhaseEnded},
+		"paused":   {Phase: PhasePaused, Free: -1},
+		"unread":   {Phase: PhaseInStock, Free: -1},
+		`q"\`:      {Phase: PhaseInStock, Free: 1},
 	}}
 	o.Availability, o.StockStatus = s, show
 	return o, s
 }
 
 func TestStockStatus_TellsWhatIsLeft(t *testing.T) {
-	few, exact := stockstatus.Options{Few: 10}, stockstatus.Options{Few: 10, Exact: true}
+	few, exact := StockStatusOptions{Few: 10}, StockStatusOptions{Few: 10, Exact: true}
 	for _, tt := range []struct {
-		show       stockstatus.Options
+		show       StockStatusOptions
 		path, want string
 	}{
 		{few, "/soon", `"sku":"soon","phase":"waiting","opens_at_ms":1500,"opens_in_ms":500,"closes_at_ms":9000`},
 		{few, "/open", `"sku":"open","phase":"open","left":"many"`},
 		{few, "/few?now=1", `"sku":"few","phase":"open","left":"few","closes_at_ms":9000`},
 		{exact, "/few", `"sku":"few","phase":"open","left":"few","free":10,"closes_at_ms":9000`},
-		{stockstatus.Options{Few: -1}, "/few", `"sku":"few","phase":"open","closes_at_ms":9000`},
+		{StockStatusOptions{Few: -1}, "/few", `"sku":"few","phase":"open","closes_at_ms":9000`},
 		{few, "/sold", `"sku":"sold","phase":"ended","left":"none"`},
 		{few, "/sold-out", `"sku":"sold-out","phase":"sold_out","left":"none"`},
 		{few, "/ended", `"sku":"ended","phase":"ended"`},
@@ -78,7 +76,7 @@ func TestStockStatus_TellsWhatIsLeft(t *testing.T) {
 }
 
 func TestStockStatus_ETagCoversAllButTheTime(t *testing.T) {
-	o, s := showing(stockstatus.Options{Few: 10})
+	o, s := showing(StockStatusOptions{Few: 10})
 	addr, _ := gateway(t, o)
 	ask := func(path, has string) (int, string, string) {
 		resp, body := talk(t, addr, "GET /.sluice/stock"+path+" HTTP/1.1\r\nHost: shop\r\nIf-None-Match: "+has+"\r\n\r\n")
@@ -92,9 +90,9 @@ func TestStockStatus_ETagCoversAllButTheTime(t *testing.T) {
 		}
 	}
 	tags := map[string]bool{tag: true}
-	for _, status := range []stockstatus.Status{{Phase: stockstatus.NotStarted, Opens: 1_501, Closes: 9_000},
-		{Phase: stockstatus.InStock, Free: 5}, {Phase: stockstatus.InStock, Free: 50}, {Phase: stockstatus.SoldOut},
-		{Phase: stockstatus.Ended}} {
+	for _, status := range []StockStatus{{Phase: PhaseNotStarted, Opens: 1_501, Closes: 9_000},
+		{Phase: PhaseInStock, Free: 5}, {Phase: PhaseInStock, Free: 50}, {Phase: PhaseSoldOut},
+		{Phase: PhaseEnded}} {
 		s.skus["soon"] = status
 		code, next, _ := ask("/soon", tag)
 		if code != 200 || tags[next] {
@@ -102,19 +100,19 @@ func TestStockStatus_ETagCoversAllButTheTime(t *testing.T) {
 		}
 		tags[next] = true
 	}
-	s.skus["soon"] = stockstatus.Status{Phase: stockstatus.InStock, Free: 51}
+	s.skus["soon"] = StockStatus{Phase: PhaseInStock, Free: 51}
 	if _, next, _ := ask("/soon", ""); !tags[next] {
 		t.Error("the tag tells how many are left, and the answer does not")
 	}
 }
 
 func TestStockStatus_QuestionNeverReachesTheUpstream(t *testing.T) {
-	o, _ := showing(stockstatus.Options{Few: 10})
+	o, _ := showing(StockStatusOptions{Few: 10})
 	up := &recorder{}
 	o.Upstream = up
 	addr, _ := gateway(t, o)
 	for _, path := range []string{"/", "/a%20b", "/%7b1%7d", "/%zz", "/a/b%20c", "", "?", "?sku=", "?sku=a&sku=%7b",
-		"?sku=a;b", "?" + strings.Repeat("sku=a&", stockstatus.MaxQuery+1)} {
+		"?sku=a;b", "?" + strings.Repeat("sku=a&", maxStockQuery+1)} {
 		if resp, _ := talk(t, addr, "GET /.sluice/stock"+path+" HTTP/1.1\r\nHost: shop\r\n\r\n"); resp.StatusCode != 400 {
 			t.Errorf("%q: %d", path, resp.StatusCode)
 		}

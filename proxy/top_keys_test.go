@@ -7,14 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/proxy/keyed"
 	"sluice/proxy/metrics"
 )
 
 func TestTopKeys_AreThoseRejectedMost(t *testing.T) {
 	ask, p, _ := trustedGateway(t, func(o *Options) {
 		o.Deny = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:bad::/48")}
-		o.Rates = []keyed.Rate{keyedRate("per-ip", "$remote_addr", 1), keyedRate("per-user", "$cookie_uid", 1),
+		o.Rates = []Rate{keyedRate("per-ip", "$remote_addr", 1), keyedRate("per-user", "$cookie_uid", 1),
 			keyedRate("per-item", "$remote_addr$arg_q", 1)}
 		for i := range o.Rates {
 			o.Rates[i].IPv4Prefix = 24

@@ -6,9 +6,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/metrics"
-	"sluice/proxy/verdict"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
@@ -113,7 +113,7 @@ func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Respons
 		busy = false
 		s.pace.taken()
 	}
-	stated := len(resp.Header.Peek(verdict.OrderHeader)) > 0
+	stated := len(resp.Header.Peek(proxy.OrderHeader)) > 0
 	switch outcome := s.o.Outcome(resp); {
 	case outcome == metrics.OrderConfirmed:
 		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}

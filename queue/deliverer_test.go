@@ -15,7 +15,7 @@ import (
 
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
-	"sluice/proxy/verdict"
+	"sluice/proxy"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
@@ -64,7 +64,7 @@ func (b *bench) attempts() string {
 // open starts a deliverer; change may be nil.
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = storetest.Ledger(t)
-	rules := verdict.Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
+	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
 		Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},

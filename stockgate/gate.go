@@ -23,7 +23,6 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/stockstatus"
 	"sluice/stockgate/skutable"
 )
 
@@ -195,25 +194,25 @@ func times(a, b int64) int64 {
 // StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it
 // is unknown tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
 // lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
-func (g *Gate) StockStatus(now int64, sku []byte) (phase stockstatus.Phase, free int64) {
+func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.StockPhase, free int64) {
 	e := g.table.Find(sku)
 	if e == nil {
 		if len(sku) > longestSKU {
-			return stockstatus.Unknown, -1
+			return proxy.PhaseUnknown, -1
 		}
 		if e = g.track(now, sku); e == nil {
-			return stockstatus.Unknown, -1
+			return proxy.PhaseUnknown, -1
 		}
 	}
 	switch g.verdict(now, e) {
 	case onSale:
-		return stockstatus.InStock, e.free.Load()
+		return proxy.PhaseInStock, e.free.Load()
 	case soldOut:
-		return stockstatus.SoldOut, 0
+		return proxy.PhaseSoldOut, 0
 	case notOnSale:
-		return stockstatus.Paused, -1
+		return proxy.PhasePaused, -1
 	}
-	return stockstatus.Unknown, -1
+	return proxy.PhaseUnknown, -1
 }
 
 // fallbacks counts what on_error decided. It is written by Enter alone, which stands behind the limits: the

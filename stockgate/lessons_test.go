@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/stockstatus"
+	"sluice/proxy"
 )
 
 func lessons() *SoldOutFeedback {
@@ -76,9 +76,9 @@ func TestLessons_WhatIsShownIsWhatBuyersFind(t *testing.T) {
 	}
 	g := open(t, options(), m)
 	for sku, want := range map[string]struct {
-		phase stockstatus.Phase
+		phase proxy.StockPhase
 		free  int64
-	}{"some": {stockstatus.InStock, 7}, "none": {stockstatus.SoldOut, 0}, "invented": {stockstatus.Unknown, -1}} {
+	}{"some": {proxy.PhaseInStock, 7}, "none": {proxy.PhaseSoldOut, 0}, "invented": {proxy.PhaseUnknown, -1}} {
 		if phase, free := g.StockStatus(g.poller.clock(), []byte(sku)); phase != want.phase || free != want.free {
 			t.Errorf("%s: %v %d", sku, phase, free)
 		}

@@ -3,7 +3,7 @@ package app
 import (
 	"sluice/config"
 	"sluice/internal/app/orders"
-	"sluice/proxy/stockstatus"
+	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/sale"
@@ -34,7 +34,7 @@ func (g *Gateway) looksAtShopStock(c *config.Config) bool {
 func (s availability) Time(now int64) int64 { return s.schedule.Time(now) / 1e6 }
 
 // Status implements proxy.Availability: the schedule comes first, then the stock.
-func (s availability) Status(now int64, sku []byte) stockstatus.Status {
+func (s availability) Status(now int64, sku []byte) proxy.StockStatus {
 	shown := s.left(now, sku)
 	p, ok := s.schedule.At(now, sku)
 	if !ok {
@@ -43,23 +43,23 @@ func (s availability) Status(now int64, sku []byte) stockstatus.Status {
 	shown.Closes = p.Closes
 	switch p.State {
 	case sale.Ended:
-		shown.Phase, shown.Free = stockstatus.Ended, -1
+		shown.Phase, shown.Free = proxy.PhaseEnded, -1
 	case sale.Waiting:
-		shown.Phase, shown.Opens = stockstatus.NotStarted, p.Opens
+		shown.Phase, shown.Opens = proxy.PhaseNotStarted, p.Opens
 	case sale.Paused:
-		shown.Phase = stockstatus.Paused
+		shown.Phase = proxy.PhasePaused
 	case sale.On:
-		if shown.Phase == stockstatus.Unknown && s.orders == nil && s.stock == nil {
-			shown.Phase = stockstatus.InStock // the schedule is all there is
+		if shown.Phase == proxy.PhaseUnknown && s.orders == nil && s.stock == nil {
+			shown.Phase = proxy.PhaseInStock // the schedule is all there is
 		}
 	}
 	return shown
 }
 
 // left is what is known without the schedule.
-func (s availability) left(now int64, sku []byte) stockstatus.Status {
+func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 	if s.feedback.SoldOut(now, sku) {
-		return stockstatus.Status{Phase: stockstatus.SoldOut}
+		return proxy.StockStatus{Phase: proxy.PhaseSoldOut}
 	}
 	if s.orders != nil {
 		if d := s.orders.Reserver(); d != nil {
@@ -70,30 +70,30 @@ func (s availability) left(now int64, sku []byte) stockstatus.Status {
 		}
 	}
 	if s.stock == nil {
-		return stockstatus.Status{Free: -1}
+		return proxy.StockStatus{Free: -1}
 	}
 	phase, free := s.stock.StockStatus(now, sku)
-	return stockstatus.Status{Phase: phase, Free: free}
+	return proxy.StockStatus{Phase: phase, Free: free}
 }
 
 // inLedger says in the gate's words what a ledger says of its SKU.
-func (s availability) inLedger(now int64, l protocol.StockVersion) stockstatus.Status {
-	shown := stockstatus.Status{Free: max(l.Free, 0), Closes: l.Closes}
+func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockStatus {
+	shown := proxy.StockStatus{Free: max(l.Free, 0), Closes: l.Closes}
 	switch l.At(s.Time(now)) {
 	case protocol.On:
-		shown.Phase = stockstatus.InStock
+		shown.Phase = proxy.PhaseInStock
 		if l.Free <= 0 {
-			shown.Phase = stockstatus.SoldOut
+			shown.Phase = proxy.PhaseSoldOut
 		}
 		if l.Free <= 0 && l.Held == 0 {
-			shown.Phase = stockstatus.Ended // all is sold, and nothing comes back unless the shop cancels an order
+			shown.Phase = proxy.PhaseEnded // all is sold, and nothing comes back unless the shop cancels an order
 		}
 	case protocol.Waiting:
-		shown.Phase, shown.Opens = stockstatus.NotStarted, l.Opens
+		shown.Phase, shown.Opens = proxy.PhaseNotStarted, l.Opens
 	case protocol.Ended, protocol.Over:
-		shown.Phase, shown.Free = stockstatus.Ended, -1
+		shown.Phase, shown.Free = proxy.PhaseEnded, -1
 	case protocol.Paused:
-		shown.Phase = stockstatus.Paused
+		shown.Phase = proxy.PhasePaused
 	default:
 		shown.Free = -1
 	}
@@ -101,12 +101,12 @@ func (s availability) inLedger(now int64, l protocol.StockVersion) stockstatus.S
 }
 
 // shows is how much of it is told.
-func stockStatus(c *config.Stock) stockstatus.Options {
+func stockStatus(c *config.Stock) proxy.StockStatusOptions {
 	switch c.Detail {
 	case "exact":
-		return stockstatus.Options{Exact: true, Few: int64(c.LowStock)}
+		return proxy.StockStatusOptions{Exact: true, Few: int64(c.LowStock)}
 	case "level":
-		return stockstatus.Options{Few: int64(c.LowStock)}
+		return proxy.StockStatusOptions{Few: int64(c.LowStock)}
 	}
-	return stockstatus.Options{Few: -1}
+	return proxy.StockStatusOptions{Few: -1}
 }

@@ -29,7 +29,6 @@ import (
 	"sluice/internal/embedredis"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/proxy/verdict"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
 	"sluice/stockgate/sale"
@@ -55,7 +54,7 @@ type Gateway struct {
 	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
-	unread     *verdict.Unread
+	unread     *proxy.UnreadBodies
 	rooms      *rooms.Rooms
 	Store      stores.Store     // nil likewise
 	redis      *stockgate.Redis // the shop's own; nil with source "memory"
@@ -95,7 +94,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics:  prometheus.NewRegistry(),
 		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
-		unread: verdict.NewUnread(log)}
+		unread: proxy.NewUnreadBodies(log)}
 	var err error
 	if g.access, err = openAccessLog(c, g.now, log); err != nil {
 		return nil, err
@@ -233,7 +232,7 @@ func (g *Gateway) openQueue(c *config.Config) error {
 }
 
 // settlement is how c reads the shop's answers to orders.
-func (g *Gateway) settlement(c *config.Config) verdict.Rules {
+func (g *Gateway) settlement(c *config.Config) proxy.OutcomeRules {
 	rules := settlement(&c.Stock.Reserve)
 	rules.Unread = g.unread
 	return rules

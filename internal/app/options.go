@@ -17,7 +17,6 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/verdict"
 	"sluice/tracing"
 	"sluice/upstream"
 )
@@ -84,8 +83,8 @@ func proxyOptions(c *config.Config) proxy.Options {
 }
 
 // settlement is how r reads the shop's answers to orders.
-func settlement(r *config.Reserve) verdict.Rules {
-	rules := verdict.Rules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
+func settlement(r *config.Reserve) proxy.OutcomeRules {
+	rules := proxy.OutcomeRules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
 	if j := r.ConfirmJSON; j != nil {
 		rules.ConfirmJSON = inJSON(j.Path, j.Values)
 	}
@@ -93,8 +92,8 @@ func settlement(r *config.Reserve) verdict.Rules {
 }
 
 // inJSON is a place in a body, like "data.code", and what may stand there.
-func inJSON(path string, values []any) *verdict.JSONValue {
-	j := &verdict.JSONValue{Keys: strings.Split(path, ".")}
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
 	for _, v := range values {
 		text, err := json.Marshal(v)
 		if err != nil {

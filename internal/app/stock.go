@@ -12,7 +12,7 @@ import (
 	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
 	"sluice/internal/embedredis"
-	"sluice/proxy/verdict"
+	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
@@ -155,11 +155,11 @@ func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
 }
 
 // soldOutOn is by what answer the shop says that a SKU is sold out; nil = by none.
-func soldOutOn(a *config.Answer) *verdict.SoldOut {
+func soldOutOn(a *config.Answer) *proxy.SoldOutAnswer {
 	if a == nil {
 		return nil
 	}
-	s := &verdict.SoldOut{Status: a.Status}
+	s := &proxy.SoldOutAnswer{Status: a.Status}
 	name, value, _ := strings.Cut(a.Header, ":")
 	s.Header, s.Value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if a.JSON != "" {

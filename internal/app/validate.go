@@ -13,7 +13,6 @@ import (
 	"sluice/internal/app/rooms"
 	"sluice/internal/listener"
 	"sluice/proxy"
-	"sluice/proxy/keyed"
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -57,7 +56,7 @@ func routesCompile(c *config.Config) (errs []error) {
 // located is a fault of the proxy's options with its place in the file.
 func located(c *config.Config, err error) error {
 	var ofRoute *route.Error
-	var ofLimit *keyed.Error
+	var ofLimit *proxy.LimitError
 	switch {
 	case errors.As(err, &ofRoute):
 		for i := range slices.Backward(c.Routes) { // of two with one name the later one is at fault

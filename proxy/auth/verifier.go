@@ -45,33 +45,33 @@ func NewVerifier(in VerifierOptions, routes []Route, before *Verifier) (*Verifie
 	if before != nil && reflect.DeepEqual(before.in, in) {
 		return before, before.serves(routes)
 	}
-	a := &Verifier{in: in, wall: time.Now}
-	if err := a.readKeys(); err != nil {
+	v := &Verifier{in: in, wall: time.Now}
+	if err := v.readKeys(); err != nil {
 		return nil, err
 	}
-	return a, a.serves(routes)
+	return v, v.serves(routes)
 }
 
-func (a *Verifier) readKeys() (err error) {
-	if a.in.JWT.Algorithm != "" {
-		if a.jwt, err = NewJWT(a.in.JWT); err != nil {
+func (v *Verifier) readKeys() (err error) {
+	if v.in.JWT.Algorithm != "" {
+		if v.jwt, err = NewJWT(v.in.JWT); err != nil {
 			return fmt.Errorf("jwt_key_file: %w", err)
 		}
-		if a.from, err = param.Compile(a.in.From, nil); err != nil {
+		if v.from, err = param.Compile(v.in.From, nil); err != nil {
 			return fmt.Errorf("jwt_from: %w", err)
 		}
-		if !a.from.Uses(param.Header) && !a.from.Uses(param.Cookie) || len(a.from.Parts()) != 1 {
+		if !v.from.Uses(param.Header) && !v.from.Uses(param.Cookie) || len(v.from.Parts()) != 1 {
 			return fmt.Errorf("jwt_from: %q is neither a header nor a cookie; write it like \"$http_authorization\" or "+
-				"\"$cookie_token\"", a.in.From)
+				"\"$cookie_token\"", v.in.From)
 		}
 	}
-	if a.in.CookieKey != "" {
-		if a.cookies, err = NewCookies([]byte(a.in.CookieKey)); err != nil {
+	if v.in.CookieKey != "" {
+		if v.cookies, err = NewCookies([]byte(v.in.CookieKey)); err != nil {
 			return fmt.Errorf("cookie_key_file: %w", err)
 		}
 	}
-	if a.in.OrderTokenKey != "" {
-		if a.Orders, err = NewOrderTokens([]byte(a.in.OrderTokenKey), a.in.Slot); err != nil {
+	if v.in.OrderTokenKey != "" {
+		if v.Orders, err = NewOrderTokens([]byte(v.in.OrderTokenKey), v.in.Slot); err != nil {
 			return fmt.Errorf("order_token_key_file: %w", err)
 		}
 	}
@@ -79,7 +79,7 @@ func (a *Verifier) readKeys() (err error) {
 }
 
 // Headers are the header fields in which tokens come.
-func (a *Verifier) Headers() []string { return a.from.Names(param.Header) }
+func (v *Verifier) Headers() []string { return v.from.Names(param.Header) }
 
 // claimsUsed are the claims of the token that routes look at, with the limits and rooms on them.
 func claimsUsed(routes []Route) (names []string) {
@@ -92,16 +92,16 @@ func claimsUsed(routes []Route) (names []string) {
 }
 
 // serves wants every route to find the keys that it needs.
-func (a *Verifier) serves(routes []Route) error {
+func (v *Verifier) serves(routes []Route) error {
 	user := ""
 	for i := range routes {
 		rt := &routes[i]
-		for _, v := range rt.Variables {
-			if v.Uses(param.Claim) && a.jwt == nil {
+		for _, variable := range rt.Variables {
+			if variable.Uses(param.Claim) && v.jwt == nil {
 				return route.Fault(rt.Name, "user",
 					fmt.Errorf("$jwt_… needs auth.jwt_algorithm and auth.jwt_key_file: no token is verified without"))
 			}
-			if v.Uses(param.SignedCookie) && a.cookies == nil {
+			if variable.Uses(param.SignedCookie) && v.cookies == nil {
 				return route.Fault(rt.Name, "user",
 					fmt.Errorf("$signed_… needs auth.cookie_key_file: no cookie is verified without"))
 			}
@@ -109,7 +109,7 @@ func (a *Verifier) serves(routes []Route) error {
 		if !rt.OrderToken {
 			continue
 		}
-		if err := a.givesTokens(rt, user); err != nil {
+		if err := v.givesTokens(rt, user); err != nil {
 			return route.Fault(rt.Name, "order_token", err)
 		}
 		user = rt.UserText
@@ -119,8 +119,8 @@ func (a *Verifier) serves(routes []Route) error {
 
 // givesTokens wants the user of a route with order tokens to be known where the token is given out. other is the user
 // of another such route; "" = none.
-func (a *Verifier) givesTokens(rt *Route, other string) error {
-	if a.Orders == nil {
+func (v *Verifier) givesTokens(rt *Route, other string) error {
+	if v.Orders == nil {
 		return fmt.Errorf("needs auth.order_token_key_file, the same on all instances")
 	}
 	if rt.User.Empty() || rt.SKU.Empty() || rt.Pass {
@@ -136,11 +136,11 @@ func (a *Verifier) givesTokens(rt *Route, other string) error {
 }
 
 // KnownWithoutRoute wants the user to be known where something is given out, which no route is asked for.
-func (rt *Route) KnownWithoutRoute(what string) error {
+func (r *Route) KnownWithoutRoute(what string) error {
 	for _, k := range []param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal} {
-		if rt.User.Uses(k) {
+		if r.User.Uses(k) {
 			return fmt.Errorf("user = %q is not known where %s is given out: it must be of a cookie, a header, the "+
-				"query, or proven", rt.UserText, what)
+				"query, or proven", r.UserText, what)
 		}
 	}
 	return nil
@@ -148,28 +148,28 @@ func (rt *Route) KnownWithoutRoute(what string) error {
 
 // Claim implements param.Tokens: a claim of the token that the request carries; empty when it proves nothing, with the
 // cause in the fault's detail.
-func (a *Verifier) Claim(s *param.Source, name string) ([]byte, param.Fault) {
-	if a.jwt == nil {
+func (v *Verifier) Claim(s *param.Source, name string) ([]byte, param.Fault) {
+	if v.jwt == nil {
 		return nil, param.Fault{}
 	}
-	from := a.from.Parts()
+	from := v.from.Parts()
 	token, fault := from[0].Lookup(s)
 	if fault.Reason != reject.Admitted {
 		return nil, fault
 	}
-	value, cause := a.jwt.Claim(token, name, a.wall())
+	value, cause := v.jwt.Claim(token, name, v.wall())
 	return value, param.Fault{Detail: reject.Detail{Cause: cause}}
 }
 
 // SignedCookie implements param.Tokens: the value of a cookie that the shop has signed; empty when it has not.
-func (a *Verifier) SignedCookie(s *param.Source, name string) ([]byte, param.Fault) {
+func (v *Verifier) SignedCookie(s *param.Source, name string) ([]byte, param.Fault) {
 	signed, fault := s.Cookie(name)
-	if a.cookies == nil || fault.Reason != reject.Admitted || len(signed) == 0 {
+	if v.cookies == nil || fault.Reason != reject.Admitted || len(signed) == 0 {
 		return nil, fault
 	}
 	value, ok := []byte(nil), false
 	if signed, ok = s.Decode(signed); ok {
-		value, ok = a.cookies.Value(signed)
+		value, ok = v.cookies.Value(signed)
 	}
 	if !ok {
 		return nil, param.Fault{Detail: reject.Detail{Cause: reject.TokenSignature}}
@@ -178,4 +178,4 @@ func (a *Verifier) SignedCookie(s *param.Source, name string) ([]byte, param.Fau
 }
 
 // Now is the time by which tokens end.
-func (a *Verifier) Now() time.Time { return a.wall() }
+func (v *Verifier) Now() time.Time { return v.wall() }

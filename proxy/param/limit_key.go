@@ -29,28 +29,28 @@ func CompileLimitKey(text string, names []string, ipv4Prefix, ipv6Prefix int) (k
 }
 
 // Variable is what the key is made of. The caller must not change it.
-func (k *LimitKey) Variable() *Variable { return &k.variable }
+func (l *LimitKey) Variable() *Variable { return &l.variable }
 
 // OfClient reports whether Append needs to know the client.
-func (k *LimitKey) OfClient() bool { return k.variable.Uses(RemoteAddr) }
+func (l *LimitKey) OfClient() bool { return l.variable.Uses(RemoteAddr) }
 
 // references are the parts that are no literal.
-func (k *LimitKey) references() []Part {
-	return slices.DeleteFunc(slices.Clone(k.variable.Parts()),
+func (l *LimitKey) references() []Part {
+	return slices.DeleteFunc(slices.Clone(l.variable.Parts()),
 		func(part Part) bool { return part.Kind() == Literal })
 }
 
 // Append appends the key of a request of client; ok is false when the request lacks some of it. A part that stands
 // twice is a fault: a client that could choose would be counted nowhere.
-func (k *LimitKey) Append(dst []byte, from *Source, client netip.Addr) (key []byte, ok bool, fault Fault) {
-	parts := k.variable.Parts()
+func (l *LimitKey) Append(dst []byte, from *Source, client netip.Addr) (key []byte, ok bool, fault Fault) {
+	parts := l.variable.Parts()
 	for i := range parts {
 		part := &parts[i]
 		switch {
 		case part.Kind() == Literal: // the same for every client
 			continue
 		case part.Kind() == RemoteAddr:
-			if dst, ok = k.appendClient(dst, client); !ok {
+			if dst, ok = l.appendClient(dst, client); !ok {
 				return dst, false, fault
 			}
 			continue
@@ -66,11 +66,11 @@ func (k *LimitKey) Append(dst []byte, from *Source, client netip.Addr) (key []by
 }
 
 // FromValues is the key of a request with these values, one for each variable: an address for $remote_addr.
-func (k *LimitKey) FromValues(values []string) (key []byte, err error) {
-	of := k.references()
+func (l *LimitKey) FromValues(values []string) (key []byte, err error) {
+	of := l.references()
 	if len(values) != len(of) {
 		return nil, fmt.Errorf("%d values, and the key %q has %d variables: write one for each", len(values),
-			k.variable.String(), len(of))
+			l.variable.String(), len(of))
 	}
 	for i, v := range values {
 		if of[i].Kind() != RemoteAddr {
@@ -85,7 +85,7 @@ func (k *LimitKey) FromValues(values []string) (key []byte, err error) {
 			return nil, fmt.Errorf(`%.80q is no address of a client, and the key has $remote_addr: write it like "203.0.113.7"`,
 				v)
 		}
-		key, _ = k.appendClient(key, client.Unmap())
+		key, _ = l.appendClient(key, client.Unmap())
 	}
 	return key, nil
 }
@@ -94,8 +94,8 @@ func (k *LimitKey) FromValues(values []string) (key []byte, err error) {
 const lengthSize = 4
 
 // appendClient appends the client's network. A client that comes by a unix socket has no address.
-func (k *LimitKey) appendClient(dst []byte, client netip.Addr) (key []byte, ok bool) {
-	network, err := client.Prefix(k.prefixBits(client.Is4()))
+func (l *LimitKey) appendClient(dst []byte, client netip.Addr) (key []byte, ok bool) {
+	network, err := client.Prefix(l.prefixBits(client.Is4()))
 	if err != nil || !client.IsValid() {
 		return dst, false
 	}
@@ -103,17 +103,17 @@ func (k *LimitKey) appendClient(dst []byte, client netip.Addr) (key []byte, ok b
 	return append(dst, sixteen[:]...), true
 }
 
-func (k *LimitKey) prefixBits(v4 bool) int {
+func (l *LimitKey) prefixBits(v4 bool) int {
 	if v4 {
-		return k.ipv4
+		return l.ipv4
 	}
-	return k.ipv6
+	return l.ipv6
 }
 
 // AppendText appends the key for people: networks as such, and by hash what may be a secret or a person, unless open.
-func (k *LimitKey) AppendText(dst []byte, from *Source, client netip.Addr, open bool,
+func (l *LimitKey) AppendText(dst []byte, from *Source, client netip.Addr, open bool,
 	hash func(dst, value []byte) []byte) []byte {
-	parts := k.variable.Parts()
+	parts := l.variable.Parts()
 	for i := range parts {
 		part := &parts[i]
 		if part.Kind() == Literal {
@@ -124,7 +124,7 @@ func (k *LimitKey) AppendText(dst []byte, from *Source, client netip.Addr, open 
 			dst = append(dst, ' ')
 		}
 		if part.Kind() == RemoteAddr {
-			dst = k.appendNetwork(dst, client)
+			dst = l.appendNetwork(dst, client)
 			continue
 		}
 		v, _ := part.Lookup(from)
@@ -137,8 +137,8 @@ func (k *LimitKey) AppendText(dst []byte, from *Source, client netip.Addr, open 
 	return dst
 }
 
-func (k *LimitKey) appendNetwork(dst []byte, client netip.Addr) []byte {
-	network, err := client.Prefix(k.prefixBits(client.Is4()))
+func (l *LimitKey) appendNetwork(dst []byte, client netip.Addr) []byte {
+	network, err := client.Prefix(l.prefixBits(client.Is4()))
 	switch {
 	case err != nil:
 		return append(dst, "no address"...)

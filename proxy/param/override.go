@@ -41,24 +41,24 @@ type PatternError struct {
 	Err     error
 }
 
-func (e *PatternError) Error() string { return fmt.Sprintf("%q %v", e.Pattern, e.Err) }
-func (e *PatternError) Unwrap() error { return e.Err }
+func (p *PatternError) Error() string { return fmt.Sprintf("%q %v", p.Pattern, p.Err) }
+func (p *PatternError) Unwrap() error { return p.Err }
 
-// Overrides compiles patterns of the values of k, which has one variable: CIDRs where it is $remote_addr, else text in
-// which * stands for any text. A pattern that no key of k can match is a *PatternError.
-func (k *LimitKey) Overrides(patterns []string) (o Overrides, err error) {
+// Overrides compiles patterns of the values of l, which has one variable: CIDRs where it is $remote_addr, else text in
+// which * stands for any text. A pattern that no key of l can match is a *PatternError.
+func (l *LimitKey) Overrides(patterns []string) (o Overrides, err error) {
 	if len(patterns) == 0 {
 		return o, nil
 	}
-	of := k.references()
+	of := l.references()
 	if len(of) != 1 {
 		return o, fmt.Errorf("the key %q has %d variables, and a pattern is of one: write a [[limits.rate]] for one of them",
-			k.variable.String(), len(of))
+			l.variable.String(), len(of))
 	}
 	for i, text := range patterns {
 		p := overridePattern{index: i, text: text}
 		if of[0].Kind() == RemoteAddr {
-			p.network, err = k.network(text)
+			p.network, err = l.network(text)
 		} else {
 			p.pieces, err = patternPieces(text, &of[0])
 		}
@@ -76,8 +76,8 @@ func (k *LimitKey) Overrides(patterns []string) (o Overrides, err error) {
 	return o, nil
 }
 
-// network parses a CIDR, or an address, of clients that k tells apart.
-func (k *LimitKey) network(text string) (of netip.Prefix, err error) {
+// network parses a CIDR, or an address, of clients that l tells apart.
+func (l *LimitKey) network(text string) (of netip.Prefix, err error) {
 	if of, err = netip.ParsePrefix(text); err != nil {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || addr.Zone() != "" {
@@ -85,7 +85,7 @@ func (k *LimitKey) network(text string) (of netip.Prefix, err error) {
 		}
 		of = netip.PrefixFrom(addr, addr.BitLen())
 	}
-	bits := k.prefixBits(of.Addr().Is4())
+	bits := l.prefixBits(of.Addr().Is4())
 	switch {
 	case of.Addr().Is4In6():
 		return of, errors.New(`never matches, for such clients count as IPv4: write it like "10.0.0.0/8"`)
@@ -122,10 +122,10 @@ func patternPieces(text string, of *Part) ([]string, error) {
 }
 
 // weight is larger for a pattern that is more specific; text without a star is the most specific.
-func (p *overridePattern) weight() int {
-	switch n := len(strings.Join(p.pieces, "")); len(p.pieces) {
+func (o *overridePattern) weight() int {
+	switch n := len(strings.Join(o.pieces, "")); len(o.pieces) {
 	case 0:
-		return p.network.Bits()
+		return o.network.Bits()
 	case 1:
 		return n + 1<<20
 	default:
@@ -147,23 +147,23 @@ func (o *Overrides) Of(key []byte) int {
 	return NoPattern
 }
 
-func (p *overridePattern) containsAddr(key []byte) bool {
-	return p.network.Contains(netip.AddrFrom16([16]byte(key)).Unmap())
+func (o *overridePattern) containsAddr(key []byte) bool {
+	return o.network.Contains(netip.AddrFrom16([16]byte(key)).Unmap())
 }
 
 // matches takes each piece where it comes first: if any place fits, the first one does.
-func (p *overridePattern) matches(value []byte) bool {
-	last := len(p.pieces) - 1
+func (o *overridePattern) matches(value []byte) bool {
+	last := len(o.pieces) - 1
 	if last == 0 {
-		return string(value) == p.pieces[0]
+		return string(value) == o.pieces[0]
 	}
-	first, end := p.pieces[0], p.pieces[last]
+	first, end := o.pieces[0], o.pieces[last]
 	if len(value) < len(first)+len(end) || string(value[:len(first)]) != first ||
 		string(value[len(value)-len(end):]) != end {
 		return false
 	}
 	value = value[len(first) : len(value)-len(end)]
-	for _, piece := range p.pieces[1:last] {
+	for _, piece := range o.pieces[1:last] {
 		at := indexOf(value, piece)
 		if at < 0 {
 			return false

@@ -52,7 +52,7 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 	r.UsePages(pages)
 	m := me{Room: "r", ServerTime: 1000, Phase: room.Open, State: room.IsCalled, ClaimUntil: 81_500}
 	for language, want := range map[string]string{"en": "You have 81 seconds for this", "zh-CN": "请在 81 秒内领取"} {
-		page := string(r.page(&roomview.Question{Language: []byte(language)}, &m, "/"))
+		page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &m, "/"))
 		if !strings.Contains(page, want) || !strings.Contains(page, `http-equiv="refresh" content="5"`) {
 			t.Errorf("%q is missing in\n%s", want, page)
 		}

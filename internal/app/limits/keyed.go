@@ -6,7 +6,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/limiter"
-	"sluice/proxy/keyed"
+	"sluice/proxy"
 	"sluice/proxy/reject"
 )
 
@@ -30,7 +30,7 @@ func rateSpecs(l *config.Limits) (specs []limiter.RateSpec) {
 }
 
 // countIn has rates count in the limiters of rateSpecs.
-func countIn(rates []keyed.Rate, counted []*limiter.RateLimiter) {
+func countIn(rates []proxy.Rate, counted []*limiter.RateLimiter) {
 	for i := range rates {
 		rates[i].Limiter, counted = counted[0], counted[1:]
 		for j := range rates[i].Overrides {
@@ -42,14 +42,14 @@ func countIn(rates []keyed.Rate, counted []*limiter.RateLimiter) {
 }
 
 // KeyedRates are c's keyed rates, without anything to count in.
-func KeyedRates(c *config.Config) (rates []keyed.Rate) {
+func KeyedRates(c *config.Config) (rates []proxy.Rate) {
 	for _, r := range c.Limits.Rates {
-		rate := keyed.Rate{
+		rate := proxy.Rate{
 			Name: r.Name, Key: r.Key, Routes: r.Routes, IPv4Prefix: r.IPv4Prefix, IPv6Prefix: r.IPv6Prefix,
 			Observe: !c.Limits.Enforced(r.Name), Burst: r.Burst, PerSecond: float64(r.Rate), MaxDelay: r.MaxDelay,
 		}
 		for _, o := range r.RateOverrides() {
-			rate.Overrides = append(rate.Overrides, keyed.RateOverride{Pattern: o.Pattern, Off: o.Rate == 0, Burst: o.Burst,
+			rate.Overrides = append(rate.Overrides, proxy.RateOverride{Pattern: o.Pattern, Off: o.Rate == 0, Burst: o.Burst,
 				PerSecond: float64(o.Rate)})
 		}
 		rates = append(rates, rate)
@@ -58,9 +58,9 @@ func KeyedRates(c *config.Config) (rates []keyed.Rate) {
 }
 
 // KeyedInFlight are c's limits in flight, without anything to count in.
-func KeyedInFlight(c *config.Config) (all []keyed.InFlight) {
+func KeyedInFlight(c *config.Config) (all []proxy.InFlight) {
 	for _, l := range c.Limits.InFlight {
-		all = append(all, keyed.InFlight{
+		all = append(all, proxy.InFlight{
 			Name: l.Name, Key: l.Key, Routes: l.Routes, IPv4Prefix: l.IPv4Prefix, IPv6Prefix: l.IPv6Prefix,
 			Observe: !c.Limits.Enforced(l.Name), Max: l.Max,
 		})
@@ -74,7 +74,7 @@ type inFlight struct {
 	apply    func() // puts into force what prepare has made
 }
 
-func (in *inFlight) prepare(c *config.Config) []keyed.InFlight {
+func (in *inFlight) prepare(c *config.Config) []proxy.InFlight {
 	var specs []limiter.InFlightSpec
 	for _, l := range c.Limits.InFlight {
 		specs = append(specs, limiter.InFlightSpec{Name: l.Name, Max: l.Max, MaxKeys: l.MaxKeys,

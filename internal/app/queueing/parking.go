@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/proxy/orderview"
+	"sluice/proxy"
 	"sluice/proxy/server"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -23,8 +23,8 @@ type orderName struct{ sku, serial string }
 
 // parked is one order whose clients wait.
 type parked struct {
-	order   orderview.Order // as it was seen last; all of them have seen this state
-	look    time.Time       // when it is looked at next
+	order   proxy.WaitingOrder // as it was seen last; all of them have seen this state
+	look    time.Time          // when it is looked at next
 	waiters []waiter
 }
 
@@ -36,7 +36,7 @@ type waiter struct {
 }
 
 type answer struct {
-	order orderview.Order
+	order proxy.WaitingOrder
 	since time.Time
 }
 
@@ -46,7 +46,7 @@ const (
 )
 
 // park has a client wait for another state than that of o; false = there are too many, or it cannot wait.
-func (p *parking) park(o *orderview.Order, client server.Client, look, until time.Time) bool {
+func (p *parking) park(o *proxy.WaitingOrder, client server.Client, look, until time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := orderName{o.SKU, o.Serial}
@@ -76,7 +76,7 @@ func (p *parking) park(o *orderview.Order, client server.Client, look, until tim
 
 // found takes in what is known of an order now, and answers its clients if its state is another; else it is looked at
 // again at a time.
-func (p *parking) found(o *orderview.Order, look time.Time) {
+func (p *parking) found(o *proxy.WaitingOrder, look time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := p.orders[orderName{o.SKU, o.Serial}]
@@ -108,7 +108,7 @@ func (p *parking) resume(one *parked, due func(*waiter) bool) {
 }
 
 // answer is what a client hears whose request was resumed.
-func (p *parking) answer(client server.Client) (o orderview.Order, ok bool) {
+func (p *parking) answer(client server.Client) (o proxy.WaitingOrder, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a, ok := p.answers[client]
@@ -215,7 +215,7 @@ func (q *Queue) news(sku string, place protocol.Position) {
 
 // lookAgain is when the state of an order is worth another look: soon while the upstream has it, and later the longer
 // it is going to wait, or the more clients wait. What this instance does with it is news by itself.
-func (q *Queue) lookAgain(o *orderview.Order) time.Duration {
+func (q *Queue) lookAgain(o *proxy.WaitingOrder) time.Duration {
 	switch {
 	case o.State == string(protocol.Delivering) && q.deliverer.Delivers(o.SKU, o.Serial):
 		return lookLate

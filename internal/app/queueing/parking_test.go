@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/proxy/orderview"
+	"sluice/proxy"
 	"sluice/proxy/server"
 )
 
@@ -32,8 +32,8 @@ func lot() *parking {
 		filled: make(chan struct{}, 1)}
 }
 
-func inState(serial, state string) *orderview.Order {
-	return &orderview.Order{SKU: "1", Serial: serial, State: state}
+func inState(serial, state string) *proxy.WaitingOrder {
+	return &proxy.WaitingOrder{SKU: "1", Serial: serial, State: state}
 }
 
 func TestParking_OnlyAnotherStateOfTheirOrderIsNews(t *testing.T) {

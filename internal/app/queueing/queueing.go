@@ -19,12 +19,11 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/metrics"
-	"sluice/proxy/orderview"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
-	"sluice/proxy/verdict"
 	"sluice/queue"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
@@ -36,7 +35,7 @@ import (
 type Parts struct {
 	Store    protocol.Store
 	Upstream *upstream.Pool
-	Rules    verdict.Rules           // as it begins
+	Rules    proxy.OutcomeRules      // as it begins
 	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
@@ -49,7 +48,7 @@ type Queue struct {
 	within    atomic.Int64  // ns
 	longest   time.Duration // that an order may wait, within its reservation
 	settings  atomic.Pointer[queue.Settings]
-	rules     atomic.Pointer[verdict.Rules] // of the answers to orders
+	rules     atomic.Pointer[proxy.OutcomeRules] // of the answers to orders
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	closed    chan struct{}
@@ -108,7 +107,7 @@ func (q *Queue) set(c *config.Queue) {
 }
 
 // Use has the pace of c from now on, and reads the shop's answers by rules. Orders that wait already keep their time.
-func (q *Queue) Use(c *config.Queue, rules verdict.Rules) {
+func (q *Queue) Use(c *config.Queue, rules proxy.OutcomeRules) {
 	if q == nil {
 		return
 	}
@@ -165,9 +164,9 @@ func (q *Queue) Accept(m *message.Request) string {
 }
 
 // Accepted implements proxy.Queue.
-func (q *Queue) Accepted(sku, serial string) orderview.Order {
+func (q *Queue) Accepted(sku, serial string) proxy.WaitingOrder {
 	ahead, eta := q.deliverer.Accepted(sku)
-	return orderview.Order{Serial: serial, SKU: sku, State: string(protocol.Queued), Ahead: ahead, ETA: eta}
+	return proxy.WaitingOrder{Serial: serial, SKU: sku, State: string(protocol.Queued), Ahead: ahead, ETA: eta}
 }
 
 // Proof implements proxy.Queue.
@@ -181,7 +180,7 @@ func (q *Queue) Proof(sku, serial string) string {
 
 // Find implements proxy.Queue.
 func (q *Queue) Find(sku, serial string, wait time.Duration, client server.Client) (
-	o orderview.Order, suspended bool, reason reject.Reason,
+	o proxy.WaitingOrder, suspended bool, reason reject.Reason,
 ) {
 	if client.Resumed() {
 		if o, ok := q.parking.answer(client); ok {
@@ -203,13 +202,13 @@ func (q *Queue) Find(sku, serial string, wait time.Duration, client server.Clien
 	return o, true, reject.Admitted
 }
 
-func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
+func (q *Queue) look(sku, serial string) (proxy.WaitingOrder, reject.Reason) {
 	if r := q.Reserver(); r != nil && !r.Knows(sku) { // SKUs that a client invents share calls
 		switch _, _, ok, err := r.State(sku, serial); {
 		case errors.Is(err, ledger.ErrTooMany):
-			return orderview.Order{}, reject.Rate
+			return proxy.WaitingOrder{}, reject.Rate
 		case err != nil:
-			return orderview.Order{}, reject.StockError
+			return proxy.WaitingOrder{}, reject.StockError
 		case !ok:
 			return orderOf(sku, serial, &queue.State{}), reject.Admitted
 		}
@@ -219,15 +218,15 @@ func (q *Queue) look(sku, serial string) (orderview.Order, reject.Reason) {
 	s, tooMany, err := q.deliverer.Find(ctx, sku, serial)
 	switch {
 	case tooMany:
-		return orderview.Order{}, reject.Rate
+		return proxy.WaitingOrder{}, reject.Rate
 	case err != nil, s.Err != nil:
-		return orderview.Order{}, reject.StockError
+		return proxy.WaitingOrder{}, reject.StockError
 	}
 	return orderOf(sku, serial, &s), reject.Admitted
 }
 
-func orderOf(sku, serial string, s *queue.State) orderview.Order {
-	o := orderview.Order{Serial: serial, SKU: sku, User: s.User, State: stateOf(s), Ahead: s.Ahead, ETA: s.ETA,
+func orderOf(sku, serial string, s *queue.State) proxy.WaitingOrder {
+	o := proxy.WaitingOrder{Serial: serial, SKU: sku, User: s.User, State: stateOf(s), Ahead: s.Ahead, ETA: s.ETA,
 		Answer: s.Answer}
 	if s.Status == protocol.StatusHeld {
 		o.Deadline = s.Deadline
@@ -253,7 +252,7 @@ func stateOf(s *queue.State) string {
 }
 
 // Cancel implements proxy.Queue.
-func (q *Queue) Cancel(sku, serial string) (o orderview.Order, late bool, reason reject.Reason) {
+func (q *Queue) Cancel(sku, serial string) (o proxy.WaitingOrder, late bool, reason reject.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	defer cancel()
 	done, err := q.deliverer.Cancel(ctx, sku, serial)

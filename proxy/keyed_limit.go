@@ -1,4 +1,4 @@
-package keyed
+package proxy
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"sluice/proxy/param"
 )
 
-// Route is what a limit needs to know of a route.
-type Route struct {
+// keyedRoute is what a limit needs to know of a route.
+type keyedRoute struct {
 	Name  string
 	Names []string // the {names} of its pattern
 	Pass  bool     // no limit counts there unless it names the route
 }
 
-// Limit is what both kinds of limits are on one route.
-type Limit struct {
+// keyedLimit is what both kinds of limits are on one route.
+type keyedLimit struct {
 	Name     string
 	Observe  bool // count its rejections, and go on
 	Key      param.LimitKey
@@ -25,33 +25,37 @@ type Limit struct {
 }
 
 // key compiles the key of a limit on the route.
-func (on *Route) key(text string, ipv4Prefix, ipv6Prefix int) (k param.LimitKey, err error) {
-	k, err = param.CompileLimitKey(text, on.Names, ipv4Prefix, ipv6Prefix)
-	if err == nil && on.Pass && k.Variable().NeedsBody() {
+func (k *keyedRoute) key(text string, ipv4Prefix, ipv6Prefix int) (key param.LimitKey, err error) {
+	key, err = param.CompileLimitKey(text, k.Names, ipv4Prefix, ipv6Prefix)
+	if err == nil && k.Pass && key.Variable().NeedsBody() {
 		err = errors.New("the bodies of a pass route are not read")
 	}
-	return k, err
+	return key, err
 }
 
-// Error names the limit that cannot count, and the key of its table that is wrong.
-type Error struct {
+// LimitError names the limit that cannot count, and the key of its table that is wrong.
+type LimitError struct {
 	Table string // "rate" or "in_flight"
 	Name  string
 	Key   string
 	Err   error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s %q: %s: %v", e.Table, e.Name, e.Key, e.Err) }
-func (e *Error) Unwrap() error { return e.Err }
+func (l *LimitError) Error() string {
+	return fmt.Sprintf("%s %q: %s: %v", l.Table, l.Name, l.Key, l.Err)
+}
+
+func (l *LimitError) Unwrap() error { return l.Err }
 
 // overrideError is wrong in Overrides, and not in the key.
 type overrideError struct{ error }
 
-// bind binds a limit to the routes on which it counts; key is the key of it that is wrong. A limit that counts on all
-// routes but pass skips those whose path lacks a name in its key: no request there has the key.
-func bind(names []string, routes []Route, to func(at int) error) (key string, err error) {
+// bindLimit binds a limit to the routes on which it counts, or says why it never could; key is the key of it that is
+// wrong. A limit that counts on all routes but pass skips those whose path lacks a name in its key: no request there
+// has the key.
+func bindLimit(names []string, routes []keyedRoute, to func(at int) error) (key string, err error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(routes, func(rt Route) bool { return rt.Name == name }) {
+		if !slices.ContainsFunc(routes, func(rt keyedRoute) bool { return rt.Name == name }) {
 			return "routes", errors.New("there is no such route")
 		}
 	}

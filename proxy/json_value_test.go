@@ -1,4 +1,4 @@
-package verdict
+package proxy
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func FuzzJSONValue_NumbersCompareExactly(f *testing.F) {
 		if x == nil || y == nil {
 			return
 		}
-		same := bytes.Equal(appendNumber(nil, []byte(a)), appendNumber(nil, []byte(b)))
+		same := bytes.Equal(appendJSONNumber(nil, []byte(a)), appendJSONNumber(nil, []byte(b)))
 		if same != (x.Cmp(y) == 0) {
 			t.Errorf("%s and %s: the same is %v", a, b, same)
 		}
@@ -61,7 +61,7 @@ func FuzzJSONValue_AnyBodyIsCompared(f *testing.F) {
 }
 
 func TestSoldOut_LinesThatDifferSayNothing(t *testing.T) {
-	on := &SoldOut{Header: "X-Stock", Value: "0"}
+	on := &SoldOutAnswer{Header: "X-Stock", Value: "0"}
 	for _, c := range []struct {
 		lines []string
 		want  bool

@@ -1,4 +1,4 @@
-package keyed
+package proxy
 
 import (
 	"fmt"
@@ -30,71 +30,71 @@ type InFlight struct {
 	Limiter    InFlightLimiter
 }
 
-// maxInFlight is how many InFlight count on one route.
-const maxInFlight = 4
+// maxInFlightLimits is how many InFlight count on one route.
+const maxInFlightLimits = 4
 
-// BoundInFlight is an InFlight made ready for one route.
-type BoundInFlight struct {
-	Limit
+// boundInFlight is an InFlight made ready for one route.
+type boundInFlight struct {
+	keyedLimit
 	Bound   string // what the access log says of it
 	Limiter InFlightLimiter
 }
 
-// BindInFlight gives each route the limits in flight that count on it, in their order. Each error is an *Error.
-func BindInFlight(limits []InFlight, routes []Route) (bound [][]BoundInFlight, errs []error) {
-	bound = make([][]BoundInFlight, len(routes))
+// bindInFlight gives each route the limits in flight that count on it, in their order. Each error is a *LimitError.
+func bindInFlight(limits []InFlight, routes []keyedRoute) (bound [][]boundInFlight, errs []error) {
+	bound = make([][]boundInFlight, len(routes))
 	for i := range limits {
 		in := &limits[i]
-		key, err := bind(in.Routes, routes, func(at int) error {
-			m := BoundInFlight{Limit: Limit{Name: in.Name, Observe: in.Observe}, Limiter: in.Limiter,
+		key, err := bindLimit(in.Routes, routes, func(at int) error {
+			m := boundInFlight{keyedLimit: keyedLimit{Name: in.Name, Observe: in.Observe}, Limiter: in.Limiter,
 				Bound: fmt.Sprintf("limits.in_flight %s: max %d", in.Name, in.Max)}
 			var err error
 			if m.Key, err = routes[at].key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
 				return err
 			}
-			if len(bound[at]) == maxInFlight {
-				return fmt.Errorf("%d limits in flight count there already: name the routes of each", maxInFlight)
+			if len(bound[at]) == maxInFlightLimits {
+				return fmt.Errorf("%d limits in flight count there already: name the routes of each", maxInFlightLimits)
 			}
 			bound[at] = append(bound[at], m)
 			return nil
 		})
 		if err != nil {
-			errs = append(errs, &Error{"in_flight", in.Name, key, err})
+			errs = append(errs, &LimitError{"in_flight", in.Name, key, err})
 		}
 	}
 	return bound, errs
 }
 
-// Places are those that one request has taken, of each limit of its route; each is given back once.
-type Places [maxInFlight]struct {
+// placesInFlight are those that one request has taken, of each limit of its route; each is given back once.
+type placesInFlight [maxInFlightLimits]struct {
 	of     InFlightLimiter // nil = none
 	ticket uint64
 }
 
 // Acquire takes a place of the i-th limit of the route.
-func (all *Places) Acquire(i int, of InFlightLimiter, key []byte) (ok bool) {
+func (p *placesInFlight) Acquire(i int, of InFlightLimiter, key []byte) (ok bool) {
 	ticket, ok := of.Acquire(key)
 	if ok {
-		all[i].of, all[i].ticket = of, ticket
+		p[i].of, p[i].ticket = of, ticket
 	}
 	return ok
 }
 
 // Release gives all of them back.
-func (all *Places) Release() {
-	for i := range all {
-		if p := &all[i]; p.of != nil {
-			p.of.Release(p.ticket)
-			p.of = nil
+func (p *placesInFlight) Release() {
+	for i := range p {
+		if place := &p[i]; place.of != nil {
+			place.of.Release(place.ticket)
+			place.of = nil
 		}
 	}
 }
 
 // Any reports whether there is one.
-func (all *Places) Any() bool { return *all != Places{} }
+func (p *placesInFlight) Any() bool { return *p != placesInFlight{} }
 
-// DescribeInFlight says for people how large the limits of a route are, and whether all of them only observe.
-func DescribeInFlight(limits []BoundInFlight) (bounds string, observed bool) {
+// describeInFlight says for people how large the limits of a route are, and whether all of them only observe.
+func describeInFlight(limits []boundInFlight) (bounds string, observed bool) {
 	observed = true
 	var all []string
 	for i := range limits {

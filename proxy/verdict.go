@@ -1,7 +1,4 @@
-// Package verdict reads from the upstream's response what became of an order, and whether the SKU is sold out. It
-// promises that a response which does not say so for certain decides nothing: the order's outcome is unknown then, and
-// its units stay reserved.
-package verdict
+package proxy
 
 import (
 	"bytes"
@@ -12,43 +9,43 @@ import (
 	"sluice/proxy/metrics"
 )
 
-// Rules say by which responses the upstream tells what became of an order. Units stay reserved where it tells
-// nothing.
-type Rules struct {
+// OutcomeRules say by which responses the upstream tells what became of an order. A response that does not say so for
+// certain decides nothing: the order's outcome is unknown then, and its units stay reserved.
+type OutcomeRules struct {
 	ConfirmOn []string // statuses like "2xx" or "201"
 	ReleaseOn []string // "4xx" is without 408, which tells nothing
 	// ConfirmJSON, where given, is a place in the body that must hold one of Values beside a status of ConfirmOn. A body
 	// that holds another value of the same type there says that there is no order. Anything else says nothing.
 	ConfirmJSON *JSONValue
-	Unread      *Unread // counts compressed bodies; nil = they are not counted
+	Unread      *UnreadBodies // counts compressed bodies; nil = they are not counted
 }
 
 // ByBody reports whether the body of a response decides.
-func (s *Rules) ByBody() bool { return s.ConfirmJSON != nil }
+func (o *OutcomeRules) ByBody() bool { return o.ConfirmJSON != nil }
 
 // OrderHeader is the header by which the upstream says itself what became of an order. It is removed from responses,
 // but on pass routes.
 const OrderHeader = "Sluice-Order"
 
 // Outcome reads the upstream's response. Its own word counts most; two different ones count for nothing.
-func (s *Rules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
+func (o *OutcomeRules) Outcome(resp *fasthttp.Response) metrics.OrderOutcome {
 	if words := resp.Header.PeekAll(OrderHeader); len(words) > 0 {
 		return statedOutcome(words)
 	}
 	status := resp.StatusCode()
 	switch {
-	case listed(s.ConfirmOn, status):
-		return s.confirmed(resp)
-	case status == fasthttp.StatusRequestTimeout && !slices.Contains(s.ReleaseOn, "408"):
+	case listsStatus(o.ConfirmOn, status):
+		return o.confirmed(resp)
+	case status == fasthttp.StatusRequestTimeout && !slices.Contains(o.ReleaseOn, "408"):
 		// A server that gave up waiting says nothing of what it did: "4xx" does not mean this one.
-	case listed(s.ReleaseOn, status):
+	case listsStatus(o.ReleaseOn, status):
 		return metrics.OrderRejected
 	}
 	return metrics.OrderUnknown
 }
 
 func statedOutcome(words [][]byte) metrics.OrderOutcome {
-	if !agree(words) {
+	if !linesAgree(words) {
 		return metrics.OrderUnknown
 	}
 	switch string(words[0]) {
@@ -61,14 +58,14 @@ func statedOutcome(words [][]byte) metrics.OrderOutcome {
 }
 
 // confirmed looks into the body where the status alone does not tell.
-func (s *Rules) confirmed(resp *fasthttp.Response) metrics.OrderOutcome {
-	if s.ConfirmJSON == nil {
+func (o *OutcomeRules) confirmed(resp *fasthttp.Response) metrics.OrderOutcome {
+	if o.ConfirmJSON == nil {
 		return metrics.OrderConfirmed
 	}
-	if s.Unread.compressed(resp) {
+	if o.Unread.compressed(resp) {
 		return metrics.OrderUnknown
 	}
-	switch s.ConfirmJSON.compare(resp.Body()) {
+	switch o.ConfirmJSON.compare(resp.Body()) {
 	case oneOfThem:
 		return metrics.OrderConfirmed
 	case another:
@@ -77,8 +74,8 @@ func (s *Rules) confirmed(resp *fasthttp.Response) metrics.OrderOutcome {
 	return metrics.OrderUnknown
 }
 
-// listed reports whether list has a status, or its class.
-func listed(list []string, status int) bool {
+// listsStatus reports whether list has a status, or its class.
+func listsStatus(list []string, status int) bool {
 	if status < 100 || status > 999 {
 		return false
 	}
@@ -91,20 +88,21 @@ func listed(list []string, status int) bool {
 	return false
 }
 
-// SoldOut describes the response by which an upstream says that a SKU is sold out. What is given must all be true.
-type SoldOut struct {
-	Status []int      // any of them; nil = any status
-	Header string     // a field's name; "" = none is looked for
-	Value  string     // of that field; "" = any
-	JSON   *JSONValue // nil = the body is not looked into
-	Unread *Unread    // counts compressed bodies; nil = they are not counted
+// SoldOutAnswer describes the response by which an upstream says that a SKU is sold out. What is given must all be
+// true.
+type SoldOutAnswer struct {
+	Status []int         // any of them; nil = any status
+	Header string        // a field's name; "" = none is looked for
+	Value  string        // of that field; "" = any
+	JSON   *JSONValue    // nil = the body is not looked into
+	Unread *UnreadBodies // counts compressed bodies; nil = they are not counted
 }
 
 // ByBody reports whether the body of a response decides; s may be nil.
-func (s *SoldOut) ByBody() bool { return s != nil && s.JSON != nil }
+func (s *SoldOutAnswer) ByBody() bool { return s != nil && s.JSON != nil }
 
 // Matches reports whether a response is the one.
-func (s *SoldOut) Matches(resp *fasthttp.Response) bool {
+func (s *SoldOutAnswer) Matches(resp *fasthttp.Response) bool {
 	if len(s.Status) > 0 && !slices.Contains(s.Status, resp.StatusCode()) {
 		return false
 	}
@@ -118,7 +116,7 @@ func (s *SoldOut) Matches(resp *fasthttp.Response) bool {
 }
 
 // hasHeader reports whether each line of the field has the value: two different ones say nothing.
-func (s *SoldOut) hasHeader(lines [][]byte) bool {
+func (s *SoldOutAnswer) hasHeader(lines [][]byte) bool {
 	for _, line := range lines {
 		if s.Value != "" && string(line) != s.Value {
 			return false
@@ -127,8 +125,8 @@ func (s *SoldOut) hasHeader(lines [][]byte) bool {
 	return len(lines) > 0
 }
 
-// MaxBody is the longest body that is looked into, in bytes: a longer page says more than "sold out".
-const MaxBody = 16 << 10
+// maxVerdictBody is the longest body that is looked into, in bytes: a longer page says more than "sold out".
+const maxVerdictBody = 16 << 10
 
 // bufferedBody is the body as far as it is in memory; nil where it is still on its way, or too long to be looked into.
 func bufferedBody(resp *fasthttp.Response) (body []byte) {
@@ -137,20 +135,20 @@ func bufferedBody(resp *fasthttp.Response) (body []byte) {
 	} else if s, ok := resp.BodyStream().(interface{ Whole() []byte }); ok {
 		body = s.Whole()
 	}
-	if len(body) > MaxBody {
+	if len(body) > maxVerdictBody {
 		return nil
 	}
 	return body
 }
 
-// SaysSoldOut reports whether the upstream says in so many words that it has no unit for the order.
-func SaysSoldOut(resp *fasthttp.Response) bool {
+// saysSoldOut reports whether the upstream says in so many words that it has no unit for the order.
+func saysSoldOut(resp *fasthttp.Response) bool {
 	words := resp.Header.PeekAll(OrderHeader)
-	return len(words) > 0 && string(words[0]) == "sold-out" && agree(words)
+	return len(words) > 0 && string(words[0]) == "sold-out" && linesAgree(words)
 }
 
-// agree reports whether all lines of a field are the same.
-func agree(words [][]byte) bool {
+// linesAgree reports whether all lines of a field are the same.
+func linesAgree(words [][]byte) bool {
 	for _, w := range words[1:] {
 		if !bytes.Equal(w, words[0]) {
 			return false

@@ -1,4 +1,4 @@
-package verdict
+package proxy
 
 import (
 	"bytes"
@@ -29,11 +29,11 @@ func (j *JSONValue) compare(body []byte) comparison {
 		return nothing
 	}
 	var room [64]byte
-	plain, kind := canonical(room[:0], found)
+	plain, kind := canonicalJSON(room[:0], found)
 	result := nothing
 	for _, v := range j.Values {
 		var wanted [64]byte
-		switch want, k := canonical(wanted[:0], []byte(v)); {
+		switch want, k := canonicalJSON(wanted[:0], []byte(v)); {
 		case k != kind || kind == otherKind:
 		case bytes.Equal(want, plain):
 			return oneOfThem
@@ -44,18 +44,18 @@ func (j *JSONValue) compare(body []byte) comparison {
 	return result
 }
 
-// kind is the type of a JSON value.
-type kind uint8
+// jsonKind is the type of a JSON value.
+type jsonKind uint8
 
 const (
-	otherKind kind = iota // null, an object or an array; a string with half a surrogate pair, which readers differ in
+	otherKind jsonKind = iota // null, an object or an array; a string with half a surrogate pair, which readers differ in
 	textKind
 	numberKind
 	boolKind
 )
 
-// canonical appends the one spelling of a valid JSON value to dst.
-func canonical(dst, value []byte) ([]byte, kind) {
+// canonicalJSON appends the one spelling of a valid JSON value to dst.
+func canonicalJSON(dst, value []byte) ([]byte, jsonKind) {
 	switch value[0] {
 	case '"':
 		text, whole := param.AppendJSONString(dst, value[1:len(value)-1])
@@ -68,12 +68,12 @@ func canonical(dst, value []byte) ([]byte, kind) {
 	case 'n', '{', '[':
 		return dst, otherKind
 	}
-	return appendNumber(dst, value), numberKind
+	return appendJSONNumber(dst, value), numberKind
 }
 
-// appendNumber appends a JSON number as its digits without zeros at either end, and the power of ten of the first one:
-// 200, 200.0 and 2e2 are all "2e2".
-func appendNumber(dst, number []byte) []byte {
+// appendJSONNumber appends a JSON number as its digits without zeros at either end, and the power of ten of the first
+// one: 200, 200.0 and 2e2 are all "2e2".
+func appendJSONNumber(dst, number []byte) []byte {
 	begin := len(dst)
 	if number[0] == '-' {
 		dst, number = append(dst, '-'), number[1:]

@@ -1,4 +1,4 @@
-package orderview
+package proxy
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"sluice/queue/message"
 )
 
-func TestOrder_InJSON(t *testing.T) {
-	for want, o := range map[string]Order{
+func TestWaitingOrder_InJSON(t *testing.T) {
+	for want, o := range map[string]WaitingOrder{
 		`{"serial":"k","sku":"1","state":"queued","ahead":0,"again_ms":1000}`: {Serial: "k", SKU: "1", State: "queued"},
 		`{"serial":"k","sku":"1","state":"queued","ahead":40,"eta_ms":8000,"again_ms":2000}`: {Serial: "k", SKU: "1",
 			State: "queued", Ahead: 40, ETA: 8 * time.Second},
@@ -27,8 +27,8 @@ func TestOrder_InJSON(t *testing.T) {
 	}
 }
 
-func TestOrder_PageIsEscapedAndInTheClientsLanguage(t *testing.T) {
-	o := Order{Serial: "<script>", SKU: "1", State: "queued", Ahead: 3}
+func TestWaitingOrder_PageIsEscapedAndInTheClientsLanguage(t *testing.T) {
+	o := WaitingOrder{Serial: "<script>", SKU: "1", State: "queued", Ahead: 3}
 	for accept, want := range map[string]string{"en-GB,en": "Your unit is reserved", "zh-CN,zh;q=0.9,en;q=0.8": "已为您保留商品",
 		"fr": "已为您保留商品"} {
 		page := string(o.AppendPage(nil, accept, true))
@@ -36,8 +36,8 @@ func TestOrder_PageIsEscapedAndInTheClientsLanguage(t *testing.T) {
 			t.Errorf("%s: %s", accept, page)
 		}
 	}
-	for state := range english().states {
-		if _, ok := chinese().states[state]; !ok {
+	for state := range englishOrder().states {
+		if _, ok := chineseOrder().states[state]; !ok {
 			t.Errorf("%s has no Chinese words", state)
 		}
 	}

@@ -1,4 +1,4 @@
-package stockstatus
+package proxy
 
 import (
 	"encoding/json"
@@ -7,14 +7,14 @@ import (
 	"sluice/proxy/param"
 )
 
-func FuzzQuery(f *testing.F) {
+func FuzzStockQuery(f *testing.F) {
 	for _, seed := range [][2]string{{"/.sluice/stock/1001", ""}, {"/.sluice/stock", "sku=a&sku=b"},
 		{"/.sluice/stock/%zz", ";"}, {"/.sluice/stock/a", "sku=%7b"}} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, path, query []byte) {
-		skus, one := Query(path, query)
-		if one && len(skus) != 1 || len(skus) > MaxQuery {
+		skus, one := stockQuery(path, query)
+		if one && len(skus) != 1 || len(skus) > maxStockQuery {
 			t.Errorf("%d SKUs", len(skus))
 		}
 		for _, sku := range skus {
@@ -28,13 +28,13 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-func BenchmarkAppend(b *testing.B) {
-	show, sku := Options{Few: 10}, []byte("1001")
-	status, text := Status{Phase: InStock, Free: 7, Closes: 9_000}, []byte(nil)
+func BenchmarkStockStatus_Append(b *testing.B) {
+	show, sku := StockStatusOptions{Few: 10}, []byte("1001")
+	status, text := StockStatus{Phase: PhaseInStock, Free: 7, Closes: 9_000}, []byte(nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		text = show.Append(text[:0], sku, status, 1_000)
-		tag := NewTag()
+		tag := newStockTag()
 		tag.Add(show, sku, status)
 	}
 }

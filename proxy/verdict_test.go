@@ -1,4 +1,4 @@
-package verdict
+package proxy
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 )
 
 // A server that answers 408 gave up waiting, and does not say what it did.
-func TestRules_RequestTimeoutDecidesOnlyWhereItIsListed(t *testing.T) {
+func TestOutcomeRules_RequestTimeoutDecidesOnlyWhereItIsListed(t *testing.T) {
 	for _, c := range []struct {
 		release []string
 		status  int
@@ -20,7 +20,7 @@ func TestRules_RequestTimeoutDecidesOnlyWhereItIsListed(t *testing.T) {
 	} {
 		var resp fasthttp.Response
 		resp.SetStatusCode(c.status)
-		rules := Rules{ConfirmOn: []string{"2xx"}, ReleaseOn: c.release}
+		rules := OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: c.release}
 		if got := rules.Outcome(&resp); got != c.want {
 			t.Errorf("release_on %q, status %d: %v, want %v", c.release, c.status, got, c.want)
 		}

@@ -1,10 +1,4 @@
-// Package orderview renders the state of an order that waits until it is delivered: JSON for programs, a page that goes
-// on by itself for browsers, and the upstream's own answer once there is one.
-//
-// It promises that a page has no text of a client's in it that is not escaped.
-//
-// It does not decide who may see what: its callers leave out what a client must not see.
-package orderview
+package proxy
 
 import (
 	"encoding/base64"
@@ -21,8 +15,9 @@ import (
 	"sluice/queue/message"
 )
 
-// Order is what is known of one order.
-type Order struct {
+// WaitingOrder is what is known of an order that waits until it is delivered. It does not decide who may see what: its
+// callers leave out what a client must not see.
+type WaitingOrder struct {
 	Serial   string
 	SKU      string
 	User     string // whose it is; not shown
@@ -34,8 +29,8 @@ type Order struct {
 }
 
 // Pending reports whether the state is going to change by itself.
-func (o *Order) Pending() bool {
-	switch o.State {
+func (w *WaitingOrder) Pending() bool {
+	switch w.State {
 	case "queued", "delivering", "unknown", "held":
 		return true
 	}
@@ -49,36 +44,36 @@ const (
 )
 
 // Again is when the client does well to ask again.
-func (o *Order) Again() time.Duration {
-	return min(max(o.ETA/4, askSoon), askLater).Round(time.Second)
+func (w *WaitingOrder) Again() time.Duration {
+	return min(max(w.ETA/4, askSoon), askLater).Round(time.Second)
 }
 
-// AppendJSON appends o as one line of JSON.
-func (o *Order) AppendJSON(dst []byte) []byte {
+// AppendJSON appends w as one line of JSON.
+func (w *WaitingOrder) AppendJSON(dst []byte) []byte {
 	view := struct {
-		Serial   string      `json:"serial"`
-		SKU      string      `json:"sku,omitempty"`
-		State    string      `json:"state"`
-		Ahead    *int64      `json:"ahead,omitempty"`
-		ETA      *int64      `json:"eta_ms,omitempty"`
-		Again    int64       `json:"again_ms,omitempty"`
-		Deadline string      `json:"deadline,omitempty"`
-		Answer   *answerView `json:"answer,omitempty"`
-	}{Serial: o.Serial, SKU: o.SKU, State: o.State}
-	if o.State == "queued" {
-		view.Ahead = &o.Ahead
-		if eta := o.ETA.Milliseconds(); eta > 0 {
+		Serial   string          `json:"serial"`
+		SKU      string          `json:"sku,omitempty"`
+		State    string          `json:"state"`
+		Ahead    *int64          `json:"ahead,omitempty"`
+		ETA      *int64          `json:"eta_ms,omitempty"`
+		Again    int64           `json:"again_ms,omitempty"`
+		Deadline string          `json:"deadline,omitempty"`
+		Answer   *keptAnswerView `json:"answer,omitempty"`
+	}{Serial: w.Serial, SKU: w.SKU, State: w.State}
+	if w.State == "queued" {
+		view.Ahead = &w.Ahead
+		if eta := w.ETA.Milliseconds(); eta > 0 {
 			view.ETA = &eta
 		}
 	}
-	if o.Pending() {
-		view.Again = o.Again().Milliseconds()
-		if o.Deadline > 0 {
-			view.Deadline = time.UnixMilli(o.Deadline).UTC().Format(time.RFC3339Nano)
+	if w.Pending() {
+		view.Again = w.Again().Milliseconds()
+		if w.Deadline > 0 {
+			view.Deadline = time.UnixMilli(w.Deadline).UTC().Format(time.RFC3339Nano)
 		}
 	}
-	if o.Answer.Status > 0 {
-		view.Answer = viewOf(&o.Answer)
+	if w.Answer.Status > 0 {
+		view.Answer = viewOfAnswer(&w.Answer)
 	}
 	text, err := json.Marshal(view)
 	if err != nil {
@@ -87,8 +82,8 @@ func (o *Order) AppendJSON(dst []byte) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// answerView is the upstream's answer in JSON.
-type answerView struct {
+// keptAnswerView is the upstream's answer in JSON.
+type keptAnswerView struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty"`
@@ -96,8 +91,8 @@ type answerView struct {
 	TooLong bool              `json:"too_long,omitempty"`
 }
 
-func viewOf(a *message.Answer) *answerView {
-	v := &answerView{Status: a.Status, Body: a.Body, TooLong: a.TooLong}
+func viewOfAnswer(a *message.Answer) *keptAnswerView {
+	v := &keptAnswerView{Status: a.Status, Body: a.Body, TooLong: a.TooLong}
 	for _, f := range a.Fields {
 		if v.Headers == nil {
 			v.Headers = make(map[string]string)
@@ -110,16 +105,16 @@ func viewOf(a *message.Answer) *answerView {
 	return v
 }
 
-// WriteAnswer writes the upstream's answer as it came; out has begun with its status.
-func WriteAnswer(out *fasthttp.Response, a *message.Answer) {
+// writeKeptAnswer writes the upstream's answer as it came; out has begun with its status.
+func writeKeptAnswer(out *fasthttp.Response, a *message.Answer) {
 	for _, f := range a.Fields {
 		out.Header.Add(f.Name, f.Value)
 	}
 	out.AppendBodyString(a.Body)
 }
 
-// wording is what a page says in one language.
-type wording struct {
+// orderWording is what a page says in one language.
+type orderWording struct {
 	language string
 	states   map[string][2]string // title and what it means
 	ahead    string               // before the number of orders
@@ -127,8 +122,9 @@ type wording struct {
 	serial   string
 }
 
-func english() *wording {
-	return &wording{language: "en", ahead: "Orders before yours: ", wait: "About %d seconds to wait", serial: "Order: ",
+func englishOrder() *orderWording {
+	return &orderWording{language: "en", ahead: "Orders before yours: ", wait: "About %d seconds to wait",
+		serial: "Order: ",
 		states: map[string][2]string{
 			"queued":     {"Your unit is reserved", "Your order is waiting to be placed. This page refreshes automatically."},
 			"delivering": {"Your order is being placed", "This page refreshes automatically."},
@@ -143,8 +139,8 @@ func english() *wording {
 		}}
 }
 
-func chinese() *wording {
-	return &wording{language: "zh-CN", ahead: "您前面的订单数：", wait: "预计等待约 %d 秒", serial: "订单号：",
+func chineseOrder() *orderWording {
+	return &orderWording{language: "zh-CN", ahead: "您前面的订单数：", wait: "预计等待约 %d 秒", serial: "订单号：",
 		states: map[string][2]string{
 			"queued":     {"已为您保留商品", "您的订单正在排队提交，本页会自动更新。"},
 			"delivering": {"正在提交您的订单", "本页会自动更新。"},
@@ -159,34 +155,34 @@ func chinese() *wording {
 		}}
 }
 
-// style is that of the pages of rejections.
-const style = "<style>:root{color-scheme:light dark;--bg:#fff;--fg:#1b1b1f;--dim:#55565c}" +
+// orderStyle is that of the pages of rejections.
+const orderStyle = "<style>:root{color-scheme:light dark;--bg:#fff;--fg:#1b1b1f;--dim:#55565c}" +
 	"@media (prefers-color-scheme:dark){:root{--bg:#141416;--fg:#f0f0f3;--dim:#b5b6bd}}" +
 	"body{background:var(--bg);color:var(--fg);font:17px/1.6 system-ui,sans-serif;display:grid;place-content:center;" +
 	"min-height:90vh;margin:0 1.5rem;text-align:center}main{max-width:34rem}h1{font-size:1.7rem;line-height:1.3}" +
 	"small{color:var(--dim);overflow-wrap:anywhere}</style>\n"
 
-// AppendPage appends a page about o. Its language is Chinese where Accept-Language names that before English, or where
-// it names neither and Chinese is the fallback.
-func (o *Order) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bool) []byte {
+// AppendPage appends a page about w; no text of a client's is in it that is not escaped. Its language is Chinese where
+// Accept-Language names that before English, or where it names neither and Chinese is the fallback.
+func (w *WaitingOrder) AppendPage(dst []byte, acceptLanguage string, fallbackChinese bool) []byte {
 	zh, en := strings.Index(acceptLanguage, "zh"), strings.Index(acceptLanguage, "en")
-	w := english()
+	says := englishOrder()
 	if zh >= 0 && (en < 0 || zh < en) || zh < 0 && en < 0 && fallbackChinese {
-		w = chinese()
+		says = chineseOrder()
 	}
-	said, ok := w.states[o.State]
+	said, ok := says.states[w.State]
 	if !ok {
-		said = w.states["unknown"]
+		said = says.states["unknown"]
 	}
-	page := "<!doctype html>\n<html lang=\"" + w.language + "\">\n<meta charset=\"utf-8\">\n" +
+	page := "<!doctype html>\n<html lang=\"" + says.language + "\">\n<meta charset=\"utf-8\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n" +
-		"<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] + "</title>\n" + style +
+		"<meta name=\"robots\" content=\"noindex\">\n<title>" + said[0] + "</title>\n" + orderStyle +
 		"<main><h1>" + said[0] + "</h1>\n<p>" + said[1] + "</p>\n"
-	if o.State == "queued" {
-		page += "<p>" + w.ahead + strconv.FormatInt(o.Ahead, 10) + "</p>\n"
-		if o.ETA > 0 {
-			page += "<p>" + fmt.Sprintf(w.wait, int64(o.ETA.Seconds())+1) + "</p>\n"
+	if w.State == "queued" {
+		page += "<p>" + says.ahead + strconv.FormatInt(w.Ahead, 10) + "</p>\n"
+		if w.ETA > 0 {
+			page += "<p>" + fmt.Sprintf(says.wait, int64(w.ETA.Seconds())+1) + "</p>\n"
 		}
 	}
-	return append(dst, page+"<p><small>"+w.serial+html.EscapeString(o.Serial)+"</small></p></main>\n</html>\n"...)
+	return append(dst, page+"<p><small>"+says.serial+html.EscapeString(w.Serial)+"</small></p></main>\n</html>\n"...)
 }

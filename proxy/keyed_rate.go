@@ -1,8 +1,4 @@
-// Package keyed is what limits by key are bound to before they count: which requests of which routes, by what key, and
-// within which bound.
-//
-// It promises that a limit which could never count is an error. It counts nothing, and rejects no request.
-package keyed
+package proxy
 
 import (
 	"fmt"
@@ -14,12 +10,12 @@ import (
 
 // RateLimiter counts what each key of one keyed rate has used.
 type RateLimiter interface {
-	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken
-	// nothing, and wait tells when to come back.
+	// Acquire takes one token of key; the caller sleeps for wait, then goes on. When it is rejected it has taken nothing,
+	// and wait tells when to come back.
 	Acquire(now int64, key []byte) (wait time.Duration, ok bool)
 
-	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how
-	// long until nothing of the burst is used.
+	// Peek takes nothing. It tells how many tokens are left, how long until Acquire takes one, 0 = at once, and how long
+	// until nothing of the burst is used.
 	Peek(now int64, key []byte) (left int, wait, whole time.Duration)
 }
 
@@ -47,17 +43,17 @@ type RateOverride struct {
 	Limiter   RateLimiter // nil where Off
 }
 
-// BoundRate is a Rate made ready for one route.
-type BoundRate struct {
-	Limit
+// boundRate is a Rate made ready for one route.
+type boundRate struct {
+	keyedLimit
 	Quota     []byte // how its item of RateLimit begins
 	overrides param.Overrides
-	grades    []Grade // the rate's own, and then one for each override
-	strictest int     // of grades: the one with the lowest rate
+	grades    []rateGrade // the rate's own, and then one for each override
+	strictest int         // of grades: the one with the lowest rate
 }
 
-// Grade is one rate and burst of a Rate.
-type Grade struct {
+// rateGrade is one rate and burst of a Rate.
+type rateGrade struct {
 	RateLimiter        // nil = what would be counted here is not
 	Policy      []byte // its item of RateLimit-Policy
 	Bound       string // what the access log says of it
@@ -65,23 +61,23 @@ type Grade struct {
 
 // Grade is what holds for a key, as Key appends it. A value that is too long to be compared with the overrides has the
 // lowest rate of all: a client that chooses its own key must not step out of a lower rate by a long one.
-func (m *BoundRate) Grade(key []byte) *Grade {
-	at := m.overrides.Of(key)
+func (b *boundRate) Grade(key []byte) *rateGrade {
+	at := b.overrides.Of(key)
 	if at == param.ValueTooLong {
-		return &m.grades[m.strictest]
+		return &b.grades[b.strictest]
 	}
-	return &m.grades[1+at]
+	return &b.grades[1+at]
 }
 
 // Own is the rate's own grade.
-func (m *BoundRate) Own() *Grade { return &m.grades[0] }
+func (b *boundRate) Own() *rateGrade { return &b.grades[0] }
 
-// BindRates gives each route the rates that count on it, in their order. Each error is an *Error.
-func BindRates(rates []Rate, routes []Route) (bound [][]BoundRate, errs []error) {
-	bound = make([][]BoundRate, len(routes))
+// bindRates gives each route the rates that count on it, in their order. Each error is a *LimitError.
+func bindRates(rates []Rate, routes []keyedRoute) (bound [][]boundRate, errs []error) {
+	bound = make([][]boundRate, len(routes))
 	for i := range rates {
 		in := &rates[i]
-		key, err := bind(in.Routes, routes, func(at int) error {
+		key, err := bindLimit(in.Routes, routes, func(at int) error {
 			m, err := in.bind(&routes[at])
 			if err == nil {
 				bound[at] = append(bound[at], m)
@@ -89,25 +85,25 @@ func BindRates(rates []Rate, routes []Route) (bound [][]BoundRate, errs []error)
 			return err
 		})
 		if err != nil {
-			errs = append(errs, &Error{"rate", in.Name, key, err})
+			errs = append(errs, &LimitError{"rate", in.Name, key, err})
 		}
 	}
 	return bound, errs
 }
 
-func (in *Rate) bind(on *Route) (m BoundRate, err error) {
-	m = BoundRate{Limit: Limit{Name: in.Name, Observe: in.Observe}, Quota: []byte(`"` + in.Name + `";r=`)}
-	if m.Key, err = on.key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
+func (r *Rate) bind(on *keyedRoute) (m boundRate, err error) {
+	m = boundRate{keyedLimit: keyedLimit{Name: r.Name, Observe: r.Observe}, Quota: []byte(`"` + r.Name + `";r=`)}
+	if m.Key, err = on.key(r.Key, r.IPv4Prefix, r.IPv6Prefix); err != nil {
 		return m, err
 	}
-	m.grades = append(m.grades, in.grade(in.Limiter, in.PerSecond, in.Burst, ""))
-	patterns, lowest := make([]string, len(in.Overrides)), in.PerSecond
-	for i, o := range in.Overrides {
+	m.grades = append(m.grades, r.grade(r.Limiter, r.PerSecond, r.Burst, ""))
+	patterns, lowest := make([]string, len(r.Overrides)), r.PerSecond
+	for i, o := range r.Overrides {
 		patterns[i] = o.Pattern
 		if of := fmt.Sprintf(" override %q:", o.Pattern); o.Off {
-			m.grades = append(m.grades, Grade{Bound: "limits.rate " + in.Name + ":" + of + " off"})
+			m.grades = append(m.grades, rateGrade{Bound: "limits.rate " + r.Name + ":" + of + " off"})
 		} else {
-			m.grades = append(m.grades, in.grade(o.Limiter, o.PerSecond, o.Burst, of))
+			m.grades = append(m.grades, r.grade(o.Limiter, o.PerSecond, o.Burst, of))
 			if o.PerSecond < lowest {
 				lowest, m.strictest = o.PerSecond, i+1
 			}
@@ -120,12 +116,12 @@ func (in *Rate) bind(on *Route) (m BoundRate, err error) {
 }
 
 // grade is one rate of in; of begins with a space.
-func (in *Rate) grade(limiter RateLimiter, perSecond float64, burst int, of string) Grade {
-	bound := fmt.Sprintf("limits.rate %s:%s %.3g/s, burst %d", in.Name, of, perSecond, burst)
-	if in.MaxDelay > 0 {
-		bound += fmt.Sprintf(", max_delay %v", in.MaxDelay)
+func (r *Rate) grade(limiter RateLimiter, perSecond float64, burst int, of string) rateGrade {
+	bound := fmt.Sprintf("limits.rate %s:%s %.3g/s, burst %d", r.Name, of, perSecond, burst)
+	if r.MaxDelay > 0 {
+		bound += fmt.Sprintf(", max_delay %v", r.MaxDelay)
 	}
-	return Grade{limiter, policyOf(in.Name, perSecond, burst), bound}
+	return rateGrade{limiter, policyOf(r.Name, perSecond, burst), bound}
 }
 
 // policyOf is a rate's item of RateLimit-Policy: its burst, within the seconds that earn it.

@@ -1,4 +1,4 @@
-package verdict
+package proxy
 
 import (
 	"log/slog"
@@ -11,19 +11,19 @@ import (
 	"sluice/internal/octets"
 )
 
-// Unread counts the responses whose body would decide and is compressed, so that nothing is read from it. The first
-// one is logged. nil counts nothing. It is safe for concurrent use, and implements prometheus.Collector.
-type Unread struct {
+// UnreadBodies counts the responses whose body would decide and is compressed, so that nothing is read from it. The
+// first one is logged. nil counts nothing. It is safe for concurrent use, and implements prometheus.Collector.
+type UnreadBodies struct {
 	count atomic.Uint64
 	once  sync.Once
 	log   *slog.Logger
 }
 
-// NewUnread makes one that has counted nothing.
-func NewUnread(log *slog.Logger) *Unread { return &Unread{log: log} }
+// NewUnreadBodies makes one that has counted nothing.
+func NewUnreadBodies(log *slog.Logger) *UnreadBodies { return &UnreadBodies{log: log} }
 
 // compressed reports whether the body of resp is compressed, and counts it.
-func (u *Unread) compressed(resp *fasthttp.Response) bool {
+func (u *UnreadBodies) compressed(resp *fasthttp.Response) bool {
 	coding := resp.Header.ContentEncoding()
 	if !isCoding(coding) {
 		return false
@@ -44,14 +44,14 @@ func isCoding(coding []byte) bool {
 	return len(coding) > 0 && !octets.EqualFold(coding, "identity") && !octets.EqualFold(coding, "utf-8")
 }
 
-var unreadDesc = prometheus.NewDesc("sluice_upstream_compressed_responses_total",
+var unreadBodiesDesc = prometheus.NewDesc("sluice_upstream_compressed_responses_total",
 	"Responses whose body would decide, by confirm_json or sold_out_on, and that were compressed: nothing was read.",
 	nil, nil)
 
 // Describe implements prometheus.Collector.
-func (u *Unread) Describe(ch chan<- *prometheus.Desc) { ch <- unreadDesc }
+func (u *UnreadBodies) Describe(ch chan<- *prometheus.Desc) { ch <- unreadBodiesDesc }
 
 // Collect implements prometheus.Collector.
-func (u *Unread) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(unreadDesc, prometheus.CounterValue, float64(u.count.Load()))
+func (u *UnreadBodies) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(unreadBodiesDesc, prometheus.CounterValue, float64(u.count.Load()))
 }
