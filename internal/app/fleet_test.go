@@ -149,8 +149,8 @@ func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 // nothing. Without a secret a fleet cannot be changed as a whole, and says how it could.
 func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
 	for _, secret := range []config.Secret{"of all instances of the shop", ""} {
+		server := redistest.Start(t) // of its own: the first gateway claims the name with its secret
 		c := inFleet(t, server, "")
 		c.Stock.Reserve.Secret = secret
 		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
