@@ -122,12 +122,59 @@ func TestFleetShare_WithoutAnswersAKeyHasItsPartAndWhatItHasUsed(t *testing.T) {
 	passes(r, now, 11)
 	count.tell(now, r)
 	passes(r, now, 40)
-	r.Fleet().Lose(now)
+	r.Fleet().Lose(now, r.Fleet().Uses())
 	if n := passes(r, now, 40); n != 0 || r.Fleet().Shared() != 0 {
 		t.Errorf("%d admitted once more, %d keys are shared", n, r.Fleet().Shared())
 	}
 	if n := passes(r, now+int64(time.Second), 100); n != 10 {
 		t.Errorf("%d a second later, want the part of the burst", n)
+	}
+}
+
+// Calls that fail now and then lose nothing of what was used: the fleet admits its rate, as it does without faults.
+// What was counted although its answer was lost counts twice, and no longer than a key can owe.
+func TestFleetShare_CallsThatFailNowAndThenGiveNoBurstAgain(t *testing.T) {
+	for name, fails := range map[string]func(i, call int) bool{
+		"every other call": func(_, call int) bool { return call%2 == 0 },
+		"in turn":          func(i, call int) bool { return call%2 == i },
+		"of one":           func(i, call int) bool { return i == 0 && call%3 > 0 },
+		"for 5 s":          func(_, call int) bool { return call/50%2 == 1 },
+		"for 25 s of one":  func(i, call int) bool { return i == 0 && call/250%2 == 1 },
+	} {
+		for _, written := range []bool{false, true} { // a call that fails may have been counted
+			count, now, admitted := &fleetCount{map[string]int64{}}, int64(time.Hour), 0
+			all := make([]*RateLimiter, 2)
+			for i := range all {
+				all[i] = NewRateLimiter(RateSpec{PerSecond: 1, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
+				all[i].Fleet().SetInstances(2)
+			}
+			for step := range 6000 { // a minute
+				now += int64(10 * time.Millisecond)
+				for i, r := range all {
+					admitted += passes(r, now, 1)
+					switch {
+					case step%10 != 9:
+					case !fails(i, step/10):
+						count.tell(now, r)
+					default:
+						uses := r.Fleet().Uses()
+						for _, use := range uses {
+							if written {
+								count.fullAt[use.Key] = max(count.fullAt[use.Key], now) + use.Tokens*use.PerToken
+							}
+						}
+						r.Fleet().Lose(now, uses)
+					}
+				}
+			}
+			if most := 20 + 60 + 2*20; admitted > most {
+				t.Errorf("%s, written %v: %d admitted, want %d at most", name, written, admitted, most)
+			}
+			count.tell(now, all...)
+			if _, wait, _ := all[1].Peek(now, []byte("k")); wait > 20*time.Second && !written {
+				t.Errorf("%s: then rejected for %v, longer than a burst takes", name, wait)
+			}
+		}
 	}
 }
 

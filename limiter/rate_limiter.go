@@ -176,12 +176,18 @@ func (r *RateLimiter) Fleet() *FleetShare { return r.fleet }
 // are instances, so that what a key has used stays the same part of its burst when they change. perToken 0 = they are
 // not known.
 func (r *RateLimiter) part() (perToken, depth int64) {
-	n := r.fleet.instances.Load()
-	if n == 0 {
+	if r.fleet.instances.Load() == 0 {
 		return 0, 0
 	}
-	perToken = min(r.perToken, maxDepth/2/n) * n
+	perToken = r.fleet.perToken(r)
 	return perToken, max(r.depth, perToken)
+}
+
+// owe has key owe at least what is earned back at fullAt.
+func (r *RateLimiter) owe(key []byte, fullAt int64) {
+	first, second := r.cellsOf(key)
+	raise(first, first.Load(), fullAt)
+	raise(second, second.Load(), fullAt)
 }
 
 // cells are the two rows, cut into blocks of a page: the two cells of a key lie in one block, so that a table larger
