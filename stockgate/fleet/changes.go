@@ -131,7 +131,7 @@ func lacking(list, known []Change, now time.Time) (lost []Change) {
 	return lost
 }
 
-// list reads all changes of a hash, or none. Those that the fleet has not signed are left out.
+// list reads the changes of a hash. Those that cannot be read, or that the fleet has not signed, are left out.
 func (f *Fleet) list(v any, clock int64, now time.Time) (changes []Change, err error) {
 	if v == nil {
 		return nil, nil
@@ -152,7 +152,7 @@ func (f *Fleet) list(v any, clock int64, now time.Time) (changes []Change, err e
 			f.options.Log.Warn("an entry of the fleet in Redis has not the signature of stock.reserve.secret_file; it is "+
 				"ignored", "entry", fmt.Sprintf("%.80q", name))
 		case err != nil:
-			return nil, err
+			f.options.Log.Warn("an entry of the fleet in Redis cannot be read; it is ignored", "err", err)
 		default:
 			changes = append(changes, change)
 		}
