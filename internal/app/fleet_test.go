@@ -183,6 +183,16 @@ func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) 
 	}
 }
 
+// A drain of the fleet may be under way when this instance stops.
+func TestFleet_TaskThatOutlastsTheMembershipIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := joined(t, redistest.Start(t), "")
+	g.fleet.close()
+	if answer := g.fleet.do(`{"drain": true, "by": "another"}`); !strings.Contains(answer, "not ended from here") {
+		t.Errorf("%s", answer)
+	}
+}
+
 // metricOf is the sum of all series of a metric.
 func metricOf(t *testing.T, g *Gateway, name string) (sum float64) {
 	t.Helper()

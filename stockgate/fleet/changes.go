@@ -77,7 +77,10 @@ func (f *Fleet) handle(ctx context.Context, h heard) {
 	f.asks = h.asks
 	f.mu.Unlock()
 	for _, task := range h.tasks {
-		if task.Number <= f.did {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case task.Number <= f.did:
 			continue
 		}
 		f.did = task.Number

@@ -323,6 +323,25 @@ func TestFleet_ATaskIsDoneOnceByThoseThatRun(t *testing.T) {
 	}
 }
 
+func TestFleet_ClosedInstanceDoesNoFurtherTask(t *testing.T) {
+	t.Parallel()
+	a := instanceOf(t, redistest.Start(t).Addr, "a", "")
+	a.turn(t.Context())
+	for _, text := range []string{"first", "second"} {
+		must[int64](t)(a.put(t.Context(), a.tasks, "", text, taskTime, 0))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	do := a.options.Do
+	a.options.Do = func(text string) string {
+		cancel()
+		return do(text)
+	}
+	h, _ := a.beat(t.Context())
+	if a.handle(ctx, h); !slices.Equal(a.tasksDone(), []string{"first"}) {
+		t.Errorf("%q were done, want what was begun", a.tasksDone())
+	}
+}
+
 func TestFleet_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
