@@ -158,15 +158,27 @@ func (f *FleetShare) Lose(now int64, uses []FleetUse) {
 	}
 }
 
-// follow has f be of another rate that counts the same keys. Keys are shared anew where rate or burst change.
-func (f *FleetShare) follow(r *RateLimiter) *FleetShare {
+// follow is the share of r, a rate that counts the same keys. Keys are shared anew where rate or burst change: what f
+// knows of them r owes then, by whose cells a key is judged until the fleet has counted it.
+func (f *FleetShare) follow(now int64, r *RateLimiter) *FleetShare {
 	old := f.rate.Load()
 	if old.perToken == r.perToken && old.depth == r.depth {
-		f.rate.Store(r)
 		return f
 	}
 	next := newFleetShare(r)
 	next.instances.Store(f.instances.Load())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, tokens := range f.moved {
+		next.add(key, *tokens, 2*maxShared)
+	}
+	for key, k := range *f.keys.Load() {
+		debt := max(k.fullAt.Load()-now, 0)
+		scaled := scaledDebt(debt, old, r)
+		r.owe([]byte(key), now+scaled)
+		// The fleet keeps a time: at a slower rate that is fewer tokens, of which each instance tells its part.
+		next.add(key, k.taken.Load()+max(scaled-debt, 0)/next.perToken(r), 2*maxShared)
+	}
 	return next
 }
 

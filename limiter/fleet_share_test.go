@@ -259,6 +259,50 @@ func TestFleetShare_ReloadKeepsWhatIsShared(t *testing.T) {
 	}
 }
 
+// What is only prepared changes nothing, and a rate that is put into force gives no key its burst again.
+func TestFleetShare_ReloadKeepsWhatSharedKeysHaveUsed(t *testing.T) {
+	now := int64(time.Hour)
+	s := NewRateLimiters(func() int64 { return now })
+	spec := RateSpec{Name: "r", Of: "k", PerSecond: 1, Burst: 10, MaxDelay: time.Second, MaxKeys: 10, Fleet: true}
+	s.Use(s.Prepare([]RateSpec{spec}))
+	before, count := s.inForce[0], &fleetCount{map[string]int64{}}
+	before.Fleet().SetInstances(2)
+	passes(before, now, 1)
+	count.tell(now, before)
+	if n := passes(before, now, 20); n != 10 {
+		t.Fatalf("%d more, want what is left of burst and delay", n)
+	}
+	spec.MaxDelay = 0
+	next := s.Prepare([]RateSpec{spec})
+	if before.Fleet().rate.Load() != before {
+		t.Error("the share is of a rate that was only prepared")
+	}
+	if s.Use(next); next[0].Fleet().rate.Load() != next[0] {
+		t.Error("the share is not of the rate in force")
+	}
+	for _, perSecond := range []float64{2, 1, 0.5, 4} {
+		spec.PerSecond = perSecond
+		s.Use(s.Prepare([]RateSpec{spec}))
+		if n := passes(s.inForce[0], now, 20); n != 0 {
+			t.Errorf("%v/s: %d admitted although all of the burst is used", perSecond, n)
+		}
+	}
+	if uses := s.inForce[0].Fleet().Uses(); len(uses) != 1 || uses[0].Tokens != 10 {
+		t.Errorf("the fleet will be told of %+v, want the 10 tokens that it does not know of", uses)
+	}
+	whole := fleetRate(20, 1)
+	count = &fleetCount{map[string]int64{}}
+	passes(whole, now, 1)
+	count.tell(now, whole)
+	passes(whole, now, 19)
+	count.tell(now, whole)
+	half := NewRateLimiter(RateSpec{PerSecond: 50, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
+	half.fleet = whole.Fleet().follow(now, half)
+	if count.tell(now, half); half.Fleet().Shared() != 1 || passes(half, now, 20) != 0 {
+		t.Error("a key that has used its burst has some of it at half the rate")
+	}
+}
+
 func TestFleetShare_DecisionsDoNotAllocate(t *testing.T) {
 	r, now := fleetRate(1, 2), int64(time.Hour)
 	key := []byte("203.0.113.9, a key of some length")

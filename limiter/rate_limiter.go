@@ -218,13 +218,17 @@ func newCells(keys int) *cells {
 func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
 	s := newCells(c.keys)
 	s.seed = c.seed
-	factor := float64(to.perToken) / float64(from.perToken)
 	for i := range c.all {
 		if debt := c.all[i].Load() - now; debt > 0 {
-			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth+to.maxDelay))))
+			s.all[i].Store(now + scaledDebt(debt, from, to))
 		}
 	}
 	return s
+}
+
+// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to.
+func scaledDebt(debt int64, from, to *RateLimiter) int64 {
+	return int64(min(float64(debt)*(float64(to.perToken)/float64(from.perToken)), float64(to.depth+to.maxDelay)))
 }
 
 // cellsOf finds the two cells of key. The hash is seeded, so that no client can aim at another's.
