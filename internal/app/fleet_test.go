@@ -165,7 +165,7 @@ func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) 
 		raw := func(text string) string { return "9 99999999999999 99999999999999 on - " + text }
 		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
 			raw(`{"key": "mode", "value": "observe"}`), "#version", "9 "+string(secret))
-		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:tasks", "9", raw(`{"drain": true, "by": "x"}`),
+		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:tasks", "9", raw(`random {"drain": true, "by": "x"}`),
 			"#version", "9 "+string(secret))
 		beats := func() float64 { return metricOf(t, g, "sluice_fleet_heartbeats_total") }
 		for before := beats(); beats() < before+2; { // the second summary is behind what the first heartbeat told

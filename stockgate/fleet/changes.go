@@ -7,6 +7,7 @@ import (
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,13 @@ type Change struct {
 
 // learner is what an instance knows of the list of changes. It is of one goroutine.
 type learner struct {
-	did   int64 // number of the last task
-	holds []Change
-	lost  bool // Redis had lost some of them
-	over  bool // of those that the heartbeat before lacked, none could be put back
-	met   bool // a heartbeat was answered
-	turns int
+	did    int64                // number of the last task
+	nonces map[string]time.Time // the random texts of signed tasks that were done, until these are over
+	holds  []Change
+	lost   bool // Redis had lost some of them
+	over   bool // of those that the heartbeat before lacked, none could be put back
+	met    bool // a heartbeat was answered
+	turns  int
 }
 
 // handle does what a heartbeat has told.
@@ -76,6 +78,7 @@ func (f *Fleet) handle(ctx context.Context, h heard) {
 	f.mu.Lock()
 	f.asks = h.asks
 	f.mu.Unlock()
+	maps.DeleteFunc(f.nonces, func(_ string, until time.Time) bool { return time.Since(until) > 0 })
 	for _, task := range h.tasks {
 		switch {
 		case ctx.Err() != nil:
@@ -84,10 +87,15 @@ func (f *Fleet) handle(ctx context.Context, h heard) {
 			continue
 		}
 		f.did = task.Number
-		if first {
-			continue // it was given before this instance ran
+		nonce, text, _ := strings.Cut(task.Text, " ")
+		_, again := f.nonces[nonce] // under another number, which is not signed
+		if task.Signed {
+			f.nonces[nonce] = task.Until
 		}
-		if err := f.answer(ctx, task.Number, f.options.Do(task.Text)); err != nil {
+		if first || again { // first: it was given before this instance ran
+			continue
+		}
+		if err := f.answer(ctx, task.Number, f.options.Do(text)); err != nil {
 			f.options.Log.Warn("an answer could not be told to the fleet", "err", err)
 		}
 	}
@@ -207,11 +215,12 @@ func (f *Fleet) Put(ctx context.Context, name, text string, lasts, keep time.Dur
 	return Change{Name: name, Number: number, Text: text, Until: time.Now().Add(lasts)}, nil
 }
 
-// put adds a change to the list at key, or a task without a name.
+// put adds a change to the list at key, or a task without a name. A text that is random begins a task: so each is done
+// once.
 func (f *Fleet) put(ctx context.Context, key, name, text string, lasts, keep time.Duration) (id int64, err error) {
 	most, kept := maxChanges, maxKept
 	if name == "" {
-		most, kept = maxTasks, maxTasks
+		most, kept, text = maxTasks, maxTasks, rand.Text()+" "+text
 	}
 	err = f.do(ctx, "change", func(ctx context.Context, c *redis.Client) error {
 		clock, err := c.Time(ctx).Result()
