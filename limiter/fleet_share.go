@@ -21,7 +21,7 @@ type FleetShare struct {
 	keys      atomic.Pointer[map[string]*sharedKey]
 
 	mu    sync.Mutex
-	moved map[string]*int64 // tokens of keys that are not shared, which the fleet has not been told of
+	moved map[string]*int64 // tokens of keys that were not shared, which the fleet has not been told of
 }
 
 // maxShared is how many keys of a rate are shared, and how many others are told of at once.
@@ -42,6 +42,7 @@ type FleetUse struct {
 	PerToken int64 // ns
 	Most     int64 // ns; a debt beyond that is of a clock that was wrong
 	Reset    bool  // forget what was used before
+	moved    int64 // of Tokens: taken while the key was not shared
 }
 
 func newFleetShare(r *RateLimiter) *FleetShare {
@@ -57,11 +58,11 @@ func (f *FleetShare) SetInstances(n int) { f.instances.Store(int64(min(max(n, 0)
 // Shared is how many keys are shared.
 func (f *FleetShare) Shared() int { return len(*f.keys.Load()) }
 
-// Uses is what the fleet is to be told: of the shared keys that were asked for, and of others that were admitted. Each call must be ended by one Learn or Lose, before the next call.
+// Uses is what the fleet is to be told: of the shared keys that were asked for, and of others that were admitted. Each
+// call must be ended by one Learn or Lose, before the next call.
 func (f *FleetShare) Uses() (uses []FleetUse) {
 	r := f.rate.Load()
-	n := max(f.instances.Load(), 1)
-	use := FleetUse{PerToken: r.perToken, Most: min(r.depth+r.maxDelay, maxDepth/(n+1))*(n+1) + n*maxLag}
+	use := FleetUse{PerToken: r.perToken, Most: f.most(r)}
 	f.mu.Lock()
 	moved := f.moved
 	f.moved = map[string]*int64{}
@@ -69,9 +70,9 @@ func (f *FleetShare) Uses() (uses []FleetUse) {
 	for key, k := range *f.keys.Load() {
 		more := moved[key] // before it was shared
 		if use.Reset = k.reset.Swap(false); k.asked.Swap(false) || use.Reset || more != nil {
-			use.Key, use.Tokens = key, k.taken.Swap(0)
+			use.Key, use.Tokens, use.moved = key, k.taken.Swap(0), 0
 			if more != nil {
-				use.Tokens += *more
+				use.Tokens, use.moved = use.Tokens+*more, *more
 				delete(moved, key)
 			}
 			uses = append(uses, use)
@@ -79,7 +80,7 @@ func (f *FleetShare) Uses() (uses []FleetUse) {
 	}
 	use.Reset = false
 	for key, tokens := range moved {
-		use.Key, use.Tokens = key, *tokens
+		use.Key, use.Tokens, use.moved = key, *tokens, *tokens
 		uses = append(uses, use)
 	}
 	return uses
@@ -87,6 +88,18 @@ func (f *FleetShare) Uses() (uses []FleetUse) {
 
 // maxLag is how long what other instances admit may be unknown, in ns: it bounds what a key can owe.
 const maxLag = int64(2e9)
+
+// most is what a key can owe, in ns.
+func (f *FleetShare) most(r *RateLimiter) int64 {
+	n := max(f.instances.Load(), 1)
+	return min(r.depth+r.maxDelay, maxDepth/(n+1))*(n+1) + n*maxLag
+}
+
+// perToken is how long the part of this instance takes to earn a token, in ns.
+func (f *FleetShare) perToken(r *RateLimiter) int64 {
+	n := max(f.instances.Load(), 1)
+	return min(r.perToken, maxDepth/2/n) * n
+}
 
 // Learn takes the answer: how long it takes at now until the burst of each key of uses is whole again, in ns.
 func (f *FleetShare) Learn(now int64, uses []FleetUse, debts []int64) {
@@ -121,31 +134,51 @@ func (k *sharedKey) owe(fullAt, perToken int64) {
 	}
 }
 
-// Lose says that the fleet cannot be told: each key has its part alone, and what it has used of the whole it has used of
-// its part.
-func (f *FleetShare) Lose(now int64) {
+// Lose says that the fleet could not be told of uses: each key has its part alone, and what it has used of the whole it
+// has used of its part. The fleet is told of the uses again, but for what the part has earned back since.
+func (f *FleetShare) Lose(now int64, uses []FleetUse) {
 	r, old := f.rate.Load(), *f.keys.Load()
-	if len(old) == 0 {
+	if len(old)+len(uses) == 0 {
 		return
 	}
 	for key, k := range old {
-		fullAt := min(k.fullAt.Load(), now+r.depth+r.maxDelay)
-		first, second := r.cellsOf([]byte(key))
-		raise(first, first.Load(), fullAt)
-		raise(second, second.Load(), fullAt)
+		r.owe([]byte(key), min(k.fullAt.Load(), now+r.depth+r.maxDelay))
 	}
 	f.keys.Store(&map[string]*sharedKey{})
+	part := f.perToken(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, k := range old {
+		f.add(key, k.taken.Swap(0), 2*maxShared)
+	}
+	for _, use := range uses {
+		first, second := r.cellsOf([]byte(use.Key))
+		debt := max(min(first.Load(), second.Load())-now, 0)
+		f.add(use.Key, use.Tokens-use.moved+min(use.moved, (debt+part-1)/part), 2*maxShared)
+	}
 }
 
-// follow has f be of another rate that counts the same keys. Keys are shared anew where rate or burst change.
-func (f *FleetShare) follow(r *RateLimiter) *FleetShare {
+// follow is the share of r, a rate that counts the same keys. Keys are shared anew where rate or burst change: what f
+// knows of them r owes then, by whose cells a key is judged until the fleet has counted it.
+func (f *FleetShare) follow(now int64, r *RateLimiter) *FleetShare {
 	old := f.rate.Load()
 	if old.perToken == r.perToken && old.depth == r.depth {
-		f.rate.Store(r)
 		return f
 	}
 	next := newFleetShare(r)
 	next.instances.Store(f.instances.Load())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, tokens := range f.moved {
+		next.add(key, *tokens, 2*maxShared)
+	}
+	for key, k := range *f.keys.Load() {
+		debt := max(k.fullAt.Load()-now, 0)
+		scaled := scaledDebt(debt, old, r)
+		r.owe([]byte(key), now+scaled)
+		// The fleet keeps a time: at a slower rate that is fewer tokens, of which each instance tells its part.
+		next.add(key, k.taken.Load()+max(scaled-debt, 0)/next.perToken(r), 2*maxShared)
+	}
 	return next
 }
 
@@ -172,15 +205,21 @@ func (k *sharedKey) acquire(r *RateLimiter, now int64) (used, late int64, ok boo
 func (f *FleetShare) move(key []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tokens := f.moved[string(key)]
-	if tokens == nil {
-		if len(f.moved) >= maxShared {
-			return
-		}
-		tokens = new(int64)
-		f.moved[string(key)] = tokens // a copy: key is of a request
+	if tokens := f.moved[string(key)]; tokens != nil {
+		*tokens++
+		return
 	}
-	*tokens++
+	f.add(string(key), 1, maxShared) // a copy: key is of a request
+}
+
+// add notes tokens that the fleet is to be told of, of so many keys at most. f.mu is held.
+func (f *FleetShare) add(key string, tokens int64, keys int) {
+	switch of := f.moved[key]; {
+	case of != nil:
+		*of += tokens
+	case tokens > 0 && len(f.moved) < keys:
+		f.moved[key] = &tokens
+	}
 }
 
 // forget has the fleet forget what key has used.

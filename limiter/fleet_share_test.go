@@ -122,12 +122,59 @@ func TestFleetShare_WithoutAnswersAKeyHasItsPartAndWhatItHasUsed(t *testing.T) {
 	passes(r, now, 11)
 	count.tell(now, r)
 	passes(r, now, 40)
-	r.Fleet().Lose(now)
+	r.Fleet().Lose(now, r.Fleet().Uses())
 	if n := passes(r, now, 40); n != 0 || r.Fleet().Shared() != 0 {
 		t.Errorf("%d admitted once more, %d keys are shared", n, r.Fleet().Shared())
 	}
 	if n := passes(r, now+int64(time.Second), 100); n != 10 {
 		t.Errorf("%d a second later, want the part of the burst", n)
+	}
+}
+
+// Calls that fail now and then lose nothing of what was used: the fleet admits its rate, as it does without faults.
+// What was counted although its answer was lost counts twice, and no longer than a key can owe.
+func TestFleetShare_CallsThatFailNowAndThenGiveNoBurstAgain(t *testing.T) {
+	for name, fails := range map[string]func(i, call int) bool{
+		"every other call": func(_, call int) bool { return call%2 == 0 },
+		"in turn":          func(i, call int) bool { return call%2 == i },
+		"of one":           func(i, call int) bool { return i == 0 && call%3 > 0 },
+		"for 5 s":          func(_, call int) bool { return call/50%2 == 1 },
+		"for 25 s of one":  func(i, call int) bool { return i == 0 && call/250%2 == 1 },
+	} {
+		for _, written := range []bool{false, true} { // a call that fails may have been counted
+			count, now, admitted := &fleetCount{map[string]int64{}}, int64(time.Hour), 0
+			all := make([]*RateLimiter, 2)
+			for i := range all {
+				all[i] = NewRateLimiter(RateSpec{PerSecond: 1, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
+				all[i].Fleet().SetInstances(2)
+			}
+			for step := range 6000 { // a minute
+				now += int64(10 * time.Millisecond)
+				for i, r := range all {
+					admitted += passes(r, now, 1)
+					switch {
+					case step%10 != 9:
+					case !fails(i, step/10):
+						count.tell(now, r)
+					default:
+						uses := r.Fleet().Uses()
+						for _, use := range uses {
+							if written {
+								count.fullAt[use.Key] = max(count.fullAt[use.Key], now) + use.Tokens*use.PerToken
+							}
+						}
+						r.Fleet().Lose(now, uses)
+					}
+				}
+			}
+			if most := 20 + 60 + 2*20; admitted > most {
+				t.Errorf("%s, written %v: %d admitted, want %d at most", name, written, admitted, most)
+			}
+			count.tell(now, all...)
+			if _, wait, _ := all[1].Peek(now, []byte("k")); wait > 20*time.Second && !written {
+				t.Errorf("%s: then rejected for %v, longer than a burst takes", name, wait)
+			}
+		}
 	}
 }
 
@@ -209,6 +256,50 @@ func TestFleetShare_ReloadKeepsWhatIsShared(t *testing.T) {
 	}
 	if spec.Fleet = false; s.Prepare([]RateSpec{spec})[0].Fleet() != nil {
 		t.Error("an instance's own rate is shared")
+	}
+}
+
+// What is only prepared changes nothing, and a rate that is put into force gives no key its burst again.
+func TestFleetShare_ReloadKeepsWhatSharedKeysHaveUsed(t *testing.T) {
+	now := int64(time.Hour)
+	s := NewRateLimiters(func() int64 { return now })
+	spec := RateSpec{Name: "r", Of: "k", PerSecond: 1, Burst: 10, MaxDelay: time.Second, MaxKeys: 10, Fleet: true}
+	s.Use(s.Prepare([]RateSpec{spec}))
+	before, count := s.inForce[0], &fleetCount{map[string]int64{}}
+	before.Fleet().SetInstances(2)
+	passes(before, now, 1)
+	count.tell(now, before)
+	if n := passes(before, now, 20); n != 10 {
+		t.Fatalf("%d more, want what is left of burst and delay", n)
+	}
+	spec.MaxDelay = 0
+	next := s.Prepare([]RateSpec{spec})
+	if before.Fleet().rate.Load() != before {
+		t.Error("the share is of a rate that was only prepared")
+	}
+	if s.Use(next); next[0].Fleet().rate.Load() != next[0] {
+		t.Error("the share is not of the rate in force")
+	}
+	for _, perSecond := range []float64{2, 1, 0.5, 4} {
+		spec.PerSecond = perSecond
+		s.Use(s.Prepare([]RateSpec{spec}))
+		if n := passes(s.inForce[0], now, 20); n != 0 {
+			t.Errorf("%v/s: %d admitted although all of the burst is used", perSecond, n)
+		}
+	}
+	if uses := s.inForce[0].Fleet().Uses(); len(uses) != 1 || uses[0].Tokens != 10 {
+		t.Errorf("the fleet will be told of %+v, want the 10 tokens that it does not know of", uses)
+	}
+	whole := fleetRate(20, 1)
+	count = &fleetCount{map[string]int64{}}
+	passes(whole, now, 1)
+	count.tell(now, whole)
+	passes(whole, now, 19)
+	count.tell(now, whole)
+	half := NewRateLimiter(RateSpec{PerSecond: 50, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
+	half.fleet = whole.Fleet().follow(now, half)
+	if count.tell(now, half); half.Fleet().Shared() != 1 || passes(half, now, 20) != 0 {
+		t.Error("a key that has used its burst has some of it at half the rate")
 	}
 }
 

@@ -176,12 +176,18 @@ func (r *RateLimiter) Fleet() *FleetShare { return r.fleet }
 // are instances, so that what a key has used stays the same part of its burst when they change. perToken 0 = they are
 // not known.
 func (r *RateLimiter) part() (perToken, depth int64) {
-	n := r.fleet.instances.Load()
-	if n == 0 {
+	if r.fleet.instances.Load() == 0 {
 		return 0, 0
 	}
-	perToken = min(r.perToken, maxDepth/2/n) * n
+	perToken = r.fleet.perToken(r)
 	return perToken, max(r.depth, perToken)
+}
+
+// owe has key owe at least what is earned back at fullAt.
+func (r *RateLimiter) owe(key []byte, fullAt int64) {
+	first, second := r.cellsOf(key)
+	raise(first, first.Load(), fullAt)
+	raise(second, second.Load(), fullAt)
 }
 
 // cells are the two rows, cut into blocks of a page: the two cells of a key lie in one block, so that a table larger
@@ -212,13 +218,17 @@ func newCells(keys int) *cells {
 func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
 	s := newCells(c.keys)
 	s.seed = c.seed
-	factor := float64(to.perToken) / float64(from.perToken)
 	for i := range c.all {
 		if debt := c.all[i].Load() - now; debt > 0 {
-			s.all[i].Store(now + int64(min(float64(debt)*factor, float64(to.depth+to.maxDelay))))
+			s.all[i].Store(now + scaledDebt(debt, from, to))
 		}
 	}
 	return s
+}
+
+// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to.
+func scaledDebt(debt int64, from, to *RateLimiter) int64 {
+	return int64(min(float64(debt)*(float64(to.perToken)/float64(from.perToken)), float64(to.depth+to.maxDelay)))
 }
 
 // cellsOf finds the two cells of key. The hash is seeded, so that no client can aim at another's.

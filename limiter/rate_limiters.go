@@ -39,11 +39,11 @@ func (s *RateLimiters) prepare(spec RateSpec) (r *RateLimiter) {
 			continue
 		}
 		r = newRate(spec, old.cells)
-		if old.fleet != nil && r.fleet != nil {
-			r.fleet = old.fleet.follow(r)
-		}
 		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
 			r.cells = old.scaled(s.now(), old, r)
+		}
+		if old.fleet != nil && r.fleet != nil {
+			r.fleet = old.fleet.follow(s.now(), r)
 		}
 		return r
 	}
@@ -55,6 +55,11 @@ func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inForce = rates
+	for _, r := range rates {
+		if r.fleet != nil {
+			r.fleet.rate.Store(r)
+		}
+	}
 }
 
 // Named is the rate in force of this name; nil = there is none.

@@ -91,13 +91,9 @@ func (m *membership) join() error {
 	return nil
 }
 
-// close leaves the fleet. No controller may have its lock.
+// close leaves the fleet. No controller may have its lock. The fleet stays current: a task may still ask for it.
 func (m *membership) close() {
-	m.mu.Lock()
-	of := m.of
-	m.of = nil
-	m.mu.Unlock()
-	if of != nil {
+	if of := m.current(); of != nil {
 		of.Close()
 	}
 }

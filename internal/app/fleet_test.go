@@ -149,8 +149,8 @@ func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 // nothing. Without a secret a fleet cannot be changed as a whole, and says how it could.
 func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
 	for _, secret := range []config.Secret{"of all instances of the shop", ""} {
+		server := redistest.Start(t) // of its own: the first gateway claims the name with its secret
 		c := inFleet(t, server, "")
 		c.Stock.Reserve.Secret = secret
 		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
@@ -165,7 +165,7 @@ func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) 
 		raw := func(text string) string { return "9 99999999999999 99999999999999 on - " + text }
 		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
 			raw(`{"key": "mode", "value": "observe"}`), "#version", "9 "+string(secret))
-		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:tasks", "9", raw(`{"drain": true, "by": "x"}`),
+		server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:tasks", "9", raw(`random {"drain": true, "by": "x"}`),
 			"#version", "9 "+string(secret))
 		beats := func() float64 { return metricOf(t, g, "sluice_fleet_heartbeats_total") }
 		for before := beats(); beats() < before+2; { // the second summary is behind what the first heartbeat told
@@ -180,6 +180,16 @@ func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) 
 			(!errors.Is(err, errUnsigned) || !errors.Is(all, errUnsigned)) {
 			t.Errorf("%v, %v: want that a secret is needed", err, all)
 		}
+	}
+}
+
+// A drain of the fleet may be under way when this instance stops.
+func TestFleet_TaskThatOutlastsTheMembershipIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := joined(t, redistest.Start(t), "")
+	g.fleet.close()
+	if answer := g.fleet.do(`{"drain": true, "by": "another"}`); !strings.Contains(answer, "not ended from here") {
+		t.Errorf("%s", answer)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,13 @@ type Change struct {
 
 // learner is what an instance knows of the list of changes. It is of one goroutine.
 type learner struct {
-	did   int64 // number of the last task
-	holds []Change
-	lost  bool // Redis had lost some of them
-	over  bool // of those that the heartbeat before lacked, none could be put back
-	met   bool // a heartbeat was answered
-	turns int
+	did    int64                // number of the last task
+	nonces map[string]time.Time // the random texts of signed tasks that were done, until these are over
+	holds  []Change
+	lost   bool // Redis had lost some of them
+	over   bool // of those that the heartbeat before lacked, none could be put back
+	met    bool // a heartbeat was answered
+	turns  int
 }
 
 // handle does what a heartbeat has told.
@@ -76,15 +78,24 @@ func (f *Fleet) handle(ctx context.Context, h heard) {
 	f.mu.Lock()
 	f.asks = h.asks
 	f.mu.Unlock()
+	maps.DeleteFunc(f.nonces, func(_ string, until time.Time) bool { return time.Since(until) > 0 })
 	for _, task := range h.tasks {
-		if task.Number <= f.did {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case task.Number <= f.did:
 			continue
 		}
 		f.did = task.Number
-		if first {
-			continue // it was given before this instance ran
+		nonce, text, _ := strings.Cut(task.Text, " ")
+		_, again := f.nonces[nonce] // under another number, which is not signed
+		if task.Signed {
+			f.nonces[nonce] = task.Until
 		}
-		if err := f.answer(ctx, task.Number, f.options.Do(task.Text)); err != nil {
+		if first || again { // first: it was given before this instance ran
+			continue
+		}
+		if err := f.answer(ctx, task.Number, f.options.Do(text)); err != nil {
 			f.options.Log.Warn("an answer could not be told to the fleet", "err", err)
 		}
 	}
@@ -131,7 +142,7 @@ func lacking(list, known []Change, now time.Time) (lost []Change) {
 	return lost
 }
 
-// list reads all changes of a hash, or none. Those that the fleet has not signed are left out.
+// list reads the changes of a hash. Those that cannot be read, or that the fleet has not signed, are left out.
 func (f *Fleet) list(v any, clock int64, now time.Time) (changes []Change, err error) {
 	if v == nil {
 		return nil, nil
@@ -152,7 +163,7 @@ func (f *Fleet) list(v any, clock int64, now time.Time) (changes []Change, err e
 			f.options.Log.Warn("an entry of the fleet in Redis has not the signature of stock.reserve.secret_file; it is "+
 				"ignored", "entry", fmt.Sprintf("%.80q", name))
 		case err != nil:
-			return nil, err
+			f.options.Log.Warn("an entry of the fleet in Redis cannot be read; it is ignored", "err", err)
 		default:
 			changes = append(changes, change)
 		}
@@ -204,11 +215,12 @@ func (f *Fleet) Put(ctx context.Context, name, text string, lasts, keep time.Dur
 	return Change{Name: name, Number: number, Text: text, Until: time.Now().Add(lasts)}, nil
 }
 
-// put adds a change to the list at key, or a task without a name.
+// put adds a change to the list at key, or a task without a name. A text that is random begins a task: so each is done
+// once.
 func (f *Fleet) put(ctx context.Context, key, name, text string, lasts, keep time.Duration) (id int64, err error) {
 	most, kept := maxChanges, maxKept
 	if name == "" {
-		most, kept = maxTasks, maxTasks
+		most, kept, text = maxTasks, maxTasks, rand.Text()+" "+text
 	}
 	err = f.do(ctx, "change", func(ctx context.Context, c *redis.Client) error {
 		clock, err := c.Time(ctx).Result()

@@ -12,7 +12,8 @@
 // that are known hold until their ends. One that is removed stays in the list, marked as removed, for as long as it
 // would have stayed. So a change that an instance knows, whose time has not passed, and that the list does not have, was
 // lost: it is put back. A task is done once by each instance that runs when it is given, and answered. With a secret each
-// change and task is signed, and one without the signature of the fleet is ignored.
+// change and task is signed, and one without the signature of the fleet is ignored; a signed task that is written once
+// more is not done again.
 //
 // What is kept is bounded: so many instances, changes, tasks, keys, and bytes of each. No request waits for it.
 //
@@ -117,7 +118,8 @@ func New(o Options) (*Fleet, error) {
 	id := strings.TrimPrefix(o.Instance+"-"+rand.Text()[:8], "-")
 	f := &Fleet{options: o, id: id, link: o.Link, wake: make(chan struct{}, 1), began: o.Now(),
 		members: part("members"), instances: part("instances"), changes: part("changes"), tasks: part("tasks"),
-		roll: membership{id: id}, work: make(chan heard, 1), first: make(chan struct{}), says: "{}",
+		roll: membership{id: id}, learner: learner{nonces: map[string]time.Time{}},
+		work: make(chan heard, 1), first: make(chan struct{}), says: "{}",
 		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; the last known number of instances stands, and what operators "+
 			"have changed on the fleet holds until its end", "Redis is reached again; this instance hears of its fleet"),
 		counts: redisconn.NewBeats(o.Log, "cannot reach Redis; this instance admits its part of the fleet's rates",

@@ -53,7 +53,7 @@ func (f *Fleet) countOnce(ctx context.Context) {
 	f.counts.Record(err)
 	for name, rate := range rates {
 		if err != nil {
-			rate.Lose(f.options.Now())
+			rate.Lose(f.options.Now(), uses[name])
 		} else {
 			rate.Learn(f.options.Now(), uses[name], owed[name])
 		}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,28 @@ func TestFleet_UnsignedAndForeignEntriesAreIgnored(t *testing.T) {
 	b.turn(ctx)
 	if did := b.tasksDone(); !slices.Equal(did, []string{"show"}) {
 		t.Errorf("%q was done", did)
+	}
+}
+
+// The number of a task is not signed: one that is written once more under a higher one is not done again, and one that
+// another instance gives is.
+func TestFleet_SignedTaskIsDoneOnceUnderWhateverNumber(t *testing.T) {
+	t.Parallel()
+	server, ctx := redistest.Start(t), t.Context()
+	a, b := instanceOf(t, server.Addr, "a", "secret of the shop"), instanceOf(t, server.Addr, "b", "secret of the shop")
+	b.turn(ctx)
+	number := must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
+	b.turn(ctx)
+	was, higher := strconv.FormatInt(number, 10), strconv.FormatInt(number+1, 10)
+	raw := server.Client.HGet(ctx, a.tasks, was).Val()
+	server.Client.HSet(ctx, a.tasks, higher, strings.Replace(raw, was, higher, 1), "#version", higher+" replayed")
+	b.turn(ctx)
+	if did := b.tasksDone(); !slices.Equal(did, []string{"reset"}) {
+		t.Errorf("%q were done, want one", did)
+	}
+	must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
+	if b.turn(ctx); len(b.tasksDone()) != 2 {
+		t.Errorf("%q were done, want what was asked anew as well", b.tasksDone())
 	}
 }
 

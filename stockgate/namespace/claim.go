@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,9 +26,15 @@ type Claim struct {
 	Looks  bool   // for a client that claims nothing: a name that is not claimed is free
 }
 
+// lookEvery is how often a client that only looks asks for a claim that is not there.
+const lookEvery = time.Second
+
 // Guard rejects every call of a client once the name is claimed with another secret. A server that has lost the claim
-// gets it again, unless c only looks.
-func (c Claim) Guard() *redisconn.Guard {
+// gets it again, unless c only looks: then a claim may be made until the next look, a second later.
+func (c Claim) Guard() *redisconn.Guard { return c.guard(time.Now) }
+
+func (c Claim) guard(now func() time.Time) *redisconn.Guard {
+	var free atomic.Pointer[time.Time] // when the name was found free
 	key, ours := c.Name.ClaimKey(), fingerprint(c.Secret)
 	if len(c.Secret) == 0 {
 		ours = ""
@@ -37,9 +45,14 @@ func (c Claim) Guard() *redisconn.Guard {
 				return nil, false, err
 			}
 		}
+		began := now()
+		if at := free.Load(); c.Looks && at != nil && began.Sub(*at) < lookEvery {
+			return nil, false, nil
+		}
 		found, err := r.Get(ctx, key).Result()
 		switch {
-		case errors.Is(err, redis.Nil): // the next call looks again, until the gateways of this shop have claimed it
+		case errors.Is(err, redis.Nil): // it is looked for again, until the gateways of this shop have claimed it
+			free.Store(&began)
 			return nil, ours == "", nil
 		case c.Looks && redis.HasErrorPrefix(err, "NOPERM"): // this user may write nothing under the name
 			return nil, true, nil

@@ -121,13 +121,15 @@ func TestClaim_IsLookedAtWheneverAConnectionIsOpened(t *testing.T) {
 	for _, l := range []*redisconn.Client{early, unclaimed, secretless} {
 		testkit.Eventually(t, "it writes under a free name", func() bool { return writes(t, l) == nil })
 	}
-	before := server.Client.Get(t.Context(), "writes").Val()
+	before := ""
 	claim := func() { server.Client.Set(t.Context(), "sluice:shop:claim", "of another", 0) }
 	claim()
 	for _, l := range []*redisconn.Client{early, unclaimed} { // which look until their own shop has claimed the name
-		if err := writes(t, l); !errors.Is(err, ErrClaimed) || !redisconn.Unsent(err) {
-			t.Errorf("the name is claimed, and a client hears %v", err)
-		}
+		testkit.Eventually(t, "a client hears of the claim", func() bool {
+			err := writes(t, l)
+			before = server.Client.Get(t.Context(), "writes").Val()
+			return errors.Is(err, ErrClaimed) && redisconn.Unsent(err)
+		})
 	}
 	server.Kill()
 	server.Restart()
@@ -137,5 +139,29 @@ func TestClaim_IsLookedAtWheneverAConnectionIsOpened(t *testing.T) {
 	})
 	if after := server.Client.Get(t.Context(), "writes").Val(); before == "" || after != "" {
 		t.Errorf("%q writes, and %q after the claim", before, after)
+	}
+}
+
+// A name that is free costs a client that only looks one call a second.
+func TestClaim_FreeNameIsLookedAtOnceASecond(t *testing.T) {
+	server, now := redistest.Start(t), time.Now()
+	g := Claim{Name: "shop", Secret: []byte("mine"), Looks: true}.guard(func() time.Time { return now })
+	looks := func() error {
+		t.Helper()
+		verdict, lasts, err := g.Check(t.Context(), server.Client)
+		if lasts || err != nil {
+			t.Fatalf("%v, lasts %v", err, lasts)
+		}
+		return verdict
+	}
+	if err := looks(); err != nil {
+		t.Error(err)
+	}
+	server.Client.Set(t.Context(), "sluice:shop:claim", "of another", 0)
+	if now = now.Add(time.Second - 1); looks() != nil {
+		t.Error("Redis is asked within a second")
+	}
+	if now = now.Add(1); !errors.Is(looks(), ErrClaimed) {
+		t.Error("the claim is not seen a second later")
 	}
 }

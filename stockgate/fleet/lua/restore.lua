@@ -10,7 +10,7 @@ local last = tonumber(string.match(redis.call('HGET', KEYS[1], '#version') or '0
 for i = 3, #ARGV, 2 do
   local number, gone, state = string.match(ARGV[i + 1], '^(%d+) %d+ (%d+) (%a+) ')
   local there, how = string.match(redis.call('HGET', KEYS[1], ARGV[i]) or '0 0 0 on ', '^(%d+) %d+ %d+ (%a+) ')
-  number, there = tonumber(number), tonumber(there)
+  number, there = tonumber(number), tonumber(there) or 0 -- 0 = what is there cannot be read
   if tonumber(gone) > now and (number > there or number == there and state == 'off' and how == 'on') then
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
     last, restored = math.max(last, number), restored + 1

@@ -40,7 +40,8 @@ func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) 
 }
 
 // SetPaid ends a SKU of which every unit is paid, or opens it again where it has ended by that. done is false, and
-// nothing changes, where an operator has ended it, and where it is to end but is paused, frozen or not sold whole.
+// nothing changes, where an operator has ended it or overrides its state, and where it is to end but is paused, frozen
+// or not sold whole.
 func (r *Store) SetPaid(ctx context.Context, sku string, state protocol.State) (done bool, err error) {
 	defer protocol.Describe(&err, "set state of", sku)
 	_, n, err := r.change(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),

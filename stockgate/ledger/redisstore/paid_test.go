@@ -88,3 +88,31 @@ func TestSetPaid_OutlastsAFreezeAndAnOverride(t *testing.T) {
 		})
 	}
 }
+
+// What an operator overrides stands until it ends, also where it says what the settlers have said: free units open
+// the SKU afterwards.
+func TestSetPaid_ChangesNothingThatIsOverridden(t *testing.T) {
+	s := connect(t, redistest.Start(t), texts())
+	opens := func() bool { return ledgertest.Must[bool](t)(s.SetPaid(t.Context(), "1001", protocol.On)) }
+	endPaid(t, s)
+	_, before, inForce, err := s.Overrule(t.Context(), "1001", protocol.Ended, 7)
+	ledgertest.Check(t, err)
+	ledgertest.Want(t, "before", before, protocol.Ended)
+	ledgertest.Want(t, "in force", inForce, true)
+	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 2, 1))
+	ledgertest.Want(t, "it opens while it is overridden", opens(), false)
+	isState(t, s, "overridden", protocol.Ended)
+	reinstated(t, s, 7)
+	ledgertest.Want(t, "it opens afterwards", opens(), true)
+	isState(t, s, "in the end", protocol.On)
+
+	ledgertest.Want(t, "an order", ledgertest.Take(t, s, "b", "bob"), protocol.Held)
+	ledgertest.Want(t, "it is confirmed", ledgertest.Finish(t, s, protocol.Confirm, "b"), protocol.Changed)
+	ends := func() bool { return ledgertest.Must[bool](t)(s.SetPaid(t.Context(), "1001", protocol.Ended)) }
+	_, _, _, err = s.Overrule(t.Context(), "1001", protocol.Ended, 8)
+	ledgertest.Check(t, err)
+	ledgertest.Want(t, "it ends for the settlers", ends(), false)
+	reinstated(t, s, 8)
+	isState(t, s, "after the second override", protocol.On)
+	ledgertest.Want(t, "it ends", ends(), true)
+}

@@ -29,6 +29,10 @@ if paid and state == 'ended' and (stock.state ~= 'on' and stock.state ~= 'ended'
 	return whole(stock, 0)
 end
 local over = redis.call('HGET', S, 'over')
+-- An operator has the SKU in a state for a while: settlers open or end it afterwards.
+if paid and over and not string.match(over, '|$') then
+	return whole(stock, 0)
+end
 if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
 if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') then
 	trust(stock)
