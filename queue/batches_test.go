@@ -16,7 +16,7 @@ import (
 
 // counted is a store that counts calls, each of which takes a while.
 type counted struct {
-	protocol.Queue
+	Store
 	takes, decides, slots atomic.Int64
 }
 
@@ -25,27 +25,27 @@ const callTakes = time.Millisecond
 func (c *counted) HandOut(ctx context.Context, sku string, call protocol.HandOutCall) (protocol.HandedOut, error) {
 	c.takes.Add(1)
 	time.Sleep(callTakes)
-	return c.Queue.HandOut(ctx, sku, call)
+	return c.Store.HandOut(ctx, sku, call)
 }
 
 func (c *counted) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
 	protocol.StockVersion, error) {
 	c.decides.Add(1)
 	time.Sleep(callTakes)
-	return c.Queue.Decide(ctx, sku, call)
+	return c.Store.Decide(ctx, sku, call)
 }
 
 func (c *counted) Slots(ctx context.Context, call protocol.SlotCall) (int, error) {
 	c.slots.Add(1)
 	time.Sleep(callTakes)
-	return c.Queue.Slots(ctx, call)
+	return c.Store.Slots(ctx, call)
 }
 
 // counting opens a deliverer over a store that counts.
 func counting(t *testing.T, b *bench, change func(*Options)) *counted {
 	c := &counted{}
 	open(t, b, func(o *Options) {
-		c.Queue = o.Store
+		c.Store = o.Store
 		o.Store = c
 		if change != nil {
 			change(o)

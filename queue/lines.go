@@ -117,7 +117,7 @@ func (s *lines) total() (sum protocol.Depth) {
 
 // scan searches for orders of SKUs that this instance knows nothing of: others have accepted them. One goroutine calls
 // it.
-func (s *lines) scan(ctx context.Context, store protocol.Queue, now time.Time) error {
+func (s *lines) scan(ctx context.Context, store Store, now time.Time) error {
 	if now.Sub(s.scanned) < scanEvery {
 		return nil
 	}

@@ -13,6 +13,7 @@
 package queue
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -25,9 +26,24 @@ import (
 	"sluice/upstream"
 )
 
+// Store is what a deliverer asks of the ledgers: a *redisstore.Store, or in tests one that counts calls or fails.
+//
+// An order that waits is held, like every other; what a Store says of it besides is where it is on its way to the
+// upstream. All of it goes when the reservation is decided, by whichever call. An order that is handed out was not sent
+// to the upstream, or an attempt of it is known to have come to nothing. What a ledger that has lost its last changes
+// says of orders is not believed: they are asked about first.
+type Store interface {
+	Slots(ctx context.Context, c protocol.SlotCall) (granted int, err error)
+	HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (protocol.HandedOut, error)
+	Decide(ctx context.Context, sku string, c protocol.DecideCall) ([]protocol.Done, protocol.StockVersion, error)
+	Positions(ctx context.Context, sku string, serials []string) ([]protocol.Position, error)
+	Depths(ctx context.Context, skus []string) ([]protocol.Depth, error)
+	Names(ctx context.Context, after string) ([]string, error)
+}
+
 // Options say how orders are delivered. None may be missing but Signer, Source, Rate, News and Log.
 type Options struct {
-	Store protocol.Queue
+	Store Store
 
 	Send    func(*upstream.Request, *fasthttp.Response) upstream.Outcome // once, as upstream.Pool.Send
 	Outcome func(*fasthttp.Response) metrics.OrderOutcome

@@ -14,7 +14,7 @@ import (
 
 // miserly is a store that grants no place while it is closed.
 type miserly struct {
-	protocol.Queue
+	Store
 	closed atomic.Bool
 }
 
@@ -22,7 +22,7 @@ func (m *miserly) Slots(ctx context.Context, c protocol.SlotCall) (int, error) {
 	if m.closed.Load() {
 		return 0, nil
 	}
-	return m.Queue.Slots(ctx, c)
+	return m.Store.Slots(ctx, c)
 }
 
 func TestDeliverer_SaysThatOrdersWaitWhileNoPlaceIsGranted(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDeliverer_SaysThatOrdersWaitWhileNoPlaceIsGranted(t *testing.T) {
 		b, store := &bench{}, &miserly{}
 		store.closed.Store(true)
 		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 201, upstream.Answered }
-		open(t, b, func(o *Options) { store.Queue, o.Store = o.Store, store })
+		open(t, b, func(o *Options) { store.Store, o.Store = o.Store, store })
 		b.order(t, "1", "a")
 		time.Sleep(50 * time.Second) // a pause may last as long
 		synctest.Wait()

@@ -8,14 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/proxy/reject"
-	"sluice/stockgate/soldout"
 )
 
 // SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for
 // concurrent use; asking it neither allocates, waits nor writes. No number of SKUs grows its memory.
 type SoldOutFeedback struct {
 	memory atomic.Int64 // ns
-	cache  *soldout.Cache
+	cache  *soldOutCache
 	log    *slog.Logger
 
 	said   atomic.Uint64 // answers that said so
@@ -28,7 +27,7 @@ func NewSoldOutFeedback(memory time.Duration, log *slog.Logger) *SoldOutFeedback
 	if log == nil {
 		log = slog.Default()
 	}
-	l := &SoldOutFeedback{cache: soldout.New(), log: log}
+	l := &SoldOutFeedback{cache: newSoldOutCache(), log: log}
 	l.Use(memory)
 	return l
 }

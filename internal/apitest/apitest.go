@@ -14,19 +14,20 @@ import (
 	"sluice/config"
 	"sluice/internal/app/stores"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // API is a control API over ledgers, as an operator and a shop ask it.
 type API struct {
 	t       *testing.T
-	Store   protocol.Store
+	Store   *redisstore.Store
 	Control *admin.API
 	Handler http.Handler
 	Log     *bytes.Buffer
 }
 
 // New opens the API over a store; perUser is what is configured for a person.
-func New(t *testing.T, s protocol.Store, perUser int) *API {
+func New(t *testing.T, s *redisstore.Store, perUser int) *API {
 	c := config.Default()
 	c.Stock.Reserve.MaxPerUser = perUser
 	k := &API{t: t, Store: s, Log: &bytes.Buffer{}}

@@ -32,7 +32,6 @@ import (
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
 	"sluice/stockgate/sale"
-	"sluice/stockgate/writeback"
 	"sluice/tracing"
 	"sluice/upstream"
 )
@@ -51,7 +50,7 @@ type Gateway struct {
 	Orders     *orders.Ledger                 // nil when no route reserves
 	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
 	schedule   *sale.Schedule
-	writer     *writeback.Writer          // of sales, into the shop's keys; nil without Redis
+	writer     *sale.Writer               // of sales, into the shop's keys; nil without Redis
 	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
 	unread     *proxy.UnreadBodies
@@ -205,7 +204,7 @@ func (g *Gateway) openProxy(Options) (err error) {
 	}
 	g.openDemand()
 	if g.redis != nil {
-		g.writer = writeback.New(g.schedule, g.redis, g.writesBack(c), g.log)
+		g.writer = sale.NewWriter(g.schedule, g.redis, g.writesBack(c), g.log)
 		g.onClose(g.writer.Close)
 	}
 	return nil

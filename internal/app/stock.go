@@ -18,7 +18,7 @@ import (
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
-	"sluice/stockgate/writeback"
+	"sluice/stockgate/sale"
 )
 
 // openStock makes the stock gate and what it reads.
@@ -187,7 +187,7 @@ func (g *Gateway) openSales() (err error) {
 
 // writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop takes the units,
 // or where the ledger is shown there. write_back changes only with a restart.
-func (g *Gateway) writesBack(c *config.Config) (p writeback.Plan) {
+func (g *Gateway) writesBack(c *config.Config) (p sale.Writes) {
 	p.Status = g.Config.Stock.Reserve.WriteBack
 	if g.Orders != nil && !p.Status {
 		return p

@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // failpoint is the place at which this process kills itself, without any word: "place:N" of SLUICE_FAILPOINT, at the
@@ -61,9 +63,9 @@ func die() {
 	select {}
 }
 
-type failpointStore struct{ protocol.Store }
+type failpointStore struct{ *redisstore.Store }
 
-func Store(s protocol.Store) protocol.Store { return failpointStore{s} }
+func Store(s *redisstore.Store) ledger.Store { return failpointStore{s} }
 
 func (s failpointStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
 	codes []protocol.Code,

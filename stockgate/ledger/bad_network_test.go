@@ -17,10 +17,9 @@ import (
 // hears of it, or are done later, when the caller has asked again.
 type hostile struct {
 	*fakeStore
-	slow bool // winners too take long to read
-	mu   sync.Mutex
-	r    *rand.Rand
-	bad  bool
+	mu  sync.Mutex
+	r   *rand.Rand
+	bad bool
 }
 
 func (h *hostile) upTo(n int) int { h.mu.Lock(); defer h.mu.Unlock(); return h.r.IntN(n) }
@@ -120,13 +119,6 @@ func (h *hostile) ReadStock(ctx context.Context, sku string) (s protocol.Stock, 
 	return s, ok, err
 }
 
-func (h *hostile) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
-	if !h.slow {
-		return h.fakeStore.Records(ctx, sku, see)
-	}
-	return h.through(ctx, func() error { return h.fakeStore.Records(ctx, sku, see) })
-}
-
 // bother does now and then what operators, news and a bad network do, until ctx ends; then all is well.
 func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 	for ctx.Err() == nil {
@@ -191,7 +183,7 @@ func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 	const buyers, steps = 40, 40
 	for seed := range uint64(25) {
 		at(t, func(t *testing.T) {
-			h := &hostile{fakeStore: newFakeStore(), r: rand.New(rand.NewPCG(seed, 3)), slow: seed%2 == 0}
+			h := &hostile{fakeStore: newFakeStore(), r: rand.New(rand.NewPCG(seed, 3))}
 			skus, o := 1+h.upTo(6), h.tight()
 			for i := range skus {
 				h.put(fmt.Sprint("m-", i), int64(h.upTo(12)), 0)
@@ -244,7 +236,9 @@ func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 			stop()
 			side.Wait()
 			time.Sleep(2 * time.Minute) // less than a hold lasts
-			restocked(t, h, reservers, skus, "m-", func(sku int, user string) { won[wish{sku, user}] = time.Now() })
+			restocked(t, h.fakeStore, reservers, skus, "m-", func(sku int, user string) {
+				won[wish{sku, user}] = time.Now()
+			})
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
@@ -266,7 +260,7 @@ func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 // none for a newcomer; held hears who got one.
 func restocked(
 	t *testing.T,
-	s protocol.Store,
+	s *fakeStore,
 	reservers []*Reserver,
 	skus int,
 	prefix string,

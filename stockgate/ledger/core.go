@@ -14,7 +14,7 @@ import (
 // core is what all parts of a reserver share: the store, the SKUs, the orders that are known, and the metrics.
 type core struct {
 	o       Options
-	store   protocol.Store
+	store   Store
 	start   time.Time // of the clock of maintenance and look-ups
 	skus    *skutable.Table[skuQueue]
 	serials *orderCache // of orders

@@ -3,10 +3,10 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -247,7 +247,7 @@ func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int6
 }
 
 // sweepEach is a SweepAll of a store where nothing is gained by asking about several at once.
-func sweepEach(ctx context.Context, s protocol.Store, skus []string, now, lease int64) []protocol.Swept {
+func sweepEach(ctx context.Context, s Store, skus []string, now, lease int64) []protocol.Swept {
 	swept := make([]protocol.Swept, len(skus))
 	for i, sku := range skus {
 		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, protocol.SharedLeases)
@@ -317,26 +317,6 @@ func (s *fakeStore) SetSchedule(ctx context.Context, sku string, opens, closes i
 	return st, err
 }
 
-func (s *fakeStore) Create(
-	ctx context.Context,
-	sku string,
-	o protocol.Opening,
-) (st protocol.Stock, made bool, err error) {
-	err = s.do(ctx, "create", func() {
-		if made = s.skus[sku] == nil; made {
-			s.put(sku, o.Total, o.Limit)
-			s.skus[sku].stock.Opens, s.skus[sku].stock.Closes = o.Opens, o.Closes
-		}
-		st = s.skus[sku].stock
-	})
-	return st, made, err
-}
-
-func (s *fakeStore) SKUs(ctx context.Context, limit int) (all []string, err error) {
-	err = s.do(ctx, "skus", func() { all = slices.Sorted(maps.Keys(s.skus)) })
-	return all[:min(limit, len(all))], err
-}
-
 // asked is how many calls were made for orders.
 func (s *fakeStore) asked() int { return s.count("reserve") + s.count("lookup") }
 
@@ -357,21 +337,37 @@ func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []
 	return found
 }
 
-// Records gets past each record as it is at its turn, and lets others in between.
-func (s *fakeStore) Records(ctx context.Context, sku string, see func(protocol.Record) bool) error {
-	var serials []string
-	err := s.do(ctx, "records", func() {
-		if b := s.skus[sku]; b != nil {
-			serials = slices.Collect(maps.Keys(b.records))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for _, serial := range serials {
-		if !see(s.record(sku, serial)) {
-			return nil
-		}
-	}
-	return nil
+// Decide answers as for orders of no queue.
+func (s *fakeStore) Decide(_ context.Context, _ string, c protocol.DecideCall) (
+	[]protocol.Done, protocol.StockVersion, error,
+) {
+	return slices.Repeat([]protocol.Done{protocol.NotQueued}, len(c.Decisions)), protocol.StockVersion{}, nil
+}
+
+// Nothing below happens to a fakeStore: no news, no consumers, no audit that finds anything, no loss.
+
+func (s *fakeStore) Listen(ctx context.Context, _ func(string, protocol.StockVersion), _ func()) {
+	<-ctx.Done()
+}
+
+func (s *fakeStore) Backlog(context.Context, []string) []error { return nil }
+
+func (s *fakeStore) Inspect(context.Context, string, protocol.Part, string, int) (protocol.Page, error) {
+	return protocol.Page{}, nil
+}
+
+func (s *fakeStore) InspectAll(_ context.Context, skus []string) []protocol.Inspection {
+	return make([]protocol.Inspection, len(skus))
+}
+
+func (s *fakeStore) Pending() []string { return nil }
+
+func (s *fakeStore) NoteUnknown(string, string) {}
+
+func (s *fakeStore) Look(context.Context, string, int64) (failover.Result, error) {
+	return failover.Result{}, nil
+}
+
+func (s *fakeStore) Recover(context.Context, string, int64, int64) (failover.Result, error) {
+	return failover.Result{}, nil
 }

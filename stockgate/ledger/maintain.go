@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -28,7 +27,7 @@ type maintenance struct {
 	*core
 	batches    *batcher
 	resolver   *resolver
-	reconciler *failover.Reconciler
+	reconciler *reconciler
 }
 
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
@@ -144,13 +143,9 @@ func (r *maintenance) markOverdue(q *skuQueue, overdue []protocol.Record, now, l
 // checkBacklog raises the alarm when the consumers of a SKU's changes are too far behind, and ends it when they are not
 // any more. An error of the store says neither.
 func (r *maintenance) checkBacklog(ctx context.Context, some []*skuQueue, skus []string) {
-	store, ok := r.store.(protocol.Backlogged)
-	if !ok {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	errs := store.Backlog(ctx, skus)
+	errs := r.store.Backlog(ctx, skus)
 	if errs == nil {
 		errs = make([]error, len(skus))
 	}

@@ -60,7 +60,7 @@ func TestMaintenance_LogsABacklogOnceAndItsEndOnce(t *testing.T) {
 }
 
 // idle returns a reserver that does by itself nothing, and whose sweeps the test makes.
-func idle(t testing.TB, r protocol.Store, skus []string) *Reserver {
+func idle(t testing.TB, r Store, skus []string) *Reserver {
 	t.Helper()
 	d := opened(t, testOptions(), r, nil)
 	d.stop()

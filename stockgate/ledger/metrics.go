@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/stockgate/ledger/audit"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -133,7 +132,7 @@ func (m *metrics) countCall(call string, n int) { m.calls.WithLabelValues(call).
 // Describe implements prometheus.Collector.
 func (r *Reserver) Describe(ch chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(r, ch)
-	for _, desc := range audit.NumberDescs() {
+	for _, desc := range numberDescs() {
 		ch <- desc
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"sluice/stockgate/ledger/audit"
-	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/skutable"
 )
@@ -28,7 +26,7 @@ type Reserver struct {
 	lookups  lookups // of orders for SKUs that are sold out
 	states   lookups // of orders whose state a client asks for
 	searches lookups // of such orders whose SKU the client does not name
-	audits   *audit.Auditor
+	audits   *auditor
 
 	cancel     context.CancelFunc // ends all calls
 	stop       context.CancelFunc // ends the background
@@ -53,7 +51,7 @@ const (
 )
 
 // New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
-func New(o Options, store protocol.Store, source OrderStatusSource) (*Reserver, error) {
+func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
@@ -99,21 +97,15 @@ func (r *Reserver) connect(source OrderStatusSource) {
 
 // startBackground starts what works without orders, until ctx ends.
 func (r *Reserver) startBackground(ctx context.Context) {
-	books, ok := r.store.(protocol.Inspectable)
-	r.audits = audit.NewAuditor(audit.AuditorOptions{
+	r.audits = newAuditor(auditorOptions{
 		SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
 		Observe: func(skus int) { r.countCall(callAudit, skus) },
-	}, books)
-	if ok {
-		r.background.Go(func() { r.audits.Run(ctx) })
-	}
-	forgetful, _ := r.store.(failover.Recoverable)
-	r.upkeep.reconciler = failover.NewReconciler(
-		failover.ReconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log}, forgetful)
+	}, r.store)
+	r.background.Go(func() { r.audits.Run(ctx) })
+	r.upkeep.reconciler = newReconciler(
+		reconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log}, r.store)
 	r.background.Go(func() { r.upkeep.maintain(ctx) })
-	if n, ok := r.store.(protocol.Notifier); ok {
-		r.background.Go(func() { n.Listen(ctx, r.Learn, r.onGap) })
-	}
+	r.background.Go(func() { r.store.Listen(ctx, r.Learn, r.onGap) })
 }
 
 // open makes x ready. Its bucket holds what one second brings.

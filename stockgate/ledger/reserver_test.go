@@ -26,7 +26,7 @@ func testOptions() Options {
 }
 
 // opened returns a reserver that is closed with the test, and settles what it owes.
-func opened(t testing.TB, o Options, s protocol.Store, oracle OrderStatusSource) *Reserver {
+func opened(t testing.TB, o Options, s Store, oracle OrderStatusSource) *Reserver {
 	t.Helper()
 	d, err := New(o, s, oracle)
 	if err != nil {

@@ -137,14 +137,10 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 // releaseOrphan gives the unit of an order back of which no client heard. One that waits in a queue may have been
 // handed out since: then it is an order like every other.
 func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
-	store, ok := r.store.(protocol.Queue)
-	if !ok {
-		return r.settleResolved(u, protocol.Release, foundOrphan)
-	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	now := r.o.Clock()
-	done, hint, err := store.Decide(ctx, u.queue.sku, protocol.DecideCall{Now: now.UnixMilli(),
+	done, hint, err := r.store.Decide(ctx, u.queue.sku, protocol.DecideCall{Now: now.UnixMilli(),
 		Keep:      now.Add(r.o.Keep).UnixMilli(),
 		Decisions: []protocol.Decision{{Serial: u.serial, Move: protocol.MoveCancel}}})
 	switch {

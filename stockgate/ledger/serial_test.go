@@ -205,7 +205,7 @@ func FuzzValidSerial(f *testing.F) {
 }
 
 func ExampleReserver() {
-	var store protocol.Store = fakeStoreOf("1001", 1) // a Redis or a Memory
+	var store Store = fakeStoreOf("1001", 1)
 	reserver, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
 	if err != nil {
 		panic(err)

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,4 +33,31 @@ func withUnits(t *testing.T, law func(t *testing.T, s *redisstore.Store)) {
 	t.Cleanup(func() { s.Close() })
 	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
 	law(t, s)
+}
+
+// onRedis returns a Redis with 1001: 5 units, 2 a person, "a" reserved and "b" confirmed for ann.
+func onRedis(t testing.TB) (*redistest.Server, *redisstore.Store) {
+	t.Helper()
+	server := redistest.Start(t)
+	return server, storeOn(t, server, 64)
+}
+
+// storeOn returns a store on a server without a ledger, which gets that of onRedis.
+func storeOn(t testing.TB, server *redistest.Server, connections int) *redisstore.Store {
+	t.Helper()
+	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, connections)))
+	t.Cleanup(func() { r.Close() })
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(context.Background(), "1001", 5, 2))
+	ledgertest.Take(t, r, "a", "ann")
+	ledgertest.Take(t, r, "b", "ann")
+	ledgertest.Finish(t, r, protocol.Confirm, "b")
+	return r
+}
+
+// args are the words of a command.
+func args(command string) (all []any) {
+	for _, word := range strings.Fields(command) {
+		all = append(all, word)
+	}
+	return all
 }

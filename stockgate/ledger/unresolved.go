@@ -3,8 +3,6 @@ package ledger
 import (
 	"slices"
 	"time"
-
-	"sluice/stockgate/ledger/failover"
 )
 
 // unresolved is a serial whose outcome must be found out: an order that was forwarded and whose outcome is unknown,
@@ -30,9 +28,7 @@ const (
 // Unknown says that an order was forwarded and no response told whether it exists. Its unit stays reserved, and the
 // upstream is asked about it from now on, before its deadline too.
 func (r *Reserver) Unknown(sku, serial string) {
-	if s, ok := r.store.(failover.Recoverable); ok {
-		s.NoteUnknown(sku, serial)
-	}
+	r.store.NoteUnknown(sku, serial)
 	q := r.open([]byte(sku))
 	if q == nil {
 		return // its reservation is found when it is overdue

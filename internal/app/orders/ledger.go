@@ -36,10 +36,9 @@ type Clocks struct {
 // stock_error and everything else is served.
 type Ledger struct {
 	config *config.Config
-	Store  protocol.Store
+	Store  *redisstore.Store
 	memory atomic.Int64           // ns: stock.sold_out_ttl
 	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
-	redis  *redisstore.Store      // what Store is on
 	status *ledger.StatusURL      // nil = the upstream cannot be asked
 	mirror ledger.Mirror          // nil = none
 	clocks Clocks
@@ -82,15 +81,14 @@ func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by 
 	}
 	var err error
 	if c.Stock.Source == "memory" {
-		o.redis, err = stores.MemoryLedger(memory, c, false, log)
+		o.Store, err = stores.MemoryLedger(memory, c, false, log)
 	} else {
-		o.redis, err = stores.OpenLedger(c, false, log)
+		o.Store, err = stores.OpenLedger(c, false, log)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.Store = failpoint.Store(o.redis)
-	o.quotas.Store(newQuotas(c, o.redis))
+	o.quotas.Store(newQuotas(c, o.Store))
 	o.memory.Store(int64(c.Stock.SoldOutTTL))
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
@@ -160,7 +158,7 @@ func (o *Ledger) open(ctx context.Context) error {
 	if o.status != nil {
 		source = o.status
 	}
-	r, err := ledger.New(options, o.Store, source)
+	r, err := ledger.New(options, failpoint.Store(o.Store), source)
 	if err != nil {
 		return err
 	}
@@ -191,15 +189,15 @@ func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error
 		Mirror:     o.mirror,
 		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
 	}
-	if err = o.redis.Check(ctx); err != nil {
+	if err = o.Store.Check(ctx); err != nil {
 		return options, err
 	}
 	if len(options.Secret) == 0 {
-		if options.Secret, err = o.redis.Secret(ctx); err != nil {
+		if options.Secret, err = o.Store.Secret(ctx); err != nil {
 			return options, err
 		}
 	}
-	options.Mark, err = o.redis.Mark(ctx)
+	options.Mark, err = o.Store.Mark(ctx)
 	return options, err
 }
 
@@ -260,7 +258,7 @@ func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
 
 // noteLost keeps the first SKU that Redis lists without a ledger, for readyz.
 func (o *Ledger) noteLost(ctx context.Context) {
-	lost, err := o.redis.LostSKUs(ctx, 1)
+	lost, err := o.Store.LostSKUs(ctx, 1)
 	switch {
 	case err == nil && len(lost) > 0:
 		o.lost.Store(&lost[0])
@@ -278,7 +276,7 @@ func (o *Ledger) Close() {
 		defer cancel()
 		d.Close(ctx)
 	}
-	_ = o.redis.Close()
+	_ = o.Store.Close()
 	if o.status != nil {
 		o.status.Close()
 	}
@@ -308,5 +306,5 @@ func (o *Ledger) Collect(ch chan<- prometheus.Metric) {
 	if d := o.Reserver(); d != nil {
 		d.Collect(ch)
 	}
-	o.redis.Collect(ch)
+	o.Store.Collect(ch)
 }

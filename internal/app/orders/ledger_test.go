@@ -14,7 +14,7 @@ func TestLedger_WaitsForTheGraceOfTheQueue(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 30 * time.Second: 30 * time.Second} {
 		c := &config.Config{}
 		c.Queue.Grace = grace
-		options, err := (&Ledger{config: c, redis: storetest.Ledger(t)}).options(t.Context())
+		options, err := (&Ledger{config: c, Store: storetest.Ledger(t)}).options(t.Context())
 		if err != nil || options.Grace != want {
 			t.Errorf("queue.grace %v: %v, %v", grace, options.Grace, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // LeftOrders are orders that wait in the ledger although no route of this instance has orders wait. An earlier
@@ -33,9 +34,8 @@ func (l *LeftOrders) Any() bool { return l.waiting.Load() }
 func (l *LeftOrders) Delivered() { l.delivered.Store(true) }
 
 // find looks for such orders among SKUs, of which the ledger has just made a list.
-func (l *LeftOrders) find(ctx context.Context, ledger protocol.Store, skus []string, log *slog.Logger) {
-	store, ok := ledger.(protocol.Queue)
-	if !ok || l.delivered.Load() || time.Since(l.sought) < seekLeft {
+func (l *LeftOrders) find(ctx context.Context, store *redisstore.Store, skus []string, log *slog.Logger) {
+	if l.delivered.Load() || time.Since(l.sought) < seekLeft {
 		return
 	}
 	for some := range slices.Chunk(skus, protocol.MaxTogether) {

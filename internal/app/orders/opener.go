@@ -59,7 +59,7 @@ func OpenBySales(c *config.Config, board *sale.Schedule, orders *Ledger, log *sl
 func (o *Opener) Use(c *config.Config) {
 	if o != nil {
 		o.config.Store(c)
-		o.orders.quotas.Store(newQuotas(c, o.orders.redis))
+		o.orders.quotas.Store(newQuotas(c, o.orders.Store))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // A sale with max_per_user bounds the units of one user in all its ledgers together. No record is kept of that: each
@@ -30,7 +31,7 @@ import (
 // quotas are the sales, of which some bound what one user may have.
 type quotas struct {
 	sales   []*quota // all of them: one without a bound may come before one with a bound
-	ledgers protocol.Counter
+	ledgers *redisstore.Store
 	timeout time.Duration
 	turns   [1024]chan struct{} // of users: one order of each is counted at a time
 	seed    maphash.Seed
@@ -60,7 +61,7 @@ type bound struct {
 }
 
 // newQuotas returns nil where no sale bounds anything.
-func newQuotas(c *config.Config, ledgers protocol.Counter) *quotas {
+func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
 	r := &c.Stock.Redis
 	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout + r.Timeout, seed: maphash.MakeSeed()}
 	bounds := false
@@ -189,7 +190,7 @@ func (q *quotas) count(bounds []bound, user []byte, onTop bool) reject.Reason {
 }
 
 // count counts the units of c by a call that begins after this one.
-func (s *quota) count(c *counted, ledgers protocol.Counter, timeout time.Duration) {
+func (s *quota) count(c *counted, ledgers *redisstore.Store, timeout time.Duration) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, c)
 	s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *quota) count(c *counted, ledgers protocol.Counter, timeout time.Duratio
 }
 
 // call counts for some users.
-func (s *quota) call(some []*counted, ledgers protocol.Counter, timeout time.Duration) {
+func (s *quota) call(some []*counted, ledgers *redisstore.Store, timeout time.Duration) {
 	users := make([]string, len(some))
 	for i, c := range some {
 		users[i], c.done = c.user, true

@@ -2,32 +2,21 @@ package orders
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
-
-// listed counts the lists of all SKUs.
-type listed struct {
-	*redisstore.Store
-	n atomic.Int64
-}
-
-func (l *listed) SKUs(ctx context.Context, most int) ([]string, error) {
-	l.n.Add(1)
-	return l.Store.SKUs(ctx, most)
-}
 
 func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &listed{Store: storetest.Ledger(t)}
+		store := storetest.Ledger(t)
 		r, err := ledger.New(ledger.Options{Secret: protocol.NewSecret(), Hold: time.Hour, Keep: time.Hour,
 			Log: slog.New(slog.DiscardHandler)}, store, nil)
 		if err != nil {
@@ -36,27 +25,34 @@ func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 		defer r.Close(context.Background())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o := &Ledger{Store: store, redis: store.Store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
+		o := &Ledger{Store: store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
 		o.reserver.Store(r)
-		go o.watch(ctx)
-		at := func(seconds float64, lists int64) {
+		sku, made := "", 0
+		at := func(seconds float64, listed bool) { // since the last call
 			t.Helper()
-			time.Sleep(time.Duration(seconds * float64(time.Second)))
+			if sku == "" || r.Knows(sku) { // the next list shows it
+				made++
+				sku = fmt.Sprint("sku ", made)
+				ledgertest.Must[protocol.Stock](t)(store.SetTotal(ctx, sku, 1, 0))
+			}
+			time.Sleep(time.Duration(seconds * float64(time.Second))) // of synctest
 			synctest.Wait()
-			if n := store.n.Load(); n != lists {
-				t.Errorf("%d lists, want %d", n, lists)
+			if r.Knows(sku) != listed {
+				t.Errorf("after list %d: listed %t, want %t", made-1, !listed, listed)
 			}
 		}
-		at(0, 1)
-		at(4.5, 1)
-		at(1, 2) // at 5 s, without a question
+		at(0, false)
+		go o.watch(ctx)
+		at(0, true)
+		at(4.5, false)
+		at(1, true) // at 5 s, without a question
 		o.NoteUnknown()
-		at(0, 2) // 0.5 s behind the last one
-		at(0.6, 3)
+		at(0, false) // 0.5 s behind the last one
+		at(0.6, true)
 		o.NoteUnknown()
 		o.NoteUnknown()
-		at(1, 4)
-		at(4.5, 4)
-		at(1, 5)
+		at(1, true)
+		at(4.5, false)
+		at(1, true)
 	})
 }

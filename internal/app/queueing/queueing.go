@@ -28,12 +28,13 @@ import (
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // Parts are what a queue works on.
 type Parts struct {
-	Store    protocol.Store
+	Store    *redisstore.Store
 	Upstream *upstream.Pool
 	Rules    proxy.OutcomeRules      // as it begins
 	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
@@ -61,13 +62,8 @@ const lookLimit = 2 * time.Second
 
 // Open starts the delivery of orders that wait.
 func Open(c *config.Config, parts Parts) (*Queue, error) {
-	store, ok := parts.Store.(protocol.Queue)
-	if !ok {
-		return nil, c.Errorf("stock.source",
-			"this store keeps no orders that wait; write delivery = \"direct\" on the routes")
-	}
 	o := queue.Options{
-		Store: store, Send: parts.Upstream.Send,
+		Store: parts.Store, Send: parts.Upstream.Send,
 		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
 		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
 		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,

@@ -86,7 +86,7 @@ func InstanceName() string {
 }
 
 // NewLedgers is store as the API wants it. reserver may be nil, and return nil as long as there is none.
-func NewLedgers(c *config.Config, store protocol.Store, reserver func() *ledger.Reserver) *Ledgers {
+func NewLedgers(c *config.Config, store *redisstore.Store, reserver func() *ledger.Reserver) *Ledgers {
 	if reserver == nil {
 		reserver = func() *ledger.Reserver { return nil }
 	}

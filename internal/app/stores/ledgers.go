@@ -12,11 +12,12 @@ import (
 	"sluice/admin"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // Ledgers is our own protocol as admin wants it, whichever store it is on.
 type Ledgers struct {
-	store    protocol.Store
+	store    *redisstore.Store
 	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
 	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
@@ -67,11 +68,7 @@ func (l *Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, 
 	if limit < 0 {
 		limit = l.perUser
 	}
-	store, ok := l.store.(protocol.Recreator)
-	if !ok {
-		return admin.Stock{}, fmt.Errorf("recreate %q: %w: this store loses no ledger", sku, admin.ErrConflict)
-	}
-	s, err := store.Recreate(ctx, sku, total, limit, none)
+	s, err := l.store.Recreate(ctx, sku, total, limit, none)
 	if err != nil {
 		s = protocol.Stock{} // what is there is not what was asked for
 	}
@@ -88,16 +85,12 @@ func (l *Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock,
 	return l.changed(sku, s, err)
 }
 
-// Overrule puts a SKU into a state for a while, as protocol.Overruler does. A ledger that sells nothing by itself is
+// Overrule puts a SKU into a state for a while, as Store.Overrule does. A ledger that sells nothing by itself is
 // admin.ErrConflict.
 func (l *Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
 	before string, inForce bool, err error,
 ) {
-	store, ok := l.store.(protocol.Overruler)
-	if !ok {
-		return "", false, fmt.Errorf("override %q: %w: a script of the shop decides whether it sells", sku, admin.ErrConflict)
-	}
-	s, was, inForce, err := store.Overrule(ctx, sku, protocol.State(state), number)
+	s, was, inForce, err := l.store.Overrule(ctx, sku, protocol.State(state), number)
 	now, err := l.changed(sku, s, err)
 	if err == nil && !inForce && (s.State == protocol.Frozen || s.State == protocol.Verifying) {
 		err = fmt.Errorf("override %q: %w: it is %s, and sells nothing", sku, admin.ErrConflict, now.Ledger.State)
@@ -107,11 +100,7 @@ func (l *Ledgers) Overrule(ctx context.Context, sku, state string, number int64)
 
 // Reinstate ends what Overrule has done. Where there is no ledger, there is nothing to be done.
 func (l *Ledgers) Reinstate(ctx context.Context, sku string, number int64) error {
-	store, ok := l.store.(protocol.Overruler)
-	if !ok {
-		return nil
-	}
-	s, err := store.Reinstate(ctx, sku, number)
+	s, err := l.store.Reinstate(ctx, sku, number)
 	if _, err = l.changed(sku, s, err); errors.Is(err, admin.ErrNoSKU) || errors.Is(err, protocol.ErrLost) {
 		return nil
 	}
@@ -167,22 +156,13 @@ const lostState = "lost"
 
 // Lost reads the names of at most limit SKUs that Redis lists, and that have no ledger.
 func (l *Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {
-	if store, ok := l.store.(protocol.Recreator); ok {
-		return store.LostSKUs(ctx, limit)
-	}
-	return nil, nil
+	return l.store.LostSKUs(ctx, limit)
 }
 
-// Settlements reads what settlers have told of each home, by name; nil = the store keeps nothing of it.
-func Settlements(store protocol.Store) func(context.Context) ([]admin.Settlement, error) {
-	told, ok := store.(interface {
-		Settlements(ctx context.Context) (map[string]string, error)
-	})
-	if !ok {
-		return nil
-	}
+// Settlements reads what settlers have told of each home, by name.
+func Settlements(store *redisstore.Store) func(context.Context) ([]admin.Settlement, error) {
 	return func(ctx context.Context) (all []admin.Settlement, err error) {
-		homes, err := told.Settlements(ctx)
+		homes, err := store.Settlements(ctx)
 		for _, name := range slices.Sorted(maps.Keys(homes)) {
 			var one admin.Settlement
 			if json.Unmarshal([]byte(homes[name]), &one) == nil { // another version may have written it

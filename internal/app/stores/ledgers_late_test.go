@@ -11,11 +11,12 @@ import (
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // slowStore is a store that a reserver reaches late.
 type slowStore struct {
-	protocol.Store
+	*redisstore.Store
 	reached chan struct{}
 }
 

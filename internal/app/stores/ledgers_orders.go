@@ -100,17 +100,12 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 
 // requeue has an order that waits for a person be delivered again, before its reservation ends.
 func (l *Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outcome, error) {
-	queue, ok := l.store.(protocol.Queue)
-	if !ok {
-		return admin.Outcome{}, fmt.Errorf("requeue %q: %w: this store keeps no orders that wait", r.Serial,
-			admin.ErrConflict)
-	}
 	found, known, err := l.store.Find(ctx, r.SKU, r.Serial)
 	if err != nil || !known {
 		return admin.Outcome{}, err
 	}
 	now := time.Now().UnixMilli()
-	done, _, err := queue.Decide(ctx, r.SKU, protocol.DecideCall{Now: now, Keep: now,
+	done, _, err := l.store.Decide(ctx, r.SKU, protocol.DecideCall{Now: now, Keep: now,
 		Decisions: []protocol.Decision{{Serial: r.Serial, Move: protocol.MoveRequeue, Time: found.Deadline}}})
 	switch {
 	case err != nil:
@@ -152,13 +147,9 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 
 // Stuck reads the orders of the queue that wait for a person.
 func (l *Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.Reservation, err error) {
-	queue, ok := l.store.(protocol.Queue)
-	if !ok {
-		return nil, nil
-	}
-	serials, err := queue.Stuck(ctx, sku, limit)
+	serials, err := l.store.Stuck(ctx, sku, limit)
 	for some := range slices.Chunk(serials, protocol.MaxItems) {
-		places, err := queue.Positions(ctx, sku, some)
+		places, err := l.store.Positions(ctx, sku, some)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // everyStore runs a test on memory and on Redis: the API is the same.
-func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
+func everyStore(t *testing.T, test func(t *testing.T, s *redisstore.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, storetest.Ledger(t)) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t)
@@ -34,7 +34,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s protocol.Store)) {
 }
 
 func TestLedgers_OperatorSetsLedgers(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 2)
 		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recreate 1001",
 			"if it is new: sluice stock set 1001 UNITS"), "GET", "/stock/1001", "")
@@ -88,7 +88,7 @@ func TestLedgers_StockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 }
 
 func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 		for range 3 {
@@ -100,7 +100,7 @@ func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
 
 // What froze a ledger is not healed by an operator who presses resume.
 func TestLedgers_FrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 		k.Says(200, apitest.Words("frozen"), "POST", "/stock/1001", `{"state": "frozen"}`)
@@ -117,7 +117,7 @@ func TestLedgers_FrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
 }
 
 func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
 		for _, serial := range []string{"confirm", "release", "refund"} {
@@ -139,7 +139,7 @@ func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
 }
 
 func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
 		k.Hold("1001", "sold", "7", 1, apitest.FarOff)
@@ -163,7 +163,7 @@ func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
 
 // A release that comes before its order must keep that order out.
 func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
 		before := time.Now()
@@ -200,7 +200,7 @@ func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 }
 
 func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/reservations/a/adopt", `{"sku": "1001", "quantity": 1}`)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 2}`)
@@ -231,7 +231,7 @@ func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 
 // The list is what an operator works through by hand: what was due first comes first, and nothing else is in it.
 func TestLedgers_ListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
-	everyStore(t, func(t *testing.T, s protocol.Store) {
+	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
 		for _, sku := range []string{"1001", "1002"} {
 			k.Says(200, nil, "POST", "/stock/"+sku, `{"set": 10}`)

@@ -6,13 +6,16 @@ import (
 
 	"sluice/internal/demo"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // auditTime bounds the last step of a sale, also after an interrupt.
 const auditTime = 30 * time.Second
 
 // audit counts a sale that is over, whose orders in the shop are buyers by serial.
-func (d *Options) audit(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error) {
+func (d *Options) audit(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+	*demo.Audit, error,
+) {
 	if d.Audit != nil {
 		return d.Audit(ctx, ledger, orders)
 	}
@@ -23,7 +26,9 @@ func (d *Options) audit(ctx context.Context, ledger protocol.Store, orders map[s
 
 // AuditRecords compares each record of the ledger with the shop's order of the same serial. The shop is the one to
 // believe about its own orders; the ledger says how many there could be.
-func AuditRecords(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error) {
+func AuditRecords(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+	*demo.Audit, error,
+) {
 	stock, _, err := ledger.ReadStock(ctx, demoSKU)
 	if err != nil {
 		return nil, err

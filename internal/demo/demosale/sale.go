@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // Options are the size of a sale, and where it can be watched.
@@ -30,7 +30,7 @@ type Options struct {
 
 	// Audit counts what the ledger has sold beside the shop's orders, which are buyers by serial, when a sale with a
 	// ledger is over; nil = by the ledger's own records.
-	Audit func(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error)
+	Audit func(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (*demo.Audit, error)
 
 	slow bool // the shop is that of a queue, and no order waits
 }

@@ -12,7 +12,6 @@ import (
 	"sluice/internal/app/stores"
 	"sluice/internal/demo"
 	"sluice/internal/embedredis"
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"
 )
 
@@ -99,7 +98,7 @@ func (s demoStock) books(orders prometheus.Collector) func() demo.Ledger {
 }
 
 // booksOf are those of a ledger. One that is away has no units.
-func booksOf(ledger protocol.Store, orders prometheus.Collector) func() demo.Ledger {
+func booksOf(ledger *redisstore.Store, orders prometheus.Collector) func() demo.Ledger {
 	counted := prometheus.NewRegistry()
 	counted.MustRegister(orders)
 	return func() demo.Ledger {

@@ -19,6 +19,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
 )
 
 // Settlement is a file of SQLite, into which one sale is settled.
@@ -84,7 +85,9 @@ const concludeTime = 30 * time.Second
 
 // Audit settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
 // called once, when the sale is over.
-func (s *Settlement) Audit(ctx context.Context, ledger protocol.Store, orders map[string]string) (*demo.Audit, error) {
+func (s *Settlement) Audit(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+	*demo.Audit, error,
+) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
 	defer cancel()
 	records, err := s.settle(ctx, ledger)
@@ -123,7 +126,7 @@ func (s *Settlement) Audit(ctx context.Context, ledger protocol.Store, orders ma
 }
 
 // settle writes the ledger as it stands: a sale that is over changes no more. It returns the records by serial.
-func (s *Settlement) settle(ctx context.Context, ledger protocol.Store) (map[string]settle.Record, error) {
+func (s *Settlement) settle(ctx context.Context, ledger *redisstore.Store) (map[string]settle.Record, error) {
 	stock, _, err := ledger.ReadStock(ctx, demo.SKU)
 	if err != nil {
 		return nil, err

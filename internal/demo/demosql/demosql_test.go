@@ -54,7 +54,8 @@ func TestAudit_TellsByWhatTheShopHasOtherOrders(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			for how, audit := range map[string]func(context.Context, protocol.Store, map[string]string) (*demo.Audit, error){
+			type audit func(context.Context, *redisstore.Store, map[string]string) (*demo.Audit, error)
+			for how, audit := range map[string]audit{
 				"SQL": s.Audit, "records": demosale.AuditRecords} {
 				got, err := audit(t.Context(), threeUnits(t), c.orders)
 				if err != nil {

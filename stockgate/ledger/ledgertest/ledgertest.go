@@ -30,8 +30,19 @@ const SKU = "1001"
 // ErrNetwork is what a network does to a call.
 var ErrNetwork = errors.New("lost")
 
+// store is a *redisstore.Store, or a fake of the reserver's tests. The tests of package redisstore import this package,
+// so that it cannot name the former.
+type store interface {
+	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item, codes []protocol.Code) (
+		protocol.StockVersion, error)
+	Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
+		done []protocol.Done) (protocol.StockVersion, error)
+	ReadStock(ctx context.Context, sku string) (protocol.Stock, bool, error)
+	SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error)
+}
+
 // Take reserves one unit for a user until 1,000 and returns the code.
-func Take(t testing.TB, s protocol.Store, serial, user string) protocol.Code {
+func Take(t testing.TB, s store, serial, user string) protocol.Code {
 	t.Helper()
 	codes := make([]protocol.Code, 1)
 	_, err := s.Reserve(context.Background(), "1001", 0, 1, 1_000,
@@ -41,7 +52,7 @@ func Take(t testing.TB, s protocol.Store, serial, user string) protocol.Code {
 }
 
 // Finish decides one serial at the time 1; tombstones stay until 2,000.
-func Finish(t testing.TB, s protocol.Store, op protocol.Op, serial string) protocol.Done {
+func Finish(t testing.TB, s store, op protocol.Op, serial string) protocol.Done {
 	t.Helper()
 	done := make([]protocol.Done, 1)
 	_, err := s.Finish(context.Background(), "1001", 1, 2_000, op,
@@ -50,7 +61,7 @@ func Finish(t testing.TB, s protocol.Store, op protocol.Op, serial string) proto
 	return done[0]
 }
 
-func StockOf(t testing.TB, s protocol.Store) protocol.Stock {
+func StockOf(t testing.TB, s store) protocol.Stock {
 	t.Helper()
 	stock, ok, err := s.ReadStock(context.Background(), "1001")
 	Check(t, err)
@@ -145,7 +156,7 @@ func Value(m prometheus.Metric) int64 {
 func LogTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // FillUp reserves n units of 1001 for serials "0" to "n-1", and confirms every third.
-func FillUp(t testing.TB, r protocol.Store, n int) {
+func FillUp(t testing.TB, r store, n int) {
 	t.Helper()
 	Must[protocol.Stock](t)(r.SetTotal(context.Background(), "1001", int64(2*n), 0))
 	for from := 0; from < n; from += 100 {

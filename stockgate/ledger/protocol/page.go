@@ -1,9 +1,5 @@
 package protocol
 
-import (
-	"context"
-)
-
 // Page is some of what a ledger counts, and its numbers at the same moment: all as it lies in the store, unjudged.
 type Page struct {
 	Numbers
@@ -35,15 +31,6 @@ const (
 	FirstPage = "0"
 	PageSize  = 256 // entries
 )
-
-// Inspectable is a store whose ledgers can be audited: a Redis or a Memory. most is how many entries a page has, about;
-// 0 = the numbers alone.
-type Inspectable interface {
-	Inspect(ctx context.Context, sku string, p Part, cursor string, most int) (Page, error)
-
-	// inspectAll reads the numbers alone of several ledgers, at most 64. What it finds comes back by position.
-	InspectAll(ctx context.Context, skus []string) []Inspection
-}
 
 // Inspection is what came of a page.
 type Inspection struct {

@@ -1,43 +1,10 @@
 package protocol
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 )
-
-// Queue is a store whose orders may wait until they are delivered: a reservation whose Item has a Request waits in the
-// same step in which it is made. An order that waits is held, like every other; what else is said of it here is where
-// it is on its way to the upstream. All of it goes when the reservation is decided, by whichever call.
-//
-// An order that is handed out was not sent to the upstream, or an attempt of it is known to have come to nothing. What
-// a ledger that has lost its last changes says of orders is not believed: they are asked about first.
-type Queue interface {
-	// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
-	Slots(ctx context.Context, c SlotCall) (granted int, err error)
-
-	// HandOut hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
-	// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
-	HandOut(ctx context.Context, sku string, c HandOutCall) (HandedOut, error)
-
-	// Decide says what is to become of orders, one after another; what came of each is by position. All that it confirms
-	// raise the version by one, and so do all that it releases. It may be repeated after an error.
-	Decide(ctx context.Context, sku string, c DecideCall) ([]Done, StockVersion, error)
-
-	// Positions tells where orders are, by position; at most MaxItems.
-	Positions(ctx context.Context, sku string, serials []string) ([]Position, error)
-
-	// Depths counts the orders of several SKUs, at most MaxTogether, by position.
-	Depths(ctx context.Context, skus []string) ([]Depth, error)
-
-	// Stuck names at most limit orders of a SKU that wait for a person.
-	Stuck(ctx context.Context, sku string, limit int) (serials []string, err error)
-
-	// Names lists some SKUs in the order of their names, on from a name; "" = from the first. None = there are no more.
-	// Some may have no ledger.
-	Names(ctx context.Context, after string) ([]string, error)
-}
 
 // Bounds of a queue.
 const (

@@ -1,4 +1,4 @@
-// Package protocol has the values of the stock ledger's protocol and the contract of a store.
+// Package protocol has the values of the stock ledger's protocol.
 //
 // It promises that all callers mean the same by a code, an operation, a version and a record.
 //
@@ -7,7 +7,6 @@ package protocol
 
 import (
 	"bytes"
-	"context"
 )
 
 // Code is what the ledger says of one reservation.
@@ -138,72 +137,6 @@ type Swept struct {
 	Holds []Record // that were overdue, and are leased now; the oldest first
 	More  bool     // is due: Sweep finds it
 	Err   error
-}
-
-// Store is where ledgers are kept: a Redis or a Memory, under one contract. Times are Unix milliseconds; no store has
-// a clock that decides anything. Every call may be repeated after an error: what was done by the first is found by
-// the second. A SKU has 1 to 256 bytes, none of them a brace, a batch 1 to 256 items, a number at most 15 digits.
-type Store interface {
-	// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is, in the first
-	// sale of the SKU: a caller that knows no epoch does not know the sale either, from which serials come. For each it
-	// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
-	// After ErrFewReplicas the answers are there as well, but what is held could still be lost.
-	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (StockVersion, error)
-
-	// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an
-	// item are needed for Adopt alone, and of what is held its own ones stand; a release of an unknown serial leaves a
-	// tombstone until keep. The state of the SKU does not matter: what was sent is always settled.
-	Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item, done []Done) (StockVersion, error)
-
-	// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the
-	// holds, the oldest first. limit is 1 to 1,000; at most 2,000 tombstones more than that are looked at.
-	Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error)
-
-	// SweepAll sweeps several ledgers at once, at most 64, a little of each: mostly nothing is due. What it finds comes
-	// back by position.
-	SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept
-
-	// FindAll looks several serials up at once, at most 512, of any SKUs. What it finds comes back by position. A ledger
-	// that may have lost a serial does not say that there is none: that is an error.
-	FindAll(ctx context.Context, orders []OrderName) []Found
-
-	// Find looks a serial up; ok is false for an unknown one.
-	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
-
-	// ReadStock reads the numbers; ok is false when there is no ledger.
-	ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error)
-
-	// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that
-	// names both. limit is what one person may have; 0 = no limit; KeepLimit = as it is, and without a ledger that is
-	// ErrUnknownSKU, since how many a person may have is not to be guessed. To make a SKU that goes on sale later, make
-	// it with no units, set its hours, and then its total. Where a ledger was before and is gone it is ErrLost.
-	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
-
-	// Create makes the ledger, with its hours, where there is none; made is false where there is one, which stays as it
-	// is. One that is known to have been lost is ErrLost.
-	Create(ctx context.Context, sku string, o Opening) (s Stock, made bool, err error)
-
-	// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen
-	// on another server: then opening does. Without a ledger it is ErrUnknownSKU.
-	SetState(ctx context.Context, sku string, state State) (Stock, error)
-
-	// Add changes the total by delta, which is not 0. A total that would be less than held + sold is an error that
-	// names both. id, 1 to 128 visible ASCII bytes, lets it be repeated: of the last 100 ids each changes the total
-	// once, and one that was used for another delta is ErrOtherDelta. "" = each call counts. Without a ledger it is
-	// ErrUnknownSKU.
-	Add(ctx context.Context, sku string, delta int64, id string) (Stock, error)
-
-	// SetSchedule says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve
-	// is NotOnSale by the time that its caller gives. Without a ledger it is ErrUnknownSKU.
-	SetSchedule(ctx context.Context, sku string, opens, closes int64) (Stock, error)
-
-	// SKUs returns the first SKUs that have a ledger, in the order of their bytes. limit is 1 to 100,000.
-	SKUs(ctx context.Context, limit int) ([]string, error)
-
-	// Records shows see the records of a SKU until it returns false: each that is there during the whole call, and
-	// perhaps others that came or went meanwhile; in no order, one of them perhaps more than once. There are at most as
-	// many as units in all, and tombstones. see must not call the store.
-	Records(ctx context.Context, sku string, see func(Record) bool) error
 }
 
 // ValidSerial reports whether key can be a serial: 1 to 128 visible ASCII bytes. "." and ".." are rejected as well,

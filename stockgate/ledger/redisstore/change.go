@@ -8,7 +8,10 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Add implements Store.
+// Add changes the total by delta, which is not 0. A total that would be less than held + sold is an error that names
+// both. id, 1 to 128 visible ASCII bytes, lets it be repeated: of the last 100 ids each changes the total once, and one
+// that was used for another delta is protocol.ErrOtherDelta. "" = each call counts. Without a ledger it is
+// protocol.ErrUnknownSKU.
 func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "add to", sku)
 	s, found, err := r.change(ctx, protocol.CheckAdd(sku, delta, id),
@@ -23,7 +26,8 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s 
 	return s, err
 }
 
-// SetSchedule implements Store.
+// SetSchedule says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve
+// is protocol.NotOnSale by the time that its caller gives. Without a ledger it is protocol.ErrUnknownSKU.
 func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "set hours of", sku)
 	s, _, err = r.change(ctx, protocol.CheckSchedule(sku, opens, closes),
@@ -31,7 +35,8 @@ func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64
 	return s, err
 }
 
-// SetState implements Store.
+// SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen
+// on another server: then opening does. Without a ledger it is protocol.ErrUnknownSKU.
 func (r *Store) SetState(ctx context.Context, sku string, state protocol.State) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "set state of", sku)
 	s, _, err = r.change(ctx, errors.Join(protocol.CheckSKU(sku), protocol.CheckState(state)),
@@ -68,7 +73,8 @@ func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) (err 
 	return err
 }
 
-// Create implements Store.
+// Create makes the ledger, with its hours, where there is none; made is false where there is one, which stays as it
+// is. One that is known to have been lost is protocol.ErrLost.
 func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s protocol.Stock, made bool, err error) {
 	defer protocol.Describe(&err, "create", sku)
 	if err = o.Check(sku); err != nil {
@@ -82,7 +88,11 @@ func (r *Store) Create(ctx context.Context, sku string, o protocol.Opening) (s p
 	return s, found == done, err
 }
 
-// SetTotal implements Store.
+// SetTotal makes the ledger, which is then on sale, or changes its total; less than held + sold is an error that names
+// both. limit is what one person may have; 0 = no limit; protocol.KeepLimit = as it is, and without a ledger that is
+// protocol.ErrUnknownSKU, since how many a person may have is not to be guessed. To make a SKU that goes on sale later,
+// make it with no units, set its hours, and then its total. Where a ledger was before and is gone it is
+// protocol.ErrLost.
 func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "set total of", sku)
 	var found int64
@@ -102,7 +112,8 @@ func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s
 	return s, err
 }
 
-// Recreate implements protocol.Recreator.
+// Recreate makes a ledger that is gone, whole or in part, once more. It is frozen until the orders of before are
+// adopted and SetState opens it. none says that there are no orders. A whole ledger is protocol.ErrExists.
 func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (s protocol.Stock, err error) {
 	defer protocol.Describe(&err, "recreate", sku)
 	if limit == protocol.KeepLimit {
@@ -130,7 +141,11 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 	return s, err
 }
 
-// Overrule implements protocol.Overruler.
+// Overrule puts the SKU into a state, protocol.Paused or protocol.Ended, until Reinstate with the same number, a later
+// Overrule or SetState. Numbers rise, and have at most 15 digits. Each begins once and ends once: a call that comes
+// again, or after the end, changes nothing. before is what the SKU will be again. inForce is false where the number has
+// ended, a later one has come, SetState has said otherwise, or the ledger is frozen or verifying. Without a ledger it
+// is protocol.ErrUnknownSKU.
 func (r *Store) Overrule(ctx context.Context, sku string, state protocol.State, number int64) (
 	s protocol.Stock, before protocol.State, inForce bool, err error,
 ) {
@@ -140,7 +155,8 @@ func (r *Store) Overrule(ctx context.Context, sku string, state protocol.State, 
 	return r.overrule(ctx, sku, state, number)
 }
 
-// Reinstate implements protocol.Overruler.
+// Reinstate ends what Overrule did under a number and those before it, or would do later. A ledger that is frozen
+// gets its state back when it is recovered.
 func (r *Store) Reinstate(ctx context.Context, sku string, number int64) (protocol.Stock, error) {
 	s, _, _, err := r.overrule(ctx, sku, "", number)
 	return s, err

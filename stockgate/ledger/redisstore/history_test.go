@@ -102,7 +102,7 @@ func illegal(t *testing.T, m porcupine.Model, h *history) bool {
 }
 
 // client calls a store at random, one call after the other.
-func client(s protocol.Store, skus []string, n *rand.Rand, calls int) {
+func client(s anyStore, skus []string, n *rand.Rand, calls int) {
 	ctx, later := context.Background(), int64(1_000_000)
 	item := func() protocol.Item {
 		k := n.IntN(7)
@@ -134,7 +134,7 @@ func client(s protocol.Store, skus []string, n *rand.Rand, calls int) {
 }
 
 // recorded is a history of clients on stores that share a Redis.
-func recorded(stores []protocol.Store, name string, seed uint64) *history {
+func recorded(stores []anyStore, name string, seed uint64) *history {
 	h := newHistory()
 	skus := []string{name + " a", name + " b"}
 	for _, sku := range skus {
@@ -160,7 +160,7 @@ func lossyStores(
 	to *redistest.Server,
 	texts map[string]string,
 	seed uint64,
-) (ways []*lossy, stores []protocol.Store) {
+) (ways []*lossy, stores []anyStore) {
 	t.Helper()
 	for i := range uint64(2) {
 		way := lossyTo(t, to.Addr, 2*seed+i, 12)
@@ -278,14 +278,14 @@ func shopper(desks []*seller, sku string, n *rand.Rand) {
 
 // outdated is a store whose Look is one call behind.
 type outdated struct {
-	protocol.Store
+	anyStore
 
 	mu   sync.Mutex
 	last map[string]protocol.Stock
 }
 
 func (o *outdated) ReadStock(ctx context.Context, sku string) (protocol.Stock, bool, error) {
-	now, ok, err := o.Store.ReadStock(ctx, sku)
+	now, ok, err := o.anyStore.ReadStock(ctx, sku)
 	if err != nil {
 		return now, ok, err
 	}
@@ -301,7 +301,7 @@ func (o *outdated) ReadStock(ctx context.Context, sku string) (protocol.Stock, b
 
 // found reports whether any of the histories cannot be explained. Which calls meet is chance: some bugs need more
 // histories.
-func found(t *testing.T, m porcupine.Model, name string, stores ...protocol.Store) bool {
+func found(t *testing.T, m porcupine.Model, name string, stores ...anyStore) bool {
 	t.Helper()
 	for seed := range uint64(10 * histories) {
 		if illegal(t, m, recorded(stores, fmt.Sprint(name, " ", seed), seed)) {
@@ -322,7 +322,7 @@ func TestHistory_HistoriesOfABrokenStoreAreRejected(t *testing.T) {
 		}
 	}
 	r := connect(t, server, texts())
-	if !found(t, sequential(honest), "outdated", &outdated{Store: r, last: map[string]protocol.Stock{}}, r) {
+	if !found(t, sequential(honest), "outdated", &outdated{anyStore: r, last: map[string]protocol.Stock{}}, r) {
 		t.Error("nobody notices that a look is outdated")
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Inspect reads a page in one script, so that it and the numbers belong together.
+// Inspect reads a page in one script, so that it and the numbers belong together. most is how many entries a page has,
+// about; 0 = the numbers alone.
 func (r *Store) Inspect(ctx context.Context, sku string, part protocol.Part, cursor string, most int) (
 	p protocol.Page, err error,
 ) {
@@ -24,7 +25,8 @@ func (r *Store) Inspect(ctx context.Context, sku string, part protocol.Part, cur
 	return pageOf(reply)
 }
 
-// InspectAll makes one round trip to each server.
+// InspectAll reads the numbers alone of several ledgers, at most 64, in one round trip to each server. What it finds
+// comes back by position.
 func (r *Store) InspectAll(ctx context.Context, skus []string) []protocol.Inspection {
 	all := r.callMany(ctx, skus, func(sku string) scriptCall {
 		return scriptCall{

@@ -120,8 +120,8 @@ func (r *Store) noteLost(sku string) {
 
 const registerRetry = 100 * time.Millisecond
 
-// SKUs implements Store. Names whose ledger is gone, or was never made, are passed over and kept: to drop one could
-// hide a ledger that is being made.
+// SKUs returns the first SKUs that have a ledger, in the order of their bytes. limit is 1 to 100,000. Names whose
+// ledger is gone, or was never made, are passed over and kept: to drop one could hide a ledger that is being made.
 func (r *Store) SKUs(ctx context.Context, limit int) ([]string, error) {
 	return r.listSKUs(ctx, limit, true)
 }
@@ -193,7 +193,10 @@ func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]
 	return all, nil
 }
 
-// Records implements Store, in steps of about a thousand records, so that Redis is never busy for long.
+// Records shows see the records of a SKU until it returns false: each that is there during the whole call, and perhaps
+// others that came or went meanwhile; in no order, one of them perhaps more than once. There are at most as many as
+// units in all, and tombstones. see must not call the store. It reads about a thousand in a step, so that Redis is
+// never busy for long.
 func (r *Store) Records(ctx context.Context, sku string, see func(protocol.Record) bool) (err error) {
 	defer protocol.Describe(&err, "list records of", sku)
 	if err := protocol.CheckSKU(sku); err != nil {

@@ -43,7 +43,7 @@ func (l *listener) begins() int {
 }
 
 // listen hears the news of s from now until the test ends.
-func listen(t testing.TB, s protocol.Notifier) *listener {
+func listen(t testing.TB, s *Store) *listener {
 	t.Helper()
 	l := &listener{}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,7 +9,10 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Reserve implements Store.
+// Reserve asks for items of one SKU in order, in one step, and fills codes. epoch 0 = whatever it is, in the first
+// sale of the SKU: a caller that knows no epoch does not know the sale either, from which serials come. For each it
+// looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
+// After protocol.ErrFewReplicas the answers are there as well, but what is held could still be lost.
 func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
 	codes []protocol.Code) (hint protocol.StockVersion, err error) {
 	defer protocol.Describe(&err, "reserve", sku)
@@ -62,7 +65,9 @@ func (r *Store) lostLedger(ctx context.Context, sku string) (protocol.StockVersi
 	return protocol.StockVersion{State: protocol.Lost}, err == nil && known[0], err
 }
 
-// Finish implements Store.
+// Finish does op to each of items in order, and fills done. It is idempotent by serial. User and Quantity of an
+// item are needed for Adopt alone, and of what is held its own ones stand; a release of an unknown serial leaves a
+// tombstone until keep. The state of the SKU does not matter: what was sent is always settled.
 func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
 	done []protocol.Done) (hint protocol.StockVersion, err error) {
 	defer protocol.Describe(&err, string(op), sku)

@@ -21,7 +21,7 @@ func reinstated(t *testing.T, s *Store, number int64) {
 	ledgertest.Must[protocol.Stock](t)(s.Reinstate(t.Context(), "1001", number))
 }
 
-func isState(t *testing.T, s protocol.Store, what string, want protocol.State) {
+func isState(t *testing.T, s *Store, what string, want protocol.State) {
 	t.Helper()
 	ledgertest.Want(t, what, ledgertest.StockOf(t, s).State, want)
 }

@@ -29,7 +29,7 @@ const (
 // slotsOf stands for a SKU in the keys of slots.lua. No SKU of a shop has blanks.
 const slotsOf = "slots of all queues"
 
-// Slots implements protocol.Queue.
+// Slots gives back and takes places among all orders that the upstream has at once, of all SKUs and instances.
 func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, err error) {
 	if err := c.Check(); err != nil {
 		return 0, err
@@ -53,7 +53,8 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 	return int(n[0]), nil
 }
 
-// HandOut implements protocol.Queue.
+// HandOut hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
+// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
 func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
 	defer protocol.Describe(&err, "take orders of", sku)
 	reply, err := r.ask(ctx, c.Check(sku), &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{
@@ -151,8 +152,11 @@ func integers(reply []any, n int) (all []int64, ok bool) {
 	return all, len(all) == n
 }
 
-// Decide implements protocol.Queue. What it settles is noted like what Finish settles; a release, which may be
-// rejected, only once it is known to be done.
+// Decide says what is to become of orders, one after another; what came of each is by position. All that it confirms
+// raise the version by one, and so do all that it releases. It may be repeated after an error.
+//
+// What it settles is noted like what Finish settles; a release, which may be rejected, only once it is known to be
+// done.
 func (r *Store) Decide(ctx context.Context, sku string, c protocol.DecideCall) (
 	done []protocol.Done, h protocol.StockVersion, err error,
 ) {
@@ -223,7 +227,7 @@ func (r *Store) noteDecisions(sku string, a failover.Answer, all []protocol.Deci
 	}
 }
 
-// Positions implements protocol.Queue.
+// Positions tells where orders are, by position; at most protocol.MaxItems.
 func (r *Store) Positions(ctx context.Context, sku string, serials []string) (places []protocol.Position, err error) {
 	defer protocol.Describe(&err, "find orders of", sku)
 	if err := protocol.CheckSKU(sku); err != nil {
@@ -292,7 +296,7 @@ func placeOf(serial string, v []any) (p protocol.Position, err error) {
 	return p, err
 }
 
-// Depths implements protocol.Queue.
+// Depths counts the orders of several SKUs, at most protocol.MaxTogether, by position.
 func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, error) {
 	at, counts := make([]string, len(skus)), make([][4]*redis.IntCmd, len(skus))
 	for i, sku := range skus {
@@ -322,7 +326,7 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]protocol.Depth, er
 	return depths, nil
 }
 
-// Stuck implements protocol.Queue.
+// Stuck names at most limit orders of a SKU that wait for a person.
 func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
 	defer protocol.Describe(&err, "list stuck orders of", sku)
 	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckList(limit)); err != nil {
@@ -336,7 +340,8 @@ func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []str
 	return serials, err
 }
 
-// Names implements protocol.Queue.
+// Names lists some SKUs in the order of their names, on from a name; "" = from the first. None = there are no more.
+// Some may have no ledger.
 func (r *Store) Names(ctx context.Context, after string) ([]string, error) {
 	from := "-"
 	if after != "" {

@@ -15,13 +15,8 @@ import (
 var takeAll = protocol.HandOutCall{Now: 1, Orders: 100, Limit: 100, Timeout: 100, Slowest: 100, Grace: 10, Ask: 100,
 	AskFor: 50}
 
-// eachQueue is withUnits, for laws of the queue.
-func eachQueue(t *testing.T, law func(t *testing.T, s protocol.Store, q protocol.Queue)) {
-	withUnits(t, func(t *testing.T, s *Store) { law(t, s, s) })
-}
-
 // queueUp reserves a unit of 1001 until 1,000,000 for an order that waits, of which an attempt may begin until 5,000.
-func queueUp(t testing.TB, s protocol.Store, serials ...string) {
+func queueUp(t testing.TB, s *Store, serials ...string) {
 	t.Helper()
 	for _, serial := range serials {
 		codes := make([]protocol.Code, 1)
@@ -32,11 +27,11 @@ func queueUp(t testing.TB, s protocol.Store, serials ...string) {
 	}
 }
 
-func takeAt(t testing.TB, q protocol.Queue, now int64, n, limit int) protocol.HandedOut {
+func takeAt(t testing.TB, s *Store, now int64, n, limit int) protocol.HandedOut {
 	t.Helper()
 	c := takeAll
 	c.Now, c.Orders, c.Limit = now, n, limit
-	return ledgertest.Must[protocol.HandedOut](t)(q.HandOut(t.Context(), "1001", c))
+	return ledgertest.Must[protocol.HandedOut](t)(s.HandOut(t.Context(), "1001", c))
 }
 
 func serialsOf(orders []protocol.Leased) string {
@@ -47,30 +42,30 @@ func serialsOf(orders []protocol.Leased) string {
 	return strings.Join(all, " ")
 }
 
-func decide(t testing.TB, q protocol.Queue, move protocol.Move, serial string, lease, time int64) protocol.Done {
+func decide(t testing.TB, s *Store, move protocol.Move, serial string, lease, time int64) protocol.Done {
 	t.Helper()
-	return decideAll(t, q, protocol.Decision{Serial: serial, Move: move, Lease: lease, Time: time,
+	return decideAll(t, s, protocol.Decision{Serial: serial, Move: move, Lease: lease, Time: time,
 		Answer: "answer to " + serial})[0]
 }
 
-func decideAll(t testing.TB, q protocol.Queue, all ...protocol.Decision) []protocol.Done {
+func decideAll(t testing.TB, s *Store, all ...protocol.Decision) []protocol.Done {
 	t.Helper()
-	done, _, err := q.Decide(t.Context(), "1001", protocol.DecideCall{Now: 2, Keep: 2_000_000, AnswerFor: 60_000,
+	done, _, err := s.Decide(t.Context(), "1001", protocol.DecideCall{Now: 2, Keep: 2_000_000, AnswerFor: 60_000,
 		Decisions: all})
 	ledgertest.Check(t, err)
 	return done
 }
 
-func placeAt(t testing.TB, q protocol.Queue, serial string) protocol.Position {
+func placeAt(t testing.TB, s *Store, serial string) protocol.Position {
 	t.Helper()
-	return ledgertest.Must[[]protocol.Position](t)(q.Positions(t.Context(), "1001", []string{serial}))[0]
+	return ledgertest.Must[[]protocol.Position](t)(s.Positions(t.Context(), "1001", []string{serial}))[0]
 }
 
 func TestTake_HandsOutTheOldestWithinTheLimit(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "c", "a", "b")
-		ledgertest.Want(t, "ahead of the last", placeAt(t, q, "b").Ahead, 2)
-		got := takeAt(t, q, 1, 100, 2)
+		ledgertest.Want(t, "ahead of the last", placeAt(t, s, "b").Ahead, 2)
+		got := takeAt(t, s, 1, 100, 2)
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "c a")
 		first := got.Orders[0]
 		ledgertest.Want(t, "request", first.Request, "request c")
@@ -79,44 +74,44 @@ func TestTake_HandsOutTheOldestWithinTheLimit(t *testing.T) {
 		ledgertest.Want(t, "its deadline", first.Deadline, 101)
 		ledgertest.Want(t, "of the reservation", first.Record.Deadline, 1_000_000)
 		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Waiting: 1, Leased: 2, Delivered: 2, Oldest: 5_000})
-		ledgertest.Want(t, "where", placeAt(t, q, "c").Where, protocol.Delivering)
-		ledgertest.Want(t, "where the last waits", placeAt(t, q, "b").Where, protocol.Queued)
-		ledgertest.Want(t, "beyond the limit", serialsOf(takeAt(t, q, 1, 100, 2).Orders), "")
-		ledgertest.Want(t, "confirm", decide(t, q, protocol.MoveConfirm, "c", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "when one is done", serialsOf(takeAt(t, q, 1, 100, 2).Orders), "b")
+		ledgertest.Want(t, "where", placeAt(t, s, "c").Where, protocol.Delivering)
+		ledgertest.Want(t, "where the last waits", placeAt(t, s, "b").Where, protocol.Queued)
+		ledgertest.Want(t, "beyond the limit", serialsOf(takeAt(t, s, 1, 100, 2).Orders), "")
+		ledgertest.Want(t, "confirm", decide(t, s, protocol.MoveConfirm, "c", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "when one is done", serialsOf(takeAt(t, s, 1, 100, 2).Orders), "b")
 	})
 }
 
 func TestDecide_SettlesTheReservationAndKeepsTheAnswer(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
-		takeAt(t, q, 1, 100, 100)
-		ledgertest.Want(t, "confirm", decide(t, q, protocol.MoveConfirm, "a", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "again", decide(t, q, protocol.MoveConfirm, "a", 1, 0), protocol.Already)
-		ledgertest.Want(t, "release what is sold", decide(t, q, protocol.MoveRelease, "a", 1, 0), protocol.WasSold)
-		ledgertest.Want(t, "release", decide(t, q, protocol.MoveRelease, "b", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "confirm what is released", decide(t, q, protocol.MoveConfirm, "b", 1, 0), protocol.WasReleased)
-		ledgertest.Want(t, "unknown", decide(t, q, protocol.MoveConfirm, "z", 1, 0), protocol.NotFound)
+		takeAt(t, s, 1, 100, 100)
+		ledgertest.Want(t, "confirm", decide(t, s, protocol.MoveConfirm, "a", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "again", decide(t, s, protocol.MoveConfirm, "a", 1, 0), protocol.Already)
+		ledgertest.Want(t, "release what is sold", decide(t, s, protocol.MoveRelease, "a", 1, 0), protocol.WasSold)
+		ledgertest.Want(t, "release", decide(t, s, protocol.MoveRelease, "b", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "confirm what is released", decide(t, s, protocol.MoveConfirm, "b", 1, 0), protocol.WasReleased)
+		ledgertest.Want(t, "unknown", decide(t, s, protocol.MoveConfirm, "z", 1, 0), protocol.NotFound)
 		stock := ledgertest.StockOf(t, s)
 		ledgertest.Want(t, "sold", stock.Sold, 1)
 		ledgertest.Want(t, "held", stock.Held, 1)
-		ledgertest.Want(t, "a", placeAt(t, q, "a").Status, protocol.StatusSold)
-		ledgertest.Want(t, "b", placeAt(t, q, "b").Status, protocol.StatusReleased)
-		ledgertest.Want(t, "the answer", placeAt(t, q, "a").Answer, "answer to a")
-		ledgertest.Want(t, "no answer", placeAt(t, q, "c").Answer, "")
+		ledgertest.Want(t, "a", placeAt(t, s, "a").Status, protocol.StatusSold)
+		ledgertest.Want(t, "b", placeAt(t, s, "b").Status, protocol.StatusReleased)
+		ledgertest.Want(t, "the answer", placeAt(t, s, "a").Answer, "answer to a")
+		ledgertest.Want(t, "no answer", placeAt(t, s, "c").Answer, "")
 		ledgertest.Want(t, "the user may buy again", ledgertest.Take(t, s, "b2", "user of b"), protocol.Held)
 	})
 }
 
 func TestDecide_DecidesAboutManyInOrder(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c", "d", "e")
-		takeAt(t, q, 1, 4, 100)
+		takeAt(t, s, 1, 4, 100)
 		before := ledgertest.StockOf(t, s)
 		one := func(serial string, move protocol.Move) protocol.Decision {
 			return protocol.Decision{Serial: serial, Move: move, Lease: 1, Answer: string(move) + " " + serial}
 		}
-		done := decideAll(t, q, one("a", protocol.MoveConfirm), one("b", protocol.MoveRelease),
+		done := decideAll(t, s, one("a", protocol.MoveConfirm), one("b", protocol.MoveRelease),
 			one("c", protocol.MoveConfirm), one("d", protocol.MoveAgain), one("a", protocol.MoveRelease),
 			one("a", protocol.MoveConfirm),
 			one("b", protocol.MoveConfirm), one("d", protocol.MoveRelease), one("e", protocol.MoveCancel),
@@ -130,98 +125,98 @@ func TestDecide_DecidesAboutManyInOrder(t *testing.T) {
 		ledgertest.Want(t, "held", after.Held, 1)
 		ledgertest.Want(t, "free again", after.Free, before.Free+2)
 		ledgertest.Want(t, "versions", after.Ver, before.Ver+2)
-		ledgertest.Want(t, "the first answer stands", placeAt(t, q, "a").Answer, "confirm a")
-		ledgertest.Want(t, "the answer to what is released", placeAt(t, q, "b").Answer, "release b")
-		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, q, 2, 9, 100).Orders), "d")
+		ledgertest.Want(t, "the first answer stands", placeAt(t, s, "a").Answer, "confirm a")
+		ledgertest.Want(t, "the answer to what is released", placeAt(t, s, "b").Answer, "release b")
+		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, s, 2, 9, 100).Orders), "d")
 		ledgertest.Want(t, "the user may buy again", ledgertest.Take(t, s, "b2", "user of b"), protocol.Held)
 	})
 }
 
 func TestAttempt_ThatCameToNothingWaitsInItsOldPlace(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
-		takeAt(t, q, 1, 1, 100)
-		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "a", 1, 0), protocol.Changed)
-		got := takeAt(t, q, 1, 1, 100)
+		takeAt(t, s, 1, 1, 100)
+		ledgertest.Want(t, "unsent", decide(t, s, protocol.MoveUnsent, "a", 1, 0), protocol.Changed)
+		got := takeAt(t, s, 1, 1, 100)
 		ledgertest.Want(t, "first again", serialsOf(got.Orders), "a")
 		ledgertest.Want(t, "the attempt that was not sent counts not", got.Orders[0].Attempt, 1)
-		ledgertest.Want(t, "again", decide(t, q, protocol.MoveAgain, "a", 2, 0), protocol.Changed)
-		ledgertest.Want(t, "twice", decide(t, q, protocol.MoveAgain, "a", 2, 0), protocol.TooLate)
-		got = takeAt(t, q, 1, 1, 100)
+		ledgertest.Want(t, "again", decide(t, s, protocol.MoveAgain, "a", 2, 0), protocol.Changed)
+		ledgertest.Want(t, "twice", decide(t, s, protocol.MoveAgain, "a", 2, 0), protocol.TooLate)
+		got = takeAt(t, s, 1, 1, 100)
 		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 2)
 		ledgertest.Want(t, "it may take longer", got.Orders[0].Deadline, 201)
-		ledgertest.Want(t, "a late word of the first attempt", decide(t, q, protocol.MoveRelease, "a", 1, 0),
+		ledgertest.Want(t, "a late word of the first attempt", decide(t, s, protocol.MoveRelease, "a", 1, 0),
 			protocol.TooLate)
-		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.Delivering)
-		ledgertest.Want(t, "a late order of the first attempt", decide(t, q, protocol.MoveConfirm, "a", 1, 0),
+		ledgertest.Want(t, "where", placeAt(t, s, "a").Where, protocol.Delivering)
+		ledgertest.Want(t, "a late order of the first attempt", decide(t, s, protocol.MoveConfirm, "a", 1, 0),
 			protocol.Changed)
-		ledgertest.Want(t, "request", takeAt(t, q, 1, 1, 100).Orders[0].Request, "request b")
+		ledgertest.Want(t, "request", takeAt(t, s, 1, 1, 100).Orders[0].Request, "request b")
 	})
 }
 
 func TestUnknownOutcome_IsAskedAboutOnceTheAttemptCannotEndAnyMore(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
-		takeAt(t, q, 1, 1, 100)
-		ledgertest.Want(t, "before its end", serialsOf(takeAt(t, q, 110, 1, 100).Ask), "")
-		got := takeAt(t, q, 111, 1, 100)
+		takeAt(t, s, 1, 1, 100)
+		ledgertest.Want(t, "before its end", serialsOf(takeAt(t, s, 110, 1, 100).Ask), "")
+		got := takeAt(t, s, 111, 1, 100)
 		ledgertest.Want(t, "after the grace", serialsOf(got.Ask), "a")
 		ledgertest.Want(t, "is not sent", serialsOf(got.Orders), "")
 		ledgertest.Want(t, "and not in the upstream any more", got.Depth, protocol.Depth{Asking: 1, Delivered: 1})
-		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.Asking)
-		ledgertest.Want(t, "one instance asks", serialsOf(takeAt(t, q, 160, 1, 100).Ask), "")
-		ledgertest.Want(t, "then another", serialsOf(takeAt(t, q, 161, 1, 100).Ask), "a")
-		ledgertest.Want(t, "later", decide(t, q, protocol.MoveLater, "a", 1, 400), protocol.Changed)
-		ledgertest.Want(t, "not yet", serialsOf(takeAt(t, q, 399, 1, 100).Ask), "")
-		ledgertest.Want(t, "by then", serialsOf(takeAt(t, q, 400, 1, 100).Ask), "a")
-		ledgertest.Want(t, "the upstream has none", decide(t, q, protocol.MoveAgain, "a", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "sent again", serialsOf(takeAt(t, q, 400, 1, 100).Orders), "a")
+		ledgertest.Want(t, "where", placeAt(t, s, "a").Where, protocol.Asking)
+		ledgertest.Want(t, "one instance asks", serialsOf(takeAt(t, s, 160, 1, 100).Ask), "")
+		ledgertest.Want(t, "then another", serialsOf(takeAt(t, s, 161, 1, 100).Ask), "a")
+		ledgertest.Want(t, "later", decide(t, s, protocol.MoveLater, "a", 1, 400), protocol.Changed)
+		ledgertest.Want(t, "not yet", serialsOf(takeAt(t, s, 399, 1, 100).Ask), "")
+		ledgertest.Want(t, "by then", serialsOf(takeAt(t, s, 400, 1, 100).Ask), "a")
+		ledgertest.Want(t, "the upstream has none", decide(t, s, protocol.MoveAgain, "a", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "sent again", serialsOf(takeAt(t, s, 400, 1, 100).Orders), "a")
 	})
 }
 
 func TestStuckOrder_WaitsForAPerson(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b")
-		takeAt(t, q, 1, 1, 100)
-		ledgertest.Want(t, "requeue of one that is sent", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000),
+		takeAt(t, s, 1, 1, 100)
+		ledgertest.Want(t, "requeue of one that is sent", decide(t, s, protocol.MoveRequeue, "a", 0, 9_000),
 			protocol.TooLate)
-		ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, "a", 1, protocol.Never), protocol.Changed)
-		ledgertest.Want(t, "where", placeAt(t, q, "a").Where, protocol.ForAPerson)
-		ledgertest.Want(t, "no instance asks", serialsOf(takeAt(t, q, 900_000, 0, 100).Ask), "")
-		depths := ledgertest.Must[[]protocol.Depth](t)(q.Depths(t.Context(), []string{"1001", "none"}))
+		ledgertest.Want(t, "stuck", decide(t, s, protocol.MoveLater, "a", 1, protocol.Never), protocol.Changed)
+		ledgertest.Want(t, "where", placeAt(t, s, "a").Where, protocol.ForAPerson)
+		ledgertest.Want(t, "no instance asks", serialsOf(takeAt(t, s, 900_000, 0, 100).Ask), "")
+		depths := ledgertest.Must[[]protocol.Depth](t)(s.Depths(t.Context(), []string{"1001", "none"}))
 		ledgertest.Want(t, "stuck", depths[0].Stuck, 1)
 		ledgertest.Want(t, "of none", depths[1].Active(), false)
-		ledgertest.Want(t, "cancel", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
-		ledgertest.Want(t, "requeue when it is too late", decide(t, q, protocol.MoveRequeue, "a", 0, 2), protocol.TooLate)
-		ledgertest.Want(t, "requeue", decide(t, q, protocol.MoveRequeue, "a", 0, 9_000), protocol.Changed)
-		got := takeAt(t, q, 6_000, 1, 100)
+		ledgertest.Want(t, "cancel", decide(t, s, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
+		ledgertest.Want(t, "requeue when it is too late", decide(t, s, protocol.MoveRequeue, "a", 0, 2), protocol.TooLate)
+		ledgertest.Want(t, "requeue", decide(t, s, protocol.MoveRequeue, "a", 0, 9_000), protocol.Changed)
+		got := takeAt(t, s, 6_000, 1, 100)
 		ledgertest.Want(t, "it goes out", serialsOf(got.Orders), "a")
 		ledgertest.Want(t, "attempt", got.Orders[0].Attempt, 1)
 	})
 }
 
 func TestCancel_EndsWhatWaitsAndNothingElse(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b")
 		ledgertest.Want(t, "an order that does not wait", ledgertest.Take(t, s, "direct", "ann"), protocol.Held)
-		takeAt(t, q, 1, 1, 100)
-		ledgertest.Want(t, "handed over", decide(t, q, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
-		ledgertest.Want(t, "waiting", decide(t, q, protocol.MoveCancel, "b", 0, 0), protocol.Changed)
-		ledgertest.Want(t, "again", decide(t, q, protocol.MoveCancel, "b", 0, 0), protocol.Already)
-		ledgertest.Want(t, "not of the queue", decide(t, q, protocol.MoveCancel, "direct", 0, 0), protocol.NotQueued)
-		ledgertest.Want(t, "where is that", placeAt(t, q, "direct").Where, protocol.NotWaiting)
-		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, q, 1, 9, 100).Orders), "")
+		takeAt(t, s, 1, 1, 100)
+		ledgertest.Want(t, "handed over", decide(t, s, protocol.MoveCancel, "a", 0, 0), protocol.TooLate)
+		ledgertest.Want(t, "waiting", decide(t, s, protocol.MoveCancel, "b", 0, 0), protocol.Changed)
+		ledgertest.Want(t, "again", decide(t, s, protocol.MoveCancel, "b", 0, 0), protocol.Already)
+		ledgertest.Want(t, "not of the queue", decide(t, s, protocol.MoveCancel, "direct", 0, 0), protocol.NotQueued)
+		ledgertest.Want(t, "where is that", placeAt(t, s, "direct").Where, protocol.NotWaiting)
+		ledgertest.Want(t, "what is left", serialsOf(takeAt(t, s, 1, 9, 100).Orders), "")
 		ledgertest.Want(t, "held", ledgertest.StockOf(t, s).Held, 2)
 	})
 }
 
 func TestQueue_ForgetsWhatWasDecidedElsewhere(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
-		takeAt(t, q, 1, 1, 100)
+		takeAt(t, s, 1, 1, 100)
 		ledgertest.Want(t, "release", ledgertest.Finish(t, s, protocol.Release, "b"), protocol.Changed)
 		ledgertest.Want(t, "confirm", ledgertest.Finish(t, s, protocol.Confirm, "a"), protocol.Changed)
-		got := takeAt(t, q, 4_000, 9, 100)
+		got := takeAt(t, s, 4_000, 9, 100)
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "c")
 		ledgertest.Want(t, "no order is asked about", serialsOf(got.Ask), "")
 		ledgertest.Want(t, "depth", got.Depth, protocol.Depth{Leased: 1, Delivered: 2})
@@ -229,9 +224,9 @@ func TestQueue_ForgetsWhatWasDecidedElsewhere(t *testing.T) {
 }
 
 func TestExpiredOrder_IsHandedOutAsSuch(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
-		got := takeAt(t, q, 5_000, 9, 100)
+		got := takeAt(t, s, 5_000, 9, 100)
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "")
 		ledgertest.Want(t, "expired", serialsOf(got.Expired), "a")
 	})
@@ -240,33 +235,33 @@ func TestExpiredOrder_IsHandedOutAsSuch(t *testing.T) {
 // What a ledger in a new epoch says of orders may be older than what was done: they are asked about once the longest
 // attempt that may be missing has ended.
 func TestNewEpoch_HasEveryOrderAskedAbout(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "waiting", "leased", "unknown")
-		takeAt(t, q, 1, 3, 100)
-		ledgertest.Want(t, "unsent", decide(t, q, protocol.MoveUnsent, "waiting", 1, 0), protocol.Changed)
-		ledgertest.Want(t, "later", decide(t, q, protocol.MoveLater, "unknown", 1, 200), protocol.Changed)
+		takeAt(t, s, 1, 3, 100)
+		ledgertest.Want(t, "unsent", decide(t, s, protocol.MoveUnsent, "waiting", 1, 0), protocol.Changed)
+		ledgertest.Want(t, "later", decide(t, s, protocol.MoveLater, "unknown", 1, 200), protocol.Changed)
 		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
-		got := takeAt(t, q, 300, 9, 100)
+		got := takeAt(t, s, 300, 9, 100)
 		ledgertest.Want(t, "while frozen", serialsOf(got.Orders)+serialsOf(got.Ask), "")
 		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.On))
-		ledgertest.Want(t, "cancel of what may have been sent", decide(t, q, protocol.MoveCancel, "waiting", 0, 0),
+		ledgertest.Want(t, "cancel of what may have been sent", decide(t, s, protocol.MoveCancel, "waiting", 0, 0),
 			protocol.TooLate)
-		got = takeAt(t, q, 300, 9, 100)
+		got = takeAt(t, s, 300, 9, 100)
 		ledgertest.Want(t, "when it is open again", serialsOf(got.Orders)+serialsOf(got.Ask), "")
-		ledgertest.Want(t, "the word of an attempt", decide(t, q, protocol.MoveUnsent, "leased", 1, 710), protocol.TooLate)
-		got = takeAt(t, q, 709, 9, 100)
+		ledgertest.Want(t, "the word of an attempt", decide(t, s, protocol.MoveUnsent, "leased", 1, 710), protocol.TooLate)
+		got = takeAt(t, s, 709, 9, 100)
 		ledgertest.Want(t, "before the longest attempt has ended", serialsOf(got.Orders)+serialsOf(got.Ask), "")
-		got = takeAt(t, q, 710, 9, 100)
+		got = takeAt(t, s, 710, 9, 100)
 		ledgertest.Want(t, "not sent", serialsOf(got.Orders), "")
 		ledgertest.Want(t, "asked about", len(got.Ask), 3)
 	})
 }
 
 func TestSlots_AreSharedByAll(t *testing.T) {
-	eachQueue(t, func(t *testing.T, _ protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		slots := func(c protocol.SlotCall) int {
 			c.For = 60_000
-			return ledgertest.Must[int](t)(q.Slots(t.Context(), c))
+			return ledgertest.Must[int](t)(s.Slots(t.Context(), c))
 		}
 		ledgertest.Want(t, "first", slots(protocol.SlotCall{Limit: 3, Want: []string{"a", "b"}}), 2)
 		ledgertest.Want(t, "second", slots(protocol.SlotCall{Limit: 3, Want: []string{"c", "d"}}), 1)
@@ -280,13 +275,13 @@ func TestSlots_AreSharedByAll(t *testing.T) {
 }
 
 func TestSlots_KeepToTheRate(t *testing.T) {
-	eachQueue(t, func(t *testing.T, _ protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		want := []string{"a", "b", "c"}
 		call := protocol.SlotCall{Limit: 9, Rate: 0.001, For: 60_000, Want: want}
-		ledgertest.Want(t, "one in 1,000 s", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 1)
-		ledgertest.Want(t, "not yet", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 0)
+		ledgertest.Want(t, "one in 1,000 s", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 1)
+		ledgertest.Want(t, "not yet", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 0)
 		call.Free, call.Unused = []string{"a"}, 1
-		ledgertest.Want(t, "it was not used", ledgertest.Must[int](t)(q.Slots(t.Context(), call)), 1)
+		ledgertest.Want(t, "it was not used", ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 1)
 	})
 }
 
@@ -370,37 +365,37 @@ func TestTake_NeverHandsOutAnOrderTwice(t *testing.T) {
 
 // Orders that were put off and are due share the places with those that wait: neither starves.
 func TestTake_PutOffOrdersTakeEverySecondPlace(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 20, 0))
 		queueUp(t, s, "a", "b", "c")
-		for _, o := range takeAt(t, q, 1, 3, 100).Orders {
-			done := decideAll(t, q, protocol.Decision{Serial: o.Serial, Move: protocol.MoveNotNow, Lease: o.Lease, From: 50})
+		for _, o := range takeAt(t, s, 1, 3, 100).Orders {
+			done := decideAll(t, s, protocol.Decision{Serial: o.Serial, Move: protocol.MoveNotNow, Lease: o.Lease, From: 50})
 			ledgertest.Want(t, "put off", done[0], protocol.Changed)
 		}
 		queueUp(t, s, "d", "e", "f", "g", "h")
-		ledgertest.Want(t, "not due", serialsOf(takeAt(t, q, 49, 1, 100).Orders), "d")
-		ledgertest.Want(t, "due", serialsOf(takeAt(t, q, 50, 3, 100).Orders), "e a f")
-		ledgertest.Want(t, "one at a time", serialsOf(takeAt(t, q, 50, 1, 100).Orders), "b")
-		ledgertest.Want(t, "the rest", serialsOf(takeAt(t, q, 50, 9, 100).Orders), "g c h")
+		ledgertest.Want(t, "not due", serialsOf(takeAt(t, s, 49, 1, 100).Orders), "d")
+		ledgertest.Want(t, "due", serialsOf(takeAt(t, s, 50, 3, 100).Orders), "e a f")
+		ledgertest.Want(t, "one at a time", serialsOf(takeAt(t, s, 50, 1, 100).Orders), "b")
+		ledgertest.Want(t, "the rest", serialsOf(takeAt(t, s, 50, 9, 100).Orders), "g c h")
 	})
 }
 
 func TestQueue_NamesStuckOrdersAndSKUs(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
-		takeAt(t, q, 1, 2, 100)
+		takeAt(t, s, 1, 2, 100)
 		for _, serial := range []string{"a", "b"} {
-			ledgertest.Want(t, "stuck", decide(t, q, protocol.MoveLater, serial, 1, protocol.Never), protocol.Changed)
+			ledgertest.Want(t, "stuck", decide(t, s, protocol.MoveLater, serial, 1, protocol.Never), protocol.Changed)
 		}
 		stuck := func(sku string, limit int) string {
-			return strings.Join(ledgertest.Must[[]string](t)(q.Stuck(t.Context(), sku, limit)), " ")
+			return strings.Join(ledgertest.Must[[]string](t)(s.Stuck(t.Context(), sku, limit)), " ")
 		}
 		ledgertest.Want(t, "all", stuck("1001", 9), "a b")
 		ledgertest.Want(t, "one", stuck("1001", 1), "a")
 		ledgertest.Want(t, "of none", stuck("none", 9), "")
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1002", 1, 0))
 		names := func(after string) string {
-			return strings.Join(ledgertest.Must[[]string](t)(q.Names(t.Context(), after)), " ")
+			return strings.Join(ledgertest.Must[[]string](t)(s.Names(t.Context(), after)), " ")
 		}
 		ledgertest.Want(t, "names", names(""), "1001 1002")
 		ledgertest.Want(t, "after the first", names("1001"), "1002")

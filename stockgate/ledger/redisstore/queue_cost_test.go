@@ -41,29 +41,29 @@ func TestQueue_NumberOfCommandsDoesNotGrowWithTheOrders(t *testing.T) {
 
 // A first attempt is known by its end alone; what comes of it is written as ever.
 func TestFirstAttempt_IsFollowedByItsOutcome(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "later", "dead", "put off", "unsent")
-		takeAt(t, q, 1, 4, 100)
-		ledgertest.Want(t, "another lease", decide(t, q, protocol.MoveRelease, "later", 2, 0), protocol.TooLate)
-		ledgertest.Want(t, "later", decide(t, q, protocol.MoveLater, "later", 1, 200), protocol.Changed)
-		done := decideAll(t, q, protocol.Decision{Serial: "put off", Move: protocol.MoveNotNow, Lease: 1, From: 150},
+		takeAt(t, s, 1, 4, 100)
+		ledgertest.Want(t, "another lease", decide(t, s, protocol.MoveRelease, "later", 2, 0), protocol.TooLate)
+		ledgertest.Want(t, "later", decide(t, s, protocol.MoveLater, "later", 1, 200), protocol.Changed)
+		done := decideAll(t, s, protocol.Decision{Serial: "put off", Move: protocol.MoveNotNow, Lease: 1, From: 150},
 			protocol.Decision{Serial: "unsent", Move: protocol.MoveUnsent, Lease: 1})
 		ledgertest.Want(t, "put off", done[0], protocol.Changed)
 		ledgertest.Want(t, "unsent", done[1], protocol.Changed)
-		got := takeAt(t, q, 120, 1, 100)
+		got := takeAt(t, s, 120, 1, 100)
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "unsent")
 		ledgertest.Want(t, "its lease", got.Orders[0].Lease, 2)
 		ledgertest.Want(t, "its attempt", got.Orders[0].Attempt, 1)
 		ledgertest.Want(t, "asked about", serialsOf(got.Ask), "dead")
-		asked := takeAt(t, q, 200, 0, 100).Ask
+		asked := takeAt(t, s, 200, 0, 100).Ask
 		ledgertest.Want(t, "asked about then", serialsOf(asked), "dead later")
 		for _, o := range asked {
 			ledgertest.Want(t, o.Serial+": attempt", o.Attempt, 1)
 			ledgertest.Want(t, o.Serial+": lease", o.Lease, 1)
 			ledgertest.Want(t, o.Serial+": until", o.Until, 5_000)
-			ledgertest.Want(t, o.Serial+": again", decide(t, q, protocol.MoveAgain, o.Serial, 1, 0), protocol.Changed)
+			ledgertest.Want(t, o.Serial+": again", decide(t, s, protocol.MoveAgain, o.Serial, 1, 0), protocol.Changed)
 		}
-		got = takeAt(t, q, 201, 9, 100)
+		got = takeAt(t, s, 201, 9, 100)
 		ledgertest.Want(t, "the order", serialsOf(got.Orders), "put off later dead")
 		ledgertest.Want(t, "the second attempt", got.Orders[1].Attempt, 2)
 		ledgertest.Want(t, "it may take longer", got.Orders[1].Deadline, 401)
@@ -72,13 +72,13 @@ func TestFirstAttempt_IsFollowedByItsOutcome(t *testing.T) {
 
 // Orders whose time is over are released by their callers: until then those behind them go out nevertheless.
 func TestTake_FindsOrdersBehindExpiredOnes(t *testing.T) {
-	eachQueue(t, func(t *testing.T, s protocol.Store, q protocol.Queue) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
 		codes := make([]protocol.Code, 1)
 		_, err := s.Reserve(t.Context(), "1001", 0, 1, 1_000_000, []protocol.Item{{Serial: "last", Quantity: 1,
 			Request: protocol.NewRequest(9_000, "request")}}, codes)
 		ledgertest.Check(t, err)
-		got := takeAt(t, q, 5_000, 1, 100)
+		got := takeAt(t, s, 5_000, 1, 100)
 		ledgertest.Want(t, "expired", serialsOf(got.Expired), "a b c")
 		ledgertest.Want(t, "orders", serialsOf(got.Orders), "last")
 	})

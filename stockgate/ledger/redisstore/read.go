@@ -139,7 +139,8 @@ func (v *reading) lacks(sku string) error {
 	return nil
 }
 
-// UnitsOf implements protocol.Counter.
+// UnitsOf tells by position how many units users hold or have bought of several SKUs, at most protocol.MaxItems of
+// protocol.MaxTogether.
 func (r *Store) UnitsOf(ctx context.Context, skus, users []string) []protocol.Owned {
 	read := r.readAll(ctx, unitsPlace, skus, func(string) []string { return users })
 	owned := make([]protocol.Owned, len(read))
@@ -169,7 +170,8 @@ func unitsIn(values []any) ([]int64, error) {
 	return units, nil
 }
 
-// FindAll implements Store. That there is no such order only a ledger says which has lost nothing.
+// FindAll looks several serials up at once, at most 512, of any SKUs. What it finds comes back by position. A ledger
+// that may have lost a serial does not say that there is none: that is an error.
 func (r *Store) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
 	found, serials, bySKU := make([]protocol.Found, len(orders)), make(map[string][]string), make(map[string][]int)
 	var skus []string

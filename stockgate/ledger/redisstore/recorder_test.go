@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 )
@@ -66,9 +67,15 @@ func (h *history) note(a act, call func(*seen) error) error {
 	return err
 }
 
+// anyStore is a Store, or one whose calls are written down or wrong.
+type anyStore interface {
+	ledger.Store
+	SetTotal(ctx context.Context, sku string, total, limit int64) (protocol.Stock, error)
+}
+
 // recorder is a store whose calls are written down.
 type recorder struct {
-	protocol.Store
+	anyStore
 
 	*history
 }
@@ -82,7 +89,7 @@ func (r recorder) Reserve(
 ) (h protocol.StockVersion, err error) {
 	copied := append([]protocol.Item(nil), items...)
 	err = r.note(act{call: "reserve", sku: sku, until: deadline, items: copied}, func(s *seen) (err error) {
-		h, err = r.Store.Reserve(ctx, sku, 0, now, deadline, items, codes) // whatever the epoch
+		h, err = r.anyStore.Reserve(ctx, sku, 0, now, deadline, items, codes) // whatever the epoch
 		s.hint, s.codes = h, append([]protocol.Code(nil), codes[:len(items)]...)
 		return err
 	})
@@ -99,7 +106,7 @@ func (r recorder) Finish(
 ) (h protocol.StockVersion, err error) {
 	copied := append([]protocol.Item(nil), items...)
 	err = r.note(act{call: string(op), sku: sku, until: keep, items: copied}, func(s *seen) (err error) {
-		h, err = r.Store.Finish(ctx, sku, now, keep, op, items, done)
+		h, err = r.anyStore.Finish(ctx, sku, now, keep, op, items, done)
 		s.hint, s.done = h, append([]protocol.Done(nil), done[:len(items)]...)
 		return err
 	})
@@ -108,7 +115,7 @@ func (r recorder) Finish(
 
 func (r recorder) Find(ctx context.Context, sku, serial string) (rec protocol.Record, ok bool, err error) {
 	err = r.note(act{call: "find", sku: sku, items: []protocol.Item{{Serial: serial}}}, func(s *seen) (err error) {
-		rec, ok, err = r.Store.Find(ctx, sku, serial)
+		rec, ok, err = r.anyStore.Find(ctx, sku, serial)
 		s.record, s.ok = rec, ok
 		return err
 	})
@@ -117,7 +124,7 @@ func (r recorder) Find(ctx context.Context, sku, serial string) (rec protocol.Re
 
 func (r recorder) ReadStock(ctx context.Context, sku string) (stock protocol.Stock, ok bool, err error) {
 	err = r.note(act{call: "look", sku: sku}, func(s *seen) (err error) {
-		stock, ok, err = r.Store.ReadStock(ctx, sku)
+		stock, ok, err = r.anyStore.ReadStock(ctx, sku)
 		s.stock, s.ok = stock, ok
 		return err
 	})
@@ -135,7 +142,7 @@ func (r recorder) FindAll(ctx context.Context, orders []protocol.OrderName) []pr
 
 func (r recorder) SetTotal(ctx context.Context, sku string, total, limit int64) (stock protocol.Stock, err error) {
 	err = r.note(act{call: "total", sku: sku, total: total, limit: limit}, func(s *seen) (err error) {
-		stock, err = r.Store.SetTotal(ctx, sku, total, limit)
+		stock, err = r.anyStore.SetTotal(ctx, sku, total, limit)
 		s.stock, s.refused = stock, err != nil && strings.Contains(err.Error(), "is less than")
 		return err
 	})
@@ -144,7 +151,7 @@ func (r recorder) SetTotal(ctx context.Context, sku string, total, limit int64) 
 
 func (r recorder) SetState(ctx context.Context, sku string, state protocol.State) (stock protocol.Stock, err error) {
 	err = r.note(act{call: "state", sku: sku, state: state}, func(s *seen) (err error) {
-		stock, err = r.Store.SetState(ctx, sku, state)
+		stock, err = r.anyStore.SetState(ctx, sku, state)
 		s.stock = stock
 		return err
 	})

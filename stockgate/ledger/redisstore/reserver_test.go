@@ -14,7 +14,7 @@ import (
 // seller is a reserver over a store.
 type seller struct {
 	*ledger.Reserver
-	store protocol.Store
+	store anyStore
 	o     ledger.Options
 }
 
@@ -34,7 +34,7 @@ func deskOptions() ledger.Options {
 }
 
 // opened returns a seller that is closed with the test, and settles what is pending.
-func opened(t testing.TB, o ledger.Options, s protocol.Store, source ledger.OrderStatusSource) *seller {
+func opened(t testing.TB, o ledger.Options, s anyStore, source ledger.OrderStatusSource) *seller {
 	t.Helper()
 	if o.Now == nil {
 		o.Now = now

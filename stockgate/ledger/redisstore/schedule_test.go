@@ -134,7 +134,7 @@ func schedules() *rapid.Generator[[]step] {
 
 // play is one schedule on one SKU of a store, beside the model.
 type play struct {
-	store   protocol.Store
+	store   *Store
 	sku     string
 	model   model
 	first   int64 // epoch

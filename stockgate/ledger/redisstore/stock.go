@@ -10,7 +10,8 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Sweep implements Store.
+// Sweep leases at most limit overdue holds until lease, forgets tombstones whose time has come, and returns the
+// holds, the oldest first. limit is 1 to 1,000; at most 2,000 tombstones more than that are looked at.
 func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) (
 	holds []protocol.Record, err error,
 ) {
@@ -26,7 +27,8 @@ func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	return swept.Holds, swept.Err
 }
 
-// SweepAll implements Store, in one round trip to each server.
+// SweepAll sweeps several ledgers at once, at most 64, a little of each: mostly nothing is due. What it finds comes
+// back by position. It makes one round trip to each server.
 func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
 	args := []any{r.events, now, lease, protocol.SharedLeases, protocol.SharedForgotten}
 	all := r.callMany(ctx, skus, func(sku string) scriptCall {
@@ -64,7 +66,7 @@ func sweptOf(reply []any) (s protocol.Swept) {
 	return s
 }
 
-// Find implements Store.
+// Find looks a serial up; ok is false for an unknown one.
 func (r *Store) Find(ctx context.Context, sku, serial string) (record protocol.Record, ok bool, err error) {
 	defer protocol.Describe(&err, "find", serial)
 	if err := errors.Join(protocol.CheckSKU(sku), protocol.CheckSerial(serial)); err != nil {
@@ -85,7 +87,7 @@ func (r *Store) Find(ctx context.Context, sku, serial string) (record protocol.R
 	return record, err == nil, err
 }
 
-// ReadStock implements Store.
+// ReadStock reads the numbers; ok is false when there is no ledger.
 func (r *Store) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
 	defer protocol.Describe(&err, "look at", sku)
 	s, _, err = r.change(ctx, protocol.CheckSKU(sku), &scriptCall{script: "read_stock", sku: sku, aside: true})

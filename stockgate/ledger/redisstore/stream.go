@@ -40,7 +40,8 @@ func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int
 	return 0, fmt.Errorf("%s is ahead of its stream", position)
 }
 
-// Backlog tells which streams that are trimmed by acknowledgements have grown too long; nil = none.
+// Backlog tells by position which streams that are trimmed by acknowledgements have grown too long, or could not be
+// counted; nil = none.
 func (r *Store) Backlog(ctx context.Context, skus []string) []error {
 	if r.most == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package failover
+package ledger
 
 import (
 	"context"
@@ -9,41 +9,26 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Recoverable is a store whose ledgers may lose their last changes, and whose instances can tell them.
-type Recoverable interface {
-	// Pending returns the SKUs whose epoch has risen since this instance told what it knows.
-	Pending() []string
-
-	// Look finds out how a frozen ledger stands of which this instance knows nothing. now is Unix ms.
-	Look(ctx context.Context, sku string, now int64) (Result, error)
-
-	// NoteUnknown notes that it is not known what became of an order that was forwarded.
-	NoteUnknown(sku, serial string)
-
-	// Recover tells the ledger of sku what this instance knows. It is to be called again until the result is Over. now
-	// and keep, until when tombstones are kept, are Unix ms.
-	Recover(ctx context.Context, sku string, now, keep int64) (Result, error)
-}
-
-// ReconcilerOptions say how a reconciler works.
-type ReconcilerOptions struct {
+// reconcilerOptions say how a reconciler works.
+type reconcilerOptions struct {
 	Keep    time.Duration                             // how long a released serial is remembered
 	Unknown func(sku, serial string)                  // takes an order that was put back, whose outcome is not known
 	Learn   func(sku string, h protocol.StockVersion) // takes the version after a recovery
 	Log     *slog.Logger
 }
 
-// Reconciler has ledgers that may have lost something told what this instance knows of their orders: those that it
+// reconciler has ledgers that may have lost something told what this instance knows of their orders: those that it
 // took, and what became of them. A frozen SKU opens again by itself when every instance has told that called before:
 // then nothing can be missing, since an order is forwarded by an instance alone. An order whose outcome is unknown is
 // reserved again, and the upstream is asked. Where an instance is gone, or its log does not reach back, the SKU stays
 // frozen until an operator has adopted what only the upstream knows; the log says so.
-type Reconciler struct {
-	o       ReconcilerOptions
-	store   Recoverable
+type reconciler struct {
+	o       reconcilerOptions
+	store   Store
 	frozen  map[string]reopening // by SKU
 	stuck   atomic.Pointer[string]
 	opened  prometheus.Counter
@@ -61,9 +46,9 @@ const (
 	recoverWithin = 10 * time.Second // bounds one run for a SKU: a log may be some hundred calls
 )
 
-// NewReconciler returns a reconciler of the ledgers in s; nil = of none, since the store forgets nothing.
-func NewReconciler(o ReconcilerOptions, s Recoverable) *Reconciler {
-	return &Reconciler{o: o, store: s, frozen: make(map[string]reopening),
+// newReconciler returns a reconciler of the ledgers in s.
+func newReconciler(o reconcilerOptions, s Store) *reconciler {
+	return &reconciler{o: o, store: s, frozen: make(map[string]reopening),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_reopened_total",
 			Help: "Frozen SKUs that this instance opened again, as the last one to tell what it knew."}),
 		putBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_put_back_total",
@@ -73,10 +58,7 @@ func NewReconciler(o ReconcilerOptions, s Recoverable) *Reconciler {
 
 // Run tells what is to be told now. frozen are the SKUs that are known to be frozen: one of which no instance knows
 // anything that it could tell, since all have been started again, is in the log, too. It is not safe for concurrent use.
-func (c *Reconciler) Run(ctx context.Context, frozen []string) {
-	if c.store == nil {
-		return
-	}
+func (c *reconciler) Run(ctx context.Context, frozen []string) {
 	pending := c.store.Pending()
 	for _, sku := range pending {
 		if ctx.Err() != nil {
@@ -103,7 +85,7 @@ func (c *Reconciler) Run(ctx context.Context, frozen []string) {
 }
 
 // look reports a SKU that has been frozen for long, and to which this instance has nothing to tell.
-func (c *Reconciler) look(ctx context.Context, now time.Time, sku string) {
+func (c *reconciler) look(ctx context.Context, now time.Time, sku string) {
 	of, known := c.frozen[sku]
 	if !known {
 		c.frozen[sku] = reopening{since: now}
@@ -119,14 +101,14 @@ func (c *Reconciler) look(ctx context.Context, now time.Time, sku string) {
 }
 
 // Stuck is a SKU that stays frozen, as the log says; "" = none. It is safe for concurrent use.
-func (c *Reconciler) Stuck() string {
+func (c *reconciler) Stuck() string {
 	if sku := c.stuck.Load(); sku != nil {
 		return *sku
 	}
 	return ""
 }
 
-func (c *Reconciler) reconcile(ctx context.Context, sku string) {
+func (c *reconciler) reconcile(ctx context.Context, sku string) {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	now := time.Now()
@@ -142,13 +124,13 @@ func (c *Reconciler) reconcile(ctx context.Context, sku string) {
 }
 
 // Collect writes the counters of what was reconciled by this instance.
-func (c *Reconciler) Collect(ch chan<- prometheus.Metric) {
+func (c *reconciler) Collect(ch chan<- prometheus.Metric) {
 	ch <- c.opened
 	ch <- c.putBack
 }
 
 // report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.
-func (c *Reconciler) report(now time.Time, sku string, s *Result) {
+func (c *reconciler) report(now time.Time, sku string, s *failover.Result) {
 	c.putBack.Add(float64(s.Fresh))
 	if s.Opened {
 		c.opened.Inc()

@@ -1,4 +1,4 @@
-package writeback
+package sale
 
 import (
 	"context"
@@ -12,20 +12,17 @@ import (
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
-	"sluice/stockgate/sale"
 )
-
-func TestMain(m *testing.M) { redistest.Main(m) }
 
 // books are a shop with lists of goods and a status, and the schedule of its sales.
 type books struct {
 	*testing.T
 	server *redistest.Server
 	shop   *stockgate.Redis
-	plan   Plan
+	plan   Writes
 }
 
-func openBooks(t *testing.T, plan Plan) *books {
+func openBooks(t *testing.T, plan Writes) *books {
 	l, err := layout.New(layout.Options{Type: layout.List, Key: "goods:$sku", StatusKey: "status:$sku",
 		StatusOpen: []string{"1"}, StatusClosed: "0"})
 	if err != nil {
@@ -46,7 +43,7 @@ func reach(s *redistest.Server) redisconn.Options {
 }
 
 // run starts an instance with these sales.
-func (b *books) run(sales ...sale.Sale) (*sale.Schedule, *Writer) {
+func (b *books) run(sales ...Sale) (*Schedule, *Writer) {
 	b.Helper()
 	start := time.Now()
 	link, err := redisconn.New(reach(b.server))
@@ -54,13 +51,13 @@ func (b *books) run(sales ...sale.Sale) (*sale.Schedule, *Writer) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = link.Close() })
-	board, err := sale.New(sale.Options{Name: "shop", Link: link,
+	board, err := New(Options{Name: "shop", Link: link,
 		Now: func() int64 { return int64(time.Since(start)) }}, sales)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(board.Close)
-	w := New(board, b.shop, b.plan, slog.New(slog.DiscardHandler))
+	w := NewWriter(board, b.shop, b.plan, slog.New(slog.DiscardHandler))
 	b.Cleanup(w.Close)
 	return board, w
 }
@@ -76,19 +73,19 @@ func (b *books) soon(what string, is func() bool) {
 // looks waits until the writer has looked a few times more.
 func looks() { time.Sleep(3 * lookEvery) } // what is not written has no effect to wait for
 
-func selling(name string, starts, ends time.Duration) sale.Sale {
+func selling(name string, starts, ends time.Duration) Sale {
 	now := time.Now().Truncate(time.Second)
-	return sale.Sale{Name: name, SKUs: []string{"x"}, Starts: now.Add(starts), Ends: now.Add(ends)}
+	return Sale{Name: name, SKUs: []string{"x"}, Starts: now.Add(starts), Ends: now.Add(ends)}
 }
 
 const day = 24 * time.Hour
 
 func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
-	b := openBooks(t, Plan{Status: true})
+	b := openBooks(t, Writes{Status: true})
 	today, tomorrow := selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)
 	board, w := b.run(today, tomorrow)
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
-	if err := board.Set(t.Context(), "tomorrow", sale.Ended); err != nil {
+	if err := board.Set(t.Context(), "tomorrow", Ended); err != nil {
 		t.Fatal(err)
 	}
 	if looks(); b.status() != "1" {
@@ -100,18 +97,18 @@ func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
 	w.Close()
 	board, _ = b.run(today) // it is extended, by a restart
 	b.soon("it is on sale again", func() bool { return b.status() == "1" })
-	board.Use([]sale.Sale{selling("today", time.Hour, 2*time.Hour)})
+	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
 	b.soon("it is postponed", func() bool { return b.status() == "0" })
 }
 
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
-	b := openBooks(t, Plan{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
+	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
 	b.soon("it is filled", func() bool { return b.units() == 5 })
 	b.server.Client.Del(t.Context(), "goods:x") // all are sold
-	board.Use([]sale.Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)})
+	board.Use([]Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)})
 	looks()
-	board.Use([]sale.Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)})
+	board.Use([]Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)})
 	looks()
 	w.Close()
 	b.run(selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour))
@@ -121,26 +118,26 @@ func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 }
 
 func TestStock_OfASaleThatHasBegunIsNeverWritten(t *testing.T) {
-	b := openBooks(t, Plan{Stock: map[string]map[string]int{"today": {"x": 5}}})
+	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}}})
 	board, _ := b.run(selling("today", -time.Hour, time.Hour)) // the shop's list is sold out already
 	b.soon("it is marked", func() bool {
 		return len(b.server.Client.Keys(t.Context(), "*:filled:x").Val()) == 1
 	})
-	board.Use([]sale.Sale{selling("today", time.Hour, 2*time.Hour)})
+	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
 	if looks(); b.units() != 0 {
 		t.Errorf("%d units of a sale that was postponed", b.units())
 	}
 }
 
 func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
-	b := openBooks(t, Plan{})
+	b := openBooks(t, Writes{})
 	early := selling("today", time.Hour, 2*time.Hour)
 	early.Pass = true
 	board, w := b.run(early)
-	if err := board.Set(t.Context(), "today", sale.Paused); err != nil {
+	if err := board.Set(t.Context(), "today", Paused); err != nil {
 		t.Fatal(err)
 	}
-	w.Use(Plan{Stock: map[string]map[string]int{"today": {"x": 5}}})
+	w.Use(Writes{Stock: map[string]map[string]int{"today": {"x": 5}}})
 	b.soon("it is filled", func() bool { return b.units() == 5 })
 }
 
@@ -149,12 +146,12 @@ func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
 func TestWriter_StatusFollowsALedgerThatEndsBeforeItsSale(t *testing.T) {
 	var known, ended atomic.Bool
 	var asked atomic.Int64
-	b := openBooks(t, Plan{Status: true, Ended: func(context.Context, string) (bool, bool) {
+	b := openBooks(t, Writes{Status: true, Ended: func(context.Context, string) (bool, bool) {
 		asked.Add(1)
 		return ended.Load(), known.Load()
 	}})
 	b.server.Client.Set(t.Context(), "status:x", "0", 0) // by an instance before this one
-	b.run(sale.Sale{Name: "s", SKUs: []string{"x"}, Starts: time.Now().Add(-time.Hour), Ends: time.Now().Add(time.Hour)})
+	b.run(Sale{Name: "s", SKUs: []string{"x"}, Starts: time.Now().Add(-time.Hour), Ends: time.Now().Add(time.Hour)})
 	b.soon("it has looked twice", func() bool { return asked.Load() > 1 })
 	if got := b.status(); got != "0" {
 		t.Errorf("nothing is known of the ledger, and the status became %q", got)

@@ -1,4 +1,4 @@
-package audit
+package ledger
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const (
 	pagesPerRun   = 25  // of the one larger ledger that is being walked through
 )
 
-// AuditorOptions say how an auditor works.
-type AuditorOptions struct {
+// auditorOptions say how an auditor works.
+type auditorOptions struct {
 	SKUs    func() []string // that have a ledger, as far as is known
 	Timeout time.Duration   // of one call
 	Observe func(skus int)  // counts a call; may be nil
@@ -33,12 +33,12 @@ type AuditorOptions struct {
 	Log     *slog.Logger
 }
 
-// Auditor judges the ledgers of many SKUs, again and again: the numbers of each, and what they count as far as its
+// auditor judges the ledgers of many SKUs, again and again: the numbers of each, and what they count as far as its
 // share of Redis goes. One a ledger would do; every instance has one, so that it does not matter which instance
 // lives. What it finds is told by a metric and, when it changes, by the log. It repairs nothing.
-type Auditor struct {
-	o      AuditorOptions
-	store  protocol.Inspectable
+type auditor struct {
+	o      auditorOptions
+	store  Store
 	broken [numInvariants]atomic.Int64 // SKUs
 	audits *prometheus.CounterVec      // by result: whole ones, and pages that could not be read
 
@@ -52,12 +52,12 @@ type Auditor struct {
 	tally *auditRun
 }
 
-// NewAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
-func NewAuditor(o AuditorOptions, s protocol.Inspectable) *Auditor {
+// newAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
+func newAuditor(o auditorOptions, s Store) *auditor {
 	if o.Observe == nil {
 		o.Observe = func(int) {}
 	}
-	a := &Auditor{o: o, store: s, known: make(map[string]violations), numbers: make(map[string]numbers),
+	a := &auditor{o: o, store: s, known: make(map[string]violations), numbers: make(map[string]numbers),
 		audits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_audits_total",
 			Help: "Audits of one ledger: whole ones, and those for which the store did not answer."}, []string{"result"})}
 	a.audits.WithLabelValues("whole")
@@ -66,10 +66,10 @@ func NewAuditor(o AuditorOptions, s protocol.Inspectable) *Auditor {
 }
 
 // Run audits until ctx ends.
-func (a *Auditor) Run(ctx context.Context) { periodic.After(ctx, auditInterval, a.RunOnce) }
+func (a *auditor) Run(ctx context.Context) { periodic.After(ctx, auditInterval, a.RunOnce) }
 
 // RunOnce ends early when the store does not answer again and again.
-func (a *Auditor) RunOnce(ctx context.Context) {
+func (a *auditor) RunOnce(ctx context.Context) {
 	skus, faults := a.nextSKUs(), 3
 	whole := min(len(skus), wholePerRun)
 	for _, sku := range slices.Concat(skus[:whole], a.vanished(skus)) {
@@ -94,7 +94,7 @@ func (a *Auditor) RunOnce(ctx context.Context) {
 }
 
 // nextSKUs are the SKUs of this run. The next run begins behind those that are judged as a whole now.
-func (a *Auditor) nextSKUs() []string {
+func (a *auditor) nextSKUs() []string {
 	if len(a.queue) < numbersPerRun {
 		all := a.o.SKUs()
 		a.forgetOthers(all)
@@ -111,7 +111,7 @@ func (a *Auditor) nextSKUs() []string {
 }
 
 // forgetOthers drops the numbers of SKUs that have no ledger any more.
-func (a *Auditor) forgetOthers(all []string) {
+func (a *auditor) forgetOthers(all []string) {
 	have := make(map[string]bool, len(all))
 	for _, sku := range all {
 		have[sku] = true
@@ -133,7 +133,7 @@ func rotate(all, left []string) []string {
 }
 
 // vanished are some SKUs of which something is broken, and that are not among skus.
-func (a *Auditor) vanished(skus []string) (some []string) {
+func (a *auditor) vanished(skus []string) (some []string) {
 	for sku := range a.known {
 		if !slices.Contains(skus, sku) {
 			if some = append(some, sku); len(some) == wholePerRun {
@@ -145,7 +145,7 @@ func (a *Auditor) vanished(skus []string) (some []string) {
 }
 
 // judgeNumbers judges some SKUs by their numbers alone. It reports whether the store answered for any of them.
-func (a *Auditor) judgeNumbers(ctx context.Context, skus []string) (answered bool) {
+func (a *auditor) judgeNumbers(ctx context.Context, skus []string) (answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.o.Observe(len(skus))
@@ -161,7 +161,7 @@ func (a *Auditor) judgeNumbers(ctx context.Context, skus []string) (answered boo
 
 // judgeWhole judges a SKU by its numbers, and by all that they count if that is one page. It reports whether the store
 // answered.
-func (a *Auditor) judgeWhole(ctx context.Context, sku string) bool {
+func (a *auditor) judgeWhole(ctx context.Context, sku string) bool {
 	t := &auditRun{}
 	more, ok := a.page(ctx, sku, t)
 	if ok {
@@ -174,7 +174,7 @@ func (a *Auditor) judgeWhole(ctx context.Context, sku string) bool {
 }
 
 // step reads the next page of the ledger that is walked through. When it has changed, it has another chance later.
-func (a *Auditor) step(ctx context.Context) bool {
+func (a *auditor) step(ctx context.Context) bool {
 	more, ok := a.page(ctx, a.walk, a.tally)
 	if !ok || more {
 		return ok
@@ -186,7 +186,7 @@ func (a *Auditor) step(ctx context.Context) bool {
 	return true
 }
 
-func (a *Auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok bool) {
+func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.o.Observe(1)
@@ -195,7 +195,7 @@ func (a *Auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok b
 }
 
 // add adds a page to t. It reports whether there is another, and whether the store answered.
-func (a *Auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (more, ok bool) {
+func (a *auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (more, ok bool) {
 	if err != nil {
 		a.audits.WithLabelValues("failed").Inc()
 		return false, false
@@ -213,7 +213,7 @@ func (a *Auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (mor
 }
 
 // judge says what has changed since the last time.
-func (a *Auditor) judge(sku string, t *auditRun) {
+func (a *auditor) judge(sku string, t *auditRun) {
 	if t.done {
 		a.audits.WithLabelValues("whole").Inc()
 	}
@@ -240,7 +240,7 @@ func (a *Auditor) judge(sku string, t *auditRun) {
 }
 
 // Collect writes a gauge for each invariant, and the numbers of the ledgers.
-func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
+func (a *auditor) Collect(ch chan<- prometheus.Metric) {
 	broken := prometheus.NewDesc("sluice_ledger_invariant_broken",
 		"1 while an invariant of any ledger is broken, as this instance sees it: the log names the SKU.", []string{"kind"},
 		nil)

@@ -1,7 +1,4 @@
-// Package soldout remembers which SKUs cannot be bought, and when that was read. It promises that a lookup takes no
-// lock, writes nothing and allocates nothing, and that memory is bounded, whatever SKUs clients invent. It does no I/O
-// and does not know how long an entry may be trusted: its caller does.
-package soldout
+package stockgate
 
 import (
 	"hash/maphash"
@@ -10,35 +7,36 @@ import (
 	"sluice/proxy/reject"
 )
 
-// slots is how many SKUs are remembered. Each has one slot; where another SKU has it, nothing is known.
-const slots = 1 << 16
+// soldOutSlots is how many SKUs are remembered. Each has one slot; where another SKU has it, nothing is known.
+const soldOutSlots = 1 << 16
 
-// Cache is safe for concurrent use.
-type Cache struct {
+// soldOutCache remembers which SKUs cannot be bought, and when that was read. A lookup takes no lock, writes nothing,
+// and allocates nothing. Memory is bounded, whatever SKUs clients invent. The cache does not know how long an entry may
+// be trusted: its caller does. It is safe for concurrent use.
+type soldOutCache struct {
 	seed  maphash.Seed
-	slots []atomic.Pointer[entry]
+	slots []atomic.Pointer[soldOutEntry]
 }
 
-// entry is immutable. Its reason is Admitted where units came back.
-type entry struct {
+// soldOutEntry is immutable. Its reason is Admitted where units came back.
+type soldOutEntry struct {
 	sku    string
 	reason reject.Reason
 	units  int64 // so many, or more, cannot be had
 	at     int64 // ns: when the reading began, or when units came back
 }
 
-// New returns an empty cache.
-func New() *Cache {
-	return &Cache{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[entry], slots)}
+func newSoldOutCache() *soldOutCache {
+	return &soldOutCache{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[soldOutEntry], soldOutSlots)}
 }
 
-func (c *Cache) slot(sku []byte) *atomic.Pointer[entry] {
-	return &c.slots[maphash.Bytes(c.seed, sku)%slots]
+func (c *soldOutCache) slot(sku []byte) *atomic.Pointer[soldOutEntry] {
+	return &c.slots[maphash.Bytes(c.seed, sku)%soldOutSlots]
 }
 
 // Lookup tells why units of sku could not be had at the last reading, and when that began (ns of the caller's clock).
 // It reports false when nothing of that kind is known.
-func (c *Cache) Lookup(sku []byte, units int64) (reason reject.Reason, at int64, closed bool) {
+func (c *soldOutCache) Lookup(sku []byte, units int64) (reason reject.Reason, at int64, closed bool) {
 	e := c.slot(sku).Load()
 	if e == nil || e.sku != string(sku) || e.reason == reject.Admitted || units < e.units {
 		return reject.Admitted, 0, false
@@ -48,11 +46,11 @@ func (c *Cache) Lookup(sku []byte, units int64) (reason reject.Reason, at int64,
 
 // Close notes a reading that began at a time: units of sku cannot be had, for reason. It is ignored when units came
 // back later than that. Of several quantities in one reading the least counts.
-func (c *Cache) Close(at int64, sku string, units int64, reason reject.Reason) {
+func (c *soldOutCache) Close(at int64, sku string, units int64, reason reject.Reason) {
 	slot := c.slot([]byte(sku))
 	for {
 		before := slot.Load()
-		next := &entry{sku, reason, units, at}
+		next := &soldOutEntry{sku, reason, units, at}
 		if before != nil && before.sku == sku {
 			switch {
 			case before.at > at, before.at == at && before.reason == reject.Admitted:
@@ -69,7 +67,7 @@ func (c *Cache) Close(at int64, sku string, units int64, reason reject.Reason) {
 
 // InStock notes that units of sku could be had at a reading that began at a time: what an older one said to the
 // contrary is forgotten.
-func (c *Cache) InStock(at int64, sku string, units int64) {
+func (c *soldOutCache) InStock(at int64, sku string, units int64) {
 	slot := c.slot([]byte(sku))
 	if e := slot.Load(); e != nil && e.sku == sku && e.reason != reject.Admitted && e.units <= units && e.at < at {
 		slot.CompareAndSwap(e, nil) // a newer entry stays
@@ -77,14 +75,14 @@ func (c *Cache) InStock(at int64, sku string, units int64) {
 }
 
 // Open notes that units of sku came back at a time: readings that began before then close it no more.
-func (c *Cache) Open(at int64, sku string) {
+func (c *soldOutCache) Open(at int64, sku string) {
 	slot := c.slot([]byte(sku))
 	for {
 		before := slot.Load()
 		if before != nil && before.sku == sku && before.at > at {
 			return
 		}
-		if slot.CompareAndSwap(before, &entry{sku, reject.Admitted, 0, at}) {
+		if slot.CompareAndSwap(before, &soldOutEntry{sku, reject.Admitted, 0, at}) {
 			return
 		}
 	}

@@ -1,10 +1,4 @@
-// Package writeback tells the shop's own keys of sales: the stock before the start, and the status when a sale opens,
-// is paused, is resumed and ends.
-//
-// It promises that stock is written before the start alone, at most once for each sale, whatever its hours become, and
-// never over what is there; and that the status follows the sale that is on, and its ledger where that has ended. A
-// write that fails is repeated. It decides about no request, and writes nothing but what Plan says.
-package writeback
+package sale
 
 import (
 	"context"
@@ -18,11 +12,10 @@ import (
 	"sluice/internal/periodic"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/sale"
 )
 
-// Plan is what is written.
-type Plan struct {
+// Writes is what a Writer writes.
+type Writes struct {
 	Stock  map[string]map[string]int // units by sale and SKU; a sale that is missing has none
 	Status bool                      // the status follows the sales
 
@@ -30,12 +23,17 @@ type Plan struct {
 	Ended func(ctx context.Context, sku string) (ended, known bool)
 }
 
-// Writer looks at the sales four times a second until it is closed.
+// Writer tells the shop's own keys of sales: the stock before the start, and the status when a sale opens, is paused,
+// is resumed and ends. It looks at the sales four times a second until it is closed.
+//
+// Stock is written before the start alone, at most once for each sale, whatever its hours become. What is there is not
+// overwritten. The status follows the sale that is on, and its ledger where that has ended. A write that fails is
+// repeated.
 type Writer struct {
-	schedule *sale.Schedule
+	schedule *Schedule
 	redis    *stockgate.Redis
 	log      *slog.Logger
-	plan     atomic.Pointer[Plan]
+	writes   atomic.Pointer[Writes]
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
@@ -53,8 +51,8 @@ const (
 	keepMark     = 24 * time.Hour // behind the end of a sale: a sale of its name is not filled again
 )
 
-// New returns a Writer that follows schedule.
-func New(schedule *sale.Schedule, redis *stockgate.Redis, p Plan, log *slog.Logger) *Writer {
+// NewWriter returns a Writer that follows schedule.
+func NewWriter(schedule *Schedule, redis *stockgate.Redis, p Writes, log *slog.Logger) *Writer {
 	w := &Writer{schedule: schedule, redis: redis, log: log, open: map[string]bool{}, marked: map[string]bool{},
 		retryAt: map[string]time.Time{}, logged: map[string]bool{}}
 	w.Use(p)
@@ -64,8 +62,8 @@ func New(schedule *sale.Schedule, redis *stockgate.Redis, p Plan, log *slog.Logg
 	return w
 }
 
-// Use writes by another plan from now on.
-func (w *Writer) Use(p Plan) { w.plan.Store(&p) }
+// Use writes what p says from now on.
+func (w *Writer) Use(p Writes) { w.writes.Store(&p) }
 
 // Close ends the writing.
 func (w *Writer) Close() {
@@ -83,23 +81,23 @@ func (w *Writer) run(ctx context.Context) {
 // fill writes the stock of sales that have not begun, while the clocks agree. Of the sales of a SKU it looks at the one
 // that is on or comes next. One that has begun is only marked: if it is postponed then, its stock is not written again.
 func (w *Writer) fill(ctx context.Context) {
-	plan := w.plan.Load()
-	if _, wrong := w.schedule.Skew(); wrong || len(plan.Stock) == 0 {
+	writes := w.writes.Load()
+	if _, wrong := w.schedule.Skew(); wrong || len(writes.Stock) == 0 {
 		return
 	}
 	for _, s := range w.schedule.All() {
-		if s.State == sale.Ended {
+		if s.State == Ended {
 			continue
 		}
-		for _, sku := range slices.Sorted(maps.Keys(plan.Stock[s.Name])) {
+		for _, sku := range slices.Sorted(maps.Keys(writes.Stock[s.Name])) {
 			if name := s.Name + " " + sku; !w.marked[name] && w.due(name) && w.schedule.Sells(s.Name, sku) {
-				w.fillOne(ctx, &s, sku, int64(plan.Stock[s.Name][sku]), name)
+				w.fillOne(ctx, &s, sku, int64(writes.Stock[s.Name][sku]), name)
 			}
 		}
 	}
 }
 
-func (w *Writer) fillOne(ctx context.Context, s *sale.SaleStatus, sku string, units int64, name string) {
+func (w *Writer) fillOne(ctx context.Context, s *SaleStatus, sku string, units int64, name string) {
 	f := layout.Filling{Sale: s.Name, Ends: s.Ends, Units: units, Keep: time.Until(s.Ends) + keepMark,
 		// A write that is late must not come after the start.
 		Write: s.Starts.Sub(w.schedule.Wall()) > writeTimeout, Now: w.schedule.Wall()}
@@ -127,8 +125,8 @@ func (w *Writer) fillOne(ctx context.Context, s *sale.SaleStatus, sku string, un
 
 // writeStatus writes the status of each SKU whose sale has opened or closed.
 func (w *Writer) writeStatus(ctx context.Context) {
-	plan := w.plan.Load()
-	if !plan.Status || !w.redis.HasStatus() {
+	writes := w.writes.Load()
+	if !writes.Status || !w.redis.HasStatus() {
 		return
 	}
 	all := w.schedule.All()
@@ -144,7 +142,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 	for _, s := range all {
 		for _, sku := range s.SKUs {
 			p, ok := w.schedule.Phase([]byte(sku))
-			skus[sku] = ok && p.State == sale.On
+			skus[sku] = ok && p.State == On
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {
@@ -152,8 +150,8 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			continue
 		}
 		want := skus[sku]
-		if want && plan.Ended != nil {
-			ended, known := plan.Ended(ctx, sku)
+		if want && writes.Ended != nil {
+			ended, known := writes.Ended(ctx, sku)
 			if !known { // the status stays as it is
 				w.retryAt[sku] = time.Now().Add(retryAfter)
 				continue

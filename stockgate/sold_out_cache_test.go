@@ -1,4 +1,4 @@
-package soldout
+package stockgate
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-func TestCache_ReadingFromBeforeUnitsCameBackClosesNothing(t *testing.T) {
-	c := New()
+func TestSoldOutCache_ReadingFromBeforeUnitsCameBackClosesNothing(t *testing.T) {
+	c := newSoldOutCache()
 	c.Close(10, "1001", 1, reject.SoldOut)
 	if reason, at, closed := c.Lookup([]byte("1001"), 1); !closed || reason != reject.SoldOut || at != 10 {
 		t.Fatalf("%s %d %v", reason, at, closed)
@@ -25,8 +25,8 @@ func TestCache_ReadingFromBeforeUnitsCameBackClosesNothing(t *testing.T) {
 	}
 }
 
-func TestCache_FewerUnitsThanWereNotThereAreNotKnown(t *testing.T) {
-	c := New()
+func TestSoldOutCache_FewerUnitsThanWereNotThereAreNotKnown(t *testing.T) {
+	c := newSoldOutCache()
 	c.Close(10, "1001", 5, reject.SoldOut)
 	c.Close(10, "1001", 3, reject.SoldOut)
 	c.Close(10, "1001", 4, reject.SoldOut)
@@ -37,8 +37,8 @@ func TestCache_FewerUnitsThanWereNotThereAreNotKnown(t *testing.T) {
 	}
 }
 
-func TestCache_TakenUnitsOpenOnlyWhatTheyRefute(t *testing.T) {
-	c := New()
+func TestSoldOutCache_TakenUnitsOpenOnlyWhatTheyRefute(t *testing.T) {
+	c := newSoldOutCache()
 	c.Close(10, "1001", 3, reject.SoldOut)
 	for _, step := range []struct {
 		at, units int64
@@ -51,9 +51,9 @@ func TestCache_TakenUnitsOpenOnlyWhatTheyRefute(t *testing.T) {
 	}
 }
 
-func TestCache_LookupOfAnotherSKUKnowsNothing(t *testing.T) {
-	c := New()
-	for i := range 2 * slots { // every slot has been used
+func TestSoldOutCache_LookupOfAnotherSKUKnowsNothing(t *testing.T) {
+	c := newSoldOutCache()
+	for i := range 2 * soldOutSlots { // every slot has been used
 		c.Close(int64(i), fmt.Sprint(i), 1, reject.UnknownSKU)
 	}
 	if reason, _, closed := c.Lookup([]byte("other"), 1); closed {
@@ -61,8 +61,8 @@ func TestCache_LookupOfAnotherSKUKnowsNothing(t *testing.T) {
 	}
 }
 
-func TestCache_LookupAllocatesNothing(t *testing.T) {
-	c, sku := New(), []byte("1001")
+func TestSoldOutCache_LookupAllocatesNothing(t *testing.T) {
+	c, sku := newSoldOutCache(), []byte("1001")
 	c.Close(10, "1001", 1, reject.SoldOut)
 	if n := testing.AllocsPerRun(100, func() { c.Lookup(sku, 1) }); n != 0 {
 		t.Errorf("%v allocations", n)

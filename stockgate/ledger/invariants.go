@@ -1,9 +1,4 @@
-// Package audit judges whether the numbers of a ledger agree with its records.
-//
-// It promises that a broken invariant is an alarm until it is whole again, and that a change between two pages is none.
-//
-// It does not repair anything.
-package audit
+package ledger
 
 import "sluice/stockgate/ledger/protocol"
 

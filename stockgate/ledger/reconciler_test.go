@@ -1,4 +1,4 @@
-package failover
+package ledger
 
 import (
 	"bytes"
@@ -9,17 +9,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"
 )
 
 // untold is a frozen ledger of which this instance knows nothing.
-type untold struct{ Recoverable }
+type untold struct{ Store }
 
 func (untold) Pending() []string { return nil }
 
-func (untold) Look(context.Context, string, int64) (Result, error) {
-	return Result{Stock: protocol.Stock{StockVersion: protocol.StockVersion{State: protocol.Frozen}}, Was: protocol.On,
-		Waits: []string{"gone"}}, nil
+func (untold) Look(context.Context, string, int64) (failover.Result, error) {
+	return failover.Result{Stock: protocol.Stock{StockVersion: protocol.StockVersion{State: protocol.Frozen}},
+		Was: protocol.On, Waits: []string{"gone"}}, nil
 }
 
 // When all instances were started again before they had told what they knew, none has anything to tell any more. The
@@ -27,7 +28,7 @@ func (untold) Look(context.Context, string, int64) (Result, error) {
 func TestReconciler_NamesASKUThatNoInstanceCanOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		c := NewReconciler(ReconcilerOptions{Log: slog.New(slog.NewTextHandler(&text, nil))}, untold{})
+		c := newReconciler(reconcilerOptions{Log: slog.New(slog.NewTextHandler(&text, nil))}, untold{})
 		for range 90 {
 			c.Run(t.Context(), []string{"1001"})
 			time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package audit
+package ledger
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 // audited audits 1001, and fails if there is nothing.
-func audited(t testing.TB, s protocol.Inspectable) Audit {
+func audited(t testing.TB, s Store) Audit {
 	t.Helper()
 	a, ok, err := auditOf(context.Background(), s, "1001")
 	ledgertest.Check(t, err)
@@ -235,15 +235,15 @@ func TestAudit_HealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 }
 
 // auditorOf returns an auditor of some SKUs.
-func auditorOf(s protocol.Inspectable, skus ...string) *Auditor {
-	return NewAuditor(AuditorOptions{
+func auditorOf(s Store, skus ...string) *auditor {
+	return newAuditor(auditorOptions{
 		SKUs: func() []string { return slices.Clone(skus) }, Timeout: 20 * time.Second, Named: 10,
 		Log: slog.New(slog.DiscardHandler),
 	}, s)
 }
 
 // alarm reports whether the gauge of an invariant is 1.
-func alarm(t *testing.T, a *Auditor, i invariant) bool {
+func alarm(t *testing.T, a *auditor, i invariant) bool {
 	t.Helper()
 	return strings.Contains(
 		ledgertest.Scrape(t, collected{a}),
@@ -252,7 +252,7 @@ func alarm(t *testing.T, a *Auditor, i invariant) bool {
 }
 
 // collected is an auditor as a collector.
-type collected struct{ *Auditor }
+type collected struct{ *auditor }
 
 func (c collected) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 

@@ -1,4 +1,4 @@
-package audit
+package ledger
 
 import (
 	"maps"
@@ -27,7 +27,7 @@ func numbersOf(r *protocol.Numbers) (n numbers, ok bool) {
 
 // collectNumbers tells the numbers of at most Named ledgers, the first by name, and those of the rest together. No
 // client can make a ledger, so that no label comes from a request.
-func (a *Auditor) collectNumbers(ch chan<- prometheus.Metric) {
+func (a *auditor) collectNumbers(ch chan<- prometheus.Metric) {
 	a.mu.Lock()
 	all := maps.Clone(a.numbers)
 	a.mu.Unlock()
@@ -45,8 +45,8 @@ func (a *Auditor) collectNumbers(ch chan<- prometheus.Metric) {
 	}
 }
 
-// NumberDescs describe the metrics of ledgers, which come and go.
-func NumberDescs() []*prometheus.Desc {
+// numberDescs describe the metrics of ledgers, which come and go.
+func numberDescs() []*prometheus.Desc {
 	of := func(name, what string) *prometheus.Desc {
 		return prometheus.NewDesc(name, "Units of a ledger "+what+", as of its last audit.", []string{"sku"}, nil)
 	}
@@ -57,7 +57,7 @@ func NumberDescs() []*prometheus.Desc {
 }
 
 func (n numbers) emit(ch chan<- prometheus.Metric, sku string) {
-	descs := NumberDescs()
+	descs := numberDescs()
 	for i, v := range [...]float64{n.total, n.held, n.sold, n.total - n.held - n.sold} {
 		ch <- prometheus.MustNewConstMetric(descs[i], prometheus.GaugeValue, v, sku)
 	}
