@@ -10,8 +10,8 @@ import (
 	"sluice/config/report"
 )
 
-// checkFields checks each value by the tag of its field: words:"reject allow" are the words that it may be, and range is
-// "1 to 64", "above 0s" or "0s or more", with units as in a file.
+// checkFields checks each value by the tag of its field: words:"reject allow" are the words that it may be, and range
+// is "1 to 64", "above 0s" or "0s or more", with units as in a file.
 func (c *Config) checkFields(r *report.Report) {
 	walk(reflect.ValueOf(c).Elem(), "", func(key string, tag reflect.StructTag, v reflect.Value) {
 		if words := tag.Get("words"); words != "" {

@@ -16,7 +16,8 @@ import (
 	"sluice/internal/testkit"
 )
 
-// build makes the released binaries out of the tree at root: sluice, whose path it returns, and sluice-settle beside it.
+// build makes the released binaries out of the tree at root: sluice, whose path it returns, and sluice-settle beside
+// it.
 func build(t *testing.T, root string) (path string) {
 	t.Helper()
 	path, _ = link(t, root, "")

@@ -80,8 +80,8 @@ func TestWriteBack_SalesFillTheShopsStockBeforeTheStart(t *testing.T) {
 	}
 }
 
-// The last unit is sold and paid: the settler ends the SKU, and the shop's status says so. A gate that starts then leaves
-// it so. A unit that comes back is on sale again, and the status with it.
+// The last unit is sold and paid: the settler ends the SKU, and the shop's status says so. A gate that starts then
+// leaves it so. A unit that comes back is on sale again, and the status with it.
 func TestWriteBack_TheStatusEndsWhenAllIsPaidAndOpensWhenAUnitComesBack(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t, lasting...), open(t, nil)

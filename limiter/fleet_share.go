@@ -7,14 +7,13 @@ import (
 
 // FleetShare lets several instances keep one keyed rate together. Of each key an instance has its part, rate and burst
 // divided by the number of instances, and one token at least. What it admits is told to a count of the fleet. From the
-// answer on the key is shared: it is judged by all of rate and burst, less what the fleet has used. What others admit is
-// known with the next answer; it counts then, so that what was too much is earned back first.
+// answer on the key is shared: it is judged by all of rate and burst, less what the fleet has used. What others admit
+// is known with the next answer; it counts then, so that what was too much is earned back first.
 //
 // What the fleet has used is a time, as in a cell: how long it takes until the burst is whole again.
 //
-// At most maxShared keys are shared at a time, and so many others are told of. Further ones keep their part, as all keys
-// do while no answer comes.
-// It makes no call itself. It is safe for concurrent use.
+// At most maxShared keys are shared at a time, and so many others are told of. Further ones keep their part, as all
+// keys do while no answer comes. It makes no call itself. It is safe for concurrent use.
 type FleetShare struct {
 	rate      atomic.Pointer[RateLimiter] // in force, of this share
 	instances atomic.Int64                // 0 = not known: nothing is admitted

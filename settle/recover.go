@@ -20,12 +20,13 @@ var ErrBehind = errors.New(
 // ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
 
-// errRemadeBehind means that an operator has made a ledger again, and has not opened it since it is known what is settled.
+// errRemadeBehind means that an operator has made a ledger again, and has not opened it since it is known what is
+// settled.
 var errRemadeBehind = errors.New("the ledger was made again by a clock that was behind; it is settled once it is opened")
 
 // Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
-// entries that were parked. An operator has looked: rows of released orders follow, too. If the database knows newer that an order is sold or refunded, the SKU is frozen and the
-// ledger is told instead: told is true then.
+// entries that were parked. An operator has looked: rows of released orders follow, too. If the database knows newer
+// that an order is sold or refunded, the SKU is frozen and the ledger is told instead: told is true then.
 func (s *Settler) Rebuild(ctx context.Context, sku string) (told bool, err error) {
 	return s.reread(ctx, &skuCursor{sku: sku, overrules: true})
 }

@@ -147,7 +147,8 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 	return nil
 }
 
-// forgotten is when an order must have been given back at the latest, Unix ms, for a ledger to have forgotten it by now.
+// forgotten is when an order must have been given back at the latest, Unix ms, for a ledger to have forgotten it by
+// now.
 func (s *Settler) forgotten() int64 { return s.now().Add(-protocol.KeepReleased).UnixMilli() }
 
 // findBorn corrects the first epoch of a ledger whose beginning was not read.

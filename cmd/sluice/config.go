@@ -64,8 +64,8 @@ func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting,
 	return all, nil
 }
 
-// printSettings writes a file that can be loaded, but for secrets in URLs: first the keys of tables that are there once,
-// and then the [[tables]].
+// printSettings writes a file that can be loaded, but for secrets in URLs: first the keys of tables that are there
+// once, and then the [[tables]].
 func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b admin.Setting) int {

@@ -69,7 +69,8 @@ func (k *certificate) read() error {
 	return nil
 }
 
-// certificateRemedy is what to do about a pair of files that are there and cannot be used. crypto/tls has no types for it.
+// certificateRemedy is what to do about a pair of files that are there and cannot be used. crypto/tls has no types for
+// it.
 func certificateRemedy(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "does not match"):

@@ -9,8 +9,8 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// redisLink is the one way to Redis of all but the ledger, whose orders do not wait behind anything else: the shop's stock,
-// sales, rooms and the fleet. It is opened when something first needs it.
+// redisLink is the one way to Redis of all but the ledger, whose orders do not wait behind anything else: the shop's
+// stock, sales, rooms and the fleet. It is opened when something first needs it.
 type redisLink struct {
 	mu     sync.Mutex
 	client *redisconn.Client // nil = nothing has needed it

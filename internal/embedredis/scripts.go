@@ -15,8 +15,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Scripts runs the scripts of all its servers in one Lua state, and compiles each once. miniredis would make a state for
-// each call, which takes longer than the script. Its lock lets one command run at a time, as in Redis.
+// Scripts runs the scripts of all its servers in one Lua state, and compiles each once. miniredis would make a state
+// for each call, which takes longer than the script. Its lock lets one command run at a time, as in Redis.
 type Scripts struct {
 	sync.Mutex
 	// Edit, if there is one, changes the text of a script before it is compiled: tests plant bugs.

@@ -19,8 +19,8 @@ const (
 	adoptWithin = 10 * time.Minute // all of them
 )
 
-// AdoptMissing sends orders to the ledger of a SKU, which takes those that it does not know, and prints what came of it;
-// without apply, what would.
+// AdoptMissing sends orders to the ledger of a SKU, which takes those that it does not know, and prints what came of
+// it; without apply, what would.
 func AdoptMissing(ctx context.Context, to adminclient.Client, sku string, orders []Order, apply bool,
 	by Printer) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptWithin)

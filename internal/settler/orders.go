@@ -111,9 +111,9 @@ func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks
 	return orders, err
 }
 
-// UnknownOrders are those that exist by the word of the database or of the shop, and that the ledger does not know: what
-// the database has as sold, or as missing. With a query of the shop's orders, what is missing and undecided counts only
-// if the shop has it, and so does what the shop alone has. The database is read first: what it has, the ledger had
+// UnknownOrders are those that exist by the word of the database or of the shop, and that the ledger does not know:
+// what the database has as sold, or as missing. With a query of the shop's orders, what is missing and undecided counts
+// only if the shop has it, and so does what the shop alone has. The database is read first: what it has, the ledger had
 // before.
 func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orders []recreate.Order, err error) {
 	cursor, ok, err := s.Store.Cursor(ctx, sku)

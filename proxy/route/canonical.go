@@ -9,8 +9,9 @@ import (
 
 // Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
 // ";", tabs, empty segments and "."; take two slashes at the start for those before an authority; resolve ".."; ignore
-// case and a slash at the end; PHP's take what follows a script, as in "/index.php/order/1". Which of it the upstream does is unknown; reading.Table lists who does. A path is
-// canonical where none of it changes the number of the segments or their ends.
+// case and a slash at the end; PHP's take what follows a script, as in "/index.php/order/1". Which of it the upstream
+// does is unknown; reading.Table lists who does. A path is canonical where none of it changes the number of the
+// segments or their ends.
 
 const (
 	maxPath = 8 << 10 // bytes of a path that are looked into

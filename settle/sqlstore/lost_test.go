@@ -72,8 +72,8 @@ func confirmsAgain(s *site) {
 	s.balances(sku, 1, 0)
 }
 
-// leavesReleased has a reservation that was released before the settler saw that its confirmation was lost: the shop had
-// no such order any more. What is released stays so.
+// leavesReleased has a reservation that was released before the settler saw that its confirmation was lost: the shop
+// had no such order any more. What is released stays so.
 func leavesReleased(s *site) {
 	const sku = "lostreleased"
 	s.ledger.set(sku, 2)
@@ -222,8 +222,8 @@ func keepsMissing(s *site) {
 	}
 }
 
-// settlesRemadeBehind has a ledger that was made again while the clock of Redis was behind: what is settled is of a later
-// epoch. It is settled as soon as an operator opens it.
+// settlesRemadeBehind has a ledger that was made again while the clock of Redis was behind: what is settled is of a
+// later epoch. It is settled as soon as an operator opens it.
 func settlesRemadeBehind(s *site) {
 	const sku, day = "made-behind", 24 * 3600 * 1000
 	s.ledger.set(sku, 5)
@@ -246,8 +246,8 @@ func settlesRemadeBehind(s *site) {
 	s.balances(sku, 1, 4)
 }
 
-// keepsAdopted has a refunded order that was adopted: the row follows, and so it does where the stream is read whole. What
-// is given back after that stays so, whichever side lost it.
+// keepsAdopted has a refunded order that was adopted: the row follows, and so it does where the stream is read whole.
+// What is given back after that stays so, whichever side lost it.
 func keepsAdopted(s *site) {
 	const sku = "adopted"
 	s.ledger.set(sku, 1)

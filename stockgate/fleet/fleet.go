@@ -1,5 +1,5 @@
-// Package fleet is what the instances of one shop tell each other through Redis, once a second: that they live, how they
-// are, what operators have changed for all of them, and what they use of the rates that they keep together.
+// Package fleet is what the instances of one shop tell each other through Redis, once a second: that they live, how
+// they are, what operators have changed for all of them, and what they use of the rates that they keep together.
 //
 // Membership. Each instance writes itself into one sorted set, on Redis' clock. One that has not for 2.5 s is gone; one
 // that leaves takes itself away. No instance is told a larger part before those that have it know: one that joins waits
@@ -10,10 +10,10 @@
 //
 // Changes. A change has a name and an end, on Redis' clock, and a number that rises. While Redis is away the changes
 // that are known hold until their ends. One that is removed stays in the list, marked as removed, for as long as it
-// would have stayed. So a change that an instance knows, whose time has not passed, and that the list does not have, was
-// lost: it is put back. A task is done once by each instance that runs when it is given, and answered. With a secret each
-// change and task is signed, and one without the signature of the fleet is ignored; a signed task that is written once
-// more is not done again.
+// would have stayed. So a change that an instance knows, whose time has not passed, and that the list does not have,
+// was lost: it is put back. A task is done once by each instance that runs when it is given, and answered. With a
+// secret each change and task is signed, and one without the signature of the fleet is ignored; a signed task that is
+// written once more is not done again.
 //
 // What is kept is bounded: so many instances, changes, tasks, keys, and bytes of each. No request waits for it.
 //

@@ -11,8 +11,8 @@ import (
 // unsigned stands in place of a signature where the fleet has no secret.
 const unsigned = "-"
 
-// signature is that of a change of this name, which ends at a time of Redis' clock in ms; name "" = a task. The text says
-// what is changed, by whom and when.
+// signature is that of a change of this name, which ends at a time of Redis' clock in ms; name "" = a task. The text
+// says what is changed, by whom and when.
 func (f *Fleet) signature(name, text string, ends int64) string {
 	if !f.Signs() {
 		return unsigned

@@ -57,7 +57,8 @@ func newReconciler(o reconcilerOptions, s Store) *reconciler {
 }
 
 // Run tells what is to be told now. frozen are the SKUs that are known to be frozen: one of which no instance knows
-// anything that it could tell, since all have been started again, is in the log, too. It is not safe for concurrent use.
+// anything that it could tell, since all have been started again, is in the log, too. It is not safe for concurrent
+// use.
 func (c *reconciler) Run(ctx context.Context, frozen []string) {
 	pending := c.store.Pending()
 	for _, sku := range pending {

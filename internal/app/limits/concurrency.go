@@ -62,8 +62,8 @@ func (in *concurrency) use(c *config.Config) {
 	in.useRoutes(c)
 }
 
-// setShare has this instance have its part of the slots alone, now and after a reload. Those that are taken above it stay
-// until they are free.
+// setShare has this instance have its part of the slots alone, now and after a reload. Those that are taken above it
+// stay until they are free.
 func (in *concurrency) setShare(s limiter.Share) {
 	in.useMu.Lock()
 	defer in.useMu.Unlock()

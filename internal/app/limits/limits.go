@@ -79,7 +79,7 @@ var limitRows = []limitRow{
 	},
 	{
 		name: "concurrency", numbers: []string{"max_in_flight", "max_queue", "queue_timeout"},
-		others: []string{"adaptive", "queue_order"},
+		others: []string{"adaptive"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			c := l.Concurrency
 			slots := fmt.Sprintf("max_in_flight %d, max_queue %d", c.MaxInFlight, c.MaxQueue)

@@ -65,8 +65,8 @@ const (
 	CloseTimeout = 5 * time.Second
 )
 
-// Open begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes its time, in which a gate that
-// starts has other things to do.
+// Open begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes its
+// time, in which a gate that starts has other things to do.
 func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
 	*Ledger, error,
 ) {

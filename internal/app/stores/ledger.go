@@ -50,8 +50,8 @@ func Name(c *config.Config) namespace.Name {
 	return namespace.Name(c.Name)
 }
 
-// claim has nothing asked in Redis while the name of c's shop is another's; nil = c has no name. The ledger of a gateway
-// claims the name; what only looks is rejected as well.
+// claim has nothing asked in Redis while the name of c's shop is another's; nil = c has no name. The ledger of a
+// gateway claims the name; what only looks is rejected as well.
 func claim(c *config.Config, looks bool) *redisconn.Guard {
 	if c.Name == "" {
 		return nil

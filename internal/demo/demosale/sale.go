@@ -1,5 +1,5 @@
-// Package demosale holds the sale that `sluice demo` and `sluice-settle demo` show: an upstream, a gateway and a crowd in one process, with
-// nothing installed. It is no benchmark.
+// Package demosale holds the sale that `sluice demo` and `sluice-settle demo` show: an upstream, a gateway and a crowd
+// in one process, with nothing installed. It is no benchmark.
 package demosale
 
 import (

@@ -138,9 +138,10 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 	return s, err
 }
 
-// toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have been
-// given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not come
-// back. No tail that is lost is as old. The clocks of instances may differ by the 24th part of that, an hour of a day.
+// toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have
+// been given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not
+// come back. No tail that is lost is as old. The clocks of instances may differ by the 24th part of that, an hour of a
+// day.
 func toldFrom(now, keep int64) int64 { return now - (keep-now)/24*23 }
 
 // dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
@@ -187,7 +188,8 @@ type Known struct {
 	Done   protocol.StockVersion // in which it was refunded
 }
 
-// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, reserved or refunded.
+// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, reserved or
+// refunded.
 func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int64, orders []Known) error {
 	all := make([]entry, len(orders))
 	for i, o := range orders {
