@@ -17,8 +17,11 @@ type Guard struct {
 	Check func(ctx context.Context, c *redis.Client) (verdict error, lasts bool, err error)
 }
 
-// notPassed is Client.passed before the guard has let a call through.
-const notPassed = -1
+// Client.passed before the guard has let a call through, and after it has let one through and wants to be asked again.
+const (
+	notPassed = -1
+	askAgain  = -2
+)
 
 // guard returns nil where the guard lets calls through.
 func (l *Client) guard(ctx context.Context) error {
@@ -42,6 +45,8 @@ func (l *Client) guard(ctx context.Context) error {
 		return rejected{verdict}
 	case lasts:
 		l.passed.Store(opened)
+	default:
+		l.passed.Store(askAgain)
 	}
 	return nil
 }
