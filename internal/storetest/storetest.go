@@ -44,7 +44,9 @@ func Shop(t testing.TB) *stockgate.Redis {
 func options(t testing.TB) redisconn.Options {
 	s := embedredis.Start()
 	t.Cleanup(s.Stop)
-	return redisconn.Options{Addresses: []string{"memory"}, Dialer: s.Dial, PoolSize: 4, ConnectTimeout: time.Minute,
+	// No call waits for a connection: go-redis keeps the timers of such waits for all its clients, and a timer of one
+	// synctest bubble ends the process in another.
+	return redisconn.Options{Addresses: []string{"memory"}, Dialer: s.Dial, PoolSize: 64, ConnectTimeout: time.Minute,
 		Timeout: time.Minute, BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 		Log: slog.New(slog.DiscardHandler)}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/testkit"
@@ -47,6 +48,7 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 		}
 		broken.Store(false)
 		wants(t, "an order after the fault", d.buy("c", "c"), protocol.Held)
+		synctest.Wait() // the order is answered before the end is logged
 		if n := said.Count("takes orders again"); n != 1 {
 			t.Errorf("the end of the fault is logged %d times:\n%s", n, said.String())
 		}

@@ -141,6 +141,9 @@ func (o Options) client(address string) redis.Options {
 			Mode: maintnotifications.ModeDisabled, // a handshake that plain Redis does not know
 		},
 	}
+	if o.Dialer != nil {
+		r.MinIdleConns = 0 // a server in this process costs no handshake, and its calls need not wait for turns
+	}
 	if o.through != nil {
 		r.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: o.ConnectTimeout}).DialContext(ctx, network, o.through(address))
