@@ -40,7 +40,7 @@ func TestOrders_UnknownAreThoseThatTheLedgerLacks(t *testing.T) {
 	server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", 0, "sold", 0)
 	execSettled(t, file, "UPDATE sluice_order SET missing = CURRENT_TIMESTAMP WHERE serial = 's2'",
 		"CREATE TABLE orders (sku text, serial text, quantity integer)",
-		"INSERT INTO orders VALUES ('1001', '=1+1', 2), ('1001', 'stranger', 3), ('1001', 'void', 0)")
+		"INSERT INTO orders VALUES ('1001', '=1+1', 2), ('1001', 'foreign', 3), ('1001', 'void', 0)")
 	unknown := func(want ...string) {
 		t.Helper()
 		out, err := command(t, "orders", "1001", "--unknown", "-c", file)
@@ -55,9 +55,9 @@ func TestOrders_UnknownAreThoseThatTheLedgerLacks(t *testing.T) {
 	}
 	unknown("=1+1", "s2")
 	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
-	unknown("=1+1", "stranger") // the shop does not have s2
+	unknown("=1+1", "foreign") // the shop does not have s2
 	execSettled(t, file, "INSERT INTO orders VALUES ('1001', 's2', 1)")
-	unknown("=1+1", "stranger", "s2")
+	unknown("=1+1", "foreign", "s2")
 }
 
 // Where the database cannot be asked, the message names the way without the database.

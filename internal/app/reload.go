@@ -73,7 +73,8 @@ func otherStock(now, next *config.Config) (routes []string) {
 // rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
 func rejectRestarts(began, next *config.Config) error {
 	return next.ErrorsOf(slices.DeleteFunc(config.Diff(began, next), ChangesOnReload), func(key string) string {
-		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value", whyRestart(key))
+		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value",
+			whyRestart(key))
 	})
 }
 

@@ -31,7 +31,7 @@ func TestReconciler_NamesASKUThatNoInstanceCanOpen(t *testing.T) {
 		c := newReconciler(reconcilerOptions{Log: slog.New(slog.NewTextHandler(&text, nil))}, untold{})
 		for range 90 {
 			c.Run(t.Context(), []string{"1001"})
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // of synctest: the minute after which it is named passes
 		}
 		if n := strings.Count(text.String(), "SKU stays frozen"); n != 1 || !strings.Contains(text.String(), "waits_for=[gone]") {
 			t.Errorf("%d lines name it: %s", n, text.String())
