@@ -64,7 +64,6 @@
 //
 // # Other packages
 //
-// protocol has the values and the contract of a store, and redisstore is the store. audit judges whether the numbers
-// and the records of a ledger agree. failover has what an instance has seen of each ledger, and what instances tell a
-// ledger that has lost its last changes.
+// protocol has the values of a store, and redisstore is the store. failover has what an instance has seen of each
+// ledger, and what instances tell a ledger that has lost its last changes.
 package ledger
