@@ -40,7 +40,7 @@ func newCluster(o Options) *cluster {
 		Addrs: o.Addresses, ClusterStateReloadInterval: slotsInterval,
 		NewClient: func(node *redis.Options) *redis.Client {
 			to := o.client(node.Addr)
-			to.PoolSize, to.MinIdleConns, to.PoolTimeout = 1, 0, o.longest()
+			to.PoolSize, to.PoolTimeout = 1, o.longest()
 			client := redis.NewClient(&to)
 			client.AddHook(slotsRead{c, node.Addr})
 			return client

@@ -33,7 +33,7 @@ func (o Options) detect(ctx context.Context) (topology, master string, err error
 // that the servers know: they are asked without one then.
 func (o Options) askTopology(ctx context.Context, address string) (topology, master string, err error) {
 	to := o.client(address)
-	to.PoolSize, to.MinIdleConns, to.DB = 1, 0, 0
+	to.PoolSize, to.DB = 1, 0
 	client := redis.NewClient(&to)
 	defer client.Close()
 	said, err := client.Do(ctx, "hello").Result()

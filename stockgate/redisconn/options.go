@@ -133,16 +133,12 @@ func (o Options) client(address string) redis.Options {
 		WriteTimeout:          o.Timeout,
 		PoolTimeout:           o.Timeout, // at a start most turns are taken by connections that are opened ahead
 		PoolSize:              o.PoolSize,
-		MinIdleConns:          o.PoolSize - 1, // opened ahead of a rush; one turn stays free for a call meanwhile
-		PipelinePoolSize:      -1,             // pipelines too take the connections that are open already
+		PipelinePoolSize:      -1, // pipelines too take the connections that are open already
 		DisableIdentity:       true,
 		Dialer:                o.Dialer,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // a handshake that plain Redis does not know
 		},
-	}
-	if o.Dialer != nil {
-		r.MinIdleConns = 0 // a server in this process costs no handshake, and its calls need not wait for turns
 	}
 	if o.through != nil {
 		r.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {

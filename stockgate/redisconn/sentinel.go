@@ -48,7 +48,7 @@ func watchMaster(o Options, master string) *watched {
 	w := &watched{asks: o, master: master, voting: make(chan struct{}, 1)}
 	for _, address := range o.Addresses {
 		s, to := &sentinel{}, o.client(address)
-		to.DB, to.PoolSize, to.MinIdleConns, to.PoolTimeout = 0, 1, 0, o.longest()
+		to.DB, to.PoolSize, to.PoolTimeout = 0, 1, o.longest()
 		to.CredentialsProvider = func() (string, string) {
 			if s.anonymous.Load() {
 				return "", ""

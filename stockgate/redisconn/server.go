@@ -175,10 +175,12 @@ func (s *server) close() {
 	}
 }
 
-// connect makes a session that opens so many connections ahead.
+// connect makes a session that opens so many connections ahead of a rush; one turn stays free for a call meanwhile.
 func (s *server) connect(ahead int) *session {
 	on, o := &session{identified: s.options.Identify != nil}, s.options.client(s.address)
-	o.MinIdleConns = ahead
+	if s.options.Dialer == nil { // a server in this process costs no handshake, and calls need not wait for their turns
+		o.MinIdleConns = ahead
+	}
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.greet(ctx, on, c) }
 	if s.locate != nil {
 		dial := o.Dialer
