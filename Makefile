@@ -161,7 +161,7 @@ hangups: ## a hundred reloads, good and bad by turns, under RATE requests a seco
 # What others wrote, and what is too long for every day. What is not there and cannot be installed is left out.
 FOREIGN = nginx curl npm python3 javac php ab wrk h2load slowhttptest
 
-conformance: ## clients, corpora and failing shops of others, in full: docs/conformance.md (CONFORMANCE=-update rewrites it)
+conformance: ## clients, corpora and failing shops of others, in full: docs/testing.md (CONFORMANCE=-update rewrites it)
 	@for c in $(FOREIGN); do sh tools/need $$c || exit 1; done
 	SLUICE_NIGHTLY=1 SLUICE_CLIENTS=1 SLUICE_SLOW=4000 SLUICE_MIB=1024 $(GO) test -count=1 -timeout 20m -v \
 		-run 'Wire|ForeignClients|SlowClients|LargeBodies' ./e2e $(CONFORMANCE)

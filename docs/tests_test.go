@@ -38,7 +38,7 @@ func TestDocs_PagesNameTestsThatExist(t *testing.T) {
 			}
 		}
 	}
-	_, table, _ := strings.Cut(all["waiting-room-reference.md"], "| fault | then | tests |\n| --- | --- | --- |\n")
+	_, table, _ := strings.Cut(all["testing.md"], "| fault of a waiting room | tests |\n| --- | --- |\n")
 	rows := 0
 	for row := range strings.Lines(table) {
 		if !strings.HasPrefix(row, "|") {

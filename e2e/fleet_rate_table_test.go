@@ -11,7 +11,7 @@ import (
 	"sluice/internal/testkit"
 )
 
-// The table of docs/fleet.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
+// The shares of docs/fleet.md, with processes, a Redis and real time, takes 5 minutes. Four times the rate of
 // a key comes, or twice where an instance or Redis goes away.
 func TestFleet_TableOfMeasuredAgainstWanted(t *testing.T) {
 	testkit.Nightly(t, "it measures rates over real time, for 5 minutes")

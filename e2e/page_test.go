@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// update has the tests write what they saw into docs/conformance.md and docs/adaptive.svg.
+// update has the tests write what they saw into docs/testing.md and docs/adaptive.svg.
 var update = flag.Bool("update", false, "write what is seen into docs")
 
-const page = root + "/docs/conformance.md"
+const page = root + "/docs/testing.md"
 
 // part is what stands on the page between <!-- name --> and <!-- /name -->.
 func part(t *testing.T, name string) (before, text, after string) {

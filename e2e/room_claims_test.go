@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 )
 
-// The example of docs/waiting-room-reference.md: no route looks at this claim but the room's bypass.
+// The example of docs/waiting-room.md: no route looks at this claim but the room's bypass.
 func TestRoom_ClaimOfItsBypassAloneIsReadOfTokens(t *testing.T) {
 	t.Parallel()
 	key, secret := filepath.Join(t.TempDir(), "jwt.key"), strings.Repeat("a", 32)

@@ -13,7 +13,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// Entry is one change of a ledger, as its stream has it (docs/events.md).
+// Entry is one change of a ledger, as its stream has it (docs/metrics.md).
 type Entry struct {
 	Position
 	Numbers

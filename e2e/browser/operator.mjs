@@ -1,4 +1,4 @@
-// What an operator does at the dashboard, by the names that docs/dashboard.md promises to tests.
+// What an operator does at the dashboard, by the names that docs/api.md promises to tests.
 import { mkdirSync } from "node:fs";
 import { axe, inspect } from "./eyes.mjs";
 import { is, wrong } from "./stage.mjs";

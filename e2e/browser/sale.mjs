@@ -1,4 +1,4 @@
-// A sale as its shoppers see it: docs/client.md, examples/client.
+// A sale as its shoppers see it: docs/pages.md, examples/client.
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { is, note, pause, play, sluice } from "./stage.mjs";
 

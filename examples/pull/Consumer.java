@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue-reference.md.
+ * Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue.md.
  * SLUICE_URL=http://127.0.0.1:8090 SLUICE_TOKEN=… java Consumer.java
  *
  * It needs no library, and so reads JSON by patterns. In a shop, use its JSON library.

@@ -1,4 +1,4 @@
-// Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue-reference.md.
+// Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue.md.
 //   SLUICE_URL=http://127.0.0.1:8090 SLUICE_TOKEN=… node consumer.mjs
 const { SLUICE_URL, SLUICE_TOKEN, SLUICE_ONCE } = process.env
 const sleep = ms => new Promise(done => setTimeout(done, ms))

@@ -1,5 +1,5 @@
 <?php
-// Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue-reference.md.
+// Takes orders that wait from Sluice at its own pace, makes them, and says what became of each: docs/queue.md.
 //   SLUICE_URL=http://127.0.0.1:8090 SLUICE_TOKEN=… php consumer.php
 
 function call(string $what, array $body): ?array {

@@ -1,6 +1,6 @@
 // A shop's own worker of the jobs that sluice-settle run inserts: github.com/riverqueue/river on the same PostgreSQL.
 //
-// It takes the place of sluice-settle work. Its JobArgs name the kind and the arguments of docs/settlement-jobs.md.
+// It takes the place of sluice-settle work. Its JobArgs name the kind and the arguments of docs/settlement-reference.md.
 package main
 
 import (

@@ -51,7 +51,7 @@ func (o *Report) checkReserve(c *config.Config) {
 				"repeated order is another order", at)
 		case c.Stock.Reserve.MaxPerUser > 0 && !strings.Contains(r.User, "$jwt_") &&
 			!strings.Contains(r.User, "$signed_"):
-			o.Warn("reserve", "%s: a client can write any %s, so one person can order under many names; docs/proof.md has "+
+			o.Warn("reserve", "%s: a client can write any %s, so one person can order under many names; docs/security.md has "+
 				"signed users", at, r.User)
 		}
 	}

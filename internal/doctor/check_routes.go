@@ -53,7 +53,7 @@ func (o *Report) checkConditions(c *config.Config) {
 		for j, condition := range r.Require {
 			if name := config.ForgeableVariable(condition); name != "" {
 				o.Warn("conditions", "%s: a client can write $%s as it likes; compare what the shop has signed: $jwt_x or "+
-					"$signed_x (docs/proof.md)", c.At(fmt.Sprintf("route[%d].require[%d]", i+1, j+1)), name)
+					"$signed_x (docs/security.md)", c.At(fmt.Sprintf("route[%d].require[%d]", i+1, j+1)), name)
 			}
 		}
 	}

@@ -109,10 +109,10 @@ var table = [NumReasons]rejection{
 			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
 	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in", "请先登录",
 		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not; or the request lacks a value that " +
-			"`route.require` asks for: see [proof.md](proof.md)"},
+			"`route.require` asks for: see [security.md](security.md)"},
 	Denied: {"denied", DeniedClass, 0, 0, "You cannot take part in this sale", "您不符合本次活动的参与条件",
 		"a value does not meet a condition of `route.require`; the [cause](#causes) says which: " +
-			"[proof.md](proof.md#conditions-require)"},
+			"[security.md](security.md#conditions-require)"},
 	Token: {"token", DeniedClass, 0, 0, "Please reload the item's page and order from there", "请重新打开商品页面后再下单",
 		"`order_token`: the token is missing, or of another user, SKU or time"},
 	Room: {"room", RoomClass, 0, 0, "Please wait in the waiting room", "请先排队等候",

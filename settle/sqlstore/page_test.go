@@ -10,14 +10,14 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-// statement is the statement of docs/settlement-faults.md that begins so.
+// statement is the statement of docs/settlement-reference.md that begins so.
 func statement(t *testing.T, beginning string) string {
 	t.Helper()
-	page := string(must(os.ReadFile("../../docs/settlement-faults.md"))(t))
+	page := string(must(os.ReadFile("../../docs/settlement-reference.md"))(t))
 	_, rest, found := strings.Cut(page, beginning)
 	text, _, ended := strings.Cut(rest, ";\n")
 	if !found || !ended {
-		t.Fatalf("docs/settlement-faults.md has no statement %s", beginning)
+		t.Fatalf("docs/settlement-reference.md has no statement %s", beginning)
 	}
 	return beginning + text
 }

@@ -177,7 +177,7 @@ func rejectsOlderRedis(s *site) {
 	}
 }
 
-// deductsAdoptedOnce follows docs/settlement-faults.md after the ledger is gone.
+// deductsAdoptedOnce follows docs/settlement-reference.md after the ledger is gone.
 func deductsAdoptedOnce(t *testing.T, server *redistest.Server, url string) {
 	s := newSite(t, server, url, sqlstore.Stock{Table: "anew_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
 	const sku = "anew"

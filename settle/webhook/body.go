@@ -12,7 +12,7 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-// body is what one request tells, as JSON: docs/settlement-webhook.md.
+// body is what one request tells, as JSON: docs/settlement-reference.md.
 type body struct {
 	SKU        string   `json:"sku"`
 	Position   string   `json:"position"` // of the last change

@@ -63,7 +63,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// genuine is the check that docs/settlement-webhook.md gives to receivers.
+// genuine is the check that docs/settlement-reference.md gives to receivers.
 func genuine(header string, body []byte) bool {
 	stamp, sum, _ := strings.Cut(strings.TrimPrefix(header, "t="), ",v1=")
 	mac := hmac.New(sha256.New, []byte(key))

@@ -10,7 +10,7 @@ import (
 )
 
 // An order over several SKUs is one reservation in the ledger of each, all under one serial, taken in the order of the
-// SKUs. Four rules hold at every crash point; docs/carts.md has the table.
+// SKUs. Four rules hold at every crash point; docs/ledger.md has the table.
 //
 //  1. The first line is the lock: a serial is reserved once in a ledger and never again, so one attempt in all goes
 //     past it. Any other attempt hears of the first line what became of it, and touches no line.

@@ -18,7 +18,7 @@ import (
 
 // A sale with max_per_user bounds the units of one user in all its ledgers together. No record is kept of that: each
 // ledger counts the units of its users, by whichever way these are reserved, confirmed, released or refunded. So
-// nothing can disagree with the ledgers, and nothing is left behind where a gate dies; docs/sales.md has the table.
+// nothing can disagree with the ledgers, and nothing is left behind where a gate dies; docs/ledger.md has the table.
 //
 //  1. An order reserves its units before it is counted, and is forwarded after it was counted. Of several orders of one
 //     user the last one that reserved finds the units of all others that may be forwarded, on whichever servers they

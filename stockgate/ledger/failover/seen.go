@@ -1,7 +1,7 @@
 // Package failover finds that a ledger has lost its last changes, and puts them back.
 //
 // It promises that an instance knows what it has seen of each ledger and what it did last, and tells a ledger that has
-// lost it. The rules and the states of a SKU are in docs/failover.md.
+// lost it. The rules and the states of a SKU are in docs/ledger.md.
 //
 // It does not open a SKU while an instance may know of an order that is missing.
 package failover

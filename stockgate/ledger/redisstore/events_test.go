@@ -16,7 +16,7 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// consumer rebuilds a ledger as docs/events.md tells, by Redis' own commands.
+// consumer rebuilds a ledger as docs/metrics.md tells, by Redis' own commands.
 type consumer struct {
 	client *redis.Client
 	epoch  int64
@@ -139,7 +139,7 @@ func TestRedisstore_ConsumerSeesThatEntriesWereDropped(t *testing.T) {
 
 // The page for consumers names all that a stream can hold.
 func TestRedisstore_PageForConsumersNamesEveryFieldAndOp(t *testing.T) {
-	page := string(ledgertest.Must[[]byte](t)(os.ReadFile("../../../docs/events.md")))
+	page := string(ledgertest.Must[[]byte](t)(os.ReadFile("../../../docs/metrics.md")))
 	server, r := onRedis(t)
 	ctx := t.Context()
 	ledgertest.Must[protocol.Stock](t)(r.Add(ctx, ledgertest.SKU, 3, "id"))
