@@ -96,7 +96,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		database: &database{rows: make(map[string]settle.Record)},
 		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
 	w.hurried, w.audits = r.IntN(8) > 0, r.IntN(4) == 0
-	w.waits = r.IntN(4) == 0
+	w.waits = r.IntN(8) == 0 // deliverers ask Redis all the time
 	if r.IntN(3) == 0 {
 		w.skews = [2]time.Duration{-time.Duration(r.IntN(90_000_000)), time.Duration(r.IntN(90_000_000))}
 	}
