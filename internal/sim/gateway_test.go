@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/internal/settler"
+	"sluice/queue"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
@@ -57,6 +58,7 @@ type gateway struct {
 	began    time.Time
 	store    *redisstore.Store
 	reserver *ledger.Reserver
+	queue    *queue.Deliverer // nil where orders do not wait
 	stops    atomic.Bool
 }
 
@@ -84,7 +86,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 		books = unaudited{g.store}
 	}
 	g.reserver, err = ledger.New(ledger.Options{
-		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: 200 * time.Millisecond,
+		Secret: []byte("0123456789abcdef"), Hold: hold, OnNotFound: "release_after_ttl", Grace: grace,
 		Timeout: timeout, Clock: func() time.Time { return time.Now().Add(w.skews[mark%2]) },
 		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
 	}, books, w.shop)
@@ -92,15 +94,26 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 		w.t.Fatal(err)
 	}
 	g.reserver.Track(sku)
+	if w.waits {
+		g.openQueue()
+	}
 	return g
 }
 
 // buy is one shopper: the gateway takes a unit, forwards the order, and tells what became of it.
 func (g *gateway) buy(b buying) {
-	out := g.reserver.Reserve(int64(time.Since(g.began)), ledger.Order{
-		SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity})
+	o := ledger.Order{SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity}
+	if g.queue != nil {
+		o.Request = request(b.number)
+	}
+	out := g.reserver.Reserve(int64(time.Since(g.began)), o)
 	g.w.tell("%s buy %s %d: code %d %s", g.name, b.user, b.quantity, out.Code, out.Serial)
-	if out.Code != protocol.Held || g.w.isDead(g) {
+	switch {
+	case out.Code != protocol.Held || g.w.isDead(g):
+		return
+	case g.queue != nil:
+		g.queue.Accepted(sku)
+		g.w.repeat(out.Serial, b)
 		return
 	}
 	g.w.shop.receive(out.Serial, b.user, b.quantity, b.after, b.makes)
@@ -122,6 +135,28 @@ func (g *gateway) buy(b buying) {
 	default:
 		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
 	}
+	g.w.repeat(out.Serial, b)
+}
+
+// repeat has the shop say what became of an order once more, to some instance. It says nothing while it does not know.
+func (w *world) repeat(serial string, b buying) {
+	if b.repeats == 0 {
+		return
+	}
+	time.Sleep(b.repeats)
+	op := protocol.Release
+	switch seen, made := w.shop.has(serial); {
+	case made:
+		op = protocol.Confirm
+	case !seen || b.makes:
+		return
+	}
+	g := w.at(b.number % len(w.gateways))
+	if w.isDead(g) {
+		return
+	}
+	w.tell("the shop says again what became of %s: %s", serial, op)
+	g.reserver.Settle(sku, protocol.Item{Serial: serial}, op)
 }
 
 // stop ends an instance: in good order, or as if it was killed, when its connections are cut.
@@ -132,6 +167,9 @@ func (g *gateway) stop(kill bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
+	if g.queue != nil {
+		g.queue.Close(ctx)
+	}
 	g.reserver.Close(ctx)
 	_ = g.store.Close()
 }
@@ -188,6 +226,6 @@ func (x writer) Write(p []byte) (int, error) {
 }
 
 func (b buying) String() string {
-	return fmt.Sprintf("%s buys %d (key %q): the shop makes it %t after %v, answers after %v, lost %t", b.user, b.quantity,
-		b.key, b.makes, b.after, b.answer, b.lost)
+	return fmt.Sprintf("%s buys %d (key %q): the shop makes it %t after %v, answers after %v, lost %t, repeats %v", b.user,
+		b.quantity, b.key, b.makes, b.after, b.answer, b.lost, b.repeats)
 }

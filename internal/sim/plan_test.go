@@ -13,12 +13,14 @@ import (
 
 // buying is one shopper's order, and what the shop makes of it.
 type buying struct {
+	number    int
 	user, key string
 	quantity  int64
 	makes     bool          // the shop makes the order
 	after     time.Duration // so long after it was sent
 	answer    time.Duration // its answer, or the gateway's timeout
 	lost      bool          // the answer is lost
+	repeats   time.Duration // so long after it, the shop says to another instance what became of the order; 0 = never
 }
 
 // step is one event of a plan.
@@ -45,7 +47,7 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		rush = within()
 	}
 	for i := range 4 + r.IntN(10) {
-		b := buying{user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0,
+		b := buying{number: i, user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0,
 			lost: r.IntN(5) == 0, answer: time.Duration(5_000_000 + r.IntN(200_000_000))}
 		if r.IntN(3) == 0 {
 			b.key = fmt.Sprintf("key-%d", i)
@@ -53,6 +55,10 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		if r.IntN(6) == 0 {
 			b.after = time.Duration(r.IntN(1_200_000_000)) // before its hold ends
 		}
+		if r.IntN(4) == 0 {
+			b.repeats = time.Duration(1 + r.IntN(2_000_000_000))
+		}
+		w.bought = append(w.bought, b)
 		at, g := within(), r.IntN(len(w.gateways))
 		switch {
 		case rush >= 0 && i < 6:

@@ -91,6 +91,14 @@ var bugs = map[string][]string{
 		"after, place, f = '|' .. deadline",
 		"after, place, f = '|' .. digits(clock() + 1500)",
 	},
+	"what waits is sent after a loss, and not asked about": {
+		"if e.epoch ~= stock.epoch then\n\t\t\t\tsuspect(e)\n\t\t\t\tseen",
+		"if false then\n\t\t\t\tsuspect(e)\n\t\t\t\tseen",
+	},
+	"an attempt is asked about before it has ended": {
+		"take_unknown(LEASED, now - grace)",
+		"take_unknown(LEASED, now + 10000)",
+	},
 	"a hold is released when time is out": nil,
 	"an order is sent again":              nil,
 	"a settler turns a refund back":       nil,

@@ -24,6 +24,7 @@ type shopOrder struct {
 	quantity  int64
 	made      bool // the order exists, or existed
 	cancelled bool
+	until     time.Time // an attempt may make it before that
 }
 
 // receive takes an order that a gateway forwards, and makes it after a while; makes is false where it fails.
@@ -48,6 +49,40 @@ func (s *shop) receive(serial, user string, quantity int64, after time.Duration,
 		defer s.mu.Unlock()
 		o.made = true
 	})
+}
+
+// attempt takes an order that a deliverer sends, and makes it after a while, unless the deadline of the attempt has
+// passed. An earlier attempt must have come to nothing by then.
+func (s *shop) attempt(serial string, b *buying, deadline time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.orders[serial]
+	if o == nil {
+		o = &shopOrder{user: b.user, quantity: b.quantity}
+		s.orders[serial] = o
+	}
+	if o.made || time.Now().Before(o.until) {
+		s.twice = append(s.twice, serial)
+		return
+	}
+	if !b.makes {
+		return
+	}
+	o.until = deadline
+	time.AfterFunc(b.after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		o.made = o.made || time.Now().Before(deadline)
+		o.until = time.Time{}
+	})
+}
+
+// has reports whether the shop has got an order, and whether it has made it, if only to cancel it since.
+func (s *shop) has(serial string) (seen, made bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.orders[serial]
+	return o != nil, o != nil && o.made
 }
 
 // cancel gives an order back. It reports false where there is none, or no longer.

@@ -122,13 +122,30 @@ func (r *Store) deregister() (left bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
+	told := make(map[string]int64) // the epoch of a SKU that this instance has told all
+	for heard := true; heard; {
+		if !r.handOver(ctx, told) {
+			return false
+		}
+		left = len(r.callEach(ctx, "leave", r.Seen.SKUs())) == 0 // without Redis the marks grow old
+		heard = slices.ContainsFunc(r.Pending(), func(sku string) bool { return r.Seen.Find(sku).Claim().Epoch > told[sku] })
+	}
+	return left && (!r.Seen.Returned || r.looked) // or another ledger may have a mark of the process before
+}
+
+// handOver tells ledgers all that this instance knows, in each epoch once. It reports false when one cannot be told.
+func (r *Store) handOver(ctx context.Context, told map[string]int64) bool {
 	for _, sku := range r.Pending() {
+		epoch := r.Seen.Find(sku).Claim().Epoch
+		if told[sku] == epoch {
+			continue
+		}
 		if r.HandOver(ctx, sku) != nil {
 			return false
 		}
+		told[sku] = epoch
 	}
-	left = len(r.callEach(ctx, "leave", r.Seen.SKUs())) == 0 // without Redis the marks grow old
-	return left && (!r.Seen.Returned || r.looked)            // or another ledger may have a mark of the process before
+	return true
 }
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
@@ -142,4 +143,21 @@ func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
 			ledgertest.Check(t, again.Close())
 		})
 	}
+}
+
+// An instance that stops has not heard that another one froze the SKU, since a tail was lost. It tells what it knows
+// before it leaves.
+func TestLeave_TellsALedgerThatFrozeMeanwhile(t *testing.T) {
+	server := redistest.Start(t)
+	r, other := connect(t, server, texts()), connect(t, server, texts())
+	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))
+	before := snapshotOf(t, server, "1001")
+	ledgertest.Want(t, "reserve", ledgertest.Take(t, r, "a", "ann"), protocol.Held)
+	ledgertest.Must[[]protocol.Record](t)(other.Sweep(t.Context(), "1001", 1, 2, 1))
+	before.restore(t, server)
+	ledgertest.Must[[]protocol.Record](t)(other.Sweep(t.Context(), "1001", 1, 2, 1))
+	frozen(t, other, failover.LostVersion)
+	ledgertest.Check(t, r.Close())
+	ledgertest.Want(t, "the order is back", server.Client.HExists(t.Context(), keys("1001")[1], "a").Val(), true)
+	ledgertest.Want(t, "its mark is left", server.Client.HExists(t.Context(), hashOf1001, "m:"+r.instance).Val(), false)
 }

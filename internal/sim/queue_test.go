@@ -1,0 +1,70 @@
+package sim
+
+// Time in this file is virtual (testing/synctest).
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/proxy"
+	"sluice/queue"
+	"sluice/queue/message"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/upstream"
+)
+
+const (
+	grace    = 200 * time.Millisecond
+	deliver  = hold - 2*timeout // an order is delivered in that time, or expires
+	attempts = 20               // more than the faults of a schedule can use up
+)
+
+// openQueue opens the real deliverer of an instance: orders wait in the ledger, and it sends them to the shop.
+func (g *gateway) openQueue() {
+	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
+	g.queue = queue.New(queue.Options{
+		Store: g.store, Send: g.send, Outcome: rules.Outcome, Source: g.w.shop, Fenced: true,
+		Settings: queue.Settings{MaxInFlight: 2, Attempts: attempts}, Timeout: timeout, Grace: grace,
+		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
+		Settle: func(sku, serial string, op protocol.Op) {
+			g.reserver.Settle(sku, protocol.Item{Serial: serial}, op)
+		},
+		Log: g.w.log,
+	})
+}
+
+// request is the order of the n-th buyer as it waits in the ledger.
+func request(n int) string {
+	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host", Value: "shop"}},
+		HasBody: true, Body: strconv.Itoa(n)}
+	return protocol.NewRequest(time.Now().Add(deliver).UnixMilli(), m.Text())
+}
+
+// send is one attempt of the deliverer. The answer to a first attempt may be lost.
+func (g *gateway) send(req *upstream.Request, resp *fasthttp.Response) upstream.Outcome {
+	if g.w.isDead(g) {
+		return upstream.NotSent
+	}
+	h := &req.HTTP.Header
+	n, err := strconv.Atoi(string(req.HTTP.Body()))
+	if err != nil {
+		g.w.t.Errorf("an order waited, and its body is %q", req.HTTP.Body())
+		return upstream.NotSent
+	}
+	b := g.w.bought[n]
+	serial, attempt := string(h.Peek("Idempotency-Key")), string(h.Peek("Sluice-Attempt"))
+	deadline, _ := strconv.ParseInt(string(h.Peek("Sluice-Deadline")), 10, 64)
+	g.w.tell("%s attempt %s of %s", g.name, attempt, serial)
+	g.w.shop.attempt(serial, &b, time.UnixMilli(deadline))
+	time.Sleep(min(b.answer, timeout))
+	if g.w.isDead(g) || b.answer > timeout || b.after > b.answer || b.lost && attempt == "1" {
+		return upstream.TimedOut
+	}
+	resp.SetStatusCode(fasthttp.StatusConflict)
+	if _, made := g.w.shop.has(serial); made {
+		resp.SetStatusCode(fasthttp.StatusCreated)
+	}
+	return upstream.Answered
+}
