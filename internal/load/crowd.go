@@ -1,10 +1,10 @@
-// Package crowd makes the shoppers of a demo and of a load test. Each orders at a time of its own, orders again while
-// it is told to return or is told nothing, and goes home with a final answer.
+// Package load makes what a sale is tried with: a crowd of shoppers, a shop behind the gateway, and a record of what
+// happened between them. The demonstration, the load test, the benchmark and the attacks use it.
 //
 // It promises that the crowd is an open one (a shopper who waits for an answer keeps no other from coming, as long as
 // there are connections), that its memory is bounded by the plan, and that each request and each shopper is counted
 // once. It does not know what stands at the front: a gateway, or a shop.
-package crowd
+package load
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// Plan is who comes when, and what they do.
+// Plan is who comes when, and what they do. Each shopper orders, orders again while it is told to return or is told
+// nothing, and goes home with a final answer.
 type Plan struct {
 	Front       string          // host:port where they order
 	Order       Order           // how an order looks
