@@ -19,8 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// fasthttp ends it up to ten seconds after its server.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+	// fasthttp ends these some seconds after its server, or never.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
 // shelf is a stock that tells the truth.

@@ -133,7 +133,7 @@ type Totals struct {
 	Orders       int64         `json:"orders"` // written; each is one unit sold
 	Oversold     int64         `json:"oversold"`
 	Twice        int64         `json:"-"`          // users with more than one order
-	Again        int64         `json:"sent_twice"` // requests with a serial that had come before
+	Again        int64         `json:"sent_twice"` // requests with a serial that had come before; with Again, that had an order
 	Remade       int64         `json:"-"`          // of these, whose order was there already
 	Failed       int64         `json:"failed"`
 	Unwritten    int64         `json:"unwritten,omitempty"` // orders that the stock which the gateway reads does not know
@@ -162,6 +162,9 @@ func (s *Shop) Totals() Totals {
 		UnderWay: s.inFlight.now.Load(), PeakInFlight: s.inFlight.most.Load(), PeakWorking: s.working.most.Load(),
 		PeakPer10ms: s.came.Peak(1), PeakPerS: s.came.Peak(100),
 		Capacity: s.o.Capacity, Works: s.worked.Times(), Waits: s.waited.Times(),
+	}
+	if s.o.Again { // until there is an order it may come as often as it likes
+		t.Again = t.Remade
 	}
 	if s.o.User != nil {
 		t.Twice = repeated(b.buyers)

@@ -34,7 +34,6 @@ type Plan struct {
 
 	Shop   *load.Shop
 	Gate   Gate
-	Again  bool   // an order may be delivered again, as long as the shop has not made it
 	Limits Limits // as they are configured, for the advice
 }
 
@@ -124,7 +123,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 		return Result{}, err
 	}
 	r := p.result(c, took, before, after)
-	r.drives, r.again = p.Limits.Reserves, p.Again
+	r.drives = p.Limits.Reserves
 	r.CPU = CPU{Cores: runtime.NumCPU(), Used: load.Seconds(cpu() - used)}
 	r.Interrupted = ctx.Err() != nil
 	r.Advice = advise(&r, p.Limits)

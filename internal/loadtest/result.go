@@ -40,7 +40,6 @@ type Result struct {
 
 	NotTested []string `json:"not_tested"`
 
-	again     bool    // orders may be delivered again, as long as there is none
 	drives    bool    // the gate takes the units, also where the books are not its own
 	windows   float64 // of those while it was sold, the part that was full
 	series    [4][]int64
@@ -141,11 +140,7 @@ func (p *Plan) result(c *load.Crowd, took time.Duration, before, after GatewayRe
 func (r *Result) Err() error {
 	var wrong load.Complaints
 	wrong.Add(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
-	again := r.Shop.Again
-	if r.again {
-		again = r.Shop.Remade
-	}
-	wrong.Add(again > 0, "sent twice: %d orders", again)
+	wrong.Add(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
 	if l := r.Ledger; l != nil && l.Own {
 		wrong.Balance(*l, r.Shop, r.Interrupted)
 	} else if l != nil {

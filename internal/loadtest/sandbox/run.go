@@ -93,8 +93,7 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 	result, err = loadtest.Run(ctx, loadtest.Plan{
 		Front: gate.front, Order: s.order(c), Room: s.route(c).Room, Buyers: r.Buyers, Addresses: r.Addresses,
 		Shape: r.Shape, Spread: r.over(), GiveUpAfter: r.GiveUpAfter, Tries: r.Tries,
-		Connections: s.connections(c, r.Connections), Shop: shop, Gate: gate, Again: o.Again,
-		Limits: s.limits(c),
+		Connections: s.connections(c, r.Connections), Shop: shop, Gate: gate, Limits: s.limits(c),
 	})
 	result.NotTested = not
 	return result, err
