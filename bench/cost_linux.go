@@ -27,15 +27,6 @@ func processor(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
-// ofThisThread is the processor time that the calling thread has used so far.
-func ofThisThread() (time.Duration, error) {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, fmt.Errorf("read processor time of a thread: %w", err)
-	}
-	return time.Duration(t.Nano()), nil
-}
-
 // share is the memory of the processes in bytes: what each has for itself, and its part of what it shares (PSS).
 func share(pids []int) (int64, error) {
 	var sum int64
@@ -57,25 +48,6 @@ func share(pids []int) (int64, error) {
 	}
 	return sum, nil
 }
-
-// pause sleeps until an instant of the monotonic clock (ns), to the precision of the kernel rather than of Go's timers.
-func pause(until int64) {
-	t := unix.NsecToTimespec(until)
-	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil) == unix.EINTR {
-	}
-}
-
-// monotonic reads the clock that pause sleeps by.
-func monotonic() int64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic("BUG: no monotonic clock: " + err.Error())
-	}
-	return t.Nano()
-}
-
-// sharpen lets the calling thread sleep to the microsecond: the kernel's own slack is 50.
-func sharpen() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
 
 // descriptors is how many files a process may open.
 func descriptors() int {

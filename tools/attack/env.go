@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -73,7 +72,6 @@ func dial(ctx context.Context, i int, address string) (net.Conn, error) {
 // shop is the upstream: an HTTP server that reads each body to its end and answers.
 type shop struct {
 	url    string
-	served atomic.Int64
 	server *http.Server
 }
 
