@@ -103,11 +103,11 @@ lint: format vet staticcheck vulnerabilities ## the four above
 fuzz: ## every fuzz target for FUZZTIME each
 	@FUZZTIME=$(FUZZTIME) GO='$(GO)' sh tools/fuzz
 
-bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 10 minutes: bench/README.md (BENCH=-quick looks whether it works)
+bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes: bench/README.md (BENCH=-quick looks whether it works)
 	@for c in nginx nginx-lua haproxy wrk redis-server; do sh tools/need $$c || exit 1; done
 	cd bench && $(GO) run . $(if $(findstring -quick,$(BENCH)),,-out .) $(BENCH)
 
-bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in 15 minutes: docs/scale.md (BENCH=-quick looks whether it works)
+bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in 24 minutes: docs/scale.md (BENCH=-quick looks whether it works)
 	@for c in nginx redis-server; do sh tools/need $$c || exit 1; done
 	cd bench && $(GO) run . scale $(if $(findstring -quick,$(BENCH)),,-out .) $(BENCH)
 
