@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/child"
 )
 
 //go:embed peers sluice
@@ -83,7 +85,7 @@ func gateKinds() []kind {
 
 // gate is one that runs.
 type gate struct {
-	*child
+	*child.Process
 	front string        // host:port
 	file  string        // its configuration
 	took  time.Duration // from the start of the process to the first answer
@@ -107,16 +109,16 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 // launch starts a gate whose configuration is in dir.
 func (f *field) launch(ctx context.Context, k kind, dir string, s settings) (*gate, error) {
 	begin := time.Now()
-	c, err := spawn(ctx, f.dir, k.name, k.command(f, dir, s)...)
+	c, err := child.Start(ctx, f.dir, k.name, k.command(f, dir, s)...)
 	if err != nil {
 		return nil, err
 	}
-	took, err := c.answers(ctx, begin, k.ready(s))
+	took, err := c.Answers(ctx, begin, k.ready(s))
 	if err != nil {
-		c.stop()
+		c.Stop()
 		return nil, err
 	}
-	g := &gate{child: c, front: s.Front, took: took}
+	g := &gate{Process: c, front: s.Front, took: took}
 	if len(k.files) > 0 {
 		g.file = filepath.Join(dir, filepath.Base(k.files[0]))
 	}
@@ -130,11 +132,11 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
 		return s, err
 	}
-	if s.Front, err = freePort(); err != nil {
+	if s.Front, err = child.FreeAddress(); err != nil {
 		return s, err
 	}
 	for s.Ops == "" || s.Ops == s.Front {
-		if s.Ops, err = freePort(); err != nil {
+		if s.Ops, err = child.FreeAddress(); err != nil {
 			return s, err
 		}
 	}

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -225,5 +228,35 @@ func TestBench_RatioIsToTheBestPeerOrTheFirst(t *testing.T) {
 	g.ratio = "of the first"
 	if got := middle(g.ratios(r, g.trials[3])); got != 1.5 {
 		t.Errorf("to the first %v, want 1.5", got)
+	}
+}
+
+// With one connection and 200 requests a second, a stall of half a second hits the one that stalls and all that were
+// due meanwhile. A closed loop would see one.
+func TestLatency_CountsFromTheInstantARequestWasDue(t *testing.T) {
+	nightly(t)
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if n.Add(1) == 3 {
+			time.Sleep(500 * time.Millisecond) // the shop is slow here, no test waits
+		}
+	}))
+	defer s.Close()
+	f := &field{plan: plan{quick: true, span: time.Second}}
+	a, err := f.steady(t.Context(), &gate{front: s.Listener.Addr().String()}, 1)
+	if err != nil || a.requests != 200 || a.p99 < 250 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func TestLatency_WrongAnswersAndBrokenConnectionsAreNone(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{"404": http.NotFound,
+		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }} {
+		s := httptest.NewServer(answer)
+		f := &field{plan: plan{quick: true, span: 500 * time.Millisecond}}
+		if _, err := f.steady(t.Context(), &gate{front: s.Listener.Addr().String()}, 2); err == nil {
+			t.Errorf("%s is taken for an answer", name)
+		}
+		s.Close()
 	}
 }

@@ -207,7 +207,7 @@ func (f *field) rush(ctx context.Context, l rush, over *load.Connections, n int,
 	if n == 0 {
 		n = int(span.Seconds() * mostRate)
 	}
-	return ask(ctx, load.Plan{Over: over, Busy: l.underWay, Arrivals: make([]time.Duration, n), GiveUpAfter: span,
+	a, _, err := ask(ctx, load.Plan{Over: over, Busy: l.underWay, Arrivals: make([]time.Duration, n), GiveUpAfter: span,
 		Request: l.request(f.run(), tour)}, func(status int) bool {
 		switch l.what {
 		case soldOut:
@@ -219,6 +219,7 @@ func (f *field) rush(ctx context.Context, l rush, over *load.Connections, n int,
 		}
 		return status < 300
 	})
+	return a, err
 }
 
 // request writes requests; run is a word that no other crowd has, so that users differ.
@@ -255,13 +256,13 @@ type fleet []*gate
 
 func (gates fleet) stop() {
 	for _, g := range gates {
-		g.stop()
+		g.Stop()
 	}
 }
 
-func (gates fleet) family() (all []int) {
+func (gates fleet) PIDs() (all []int) {
 	for _, g := range gates {
-		all = append(all, g.family()...)
+		all = append(all, g.PIDs()...)
 	}
 	return all
 }

@@ -102,7 +102,7 @@ func (f *field) play(ctx context.Context, k kind, s scenario, n int) (sample, er
 	if err != nil {
 		return nil, err
 	}
-	defer g.stop()
+	defer g.Stop()
 	if k.name == "sluice" && s.redis {
 		for sku, units := range map[string]int{"open": plenty, "gone": 0, "sale": s.units} {
 			if err := ledger(ctx, f.binary, g.file, sku, units); err != nil {
@@ -148,14 +148,19 @@ func (f *field) steady(ctx context.Context, g *gate, n int) (asked, error) {
 	}
 	over := f.connect(n, g.front)
 	defer over.Close()
-	return ask(ctx, load.Plan{Over: over, Arrivals: arrivals, Request: plainRequest, GiveUpAfter: 10 * time.Second},
+	a, c, err := ask(ctx, load.Plan{Over: over, Arrivals: arrivals, Request: plainRequest, GiveUpAfter: 10 * time.Second},
 		func(status int) bool { return status == 200 })
+	if err == nil {
+		felt := c.Felt.Times() // from when each was due, whether or not a connection was free
+		a.p50, a.p99 = felt.P50, felt.P99
+	}
+	return a, err
 }
 
 // throng opens the connections, and asks once on each. They wait until the memory was read.
 func (f *field) throng(ctx context.Context, g *gate, n int) (asked, error) {
 	over := f.connect(n, g.front)
-	a, err := ask(ctx, load.Plan{Over: over, Busy: 64, Arrivals: make([]time.Duration, n), Request: plainRequest,
+	a, _, err := ask(ctx, load.Plan{Over: over, Busy: 64, Arrivals: make([]time.Duration, n), Request: plainRequest,
 		GiveUpAfter: time.Minute}, func(status int) bool { return status == 200 || status == 429 }) // bare rejects all
 	if err != nil {
 		over.Close()
@@ -167,11 +172,10 @@ func (f *field) throng(ctx context.Context, g *gate, n int) (asked, error) {
 }
 
 // ask has a crowd ask, once each.
-func ask(ctx context.Context, p load.Plan, want func(status int) bool) (a asked, err error) {
+func ask(ctx context.Context, p load.Plan, want func(status int) bool) (a asked, c *load.Crowd, err error) {
 	p.Tries = 1
-	c, err := load.New(p)
-	if err != nil {
-		return a, err
+	if c, err = load.New(p); err != nil {
+		return a, nil, err
 	}
 	begin := time.Now()
 	c.Run(ctx, begin)
@@ -188,7 +192,7 @@ func ask(ctx context.Context, p load.Plan, want func(status int) bool) (a asked,
 		err = fmt.Errorf("%d of %d answers are not those of the load: by status %v, %d broke off", wrong, a.requests,
 			n.Status, n.Broken)
 	}
-	return a, err
+	return a, c, err
 }
 
 // rival tells an alternative that one would use instead of Sluice; bare fasthttp is no gate.

@@ -9,18 +9,20 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/child"
 )
 
 // store is the redis-server of a run.
 type store struct {
-	*child
+	*child.Process
 	address string
 	client  *redis.Client
 }
 
 // openStore starts one that keeps nothing on disk.
 func openStore(ctx context.Context, dir string) (*store, error) {
-	address, err := freePort()
+	address, err := child.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +30,14 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := spawn(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
+	c, err := child.Start(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
 		"--appendonly", "no",
 		"--tcp-backlog", "4096")
 	if err != nil {
 		return nil, err
 	}
-	if err := c.listens(ctx, address); err != nil {
-		c.stop()
+	if err := c.Listens(ctx, address); err != nil {
+		c.Stop()
 		return nil, err
 	}
 	return &store{c, address, redis.NewClient(&redis.Options{Addr: address})}, nil
@@ -43,7 +45,7 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 
 func (s *store) stop() {
 	_ = s.client.Close()
-	s.child.stop()
+	s.Process.Stop()
 }
 
 // stock empties the store and puts up what the scenario sells, for a gate that keeps counters.

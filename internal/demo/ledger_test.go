@@ -110,7 +110,8 @@ func (g *reserving) front(t *testing.T, shop *load.Shop, lost func(user string) 
 func never(string) bool { return false }
 
 // sellReserved lets a crowd at a gate with a ledger.
-func sellReserved(t *testing.T, shop *load.Shop, g *reserving, front string, shoppers int, patience time.Duration) Report {
+func sellReserved(t *testing.T, shop *load.Shop, g *reserving, front string, shoppers int,
+	patience time.Duration) Report {
 	t.Helper()
 	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
 		Ledger: g.read}

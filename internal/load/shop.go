@@ -93,7 +93,8 @@ type Shop struct {
 
 // OpenShop starts a shop. The caller closes it.
 func OpenShop(o ShopOptions) (*Shop, error) {
-	if o.Capacity < 1 || o.Latency < 0 || o.Units < 0 || o.Reserved && o.Naive || o.Take != nil && (o.Reserved || o.Naive) {
+	if o.Capacity < 1 || o.Latency < 0 || o.Units < 0 || o.Reserved && o.Naive ||
+		o.Take != nil && (o.Reserved || o.Naive) {
 		return nil, errors.New("open shop: it needs a capacity, one that takes the units, no negative units and latency")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

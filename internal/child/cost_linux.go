@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processor is the processor time that the processes have used so far, all their threads together, also those that have
+// CPU is the processor time that the processes have used so far, all their threads together, also those that have
 // ended.
-func processor(pids []int) (time.Duration, error) {
+func CPU(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
 		var t unix.Timespec
@@ -27,8 +27,8 @@ func processor(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
-// share is the memory of the processes in bytes: what each has for itself, and its part of what it shares (PSS).
-func share(pids []int) (int64, error) {
+// PSS is the memory of the processes in bytes: what each has for itself, and its part of what it shares (PSS).
+func PSS(pids []int) (int64, error) {
 	var sum int64
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -49,8 +49,8 @@ func share(pids []int) (int64, error) {
 	return sum, nil
 }
 
-// descriptors is how many files a process may open.
-func descriptors() int {
+// MaxFiles is how many files a process may open.
+func MaxFiles() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 1<<20 {
 		return 1 << 20
