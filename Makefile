@@ -14,7 +14,7 @@ DOCS_URL    ?=
 # file VERSION and from git: tools/version. Go's own stamp fails in a clone that belongs to another user, as in containers.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -buildvcs=false -trimpath -tags=nethttpomithttp2
 
-# The linters and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
+# The linters, the attacks and the benchmark live in modules of their own, so that a build of Sluice does not carry them.
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .PHONY: help build test promises race nightly test-long race-long test-noeventloop browser screenshots format vet staticcheck vulnerabilities lint fuzz bench bench-scale bench-go planted sim chaos chaos-settle bench-settle schedules conformance attack image clean image-here rules packages manifests licences reference sbom hangups
@@ -89,8 +89,7 @@ format: ## fail on a file that gofmt would change, and on a fixed sleep of a tes
 vet: ## go vet
 	$(GO) vet ./...
 	$(GO) vet -tags nethttpomithttp2,failpoints ./cmd/... ./internal/...
-	cd tools && $(GO) vet ./...
-	cd bench && $(GO) vet ./...
+	for m in tools tools/attack bench; do (cd $$m && $(GO) vet ./...) || exit 1; done
 
 staticcheck: ## staticcheck
 	$(TOOL) staticcheck ./...
@@ -106,11 +105,11 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 bench: ## Sluice beside nginx with Lua, HAProxy and bare fasthttp, in 15 minutes: bench/README.md (BENCH=-quick looks whether it works)
 	@for c in nginx nginx-lua haproxy wrk redis-server; do sh tools/need $$c || exit 1; done
-	cd bench && $(GO) run . -targets targets.toml -out . $(BENCH)
+	cd bench && $(GO) run . $(if $(findstring -quick,$(BENCH)),,-out .) $(BENCH)
 
 bench-scale: ## how cost grows with connections, SKUs, routes, keys, instances, crowd and stock, in 24 minutes: docs/scale.md (BENCH=-quick looks whether it works)
 	@for c in nginx redis-server; do sh tools/need $$c || exit 1; done
-	cd bench && $(GO) run . scale $(if $(findstring -quick,$(BENCH)),,-targets targets.toml -out .) $(BENCH)
+	cd bench && $(GO) run . scale $(if $(findstring -quick,$(BENCH)),,-out .) $(BENCH)
 
 bench-go: ## every Go benchmark, BENCHTIME each
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
@@ -151,7 +150,7 @@ schedules: ## ten thousand random schedules of fail-over in a model, and 260 wit
 
 attack: build ## attacks on memory, connections and processors, beside nginx, in 10 minutes: docs/testing.md (ATTACK='-short -only NAME')
 	@sh tools/need nginx
-	@cd tools && $(GO) run ./attack $(ATTACK) ../sluice
+	@cd tools/attack && $(GO) run . $(ATTACK) ../../sluice
 
 RATE ?= 5000
 

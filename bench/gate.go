@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/child"
 )
 
 //go:embed peers sluice
@@ -49,14 +51,11 @@ type settings struct {
 	Modules              []string // of nginx
 	Lua                  bool
 	OneAPerson           string // "true", "false"
-	Admin                string // host:port; this and the next two are of scale.toml
-	Routes               []int  // that take orders
+	Config               string // the file that Sluice is to read
+	Routes               []int  // that take orders; this and the next are of scale.toml
 	Keys                 int    // that a rate has room for
 	Tells                string // as the kind does
 }
-
-// another is the name of a build of Sluice that is measured beside this one.
-const another = "old"
 
 // gateKinds are all of them, the peers first.
 func gateKinds() []kind {
@@ -76,13 +75,8 @@ func gateKinds() []kind {
 			}},
 		{name: "sluice", title: "Sluice", files: []string{"sluice/sluice.toml"},
 			ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
-			command: func(f *field, dir string, _ settings) []string {
-				return []string{f.binary, "run", "--config", filepath.Join(dir, "sluice.toml")}
-			}},
-		{name: another, title: "Sluice, another build",
-			ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
-			command: func(f *field, dir string, _ settings) []string {
-				return []string{f.old, "run", "--config", filepath.Join(dir, another+".toml")}
+			command: func(f *field, dir string, s settings) []string {
+				return []string{f.binary, "run", "--config", filepath.Join(dir, s.Config)}
 			}},
 		{name: "bare", title: "fasthttp, answers at once", ready: front, command: self("bare")},
 		{name: "naive", title: "fasthttp, naive forwarder", ready: front, command: self("naive")},
@@ -91,13 +85,10 @@ func gateKinds() []kind {
 
 // gate is one that runs.
 type gate struct {
-	*child
-	kind   string
-	front  string        // host:port
-	admin  string        // host:port; "" = none
-	file   string        // its configuration
-	binary string        // of Sluice
-	took   time.Duration // from the start of the process to the first answer
+	*child.Process
+	front string        // host:port
+	file  string        // its configuration
+	took  time.Duration // from the start of the process to the first answer
 }
 
 // open starts a gate of a kind in front of the shop.
@@ -112,27 +103,24 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 			return nil, err
 		}
 	}
-	if k.name == another {
-		if err := f.renderOld(s); err != nil {
-			return nil, err
-		}
-	}
+	return f.launch(ctx, k, f.dir, s)
+}
+
+// launch starts a gate whose configuration is in dir.
+func (f *field) launch(ctx context.Context, k kind, dir string, s settings) (*gate, error) {
 	begin := time.Now()
-	c, err := spawn(ctx, f.dir, k.name, k.command(f, f.dir, s)...)
+	c, err := child.Start(ctx, f.dir, k.name, k.command(f, dir, s)...)
 	if err != nil {
 		return nil, err
 	}
-	took, err := c.answers(ctx, begin, k.ready(s))
+	took, err := c.Answers(ctx, begin, k.ready(s))
 	if err != nil {
-		c.stop()
+		c.Stop()
 		return nil, err
 	}
-	g := &gate{child: c, kind: k.name, front: s.Front, took: took}
+	g := &gate{Process: c, front: s.Front, took: took}
 	if len(k.files) > 0 {
-		g.file = filepath.Join(f.dir, filepath.Base(k.files[0]))
-	}
-	if g.binary = f.binary; k.name == another {
-		g.file, g.binary = filepath.Join(f.dir, another+".toml"), f.old
+		g.file = filepath.Join(dir, filepath.Base(k.files[0]))
 	}
 	return g, nil
 }
@@ -140,15 +128,15 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 // settings are those of the next gate, with addresses of its own.
 func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	s = settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir, Modules: f.modules,
-		Lua: len(f.modules) > 0, OneAPerson: strconv.FormatBool(oneAPerson)}
+		Lua: len(f.modules) > 0, Config: "sluice.toml", OneAPerson: strconv.FormatBool(oneAPerson)}
 	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
 		return s, err
 	}
-	if s.Front, err = freePort(); err != nil {
+	if s.Front, err = child.FreeAddress(); err != nil {
 		return s, err
 	}
 	for s.Ops == "" || s.Ops == s.Front {
-		if s.Ops, err = freePort(); err != nil {
+		if s.Ops, err = child.FreeAddress(); err != nil {
 			return s, err
 		}
 	}
@@ -162,18 +150,6 @@ func render(dir, name string, s settings) error {
 		return err
 	}
 	return fill(filepath.Join(dir, filepath.Base(name)), text, s)
-}
-
-// renderOld writes the configuration of the other build.
-func (f *field) renderOld(s settings) error {
-	text, err := configurations.ReadFile("sluice/sluice.toml")
-	if f.oldConfig != "" {
-		text, err = os.ReadFile(f.oldConfig)
-	}
-	if err != nil {
-		return err
-	}
-	return fill(filepath.Join(f.dir, another+".toml"), text, s)
 }
 
 // fill executes a template, and writes the result.

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // The benchmark starts itself again as a bare server: then the test binary is one.
@@ -46,50 +50,54 @@ func needs(t *testing.T, missing string) {
 	}
 }
 
-// There is not a number here that a slow machine could miss: every gate must give the answers of its scenario.
+// There is not a number here that a slow machine could miss: every gate must give the answers of its load.
 func TestBench_QuickRunMeasuresGatesThatAnswerRightly(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	dir := t.TempDir()
-	p, err := readPlan([]string{"-quick", "-scenarios", "pass,limited,gone,reserve-once", "-gates", "nginx,sluice,bare",
-		"-extras", "latency,idle,start", "-rate", "200", "-out", dir, "-rounded", filepath.Join(dir, "rounds.json")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	needs(t, p.missing())
-	r := played(t, p)
-	for _, c := range []cell{{"pass", "sluice", 64}, {"limited", "bare", 64}, {"limited", "nginx", 64},
-		{"gone", "sluice", 64},
-		{"reserve-once", "sluice", 64}, {"latency", "nginx", 64}, {"idle", "sluice", 200}, {"start", "sluice", 0}} {
-		if len(r[c]) != 1 {
-			t.Errorf("%v was measured %d times", c, len(r[c]))
+	needs(t, missing())
+	for page, args := range map[string]string{
+		"RESULTS.md": "-only pass,limited,gone,reserve-once,latency,idle -gates nginx,sluice,bare -quick",
+		"SCALE.md":   "scale -only connections,routes,sale,idle -quick",
+	} {
+		dir := t.TempDir()
+		p, err := readPlan(append(strings.Fields(args), "-out", dir))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
-	if err != nil || !strings.Contains(string(text), "| reserve-once | 64 ") {
-		t.Errorf("RESULTS.md has no line of an order: %v\n%s", err, text)
-	}
-	if again, err := p.kept(); err != nil || len(again) != len(r) {
-		t.Errorf("the rounds that were kept: %d cells and %v, want %d", len(again), err, len(r))
+		groups, r := played(t, p)
+		for _, g := range groups {
+			for _, one := range g.trials {
+				if len(r[cell{g.name, one.row, one.at}]) != 1 {
+					t.Errorf("%s, %s at %d was not measured once", g.name, one.row, one.at)
+				}
+			}
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, page)); err != nil || !strings.Contains(string(text), "CPU µs a ") {
+			t.Errorf("%s has no CPU: %v\n%s", page, err, text)
+		}
 	}
 }
 
 // played runs a plan to its end.
-func played(t *testing.T, p plan) results {
+func played(t *testing.T, p plan) ([]group, results) {
 	t.Helper()
 	f, err := newField(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.close()
-	r, err := f.measure(t.Context())
+	if err := f.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	groups := f.groups()
+	r, err := f.measure(t.Context(), groups)
 	if err == nil {
-		err = p.report(r)
+		err = p.report(groups, r)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return groups, r
 }
 
 // children are the processes that this one has started and that are still there.
@@ -108,7 +116,7 @@ func TestBench_InterruptedRunLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needs(t, p.missing())
+	needs(t, missing())
 	f, err := newField(p)
 	if err != nil {
 		t.Fatal(err)
@@ -129,8 +137,8 @@ func TestBench_InterruptedRunLeavesNothingBehind(t *testing.T) {
 }
 
 func TestBench_PlanRefusesWhatThereIsNot(t *testing.T) {
-	for _, args := range []string{"-scenarios=pas", "-gates=apache", "-extras=luck", "-connections=64,many",
-		"-connections=0", "-seconds=0", "-quicker"} {
+	for _, args := range []string{"-only=pas", "-gates=apache", "-connections=64,many", "-connections=0", "-span=0s",
+		"-rounds=0", "-quicker"} {
 		if _, err := readPlan([]string{args}); err == nil {
 			t.Errorf("%s is taken", args)
 		}
@@ -138,11 +146,12 @@ func TestBench_PlanRefusesWhatThereIsNot(t *testing.T) {
 }
 
 func TestBench_PlotIsXML(t *testing.T) {
-	r := results{}
+	r, g := results{}, group{name: "gone", title: "sold <out>", along: "connections", per: "request"}
 	for i, gate := range []string{"nginx", "sluice", "bare"} {
-		r.add(cell{"gone", gate, 64}, sample{gateCPU: float64(1 + i)})
+		g.trials = append(g.trials, trial{row: gate, at: 64, gate: gate})
+		r[cell{"gone", gate, 64}] = []sample{{gateCPU: float64(1 + i)}}
 	}
-	picture := string(plot(r, 64))
+	picture := string(g.plot(r))
 	for d := xml.NewDecoder(strings.NewReader(picture)); ; {
 		_, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -152,7 +161,7 @@ func TestBench_PlotIsXML(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"gone · Sluice", ">2.00<", ">3.00<"} {
+	for _, want := range []string{"sluice · 64", ">2.00<", ">3.00<"} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("%q is missing in\n%s", want, picture)
 		}
@@ -166,5 +175,88 @@ func TestBench_TableIsAlignedMarkdown(t *testing.T) {
 	const want = "| gate   | µs   |\n| ------ | ---- |\n| Sluice | 9.50 |\n"
 	if fmt.Sprint(&got) != want {
 		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+}
+
+func TestLoad_BurstIsReadFromWhatWrkWrites(t *testing.T) {
+	b, err := readBurst("Running 1s test\n  Non-2xx or 3xx responses: 7\nmeasured 1000 2000000 900 4100 7 1\n")
+	want := burst{requests: 1000, took: 2 * time.Second, p50: 900 * time.Microsecond, p99: 4100 * time.Microsecond,
+		rejected: 7, broken: 1}
+	if err != nil || b != want {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	for _, text := range []string{"", "unable to connect", "measured 1 2 3"} {
+		if _, err := readBurst(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestLoad_WrongAnswersAreNoMeasurement(t *testing.T) {
+	pass, gone, sale := scenario{name: "pass"}, scenario{name: "gone", rejected: true}, scenario{name: "sale", mixed: true}
+	for _, c := range []struct {
+		s     scenario
+		b     burst
+		right bool
+	}{
+		{pass, burst{requests: 1000}, true},
+		{pass, burst{requests: 1000, rejected: 500}, false},
+		{pass, burst{requests: 1000, broken: 500}, false},
+		{pass, burst{}, false},
+		{gone, burst{requests: 1000, rejected: 999}, true},
+		{gone, burst{requests: 1000}, false},
+		{sale, burst{requests: 1000, rejected: 500}, true},
+	} {
+		if err := c.b.is(c.s); (err == nil) != c.right {
+			t.Errorf("%s %+v: %v", c.s.name, c.b, err)
+		}
+	}
+}
+
+// A ratio is to the better peer at the same number of connections, or to the first point of a curve.
+func TestBench_RatioIsToTheBestPeerOrTheFirst(t *testing.T) {
+	r := results{}
+	g := group{name: "g", ratio: "of the best peer"}
+	for i, c := range []trial{{row: "nginx", at: 64, gate: "nginx"}, {row: "HAProxy", at: 64, gate: "haproxy"},
+		{row: "Sluice", at: 64, gate: "sluice"}, {row: "Sluice", at: 512, gate: "sluice"}} {
+		g.trials = append(g.trials, c)
+		r[cell{"g", c.row, c.at}] = []sample{{gateCPU: []float64{8, 10, 12, 18}[i]}}
+	}
+	if got := middle(g.ratios(r, g.trials[2])); got != 1.5 {
+		t.Errorf("to the best peer %v, want 1.5", got)
+	}
+	g.ratio = "of the first"
+	if got := middle(g.ratios(r, g.trials[3])); got != 1.5 {
+		t.Errorf("to the first %v, want 1.5", got)
+	}
+}
+
+// With one connection and 200 requests a second, a stall of half a second hits the one that stalls and all that were
+// due meanwhile. A closed loop would see one.
+func TestLatency_CountsFromTheInstantARequestWasDue(t *testing.T) {
+	nightly(t)
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if n.Add(1) == 3 {
+			time.Sleep(500 * time.Millisecond) // the shop is slow here, no test waits
+		}
+	}))
+	defer s.Close()
+	f := &field{plan: plan{quick: true, span: time.Second}}
+	a, err := f.steady(t.Context(), &gate{front: s.Listener.Addr().String()}, 1)
+	if err != nil || a.requests != 200 || a.p99 < 250 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func TestLatency_WrongAnswersAndBrokenConnectionsAreNone(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{"404": http.NotFound,
+		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }} {
+		s := httptest.NewServer(answer)
+		f := &field{plan: plan{quick: true, span: 500 * time.Millisecond}}
+		if _, err := f.steady(t.Context(), &gate{front: s.Listener.Addr().String()}, 2); err == nil {
+			t.Errorf("%s is taken for an answer", name)
+		}
+		s.Close()
 	}
 }

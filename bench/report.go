@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"math"
 	"os"
 	"os/exec"
@@ -14,160 +15,209 @@ import (
 	"unicode/utf8"
 )
 
-// report prints what was measured, writes it down where the plan says so, and judges it.
-func (p plan) report(r results) error {
-	text, err := p.document(r)
-	if err != nil {
-		return err
-	}
-	fmt.Print(text.body)
-	if p.out != "" {
-		if err := p.publish(r, text.body); err != nil {
-			return err
+// measure names a number, and its unit.
+type measure string
+
+// What is measured; {per} is what costs are given for.
+const (
+	requests measure = "requests/s"
+	median   measure = "p50 ms"
+	slow     measure = "p99 ms"
+	gateCPU  measure = "CPU µs a {per}"
+	redisCPU measure = "Redis µs a {per}"
+	calls    measure = "Redis calls a {per}"
+	memory   measure = "PSS MiB"
+	each     measure = "KiB each"
+	startup  measure = "ready ms" // from the start of the process to the first answer
+)
+
+func measures() []measure {
+	return []measure{requests, median, slow, gateCPU, redisCPU, calls, memory, each, startup}
+}
+
+// sample is what one round tells of one cell.
+type sample map[measure]float64
+
+func (s sample) String() string {
+	return fmt.Sprintf("%8.0f/s  p50 %6.2f ms  p99 %6.2f ms  cpu %6.2f µs  redis %6.2f µs  calls %7.4f  %5.1f MiB",
+		s[requests], s[median], s[slow], s[gateCPU], s[redisCPU], s[calls], s[memory])
+}
+
+// values are those of one measure, round by round.
+func (r results) values(c cell, m measure) []float64 {
+	var all []float64
+	for _, s := range r[c] {
+		if v, ok := s[m]; ok {
+			all = append(all, v)
 		}
 	}
-	if text.lost {
-		return errMissed
-	}
-	return nil
+	return all
 }
 
-// document is the report, and whether it is a bad one.
-type document struct {
-	body string
-	lost bool
+// middle is the median; NaN of nothing.
+func middle(values []float64) float64 { return quantile(values, 0.5) }
+
+// noise is half of what the middle half of the rounds spans.
+func noise(values []float64) float64 { return (quantile(values, 0.75) - quantile(values, 0.25)) / 2 }
+
+// quantile is the value below which q of the values lie, between two of them where it must be.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	if low+1 == len(sorted) {
+		return sorted[low]
+	}
+	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
-func (p plan) document(r results) (d document, err error) {
-	var out strings.Builder
-	fmt.Fprintf(&out, "`%s`\n\n%s\n", strings.TrimSpace(p.command), machine(p, r))
-	if t := scenarioTable(r); len(t.rows) > 1 {
-		fmt.Fprintf(&out, "## Scenarios\n\n%s\n", &t)
-	}
-	if t := extraTable(r); len(t.rows) > 1 {
-		fmt.Fprintf(&out, "## Beside them\n\n%s\n", &t)
-	}
-	wanted, err := readTargets(p.targets)
-	if err != nil {
-		return d, err
-	}
-	t, lost := targetTable(r, wanted.Target)
-	if d.lost = lost; len(t.rows) > 1 {
-		fmt.Fprintf(&out, "## Targets\n\n%s\n", &t)
-	}
-	d.body = out.String()
-	return d, nil
-}
-
-// publish writes RESULTS.md and its plots.
-func (p plan) publish(r results, body string) error {
-	var pictures strings.Builder
-	for _, c := range connectionsOf(r) {
-		name := fmt.Sprintf("cpu-%d.svg", c)
-		if err := os.WriteFile(filepath.Join(p.out, name), plot(r, c), 0o644); err != nil {
-			return err
+// ratios divide the CPU of a trial by that of the one it is compared with, round by round, so that what slows the
+// machine for a while slows both: by the better peer at the same number, or the first trial of its row.
+func (g group) ratios(r results, t trial) (all []float64) {
+	base, least := cell{}, math.Inf(1)
+	for _, o := range g.trials {
+		c := cell{g.name, o.row, o.at}
+		if v := middle(r.values(c, gateCPU)); g.ratio == "of the first" && o.row == t.row {
+			base = c
+			break
+		} else if g.ratio != "of the first" && rival(o.gate) && o.at == t.at && v < least {
+			base, least = c, v
 		}
-		fmt.Fprintf(&pictures, "![CPU a request at %d connections, of the best peer's](%s)\n", c, name)
 	}
-	text := resultsHead + pictures.String() + "\n" + body
-	return os.WriteFile(filepath.Join(p.out, "RESULTS.md"), []byte(text), 0o644)
+	of, by := r.values(cell{g.name, t.row, t.at}, gateCPU), r.values(base, gateCPU)
+	for i := range min(len(of), len(by)) {
+		if by[i] != 0 {
+			all = append(all, of[i]/by[i])
+		}
+	}
+	return all
 }
 
-const resultsHead = `# Sluice beside its peers
+const pageHead = `# %s
 
-` + "`make bench`" + ` writes this page; [README.md](README.md) says what each scenario is and how it is
-measured. CPU is that of all processes of the gate; numbers are medians of the rounds ± half of what their middle half
-spans; a ratio is to the better of nginx and HAProxy, round by round.
+This program writes this page and its plots; [README.md](README.md) says what is measured, and how. CPU is that of all
+processes of the gate, kernel time included. Numbers are medians of the rounds ± half of what their middle half spans;
+a ratio of CPU is taken round by round.
+
+` + "`%s`" + `
+
+%s%d rounds of %s; the load, the shop, Redis and the gate share the cores.
 
 `
 
-// connectionsOf are the numbers of connections that scenarios ran with.
-func connectionsOf(r results) []int {
-	var all []int
-	for _, s := range scenarios() {
-		for c := range r {
-			if c.scenario == s.name && !slices.Contains(all, c.connections) {
-				all = append(all, c.connections)
-			}
-		}
+// page says what a run measured.
+func (p plan) page(groups []group, r results) string {
+	var out strings.Builder
+	title := "Sluice beside its peers"
+	if p.scale {
+		title = "How cost grows, measured"
 	}
-	slices.Sort(all)
-	return all
+	fmt.Fprintf(&out, pageHead, title, p.command, ground(), p.rounds, p.span)
+	for _, g := range groups {
+		fmt.Fprintf(&out, "## %s: %s\n\n", g.name, g.title)
+		if p.out != "" {
+			fmt.Fprintf(&out, "![CPU of %s](%s)\n\n", g.name, p.picture(g))
+		}
+		fmt.Fprintf(&out, "%s\n", g.table(r))
+	}
+	return out.String()
 }
 
-func scenarioTable(r results) table {
-	var t table
-	t.row("scenario", "connections", "gate", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "of the best", "Redis µs",
-		"calls/request", "PSS MiB")
-	for _, s := range scenarios() {
-		for _, connections := range connectionsOf(r) {
-			for _, k := range gateKinds() {
-				c := cell{s.name, k.name, connections}
-				if len(r[c]) == 0 {
-					continue
-				}
-				m := func(m measure) string { return number(middle(r.values(c, m))) }
-				t.row(s.name, strconv.Itoa(connections), k.title, m(requests), m(median), m(slow), spread(r.values(c, gateCPU)),
-					number(middle(r.toBest(c, gateCPU))), m(redisCPU), m(calls), m(memory))
-			}
-		}
+// picture is the file of a group's plot.
+func (p plan) picture(g group) string {
+	if p.scale {
+		return "scale-" + g.name + ".svg"
 	}
-	return t
+	return "cpu-" + g.name + ".svg"
 }
 
-// extraTable is one line for each number, since they have little in common.
-func extraTable(r results) table {
-	var t table
-	t.row("what", "connections", "gate", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs/request", "PSS MiB", "KiB each", "ready ms",
-		"binary MB", "Redis calls")
-	for _, name := range extraNames() {
-		for _, c := range cellsOf(r, name) {
-			m := func(m measure) string { return number(middle(r.values(c, m))) }
-			t.row(name, strconv.Itoa(c.connections), titleOf(c.gate), m(median), spread(r.values(c, slow)),
-				spread(r.values(c, slowest)), m(gateCPU), m(memory), m(each),
-				m(startup), m(size), m(calls))
+// report prints what was measured, and writes it down where the plan says so.
+func (p plan) report(groups []group, r results) error {
+	text := p.page(groups, r)
+	fmt.Print(text)
+	if p.out == "" {
+		return nil
+	}
+	for _, g := range groups {
+		if err := os.WriteFile(filepath.Join(p.out, p.picture(g)), g.plot(r), 0o644); err != nil {
+			return err
 		}
 	}
-	return t
+	name := "RESULTS.md"
+	if p.scale {
+		name = "SCALE.md"
+	}
+	return os.WriteFile(filepath.Join(p.out, name), []byte(text), 0o644)
 }
 
-// cellsOf are those of one scenario, by connections and then in the order of the gates.
-func cellsOf(r results, scenario string) []cell {
-	order := names(gateKinds())
-	var all []cell
-	for c := range r {
-		if c.scenario == scenario {
-			all = append(all, c)
-		}
-	}
-	slices.SortFunc(all, func(a, b cell) int {
-		if a.connections != b.connections {
-			return a.connections - b.connections
-		}
-		return slices.Index(order, a.gate) - slices.Index(order, b.gate)
+// table has a line for each trial, and a column for each measure that one of them has.
+func (g group) table(r results) *table {
+	all := slices.DeleteFunc(measures(), func(m measure) bool {
+		return !slices.ContainsFunc(g.trials, func(t trial) bool {
+			return middle(r.values(cell{g.name, t.row, t.at}, m)) > 0
+		})
 	})
-	return all
-}
-
-func titleOf(gate string) string {
-	for _, k := range gateKinds() {
-		if k.name == gate {
-			return k.title
+	var t table
+	head := []string{"", g.along}
+	for _, m := range all {
+		if head = append(head, strings.ReplaceAll(string(m), "{per}", g.per)); m == gateCPU {
+			head = append(head, g.ratio)
 		}
 	}
-	return gate
+	t.row(head...)
+	for _, one := range g.trials {
+		c := cell{g.name, one.row, one.at}
+		row := []string{one.row, strconv.Itoa(one.at)}
+		for _, m := range all {
+			if row = append(row, spread(r.values(c, m))); m == gateCPU {
+				row = append(row, number(middle(g.ratios(r, one))))
+			}
+		}
+		t.row(row...)
+	}
+	return &t
 }
 
-// targetTable is the verdicts; lost tells that one of them fails the run.
-func targetTable(r results, all []target) (t table, lost bool) {
-	t.row("target", "connections", "wanted", "got", "")
-	for _, each := range all {
-		for _, v := range each.compare(r) {
-			t.row(v.What, strconv.Itoa(v.connections), v.wanted(), spread(v.values), v.end())
-			lost = lost || v.lost
-		}
+// The plot's measures, in pixels.
+const (
+	plotWidth  = 760
+	plotLeft   = 250 // where bars begin
+	plotBar    = 14
+	plotTop    = 34
+	plotLength = plotWidth - plotLeft - 60
+)
+
+// plot draws the processor time of each trial as a bar: shorter is better.
+func (g group) plot(r results) []byte {
+	var bars strings.Builder
+	most, y := 1e-9, plotTop
+	for _, t := range g.trials {
+		most = max(most, middle(r.values(cell{g.name, t.row, t.at}, gateCPU)))
 	}
-	return t, lost
+	for i, t := range g.trials {
+		v := middle(r.values(cell{g.name, t.row, t.at}, gateCPU))
+		if math.IsNaN(v) {
+			continue
+		}
+		if i > 0 && g.trials[i-1].row != t.row {
+			y += plotBar / 2
+		}
+		fill := map[bool]string{true: "#1f77b4", false: "#999999"}[t.gate == "sluice"]
+		fmt.Fprintf(&bars, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s · %d</text>\n<rect x=\"%d\" y=\"%d\" "+
+			"width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%d\">%s</text>\n", plotLeft-6, y+11,
+			html.EscapeString(t.row), t.at, plotLeft, y, v/most*plotLength, plotBar, fill, plotLeft+v/most*plotLength+4, y+11,
+			number(v))
+		y += plotBar + 3
+	}
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"
+ font-family="sans-serif" font-size="11">
+<rect width="100%%" height="100%%" fill="white"/>
+<text x="10" y="20" font-size="13">CPU, µs a %s: %s; by %s</text>
+%s</svg>
+`, plotWidth, y+plotBar, g.per, html.EscapeString(g.title), g.along, bars.String())
 }
 
 // table is a Markdown table whose columns are also aligned for a terminal.
@@ -222,16 +272,6 @@ func spread(values []float64) string {
 		return number(middle(values))
 	}
 	return number(middle(values)) + " ± " + number(noise(values))
-}
-
-// machine says in a few words where a run took place, and with what.
-func machine(p plan, r results) string {
-	most := 0
-	for _, rounds := range r {
-		most = max(most, len(rounds))
-	}
-	return ground() + fmt.Sprintf("%d rounds of %d s; the load, the shop, Redis and the gate share the cores.\n", most,
-		p.seconds)
 }
 
 // ground is the machine and what is installed on it.

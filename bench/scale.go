@@ -1,211 +1,350 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
-	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/load"
 )
 
-// scale is a run that looks how cost grows. It may be taken in pieces: the rounds are kept in a file, and each run adds
-// its own.
-type scale struct {
-	rounds  int
-	span    time.Duration // of each measurement
-	axes    []axis
-	small   bool
-	out     string // the folder for scale.json, SCALE.md and the plots; "" = none
-	command string
-	field   plan
-	targets string // the file; "" = nothing is judged
+// axis is one way in which a load grows: some curves, each through some points.
+type axis struct {
+	name, title string
+	along       string // what grows
+	per         string // what costs are given for
+	steps       []step
 }
 
-// readScale reads the command line behind the word scale.
-func readScale(args []string) (scale, error) {
-	s := scale{command: strings.TrimSpace("cd bench && go run . scale " + strings.Join(args, " "))}
-	flags := flag.NewFlagSet("bench scale", flag.ContinueOnError)
-	flags.BoolVar(&s.small, "quick", false,
-		"one short round of two points an axis, to see that it works; nothing is judged")
-	flags.IntVar(&s.rounds, "rounds", 5, "rounds; each measures every point once. 0 = only report what was kept")
-	flags.DurationVar(&s.span, "span", 850*time.Millisecond, "how long one point is measured; with what is settled "+
-		"behind it a second, in which each instance looks after its ledgers once")
-	only := flags.String("only", "all", "axes: "+strings.Join(names(axes(true)), ","))
-	curve := flags.String("curve", "", "only curves whose name has this in it")
-	at := flags.Float64("at", 0, "only points at this number; 0 = all")
-	flags.StringVar(&s.field.binary, "binary", "", "a built sluice, rather than one built now")
-	flags.StringVar(&s.field.profiles, "profiles", "",
-		"folder for a CPU profile of Sluice at each point, named for its instant")
-	flags.StringVar(&s.targets, "targets", "", "file of what may grow by how much; exit code 1 when it grew by more")
-	flags.StringVar(&s.out, "out", "",
-		"folder for scale.json, which keeps the rounds of earlier runs, SCALE.md and the plots")
-	if err := flags.Parse(args); err != nil {
-		return scale{}, err
+func (a axis) label() string { return a.name }
+
+// step is one point of a curve.
+type step struct {
+	curve string
+	at    int
+	rush
+}
+
+// rush is a crowd and the fleet that it meets: all that one point of a curve depends on.
+type rush struct {
+	what        request
+	gate        string
+	instances   int // of the gate
+	connections int // of the crowd, spread over the instances
+	underWay    int // requests at a time; -1 = none
+	routes      int // that take orders, of which each request chooses one
+	skus        int // of which each request chooses one
+	units       int // of each SKU; 0 = as many as anybody asks for
+	keys        int // users who look at pages, counted by a rate
+	requests    int // in all; 0 = as many as fit into the time
+}
+
+func (l rush) withDefaults() rush {
+	l.gate = cmp.Or(l.gate, "sluice")
+	for _, n := range []*int{&l.instances, &l.routes, &l.skus} {
+		*n = cmp.Or(*n, 1)
 	}
-	if s.small {
-		s.rounds, s.span, s.targets = min(s.rounds, 1), 100*time.Millisecond, ""
+	l.connections = cmp.Or(l.connections, 64)
+	l.underWay, l.keys = cmp.Or(l.underWay, min(l.connections, 64)), cmp.Or(l.keys, 1000)
+	return l
+}
+
+// request is what a crowd asks for.
+type request int
+
+const (
+	aPage   request = iota // forwarded by a `pass` route
+	tooMany                // rejected by a keyed rate
+	soldOut                // an order for a SKU that is sold out
+	anOrder                // one for a SKU on sale, each by another user
+	aCheck                 // one for a SKU on sale by a `check` route
+)
+
+// axes are all of them. small keeps the first two points of each curve, as a trial does.
+func axes(small bool) []axis {
+	grow := func(curve string, numbers []int, of func(n int) rush) (steps []step) {
+		if small {
+			numbers = numbers[:2]
+		}
+		for _, n := range numbers {
+			steps = append(steps, step{curve, n, of(n).withDefaults()})
+		}
+		return steps
 	}
-	if s.rounds < 0 || s.span <= 0 {
-		return scale{}, errors.New("read the flags: -span is above 0, -rounds at least 0")
+	connections := axis{name: "connections", title: "connections, of which 64 have a request under way",
+		along: "connections"}
+	for _, c := range []struct {
+		gate, curve string
+		what        request
+	}{
+		{"sluice", "Sluice, sold out", soldOut}, {"sluice", "Sluice, limited", tooMany},
+		{"sluice", "Sluice, forwarded", aPage},
+		{"bare", "bare fasthttp", tooMany}, {"naive", "naive fasthttp, forwarded", aPage},
+		{"nginx", "nginx, sold out", soldOut}, {"nginx", "nginx, limited", tooMany}, {"nginx", "nginx, forwarded", aPage},
+	} {
+		connections.steps = append(connections.steps, grow(c.curve, []int{64, 1000, 10_000}, func(n int) rush {
+			return rush{what: c.what, gate: c.gate, connections: n}
+		})...)
 	}
-	some, err := pick("only", *only, names(axes(s.small)))
-	for _, a := range axes(s.small) {
-		a.steps = slices.DeleteFunc(a.steps, func(st step) bool {
-			return !strings.Contains(st.curve, *curve) || *at != 0 &&
-				st.at != *at
+	sale := axis{name: "sale", title: "sales of one SKU to its last unit", along: "requests", per: "sale"}
+	for _, c := range []struct {
+		curve            string
+		units, instances int
+	}{{"1,000 units", 1000, 1}, {"1,000 units, 4 instances", 1000, 4}, {"10,000 units", 10_000, 1}} {
+		sale.steps = append(sale.steps, grow(c.curve, []int{10_000, 40_000, 160_000}, func(n int) rush {
+			return rush{what: anOrder, connections: 512, underWay: 512, requests: n, units: c.units, instances: c.instances}
+		})...)
+	}
+	idle := axis{name: "idle", title: "SKUs on sale without requests", along: "SKUs", per: "second"}
+	for _, c := range []struct {
+		instances int
+		skus      []int
+	}{{1, []int{1, 100, 10_000}}, {4, []int{1, 100}}} {
+		idle.steps = append(idle.steps, grow(strconv.Itoa(c.instances)+" instances", c.skus, func(n int) rush {
+			return rush{underWay: -1, skus: n, instances: c.instances}
+		})...)
+	}
+	counts := []int{1, 100, 10_000, 100_000}
+	return []axis{connections,
+		{name: "skus", title: "SKUs, chosen at random", along: "SKUs", steps: slices.Concat(
+			grow("sold out", counts, func(n int) rush { return rush{what: soldOut, skus: n} }),
+			grow("checked", counts[:3], func(n int) rush { return rush{what: aCheck, skus: n} }),
+			grow("reserved", counts[:3], func(n int) rush { return rush{what: anOrder, skus: n} }),
+			grow("nginx, sold out", counts, func(n int) rush { return rush{what: soldOut, skus: n, gate: "nginx"} }))},
+		{name: "routes", title: "routes, chosen at random", along: "routes",
+			steps: grow("sold out", []int{1, 10, 100}, func(n int) rush { return rush{what: soldOut, routes: n} })},
+		{name: "keys", title: "keys of a rate", along: "keys",
+			steps: grow("forwarded", []int{1000, 100_000, 1_000_000}, func(n int) rush { return rush{what: aPage, keys: n} })},
+		{name: "batches", title: "orders under way", along: "orders under way",
+			steps: grow("reserved", []int{8, 16, 32, 128, 512}, func(n int) rush {
+				return rush{what: anOrder, connections: n, underWay: n}
+			})}, sale, idle}
+}
+
+// axisGroup are the points of an axis.
+func (f *field) axisGroup(a axis) group {
+	g := group{name: a.name, title: a.title, along: a.along, per: cmp.Or(a.per, "request"), ratio: "of the first"}
+	for _, st := range a.steps {
+		if len(f.contenders([]string{st.gate}, st.what == soldOut)) == 0 {
+			continue
+		}
+		g.trials = append(g.trials, trial{st.curve, st.at, st.gate, func(ctx context.Context) (sample, error) {
+			return f.price(ctx, st.rush)
+		}})
+	}
+	return g
+}
+
+// Time that is not measured, and the least that is.
+const (
+	settleIn   = 200 * time.Millisecond // of the load before it is measured
+	perSKU     = time.Millisecond       // of each SKU beyond that, and instance: who has won it is read
+	settleOut  = 150 * time.Millisecond // for what is settled after the answer
+	idleSpan   = 2 * time.Second        // of an idle fleet: some of what it does it does once a second
+	mostSpan   = 20 * time.Second       // of anything else
+	mostRate   = 250_000                // requests a second, to reserve memory for
+	beginnings = 10                     // how often a load may begin with wrong answers: connections are being opened, say
+)
+
+// price measures a load once, on fresh gates and a fresh stock.
+func (f *field) price(ctx context.Context, l rush) (sample, error) {
+	gates, err := f.assemble(ctx, l)
+	defer gates.stop()
+	if err != nil {
+		return nil, err
+	}
+	if l.underWay < 0 {
+		sleep(ctx, settleIn)
+		return f.metered(ctx, gates, func() (asked, error) {
+			sleep(ctx, idleSpan)
+			return asked{took: idleSpan, per: idleSpan.Seconds()}, nil
 		})
-		if slices.Contains(some, a.name) {
-			s.axes = append(s.axes, a)
+	}
+	over := f.connect(l.connections, gates.fronts()...)
+	defer over.Close()
+	if err := over.Open(ctx); err != nil {
+		return nil, err
+	}
+	if l.units > 0 { // a sale has no before
+		return f.metered(ctx, gates, func() (asked, error) {
+			a, err := f.rush(ctx, l, over, l.requests, mostSpan, false)
+			a.per = 1
+			sleep(ctx, settleOut)
+			return a, err
+		})
+	}
+	for try := range beginnings { // the gate meets every SKU, and gives the answers that it should
+		if n := l.skus * l.instances; n > 1 && l.gate == "sluice" && (l.what == soldOut || l.what == aCheck) {
+			_, err = f.rush(ctx, l, over, n, mostSpan, true)
+			sleep(ctx, min(time.Duration(n)*perSKU, mostSpan))
 		}
-	}
-	s.field.gates = names(gateKinds())
-	return s, err
-}
-
-// spot is one point as it is kept.
-type spot struct {
-	Axis   string  `json:"axis"`
-	Curve  string  `json:"curve"`
-	At     float64 `json:"at"`
-	Load   load    `json:"load"`
-	Rounds []cost  `json:"rounds"`
-}
-
-// runScale measures and reports.
-func runScale(ctx context.Context, args []string) error {
-	s, err := readScale(args)
-	if err != nil {
-		return err
-	}
-	if missing := s.field.missing(); missing != "" {
-		fmt.Printf("bench: left out: %s\n", missing)
-		return nil
-	}
-	spots, err := s.kept()
-	if err != nil {
-		return err
-	}
-	var failed error
-	if s.rounds > 0 {
-		if spots, failed = s.measure(ctx, spots); spots == nil {
-			return failed
+		if _, err = f.rush(ctx, l, over, 0, settleIn, false); err == nil || ctx.Err() != nil {
+			break
 		}
+		sleep(ctx, time.Duration(try+1)*settleOut)
 	}
-	return errors.Join(s.report(spots), failed)
-}
-
-// briefSpan is how long a point of a brief axis is measured.
-const briefSpan = 400 * time.Millisecond
-
-// measure adds its rounds to the spots; nil where it was interrupted. Its error names the points that were not
-// measured. Within an axis points take turns, so that what changes on the machine changes for all.
-func (s *scale) measure(ctx context.Context, spots []spot) ([]spot, error) {
-	f, err := newField(s.field)
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	if err := f.prepare(ctx); err != nil {
+	return f.metered(ctx, gates, func() (asked, error) {
+		a, err := f.rush(ctx, l, over, 0, f.span, false)
+		sleep(ctx, settleOut)
+		return a, err
+	})
+}
+
+// rush has a crowd ask n times, or for so long as a span where n is 0. On a tour it asks for one SKU after another.
+func (f *field) rush(ctx context.Context, l rush, over *load.Connections, n int, span time.Duration, tour bool) (asked,
+	error) {
+	if n == 0 {
+		n = int(span.Seconds() * mostRate)
+	}
+	a, _, err := ask(ctx, load.Plan{Over: over, Busy: l.underWay, Arrivals: make([]time.Duration, n), GiveUpAfter: span,
+		Request: l.request(f.run(), tour)}, func(status int) bool {
+		switch l.what {
+		case soldOut:
+			return status == 409
+		case tooMany:
+			return status == 429
+		case anOrder: // until the units are gone; 429: all are reserved, and some not confirmed
+			return status < 300 || l.units > 0 && (status == 409 || status == 429)
+		}
+		return status < 300
+	})
+	return a, err
+}
+
+// request writes requests; run is a word that no other crowd has, so that users differ.
+func (l rush) request(run string, tour bool) func(dst []byte, n int) []byte {
+	return func(dst []byte, n int) []byte {
+		user, sku := "u"+strconv.Itoa(rand.IntN(l.keys)), rand.IntN(l.skus)
+		if tour {
+			sku = n % l.skus
+		}
+		switch l.what {
+		case aPage:
+			dst = append(dst, "GET /item/1001"...)
+		case tooMany:
+			dst = append(dst, "GET /limited"...)
+		case soldOut:
+			dst = fmt.Appendf(dst, "POST /order-%d/gone-%d/order", rand.IntN(l.routes), sku)
+		case anOrder:
+			dst = fmt.Appendf(dst, "POST /order-%d/open-%d/order", rand.IntN(l.routes), sku)
+			user = run + "-" + strconv.Itoa(n)
+		case aCheck:
+			dst = fmt.Appendf(dst, "POST /check/open-%d/order", sku)
+		}
+		dst = append(append(dst, " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: crowd\r\nAccept: application/json\r\n"+
+			"Cookie: uid="...), user...)
+		if l.what >= soldOut {
+			dst = append(dst, "\r\nContent-Length: 0"...)
+		}
+		return append(dst, "\r\n\r\n"...)
+	}
+}
+
+// fleet is the gates of one trial, all alike, before one shop and one Redis.
+type fleet []*gate
+
+func (gates fleet) stop() {
+	for _, g := range gates {
+		g.Stop()
+	}
+}
+
+func (gates fleet) PIDs() (all []int) {
+	for _, g := range gates {
+		all = append(all, g.PIDs()...)
+	}
+	return all
+}
+
+func (gates fleet) fronts() (all []string) {
+	for _, g := range gates {
+		all = append(all, g.front)
+	}
+	return all
+}
+
+const fleetFile = "sluice/scale.toml"
+
+// assemble starts the gates that a load wants, on the stock that it wants.
+func (f *field) assemble(ctx context.Context, l rush) (gates fleet, err error) {
+	if err := f.redis.stock(ctx, 0); err != nil {
 		return nil, err
 	}
-	y, err := newYardstick()
-	if err != nil {
-		return nil, err
-	}
-	defer y.close()
-	var failed []error
-	for _, a := range s.axes {
-		for round := range s.rounds {
-			for i := range a.steps {
-				st := a.steps[(i+round)%len(a.steps)]
-				if st.load.Gate != "sluice" && len(f.contenders([]string{st.load.Gate}, false)) == 0 {
-					continue
-				}
-				span := s.span
-				if a.brief {
-					span = min(span, briefSpan)
-				}
-				c, err := y.measured(func() (cost, error) { return f.price(ctx, st.load, span) })
-				if ctx.Err() != nil {
-					return nil, errors.New("interrupted")
-				}
-				if err != nil { // the others are worth to be measured all the same
-					failed = append(failed, fmt.Errorf("%s, %s at %g: %w", a.name, st.curve, st.at, err))
-					fmt.Fprintln(os.Stderr, "bench:", failed[len(failed)-1])
-					continue
-				}
-				spots = add(spots, a.name, st, c)
-				fmt.Fprintf(os.Stderr, "%-11s %-26s %8g  %s\n", a.name, st.curve, st.at, c)
-			}
-			if err := s.writeRounds(spots); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return spots, errors.Join(failed...)
-}
-
-func (c cost) String() string {
-	n := max(c.Requests, 1)
-	return fmt.Sprintf("%8.0f requests/s  gates %7.2f µs  redis %6.2f µs  calls %8.5f a request; %7.0f µs, %7.0f µs, "+
-		"%6.0f a second; yardstick %5.2f µs",
-		c.Requests/c.Seconds, c.Gates/n, c.Redis/n, c.Calls/n, c.Gates/c.Seconds, c.Redis/c.Seconds, c.Calls/c.Seconds,
-		c.Yardstick)
-}
-
-// add puts a round to its spot. Rounds of a load that is no longer that of the point are dropped.
-func add(spots []spot, axis string, st step, c cost) []spot {
-	for i := range spots {
-		o := &spots[i]
-		if o.Axis == axis && o.Curve == st.curve && o.At == st.at {
-			if o.Load != st.load {
-				o.Load, o.Rounds = st.load, nil
-			}
-			o.Rounds = append(o.Rounds, c)
-			return spots
-		}
-	}
-	return append(spots, spot{axis, st.curve, st.at, st.load, []cost{c}})
-}
-
-// kept are the rounds of earlier runs; none where there is no file yet.
-func (s *scale) kept() (spots []spot, err error) {
-	if s.out == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(s.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &spots)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the rounds that were kept: %w", err)
-	}
-	return spots, nil
-}
-
-func (s *scale) file() string { return filepath.Join(s.out, "scale.json") }
-
-// writeRounds writes all rounds, each on a line of its own.
-func (s *scale) writeRounds(spots []spot) error {
-	if s.out == "" {
-		return nil
-	}
-	var out strings.Builder
-	for i, o := range spots {
-		text, err := json.Marshal(o)
+	kinds := gateKinds()
+	k := kinds[slices.Index(names(kinds), l.gate)]
+	if l.gate != "sluice" {
+		g, err := f.open(ctx, k, false)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out.WriteString(map[bool]string{true: "[\n", false: ",\n"}[i == 0] + string(text))
+		return fleet{g}, nil
 	}
-	return os.WriteFile(s.file(), []byte(out.String()+"\n]\n"), 0o644)
+	for i := range l.instances {
+		s, err := f.settings(false)
+		if err != nil {
+			return gates, err
+		}
+		s.Keys, s.Config = l.keys, filepath.Base(fleetFile)
+		for i := range l.routes {
+			s.Routes = append(s.Routes, i)
+		}
+		dir := filepath.Join(f.dir, fmt.Sprintf("gate-%d", i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return gates, err
+		}
+		if err := render(dir, fleetFile, s); err != nil {
+			return gates, err
+		}
+		if i == 0 {
+			if err := f.furnish(ctx, l, filepath.Join(dir, filepath.Base(fleetFile))); err != nil {
+				return gates, err
+			}
+		}
+		k.files = []string{fleetFile}
+		g, err := f.launch(ctx, k, dir, s)
+		if err != nil {
+			return gates, err
+		}
+		gates = append(gates, g)
+	}
+	return gates, nil
+}
+
+// furnish puts up ledgers: one is made by sluice itself, and copied for each SKU, which a hundred thousand commands
+// would take too long for.
+func (f *field) furnish(ctx context.Context, l rush, file string) error {
+	sku, units := "open", cmp.Or(l.units, plenty)
+	if l.what == soldOut {
+		sku, units = "gone", 0
+	}
+	if err := ledger(ctx, f.binary, file, sku, units); err != nil {
+		return err
+	}
+	const atOnce = 5000
+	for from := 0; from < l.skus; from += atOnce {
+		pipe := f.redis.client.Pipeline()
+		for i := from; i < min(l.skus, from+atOnce); i++ {
+			name := fmt.Sprintf("%s-%d", sku, i)
+			for _, part := range []string{"s", "q"} { // all that a ledger has before its first order
+				pipe.Copy(ctx, "sluice:bench:{"+sku+"}:"+part, "sluice:bench:{"+name+"}:"+part, 0, true)
+			}
+			pipe.Copy(ctx, "stock:"+sku, "stock:"+name, 0, true)
+			pipe.ZAdd(ctx, "sluice:bench:skus", redis.Z{Member: name})
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("copy the ledger of %s: %w", sku, err)
+		}
+	}
+	return nil
 }

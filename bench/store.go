@@ -9,18 +9,20 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/child"
 )
 
 // store is the redis-server of a run.
 type store struct {
-	*child
+	*child.Process
 	address string
 	client  *redis.Client
 }
 
 // openStore starts one that keeps nothing on disk.
 func openStore(ctx context.Context, dir string) (*store, error) {
-	address, err := freePort()
+	address, err := child.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +30,14 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := spawn(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
+	c, err := child.Start(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
 		"--appendonly", "no",
 		"--tcp-backlog", "4096")
 	if err != nil {
 		return nil, err
 	}
-	if err := c.listens(ctx, address); err != nil {
-		c.stop()
+	if err := c.Listens(ctx, address); err != nil {
+		c.Stop()
 		return nil, err
 	}
 	return &store{c, address, redis.NewClient(&redis.Options{Addr: address})}, nil
@@ -43,7 +45,7 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 
 func (s *store) stop() {
 	_ = s.client.Close()
-	s.child.stop()
+	s.Process.Stop()
 }
 
 // stock empties the store and puts up what the scenario sells, for a gate that keeps counters.
@@ -52,16 +54,6 @@ func (s *store) stock(ctx context.Context, units int) error {
 		return err
 	}
 	return s.client.MSet(ctx, "stock:open", plenty, "stock:gone", 0, "stock:sale", units).Err()
-}
-
-// ledgers puts up the same for a Sluice that is configured by file; it may not run yet.
-func (f *field) ledgers(ctx context.Context, binary, file string, units int) error {
-	for sku, n := range map[string]int{"open": plenty, "gone": 0, "sale": units} {
-		if err := ledger(ctx, binary, file, sku, n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ledger lets sluice make one.
@@ -75,38 +67,19 @@ func ledger(ctx context.Context, binary, file, sku string, units int) error {
 }
 
 // calls is how many commands clients have sent so far. Commands that scripts call for themselves count as well in
-// Redis's own sum, so that those that only clients send are added up; with reads, also those that read a counter, where
-// no script does.
-func (s *store) calls(ctx context.Context, reads bool) (int64, error) {
-	return s.heard(ctx, func(command string) bool { return sentByClients(command, reads) })
-}
-
-// heard is how many of some commands were run so far.
-func (s *store) heard(ctx context.Context, some func(command string) bool) (int64, error) {
+// Redis's own sum, so that those that only clients send are added up: ledger scripts call none of these.
+func (s *store) calls(ctx context.Context) (sum int64, err error) {
 	text, err := s.client.Info(ctx, "commandstats").Result()
-	if err != nil {
-		return 0, err
-	}
-	var sum int64
 	for line := range strings.Lines(text) {
 		name, rest, _ := strings.Cut(line, ":calls=")
 		digits, _, _ := strings.Cut(rest, ",")
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || !some(strings.TrimPrefix(name, "cmdstat_")) {
-			continue
+		n, bad := strconv.ParseInt(digits, 10, 64)
+		switch strings.TrimPrefix(name, "cmdstat_") {
+		case "evalsha", "eval", "fcall", "evalsha_ro", "eval_ro", "fcall_ro", "get", "mget", "hmget", "ping":
+			if bad == nil {
+				sum += n
+			}
 		}
-		sum += n
 	}
-	return sum, nil
-}
-
-// sentByClients tells commands of clients from those of scripts; info and flushall are the benchmark's own.
-func sentByClients(command string, reads bool) bool {
-	switch command {
-	case "get", "hmget":
-		return reads
-	case "evalsha", "eval", "fcall", "evalsha_ro", "eval_ro", "mget", "script|load", "ping", "publish", "subscribe":
-		return true
-	}
-	return false
+	return sum, err
 }

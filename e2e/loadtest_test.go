@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -277,7 +277,7 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 				testkit.Nightly(t, "the load of the machine takes long")
 			}
 			redis := redistest.Start(t)
-			shop, err := loadtest.OpenShop(loadtest.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond,
+			shop, err := load.OpenShop(load.ShopOptions{Units: int64(s.units), Capacity: 16, Latency: time.Millisecond,
 				Reserved: true, Body: `{"code":0}`})
 			if err != nil {
 				t.Fatal(err)
@@ -294,7 +294,7 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 				t.Fatal(r.complaint)
 			}
 			real, err := loadtest.Run(t.Context(), loadtest.Plan{
-				Front: g.front, Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
+				Front: g.front, Order: load.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
 					User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
 				Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike, Spread: 50 * time.Millisecond,
 				GiveUpAfter: 50 * time.Second, Tries: 20, Connections: 64,
@@ -320,7 +320,7 @@ func (s *foretold) happened(t *testing.T, to string, r *loadtest.Result) {
 		t.Errorf("%s: %+v, %+v", to, r.Buyer, r.Shop)
 	}
 	if l := r.Ledger; l == nil ||
-		*l != (loadtest.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
+		*l != (load.Ledger{Total: int64(s.units), Free: int64(s.units) - s.orders, Sold: s.orders, Own: true}) {
 		t.Errorf("%s: books %+v", to, l)
 	}
 	rejected := int64(0)
@@ -354,7 +354,7 @@ type sold struct {
 func (s sold) Read(context.Context) (loadtest.GatewayReading, error) {
 	a := ledgerOf(s.t, s.redis, s.sku)
 	return loadtest.GatewayReading{
-		Ledger: &loadtest.Ledger{Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold),
+		Ledger: &load.Ledger{Total: int64(a.total), Held: int64(a.held), Sold: int64(a.sold),
 			Free: int64(a.total - a.held - a.sold), Own: true},
 		Windows:   int64(s.gate.metric("sluice_windows_total", `of="sku"`)),
 		Saturated: int64(s.gate.metric("sluice_windows_saturated_total", `of="sku"`)),

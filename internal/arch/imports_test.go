@@ -30,7 +30,7 @@ var importBans = []struct{ from, to, why string }{
 	{"internal/app/stores", "internal/app", "internal/app uses it"},
 	{"internal/doctor", "internal/app", "internal/app asks it before a sale"},
 	{"internal/adminclient", "internal/app", "it speaks the API of gateways that run elsewhere"},
-	{"internal/crowd", "internal/app", "its shoppers know only what stands at the front"},
+	{"internal/load", "internal/app", "its shoppers know only what stands at the front"},
 	{"internal/loadtest", "internal/app", "it loads whatever gateway it is given; its sandbox starts one"},
 	{"internal/demo", "internal/app", "its shop and its crowd have no part of the gateway"},
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 	"sluice/internal/periodic"
 )
 
@@ -27,13 +27,13 @@ type Crowd struct {
 
 	// Ledger tells what the gate's books say now, where the gate takes the units; nil = it does not. It is asked ten
 	// times a second and more.
-	Ledger func() Ledger
+	Ledger func() load.Ledger
 }
 
 // Run lets the crowd at the sale, shows on out how it goes, and reports when everybody has gone home and no unit is
 // held any more (waited for as long as GiveUpAfter, from then on), or ctx has ended: then of what happened so far. An
 // error means that there was no sale: no shopper has pressed.
-func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, error) {
+func (c Crowd) Run(ctx context.Context, shop *load.Shop, out io.Writer) (Report, error) {
 	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
 		return Report{}, errors.New("run crowd: it needs shoppers, a front and a SKU")
 	}
@@ -43,7 +43,7 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 	if c.GiveUpAfter == 0 {
 		c.GiveUpAfter = 20 * time.Second
 	}
-	people, err := crowd.New(c.plan())
+	people, err := load.New(c.plan())
 	if err != nil {
 		return Report{}, err
 	}
@@ -83,10 +83,10 @@ func (c Crowd) Run(ctx context.Context, shop *Shop, out io.Writer) (Report, erro
 }
 
 // plan has a connection for each shopper, so that the shop without a gate has them all at once.
-func (c Crowd) plan() crowd.Plan {
-	p := crowd.Plan{
+func (c Crowd) plan() load.Plan {
+	p := load.Plan{
 		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.GiveUpAfter, Pause: pause,
-		Order: crowd.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
+		Order: load.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
 			User: "$cookie_" + uidCookie, Address: "X-Forwarded-For", Names: shopperPrefix},
 	}
 	if c.Room != nil {
@@ -125,29 +125,29 @@ const undecided = 50 * time.Millisecond
 
 // awaitDecisions waits until what the crowd has left behind is decided: orders that the gate asks the shop about, or
 // that are still on their way.
-func (c Crowd) awaitDecisions(ctx context.Context, shop *Shop) {
+func (c Crowd) awaitDecisions(ctx context.Context, shop *load.Shop) {
 	if c.Ledger == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.GiveUpAfter)
 	defer cancel()
-	for (c.Ledger().Held > 0 || shop.Totals().InFlight > 0) && periodic.Pause(ctx, undecided) {
+	for (c.Ledger().Held > 0 || shop.Totals().UnderWay > 0) && periodic.Pause(ctx, undecided) {
 		continue
 	}
 }
 
 // report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or
 // the ledger has counted as sold, is in the books by then.
-func (c Crowd) report(people *crowd.Crowd, shop *Shop, took time.Duration) Report {
+func (c Crowd) report(people *load.Crowd, shop *load.Shop, took time.Duration) Report {
 	n := people.Counts()
 	r := Report{
 		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
-		Bought: n.Home[crowd.Bought], SoldOut: n.Home[crowd.SoldOut], HadOne: n.Home[crowd.HadOne],
-		OtherAnswer: n.Home[crowd.Rejected], GaveUp: n.Home[crowd.GaveUp],
+		Bought: n.Home[load.Bought], SoldOut: n.Home[load.SoldOut], HadOne: n.Home[load.HadOne],
+		OtherAnswer: n.Home[load.Rejected], GaveUp: n.Home[load.GaveUp],
 		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded,
 		Rejected: n.Rejected,
 		Broken:   n.Broken, Unanswered: n.Unanswered,
-		Answer: crowd.Together(people.Answers, people.Rejections, people.Accepted).Times(),
+		Answer: load.Together(people.Answers, people.Rejections, people.Accepted).Times(),
 		Sure:   people.Sure.Times(),
 	}
 	for _, times := range n.Unknown {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/load"
 	"sluice/internal/testkit"
 )
 
@@ -22,9 +23,9 @@ func TestCrowd_BuysWhatThereIsAndNoMore(t *testing.T) {
 		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Bought, r.SoldOut,
 			r.Shop.Oversold)
 	}
-	if r.Asked != 50 || r.Admitted != 50 || r.Shop.Received != 50 || r.Gated {
+	if r.Asked != 50 || r.Admitted != 50 || r.Shop.Requests != 50 || r.Gated {
 		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Asked, r.Admitted,
-			r.Shop.Received, r.Gated)
+			r.Shop.Requests, r.Gated)
 	}
 	if r.Answer.Count != 50 {
 		t.Errorf("timed %d answers, want 50", r.Answer.Count)
@@ -35,7 +36,7 @@ func TestCrowd_BuysWhatThereIsAndNoMore(t *testing.T) {
 }
 
 func TestCrowd_OversellShowsHoweverWrongTheStockIs(t *testing.T) {
-	shop := quickShop(t, 5, bottomless{})
+	shop := quickShop(t, 5, bottomless)
 	r := sell(t, shop, shop.Addr(), 50, long)
 	if r.Shop.Oversold != 45 {
 		t.Errorf("oversold %d, want 45", r.Shop.Oversold)
@@ -48,7 +49,7 @@ func TestCrowd_OversellShowsHoweverWrongTheStockIs(t *testing.T) {
 
 // All shoppers who arrive before the last unit is paid have read that units are left.
 func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
-	shop := open(t, ShopOptions{SKU: "1001", Units: 5, Naive: true, Rate: 5000, Service: 3 * time.Second})
+	shop := open(t, load.ShopOptions{Units: 5, Naive: true, Capacity: 1000, Latency: 3 * time.Second})
 	r := sell(t, shop, shop.Addr(), naiveWorkers+100, long)
 	if r.Shop.Oversold == 0 || r.Overloaded == 0 || r.Shop.Twice != 0 {
 		t.Errorf("oversold %d, overloaded %d, sold twice %d", r.Shop.Oversold, r.Overloaded, r.Shop.Twice)
@@ -97,9 +98,9 @@ func TestCrowd_WhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 		reject(w, http.StatusConflict, "sold_out")
 	})
 	r := sell(t, shop, front, 30, long)
-	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Received != 0 || r.Err() != nil {
+	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Requests != 0 || r.Err() != nil {
 		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.SoldOut, r.Asked,
-			r.Admitted, r.Shop.Received, r.Err())
+			r.Admitted, r.Shop.Requests, r.Err())
 	}
 }
 

@@ -8,25 +8,22 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/internal/load"
 )
 
 // shelf is a stock of one SKU.
 type shelf struct{ left atomic.Int64 }
 
-func (s *shelf) Sell(_ string, n int64) bool {
-	if s.left.Add(-n) >= 0 {
-		return true
-	}
-	s.left.Add(n)
-	return false
+func (s *shelf) take(context.Context) (bool, error) {
+	return s.left.Add(-1) >= 0, nil
 }
 
 // Without a gate the crowd comes in at the shop itself; with one, Front is the gate's address.
 func ExampleCrowd_Run() {
 	stock := &shelf{}
 	stock.left.Store(5)
-	shop, err := demo.OpenShop(demo.ShopOptions{SKU: "1001", Units: 5, Stock: stock, Rate: 1000,
-		Service: time.Millisecond})
+	shop, err := demo.OpenShop(load.ShopOptions{Units: 5, Take: stock.take, Capacity: 2,
+		Latency: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,20 +9,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/load"
 )
 
 // reserving is a gate with a ledger, as small as one can be.
 type reserving struct {
 	mu     sync.Mutex
-	ledger Ledger
+	ledger load.Ledger
 	states map[string]string // by serial
 }
 
 func holdingBack(units int64) *reserving {
-	return &reserving{ledger: Ledger{Total: units, Free: units}, states: map[string]string{}}
+	return &reserving{ledger: load.Ledger{Total: units, Free: units}, states: map[string]string{}}
 }
 
-func (g *reserving) read() Ledger {
+func (g *reserving) read() load.Ledger {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.ledger
@@ -62,7 +64,7 @@ func (g *reserving) settle(serial string, status int) {
 }
 
 // resolve asks the shop about everything that is held.
-func (g *reserving) resolve(t *testing.T, shop *Shop) {
+func (g *reserving) resolve(t *testing.T, shop *load.Shop) {
 	g.mu.Lock()
 	var held []string
 	for serial, state := range g.states {
@@ -77,7 +79,7 @@ func (g *reserving) resolve(t *testing.T, shop *Shop) {
 }
 
 // front is the gate's front; lost tells whether an answer of the shop never comes back.
-func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool) (addr string) {
+func (g *reserving) front(t *testing.T, shop *load.Shop, lost func(user string) bool) (addr string) {
 	return inFront(t, shop, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		serial := r.Header.Get("Idempotency-Key")
 		switch g.take(serial) {
@@ -108,7 +110,8 @@ func (g *reserving) front(t *testing.T, shop *Shop, lost func(user string) bool)
 func never(string) bool { return false }
 
 // sellReserved lets a crowd at a gate with a ledger.
-func sellReserved(t *testing.T, shop *Shop, g *reserving, front string, shoppers int, patience time.Duration) Report {
+func sellReserved(t *testing.T, shop *load.Shop, g *reserving, front string, shoppers int,
+	patience time.Duration) Report {
 	t.Helper()
 	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
 		Ledger: g.read}
@@ -122,7 +125,7 @@ func sellReserved(t *testing.T, shop *Shop, g *reserving, front string, shoppers
 func TestLedger_ReservedSaleBalances(t *testing.T) {
 	shop, g := reservedShop(t, 5), holdingBack(5)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 18, long) // none of them has a mishap
-	if r.Err() != nil || r.Shop.Orders != 5 || *r.Ledger != (Ledger{Total: 5, Sold: 5}) {
+	if r.Err() != nil || r.Shop.Orders != 5 || *r.Ledger != (load.Ledger{Total: 5, Sold: 5}) {
 		t.Errorf("%v; orders %d, ledger %+v", r.Err(), r.Shop.Orders, *r.Ledger)
 	}
 	if !strings.Contains(r.String(), "The ledger balances: 5 sold, 0 free") {
@@ -134,7 +137,7 @@ func TestLedger_DeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
 	if r.Err() != nil || r.Shop.Orders != 39 || r.OtherAnswer != 1 ||
-		*r.Ledger != (Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
+		*r.Ledger != (load.Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
 		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.OtherAnswer,
 			*r.Ledger)
 	}
@@ -174,13 +177,13 @@ func TestLedger_SaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	shop := reservedShop(t, 0)
 	var mu sync.Mutex
 	looks := 0
-	decidedLate := func() Ledger {
+	decidedLate := func() load.Ledger {
 		mu.Lock()
 		defer mu.Unlock()
 		if looks++; looks < 5 {
-			return Ledger{Held: 1, Free: -1}
+			return load.Ledger{Held: 1, Free: -1}
 		}
-		return Ledger{}
+		return load.Ledger{}
 	}
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		reject(w, http.StatusConflict, "sold_out")
@@ -254,7 +257,7 @@ func through(t *testing.T, w http.ResponseWriter, r *http.Request, addr string) 
 func balanced() Report {
 	r := sound()
 	r.Shop.Units, r.Shop.Orders, r.Bought, r.GaveUp = 110, 104, 103, 4
-	r.Ledger = &Ledger{Total: 110, Free: 6, Sold: 104, Released: 2, Resolved: 3}
+	r.Ledger = &load.Ledger{Total: 110, Free: 6, Sold: 104, Released: 2, Resolved: 3}
 	return r
 }
 

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"io"
 	"log"
 	"net/http"
@@ -14,44 +15,47 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// fasthttp ends these some seconds after its server, or never.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
 
 // shelf is a stock that tells the truth.
 type shelf struct{ left atomic.Int64 }
 
-func (s *shelf) Sell(_ string, n int64) bool {
+func (s *shelf) take(context.Context) (bool, error) {
 	for {
 		left := s.left.Load()
-		if left < n {
-			return false
+		if left < 1 {
+			return false, nil
 		}
-		if s.left.CompareAndSwap(left, left-n) {
-			return true
+		if s.left.CompareAndSwap(left, left-1) {
+			return true, nil
 		}
 	}
 }
 
 // bottomless is a stock that never says no.
-type bottomless struct{}
+func bottomless(context.Context) (bool, error) { return true, nil }
 
-func (bottomless) Sell(string, int64) bool { return true }
-
-func holding(n int64) *shelf {
+// holding is a stock of n units.
+func holding(n int64) func(context.Context) (bool, error) {
 	s := &shelf{}
 	s.left.Store(n)
-	return s
+	return s.take
 }
 
 // quickShop sells units of SKU 1001, fast enough for a test.
-func quickShop(t *testing.T, units int64, stock Stock) *Shop {
+func quickShop(t *testing.T, units int64, take func(context.Context) (bool, error)) *load.Shop {
 	t.Helper()
-	return open(t, ShopOptions{SKU: "1001", Units: units, Stock: stock, Rate: 5000, Service: time.Millisecond})
+	return open(t, load.ShopOptions{Units: units, Take: take, Capacity: 8, Latency: time.Millisecond})
 }
 
-func open(t *testing.T, o ShopOptions) *Shop {
+func open(t *testing.T, o load.ShopOptions) *load.Shop {
 	t.Helper()
 	s, err := OpenShop(o)
 	if err != nil {
@@ -62,7 +66,7 @@ func open(t *testing.T, o ShopOptions) *Shop {
 }
 
 // sell lets so many shoppers at the front, all within 50 ms.
-func sell(t *testing.T, shop *Shop, front string, shoppers int, patience time.Duration) Report {
+func sell(t *testing.T, shop *load.Shop, front string, shoppers int, patience time.Duration) Report {
 	t.Helper()
 	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience}
 	r, err := c.Run(t.Context(), shop, io.Discard)
@@ -73,7 +77,7 @@ func sell(t *testing.T, shop *Shop, front string, shoppers int, patience time.Du
 }
 
 // inFront starts a front that answers by itself or hands on to the shop.
-func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (
+func inFront(t *testing.T, shop *load.Shop, gate func(w http.ResponseWriter, r *http.Request, next http.Handler)) (
 	addr string) {
 	t.Helper()
 	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
@@ -87,12 +91,18 @@ func inFront(t *testing.T, shop *Shop, gate func(w http.ResponseWriter, r *http.
 
 // reject answers as the gate does.
 func reject(w http.ResponseWriter, status int, reason string) {
-	w.Header().Set(crowd.ReasonHeader, reason)
+	w.Header().Set(load.ReasonHeader, reason)
 	w.WriteHeader(status)
 }
 
 // who is the uid of a request.
-func who(r *http.Request) string { return userOf(r) }
+func who(r *http.Request) string {
+	c, err := r.Cookie(uidCookie)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
 
 // String is the result as the command writes it.
 func (r Report) String() string {

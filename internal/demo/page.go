@@ -1,14 +1,14 @@
 package demo
 
 import (
-	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"html"
-	"net/http"
 	"net/url"
 	"strings"
+
+	"sluice/internal/load"
 )
 
 //go:embed page.html
@@ -64,7 +64,8 @@ func chinese(action string) words {
 		Say: sayings{
 			Bought: "抢到了！订单号：", Rejected: "没有成功", Again: "请 %d 秒后再试。", Gate: "大闸回答：", Shop: "店铺回答",
 			Broken: "连接中断", Unsure: "不知道订单是否已生成。再点一次是安全的：每人只能买一件。",
-			Codes: map[int]string{soldOut.code: "已售罄", already.code: "您已经购买过了", noUser.code: "请先刷新本页", shutting.code: "店铺正在关闭"},
+			Codes: map[int]string{load.NoStock.Code: "已售罄", load.Already.Code: "您已经购买过了",
+				load.NoUser.Code: "请先刷新本页", load.Closing.Code: "店铺正在关闭"},
 		},
 	}
 }
@@ -78,30 +79,8 @@ func english(action string) words {
 			Gate: "answered by the gateway: ", Shop: "answered by the shop",
 			Broken: "The connection broke",
 			Unsure: "Whether there is an order is not known. Pressing again is safe: the shop sells one to each person.",
-			Codes: map[int]string{soldOut.code: "Sold out", already.code: "You have bought this already",
-				noUser.code: "Load this page again first", shutting.code: "The shop is closing"},
+			Codes: map[int]string{load.NoStock.Code: "Sold out", load.Already.Code: "You have bought this already",
+				load.NoUser.Code: "Load this page again first", load.Closing.Code: "The shop is closing"},
 		},
 	}
-}
-
-// serveProductPage gives the product page, and a uid to who has none.
-func (s *Shop) serveProductPage(w http.ResponseWriter, r *http.Request) {
-	if userOf(r) == "" {
-		http.SetCookie(w, &http.Cookie{Name: uidCookie, Value: rand.Text(), Path: "/", HttpOnly: true,
-			SameSite: http.SameSiteLaxMode})
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Cache-Control", "no-store") // it may carry a uid
-	h.Set("Vary", "Accept-Language")
-	page := s.pages.en
-	if prefersChinese(r.Header.Get("Accept-Language")) {
-		page = s.pages.zh
-	}
-	_, _ = w.Write(page) // a client that has left does not read it
-}
-
-// prefersChinese looks at the first language alone: browsers name the one of their own first.
-func prefersChinese(accept string) bool {
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(accept)), "zh")
 }

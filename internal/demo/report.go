@@ -1,11 +1,9 @@
 package demo
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // Report tells what became of a sale: what the crowd saw and what the shop wrote down, counted apart. Each press
@@ -34,24 +32,14 @@ type Report struct {
 	Broken     int64            // no connection, or one that broke
 	Unanswered int64            // no answer before time was up
 
-	Answer crowd.Times // presses that were answered, from sending to the whole answer; all of it on one machine
+	Answer load.Times // presses that were answered, from sending to the whole answer; all of it on one machine
 
-	Sure crowd.Times // from the start until a buyer was told of the order, or that it is accepted
+	Sure load.Times // from the start until a buyer was told of the order, or that it is accepted
 
-	Shop   ShopTotals
-	Ledger *Ledger // of Sluice; nil = the shop takes the units itself
-	Audit  *Audit  // nil = there is none, or not yet
+	Shop   load.Totals
+	Ledger *load.Ledger // of Sluice; nil = the shop takes the units itself
+	Audit  *Audit       // nil = there is none, or not yet
 	Room   *RoomReport
-}
-
-// complaints are the promises that were broken.
-type complaints []error
-
-// add adds one, if it is wrong.
-func (c *complaints) add(wrong bool, format string, args ...any) {
-	if wrong {
-		*c = append(*c, fmt.Errorf(format, args...))
-	}
 }
 
 // RejectedInAll is the sum over all reasons.
@@ -79,8 +67,8 @@ func (r Report) underWay() int64 {
 // order number that the shop does not know, an order that was sent twice, books that do not balance, or counts that do
 // not add up.
 func (r Report) Err() error {
-	var broken complaints
-	complain := broken.add
+	var broken load.Complaints
+	complain := broken.Add
 	shop := r.totals()
 	complain(shop.Oversold != 0, "oversold %d: %d orders for %d units", shop.Oversold, shop.Orders, shop.Units)
 	complain(shop.Twice != 0, "sold twice: %d shoppers have more than one order", shop.Twice)
@@ -89,7 +77,10 @@ func (r Report) Err() error {
 	told := r.Bought + r.HadOne
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
-	r.balance(complain)
+	if l := r.Ledger; l != nil {
+		broken.Balance(*l, r.Shop, r.Interrupted)
+		complain(!r.Interrupted && l.Held != 0, "balance: %d units are still held", l.Held)
+	}
 	r.audit(complain)
 	if r.Room != nil {
 		r.Room.check(complain, r.Interrupted)
@@ -98,5 +89,5 @@ func (r Report) Err() error {
 		"count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d", r.Asked, r.Admitted, r.Accepted,
 		r.RejectedInAll(), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
-	return errors.Join(broken...)
+	return broken.Err()
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // sound is a report in which everything adds up.
@@ -16,8 +16,8 @@ func sound() Report {
 		Shoppers: 2000, Bought: 100, SoldOut: 1890, HadOne: 1, OtherAnswer: 2, GaveUp: 7,
 		Asked: 6256, Admitted: 111, Rejected: map[string]int64{"concurrency": 4256, "sold_out": 1879}, Unknown: 1, Broken: 2,
 		Unanswered: 7,
-		Answer:     crowd.Times{Count: 6246, P99: 47.4},
-		Shop:       ShopTotals{Units: 101, Orders: 101, Received: 112, HighestInFlight: 12},
+		Answer:     load.Times{Count: 6246, P99: 47.4},
+		Shop:       load.Totals{Units: 101, Orders: 101, Requests: 112, PeakInFlight: 12},
 	}
 }
 

@@ -7,17 +7,18 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/load"
 	"sluice/internal/testkit"
 )
 
 // reservedShop sells units that a gate takes.
-func reservedShop(t *testing.T, units int64) *Shop {
+func reservedShop(t *testing.T, units int64) *load.Shop {
 	t.Helper()
-	return open(t, ShopOptions{SKU: "1001", Units: units, Reserved: true, Rate: 5000, Service: time.Millisecond})
+	return open(t, load.ShopOptions{Units: units, Reserved: true, Capacity: 8, Latency: time.Millisecond})
 }
 
 // orderBy is an order of a user under a serial, as a gate sends it.
-func orderBy(t *testing.T, shop *Shop, user, serial string) (status int, body string) {
+func orderBy(t *testing.T, shop *load.Shop, user, serial string) (status int, body string) {
 	t.Helper()
 	resp, body := ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order",
 		"Cookie", "uid="+user, "Idempotency-Key", serial, "Sluice-Sku", "1001", "Sluice-Quantity", "1")
@@ -25,7 +26,7 @@ func orderBy(t *testing.T, shop *Shop, user, serial string) (status int, body st
 }
 
 // bySerial asks the shop as a resolver does.
-func bySerial(t *testing.T, shop *Shop, serial string, header ...string) (status int) {
+func bySerial(t *testing.T, shop *load.Shop, serial string, header ...string) (status int) {
 	t.Helper()
 	resp, _ := ask(t, "GET", "http://"+shop.Addr()+"/orders/by-serial/"+serial, header...)
 	return resp.StatusCode
@@ -58,8 +59,8 @@ func TestReserved_SerialIsOneOrderHoweverOftenItComes(t *testing.T) {
 	if first != 200 || again != 200 || order != same || !strings.Contains(order, `"order":"D000001"`) {
 		t.Errorf("%d %s, then %d %s; want the same order twice", first, order, again, same)
 	}
-	if b := shop.Totals(); b.Orders != 1 || b.Again != 1 || b.Received != 2 {
-		t.Errorf("orders %d, again %d, received %d; want 1, 1, 2", b.Orders, b.Again, b.Received)
+	if b := shop.Totals(); b.Orders != 1 || b.Again != 1 || b.Requests != 2 {
+		t.Errorf("orders %d, again %d, received %d; want 1, 1, 2", b.Orders, b.Again, b.Requests)
 	}
 }
 
@@ -110,16 +111,16 @@ func TestReserved_ClientsCannotCancelBySerial(t *testing.T) {
 }
 
 func TestReserved_MishapsAreTheSameShoppersAlways(t *testing.T) {
-	counted := map[fault]int{}
+	counted := map[load.Fault]int{}
 	for i := range 10_000 {
 		counted[mishapOf(userName(i))]++
 	}
-	if counted[declines] != 200 || counted[breaks] != 100 || counted[dawdles] != 100 {
+	if counted[load.Declined] != 200 || counted[load.Breaks] != 100 || counted[load.Slow] != 100 {
 		t.Errorf("of 10000 shoppers %d are declined, %d hear 500, %d hear nothing; want 200, 100, 100",
-			counted[declines], counted[breaks], counted[dawdles])
+			counted[load.Declined], counted[load.Breaks], counted[load.Slow])
 	}
 	for _, user := range []string{"", "QX4WQ2MC5YXHHEHPJ3KNJ6PR5I", "shopper-", "shopper-x", "19"} {
-		if m := mishapOf(user); m != none {
+		if m := mishapOf(user); m != load.NoFault {
 			t.Errorf("%q of no crowd has mishap %d", user, m)
 		}
 	}
@@ -138,14 +139,14 @@ func TestReserved_MishapsLeaveTheBooksAsTheyMust(t *testing.T) {
 	}
 }
 
-func TestReserved_AnswerThatDawdlesLeavesTheShopFree(t *testing.T) {
+func TestReserved_SlowAnswerLeavesTheShopFree(t *testing.T) {
 	shop := reservedShop(t, 5)
 	done := make(chan int)
 	go func() {
-		status, _ := orderBy(t, shop, userName(dawdledOf100), "s1")
+		status, _ := orderBy(t, shop, userName(slowOf100), "s1")
 		done <- status
 	}()
-	testkit.Eventually(t, "it is written", func() bool { return shop.Totals().Orders == 1 && shop.Totals().InFlight == 0 })
+	testkit.Eventually(t, "it is written", func() bool { return shop.Totals().Orders == 1 && shop.Totals().UnderWay == 0 })
 	select {
 	case status := <-done:
 		t.Errorf("answered %d at once", status)

@@ -22,7 +22,7 @@ func (r Report) rows() []row {
 		{"  failed", count(r.Failed())},
 		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
 		{"  oversold", count(r.totals().Oversold)},
-		{"most requests in the shop", count(r.Shop.HighestInFlight)},
+		{"most requests in the shop", count(r.Shop.PeakInFlight)},
 		{"time to an answer, p99", r.answerTime()},
 	}
 }
@@ -152,7 +152,7 @@ func follow(out io.Writer, gone <-chan struct{}, read func() Report) {
 			}
 			fmt.Fprintf(out, "%6s  %s%s of %s sold, %s oversold, %s presses, %s rejected, %s failed, %s in the shop\n",
 				seconds(r.Took), room, count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Asked),
-				count(r.RejectedInAll()), count(r.Failed()), count(r.Shop.InFlight))
+				count(r.RejectedInAll()), count(r.Failed()), count(r.Shop.UnderWay))
 		case <-gone:
 			return
 		}

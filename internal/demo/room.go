@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 	"sluice/internal/periodic"
 )
 
@@ -132,7 +132,7 @@ func (c Crowd) fetch(ctx context.Context, what string) ([]byte, error) {
 }
 
 // countOutcomes counts what became of all, and compares it with what the record of the draw alone says.
-func (c Crowd) countOutcomes(ctx context.Context, people *crowd.Crowd, r *RoomReport) {
+func (c Crowd) countOutcomes(ctx context.Context, people *load.Crowd, r *RoomReport) {
 	r.Over = people.Counts().Room.Ended
 	record, err := c.fetch(context.WithoutCancel(ctx), "/draw")
 	r.Failed = err
@@ -156,11 +156,11 @@ func (c Crowd) countOutcomes(ctx context.Context, people *crowd.Crowd, r *RoomRe
 }
 
 // draws reports whether a shopper takes part in the draw. On a busy machine people join later than is planned.
-func (r *Room) draws(outcome crowd.RoomOutcome) bool {
+func (r *Room) draws(outcome load.RoomOutcome) bool {
 	return outcome.Joined != 0 && outcome.Joined < r.Starts.UnixMilli()
 }
 
-func (r *RoomReport) add(i, all int, outcome crowd.RoomOutcome, drawn bool) {
+func (r *RoomReport) add(i, all int, outcome load.RoomOutcome, drawn bool) {
 	half := 0
 	if i >= all/2 {
 		half = 1

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 func TestRoomSight_CountsCallsWhileNothingIsFree(t *testing.T) {
@@ -64,9 +64,9 @@ func TestRoom_LatecomersAreNotWeighedAgainstTheDraw(t *testing.T) {
 	starts := time.UnixMilli(1_800_000_000_000)
 	room, r := Room{Starts: starts}, RoomReport{}
 	for i := range 1000 {
-		outcome := crowd.RoomOutcome{Joined: starts.UnixMilli() - 1, Called: i%5 == 0}
+		outcome := load.RoomOutcome{Joined: starts.UnixMilli() - 1, Called: i%5 == 0}
 		if i >= 500 { // the second half comes late, and no unit is left
-			outcome = crowd.RoomOutcome{Joined: starts.UnixMilli() + 1}
+			outcome = load.RoomOutcome{Joined: starts.UnixMilli() + 1}
 		}
 		r.add(i, 1000, outcome, room.draws(outcome))
 	}

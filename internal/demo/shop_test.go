@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/load"
 	"sluice/internal/testkit"
 )
 
@@ -44,9 +45,9 @@ func TestShop_OneUserBuysOnce(t *testing.T) {
 		all.Go(func() { ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid=one") })
 	}
 	all.Wait()
-	if b := shop.Totals(); b.Orders != 1 || b.Received != 50 || b.Twice != 0 || b.InFlight != 0 {
-		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Received, b.Twice,
-			b.InFlight)
+	if b := shop.Totals(); b.Orders != 1 || b.Requests != 50 || b.Twice != 0 || b.UnderWay != 0 {
+		t.Errorf("orders %d, received %d, twice %d, in flight %d; want 1, 50, 0, 0", b.Orders, b.Requests, b.Twice,
+			b.UnderWay)
 	}
 }
 
@@ -75,16 +76,13 @@ func TestShop_AnswersWithStatusAndCode(t *testing.T) {
 }
 
 func TestShop_WhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
-	stock := holding(0)
-	shop := quickShop(t, 0, stock)
+	var stock shelf
+	shop := quickShop(t, 1, stock.take)
 	order := func() int {
 		resp, _ := ask(t, "POST", "http://"+shop.Addr()+"/api/seckill/1001/order", "Cookie", "uid=a")
 		return resp.StatusCode
 	}
 	before := order()
-	shop.books.mu.Lock()
-	shop.books.units = 1
-	shop.books.mu.Unlock()
 	stock.left.Add(1)
 	if after := order(); before != 409 || after != 200 {
 		t.Errorf("%d before and %d after the restock, want 409 and 200", before, after)
@@ -95,7 +93,7 @@ func TestShop_WhoWasSoldOutMayBuyAfterARestock(t *testing.T) {
 }
 
 func TestShop_ClosingShopAnswersWhoWaitsInLine(t *testing.T) {
-	shop := open(t, ShopOptions{SKU: "1001", Units: 5, Stock: holding(5), Rate: 1, Service: time.Hour})
+	shop := open(t, load.ShopOptions{Units: 5, Take: holding(5), Capacity: 1, Latency: time.Hour})
 	statuses := make(chan int)
 	for _, uid := range []string{"a", "b", "c"} {
 		go func() {
@@ -103,15 +101,15 @@ func TestShop_ClosingShopAnswersWhoWaitsInLine(t *testing.T) {
 			statuses <- resp.StatusCode
 		}()
 	}
-	testkit.Eventually(t, "they have arrived", func() bool { return shop.Totals().InFlight == 3 })
+	testkit.Eventually(t, "they have arrived", func() bool { return shop.Totals().UnderWay == 3 })
 	shop.Close()
 	for range 3 {
 		if got := <-statuses; got != 503 {
 			t.Errorf("answered %d, want 503", got)
 		}
 	}
-	if b := shop.Totals(); b.Orders != 0 || b.HighestInFlight != 3 {
-		t.Errorf("orders %d, highest in flight %d; want 0 and 3", b.Orders, b.HighestInFlight)
+	if b := shop.Totals(); b.Orders != 0 || b.PeakInFlight != 3 {
+		t.Errorf("orders %d, highest in flight %d; want 0 and 3", b.Orders, b.PeakInFlight)
 	}
 }
 
@@ -149,13 +147,12 @@ func TestShop_PageEscapesTheSKU(t *testing.T) {
 }
 
 func TestShop_WithoutWhatItNeedsDoesNotOpen(t *testing.T) {
-	good := ShopOptions{SKU: "1", Stock: bottomless{}}
-	for name, spoil := range map[string]func(*ShopOptions){
-		"no SKU":         func(o *ShopOptions) { o.SKU = "" },
-		"no stock":       func(o *ShopOptions) { o.Stock = nil },
-		"two stocks":     func(o *ShopOptions) { o.Reserved = true },
-		"negative units": func(o *ShopOptions) { o.Units = -1 },
-		"negative rate":  func(o *ShopOptions) { o.Rate = -1 },
+	good := load.ShopOptions{Capacity: 1, Take: bottomless}
+	for name, spoil := range map[string]func(*load.ShopOptions){
+		"no capacity":    func(o *load.ShopOptions) { o.Capacity = 0 },
+		"two stocks":     func(o *load.ShopOptions) { o.Reserved = true },
+		"negative units": func(o *load.ShopOptions) { o.Units = -1 },
+		"negative time":  func(o *load.ShopOptions) { o.Latency = -1 },
 	} {
 		o := good
 		spoil(&o)
@@ -163,11 +160,5 @@ func TestShop_WithoutWhatItNeedsDoesNotOpen(t *testing.T) {
 			s.Close()
 			t.Errorf("%s: it opens", name)
 		}
-	}
-}
-
-func TestShop_UsersNamedMoreThanOnceAreCountedOnce(t *testing.T) {
-	if got := repeated([]string{"a", "b", "a", "c", "a", "b"}); got != 2 {
-		t.Errorf("%d users, want 2", got)
 	}
 }

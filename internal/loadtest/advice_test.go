@@ -5,17 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // quiet is a sale in which nothing stood in the way, in front of a shop that sells 3,200 a second.
 func quiet() (Result, Limits) {
 	r := Result{Shape: Spike, Buyers: 10_000, Addresses: 10_000, Units: 500, Took: 5, SoldOut: true, FirstUnit: 0.1,
 		LastUnit: 0.27, Requests: 20_000, Rejected: map[string]int64{"sold_out": 9500}}
-	r.Shop = Account{Requests: 500, Orders: 500, PeakInFlight: 60, PeakWorking: 60, Busy: 0.95, Capacity: 64,
-		Works: crowd.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
-	r.Ledger = &Ledger{Total: 500, Sold: 500, Own: true}
-	r.Redis.Command = crowd.Times{Count: 100, P50: 0.2, P99: 1, Max: 2}
+	r.Shop = load.Totals{Units: 500, Requests: 500, Orders: 500, PeakInFlight: 60, PeakWorking: 60, Busy: 0.95,
+		Capacity: 64,
+		Works: load.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
+	r.Ledger = &load.Ledger{Total: 500, Sold: 500, Own: true}
+	r.Redis.Command = load.Times{Count: 100, P50: 0.2, P99: 1, Max: 2}
 	r.CPU.Cores, r.CPU.Used = 2, 6
 	l := Limits{Window: 10 * time.Millisecond, MaxPerSKU: 32, InFlight: 64,
 		InFlightKey: "limits.concurrency.max_in_flight", Queue: 512, QueueTimeout: 200 * time.Millisecond,
@@ -24,7 +25,7 @@ func quiet() (Result, Limits) {
 }
 
 func TestAdvice_FollowsFromTheFigures(t *testing.T) {
-	late := crowd.Times{Count: 1, P50: 1, P99: 4000, Max: 5000}
+	late := load.Times{Count: 1, P50: 1, P99: 4000, Max: 5000}
 	for name, c := range map[string]struct {
 		change func(*Result, *Limits)
 		says   string // at the beginning of one of the texts; "" = nothing but that all is well
@@ -45,7 +46,7 @@ func TestAdvice_FollowsFromTheFigures(t *testing.T) {
 		}, "limits.concurrency.max_in_flight = 8 starves the shop: it works on 64 at a time. With 64 sold out would come " +
 			"after 0.3 s instead of 1.4 s."},
 		"many places": {func(r *Result, l *Limits) {
-			l.InFlight, r.Shop.PeakInFlight, r.Shop.Waits = 256, 250, crowd.Times{Count: 500, P50: 40, P99: 120, Max: 130}
+			l.InFlight, r.Shop.PeakInFlight, r.Shop.Waits = 256, 250, load.Times{Count: 500, P50: 40, P99: 120, Max: 130}
 		}, "limits.concurrency.max_in_flight = 256 lets more into the shop than it works on: 250"},
 		"a wait in vain": {func(r *Result, l *Limits) {
 			r.Rejected["queue_timeout"], r.Shop.PeakInFlight, l.MaxPerSKU = 4000, 64, 100
@@ -100,10 +101,10 @@ func TestAdvice_BooksThatDoNotBalanceAreAnError(t *testing.T) {
 	for name, spoil := range map[string]func(*Result){
 		"oversold":            func(r *Result) { r.Shop.Oversold = 1 },
 		"sent twice":          func(r *Result) { r.Shop.Again = 1 },
-		"balance: total":      func(r *Result) { r.Ledger.Free = 1 },
+		"1 free, but total":   func(r *Result) { r.Ledger.Free = 1 },
 		"501 sold in the":     func(r *Result) { r.Ledger.Sold, r.Ledger.Free = 501, -1 },
 		"499 sold and 0":      func(r *Result) { r.Ledger.Sold, r.Ledger.Free = 499, 1 },
-		"3 left in the stock": func(r *Result) { r.Ledger = &Ledger{Total: 500, Free: 3} },
+		"3 left in the stock": func(r *Result) { r.Ledger = &load.Ledger{Total: 500, Free: 3} },
 	} {
 		r, _ := quiet()
 		if err := r.Err(); err != nil {

@@ -10,13 +10,12 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 func TestCrowd_ShapesOfACrowd(t *testing.T) {
@@ -46,7 +45,7 @@ type unseen struct{ err error }
 func (u unseen) Read(context.Context) (GatewayReading, error) { return GatewayReading{}, u.err }
 
 // through is a gate that hands on what it does not reject.
-func through(t *testing.T, shop *Shop, rejects func(n int64, w http.ResponseWriter) bool) (front string) {
+func through(t *testing.T, shop *load.Shop, rejects func(n int64, w http.ResponseWriter) bool) (front string) {
 	t.Helper()
 	var n atomic.Int64
 	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: shop.Addr()})
@@ -61,16 +60,16 @@ func through(t *testing.T, shop *Shop, rejects func(n int64, w http.ResponseWrit
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
+func runCrowd(t *testing.T, ctx context.Context, o load.ShopOptions, buyers int,
 	rejects func(int64, http.ResponseWriter) bool) Result {
 	t.Helper()
-	shop, err := OpenShop(o)
+	shop, err := load.OpenShop(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(shop.Close)
 	r, err := Run(ctx, Plan{
-		Front: through(t, shop, rejects), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+		Front: through(t, shop, rejects), Order: load.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"},
 		Buyers: buyers, Shape: Spike, Spread: 20 * time.Millisecond, GiveUpAfter: 30 * time.Second, Tries: 5, Connections: 32,
 		Shop: shop, Gate: unseen{},
@@ -82,7 +81,7 @@ func runCrowd(t *testing.T, ctx context.Context, o ShopOptions, buyers int,
 }
 
 func TestCrowd_BuysWhatThereIs(t *testing.T) {
-	r := runCrowd(t, t.Context(), ShopOptions{Units: 40, Capacity: 4, Latency: time.Millisecond}, 300, nil)
+	r := runCrowd(t, t.Context(), load.ShopOptions{Units: 40, Capacity: 4, Latency: time.Millisecond}, 300, nil)
 	if r.Shop.Orders != 40 || r.Buyer != (Home{Bought: 40, SoldOut: 260}) || r.Requests != 300 || !r.SoldOut ||
 		r.Err() != nil {
 		t.Errorf("%+v, %+v, %d requests, %v", r.Shop, r.Buyer, r.Requests, r.Err())
@@ -101,11 +100,11 @@ func TestCrowd_BuysWhatThereIs(t *testing.T) {
 
 func TestCrowd_TheRejectedComeBackAFewTimes(t *testing.T) {
 	busy := func(_ int64, w http.ResponseWriter) bool {
-		w.Header().Set(crowd.ReasonHeader, "window")
+		w.Header().Set(load.ReasonHeader, "window")
 		w.WriteHeader(429)
 		return true
 	}
-	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 10, busy)
+	r := runCrowd(t, t.Context(), load.ShopOptions{Units: 1, Capacity: 1}, 10, busy)
 	if r.Requests != 50 || r.Rejected["window"] != 50 || r.Buyer.GaveUp != 10 || r.Shop.Requests != 0 || r.SoldOut {
 		t.Errorf("%d requests, %v, %+v", r.Requests, r.Rejected, r.Buyer)
 	}
@@ -115,7 +114,7 @@ func TestCrowd_WhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 	lost := func(n int64, w http.ResponseWriter) bool {
 		switch n {
 		case 1:
-			w.Header().Set(crowd.ReasonHeader, "upstream_timeout")
+			w.Header().Set(load.ReasonHeader, "upstream_timeout")
 			w.Header().Set("Link", `</orders/1>; rel="status"`)
 			w.WriteHeader(504)
 		case 2:
@@ -125,7 +124,7 @@ func TestCrowd_WhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 		}
 		return true
 	}
-	r := runCrowd(t, t.Context(), ShopOptions{Units: 1, Capacity: 1}, 1, lost)
+	r := runCrowd(t, t.Context(), load.ShopOptions{Units: 1, Capacity: 1}, 1, lost)
 	if r.Requests != 1 || r.StatusRequests != 2 || r.Buyer.Bought != 1 {
 		t.Errorf("%d requests, %d looks, %+v", r.Requests, r.StatusRequests, r.Buyer)
 	}
@@ -140,20 +139,20 @@ func TestCrowd_InterruptedCrowdGoesHomeAtOnce(t *testing.T) {
 		<-ctx.Done()
 		return true
 	}
-	r := runCrowd(t, ctx, ShopOptions{Units: 1, Capacity: 1}, 50, hang)
+	r := runCrowd(t, ctx, load.ShopOptions{Units: 1, Capacity: 1}, 50, hang)
 	if !r.Interrupted || r.Buyer.GaveUp+r.Buyer.Bought+r.Buyer.Rejected == 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestCrowd_EverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
-	shop, err := OpenShop(ShopOptions{Units: 1000, Capacity: 1, Latency: 100 * time.Millisecond})
+	shop, err := load.OpenShop(load.ShopOptions{Units: 1000, Capacity: 1, Latency: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shop.Close()
 	r, err := Run(t.Context(), Plan{
-		Front: through(t, shop, nil), Order: crowd.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
+		Front: through(t, shop, nil), Order: load.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Spread: 100 * time.Millisecond,
 		GiveUpAfter: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
 	})
@@ -170,91 +169,9 @@ func TestCrowd_EverybodyOfASlowSpikeComes(t *testing.T) {
 }
 
 func TestCrowd_ErrorsOfTheShopMakeNoOrder(t *testing.T) {
-	r := runCrowd(t, t.Context(), ShopOptions{Units: 100, Capacity: 8, Errors: 0.25}, 100, nil)
+	r := runCrowd(t, t.Context(), load.ShopOptions{Units: 100, Capacity: 8, Fault: load.Failing(0.25)}, 100, nil)
 	if r.Shop.Failed != 25 || r.Shop.Orders != 75 || r.Buyer.Unsure != 25 {
 		t.Errorf("%+v, %+v", r.Shop, r.Buyer)
-	}
-}
-
-func TestCrowd_SerialIsOneOrder(t *testing.T) {
-	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shop.Close()
-	shop.begin(time.Now())
-	ask := func(method, path, serial string) int {
-		t.Helper()
-		req, err := http.NewRequest(method, "http://"+shop.Addr()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Idempotency-Key", serial)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.StatusCode
-	}
-	for i, c := range []struct {
-		method, path, serial string
-		want                 int
-	}{
-		{"POST", "/buy", "a", 200}, {"POST", "/buy", "a", 200}, {"GET", StatusPath + "a", "", 200},
-		{"GET", StatusPath + "b", "", 404},
-		{"POST", "/buy", "b", 409}, {"GET", "/healthz", "", 200},
-	} {
-		if got := ask(c.method, c.path, c.serial); got != c.want {
-			t.Errorf("%d: %s %s %q: %d, want %d", i, c.method, c.path, c.serial, got, c.want)
-		}
-	}
-	if a, _, _ := shop.account(); a.Orders != 1 || a.Again != 2 {
-		t.Errorf("%+v", a)
-	}
-}
-
-// A load test that cannot begin closes its shop at once.
-func TestShop_ClosesBeforeItServes(t *testing.T) {
-	for range 200 {
-		shop, err := OpenShop(ShopOptions{Capacity: 1, Units: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shop.Close()
-	}
-}
-
-// Behind a queue with a fence an order that is not there yet may come again, until its deadline.
-func TestShop_OrderMayComeAgainUntilItsDeadline(t *testing.T) {
-	shop, err := OpenShop(ShopOptions{Units: 5, Capacity: 1, Reserved: true, Again: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shop.Close()
-	shop.begin(time.Now())
-	ask := func(method, path string, deadline time.Time) int {
-		t.Helper()
-		req, err := http.NewRequest(method, "http://"+shop.Addr()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Idempotency-Key", "a")
-		req.Header.Set("Sluice-Deadline", strconv.FormatInt(deadline.UnixMilli(), 10))
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.StatusCode
-	}
-	past, future := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
-	if late, unknown, made := ask("POST", "/buy", past), ask("GET", StatusPath+"a", future),
-		ask("POST", "/buy", future); late != 409 || unknown != 404 || made != 200 {
-		t.Errorf("late %d, unknown %d, made %d", late, unknown, made)
-	}
-	if a, _, _ := shop.account(); a.Orders != 1 || a.Again != 0 {
-		t.Errorf("%+v", a)
 	}
 }
 
@@ -275,11 +192,5 @@ func TestCrowd_PlanThatIsNoneIsAnError(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	for _, o := range []ShopOptions{{}, {Units: 1}, {Units: 1, Capacity: 1, Latency: -1},
-		{Units: 1, Capacity: 1, Errors: 2}} {
-		if s, err := OpenShop(o); err == nil {
-			s.Close()
-			t.Errorf("%+v is a shop", o)
-		}
-	}
+
 }

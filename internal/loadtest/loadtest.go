@@ -16,14 +16,14 @@ import (
 	"runtime"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // Plan is what is tested.
 type Plan struct {
-	Front       string      // host:port of the gate
-	Order       crowd.Order // how an order looks
-	Room        string      // the waiting room before it; "" = none
+	Front       string     // host:port of the gate
+	Order       load.Order // how an order looks
+	Room        string     // the waiting room before it; "" = none
 	Buyers      int
 	Addresses   int           // that they come from; 0 = one each
 	Shape       string        // Spike or Ramp
@@ -32,7 +32,7 @@ type Plan struct {
 	Tries       int           // orders of one buyer at most
 	Connections int           // of the whole crowd
 
-	Shop   *Shop
+	Shop   *load.Shop
 	Gate   Gate
 	Limits Limits // as they are configured, for the advice
 }
@@ -51,10 +51,10 @@ type Gate interface {
 // GatewayReading is how the gate is at one time. Counts are since it began.
 type GatewayReading struct {
 	Calls     map[string]int64 // to Redis, by kind
-	Command   crowd.Times      // of one command of Redis; Count 0 = there is no Redis
+	Command   load.Times       // of one command of Redis; Count 0 = there is no Redis
 	Windows   int64            // of the SKU, or of all together, that were used
 	Saturated int64            // of these, full
-	Ledger    *Ledger          // nil = they are not known
+	Ledger    *load.Ledger     // nil = they are not known
 }
 
 // Limits are the keys that advice may be about; 0 = no cap.
@@ -103,7 +103,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 		return Result{}, err
 	}
 	p.Order.Names = "loadtest-"
-	c, err := crowd.New(crowd.Plan{
+	c, err := load.New(load.Plan{
 		Front: p.Front, Order: p.Order, Room: p.Room, Arrivals: p.arrivals(), Addresses: p.Addresses,
 		Connections: p.Connections, GiveUpAfter: p.GiveUpAfter, Tries: p.Tries, LookUp: true, Pause: pause,
 	})
@@ -115,7 +115,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 		return Result{}, err
 	}
 	used, start := cpu(), time.Now()
-	p.Shop.begin(start)
+	p.Shop.Begin(start)
 	c.Run(ctx, start)
 	took := time.Since(start)
 	after, err := settled(ctx, p)
@@ -124,7 +124,7 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 	}
 	r := p.result(c, took, before, after)
 	r.drives = p.Limits.Reserves
-	r.CPU = CPU{Cores: runtime.NumCPU(), Used: crowd.Seconds(cpu() - used)}
+	r.CPU = CPU{Cores: runtime.NumCPU(), Used: load.Seconds(cpu() - used)}
 	r.Interrupted = ctx.Err() != nil
 	r.Advice = advise(&r, p.Limits)
 	return r, nil
@@ -140,7 +140,7 @@ func pause(_, _ int, told time.Duration) time.Duration {
 func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 	lasting := context.WithoutCancel(ctx)
 	for end := time.Now().Add(settleWithin); ; {
-		idle := p.Shop.inFlight.now.Load() == 0 // before the look: what it took is in the books then
+		idle := p.Shop.Totals().UnderWay == 0 // before the look: what it took is in the books then
 		look, err := p.Gate.Read(lasting)
 		if err != nil || idle && (look.Ledger == nil || look.Ledger.Held == 0) || ctx.Err() != nil || time.Now().After(end) {
 			return look, err

@@ -1,12 +1,10 @@
 package loadtest
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // Result is what happened, and what is advised.
@@ -22,23 +20,23 @@ type Result struct {
 	FirstUnit float64 `json:"first_unit_s"` // after the start
 	LastUnit  float64 `json:"sold_out_s"`   // likewise; 0 = not all were sold
 
-	Requests       int64             `json:"requests"`
-	StatusRequests int64             `json:"status_requests"`
-	Rejected       map[string]int64  `json:"rejected"`
-	Broken         int64             `json:"broken"`
-	Queue          *Queue            `json:"queue,omitempty"`
-	Room           *crowd.RoomCounts `json:"room,omitempty"`
-	Buyer          Home              `json:"buyers_home"`
-	Rejection      crowd.Times       `json:"rejections"`    // of the gate, from when the request was sent
-	Order          crowd.Times       `json:"shops_answers"` // likewise
-	Felt           crowd.Times       `json:"felt"`          // both, from when the buyer wanted it
-	Shop           Account           `json:"shop"`
-	Ledger         *Ledger           `json:"ledger,omitempty"`
-	Redis          Redis             `json:"redis"`
-	Windows        Windows           `json:"windows"`
-	CPU            CPU               `json:"cpu"`
-	Crowd          Load              `json:"crowd"`
-	Advice         []Advice          `json:"advice"`
+	Requests       int64            `json:"requests"`
+	StatusRequests int64            `json:"status_requests"`
+	Rejected       map[string]int64 `json:"rejected"`
+	Broken         int64            `json:"broken"`
+	Queue          *Queue           `json:"queue,omitempty"`
+	Room           *load.RoomCounts `json:"room,omitempty"`
+	Buyer          Home             `json:"buyers_home"`
+	Rejection      load.Times       `json:"rejections"`    // of the gate, from when the request was sent
+	Order          load.Times       `json:"shops_answers"` // likewise
+	Felt           load.Times       `json:"felt"`          // both, from when the buyer wanted it
+	Shop           load.Totals      `json:"shop"`
+	Ledger         *load.Ledger     `json:"ledger,omitempty"`
+	Redis          Redis            `json:"redis"`
+	Windows        Windows          `json:"windows"`
+	CPU            CPU              `json:"cpu"`
+	Crowd          Load             `json:"crowd"`
+	Advice         []Advice         `json:"advice"`
 
 	NotTested []string `json:"not_tested"`
 
@@ -50,11 +48,11 @@ type Result struct {
 
 // Queue are the orders that were accepted, to wait until they are delivered.
 type Queue struct {
-	Accepted  int64       `json:"accepted"`
-	Delivered int64       `json:"delivered"`         // confirmed
-	Ended     int64       `json:"ended_without"`     // without an order
-	Waiting   int64       `json:"still_waiting"`     // when the last buyer went home
-	Answer    crowd.Times `json:"accepted_after_ms"` // from when the request was sent
+	Accepted  int64      `json:"accepted"`
+	Delivered int64      `json:"delivered"`         // confirmed
+	Ended     int64      `json:"ended_without"`     // without an order
+	Waiting   int64      `json:"still_waiting"`     // when the last buyer went home
+	Answer    load.Times `json:"accepted_after_ms"` // from when the request was sent
 }
 
 // Home is how the buyers went home.
@@ -66,20 +64,11 @@ type Home struct {
 	GaveUp   int64 `json:"gave_up"`
 }
 
-// Ledger is what the gate's own books, or the stock that it reads, say in the end.
-type Ledger struct {
-	Total int64 `json:"total"`
-	Free  int64 `json:"free"`
-	Held  int64 `json:"held"`
-	Sold  int64 `json:"sold"`
-	Own   bool  `json:"own"` // the gate's
-}
-
 // Redis is what the gate asked of it.
 type Redis struct {
 	Calls    map[string]int64 `json:"calls"`
 	PerOrder float64          `json:"calls_per_order"`
-	Command  crowd.Times      `json:"command"`
+	Command  load.Times       `json:"command"`
 }
 
 // Windows are those in which a request was admitted, of the SKU or of all together, where they have a cap.
@@ -96,21 +85,20 @@ type CPU struct {
 
 // Load is how well the crowd could be made.
 type Load struct {
-	Connections int         `json:"connections"`
-	PeakPerS    int64       `json:"peak_requests_per_second"`
-	Late        crowd.Times `json:"late"` // sent after it was due
-	Saturated   bool        `json:"saturated"`
+	Connections int        `json:"connections"`
+	PeakPerS    int64      `json:"peak_requests_per_second"`
+	Late        load.Times `json:"late"` // sent after it was due
+	Saturated   bool       `json:"saturated"`
 }
 
 // lateness is what a crowd may be late by without being another crowd, in ms: 99 of 100 requests.
 const lateness = 250
 
-func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayReading) Result {
-	r := Result{Shape: p.Shape, Buyers: p.Buyers, Addresses: p.Addresses, Units: p.Shop.o.Units,
-		Took: crowd.Seconds(took)}
-	var first, last time.Duration
-	r.Shop, first, last = p.Shop.account()
-	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, crowd.Seconds(first), crowd.Seconds(last)
+func (p *Plan) result(c *load.Crowd, took time.Duration, before, after GatewayReading) Result {
+	r := Result{Shape: p.Shape, Buyers: p.Buyers, Addresses: p.Addresses, Took: load.Seconds(took), Shop: p.Shop.Totals()}
+	first, last := r.Shop.First, r.Shop.Last
+	r.Units = r.Shop.Units
+	r.SoldOut, r.FirstUnit, r.LastUnit = last > 0, load.Seconds(first), load.Seconds(last)
 	n := c.Counts()
 	r.Requests, r.StatusRequests, r.Broken, r.Rejected = n.Requests, n.Lookups, n.Broken, n.Rejected
 	if n.Accepted > 0 {
@@ -121,8 +109,8 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 	}
 	maps.Copy(r.Rejected, n.Unknown) // other reasons than the rejections
 	r.Buyer = Home{
-		Bought: n.Home[crowd.Bought] + n.Home[crowd.HadOne], SoldOut: n.Home[crowd.SoldOut],
-		Rejected: n.Home[crowd.Rejected], Unsure: n.Home[crowd.Unsure], GaveUp: n.Home[crowd.GaveUp],
+		Bought: n.Home[load.Bought] + n.Home[load.HadOne], SoldOut: n.Home[load.SoldOut],
+		Rejected: n.Home[load.Rejected], Unsure: n.Home[load.Unsure], GaveUp: n.Home[load.GaveUp],
 	}
 	r.Rejection, r.Order, r.Felt = c.Rejections.Times(), c.Answers.Times(), c.Felt.Times()
 	r.Ledger = after.Ledger
@@ -139,9 +127,10 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 	if selling := last - first; last > 0 && p.Limits.Window > 0 {
 		r.windows = float64(r.Windows.Full) / max(1, float64(selling)/float64(p.Limits.Window))
 	}
-	width := max(1, int(took/crowd.Slice)/240)
-	r.seriesEvy = time.Duration(width) * crowd.Slice
-	for i, s := range []crowd.Series{c.Sent, c.Rejected, p.Shop.came, p.Shop.sold} {
+	width := max(1, int(took/load.Slice)/240)
+	r.seriesEvy = time.Duration(width) * load.Slice
+	came, sold := p.Shop.Series()
+	for i, s := range []load.Series{c.Sent, c.Rejected, came, sold} {
 		r.series[i] = s.Sums(width, took)
 	}
 	return r
@@ -149,27 +138,18 @@ func (p *Plan) result(c *crowd.Crowd, took time.Duration, before, after GatewayR
 
 // Err names the promises that were broken.
 func (r *Result) Err() error {
-	var wrong []error
-	complain := func(is bool, format string, args ...any) {
-		if is {
-			wrong = append(wrong, fmt.Errorf(format, args...))
-		}
-	}
-	complain(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
-	complain(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
+	var wrong load.Complaints
+	wrong.Add(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
+	wrong.Add(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
 	if l := r.Ledger; l != nil && l.Own {
-		complain(l.Total != r.Units || l.Free != l.Total-l.Held-l.Sold,
-			"balance: total %d, free %d, held %d, sold %d of %d units", l.Total, l.Free, l.Held, l.Sold, r.Units)
-		complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, and the shop has %d orders", l.Sold, r.Shop.Orders)
-		complain(!r.Interrupted && l.Sold+l.Held < r.Shop.Orders,
-			"balance: %d sold and %d held in the ledger, and the shop has %d orders", l.Sold, l.Held, r.Shop.Orders)
+		wrong.Balance(*l, r.Shop, r.Interrupted)
 	} else if l != nil {
 		gone, lost := r.Units-r.Shop.Orders-l.Free, int64(0)
 		if r.drives {
 			lost = r.Shop.Failed // by a script, which does not know whether there was an order
 		}
-		complain(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost),
+		wrong.Add(!r.Interrupted && r.Shop.UnderWay == 0 && r.Shop.Unwritten == 0 && (gone < 0 || gone > lost),
 			"balance: %d left in the stock that the gateway reads, and the shop sold %d of %d", l.Free, r.Shop.Orders, r.Units)
 	}
-	return errors.Join(wrong...)
+	return wrong.Err()
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 )
 
 // The spread of reaction times: their logarithm is normal, as it is found for people who wait for a signal. With 0.5 a
@@ -38,5 +38,5 @@ func (p *Plan) comesWithin() time.Duration {
 // Longest is how long a load test may take, with its beginning and its end.
 func Longest(shape string, over, patience time.Duration) time.Duration {
 	p := Plan{Shape: shape, Spread: over}
-	return p.comesWithin() + patience + 2*crowd.AnswerTimeout + 2*settleWithin
+	return p.comesWithin() + patience + 2*load.AnswerTimeout + 2*settleWithin
 }

@@ -47,13 +47,19 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours := slowOrders(ctx, gate, lasts)
+	ours, err := slowOrders(ctx, gate, lasts)
 	gate.stop()
+	if err != nil {
+		return nil, err
+	}
 	beside, err := e.nginx(ctx)
 	if err != nil {
 		return nil, err
 	}
-	theirs := slowOrders(ctx, beside, lasts)
+	theirs, err := slowOrders(ctx, beside, lasts)
+	if err != nil {
+		return nil, err
+	}
 	return append([]row{{
 		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: gate.most > mostMemory,
 		sluice: fmt.Sprintf("%.0f MiB", gate.most),
@@ -61,7 +67,7 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 }
 
 // slowOrders plays the attack on p, and returns how honest clients fared.
-func slowOrders(ctx context.Context, p *peer, lasts time.Duration) *tally {
+func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wait sync.WaitGroup
@@ -79,9 +85,9 @@ func slowOrders(ctx context.Context, p *peer, lasts time.Duration) *tally {
 		}()
 	}
 	pause(ctx, 2*time.Second) // until all of them are there
-	h := shopHonestly(ctx, p.address)
+	h, err := shopHonestly(ctx, p.address)
 	wait.Wait()
-	return h
+	return h, err
 }
 
 // sendSlowly sends one large body, a piece each half a second, until it is answered.

@@ -59,11 +59,19 @@ func attackChunks(ctx context.Context, e *env) ([]row, error) {
 		lasts = 3 * time.Second
 	}
 	text := inChunks("/order", 200_000)
-	return append(rows, besides(chunksBeside(ctx, gate, text, lasts), chunksBeside(ctx, beside, text, lasts))...), nil
+	ours, err := chunksBeside(ctx, gate, text, lasts)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := chunksBeside(ctx, beside, text, lasts)
+	if err != nil {
+		return nil, err
+	}
+	return append(rows, besides(ours, theirs)...), nil
 }
 
 // chunksBeside has 32 clients send such requests without a pause, and returns how honest clients fared beside them.
-func chunksBeside(ctx context.Context, p *peer, text []byte, lasts time.Duration) *tally {
+func chunksBeside(ctx context.Context, p *peer, text []byte, lasts time.Duration) (*tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wait sync.WaitGroup
@@ -76,9 +84,9 @@ func chunksBeside(ctx context.Context, p *peer, text []byte, lasts time.Duration
 			}
 		}()
 	}
-	h := shopHonestly(ctx, p.address)
+	h, err := shopHonestly(ctx, p.address)
 	wait.Wait()
-	return h
+	return h, err
 }
 
 // inChunks is a request whose body of so many bytes comes in chunks of one byte.

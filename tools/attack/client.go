@@ -2,15 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"sluice/internal/load"
 )
 
 // ServeHTTP implements http.Handler.
@@ -18,7 +19,6 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}
-	s.served.Add(1)
 	switch r.URL.Path {
 	case "/file":
 		_, _ = w.Write(make([]byte, fileSize)) // in chunks
@@ -31,85 +31,80 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tally is what became of requests. It is safe for concurrent use.
+// tally is what became of the requests of an honest crowd.
 type tally struct {
-	mu   sync.Mutex
-	took []time.Duration
-	lost map[string]int // those that were not answered 200, by status and reason, or by the fault
+	asked, served int64
+	lost          map[string]int64 // those that were not answered 200, by reason or fault
+	took          load.Times
 }
 
-func newTally() *tally { return &tally{lost: map[string]int{}} }
+func (t *tally) failed() int64 { return t.asked - t.served }
 
-func (t *tally) count(took time.Duration, status string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.took = append(t.took, took); status != "200" {
-		t.lost[status]++
-	}
-}
-
-// order is a small order; %s is the address.
-const order = "POST /order HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nCookie: uid=7\r\n" +
-	"Content-Length: 25\r\n\r\n{\"sku\":\"1001\",\"amount\":1}"
-
-// shopHonestly places an order every 20 ms until the context ends, each second one with its body in a packet of its
-// own, over connections that serve ten orders each.
-func shopHonestly(ctx context.Context, address string) *tally {
-	h := newTally()
-	var wait sync.WaitGroup
-	for i := range 4 {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for ctx.Err() == nil {
-				shopOnce(ctx, address, i%2 == 1, h.count)
-			}
-		}()
-	}
-	wait.Wait()
-	return h
-}
-
-// shopOnce places ten orders on one connection.
-func shopOnce(ctx context.Context, address string, split bool, count func(time.Duration, string)) {
-	begun := time.Now()
-	c, err := net.DialTimeout("tcp", address, 10*time.Second)
+// ask has a crowd ask once for each arrival. Attackers write their bytes themselves: no honest client sends such.
+func ask(ctx context.Context, over *load.Connections, arrivals []time.Duration, write func([]byte, int) []byte,
+	patience time.Duration) (*tally, error) {
+	defer over.Close()
+	c, err := load.New(load.Plan{Over: over, Arrivals: arrivals, Request: write, Tries: 1, GiveUpAfter: patience})
 	if err != nil {
-		count(time.Since(begun), err.Error())
-		return
+		return nil, err
 	}
-	defer c.Close()
-	in := bufio.NewReader(c)
-	for range 10 {
-		if ctx.Err() != nil {
-			return
+	c.Run(ctx, time.Now())
+	n := c.Counts()
+	t := &tally{asked: int64(len(arrivals)), served: n.Status[http.StatusOK], lost: n.Rejected,
+		took: load.Together(c.Answers, c.Rejections).Times()}
+	for why, count := range map[string]int64{"broke off": n.Broken, "not sent in time": t.asked - n.Requests,
+		"500 and above": n.Overloaded} {
+		if count > 0 {
+			t.lost[why] = count
 		}
-		status := placeOrder(c, in, split)
-		if count(time.Since(begun), status); status != "200" {
-			return
-		}
-		time.Sleep(80 * time.Millisecond)
-		begun = time.Now()
 	}
+	for why, count := range n.Unknown {
+		t.lost[why] = count
+	}
+	return t, ctx.Err()
 }
 
-// placeOrder sends one order and says what it was answered.
-func placeOrder(c net.Conn, in *bufio.Reader, split bool) (status string) {
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	head, body, _ := strings.Cut(order, "\r\n\r\n")
-	parts := []string{order}
-	if split {
-		parts = []string{head + "\r\n\r\n", body}
+// order is a small order. A connection serves about ten.
+func order(dst []byte, number int) []byte {
+	last := ""
+	if number%10 == 9 {
+		last = "Connection: close\r\n"
 	}
-	for i, part := range parts {
-		if i > 0 {
-			time.Sleep(5 * time.Millisecond)
-		}
-		if _, err := io.WriteString(c, part); err != nil {
-			return "write: " + err.Error()
-		}
+	return fmt.Appendf(dst, "POST /order HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nCookie: uid=7\r\n"+
+		"%sContent-Length: 25\r\n\r\n{\"sku\":\"1001\",\"amount\":1}", last)
+}
+
+// splitter sends the body of a request in a packet of its own.
+type splitter struct{ net.Conn }
+
+// Write implements io.Writer.
+func (s splitter) Write(request []byte) (int, error) {
+	head := bytes.Index(request, []byte("\r\n\r\n")) + 4
+	if n, err := s.Conn.Write(request[:head]); err != nil {
+		return n, err
 	}
-	return readAnswer(in)
+	time.Sleep(5 * time.Millisecond)
+	n, err := s.Conn.Write(request[head:])
+	return head + n, err
+}
+
+// shopHonestly places an order every 20 ms until the deadline of ctx, on each second connection with its body in a
+// packet of its own, over connections that serve about ten orders each.
+func shopHonestly(ctx context.Context, address string) (*tally, error) {
+	var arrivals []time.Duration
+	end, _ := ctx.Deadline()
+	for at, lasts := time.Duration(0), time.Until(end); at < lasts; at += 20 * time.Millisecond {
+		arrivals = append(arrivals, at)
+	}
+	d := net.Dialer{Timeout: 10 * time.Second}
+	over := load.NewConnections(16, func(ctx context.Context, i int) (net.Conn, error) {
+		c, err := d.DialContext(ctx, "tcp", address)
+		if err == nil && i%2 == 1 {
+			c = splitter{c}
+		}
+		return c, err
+	})
+	return ask(context.WithoutCancel(ctx), over, arrivals, order, 20*time.Second) // the last ones are waited for
 }
 
 // readAnswer reads one response to its end, and tells its status, with the reason of a rejection.
@@ -125,40 +120,20 @@ func readAnswer(in *bufio.Reader) (status string) {
 	return strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("X-Sluice-Reason")))
 }
 
-// failed is how many were not served.
-func (t *tally) failed() (n int) {
-	for _, count := range t.lost {
-		n += count
-	}
-	return n
-}
+func milliseconds(d time.Duration) string { return millis(float64(d) / 1e6) }
 
-// quantile is the time within which a share q of them were answered, of 1 the longest.
-func (t *tally) quantile(q float64) time.Duration {
-	if len(t.took) == 0 {
-		return 0
-	}
-	slices.Sort(t.took)
-	return t.took[min(len(t.took)-1, int(q*float64(len(t.took))))]
-}
-
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
+func millis(ms float64) string { return fmt.Sprintf("%.1f ms", ms) }
 
 // besides are the rows that tell how honest clients fared.
 func besides(sluice, nginx *tally) []row {
 	rows := []row{{
 		figure: "honest orders not served", bound: "0", broken: sluice.failed() > 0,
-		sluice: fmt.Sprintf("%d of %d", sluice.failed(), len(sluice.took)),
-		nginx:  fmt.Sprintf("%d of %d", nginx.failed(), len(nginx.took)),
-	}}
-	for _, q := range []float64{0.5, 0.99} {
-		rows = append(rows, row{
-			figure: fmt.Sprintf("honest orders, p%.0f", 100*q),
-			sluice: milliseconds(sluice.quantile(q)), nginx: milliseconds(nginx.quantile(q)),
-		})
-	}
-	for status, n := range sluice.lost {
-		rows = append(rows, row{figure: "honest orders answered " + status, sluice: fmt.Sprint(n)})
+		sluice: fmt.Sprintf("%d of %d", sluice.failed(), sluice.asked),
+		nginx:  fmt.Sprintf("%d of %d", nginx.failed(), nginx.asked),
+	}, {figure: "honest orders, p50", sluice: millis(sluice.took.P50), nginx: millis(nginx.took.P50)},
+		{figure: "honest orders, p99", sluice: millis(sluice.took.P99), nginx: millis(nginx.took.P99)}}
+	for why, n := range sluice.lost {
+		rows = append(rows, row{figure: "honest orders: " + why, sluice: fmt.Sprint(n)})
 	}
 	return rows
 }

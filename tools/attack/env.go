@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	"sluice/internal/child"
 )
 
 // env is what a scenario plays with: a shop, and the servers in front of it that it starts. All of them listen on
@@ -73,7 +74,6 @@ func dial(ctx context.Context, i int, address string) (net.Conn, error) {
 // shop is the upstream: an HTTP server that reads each body to its end and answers.
 type shop struct {
 	url    string
-	served atomic.Int64
 	server *http.Server
 }
 
@@ -92,10 +92,9 @@ func (s *shop) close() { _ = s.server.Close() }
 
 // peer is a server under attack: a process, with its children.
 type peer struct {
-	address string // host:port for clients
-	ops     string // host:port for health and metrics; "" = none
-	process *exec.Cmd
-	ended   chan error
+	*child.Process
+	address string  // host:port for clients
+	ops     string  // host:port for health and metrics; "" = none
 	allowed float64 // MiB of memory that "sluice check" foretells at the worst; 0 = not known
 	most    float64 // MiB of PSS that it had, once it is stopped
 	unwatch func() float64
@@ -118,11 +117,11 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	command := exec.Command(e.binary, "run", "--config", path)
+	command := []string{e.binary, "run", "--config", path}
 	if e.files > 0 {
-		command = exec.Command("prlimit", fmt.Sprintf("--nofile=%d:%d", e.files, e.files), e.binary, "run", "--config", path)
+		command = append([]string{"prlimit", fmt.Sprintf("--nofile=%d:%d", e.files, e.files)}, command...)
 	}
-	p, err := e.start(ctx, front[0], command)
+	p, err := e.start(ctx, front[0], command...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,63 +174,34 @@ func (e *env) nginx(ctx context.Context) (*peer, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	return e.start(ctx, front[0], exec.Command("nginx", "-p", dir, "-c", path))
+	return e.start(ctx, front[0], "nginx", "-p", dir, "-c", path)
 }
 
 // start runs a server and waits until it listens.
-func (e *env) start(ctx context.Context, address string, command *exec.Cmd) (*peer, error) {
-	log, err := os.Create(filepath.Join(e.dir, fmt.Sprintf("%d.log", len(e.peers))))
+func (e *env) start(ctx context.Context, address string, command ...string) (*peer, error) {
+	c, err := child.Start(ctx, e.dir, "peer", command...)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	command.Stdout, command.Stderr = log, log
-	p := &peer{address: address, process: command, ended: make(chan error, 1)}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	go func() { p.ended <- command.Wait() }()
+	p := &peer{Process: c, address: address}
 	p.unwatch = p.watchMemory()
 	e.peers = append(e.peers, p)
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", address); err == nil {
-			return p, c.Close()
-		}
-		select {
-		case err := <-p.ended:
-			p.ended <- err
-			text, _ := os.ReadFile(log.Name())
-			return nil, fmt.Errorf("%s ended at once: %v\n%s", command.Path, err, text)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		default:
-		}
-	}
-	return nil, errors.New(command.Path + " does not listen")
+	return p, c.Listens(ctx, address)
 }
 
 // stop ends the process and waits for it.
 func (p *peer) stop() {
 	p.most = p.unwatch()
-	_ = p.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(5 * time.Second):
-		_ = p.process.Process.Kill()
-		<-p.ended
-	}
-	p.ended <- nil
+	p.Stop()
 }
 
 // freeAddresses are loopback addresses that were free a moment ago.
 func freeAddresses(n int) (all []string, err error) {
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	for len(all) < n && err == nil {
+		var one string
+		if one, err = child.FreeAddress(); !slices.Contains(all, one) {
+			all = append(all, one)
 		}
-		defer ln.Close()
-		all = append(all, ln.Addr().String())
 	}
-	return all, nil
+	return all, err
 }

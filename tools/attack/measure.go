@@ -1,60 +1,21 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"sluice/internal/child"
 )
 
-// pids are the process of p and its children.
-func (p *peer) pids() []int {
-	all := []int{p.process.Process.Pid}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", all[0], all[0]))
-	if err != nil {
-		return all
-	}
-	for _, word := range strings.Fields(string(text)) {
-		if pid, err := strconv.Atoi(word); err == nil {
-			all = append(all, pid)
-		}
-	}
-	return all
+// pss is the memory of p in MiB, shared pages counted in part (PSS); 0 when it has gone.
+func (p *peer) pss() float64 {
+	bytes, _ := child.PSS(p.PIDs())
+	return float64(bytes) / (1 << 20)
 }
 
-// pss is the memory of p in MiB, shared pages counted in part (PSS).
-func (p *peer) pss() (mib float64) {
-	for _, pid := range p.pids() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			if value, ok := strings.CutPrefix(line, "Pss:"); ok {
-				kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
-				mib += kib / 1024
-			}
-		}
-	}
-	return mib
-}
-
-// cpu is the processor time that p has used.
-func (p *peer) cpu() (used time.Duration) {
-	for _, pid := range p.pids() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue
-		}
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		for _, f := range fields[11:13] { // utime, stime
-			ticks, _ := strconv.ParseInt(string(f), 10, 64)
-			used += time.Duration(ticks) * 10 * time.Millisecond
-		}
-	}
+// cpu is the processor time that p has used; 0 when it has gone.
+func (p *peer) cpu() time.Duration {
+	used, _ := child.CPU(p.PIDs())
 	return used
 }
 

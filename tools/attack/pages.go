@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
+
+	"sluice/internal/load"
 )
 
 var slowReaders = scenario{
@@ -40,13 +40,15 @@ const (
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n"
 )
 
-// askForPage asks for one page on c.
-func askForPage(c net.Conn, in *bufio.Reader) (status string) {
-	_ = c.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(c, "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
-		return "cannot be sent"
-	}
-	return readAnswer(in)
+func page(dst []byte, _ int) []byte {
+	return append(dst, "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"...)
+}
+
+// connect has n connections to p, from the addresses of the clients from first on.
+func connect(p *peer, first, n int) *load.Connections {
+	return load.NewConnections(n, func(ctx context.Context, i int) (net.Conn, error) {
+		return dial(ctx, first+i, p.address)
+	})
 }
 
 // attackBoth plays one attack on sluice and on nginx.
@@ -117,37 +119,13 @@ func attackPages(ctx context.Context, e *env,
 			}
 		}
 		pause(ctx, 3*time.Second) // all of them have begun
-		return askForPages(ctx, p, n)
+		return ask(ctx, connect(p, 10_000, pageWorkers), make([]time.Duration, n), page, 10*time.Minute)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return []row{lostRow(fmt.Sprintf("pages lost, of %d", n), ours, theirs),
-		{figure: "the slowest page", sluice: milliseconds(ours.quantile(1)), nginx: milliseconds(theirs.quantile(1))}}, nil
-}
-
-// askForPages asks for n pages.
-func askForPages(ctx context.Context, p *peer, n int) (*tally, error) {
-	got := newTally()
-	var wait sync.WaitGroup
-	for w := range pageWorkers {
-		wait.Go(func() {
-			c, err := dial(ctx, 10_000+w, p.address)
-			if err != nil {
-				got.count(0, "cannot connect")
-				return
-			}
-			defer c.Close()
-			in := bufio.NewReader(c)
-			for range n / pageWorkers {
-				begun := time.Now()
-				status := askForPage(c, in)
-				got.count(time.Since(begun), status)
-			}
-		})
-	}
-	wait.Wait()
-	return got, ctx.Err()
+		{figure: "the slowest page", sluice: millis(ours.took.Max), nginx: millis(theirs.took.Max)}}, nil
 }
 
 // startReading asks for a file, and reads a few bytes of it a second until the connection is closed. The kernel keeps
@@ -185,14 +163,14 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 		var ratios []float64
 		for range runs {
 			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
-				return askAtOnce(ctx, p, n)
+				return ask(ctx, connect(p, 0, n), make([]time.Duration, n), page, patience)
 			})
 			if err != nil {
 				return nil, err
 			}
-			ratios = append(ratios, float64(ours.quantile(1))/float64(max(theirs.quantile(1), 1)))
+			ratios = append(ratios, ours.took.Max/max(theirs.took.Max, 1e-3))
 			rows = append(rows, lostRow(fmt.Sprintf("pages lost, of %d at once", n), ours, theirs), row{
-				figure: "the slowest of them", sluice: milliseconds(ours.quantile(1)), nginx: milliseconds(theirs.quantile(1)),
+				figure: "the slowest of them", sluice: millis(ours.took.Max), nginx: millis(theirs.took.Max),
 			})
 		}
 		slices.Sort(ratios)
@@ -201,27 +179,4 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 			sluice: fmt.Sprintf("%.1f", middle), broken: !e.short && middle > 2})
 	}
 	return rows, nil
-}
-
-// askAtOnce has n clients connect and ask at the same moment.
-func askAtOnce(ctx context.Context, p *peer, n int) (*tally, error) {
-	got, start := newTally(), make(chan struct{})
-	var wait sync.WaitGroup
-	for i := range n {
-		wait.Go(func() {
-			<-start
-			begun := time.Now()
-			c, err := dial(ctx, i, p.address)
-			if err != nil {
-				got.count(time.Since(begun), "cannot connect")
-				return
-			}
-			defer c.Close()
-			status := askForPage(c, bufio.NewReader(c))
-			got.count(time.Since(begun), status)
-		})
-	}
-	close(start)
-	wait.Wait()
-	return got, ctx.Err()
 }

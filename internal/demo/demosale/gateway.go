@@ -10,12 +10,12 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app"
-	"sluice/internal/demo"
 	"sluice/internal/embedredis"
+	"sluice/internal/load"
 )
 
-// demoConfig is a gate in front of a shop that completes 60 orders a second, each in 40 ms, or 20, each in 200 ms: more
-// than 60/s × 40 ms = 2.4, or 4, inside the shop at a time (Little's law) would only wait there. The crowd tells its
+// demoConfig is a gate in front of a shop that works on 3 orders at a time, each for 50 ms, or on 4, each for 200 ms:
+// more than 4 inside the shop would only wait there. The crowd tells its
 // addresses by X-Forwarded-For, since all of it really comes from this machine. Where the gate reserves, the shop is
 // asked about what is unknown, and has cancelled what it does not know.
 const demoConfig = `name = "demo"
@@ -67,7 +67,7 @@ type demoGate struct {
 
 // openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has
 // another user on the machine.
-func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demoGate, string, error) {
+func (d *Options) openGate(shop *load.Shop, units demoStock, more string) (*demoGate, string, error) {
 	text := demoConfig
 	if d.Queue {
 		text = strings.Replace(text, `gate = %q`, "gate = %q\ndelivery = \"queue\"", 1)
@@ -76,7 +76,7 @@ func (d *Options) openGate(shop *demo.Shop, units demoStock, more string) (*demo
 }
 
 // openGateBy opens a gate by the text of a configuration like demoConfig.
-func (d *Options) openGateBy(text string, shop *demo.Shop, gate string, memory *embedredis.Server) (
+func (d *Options) openGateBy(text string, shop *load.Shop, gate string, memory *embedredis.Server) (
 	*demoGate, string, error,
 ) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

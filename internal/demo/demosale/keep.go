@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/internal/load"
 	"sluice/internal/periodic"
 )
 
@@ -51,7 +52,7 @@ func (d *Options) kept(ctx context.Context) error {
 		return err
 	}
 	defer units.close()
-	shop, err := demo.OpenShop(units.shopOptions(d.Units))
+	shop, err := demo.OpenShop(units.shopOptions(d))
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (d *Options) kept(ctx context.Context) error {
 }
 
 // crowds lets one wave of shoppers in after the other, and returns when all have gone home.
-func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
+func (d *Options) crowds(ctx context.Context, shop *load.Shop, front string) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	each, first := max(1, d.Shoppers/waves), 0
@@ -97,7 +98,7 @@ func (d *Options) crowds(ctx context.Context, shop *demo.Shop, front string) {
 }
 
 // tellKept says how the books stand at the end.
-func tellKept(l demo.Ledger, a *demo.Audit) error {
+func tellKept(l load.Ledger, a *demo.Audit) error {
 	fmt.Printf("\nledger %d total = %d held + %d sold + %d free\nshop   %d orders, %d oversold, %d shoppers with two\n%s",
 		l.Total, l.Held, l.Sold, l.Free, a.Orders, a.Oversold, a.Twice, a)
 	if a.Oversold != 0 {

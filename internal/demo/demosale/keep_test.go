@@ -20,7 +20,7 @@ func TestKeep_TheDemosLinkOpensItsDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, err := demo.OpenShop(units.shopOptions(d.Units))
+	shop, err := demo.OpenShop(units.shopOptions(d))
 	if err != nil {
 		t.Fatal(err)
 	}

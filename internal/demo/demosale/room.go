@@ -59,7 +59,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer stop()
-	shop, err := demo.OpenShop(demo.ShopOptions{SKU: demoSKU, Units: d.Units, Reserved: true})
+	shop, err := demo.OpenShop(demoStock{}.shopOptions(d))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/demo"
+	"sluice/internal/load"
 	"sluice/stockgate/ledger/redisstore"
 )
 
@@ -35,12 +36,12 @@ type Options struct {
 	slow bool // the shop is that of a queue, and no order waits
 }
 
-// pace is what the shop can bear: orders a second, and how long one takes.
-func (d *Options) pace() (rate int, service time.Duration) {
+// pace is what the shop can bear: orders at a time, and how long one takes.
+func (d *Options) pace() (capacity int, latency time.Duration) {
 	if d.Queue || d.slow {
-		return 20, 200 * time.Millisecond
+		return 4, 200 * time.Millisecond
 	}
-	return 60, 40 * time.Millisecond
+	return 3, 50 * time.Millisecond
 }
 
 // maxPatience bounds the memory of a crowd, which has a page for each millisecond.
@@ -120,11 +121,10 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 		return demo.Report{}, err
 	}
 	defer units.close()
-	options := units.shopOptions(d.Units)
+	options := units.shopOptions(d)
 	if !withGate {
-		options = demo.ShopOptions{SKU: demoSKU, Units: d.Units, Naive: true}
+		options.Naive, options.Reserved, options.Take = true, false, nil
 	}
-	options.Rate, options.Service = d.pace()
 	shop, err := demo.OpenShop(options)
 	if err != nil {
 		return demo.Report{}, err
@@ -152,12 +152,12 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 }
 
 // introduce says what is where.
-func (d *Options) introduce(shop *demo.Shop, g *demoGate, gate, front string) {
-	rate, service := d.pace()
+func (d *Options) introduce(shop *load.Shop, g *demoGate, gate, front string) {
+	capacity, latency := d.pace()
 	delivery := ""
 	if d.Queue {
 		delivery = ", delivery queue"
 	}
 	fmt.Printf("shop   http://%s  %d orders/s, %d ms each, %d units\ngate   http://%s  %s%s\nwatch  %s\n", shop.Addr(),
-		rate, service.Milliseconds(), d.Units, front, gate, delivery, g.watchAt())
+		int(float64(capacity)/latency.Seconds()), latency.Milliseconds(), d.Units, front, gate, delivery, g.watchAt())
 }

@@ -10,8 +10,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/internal/demo"
 	"sluice/internal/embedredis"
+	"sluice/internal/load"
 	"sluice/stockgate/ledger/redisstore"
 )
 
@@ -62,14 +62,14 @@ func shopKey(sku string) string {
 }
 
 var sell = redis.NewScript(`
-if tonumber(redis.call('GET', KEYS[1])) < tonumber(ARGV[1]) then return 0 end
-redis.call('DECRBY', KEYS[1], ARGV[1])
+if tonumber(redis.call('GET', KEYS[1])) < 1 then return 0 end
+redis.call('DECR', KEYS[1])
 return 1`)
 
-// Sell implements demo.Stock.
-func (s *shopStock) Sell(sku string, n int64) bool {
-	sold, err := sell.Run(context.Background(), s.client, []string{shopKey(sku)}, n).Int()
-	return err == nil && sold == 1
+// take takes a unit; one that is away has none.
+func (s *shopStock) take(ctx context.Context) (bool, error) {
+	sold, err := sell.Run(ctx, s.client, []string{shopKey(demoSKU)}).Int()
+	return err == nil && sold == 1, nil
 }
 
 // gate is the rung that the order route stands on.
@@ -80,17 +80,18 @@ func (s demoStock) gate() string {
 	return "check"
 }
 
-// shopOptions are those of a shop that sells units.
-func (s demoStock) shopOptions(units int64) demo.ShopOptions {
-	o := demo.ShopOptions{SKU: demoSKU, Units: units, Reserved: s.Ledger != nil}
+// shopOptions are those of a shop that sells the units.
+func (s demoStock) shopOptions(d *Options) load.ShopOptions {
+	o := load.ShopOptions{Units: d.Units, Reserved: s.Shop == nil}
+	o.Capacity, o.Latency = d.pace()
 	if s.Shop != nil {
-		o.Stock = s.Shop
+		o.Take = s.Shop.take
 	}
 	return o
 }
 
 // books tell what the ledger says, and what the reserver in front of it has counted; nil without a ledger.
-func (s demoStock) books(orders prometheus.Collector) func() demo.Ledger {
+func (s demoStock) books(orders prometheus.Collector) func() load.Ledger {
 	if s.Ledger == nil {
 		return nil
 	}
@@ -98,15 +99,15 @@ func (s demoStock) books(orders prometheus.Collector) func() demo.Ledger {
 }
 
 // booksOf are those of a ledger. One that is away has no units.
-func booksOf(ledger *redisstore.Store, orders prometheus.Collector) func() demo.Ledger {
+func booksOf(ledger *redisstore.Store, orders prometheus.Collector) func() load.Ledger {
 	counted := prometheus.NewRegistry()
 	counted.MustRegister(orders)
-	return func() demo.Ledger {
+	return func() load.Ledger {
 		now, _, err := ledger.ReadStock(context.Background(), demoSKU)
 		if err != nil {
-			return demo.Ledger{}
+			return load.Ledger{}
 		}
-		return demo.Ledger{
+		return load.Ledger{
 			Total: now.Total, Free: now.Free, Held: now.Held, Sold: now.Sold,
 			Released: total(counted, "sluice_reservations_total", "event", "released"),
 			Resolved: total(counted, "sluice_resolver_outcomes_total", "outcome", "confirmed"),

@@ -17,8 +17,8 @@ import (
 	"sluice/internal/app"
 	"sluice/internal/app/orders"
 	"sluice/internal/app/stores"
-	"sluice/internal/crowd"
 	"sluice/internal/listener"
+	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/internal/periodic"
 	"sluice/stockgate/redisconn"
@@ -37,14 +37,14 @@ type testedGateway struct {
 	front   string
 	keys    []string
 	link    *redisconn.Client // nil = there is no Redis
-	took    *crowd.Stopwatch
+	took    *load.Stopwatch
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
 
 // raise starts the gateway of c as run does, and puts the units where it looks for them.
 func raise(s *sandbox, c *config.Config) (*testedGateway, error) {
-	r := &testedGateway{sandbox: s, keys: s.keys(c), took: crowd.NewStopwatch(), stop: func() {}}
+	r := &testedGateway{sandbox: s, keys: s.keys(c), took: load.NewStopwatch(), stop: func() {}}
 	var err error
 	if c.Stock.Source == "redis" {
 		if r.link, err = redisconn.New(stores.RedisOptions(c)); err != nil {
@@ -226,14 +226,14 @@ func (r *testedGateway) Read(context.Context) (loadtest.GatewayReading, error) {
 			return l, err
 		}
 		if ok {
-			l.Ledger = &loadtest.Ledger{Total: now.Total, Free: now.Free, Held: now.Held, Sold: now.Sold, Own: true}
+			l.Ledger = &load.Ledger{Total: now.Total, Free: now.Free, Held: now.Held, Sold: now.Sold, Own: true}
 		}
 	case g.Stock != nil && r.sandbox.route(c).Gate != "limit":
 		now, err := g.Store.Read(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}
-		l.Ledger = &loadtest.Ledger{Total: r.sandbox.Units, Free: now.Left, Sold: r.sandbox.Units - now.Left}
+		l.Ledger = &load.Ledger{Total: r.sandbox.Units, Free: now.Left, Sold: r.sandbox.Units - now.Left}
 	}
 	return l, nil
 }

@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sluice/config"
 	"sluice/internal/app/stores"
+	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/stockgate/redisconn"
 )
@@ -67,14 +69,14 @@ func (r *Options) Run(ctx context.Context) (result loadtest.Result, err error) {
 		return result, err
 	}
 	o := s.shop(c)
-	o.Capacity, o.Latency, o.Errors = r.ShopCapacity, r.ShopLatency, float64(r.ShopErrors)/100
+	o.Capacity, o.Latency, o.Fault = r.ShopCapacity, r.ShopLatency, load.Failing(float64(r.ShopErrors)/100)
 	var gate *testedGateway
 	done, err := r.takes(c, s, &gate, &o)
 	if err != nil {
 		return result, err
 	}
 	defer done()
-	shop, err := loadtest.OpenShop(o)
+	shop, err := load.OpenShop(o)
 	if err != nil {
 		return result, err
 	}
@@ -112,16 +114,16 @@ const (
 
 // takes has a shop that takes its stock itself do so where the gateway reads it: in Redis over a way of its own, whose
 // commands are not the gateway's; in memory from the gateway that gate is going to point at.
-func (r *Options) takes(c *config.Config, s *sandbox, gate **testedGateway, o *loadtest.ShopOptions) (done func(),
+func (r *Options) takes(c *config.Config, s *sandbox, gate **testedGateway, o *load.ShopOptions) (done func(),
 	err error) {
 	if s.route(c).Gate != "check" {
 		return func() {}, nil
 	}
 	if c.Stock.Source == "memory" {
-		o.Take = func(ctx context.Context) error {
+		o.Take = s.take(func(ctx context.Context) error {
 			_, err := (*gate).gate.Store.Add(ctx, s.SKU, -1)
 			return err
-		}
+		})
 		return func() {}, nil
 	}
 	patient := *c
@@ -132,9 +134,20 @@ func (r *Options) takes(c *config.Config, s *sandbox, gate **testedGateway, o *l
 	if err != nil {
 		return nil, err
 	}
-	o.Take = func(ctx context.Context) error {
+	o.Take = s.take(func(ctx context.Context) error {
 		_, err := own.Add(ctx, s.SKU, -1)
 		return err
-	}
+	})
 	return func() { _ = own.Close() }, nil
+}
+
+// take counts the units of a shop by itself, and writes each that is sold into the stock that the gateway reads.
+func (s *sandbox) take(write func(context.Context) error) func(context.Context) (bool, error) {
+	var sold atomic.Int64
+	return func(ctx context.Context) (bool, error) {
+		if sold.Add(1) > s.Units {
+			return false, nil
+		}
+		return true, write(ctx)
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app"
 	"sluice/internal/app/stores"
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/room"
 	"sluice/room/roomstore"
@@ -196,7 +196,7 @@ func (s *sandbox) isolate(c *config.Config) {
 func (s *sandbox) sendTo(c *config.Config, shop string) {
 	c.Upstream.Targets = []string{"http://" + shop}
 	if v := &c.Stock.Reserve; v.StatusURL != "" {
-		v.StatusURL = "http://" + shop + loadtest.StatusPath + "{serial}"
+		v.StatusURL = "http://" + shop + load.StatusPath + "{serial}"
 	}
 }
 
@@ -234,9 +234,9 @@ func (s *sandbox) keys(c *config.Config) (all []string) {
 }
 
 // order says how the crowd asks.
-func (s *sandbox) order(c *config.Config) crowd.Order {
+func (s *sandbox) order(c *config.Config) load.Order {
 	r := s.route(c)
-	o := crowd.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity,
+	o := load.Order{Match: r.Match, ID: s.SKU, SKU: r.SKU, User: r.User, Quantity: r.Quantity,
 		Address: c.Server.ClientIPHeader}
 	for _, rate := range c.Limits.Rates {
 		if len(rate.Routes) == 0 || slices.Contains(rate.Routes, r.Name) {
@@ -251,9 +251,9 @@ func (s *sandbox) route(c *config.Config) *config.Route {
 }
 
 // shop says how the stand-in answers, so that the gate understands it.
-func (s *sandbox) shop(c *config.Config) loadtest.ShopOptions {
+func (s *sandbox) shop(c *config.Config) load.ShopOptions {
 	v := &c.Stock.Reserve
-	o := loadtest.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil,
+	o := load.ShopOptions{Units: s.Units, Status: 200, Body: `{"code":0}`, Teaches: c.Stock.SoldOutOn != nil,
 		Again: s.route(c).Delivery == "queue" && v.OnNotFound != "cancel_then_release"}
 	if o.Reserved = s.route(c).Gate == "reserve"; !o.Reserved {
 		return o

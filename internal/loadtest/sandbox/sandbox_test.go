@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/crowd"
+	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -61,7 +61,7 @@ func TestTestedGateway_KeysGetAnEndEachTenthOfASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	r := &testedGateway{keys: []string{"a", "b"}, link: link, took: crowd.NewStopwatch()}
+	r := &testedGateway{keys: []string{"a", "b"}, link: link, took: load.NewStopwatch()}
 	server.Client.Set(t.Context(), "a", "1", 0)
 	ctx, stop := context.WithCancel(t.Context())
 	r.done.Go(func() { r.watch(ctx) })

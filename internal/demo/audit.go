@@ -1,37 +1,10 @@
 package demo
 
-import "fmt"
+import (
+	"fmt"
 
-// Ledger is what the gate wrote down of a sale where it takes the units itself (gate = "reserve").
-type Ledger struct {
-	Total int64 // for sale in all
-	Free  int64 // not taken
-	Held  int64 // taken, and not decided yet
-	Sold  int64
-
-	Released int64 // orders whose units were given back
-	Resolved int64 // orders that counted as sold only after the gate had asked the shop about them
-}
-
-// balance names what the gate's ledger and the shop's books disagree on. While a sale goes on they may: what is held is
-// in one of them alone. Of an interrupted one only what is sold can be told.
-func (r Report) balance(complain func(wrong bool, format string, args ...any)) {
-	l := r.Ledger
-	if l == nil {
-		return
-	}
-	complain(l.Total != r.Shop.Units, "balance: the ledger has %d units in all, the shop %d", l.Total, r.Shop.Units)
-	complain(l.Free != l.Total-l.Held-l.Sold, "balance: %d free, but total %d - held %d - sold %d", l.Free, l.Total,
-		l.Held, l.Sold)
-	complain(l.Sold > r.Shop.Orders, "balance: %d sold in the ledger, but the shop knows %d orders: some are lost", l.Sold,
-		r.Shop.Orders)
-	if r.Interrupted {
-		return
-	}
-	complain(l.Held != 0, "balance: %d units are still held", l.Held)
-	complain(r.Shop.Orders > l.Sold+l.Held, "balance: the shop knows %d orders, but the ledger %d sold and %d held",
-		r.Shop.Orders, l.Sold, l.Held)
-}
+	"sluice/internal/load"
+)
 
 // Audit is what is counted without the gateway when a sale is over: by the ledger's records, or in the database that
 // they were settled into, beside the shop's orders.
@@ -59,7 +32,7 @@ func (a *Audit) String() string {
 }
 
 // over are the shop's totals as they were audited; b itself where they were not.
-func (a *Audit) over(b ShopTotals) ShopTotals {
+func (a *Audit) over(b load.Totals) load.Totals {
 	if a != nil {
 		b.Orders, b.Oversold, b.Twice = a.Orders, a.Oversold, a.Twice
 	}
@@ -67,7 +40,7 @@ func (a *Audit) over(b ShopTotals) ShopTotals {
 }
 
 // totals are what the shop wrote down.
-func (r Report) totals() ShopTotals { return r.Audit.over(r.Shop) }
+func (r Report) totals() load.Totals { return r.Audit.over(r.Shop) }
 
 // audit names what the audit disagrees on with the ledger's numbers and the shop.
 func (r Report) audit(complain func(wrong bool, format string, args ...any)) {

@@ -1,4 +1,4 @@
-package crowd
+package load
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ func answerOf(status, fields, body string) string {
 
 // kindOf is how an answer is counted.
 func kindOf(a answer) string {
-	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}}
+	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}}
 	n.add(a)
 	switch {
 	case n.Accepted == 1 && n.Admitted+int64(len(n.Rejected)+len(n.Unknown)) == 0:
@@ -96,7 +96,7 @@ func TestCrowd_RetryAfterIsWholeSecondsOrNothing(t *testing.T) {
 }
 
 func TestCrowd_ReasonsOfAFrontAreBounded(t *testing.T) {
-	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}}
+	n := Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}}
 	for i := range 10_000 {
 		word := []byte{'a' + byte(i%26), 'a' + byte(i/26%26), 'a' + byte(i/676%26)}
 		n.add(answer{status: 429, reason: readable(word)})

@@ -1,12 +1,14 @@
-// Package crowd makes the shoppers of a demo and of a load test. Each orders at a time of its own, orders again while
-// it is told to return or is told nothing, and goes home with a final answer.
+// Package load makes what a sale is tried with: a crowd of shoppers, a shop behind the gateway, and a record of what
+// happened between them. The demonstration, the load test, the benchmark and the attacks use it.
 //
 // It promises that the crowd is an open one (a shopper who waits for an answer keeps no other from coming, as long as
 // there are connections), that its memory is bounded by the plan, and that each request and each shopper is counted
 // once. It does not know what stands at the front: a gateway, or a shop.
-package crowd
+package load
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -18,7 +20,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// Plan is who comes when, and what they do.
+// Plan is who comes when, and what they do. Each shopper orders, orders again while it is told to return or is told
+// nothing, and goes home with a final answer.
 type Plan struct {
 	Front       string          // host:port where they order
 	Order       Order           // how an order looks
@@ -26,10 +29,15 @@ type Plan struct {
 	First       int             // number of the first shopper: crowds that follow each other are other people
 	Addresses   int             // that they come from; 0 = one each
 	Connections int             // that they share
+	Over        *Connections    // these, which stay open; nil = new ones to Front
+	Busy        int             // of these, how many have a request under way at a time; 0 = all
 	GiveUpAfter time.Duration   // the last of them came: then all go home
 	Tries       int             // orders of one shopper at most; 0 = no limit
 	Room        string          // the waiting room that all join before they order; "" = none
 	LookUp      bool            // after an unknown outcome a shopper looks it up; otherwise the shopper orders again
+
+	// Request appends an order to dst; nil = it is as Order says.
+	Request func(dst []byte, shopper int) []byte
 
 	// Absent tells which shoppers do not come when the waiting room calls them; nil = all come.
 	Absent func(shopper int) bool
@@ -48,10 +56,11 @@ type Counts struct {
 	Broken     int64            // no connection, or one that broke
 	Unanswered int64            // the context ended first
 
-	Overloaded int64 // of those admitted, with status 500 and above
-	Delivered  int64 // of those accepted, confirmed later
-	Ended      int64 // of those accepted, without an order in the end
-	Lookups    int64 // requests that asked what became of an order
+	Status     map[int]int64 // all answers, by status
+	Overloaded int64         // of those admitted, with status 500 and above
+	Delivered  int64         // of those accepted, confirmed later
+	Ended      int64         // of those accepted, without an order in the end
+	Lookups    int64         // requests that asked what became of an order
 	Room       RoomCounts
 	Home       [numEndings]int64
 }
@@ -131,6 +140,9 @@ type Crowd struct {
 
 // New returns the crowd of a plan.
 func New(p Plan) (*Crowd, error) {
+	if p.Over != nil {
+		p.Connections = len(p.Over.all)
+	}
 	if len(p.Arrivals) == 0 || p.Connections < 1 {
 		return nil, errors.New("a crowd needs shoppers and connections")
 	}
@@ -146,7 +158,7 @@ func New(p Plan) (*Crowd, error) {
 		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(),
 		Accepted: NewStopwatch(), Felt: NewStopwatch(), Sure: NewStopwatch(),
 		Sent: NewSeries(length), Rejected: NewSeries(length),
-		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}},
+		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}},
 	}
 	if p.Room != "" {
 		c.outcomes = make([]RoomOutcome, len(p.Arrivals))
@@ -162,8 +174,14 @@ func New(p Plan) (*Crowd, error) {
 func (c *Crowd) Run(ctx context.Context, start time.Time) {
 	c.start = start
 	var all sync.WaitGroup
-	for range c.plan.Connections {
-		all.Go(func() { c.carry(ctx) })
+	over := c.plan.Over
+	if over == nil {
+		over = NewConnections(c.plan.Connections, To(c.plan.Front))
+		defer over.Close()
+	}
+	busy := min(cmp.Or(c.plan.Busy, c.plan.Connections), c.plan.Connections)
+	for i := range busy {
+		all.Go(func() { c.carry(ctx, over.all, i, busy) })
 	}
 	c.turnPages(ctx)
 	close(c.work)
@@ -176,7 +194,7 @@ func (c *Crowd) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.counts
-	n.Rejected, n.Unknown = maps.Clone(n.Rejected), maps.Clone(n.Unknown)
+	n.Rejected, n.Unknown, n.Status = maps.Clone(n.Rejected), maps.Clone(n.Unknown), maps.Clone(n.Status)
 	return n
 }
 
@@ -219,11 +237,16 @@ func (c *Crowd) turnPages(ctx context.Context) {
 	}
 }
 
-// carry makes one visit after another on one connection.
-func (c *Crowd) carry(ctx context.Context) {
-	l := connection{front: c.plan.Front}
-	defer l.close()
+// carry makes one visit after another, on every step-th connection in turn.
+func (c *Crowd) carry(ctx context.Context, all []*connection, first, step int) {
+	r := requester{in: bufio.NewReaderSize(nil, 4<<10)}
+	next := first
 	for v := range c.work {
+		l := all[next]
+		l.requester = &r
+		if next += step; next >= len(all) {
+			next = first
+		}
 		now := time.Since(c.start)
 		if ctx.Err() != nil || now >= c.lasts() {
 			return
@@ -231,11 +254,11 @@ func (c *Crowd) carry(ctx context.Context) {
 		c.Late.Observe(now - v.at)
 		switch {
 		case v.lookUp:
-			c.lookUp(ctx, &l, v)
+			c.lookUp(ctx, l, v)
 		case v.waits:
-			c.wait(ctx, &l, v)
+			c.wait(ctx, l, v)
 		default:
-			c.order(ctx, &l, v)
+			c.order(ctx, l, v)
 		}
 	}
 }
@@ -255,7 +278,11 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 	sent := time.Since(c.start)
 	c.Sent.Count(sent)
 	number := c.plan.First + int(v.shopper)
-	l.out = c.form.order(l.out[:0], number, c.address(number), c.passOf(v.shopper))
+	if c.plan.Request != nil {
+		l.out = c.plan.Request(l.out[:0], number)
+	} else {
+		l.out = c.form.order(l.out[:0], number, c.address(number), c.passOf(v.shopper))
+	}
 	a, ok := l.exchange(ctx)
 	at := time.Since(c.start)
 	switch {
@@ -309,6 +336,7 @@ const maxReasons = 64
 
 // add counts an answer.
 func (n *Counts) add(a answer) {
+	n.Status[a.status]++
 	if a.accepted() {
 		n.Accepted++
 		return

@@ -1,4 +1,6 @@
-package main
+// Package child runs servers as processes of their own and reads what they cost: the benchmark and the attacks start
+// what they measure with it. Costs are those of Linux.
+package child
 
 import (
 	"context"
@@ -17,16 +19,17 @@ import (
 	"time"
 )
 
-// child is a process that this one started, with the workers that it started in turn.
-type child struct {
-	name    string
-	process *exec.Cmd
-	said    *os.File      // what it wrote
-	ended   chan struct{} // closed when it has gone
+// Process is one that this one has started, with the workers that it started in turn.
+type Process struct {
+	name  string
+	cmd   *exec.Cmd
+	said  *os.File      // what it wrote
+	ended chan struct{} // closed when it has gone
 }
 
-// spawn starts a process. It is asked to end when ctx does, and killed where it does not.
-func spawn(ctx context.Context, dir, name string, command ...string) (*child, error) {
+// Start starts a process, which writes into a file of dir. It is asked to end when ctx does, and killed where it does
+// not.
+func Start(ctx context.Context, dir, name string, command ...string) (*Process, error) {
 	said, err := os.CreateTemp(dir, name+"-*.log")
 	if err != nil {
 		return nil, err
@@ -39,32 +42,32 @@ func spawn(ctx context.Context, dir, name string, command ...string) (*child, er
 		said.Close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := &child{name: name, process: cmd, said: said, ended: make(chan struct{})}
+	p := &Process{name: name, cmd: cmd, said: said, ended: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // its users notice that it does not answer
-		close(c.ended)
+		close(p.ended)
 	}()
-	return c, nil
+	return p, nil
 }
 
-// stop ends the process and waits until it has gone; its workers go with it.
-func (c *child) stop() {
-	workers := c.family()
-	_ = c.process.Process.Signal(syscall.SIGTERM)
+// Stop ends the process and waits until it has gone; its workers go with it.
+func (p *Process) Stop() {
+	workers := p.PIDs()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-c.ended:
+	case <-p.ended:
 	case <-time.After(5 * time.Second):
 		for _, pid := range workers {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		<-c.ended
+		<-p.ended
 	}
-	c.said.Close()
+	p.said.Close()
 }
 
-// family are the process ids of c and of its workers.
-func (c *child) family() []int {
-	own := c.process.Process.Pid
+// PIDs are the process ids of p and of its workers.
+func (p *Process) PIDs() []int {
+	own := p.cmd.Process.Pid
 	all := []int{own}
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", own))
 	for _, file := range files {
@@ -79,19 +82,19 @@ func (c *child) family() []int {
 }
 
 // complaint is the end of what the process wrote.
-func (c *child) complaint() string {
-	text, _ := os.ReadFile(c.said.Name())
+func (p *Process) complaint() string {
+	text, _ := os.ReadFile(p.said.Name())
 	if len(text) > 600 {
 		text = text[len(text)-600:]
 	}
 	return strings.TrimSpace(string(text))
 }
 
-// answers waits until a GET of url is answered with 200, and tells how long that took since begin.
-func (c *child) answers(ctx context.Context, begin time.Time, url string) (time.Duration, error) {
+// Answers waits until a GET of url is answered with 200, and tells how long that took since begin.
+func (p *Process) Answers(ctx context.Context, begin time.Time, url string) (time.Duration, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
 	defer client.CloseIdleConnections()
-	return c.until(ctx, begin, func() bool {
+	return p.until(ctx, begin, func() bool {
 		resp, err := client.Get(url)
 		if err != nil {
 			return false
@@ -102,9 +105,9 @@ func (c *child) answers(ctx context.Context, begin time.Time, url string) (time.
 	})
 }
 
-// listens waits until a server accepts connections at address.
-func (c *child) listens(ctx context.Context, address string) error {
-	_, err := c.until(ctx, time.Now(), func() bool {
+// Listens waits until a server accepts connections at address.
+func (p *Process) Listens(ctx context.Context, address string) error {
+	_, err := p.until(ctx, time.Now(), func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			return false
@@ -116,7 +119,7 @@ func (c *child) listens(ctx context.Context, address string) error {
 }
 
 // until looks every half a millisecond whether it is so, for ten seconds at most.
-func (c *child) until(ctx context.Context, begin time.Time, so func() bool) (time.Duration, error) {
+func (p *Process) until(ctx context.Context, begin time.Time, so func() bool) (time.Duration, error) {
 	for time.Since(begin) < 10*time.Second {
 		if so() {
 			return time.Since(begin), nil
@@ -124,16 +127,16 @@ func (c *child) until(ctx context.Context, begin time.Time, so func() bool) (tim
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-c.ended:
-			return 0, fmt.Errorf("start %s: it ended at once: %s", c.name, c.complaint())
+		case <-p.ended:
+			return 0, fmt.Errorf("start %s: it ended at once: %s", p.name, p.complaint())
 		case <-time.After(500 * time.Microsecond):
 		}
 	}
-	return 0, errors.New("start " + c.name + ": it does not answer: " + c.complaint())
+	return 0, errors.New("start " + p.name + ": it does not answer: " + p.complaint())
 }
 
-// freePort is an address of loopback that is free, below the ports that the kernel gives to dialers.
-func freePort() (string, error) {
+// FreeAddress is an address of loopback that is free, below the ports that the kernel gives to dialers.
+func FreeAddress() (string, error) {
 	var err error
 	for range 100 {
 		var l net.Listener
