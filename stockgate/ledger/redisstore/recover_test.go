@@ -369,7 +369,7 @@ func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 		ledgertest.Check(t, server.Client.Del(t.Context(), keys("1001")[i]).Err())
 		visitor := connect(t, server, texts())
 		_, err := visitor.SetTotal(t.Context(), "1001", 9, 0)
-		if err == nil || !strings.Contains(err.Error(), "stock recreate") {
+		if err == nil || !strings.Contains(err.Error(), "sluice stock recover 1001") {
 			t.Fatalf("%s: %v", key, err)
 		}
 		_, err = visitor.Recreate(t.Context(), "1001", 9, 0, true)
