@@ -21,11 +21,10 @@ const (
 
 // change is what a POST on a SKU asks for: one of set, add and state.
 type change struct {
-	Set        *int64
-	Add        *int64
-	Limit      *int64 // with set, on a ledger: units a person; 0 = no limit
-	State      string // of a ledger
-	Reconciled bool   // with state: an operator has looked after what froze the ledger
+	Set   *int64
+	Add   *int64
+	Limit *int64 // with set, on a ledger: units a person; 0 = no limit
+	State string // of a ledger
 
 	key string // Idempotency-Key, with add
 }
@@ -44,7 +43,7 @@ func changeOf(w http.ResponseWriter, r *http.Request) (c change, err error) {
 			asked++
 		}
 	}
-	if asked != 1 || c.Limit != nil && c.Set == nil || c.Reconciled && c.State == "" {
+	if asked != 1 || c.Limit != nil && c.Set == nil {
 		return c, fmt.Errorf("%w: %s", ErrInvalid, changeForm)
 	}
 	c.key = r.Header.Get("Idempotency-Key")
@@ -92,8 +91,6 @@ func (c *change) String() string {
 		return fmt.Sprintf("set %d", *c.Set)
 	case c.Add != nil:
 		return fmt.Sprintf("add %d", *c.Add)
-	case c.Reconciled:
-		return "state " + c.State + ", reconciled"
 	}
 	return "state " + c.State
 }

@@ -154,9 +154,9 @@ func (a *API) apply(ctx context.Context, sku string, want *change, before Stock)
 		return a.Ledgers.Add(ctx, sku, *want.Add, want.key)
 	case before.Ledger.State == want.State:
 		return before, nil // asking twice to freeze must not raise the epoch twice
-	case before.Ledger.State == frozen && !want.Reconciled:
-		return Stock{}, fmt.Errorf(`%q is frozen: %w: orders of the shop may be missing in its ledger; adopt them, then `+
-			`ask again with "reconciled": true`, sku, ErrConflict)
+	case before.Ledger.State == frozen:
+		return Stock{}, fmt.Errorf("%q is frozen: %w: orders of the shop may be missing in its ledger; sluice stock recover "+
+			"%s shows both books, and opens it", sku, ErrConflict, sku)
 	}
 	return a.Ledgers.SetState(ctx, sku, want.State)
 }

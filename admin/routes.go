@@ -53,11 +53,9 @@ func (a *API) routes() []route {
 		{"GET", "/api/v1/stock", line.handler(a.kept(a.list, a.listLedgers))},
 		{"GET", "/api/v1/stock/{sku}", line.handler(a.kept(a.read, a.readLedger))},
 		{"POST", "/api/v1/stock/{sku}", line.handler(a.kept(a.change, a.changeLedger))},
-		{"POST", "/api/v1/stock/{sku}/recreate", line.handler(a.reserved(a.recreate))},
-		{"POST", "/api/v1/stock/{sku}/adopt", line.handler(a.reserved(a.adoptAll))},
+		{"POST", "/api/v1/stock/{sku}/recover", line.handler(a.reserved(a.recover))},
 		{"GET", "/api/v1/reservations", line.handler(a.reserved(a.reservations))},
 		{"GET", "/api/v1/reservations/{serial}", line.handler(a.reserved(a.reservation))},
-		{"POST", "/api/v1/reservations/{serial}/adopt", line.handler(a.reserved(a.adopt))},
 		{"GET", "/api/v1/top-keys", a.topKeys},
 		{"GET", "/api/v1/why", line.handler(a.why)},
 

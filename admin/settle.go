@@ -11,9 +11,8 @@ import (
 
 // Outcome is what came of settling one reservation.
 type Outcome struct {
-	Changed  bool   `json:"changed"`              // false: it had been done before
-	State    string `json:"state"`                // of the reservation now
-	Oversold bool   `json:"over_total,omitempty"` // adopted, and now more is sold than there is
+	Changed bool   `json:"changed"` // false: it had been done before
+	State   string `json:"state"`   // of the reservation now
 }
 
 // settled is an Outcome as it is answered.
@@ -97,7 +96,8 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 func (a *API) settle(r *http.Request, op string, before Reservation) (any, error) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
 	if err == nil && out.State == "" {
-		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order, adopt it", op, before.Serial, before.SKU, errNoSerial)
+		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order: sluice stock recover %s --from FILE", op,
+			before.Serial, before.SKU, errNoSerial, before.SKU)
 	}
 	if err != nil {
 		return nil, err
@@ -110,75 +110,7 @@ func (a *API) settle(r *http.Request, op string, before Reservation) (any, error
 		After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
 		"before", was, "after", out.State, "changed", out.Changed)
-	if out.Oversold {
-		a.Log.Error("admin: more is sold than there is", "sku", before.SKU, "serial", before.Serial)
-	}
 	return settled{before.SKU, before.Serial, out}, nil
-}
-
-// adopt takes an order into the ledger that the shop has: {"sku": "1001", "user": "7", "quantity": 1}.
-func (a *API) adopt(w http.ResponseWriter, r *http.Request) (any, error) {
-	want, err := a.adopted(w, r)
-	if err != nil {
-		return nil, err
-	}
-	before, ok, err := a.Ledgers.Reservation(r.Context(), want.SKU, want.Serial)
-	if err == nil && ok {
-		err = before.agrees(want)
-	}
-	if err != nil {
-		return nil, err
-	}
-	want.State = before.State
-	return a.settle(r, "adopt", want)
-}
-
-// agrees rejects another order under the serial of one that is held or sold.
-func (r Reservation) agrees(with Reservation) error {
-	undone := r.State == "released" || r.State == "refunded"
-	if undone || r.User == with.User && r.Quantity == with.Quantity {
-		return nil
-	}
-	return fmt.Errorf("adopt %q: %w: it is %s already, %d for user %q; confirm it if that is the order, else correct "+
-		"what you sent",
-		r.Serial, ErrConflict, r.State, r.Quantity, r.User)
-}
-
-// adopted reads the order that is to be adopted.
-func (a *API) adopted(w http.ResponseWriter, r *http.Request) (Reservation, error) {
-	var order struct {
-		SKU, User string
-		Quantity  int64
-	}
-	if err := decode(w, r, &order); err != nil {
-		return Reservation{}, fmt.Errorf(`%w: the body must be {"sku": "…", "user": "…", "quantity": N}`, ErrInvalid)
-	}
-	if err := CheckSKU(order.SKU); err != nil {
-		return Reservation{}, err
-	}
-	if order.Quantity < 1 || order.Quantity > maxQuantity {
-		return Reservation{}, fmt.Errorf("quantity %d: %w: it is 1 to %d", order.Quantity, ErrInvalid, maxQuantity)
-	}
-	if !nameable(order.User) {
-		return Reservation{}, fmt.Errorf("user %.300q: %w: no request can name it; at most %d bytes without control "+
-			"characters, as the gateway identifies users", order.User, ErrInvalid, maxUser)
-	}
-	return Reservation{SKU: order.SKU, Serial: r.PathValue("serial"), User: order.User, Quantity: order.Quantity}, nil
-}
-
-const (
-	maxQuantity = 1_000_000_000 // of one order
-	maxUser     = 256           // bytes
-)
-
-// nameable reports whether a request can name a user so; "" is no user.
-func nameable(user string) bool {
-	for i := range len(user) {
-		if user[i] < ' ' || user[i] == 0x7f {
-			return false
-		}
-	}
-	return len(user) <= maxUser
 }
 
 // Settlement is what a settler has told last of one home. The gate never opens its database.

@@ -161,7 +161,7 @@ func thaw(t *testing.T, g *running, r *redistest.Server, skus []string) {
 	t.Helper()
 	for _, sku := range skus {
 		if state := r.Client.HGet(context.Background(), "sluice:shop:{"+sku+"}:s", "state").Val(); state == "frozen" {
-			run(t, "", "stock", "resume", "--config", g.file, "--reconciled", sku)
+			run(t, "", "stock", "recover", "--config", g.file, "--from", "none", "--apply", sku)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (c cartCrash) try(t *testing.T) {
 	if err := os.WriteFile(adopted, []byte("serial,user,quantity\n"+other+",2,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ok(t, "stock", "adopt", adopted, "--config", path, "--sku", "c", "--apply")
+	ok(t, "stock", "recover", "c", "--from", adopted, "--config", path, "--apply")
 
 	command := exec.Command(breakable(t), "run", "--config", path)
 	command.Env = []string{fmt.Sprintf("SLUICE_FAILPOINT=%s:%d", c.place, c.n)}

@@ -92,7 +92,7 @@ func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
 	setUnits(t, g.file, 5, "a", "b")
 	post := func(path, body string) (int, string) {
 		t.Helper()
-		url := "http://" + g.admin + "/api/v1/reservations/k/" + path
+		url := "http://" + g.admin + "/api/v1/" + path
 		resp, err := g.client.Post(url, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -104,18 +104,19 @@ func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
 	shop.status = http.StatusConflict
 	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}})
 	soon(t, "the cart is released", func() bool { return ledgerOf(t, r, "b").held+ledgerOf(t, r, "a").held == 0 })
-	if status, text := post("adopt", `{"sku": "a", "user": "1", "quantity": 1}`); status != 200 {
-		t.Fatalf("adopt: %d %s", status, text)
+	const order = `{"orders": [{"serial": "k", "user": "1", "quantity": 1}], "apply": true}`
+	if status, text := post("stock/a/recover", order); status != 200 {
+		t.Fatalf("recover: %d %s", status, text)
 	}
-	if status, text := post("refund?sku=a&sku=b", ""); status != 409 || !strings.Contains(text, `\"b\"`) {
+	if status, text := post("reservations/k/refund?sku=a&sku=b", ""); status != 409 || !strings.Contains(text, `\"b\"`) {
 		t.Errorf("the refund: %d %s", status, text)
 	}
 	if a := ledgerOf(t, r, "a"); a.sold != 1 {
 		t.Errorf("a line was refunded: %+v", a)
 	}
-	post("adopt", `{"sku": "b", "user": "1", "quantity": 1}`)
-	post("refund?sku=a", "")
-	if status, text := post("refund?sku=a&sku=b", ""); status != 200 {
+	post("stock/b/recover", order)
+	post("reservations/k/refund?sku=a", "")
+	if status, text := post("reservations/k/refund?sku=a&sku=b", ""); status != 200 {
 		t.Errorf("the refund that broke off: %d %s", status, text)
 	}
 	if a, b := ledgerOf(t, r, "a"), ledgerOf(t, r, "b"); a.sold+b.sold != 0 {

@@ -264,14 +264,14 @@ func (o *operator) open(sku, what string) {
 		case !strings.HasPrefix(record, "H|"):
 			o.t.Errorf("the shop has the order %s of %s, the ledger has %q", serial, sku, record)
 		}
-		body := fmt.Sprintf(`{"sku":%q,"user":%q,"quantity":1}`, sku, user)
-		if status, _ := o.post("/reservations/"+url.PathEscape(serial)+"/adopt", body); status != http.StatusOK {
+		body := fmt.Sprintf(`{"orders":[{"serial":%q,"user":%q,"quantity":1}],"apply":true}`, serial, user)
+		if status, _ := o.post("/stock/"+url.PathEscape(sku)+"/recover", body); status != http.StatusOK {
 			time.Sleep(2 * time.Second) // until the call that was not answered is over; then all again
 			return
 		}
 		o.count("orders adopted", 1)
 	}
-	if s := run(o.t, "", "stock", "resume", "--reconciled", "--config", o.file, sku); s.code == 0 {
+	if s := run(o.t, "", "stock", "recover", "--from", "none", "--apply", "--config", o.file, sku); s.code == 0 {
 		o.count(what, 1)
 		delete(o.verifying, sku)
 	}

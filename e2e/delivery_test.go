@@ -113,7 +113,7 @@ func TestDelivery_MakesEachOrderOnceThoughGatesDie(t *testing.T) {
 func reopen(t *testing.T, r *redistest.Server, g *running) {
 	if state, err := r.Client.HGet(t.Context(), "sluice:shop:{1001}:s", "state").Result(); err == nil &&
 		state == "frozen" {
-		_ = run(t, "", "stock", "resume", "--config", g.file, "--reconciled", "1001") // the next turn tries again
+		_ = run(t, "", "stock", "recover", "--config", g.file, "--from", "none", "--apply", "1001") // the next turn tries again
 	}
 }
 

@@ -144,10 +144,10 @@ func losesGiveback(t *testing.T, database string, everything bool) {
 		soon(t, "the gate notices what is gone", func() bool {
 			return redis.Client.ZScore(t.Context(), "sluice:shop:skus", "1001").Err() == nil
 		})
-		said := ok(t, "stock", "recreate", "1001", "--total", fmt.Sprint(units), "--adopt", "settle", "--config",
-			c.settler.file)
+		said := ok(t, "stock", "recover", "1001", "--total", fmt.Sprint(units), "--from", "settle", "--apply",
+			"--config", c.settler.file)
 		if strings.Contains(said, "cancel") {
-			t.Errorf("recreate tells to cancel orders: %s", said)
+			t.Errorf("recover tells to cancel orders: %s", said)
 		}
 	} else {
 		redis.Kill()

@@ -12,7 +12,7 @@ import (
 // Redis lists a SKU whose ledger is gone. Whatever an operator types names the one way back, and no other.
 func TestLost_EveryCommandNamesTheWayBack(t *testing.T) {
 	t.Parallel()
-	const way = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
+	const way = "sluice stock recover 1001 --total N --from FILE|settle|none --apply"
 	r, shop := redistest.Start(t), book(t, nil)
 	g := reserves(t, r, 10, shop.setting())
 	if status, reason := (&buyer{user: "1", key: "first"}).buy(g.front); status != 200 {
@@ -23,9 +23,9 @@ func TestLost_EveryCommandNamesTheWayBack(t *testing.T) {
 	for _, to := range [][]string{{"--config", g.file}, {"--admin", "http://" + g.admin}} {
 		for _, words := range []string{
 			"stock get 1001", "stock set 1001 10", "stock add 1001 1", "stock pause 1001", "stock resume 1001",
-			"stock end 1001", "stock freeze 1001", "stock thaw 1001", "reservation get --sku 1001 none",
+			"stock end 1001", "stock freeze 1001", "stock recover 1001 --from none", "reservation get --sku 1001 none",
 			"reservation confirm --sku 1001 first", "reservation release --sku 1001 first",
-			"reservation refund --sku 1001 first", "reservation adopt --sku 1001 --user 1 other",
+			"reservation refund --sku 1001 first", "stock recover 1001 --from none --apply",
 		} {
 			if s := run(t, "", append(strings.Fields(words), to...)...); s.code == 0 || !strings.Contains(s.complaint, way) ||
 				strings.Contains(s.complaint, "stock set") {

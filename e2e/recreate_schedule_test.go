@@ -137,9 +137,8 @@ func recreates(t *testing.T, shop *bookshop, g *running, units int) {
 		t.Fatal("stock set made a ledger without the orders of before")
 	}
 	s = follow(t, s.complaint, g.file, units, shop.export(t))
-	if s.code != 0 && strings.Contains(s.complaint, "sluice stock adopt FILE --apply") {
-		ok(t, "stock", "adopt", shop.export(t), "--sku", "1001", "--apply", "--config", g.file)
-		s = run(t, "", "stock", "thaw", "1001", "--config", g.file)
+	if s.code != 0 && strings.Contains(s.complaint, "sluice stock recover 1001 --from FILE --apply") {
+		s = run(t, "", "stock", "recover", "1001", "--from", shop.export(t), "--apply", "--config", g.file)
 	}
 	if s.code != 0 {
 		t.Fatalf("exit code %d: %s", s.code, s.complaint)

@@ -13,7 +13,7 @@ import (
 )
 
 // remedy is the command that a message names.
-var remedy = regexp.MustCompile(`sluice (stock recreate 1001 --total N --adopt FILE\|settle\|none)`)
+var remedy = regexp.MustCompile(`sluice (stock recover 1001 --total N --from FILE\|settle\|none --apply)`)
 
 // follow runs the command that a message names, in the test's place of an operator.
 func follow(t *testing.T, message, config string, units int, adopt string) said {

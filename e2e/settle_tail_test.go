@@ -73,7 +73,7 @@ func losesTail(t *testing.T, gate string) {
 	soon(t, "Redis has every order again", func() bool { return ledgerOf(t, redis, "1001").sold == 40 })
 	if gate == "is gone" {
 		soon(t, "the SKU is frozen", func() bool { return fields(redis.Client, "1001")["state"] == "frozen" })
-		ok(t, "stock", "thaw", "1001", "--config", g.file)
+		ok(t, "stock", "recover", "1001", "--from", "none", "--apply", "--config", g.file)
 	}
 	soon(t, "the SKU goes on", func() bool { return buy(40) == http.StatusOK })
 	settled(41)

@@ -135,7 +135,7 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	s.log.Error("settle: Redis has lost orders; the SKU is closed until they are put back, and every instance has told "+
 		"what it knows", "sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "reserved", len(b.held),
-		"if_it_stays_closed", "sluice stock thaw "+p.sku)
+		"if_it_stays_closed", "sluice stock recover "+p.sku)
 	if l.State != frozen {
 		s.counts.frozen.Add(1)
 	}
@@ -150,7 +150,7 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 		SKU: p.sku, Position: at, Kind: "lost",
 		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
 			"were put back; the SKU opens when every instance has told what it knows, and this ends by itself when it is verified; "+
-			"if it stays frozen, sluice stock thaw: %s",
+			"if it stays frozen, sluice stock recover: %s",
 			len(b.sold), len(b.refunded), len(b.held), strings.Join(serials, " "))),
 	})
 	if err != nil {

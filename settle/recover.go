@@ -59,7 +59,7 @@ func (s *Settler) reread(ctx context.Context, as *skuCursor) (told bool, err err
 		}
 		changed, err := s.reconcile(ctx, p, l, found == upToDate || found == following)
 		if err == nil && !changed && overwrite {
-			err = fmt.Errorf("rebuild %q: it is frozen: open it with sluice stock thaw %s, then repeat", sku, sku)
+			err = fmt.Errorf("rebuild %q: it is frozen: open it with sluice stock recover %s, then repeat", sku, sku)
 		}
 		told = s.counts.frozen.Load()+s.counts.lostOrders.Load() != frozenBefore
 		return err
@@ -100,7 +100,7 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	case !here:
 		return l, ErrElsewhere
 	case l.Epoch == 0 && p.cursor != nil:
-		return l, fmt.Errorf("settle %q: %w: sluice stock recreate %s --total N --adopt FILE|settle|none",
+		return l, fmt.Errorf("settle %q: %w: sluice stock recover %s --total N --from FILE|settle|none --apply",
 			p.sku, ErrNoLedger, p.sku)
 	case p.cursor != nil && l.Epoch < p.cursor.Epoch && l.remade && s.o.Ledger != nil:
 		// The clock of Redis was behind when it was made again: who opens it does so behind what is settled.
@@ -108,7 +108,7 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 		if err == nil {
 			err = errRemadeBehind
 		}
-		return l, fmt.Errorf("settle %q: %w: sluice stock thaw %s", p.sku, err, p.sku)
+		return l, fmt.Errorf("settle %q: %w: sluice stock recover %s", p.sku, err, p.sku)
 	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
 		return l, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/cli"
-	"sluice/internal/recreate"
 	"sluice/internal/settler"
 )
 
@@ -36,12 +36,12 @@ func newOrders(file *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Long = cmd.Short + "\nThe commands sluice stock adopt --from settle and sluice stock recreate --adopt settle read them."
+	cmd.Long = cmd.Short + "\nThe command sluice stock recover --from settle reads them."
 	cmd.Flags().BoolVar(&unknown, "unknown", false, "only those that the ledger does not know, with those of the shop")
 	return cmd
 }
 
-func readOrders(cmd *cobra.Command, homes settler.Homes, c *config.Config, sku string, unknown bool) ([]recreate.Order,
+func readOrders(cmd *cobra.Command, homes settler.Homes, c *config.Config, sku string, unknown bool) ([]admin.Order,
 	error) {
 	if !unknown {
 		return homes.Orders(cmd.Context(), c, sku, cmd.ErrOrStderr())

@@ -12,7 +12,7 @@ func TestOrders_AreThoseThatWereSettled(t *testing.T) {
 	server := redistest.Start(t)
 	file := settled(t, server.Addr)
 	server.Client.FlushAll(t.Context())
-	const remedy = "sluice stock recreate 1001 --total N --adopt FILE|settle|none"
+	const remedy = "sluice stock recover 1001 --total N --from FILE|settle|none --apply"
 	if _, err := command(t, "check-new", "1001", "-c", file); err == nil || !strings.Contains(err.Error(), remedy) {
 		t.Errorf("check-new: %v", err)
 	}

@@ -100,7 +100,7 @@ func newRebuild(file *string) *cobra.Command {
 			}
 			if told {
 				return fmt.Errorf("%s is frozen: Redis had lost orders that the database knows, and they were put back; "+
-					"open it with sluice stock thaw %s, then repeat", printable(args[0]), printable(args[0]))
+					"open it with sluice stock recover %s, then repeat", printable(args[0]), printable(args[0]))
 			}
 			_, err = verifyOne(cmd, s, args[0])
 			return err

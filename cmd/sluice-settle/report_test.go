@@ -44,7 +44,7 @@ func TestSettleStatus_ShowsTheWayOut(t *testing.T) {
 		"VALUES ('orders', '1001', 1, 1, 'giveback', 'late'), ('orders', 'it''s', 1, 1, 'missing', 'two')")
 	out, err := command(t, "status", "-c", file)
 	for _, want := range []string{"conflict 1: giveback of 1001 at 1-1: late\n  way out: sluice-settle solve 1\n",
-		"\n  way out: sluice stock adopt --from settle --apply 'it'\\''s'\n"} {
+		"\n  way out: sluice stock recover --from settle --apply 'it'\\''s'\n"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("status: %q, %v; want %q", out, err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestSluice_PortAloneIsOfThisMachine(t *testing.T) {
 func TestSluice_UnknownNamesAreMisuse(t *testing.T) {
 	for _, words := range [][]string{
 		{"reservation", "get", ""}, {"reservation", "confirm", ".."}, {"reservation", "release", ".", "--sku", "1001"},
-		{"reservation", "refund", "a b"}, {"reservation", "adopt", "", "--sku", "1001"},
+		{"reservation", "refund", "a b"},
 		{"reservation", "get", strings.Repeat("k", 129)},
 		{"stock", "add", "1001", "20", "--key", ""}, // a script that has left the name empty would add each time
 	} {
@@ -109,6 +110,13 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 	hold := func(sku string) func(serial string) {
 		return func(serial string) { k.Hold(sku, serial, "u"+serial, 1, apitest.LongAgo) }
 	}
+	orders := func(line string) string {
+		file := filepath.Join(t.TempDir(), "orders.csv")
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
 	for _, c := range []struct {
 		words, complaint string
 		held, sold       int64 // of 1001 afterwards
@@ -128,9 +136,9 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 		{"reservation list --unknown", "", 1, 0, nil},
 		{"reservation list --state held --sku 1001 --limit 1", "", 1, 0, nil},
 		{"reservation list --sku 1003", "no such SKU", 1, 0, nil},
-		{"reservation adopt e --sku 1001 --user 7 --quantity 2", "", 1, 2, nil},
-		{"reservation adopt e --sku 1001 --user 8", "correct what you sent", 1, 2, nil},
-		{"reservation adopt f --sku {} --user 8", "no request can name it", 1, 2, nil},
+		{"stock recover 1001 --apply --from " + orders("e,7,2"), "", 1, 2, nil},
+		{"stock recover 1001 --apply --from " + orders("e,8,2"), "contradict what the ledger has", 1, 2, nil},
+		{"stock recover {} --apply --from none", "no request can name it", 1, 2, nil},
 		{"stock add 1001 -7 --key k", "", 1, 2, nil},
 		{"stock add 1001 -7 --key k", "", 1, 2, nil},
 		{"stock set 1001 2", "1 held + 2 sold", 1, 2, nil},
@@ -160,8 +168,8 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 	}
 }
 
-// Freezing is what the ledger does; only who has looked after the orders opens it.
-func TestSluice_ResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
+// Freezing is what the ledger does; only an operator who has looked after the orders opens it.
+func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
 	k := apitest.New(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
@@ -171,12 +179,18 @@ func TestSluice_ResumeOfAFrozenLedgerNeedsItsFlag(t *testing.T) {
 	if _, err := k.Store.SetState(t.Context(), "1001", protocol.Frozen); err != nil {
 		t.Fatal(err)
 	}
-	if err := typed(t, "stock resume 1001 --admin "+gate.URL); err == nil || !strings.Contains(err.Error(), "adopt") {
+	if err := typed(t, "stock resume 1001 --admin "+gate.URL); err == nil || !strings.Contains(err.Error(), "sluice stock recover 1001") {
 		t.Errorf("resume: %v", err)
 	}
-	if err := typed(t, "stock resume 1001 --reconciled --admin "+gate.URL); err != nil ||
+	for _, more := range []string{"", " --from none", " --from none --keep-frozen --apply"} {
+		if err := typed(t, "stock recover 1001"+more+" --admin "+gate.URL); err != nil ||
+			k.Stock("1001").State != protocol.Frozen {
+			t.Errorf("recover%s: %v", more, err)
+		}
+	}
+	if err := typed(t, "stock recover 1001 --from none --apply --admin "+gate.URL); err != nil ||
 		k.Stock("1001").State != protocol.On {
-		t.Errorf("resume --reconciled: %v", err)
+		t.Errorf("recover: %v", err)
 	}
 }
 

@@ -25,7 +25,7 @@ func newReservation() *cobra.Command {
 		newDecision(at, "refund", "Say that the shop has cancelled the order: its units are for sale again."),
 		newDecision(at, "requeue",
 			"Say that the shop has no such order and cannot get it any more: a stuck order of the queue is delivered again."),
-		newReservationAdopt(at), newReservationList(at))
+		newReservationList(at))
 	return cmd
 }
 
@@ -104,41 +104,7 @@ func decideOrder(cmd *cobra.Command, at *target, path string, in any) error {
 		note = "  (it was before)"
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\t%s%s\n", done.Serial, done.SKU, done.State, note)
-	if done.Oversold {
-		fmt.Fprintf(os.Stderr, "sluice: more of %s is sold now than there is: cancel orders at the shop and refund them, "+
-			"or raise the total\n", done.SKU)
-	}
 	return nil
-}
-
-func newReservationAdopt(at *target) *cobra.Command {
-	var sku, user string
-	var quantity int64
-	cmd := &cobra.Command{
-		Use:   "adopt <serial>",
-		Short: "Take an order of the shop into the ledger, which does not know it: its units are sold.",
-		Args:  cli.Exactly,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case sku == "":
-				return cli.Misuse(cmd, errors.New("--sku is missing: what was bought"))
-			case quantity < 1:
-				return cli.Misuse(cmd, fmt.Errorf("--quantity %d: it must be 1 or more", quantity))
-			}
-			if err := checkSerial(cmd, args[0]); err != nil {
-				return err
-			}
-			if err := admin.CheckSKU(sku); err != nil {
-				return err
-			}
-			return decideOrder(cmd, at, orderPath(args[0], "", "/adopt"), map[string]any{"sku": sku, "user": user,
-				"quantity": quantity})
-		},
-	}
-	skuFlag(cmd, &sku, "`SKU` that was bought")
-	cmd.Flags().StringVar(&user, "user", "", "`user` who bought it, as the gateway identifies users")
-	cmd.Flags().Int64Var(&quantity, "quantity", 1, "how many units")
-	return cmd
 }
 
 func newReservationList(at *target) *cobra.Command {

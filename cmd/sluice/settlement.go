@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/admin"
 	"sluice/internal/cli"
-	"sluice/internal/recreate"
 )
 
 // settleBinary is the program that opens databases. This one does not.
@@ -78,13 +78,13 @@ func isFile(path string) bool {
 }
 
 // settledOrders are orders that the settlement's database has.
-func settledOrders(ctx context.Context, config string, args ...string) (orders []recreate.Order, err error) {
+func settledOrders(ctx context.Context, config string, args ...string) (orders []admin.Order, err error) {
 	text, err := askSettlement(ctx, config, append([]string{"orders"}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	for lines := json.NewDecoder(bytes.NewReader(text)); ; {
-		var o recreate.Order
+		var o admin.Order
 		if err := lines.Decode(&o); errors.Is(err, io.EOF) {
 			return orders, nil
 		} else if err != nil {

@@ -15,7 +15,6 @@ import (
 	"sluice/internal/adminclient"
 	"sluice/internal/app/stores"
 	"sluice/internal/cli"
-	"sluice/internal/recreate"
 )
 
 // stockTarget is where the stock commands work, and on which kind of stock.
@@ -35,14 +34,12 @@ func newStock() *cobra.Command {
 	state := func(use, short, state string) *cobra.Command {
 		return at.one(use, short, func() any { return map[string]any{"state": state} })
 	}
-	thaw := at.one("thaw <sku>", "Sell a frozen SKU again: every order that the shop has is in its ledger now.",
-		func() any { return map[string]any{"state": "on", "reconciled": true} })
-	thaw.Long = thaw.Short + " The same as resume --reconciled."
 	cmd.AddCommand(at.newGet(), at.newList(), at.newSet(), at.newAdd(),
-		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"), at.newResume(),
+		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"),
+		state("resume <sku>", "Sell a SKU again. A frozen one: see recover.", "on"),
 		state("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
-		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator has reconciled it.", "frozen"),
-		at.newAdopt(), thaw, at.newRecreate())
+		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator recovers it.", "frozen"),
+		at.newRecover())
 	return cmd
 }
 
@@ -116,7 +113,7 @@ func (s *stockTarget) newSet() *cobra.Command {
 	}
 	cmd.Long = cmd.Short + "\n<units> is 0 or more. In the shop's own key: what is left. In a ledger: the total, with " +
 		"what is held and sold.\n" +
-		"A SKU that had a ledger which Redis has lost gets none: sluice stock recreate makes it again, with its orders."
+		"A SKU that had a ledger which Redis has lost gets none: sluice stock recover --total makes it again, with its orders."
 	cmd.Flags().Int64Var(&limit, "limit", -1,
 		"in a ledger: `units` that one person may have; 0 = no limit; -1 = as it was")
 	return cmd
@@ -144,15 +141,6 @@ func (s *stockTarget) newAdd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "key", "",
 		"in a ledger: a `name` for this addition; repeated with the same name, it is done once")
-	return cmd
-}
-
-func (s *stockTarget) newResume() *cobra.Command {
-	var reconciled bool
-	cmd := s.one("resume <sku>", "Sell a SKU again.",
-		func() any { return map[string]any{"state": "on", "reconciled": reconciled} })
-	cmd.Flags().BoolVar(&reconciled, "reconciled", false,
-		"it was frozen, and every order that the shop has is in its ledger now")
 	return cmd
 }
 
@@ -201,134 +189,6 @@ func number(name, text string) (int64, error) {
 		return 0, fmt.Errorf("%s: %q is not a whole number", name, text)
 	}
 	return n, nil
-}
-
-func (s *stockTarget) newAdopt() *cobra.Command {
-	var sku, from string
-	var apply bool
-	cmd := &cobra.Command{
-		Use:   "adopt <file|sku>",
-		Short: "Take orders that exist into the ledger. Shows what would change; --apply does it.",
-		Long: "Take orders that exist into the ledger. The file is CSV (serial,user,quantity, and sku with a header) or\n" +
-			"has a JSON object in each line; - = standard input. With --from settle, the argument is a SKU: its ledger\n" +
-			"gets the orders that it does not know, and that the settlement's database has as sold or missing; where\n" +
-			"settle.orders_query is written, also those of the shop. Without --apply, it shows what would change.",
-		Args: cli.Exactly,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case s.kind == "layout":
-				return cli.Misuse(cmd, errors.New("--kind layout: only ledgers adopt orders"))
-			case from != "" && sku != "":
-				return cli.Misuse(cmd, errors.New("--from settle: the argument is the SKU: leave --sku out"))
-			case from != "" && s.Admin != "":
-				return cli.Misuse(cmd, errors.New("--from settle reads the database of --config: leave --admin out"))
-			case from != "":
-				return s.adoptSettled(cmd, args[0], apply)
-			}
-			orders, err := recreate.OpenOrders(args[0], sku)
-			if err != nil {
-				return err
-			}
-			return s.adoptAll(cmd, orders, apply)
-		},
-	}
-	skuFlag(cmd, &sku, "of orders that do not name their SKU")
-	cli.ChoiceFlag(cmd, cmd.Flags(), &from, "from", "where the orders are, if not in a file", "settle")
-	cmd.Flags().BoolVar(&apply, "apply", false, "do it")
-	return cmd
-}
-
-func (s *stockTarget) adoptAll(cmd *cobra.Command, orders map[string][]recreate.Order, apply bool) error {
-	if err := s.check(cmd); err != nil {
-		return err
-	}
-	to, done, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	return recreate.AdoptAll(cmd.Context(), to, orders, apply, printer(cmd))
-}
-
-// adoptSettled adopts what the database of a SKU's home knows.
-func (s *stockTarget) adoptSettled(cmd *cobra.Command, sku string, apply bool) error {
-	orders, err := settledOrders(cmd.Context(), s.Config, "--unknown", "--", sku)
-	if err != nil {
-		return err
-	}
-	if len(orders) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\tthe ledger knows every order that the database has\n",
-			stores.PrintableName(sku))
-		return nil
-	}
-	to, done, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	return recreate.AdoptMissing(cmd.Context(), to, sku, orders, apply, printer(cmd))
-}
-
-// printer is where cmd prints.
-func printer(cmd *cobra.Command) recreate.Printer {
-	return recreate.Printer{Out: cmd.OutOrStdout(), Err: os.Stderr}
-}
-
-func (s *stockTarget) newRecreate() *cobra.Command {
-	want := recreate.Recreation{Total: -1, Limit: -1}
-	cmd := &cobra.Command{
-		Use: "recreate <sku>", Short: "Make a ledger again that Redis has lost, adopt the orders of before, and open it.",
-		Long: "Make a ledger again that Redis has lost, whole or in part, with the orders of before. It is frozen until\n" +
-			"it has those that running instances tell, and those of --adopt:\n" +
-			"  FILE    the orders that the shop has now, as in sluice stock adopt; - = standard input\n" +
-			"  settle  those of the settlement's database, where every instance that sold this SKU still runs\n" +
-			"  none    there are none: you say that the shop has no order of this SKU\n" +
-			"Then it opens. If it is interrupted, the same command goes on.",
-		Args: cli.Exactly, ValidArgsFunction: cli.CompleteBy((*config.Config).SKUsOnSale),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			want.SKU = args[0]
-			return s.recreate(cmd, want)
-		},
-	}
-	cmd.Flags().Int64Var(&want.Total, "total", -1, "`units` for sale in all, with those that are sold already")
-	cmd.Flags().Int64Var(&want.Limit, "limit", -1, "`units` that one person may have; 0 = no limit; -1 = as configured")
-	cmd.Flags().StringVar(&want.Source, "adopt", "", "where the orders of before are: `FILE|settle|none`")
-	return cmd
-}
-
-// recreate does it: the orders are read before anything is changed.
-func (s *stockTarget) recreate(cmd *cobra.Command, want recreate.Recreation) error {
-	err := want.Check(s.kind, s.Admin)
-	if err == nil {
-		err = admin.CheckSKU(want.SKU)
-	}
-	if err != nil {
-		return cli.Misuse(cmd, err)
-	}
-	if err := s.check(cmd); err != nil {
-		return err
-	}
-	orders, err := s.ordersOfBefore(cmd, want)
-	if err != nil {
-		return err
-	}
-	to, done, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	return want.Run(cmd.Context(), to, orders, printer(cmd))
-}
-
-// ordersOfBefore reads the orders to adopt.
-func (s *stockTarget) ordersOfBefore(cmd *cobra.Command, want recreate.Recreation) ([]recreate.Order, error) {
-	switch want.Source {
-	case "none":
-		return nil, nil
-	case "settle":
-		return settledOrders(cmd.Context(), s.Config, "--", want.SKU)
-	}
-	return want.Orders()
 }
 
 // checkNew is an error where a SKU without a ledger may have had one: sluice-settle asks the settlement's databases.

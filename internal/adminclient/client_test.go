@@ -54,10 +54,10 @@ func TestClient_BothWaysToALedgerSayTheSame(t *testing.T) {
 			stock(map[string]int{"set": 7, "limit": 0}, "1001\t7\tfree of 7: 0 held, 0 sold")
 			stock(map[string]string{"state": "paused"}, "1001\t7\tfree of 7: 0 held, 0 sold  (paused)")
 			stock(map[string]string{"state": "on"}, "1001\t7\tfree of 7: 0 held, 0 sold")
-			var out admin.Outcome
-			if err := to.Call(t.Context(), "POST", "/reservations/a%2Fb/adopt", map[string]any{"sku": "1001", "user": "7",
-				"quantity": 2}, &out); err != nil || !out.Changed {
-				t.Errorf("adopt: %+v, %v", out, err)
+			var out admin.Recovery
+			in := map[string]any{"orders": []admin.Order{{Serial: "a/b", User: "7", Quantity: 2}}, "apply": true}
+			if err := to.Call(t.Context(), "POST", "/stock/1001/recover", in, &out); err != nil || out.Units != 2 {
+				t.Errorf("recover: %+v, %v", out, err)
 			}
 			var found admin.Reservation
 			if err := to.Call(t.Context(), "GET", "/reservations/a%2Fb?sku=1001", nil, &found); err != nil ||

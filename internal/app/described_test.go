@@ -57,17 +57,18 @@ func TestApp_LiveGateAnswersAsDescribed(t *testing.T) {
 	ask("GET /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 200)
 	ask("DELETE /api/v1/overrides/{id}", "/api/v1/overrides/1", "", 404)
-	ask("POST /api/v1/reservations/{serial}/adopt", "/api/v1/reservations/k-1/adopt",
-		`{"sku": "1001", "user": "7", "quantity": 1}`, 200)
+	ask("POST /api/v1/stock/{sku}/recover", "/api/v1/stock/1001/recover",
+		`{"orders": [{"serial": "k-1", "user": "7", "quantity": 1}], "apply": true}`, 200)
 	ask("GET /api/v1/reservations/{serial}", "/api/v1/reservations/k-1", "", 200)
 	ask("POST /api/v1/reservations/{serial}/confirm", "/api/v1/reservations/k-1/confirm", "", 200)
 	ask("POST /api/v1/reservations/{serial}/release", "/api/v1/reservations/k-1/release", "", 409)
 	ask("POST /api/v1/reservations/{serial}/requeue", "/api/v1/reservations/k-1/requeue", "", 409)
 	ask("POST /api/v1/reservations/{serial}/refund", "/api/v1/reservations/k-1/refund", "", 200)
-	ask("POST /api/v1/stock/{sku}/adopt", "/api/v1/stock/1001/adopt",
+	ask("POST /api/v1/stock/{sku}/recover", "/api/v1/stock/1001/recover",
 		`{"orders": [{"serial": "k-2", "quantity": 1}]}`, 200)
-	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1002/recreate", `{"total": 5}`, 200)
-	ask("POST /api/v1/stock/{sku}/recreate", "/api/v1/stock/1001/recreate", `{"total": 5, "none": true}`, 409)
+	ask("POST /api/v1/stock/{sku}/recover", "/api/v1/stock/1002/recover", `{"total": 5, "apply": true}`, 200)
+	ask("POST /api/v1/stock/{sku}/recover", "/api/v1/stock/1003/recover", `{"total": 5}`, 200)
+	ask("POST /api/v1/stock/{sku}/recover", "/api/v1/stock/1001/recover", `{"total": 5, "none": true, "apply": true}`, 409)
 	ask("POST /api/v1/queue/take", "", `{"n": 1, "lease": "1s"}`, 404) // no route has orders that wait
 	ask("POST /api/v1/queue/settle", "", `{"orders": []}`, 404)
 	ask("GET /api/v1/preflight", "", "", 200)

@@ -106,10 +106,15 @@ func Misuse(cmd *cobra.Command, err error) error {
 	return &UsageError{Command: cmd.CommandPath(), Err: err}
 }
 
-// formerNames are commands that have another name now.
+// formerNames are commands, and flags of them, that have another name now.
 var formerNames = map[string]string{
-	"sluice rehearse":         "sluice loadtest",
-	"sluice reservation show": "sluice reservation get",
+	"sluice rehearse":                  "sluice loadtest",
+	"sluice reservation show":          "sluice reservation get",
+	"sluice reservation adopt":         "sluice stock recover SKU --from FILE",
+	"sluice stock adopt":               "sluice stock recover SKU --from FILE|settle",
+	"sluice stock recreate":            "sluice stock recover SKU --total N --from FILE|settle|none",
+	"sluice stock thaw":                "sluice stock recover SKU --from none",
+	"sluice stock resume --reconciled": "sluice stock recover SKU --from none",
 }
 
 // Parent is a command that does nothing itself: it names the commands below it.

@@ -33,6 +33,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		value, _ := pflag.UnquoteUsage(bare.GetFlag())
 		err = fmt.Errorf("--%s needs a value: --%s=%s", bare.GetFlag().Name, bare.GetFlag().Name, value)
+	case formerNames[cmd.CommandPath()+" "+cmd.Flags().Arg(0)] != "": // with a flag that it had
+		err = fmt.Errorf("unknown command %q: it is now %q", cmd.Flags().Arg(0),
+			formerNames[cmd.CommandPath()+" "+cmd.Flags().Arg(0)])
+	case errors.As(err, &unknown) && formerNames[cmd.CommandPath()+" --"+unknown.GetSpecifiedName()] != "":
+		err = fmt.Errorf("unknown flag --%s: it is now %q", unknown.GetSpecifiedName(),
+			formerNames[cmd.CommandPath()+" --"+unknown.GetSpecifiedName()])
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		name := unknown.GetSpecifiedName()
 		err = fmt.Errorf("unknown flag -%s%s", name, Meant(nearFlag(cmd, name)))

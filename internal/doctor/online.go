@@ -142,11 +142,11 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l *stores.Ledg
 		o.OK("ledger", "%s has none yet: its sale makes it before the start, once sluice run is started", sku)
 	case errors.Is(err, admin.ErrNoSKU):
 		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
-			sku, o.setCommand(c, sku), protocol.Recreate(sku))
+			sku, o.setCommand(c, sku), protocol.RecoverLost(sku))
 	case err != nil:
 		o.Fail("ledger", "%s: %v", sku, err)
 	case s.Ledger.State == "frozen":
-		o.Fail("ledger", "%s; adopt the orders that only the shop knows, then: sluice stock thaw %s --config %s",
+		o.Fail("ledger", "%s; give it the orders that only the shop knows: sluice stock recover %s --from FILE --config %s",
 			sentence(s), Quoted(sku), Quoted(o.File))
 	case s.Ledger.Total == 0:
 		o.Fail("ledger", "%s has no units: all its orders would be rejected as sold_out; %s", sku, o.setCommand(c, sku))

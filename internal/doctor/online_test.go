@@ -55,7 +55,7 @@ func TestOnline_SKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 	}
 	contains(t, text, "ok   redis",
 		"FAIL ledger    1001 has none: its orders would be rejected as unknown_sku; make it: sluice stock set 1001 500 "+
-			"--limit 2 --config 'shop one.toml'; if it was ever sold: sluice stock recreate 1001 --total N --adopt",
+			"--limit 2 --config 'shop one.toml'; if it was ever sold: sluice stock recover 1001 --total N --from",
 		"make it: sluice stock set 1002 UNITS --limit 2", "stock set 1003 UNITS")
 
 	c.Routes = append(c.Routes, config.Route{Name: "other", Match: "POST /other/{sku}", Gate: "check", SKU: "$path_sku",
@@ -102,7 +102,7 @@ func TestOnline_LedgerThatCannotSellFailsTheCheck(t *testing.T) {
 	if !failed {
 		t.Error("nothing failed")
 	}
-	contains(t, text, "FAIL ledger    none has no units", "FAIL ledger    lost", "(frozen)", "sluice stock thaw lost",
+	contains(t, text, "FAIL ledger    none has no units", "FAIL ledger    lost", "(frozen)", "sluice stock recover lost",
 		`FAIL ledger    SKU "a b"`)
 }
 

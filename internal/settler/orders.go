@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/app/stores"
-	"sluice/internal/recreate"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"
@@ -64,7 +64,7 @@ func (h Homes) newest(ctx context.Context, c *config.Config, sku string) (*Settl
 		}
 		if err != nil {
 			return nil, last, fmt.Errorf("home %s cannot tell what it has of %s; nothing was changed; start its database, or "+
-				"adopt a file of the shop's orders: %w", s.Name(), sku, err)
+				"use a file of the shop's orders (--from FILE): %w", s.Name(), sku, err)
 		}
 		known = known || ok
 		if last.Position.Before(at.Position) ||
@@ -78,7 +78,7 @@ func (h Homes) newest(ctx context.Context, c *config.Config, sku string) (*Settl
 		return nil, last, fmt.Errorf("%s was settled in %s last, and the file says %s: write it into skus of %s, restart the "+
 			"settlers, and repeat", sku, newest.Name(), name, newest.Name())
 	case !known:
-		return nil, last, fmt.Errorf("the database of %s has never settled %s: adopt a file of the shop's orders",
+		return nil, last, fmt.Errorf("the database of %s has never settled %s: use a file of the shop's orders (--from FILE)",
 			newest.Name(), sku)
 	case last.State == settle.Moved:
 		return nil, last, fmt.Errorf("%s was moved out of %s, which lacks its later orders: write it into skus of the "+
@@ -89,16 +89,16 @@ func (h Homes) newest(ctx context.Context, c *config.Config, sku string) (*Settl
 
 // Orders are those of a SKU that are sold by its newest home, or were undecided when that last looked. What an operator
 // must know of them is written to remarks.
-func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks io.Writer) ([]recreate.Order, error) {
+func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks io.Writer) ([]admin.Order, error) {
 	of, cursor, err := h.newest(ctx, c, sku)
 	if err != nil {
 		return nil, err
 	}
-	var orders []recreate.Order
+	var orders []admin.Order
 	undecided := 0
 	err = of.Store.Orders(ctx, sku, cursor.Born, func(one settle.Record) {
 		if one.Status == 'C' || one.Status == 'H' {
-			orders = append(orders, recreate.Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
+			orders = append(orders, admin.Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
 		}
 		if one.Status == 'H' {
 			undecided++
@@ -115,13 +115,13 @@ func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks
 // what the database has as sold, or as missing. With a query of the shop's orders, what is missing and undecided counts
 // only if the shop has it, and so does what the shop alone has. The database is read first: what it has, the ledger had
 // before.
-func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orders []recreate.Order, err error) {
+func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orders []admin.Order, err error) {
 	cursor, ok, err := s.Store.Cursor(ctx, sku)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, fmt.Errorf("the database of home %s has never settled %s: adopt a file of the shop's orders", s.Name(),
+		return nil, fmt.Errorf("the database of home %s has never settled %s: use a file of the shop's orders (--from FILE)", s.Name(),
 			stores.PrintableName(sku))
 	}
 	users := make(map[string]string) // of undecided orders, which the shop may have
@@ -130,7 +130,7 @@ func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orde
 		case undecided && query != "":
 			users[r.Serial] = r.User
 		case undecided, r.Status == 'C':
-			orders = append(orders, recreate.Order{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
+			orders = append(orders, admin.Order{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
 		}
 	})
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orde
 		}
 		for _, d := range differ {
 			if d.Booked == 0 {
-				orders = append(orders, recreate.Order{Serial: d.Serial, User: users[d.Serial], Quantity: d.Shop})
+				orders = append(orders, admin.Order{Serial: d.Serial, User: users[d.Serial], Quantity: d.Shop})
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // WayOut is the command that ends a conflict of this home. Its detail says what comes before.
 func (s *Settlement) WayOut(ctx context.Context, c settle.Conflict) string {
 	if c.Kind == "lost" && s.frozen(ctx, c.SKU) {
-		return "sluice stock thaw " + argument(c.SKU)
+		return "sluice stock recover " + argument(c.SKU)
 	}
 	switch c.Kind {
 	case "entry":
 		return fmt.Sprintf("sluice-settle retry %d%s", c.ID, s.option())
 	case "missing", "extra":
-		return "sluice stock adopt --from settle --apply " + argument(c.SKU)
+		return "sluice stock recover --from settle --apply " + argument(c.SKU)
 	case "difference":
 		return "sluice-settle rebuild " + argument(c.SKU)
 	}

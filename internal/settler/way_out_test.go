@@ -37,8 +37,8 @@ func TestWayOut_EveryKindHasOne(t *testing.T) {
 	s := &Settlement{home: settle.Home{Name: "main", All: []string{"main"}}}
 	for kind, want := range map[string]string{
 		"entry": "sluice-settle retry 7", "stock": "sluice-settle solve 7", "giveback": "sluice-settle solve 7",
-		"missing":    "sluice stock adopt --from settle --apply 1001",
-		"extra":      "sluice stock adopt --from settle --apply 1001",
+		"missing":    "sluice stock recover --from settle --apply 1001",
+		"extra":      "sluice stock recover --from settle --apply 1001",
 		"difference": "sluice-settle rebuild 1001", "lost": "sluice-settle solve 7",
 	} {
 		if got := s.WayOut(t.Context(), settle.Conflict{ID: 7, Kind: kind, SKU: "1001"}); got != want {

@@ -44,7 +44,7 @@ func (w *world) operate(ctx context.Context) error {
 		if _, err := store.Recreate(ctx, sku, w.total, w.perUser, false); err != nil {
 			return err
 		}
-		time.Sleep(8 * time.Second) // as sluice stock recreate does: instances tell what they know
+		time.Sleep(8 * time.Second) // as sluice stock recover does: instances tell what they know
 	}
 	w.shop.mu.Lock()
 	var sold, back []protocol.Item

@@ -116,7 +116,7 @@ func rebuildsOnDemand(s *site) {
 		s.Error("a SKU without a ledger is rebuilt")
 	}
 	s.ledger.freeze(sku)
-	if _, err := s.settler.Rebuild(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "thaw") {
+	if _, err := s.settler.Rebuild(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "sluice stock recover") {
 		s.Errorf("a frozen SKU: %v", err)
 	}
 }

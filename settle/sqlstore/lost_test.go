@@ -235,7 +235,7 @@ func settlesRemadeBehind(s *site) {
 	if _, err := s.ledger.store.Recreate(s.Context(), sku, 5, 0, false); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.settler.Drain(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "sluice stock thaw "+sku) {
+	if err := s.settler.Drain(s.Context(), sku); err == nil || !strings.Contains(err.Error(), "sluice stock recover "+sku) {
 		s.Errorf("it is frozen, and behind what is settled: %v", err)
 	}
 	s.ledger.open(sku)

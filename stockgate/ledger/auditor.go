@@ -11,18 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/internal/periodic"
 	"sluice/stockgate/ledger/protocol"
 )
 
-// How much one run of the auditor does. The numbers of a ledger cost Redis about 7 µs, a page of 256 entries up to
-// 200 µs: in all less than 10 ms a second for each instance.
-const (
-	auditInterval = time.Second
-	numbersPerRun = 200 // SKUs whose numbers are judged; with more, each is judged less often
-	wholePerRun   = 20  // of them what they count as well, where that is one page
-	pagesPerRun   = 25  // of the one larger ledger that is being walked through
-)
+// pagesPerSweep is how much an auditor counts at a sweep. A page costs Redis up to 200 µs, and the numbers of a ledger
+// about 7: in all less than 10 ms a second for each instance.
+const pagesPerSweep = 45
 
 // auditorOptions say how an auditor works.
 type auditorOptions struct {
@@ -33,9 +27,10 @@ type auditorOptions struct {
 	Log     *slog.Logger
 }
 
-// auditor judges the ledgers of many SKUs, again and again: the numbers of each, and what they count as far as its
-// share of Redis goes. One a ledger would do; every instance has one, so that it does not matter which instance
-// lives. What it finds is told by a metric and, when it changes, by the log. It repairs nothing.
+// auditor compares ledgers with their records, which no script does: another client may have written to the keys. At
+// each sweep it judges the numbers of the SKUs that were swept, and counts a part of all ledgers, one after another. One
+// instance would do; each does it, so that it does not matter which instance lives. What it finds is told by a metric
+// and, when it changes, by the log. It repairs nothing.
 type auditor struct {
 	o      auditorOptions
 	store  Store
@@ -45,11 +40,10 @@ type auditor struct {
 	mu      sync.Mutex
 	numbers map[string]numbers // by SKU, as last read
 
-	// Of the goroutine that runs:
+	// Of the goroutine that sweeps:
 	known map[string]violations // what was broken last
-	queue []string              // SKUs that are still to be judged in this round
-	walk  string                // the SKU whose tally is under way; "" = none
-	tally *auditRun
+	queue []string              // SKUs that are still to be counted in this round; the first one is under way
+	tally *auditRun             // of it
 }
 
 // newAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
@@ -65,83 +59,47 @@ func newAuditor(o auditorOptions, s Store) *auditor {
 	return a
 }
 
-// Run audits until ctx ends.
-func (a *auditor) Run(ctx context.Context) { periodic.After(ctx, auditInterval, a.RunOnce) }
-
-// RunOnce ends early when the store does not answer again and again.
-func (a *auditor) RunOnce(ctx context.Context) {
-	skus, faults := a.nextSKUs(), 3
-	whole := min(len(skus), wholePerRun)
-	for _, sku := range slices.Concat(skus[:whole], a.vanished(skus)) {
-		if !a.judgeWhole(ctx, sku) {
-			if faults--; faults == 0 {
-				return
+// check goes on counting, and judges the numbers of the SKUs that were swept. It ends early when the store does not
+// answer again and again.
+func (a *auditor) check(ctx context.Context, swept []string) {
+	faults := 3
+	for pages, begun := pagesPerSweep, false; pages > 0 && faults > 0; pages-- {
+		if len(a.queue) == 0 {
+			if begun {
+				break // each was counted at this sweep
+			}
+			begun = true
+			if a.beginRound(); len(a.queue) == 0 {
+				break
 			}
 		}
-	}
-	for some := range slices.Chunk(skus[whole:], protocol.MaxTogether) {
-		if !a.judgeNumbers(ctx, some) {
-			if faults--; faults == 0 {
-				return
-			}
-		}
-	}
-	for i := 0; i < pagesPerRun && a.walk != ""; i++ {
 		if !a.step(ctx) {
-			return
+			faults--
+		}
+	}
+	for some := range slices.Chunk(swept, protocol.MaxTogether) {
+		if faults > 0 && !a.judgeNumbers(ctx, some) {
+			faults--
 		}
 	}
 }
 
-// nextSKUs are the SKUs of this run. The next run begins behind those that are judged as a whole now.
-func (a *auditor) nextSKUs() []string {
-	if len(a.queue) < numbersPerRun {
-		all := a.o.SKUs()
-		a.forgetOthers(all)
-		if len(all) <= numbersPerRun {
-			a.queue = rotate(all, a.queue)
-		} else {
-			a.queue = append(a.queue, all...)
-		}
-	}
-	n := min(len(a.queue), numbersPerRun)
-	skus := a.queue[:n]
-	a.queue = slices.Clone(a.queue[min(n, wholePerRun):])
-	return skus
-}
-
-// forgetOthers drops the numbers of SKUs that have no ledger any more.
-func (a *auditor) forgetOthers(all []string) {
-	have := make(map[string]bool, len(all))
-	for _, sku := range all {
+// beginRound has all ledgers counted, and those of which something is broken, although they may be gone. It drops the
+// numbers of SKUs that have no ledger any more.
+func (a *auditor) beginRound() {
+	a.queue = a.o.SKUs()
+	have := make(map[string]bool, len(a.queue))
+	for _, sku := range a.queue {
 		have[sku] = true
+	}
+	for sku := range a.known {
+		if !have[sku] {
+			a.queue = append(a.queue, sku)
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.numbers, func(sku string, _ numbers) bool { return !have[sku] })
-}
-
-// rotate returns all, beginning with the first of left that is among them.
-func rotate(all, left []string) []string {
-	slices.Sort(all)
-	for _, sku := range left {
-		if i, ok := slices.BinarySearch(all, sku); ok {
-			return slices.Concat(all[i:], all[:i])
-		}
-	}
-	return all
-}
-
-// vanished are some SKUs of which something is broken, and that are not among skus.
-func (a *auditor) vanished(skus []string) (some []string) {
-	for sku := range a.known {
-		if !slices.Contains(skus, sku) {
-			if some = append(some, sku); len(some) == wholePerRun {
-				break
-			}
-		}
-	}
-	return some
 }
 
 // judgeNumbers judges some SKUs by their numbers alone. It reports whether the store answered for any of them.
@@ -159,31 +117,21 @@ func (a *auditor) judgeNumbers(ctx context.Context, skus []string) (answered boo
 	return answered
 }
 
-// judgeWhole judges a SKU by its numbers, and by all that they count if that is one page. It reports whether the store
-// answered.
-func (a *auditor) judgeWhole(ctx context.Context, sku string) bool {
-	t := &auditRun{}
-	more, ok := a.page(ctx, sku, t)
-	if ok {
-		a.judge(sku, t)
-	}
-	if ok && more && a.walk == "" {
-		a.walk, a.tally = sku, t
-	}
-	return ok
-}
-
-// step reads the next page of the ledger that is walked through. When it has changed, it has another chance later.
+// step reads the next page of a ledger. When that has changed since its first page, it has another chance in the next
+// round. It reports whether the store answered.
 func (a *auditor) step(ctx context.Context) bool {
-	more, ok := a.page(ctx, a.walk, a.tally)
-	if !ok || more {
-		return ok
+	if a.tally == nil {
+		a.tally = &auditRun{}
 	}
-	if a.tally.done {
-		a.judge(a.walk, a.tally)
+	more, ok := a.page(ctx, a.queue[0], a.tally)
+	if ok && more {
+		return true
 	}
-	a.walk, a.tally = "", nil
-	return true
+	if ok && a.tally.done {
+		a.judge(a.queue[0], a.tally)
+	}
+	a.queue, a.tally = a.queue[1:], nil
+	return ok
 }
 
 func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok bool) {

@@ -22,28 +22,30 @@ const (
 )
 
 // maintenance sweeps all ledgers for overdue reservations, removes queues that are of no use, and looks after backlogs
-// and mirrors. It is one goroutine, which also runs the resolver.
+// and mirrors. It is one goroutine, which also runs the resolver and the auditor.
 type maintenance struct {
 	*core
 	batches    *batcher
 	resolver   *resolver
 	reconciler *reconciler
+	audits     *auditor
 }
 
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
-// instance knows, and resolves unknown outcomes.
+// instance knows, resolves unknown outcomes, and compares ledgers with their records.
 func (r *maintenance) maintain(ctx context.Context) {
 	periodic.After(ctx, maintainInterval, func(ctx context.Context) {
-		r.sweepDue(ctx)
+		swept := r.sweepDue(ctx)
 		r.reconciler.Run(ctx, r.frozen())
 		r.resolver.resolveDue(ctx)
+		r.audits.check(ctx, swept)
 	})
 }
 
 // sweepDue sweeps the SKUs whose time has come, and removes queues that are of no use. Each ledger is swept at least
 // every sweepInterval, more often where there are few. A sweep is also what keeps this instance's mark fresh in a
-// ledger that it has no orders for.
-func (r *maintenance) sweepDue(ctx context.Context) {
+// ledger that it has no orders for. It returns which were swept.
+func (r *maintenance) sweepDue(ctx context.Context) (swept []string) {
 	now, ledgers := int64(time.Since(r.start)), 0
 	var due []*skuQueue
 	for _, q := range r.skus.All() {
@@ -60,7 +62,7 @@ func (r *maintenance) sweepDue(ctx context.Context) {
 	due = due[:min(len(due), max(sweepsPerSecond, ledgers/int(sweepInterval/time.Second)+1))]
 	for some := range slices.Chunk(due, protocol.MaxTogether) {
 		if ctx.Err() != nil {
-			return
+			return swept
 		}
 		skus := make([]string, len(some))
 		for i, q := range some {
@@ -72,7 +74,9 @@ func (r *maintenance) sweepDue(ctx context.Context) {
 		for _, q := range some {
 			r.checkMirror(ctx, q)
 		}
+		swept = append(swept, skus...)
 	}
+	return swept
 }
 
 // frozen are the SKUs that are known to be frozen.

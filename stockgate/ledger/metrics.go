@@ -144,6 +144,6 @@ func (r *Reserver) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_settle_queue_length",
 		"Settlements that the ledger does not have yet.", nil, nil), prometheus.GaugeValue, float64(len(r.capacity)))
-	r.audits.Collect(ch)
+	r.upkeep.audits.Collect(ch)
 	r.upkeep.reconciler.Collect(ch)
 }

@@ -48,7 +48,7 @@ func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T
 		)(
 			s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40, []protocol.Item{{Serial: "a", User: "ann", Quantity: 2}}, codes),
 		)
-		d.audits.RunOnce(t.Context())
+		d.upkeep.audits.judgeNumbers(t.Context(), d.ledgers())
 		r := prometheus.NewRegistry()
 		r.MustRegister(d)
 		var got []string

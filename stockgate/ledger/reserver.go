@@ -26,11 +26,10 @@ type Reserver struct {
 	lookups  lookups // of orders for SKUs that are sold out
 	states   lookups // of orders whose state a client asks for
 	searches lookups // of such orders whose SKU the client does not name
-	audits   *auditor
 
 	cancel     context.CancelFunc // ends all calls
 	stop       context.CancelFunc // ends the background
-	background sync.WaitGroup     // maintenance, audits, notifications
+	background sync.WaitGroup     // maintenance, notifications
 }
 
 const (
@@ -92,16 +91,15 @@ func (r *Reserver) connect(source OrderStatusSource) {
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
 	}
 	r.resolver = resolver{&r.core, &r.settler, source}
-	r.upkeep = maintenance{&r.core, &r.batcher, &r.resolver, nil}
+	r.upkeep = maintenance{core: &r.core, batches: &r.batcher, resolver: &r.resolver}
 }
 
 // startBackground starts what works without orders, until ctx ends.
 func (r *Reserver) startBackground(ctx context.Context) {
-	r.audits = newAuditor(auditorOptions{
+	r.upkeep.audits = newAuditor(auditorOptions{
 		SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
 		Observe: func(skus int) { r.countCall(callAudit, skus) },
 	}, r.store)
-	r.background.Go(func() { r.audits.Run(ctx) })
 	r.upkeep.reconciler = newReconciler(
 		reconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log}, r.store)
 	r.background.Go(func() { r.upkeep.maintain(ctx) })

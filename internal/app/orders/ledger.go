@@ -289,11 +289,11 @@ func (o *Ledger) Check() (string, admin.Health) {
 	}
 	if sku := o.lost.Load(); sku != nil {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
-			"shows all such SKUs", *sku, protocol.Recreate(*sku)), admin.Degraded
+			"shows all such SKUs", *sku, protocol.RecoverLost(*sku)), admin.Degraded
 	}
 	if sku := o.Reserver().Stuck(); sku != "" {
-		return fmt.Sprintf("%q stays frozen, so its orders are rejected: adopt the orders that only the shop has (sluice stock "+
-			"adopt FILE), then: sluice stock thaw %s; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
+		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books, and opens "+
+			"it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
 	}
 	return "open", admin.Healthy
 }

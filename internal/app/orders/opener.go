@@ -142,7 +142,7 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 	o.missed[sku] = lost
 	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !o.reported[sku] {
 		o.reported[sku] = true
-		next := protocol.Recreate(sku)
+		next := protocol.RecoverLost(sku)
 		if !lost {
 			next = "if it was ever sold: " + next + "; if it is new: sluice stock set " + sku + " UNITS"
 		}

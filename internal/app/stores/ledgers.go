@@ -46,7 +46,7 @@ func unledgered(sku string, err error) error {
 	switch {
 	case errors.Is(err, protocol.ErrUnknownSKU):
 		return fmt.Errorf("%q: %w: it has no ledger, and nothing here remembers one; if it was ever sold: %s; if it is new: "+
-			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, protocol.Recreate(sku), sku)
+			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, protocol.RecoverLost(sku), sku)
 	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
 		return told{err, admin.ErrConflict}
 	}
@@ -133,7 +133,7 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	all := make([]admin.Stock, 0, len(lost))
 	for _, sku := range lost {
-		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: protocol.Recreate(sku)}})
+		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: protocol.RecoverLost(sku)}})
 	}
 	if limit -= len(lost); limit == 0 {
 		return all, nil

@@ -128,8 +128,7 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 	}
 	switch done {
 	case protocol.Changed, protocol.Already, protocol.Oversold:
-		return admin.Outcome{Changed: done != protocol.Already, State: settled[op],
-			Oversold: done == protocol.Oversold}, nil
+		return admin.Outcome{Changed: done != protocol.Already, State: settled[op]}, nil
 	case protocol.NotFound:
 		return admin.Outcome{}, nil
 	case protocol.WasSold:
@@ -138,8 +137,8 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 		if op == protocol.Refund {
 			return reject("it was released before, so that its units are free already; nothing is left to do")
 		}
-		return reject("it was released before, and its units may be sold to another user; cancel the order at the shop, or " +
-			"adopt it if it must stand")
+		return reject("it was released before, and its units may be sold to another user; cancel the order at the shop, " +
+			"or, if it must stand: sluice stock recover " + r.SKU + " --from FILE")
 	}
 	return admin.Outcome{}, fmt.Errorf("%s %q of %q: the ledger answers %d, which means nothing", op, r.Serial, r.SKU,
 		done)

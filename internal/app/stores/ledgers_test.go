@@ -2,6 +2,7 @@ package stores_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s *redisstore.Store)) {
 func TestLedgers_OperatorSetsLedgers(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 2)
-		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recreate 1001",
+		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recover 1001",
 			"if it is new: sluice stock set 1001 UNITS"), "GET", "/stock/1001", "")
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/stock/1001", `{"add": 5}`)
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/stock/1001", `{"state": "paused"}`)
@@ -68,7 +69,7 @@ func TestLedgers_StockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 		`{"set": -1}`, `{"set": 1000000000000000}`, `{"set": 1, "limit": -1}`, `{"limit": 1}`, `{"add": 1, "limit": 1}`,
 		`{"add": 0}`,
 		`{"set": 1, "add": 1}`, `{"state": "off"}`, `{"state": "on", "set": 1}`, `{"reconciled": true}`,
-		`{"set": 1, "reconciled": true}`,
+		`{"state": "on", "reconciled": true}`,
 		`{"set": 1.5}`, `{"set": "1"}`, `{"sett": 1}`, `{"set": 1, "states": "on"}`, `{"set": 1} {"set": 2}`, `{}`, ``, `[]`,
 		`{"set": ` + strings.Repeat(" ", 5000) + `1}`,
 	} {
@@ -99,7 +100,7 @@ func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
 }
 
 // What froze a ledger is not healed by an operator who presses resume.
-func TestLedgers_FrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
+func TestLedgers_FrozenLedgerOpensOnlyWhenItIsRecovered(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
@@ -110,9 +111,12 @@ func TestLedgers_FrozenLedgerOpensOnlyWhenItIsReconciled(t *testing.T) {
 			t.Errorf("asking twice raised the epoch from %d to %d", epoch, again)
 		}
 		for _, state := range []string{"on", "paused", "ended"} {
-			k.Says(409, apitest.Words("adopt", "reconciled"), "POST", "/stock/1001", `{"state": "`+state+`"}`)
+			k.Says(409, apitest.Words("sluice stock recover 1001"), "POST", "/stock/1001", `{"state": "`+state+`"}`)
 		}
-		k.Says(200, apitest.Words(`"on_sale":true`), "POST", "/stock/1001", `{"state": "on", "reconciled": true}`)
+		k.Says(200, apitest.Words(`"state":"frozen"`), "POST", "/stock/1001/recover", `{"open": true}`)
+		k.Says(200, apitest.Words(`"on_sale":true`), "POST", "/stock/1001/recover", `{"open": true, "apply": true}`)
+		k.Says(200, apitest.Words("paused"), "POST", "/stock/1001", `{"state": "paused"}`)
+		k.Says(200, apitest.Words("paused"), "POST", "/stock/1001/recover", `{"open": true, "apply": true}`)
 	})
 }
 
@@ -150,7 +154,7 @@ func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
 		k.Says(409, apitest.Words("cancel the order at the shop"), "POST", "/reservations/gone/confirm", "")
 		k.Says(409, apitest.Words("nothing is left to do"), "POST", "/reservations/gone/refund", "")
 		k.Says(404, apitest.Words("no such reservation"), "POST", "/reservations/nobody/confirm", "")
-		k.Says(404, apitest.Words("adopt it"), "POST", "/reservations/nobody/confirm?sku=1001", "")
+		k.Says(404, apitest.Words("sluice stock recover 1001"), "POST", "/reservations/nobody/confirm?sku=1001", "")
 		k.Says(404, apitest.Words("no such SKU"), "POST", "/reservations/nobody/confirm?sku=1002", "")
 		k.Says(404, apitest.Words("no such reservation"), "GET", "/reservations/nobody?sku=1001", "")
 		k.Says(400, apitest.Words("visible ASCII"), "GET", "/reservations/a%20b", "")
@@ -202,27 +206,29 @@ func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *redisstore.Store) {
 		k := apitest.New(t, s, 0)
-		k.Says(404, apitest.Words("no such SKU"), "POST", "/reservations/a/adopt", `{"sku": "1001", "quantity": 1}`)
+		take := func(status int, serial, user string, quantity int, words ...string) {
+			k.Says(status, apitest.Words(words...), "POST", "/stock/1001/recover", fmt.Sprintf(
+				`{"apply": true, "orders": [{"serial": %q, "user": %q, "quantity": %d}]}`, serial, user, quantity))
+		}
+		take(404, "a", "", 1, "no such SKU")
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 2}`)
 		k.Hold("1001", "held", "7", 1, apitest.FarOff)
-		k.Says(409, apitest.Words("held already", "confirm it"), "POST", "/reservations/held/adopt",
-			`{"sku": "1001", "user": "8", "quantity": 1}`)
-		k.Says(409, apitest.Words("held already"), "POST", "/reservations/held/adopt",
-			`{"sku": "1001", "user": "7", "quantity": 2}`)
-		k.Says(200, apitest.Words(`"changed":true`, `"confirmed"`), "POST", "/reservations/held/adopt",
-			`{"sku": "1001", "user": "7", "quantity": 1}`)
-		k.Says(200, apitest.Words(`"changed":false`), "POST", "/reservations/held/adopt",
-			`{"sku": "1001", "user": "7", "quantity": 1}`)
-		k.Says(200, apitest.Words(`"over_total":true`), "POST", "/reservations/lost/adopt",
-			`{"sku": "1001", "user": "9", "quantity": 2}`)
-		k.Says(200, apitest.Words(`"left":-1`), "GET", "/stock/1001", "")
+		take(200, "held", "8", 1, "held already", "confirm it", `"units":0`)
+		take(200, "held", "7", 2, "held already", `"units":0`)
+		take(200, "held", "7", 1, `"held":1`, `"units":1`, `"conflicts":[]`)
+		take(200, "held", "7", 1, `"sold":1`, `"units":0`)
+		take(200, "lost", "9", 2, `"unknown":1`, `"units":2`, `"left":-1`)
 		k.Says(200, apitest.Words(`"user":"9"`, `"quantity":2`, `"confirmed"`), "GET", "/reservations/lost", "")
-		for _, body := range []string{``, `{}`, `{"sku": "1001"}`, `{"sku": "1001", "quantity": 0}`,
-			`{"sku": "{}", "quantity": 1}`, `{"sku": "1001", "quantity": 1000000001}`,
-			`{"sku": "1001", "user": "a\nb", "quantity": 1}`, `{"sku": "1001", "user": "` + strings.Repeat("u", 257) +
-				`", "quantity": 1}`} {
-			k.Says(400, apitest.Words("not valid"), "POST", "/reservations/bad/adopt", body)
+		for _, order := range []string{`{}`, `{"serial": "a"}`, `{"serial": "a", "quantity": 0}`, `{"quantity": 1}`,
+			`{"serial": "a", "quantity": 1000000001}`, `{"serial": "a", "user": "a\nb", "quantity": 1}`,
+			`{"serial": "a", "user": "` + strings.Repeat("u", 257) + `", "quantity": 1}`} {
+			k.Says(400, apitest.Words("not valid"), "POST", "/stock/1001/recover", `{"apply": true, "orders": [`+order+`]}`)
 		}
+		for _, body := range []string{``, `{"orders": 1}`, `{"none": true}`, `{"limit": 2}`, `{"total": -1}`,
+			`{"apply": true} x`} {
+			k.Says(400, apitest.Words("not valid"), "POST", "/stock/1001/recover", body)
+		}
+		k.Says(400, apitest.Words("no request can name it"), "POST", "/stock/%7B%7D/recover", `{}`)
 		if !strings.Contains(k.Log.String(), "level=ERROR") {
 			t.Errorf("nothing alarms that more is sold than there is: %s", k.Log)
 		}

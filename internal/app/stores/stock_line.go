@@ -30,8 +30,8 @@ func DescribeStock(s admin.Stock) string {
 	}
 	switch {
 	case l.State == string(protocol.Frozen) && l.Untold > 0:
-		text += fmt.Sprintf("  (frozen: %d instances or settlers have not told it what they know; if they do not come back, adopt "+
-			"the shop's orders, then: sluice stock thaw %s)", l.Untold, PrintableName(s.SKU))
+		text += fmt.Sprintf("  (frozen: %d instances or settlers have not told it what they know; if they do not come back: "+
+			"sluice stock recover %s --from FILE, with the shop's orders)", l.Untold, PrintableName(s.SKU))
 	case !s.OnSale:
 		text += "  (" + l.State + ")"
 	}

@@ -87,7 +87,8 @@ func (j *OperationLog) Intends(sku string, epoch int64, op protocol.Op, items []
 }
 
 // Corrects notes what the ledger says of what was intended. A ledger that is still to be told what this instance knows
-// may have lost that an order was given back: that it takes a confirmation is no news then.
+// may have lost that an order was given back. If it takes a confirmation then, the two are merged: what was refunded
+// stays so, and what was released is sold, as in the ledger.
 func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.Op, items []protocol.Item,
 	done []protocol.Done) {
 	j.mu.Lock()
@@ -95,19 +96,19 @@ func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.O
 	c := newChange(changeCorrects, sku, a)
 	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
-		confirmed := op == protocol.Confirm && (done[i] == protocol.Changed || done[i] == protocol.Already)
-		if untold && confirmed && j.hasBack(sku, it.Serial) {
-			continue
+		said := done[i]
+		if e := j.find(sku, it.Serial); untold && e != nil && op == protocol.Confirm &&
+			(said == protocol.Changed || said == protocol.Already) {
+			switch e.status {
+			case protocol.StatusRefunded:
+				continue
+			case protocol.StatusReleased:
+				said = protocol.WasSold
+			}
 		}
-		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(done[i])})
+		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(said)})
 	}
 	_ = j.record(&c)
-}
-
-// hasBack reports whether an order was given back, as far as is known here. mu is held.
-func (j *OperationLog) hasBack(sku, serial string) bool {
-	e := j.find(sku, serial)
-	return e != nil && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded)
 }
 
 func newChange(kind changeKind, sku string, a Answer) change {

@@ -51,12 +51,12 @@ var ErrLost = errors.New("its ledger is gone")
 
 // LostLedger is the ErrLost of a SKU, with the way out.
 func LostLedger(sku string) error {
-	return fmt.Errorf("%w; the orders of before must be adopted before it sells again: %s", ErrLost, Recreate(sku))
+	return fmt.Errorf("%w; the orders of before must be adopted before it sells again: %s", ErrLost, RecoverLost(sku))
 }
 
-// Recreate is the command that makes the ledger of a SKU again that may have been sold.
-func Recreate(sku string) string {
-	return fmt.Sprintf("sluice stock recreate %s --total N --adopt FILE|settle|none", sku)
+// RecoverLost is the command that makes the ledger of a SKU again that may have been sold.
+func RecoverLost(sku string) string {
+	return fmt.Sprintf("sluice stock recover %s --total N --from FILE|settle|none --apply", sku)
 }
 
 // ErrExists is the cause when a ledger is to be made again that is there.

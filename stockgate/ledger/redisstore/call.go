@@ -196,7 +196,7 @@ func (r *Store) alarm(sku, why string, c failover.Claim) {
 	}
 	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}
 	if why == failover.LostKey {
-		attrs = append(attrs, "next", fmt.Sprintf("sluice stock recreate %s --total N --adopt FILE|settle|none", sku))
+		attrs = append(attrs, "next", protocol.RecoverLost(sku))
 	}
 	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", attrs...)
 }

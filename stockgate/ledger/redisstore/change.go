@@ -131,12 +131,12 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 		return s, err
 	}
 	if len(reply) == 1 {
-		return s, fmt.Errorf("%w, %v of them: adopt those that the upstream has (--adopt FILE)", protocol.ErrOrdersLeft,
+		return s, fmt.Errorf("%w, %v of them: adopt those that the upstream has (--from FILE)", protocol.ErrOrdersLeft,
 			reply[0])
 	}
 	s, found, err := stockOf(reply)
 	if err == nil && found == rejected {
-		err = fmt.Errorf("%w: to adopt orders into it, use sluice stock freeze, adopt and thaw", protocol.ErrExists)
+		err = fmt.Errorf("%w: to take orders into it, leave --total out", protocol.ErrExists)
 	}
 	return s, err
 }

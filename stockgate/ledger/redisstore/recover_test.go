@@ -155,6 +155,35 @@ func TestRecover_SettlingWhileFrozenIsNotLost(t *testing.T) {
 	ledgertest.Want(t, "b2", statusOf(t, a, "b2"), "H")
 }
 
+// A shop contradicts itself: it rejects an order, and has it after all. Redis loses the release, and later the
+// confirmation: the order stays what the ledger said last. An order that was refunded stays so.
+func TestRecover_OrderThatTheShopHasAfterAllStaysSoldThroughTwoLosses(t *testing.T) {
+	for op, want := range map[protocol.Op]string{protocol.Release: "C", protocol.Refund: "R"} {
+		t.Run(string(op), func(t *testing.T) {
+			server, r := onRedis(t)
+			r.Settle = 0
+			takes(t, r, "order")
+			recovers := func(what string) {
+				ledgertest.Until(t, what, func() bool { return tells(t, r).State == protocol.On })
+			}
+			loses := func(to snapshot) {
+				to.restore(t, server)
+				ledgertest.Want(t, "after the loss", ledgertest.Take(t, r, "new", "zoe"), protocol.NotOnSale)
+			}
+			kept := snapshotOf(t, server, "1001")
+			ledgertest.Want(t, "given back", ledgertest.Finish(t, r, op, "order"), protocol.Changed)
+			loses(kept)
+			kept = snapshotOf(t, server, "1001")
+			ledgertest.Want(t, "the shop has it", ledgertest.Finish(t, r, protocol.Confirm, "order"), protocol.Changed)
+			recovers("it is open")
+			ledgertest.Want(t, "after one loss", statusOf(t, r, "order"), want)
+			loses(kept)
+			recovers("it is open again")
+			ledgertest.Want(t, "after two losses", statusOf(t, r, "order"), want)
+		})
+	}
+}
+
 func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 	a, b, _, _ := fallen(t, nil)
 	for range 5 {
@@ -340,7 +369,7 @@ func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 		ledgertest.Check(t, server.Client.Del(t.Context(), keys("1001")[i]).Err())
 		visitor := connect(t, server, texts())
 		_, err := visitor.SetTotal(t.Context(), "1001", 9, 0)
-		if err == nil || !strings.Contains(err.Error(), "stock recreate") {
+		if err == nil || !strings.Contains(err.Error(), "sluice stock recover 1001") {
 			t.Fatalf("%s: %v", key, err)
 		}
 		_, err = visitor.Recreate(t.Context(), "1001", 9, 0, true)

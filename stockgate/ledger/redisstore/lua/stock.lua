@@ -21,8 +21,8 @@ local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local NEWS = ARGV[#ARGV]
 
 local function fault(key, what)
-	local remedy = '; the ledger is broken, and nothing is sold: sluice stock recreate ' .. string.match(S, '{(.*)}') ..
-		' --total N --adopt FILE|settle|none'
+	local remedy = '; the ledger is broken, and nothing is sold: sluice stock recover ' .. string.match(S, '{(.*)}') ..
+		' --total N --from FILE|settle|none --apply'
 	error(key .. ': ' .. what .. (key == 'ARGV' and '' or remedy), 0)
 end
 

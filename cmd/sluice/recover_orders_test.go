@@ -1,82 +1,92 @@
-package recreate
+package main
 
 import (
 	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"sluice/internal/adminclient"
 	"sluice/internal/apitest"
 	"sluice/internal/storetest"
+	"sluice/stockgate/ledger/protocol"
 )
 
-// shopHas are orders of a shop, beside a ledger that holds "held", has sold "sold" and has given "returned" back.
-func shopHas(t *testing.T) (*apitest.API, adminclient.Client, []Order) {
-	k := apitest.New(t, storetest.Ledger(t), 0)
+// recovered opens a gateway whose ledger of 9 holds "held" and "other", has sold "sold" and given "returned" back, and
+// runs sluice stock recover 1001 there.
+func recovered(t *testing.T) (k *apitest.API, run func(orders, flags string) (string, error)) {
+	k = apitest.New(t, storetest.Ledger(t), 0)
+	gate := httptest.NewServer(k.Handler)
+	t.Cleanup(gate.Close)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 9, "limit": 0}`)
 	for _, serial := range []string{"held", "sold", "returned", "other"} {
 		k.Hold("1001", serial, "7", 1, apitest.FarOff)
 	}
 	k.Says(200, nil, "POST", "/reservations/sold/confirm?sku=1001", "")
 	k.Says(200, nil, "POST", "/reservations/returned/release?sku=1001", "")
-	to := adminclient.InProcess(k.Handler)
-	return k, to, []Order{{"lost", "8", 2}, {"held", "7", 1}, {"sold", "7", 1}, {"returned", "7", 1},
-		{"other", "9", 1}}
+	return k, func(orders, flags string) (string, error) {
+		file := filepath.Join(t.TempDir(), "orders.csv")
+		if err := os.WriteFile(file, []byte(orders), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return command(t, append([]string{"stock", "recover", "1001", "--admin", gate.URL, "--from", file},
+			strings.Fields(flags)...)...)
+	}
 }
 
-func TestAdopt_AdoptingShowsWhatWouldChangeAndChangesNothing(t *testing.T) {
-	k, to, orders := shopHas(t)
+const ordersOfTheShop = "lost,8,2\nheld,7,1\nsold,7,1\nreturned,7,1\n"
+
+func TestRecover_PreviewShowsBothBooksAndChangesNothing(t *testing.T) {
+	k, run := recovered(t)
 	before := k.Ask("GET", "/stock/1001", "").Body.String()
-	would, err := adopt(t.Context(), to, "1001", orders, adoption{apply: false})
-	if err != nil {
-		t.Fatal(err)
+	const ledger = "1001\t6\tfree of 9: 2 held, 1 sold\n"
+	const file = "1 orders were not known, 1 held, 1 given back: 4 units would be sold by them; 1 were sold already\n"
+	if out, err := run(ordersOfTheShop, ""); err != nil || !strings.HasPrefix(out, ledger) || !strings.Contains(out, file) {
+		t.Errorf("%q, %v", out, err)
 	}
 	if after := k.Ask("GET", "/stock/1001", "").Body.String(); after != before {
 		t.Errorf("%s, was %s", after, before)
 	}
-	done, err := adopt(t.Context(), to, "1001", orders, adoption{apply: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if would.Units != 4 || would.Unknown != 1 || would.Held != 1 || would.Sold != 1 || would.Returned != 1 ||
-		len(would.Conflicts) != 1 {
-		t.Errorf("would be: %+v", would)
-	}
-	if done.Units != would.Units || len(done.Conflicts) != 1 {
-		t.Errorf("done: %+v", done)
-	}
-	if l := done.Stock.Ledger; l.Sold != 5 || l.Held != 1 {
-		t.Errorf("the ledger: %+v", l)
-	}
-	again, err := adopt(t.Context(), to, "1001", orders, adoption{apply: true})
-	if err != nil || again.Units != 0 || again.Sold != 4 {
-		t.Errorf("again: %+v, %v", again, err)
+	for range 2 {
+		if _, err := run(ordersOfTheShop, "--apply"); err != nil {
+			t.Error(err)
+		}
+		if s := k.Stock("1001"); s.Sold != 5 || s.Held != 1 {
+			t.Errorf("the ledger: %+v", s)
+		}
 	}
 }
 
-func TestAdopt_FrozenSKUIsAdoptedAndThawed(t *testing.T) {
-	k, to, orders := shopHas(t)
+func TestRecover_FrozenSKUOpensUnlessOrdersContradict(t *testing.T) {
+	k, run := recovered(t)
 	k.Says(200, apitest.Words(`"frozen"`), "POST", "/stock/1001", `{"state": "frozen"}`)
-	k.Says(409, apitest.Words("adopt"), "POST", "/stock/1001", `{"state": "on"}`)
-	if _, err := adopt(t.Context(), to, "1001", orders[:1], adoption{apply: true}); err != nil {
-		t.Fatal(err)
+	out, err := run(ordersOfTheShop+"other,9,1\n", "--apply")
+	if err == nil || !strings.Contains(err.Error(), "1 orders contradict") || !strings.Contains(out, "passed over: order") {
+		t.Errorf("a contradiction: %q, %v", out, err)
 	}
-	k.Says(200, apitest.Words(`"state":"on"`, `"sold":3`), "POST", "/stock/1001", `{"state": "on", "reconciled": true}`)
-}
-
-func TestAdopt_AdoptingRejectsWhatItCannotMean(t *testing.T) {
-	k, _, _ := shopHas(t)
-	for body, status := range map[string]int{
-		``: 400, `{}`: 400, `{"orders": []}`: 400, `{"orders": [{"serial": "a", "quantity": 0}]}`: 400,
-		`{"orders": [{"serial": "", "quantity": 1}]}`: 400, `{"orders": [{"serial": "a", "quantity": 1}], "sure": true}`: 400,
-		`{"orders": [{"serial": "a", "quantity": 1}]} x`: 400,
+	for _, c := range []struct {
+		orders, flags string
+		state         protocol.State
+	}{
+		{"sku,serial,user,quantity\n1001,lost,8,2\n1002,far,8,2\n", "--apply --keep-frozen", protocol.Frozen},
+		{ordersOfTheShop, "", protocol.Frozen},
+		{ordersOfTheShop, "--apply", protocol.On},
 	} {
-		k.Says(status, nil, "POST", "/stock/1001/adopt", body)
+		if _, err := run(c.orders, c.flags); err != nil || k.Stock("1001").State != c.state {
+			t.Errorf("%s: %v, %+v", c.flags, err, k.Stock("1001"))
+		}
 	}
-	k.Says(404, nil, "POST", "/stock/none/adopt", `{"orders": [{"serial": "a", "quantity": 1}]}`)
+	if s := k.Stock("1001"); s.Sold != 5 || s.Held != 1 {
+		t.Errorf("the ledger: %+v", s)
+	}
+	if _, err := run("sku,serial,quantity\n1002,a,1\n", "--apply"); err == nil ||
+		!strings.Contains(err.Error(), "no order of 1001") {
+		t.Errorf("a file of another SKU: %v", err)
+	}
 }
 
-func TestAdopt_OrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
+func TestRecover_OrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,7,1\nb,,2\n": "map[1001:[{a 7 1} {b  2}]]",
 		"sku,quantity,serial,user,paid\n1002,3,a,\"x,y\",yes\n":    "map[1002:[{a x,y 3}]]",
@@ -103,9 +113,6 @@ func TestAdopt_OrdersOfAShopAreReadWholeOrRejected(t *testing.T) {
 		if said != want && (err == nil || !strings.Contains(said, want)) {
 			t.Errorf("%q: %s, want %s", text, said, want)
 		}
-	}
-	if _, err := readOrders(strings.NewReader("a,7,1\n"), ""); err == nil || !strings.Contains(err.Error(), "--sku") {
-		t.Errorf("without any SKU: %v", err)
 	}
 }
 

@@ -34,26 +34,35 @@ func installSettle(t *testing.T, script string) {
 }
 
 // The orders are those that sluice-settle prints.
-func TestRecreate_AdoptsWhatSluiceSettlePrints(t *testing.T) {
+func TestRecover_LostLedgerHasWhatSluiceSettlePrints(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	installSettle(t, `test "$*" = "orders --config `+file+` -- 1001" || { echo "sluice-settle: asked for $*" >&2; exit 1; }
 printf '{"serial":"s1","user":"alice","quantity":2}\n{"serial":"s2","user":"bob","quantity":1}\n'
 `)
-	out, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "settle", "-c", file)
-	if err != nil || !strings.Contains(out, "7\tfree of 10: 0 held, 3 sold") {
-		t.Fatalf("recreate: %q, %v", out, err)
+	lost := []string{"stock", "recover", "1001", "--total", "10", "--from", "settle", "-c", file}
+	out, err := command(t, lost...)
+	if err != nil || !strings.Contains(out, "its ledger is gone, and would be made again with a total of 10") ||
+		!strings.Contains(out, "settle: 2 orders were not known, 0 held, 0 given back: 3 units would be sold") {
+		t.Fatalf("the preview: %q, %v", out, err)
 	}
-	if _, err := command(t, "stock", "recreate", "1001", "--total", "10", "--adopt", "none", "-c", file); err == nil {
-		t.Error("a whole ledger was made again")
+	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:s").Val(); n != 0 {
+		t.Error("the preview has made a ledger")
 	}
-	out, err = command(t, "stock", "adopt", "1001", "--from", "settle", "-c", file)
+	out, err = command(t, append(lost, "--apply")...)
+	if err != nil || !strings.HasSuffix(out, "7\tfree of 10: 0 held, 3 sold; 1 a person\n") {
+		t.Fatalf("recover: %q, %v", out, err)
+	}
+	if _, err := command(t, append(lost, "--apply")...); err == nil || !strings.Contains(err.Error(), "leave --total out") {
+		t.Errorf("a whole ledger was made again: %v", err)
+	}
+	out, err = command(t, "stock", "recover", "1001", "-c", file)
 	if err == nil || err.Error() != "asked for orders --config "+file+" --unknown -- 1001" {
-		t.Errorf("adopt: %q, %v", out, err)
+		t.Errorf("a ledger that is there: %q, %v", out, err)
 	}
 }
 
-func TestStockAdopt_FromSettleAdoptsUnknownOrders(t *testing.T) {
+func TestRecover_FromSettleTakesUnknownOrders(t *testing.T) {
 	server := redistest.Start(t)
 	file := settleConfig(t, server.Addr)
 	installSettle(t, `if test "$1" = orders && test -z "$NO_ORDER"; then
@@ -63,50 +72,44 @@ fi
 	if out, err := command(t, "stock", "set", "1001", "10", "-c", file); err != nil {
 		t.Fatalf("stock set of a new SKU: %q, %v", out, err)
 	}
-	adopt := func(want string, more ...string) {
+	recovers := func(want string, more ...string) {
 		t.Helper()
-		out, err := command(t, append([]string{"stock", "adopt", "1001", "--from", "settle", "-c", file}, more...)...)
-		if err != nil || !strings.HasPrefix(out, "1001\t"+want) {
-			t.Errorf("adopt %q: %q, %v; want %q", more, out, err, want)
+		out, err := command(t, append([]string{"stock", "recover", "1001", "-c", file}, more...)...)
+		if err != nil || !strings.Contains(out, "\n1001\tsettle: "+want) {
+			t.Errorf("recover %q: %q, %v; want %q", more, out, err, want)
 		}
 	}
-	adopt("1 orders were not known, 0 held, 0 given back: 2 units would be sold")
+	recovers("1 orders were not known, 0 held, 0 given back: 2 units would be sold")
 	if n := server.Client.HLen(t.Context(), "sluice:shop:{1001}:r").Val(); n != 0 {
 		t.Errorf("%d records are in the ledger, without --apply", n)
 	}
-	adopt("1 orders were not known, 0 held, 0 given back: 2 units are sold", "--apply")
+	recovers("1 orders were not known, 0 held, 0 given back: 2 units are sold", "--from", "settle", "--apply")
 	server.Client.FlushAll(t.Context())
-	if _, err := command(t, "stock", "adopt", "1001", "--from", "settle", "--apply", "-c", file); err == nil ||
-		!strings.Contains(err.Error(), "sluice stock recreate 1001") {
-		t.Errorf("adopt without a ledger: %v", err)
+	if _, err := command(t, "stock", "recover", "1001", "--from", "settle", "--apply", "-c", file); err == nil ||
+		!strings.Contains(err.Error(), "sluice stock recover 1001 --total N") {
+		t.Errorf("recover without a ledger: %v", err)
+	}
+	if out, err := command(t, "stock", "set", "1001", "10", "-c", file); err != nil {
+		t.Fatalf("stock set: %q, %v", out, err)
 	}
 	t.Setenv("NO_ORDER", "1")
-	adopt("the ledger knows every order")
-	for args, want := range map[string]string{
-		"adopt 1001 --from settle --sku 1":       "leave --sku out",
-		"adopt 1001 --from settle --kind layout": "--kind layout",
-		"adopt 1001 --from settle --admin :1":    "leave --admin out",
-		"adopt 1001 --from shop":                 "it must be settle",
-		"adopt /none --sku 1001":                 "no such file",
-	} {
-		_, err := command(t, append([]string{"stock", "-c", file}, strings.Fields(args)...)...)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
-		}
-	}
+	recovers("the ledger knows every order")
 }
 
-func TestRecreate_NamesWhatIsMissing(t *testing.T) {
+func TestRecover_NamesWhatIsMissing(t *testing.T) {
 	file := settleConfig(t, "127.0.0.1:9")
 	for args, want := range map[string]string{
-		"1001":                                   "--total is missing",
-		"1001 --total 5":                         "--adopt is missing",
-		"1001 --total 5 --adopt none --limit -2": "--limit -2",
-		"1001 --total 5 --adopt none --kind layout": "--kind layout",
-		"1001 --total 5 --adopt /none":              "no such file",
-		"a{b --total 5 --adopt none":                "no request can name it",
+		"1001 --apply":                             "--from is missing",
+		"1001 --total 5 --apply":                   "--from is missing",
+		"1001 --total 5 --from none --limit -2":    "--limit -2",
+		"1001 --total -1 --from none":              "--total -1",
+		"1001 --limit 2 --from none":               "--limit belongs to --total",
+		"1001 --total 5 --from none --kind layout": "--kind layout",
+		"1001 --from settle --admin :1":            "leave --admin out",
+		"1001 --total 5 --from /none":              "no such file",
+		"a{b --total 5 --from none":                "no request can name it",
 	} {
-		words := append([]string{"stock", "recreate", "-c", file}, strings.Fields(args)...)
+		words := append([]string{"stock", "recover", "-c", file}, strings.Fields(args)...)
 		if _, err := command(t, words...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}

@@ -1,4 +1,4 @@
-package recreate
+package main
 
 import (
 	"bufio"
@@ -8,46 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 
+	"sluice/admin"
 	"sluice/proxy/param"
 )
-
-// Order is one order that the shop has.
-type Order struct {
-	Serial   string `json:"serial"`
-	User     string `json:"user"`
-	Quantity int64  `json:"quantity"`
-}
-
-// OpenOrders reads the orders in a file; "-" = standard input.
-func OpenOrders(path, sku string) (map[string][]Order, error) {
-	in := os.Stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	orders, err := readOrders(in, sku)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return orders, nil
-}
 
 // readOrders reads a shop's orders by SKU: JSON objects with serial, user, quantity and perhaps sku, one a line, or CSV
 // with these columns, which a header may put into another order. usual is the SKU of those that name none. An order
 // that is not whole is an error with its line, and so is a serial that comes twice: nothing is guessed.
-func readOrders(in io.Reader, usual string) (orders map[string][]Order, err error) {
+func readOrders(in io.Reader, usual string) (orders map[string][]admin.Order, err error) {
 	text := bufio.NewReader(in)
-	orders = make(map[string][]Order)
+	orders = make(map[string][]admin.Order)
 	seen := make(map[string]int)
-	add := func(at int, sku string, o Order) error {
+	add := func(at int, sku string, o admin.Order) error {
 		if sku == "" {
 			sku = usual
 		}
@@ -75,10 +50,10 @@ func beginsJSON(text *bufio.Reader) bool {
 }
 
 // whole rejects an order that no ledger could have.
-func whole(at int, sku string, o Order) error {
+func whole(at int, sku string, o admin.Order) error {
 	switch {
 	case sku == "":
-		return fmt.Errorf("line %d: no SKU; name it with --sku, or in a column sku", at)
+		return fmt.Errorf("line %d: no SKU", at)
 	case !param.ValidSKU([]byte(sku)):
 		return fmt.Errorf("line %d: SKU %.40q: no request can name it", at, sku)
 	case o.Serial == "" || len(o.Serial) > 128:
@@ -91,7 +66,7 @@ func whole(at int, sku string, o Order) error {
 
 const longestOrder = 64 << 10 // bytes of one line
 
-func readJSONOrders(text io.Reader, add func(int, string, Order) error) error {
+func readJSONOrders(text io.Reader, add func(int, string, admin.Order) error) error {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, longestOrder)
 	at := 0
@@ -102,7 +77,7 @@ func readJSONOrders(text io.Reader, add func(int, string, Order) error) error {
 			continue
 		}
 		var o struct {
-			Order
+			admin.Order
 			SKU string `json:"sku"`
 		}
 		if err := json.Unmarshal(line, &o); err != nil {
@@ -115,7 +90,7 @@ func readJSONOrders(text io.Reader, add func(int, string, Order) error) error {
 	return lines.Err()
 }
 
-func readCSVOrders(text io.Reader, add func(int, string, Order) error) error {
+func readCSVOrders(text io.Reader, add func(int, string, admin.Order) error) error {
 	rows := csv.NewReader(text)
 	rows.FieldsPerRecord, rows.TrimLeadingSpace = -1, true
 	columns := []string{"serial", "user", "quantity"}
@@ -143,7 +118,7 @@ func readCSVOrders(text io.Reader, add func(int, string, Order) error) error {
 }
 
 // orderOf reads one row. Columns of other names are the shop's own business.
-func orderOf(columns, row []string) (sku string, o Order, err error) {
+func orderOf(columns, row []string) (sku string, o admin.Order, err error) {
 	if len(row) != len(columns) {
 		return "", o, fmt.Errorf("%d columns, and not %d: %v", len(row), len(columns), columns)
 	}
