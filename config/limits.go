@@ -58,10 +58,8 @@ type Concurrency struct {
 	Adaptive     bool          `toml:"adaptive"`                                    // find the limit, at most MaxInFlight
 
 	Scope string `toml:"scope" words:"instance fleet"` // of MaxInFlight
-	// a template: the class in the queue, 0 to 9; "" = all are equal
+	// a condition like "$jwt_level=vip": its requests go first in the queue; its syntax is the proxy's
 	Priority string `toml:"priority"`
-	// of the slots, for those below the highest class that waits
-	PriorityMinShare float64 `toml:"priority_min_share" unit:"share" range:"0.01 to 0.5"`
 }
 
 // Rate bounds the requests of one key.
@@ -95,8 +93,7 @@ func defaultLimits() Limits {
 		},
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
-			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond,
-			PriorityMinShare: 0.1, Scope: "instance",
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Scope: "instance",
 		},
 	}
 }
@@ -162,18 +159,6 @@ func (c *Concurrency) check(r *report.Report) {
 		r.Positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
-	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
-		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
-			c.Priority)
-	}
-}
-
-// MinSharePercent is PriorityMinShare in percent; 0 where there are no classes.
-func (c *Concurrency) MinSharePercent() int {
-	if c.Priority == "" {
-		return 0
-	}
-	return int(math.Round(c.PriorityMinShare * 100))
 }
 
 // MinInFlight is where an adaptive limit starts, and what it never falls below.
