@@ -254,12 +254,17 @@ type InFlight struct {
 	Max        int      `toml:"max" unit:"requests" range:"1 to 65535"`
 	IPv4Prefix int      `toml:"ipv4_prefix" unit:"bits" range:"1 to 32"`
 	IPv6Prefix int      `toml:"ipv6_prefix" unit:"bits" range:"1 to 128"`
-	MaxKeys    int      `toml:"max_keys" unit:"keys" range:"1 to 16000000"` // 16 bytes each
-	Routes     []string `toml:"routes"`                                     // names; empty = all but `pass`
+	Routes     []string `toml:"routes"` // names; empty = all but `pass`
 }
 
 func (l *InFlight) preset() {
-	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 100_000, Routes: []string{}}
+	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Routes: []string{}}
+}
+
+// InFlightKeys is how many keys each limit in flight has room for, 16 bytes each. A connection has one request, so that
+// no more keys are in flight than there are connections. The least is for requests whose connection has ended.
+func (l *Limits) InFlightKeys() int {
+	return max(100_000, min(l.Connection.MaxConnections, 16_000_000))
 }
 
 func (l *InFlight) check(r *report.Report, at string, routes []string) {

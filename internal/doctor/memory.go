@@ -33,11 +33,9 @@ func memoryParts(c *config.Config) []memoryPart {
 	for i := range c.Limits.Rates {
 		tables += rateBytes(&c.Limits.Rates[i])
 	}
-	for i := range c.Limits.InFlight {
-		tables += 16 * int64(c.Limits.InFlight[i].MaxKeys)
-	}
+	tables += 16 * int64(c.Limits.InFlightKeys()*len(c.Limits.InFlight))
 	if c.Auth.JWTAlgorithm != "" {
-		tables += claimMemory * int64(c.Auth.JWTCacheSize)
+		tables += claimMemory * config.JWTCacheSize
 	}
 	tables += int64(c.AccessLog.BufferSize)
 	parts := []memoryPart{
