@@ -261,12 +261,6 @@ func (l *InFlight) preset() {
 	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Routes: []string{}}
 }
 
-// InFlightKeys is how many keys each limit in flight has room for, 16 bytes each. A connection has one request, so that
-// no more keys are in flight than there are connections. The least is for requests whose connection has ended.
-func (l *Limits) InFlightKeys() int {
-	return max(100_000, min(l.Connection.MaxConnections, 16_000_000))
-}
-
 func (l *InFlight) check(r *report.Report, at string, routes []string) {
 	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
 }

@@ -69,7 +69,7 @@ var replacements = map[string]string{
 	"upstream.spool_dir":               spoolGone,
 	"upstream.spool_size":              spoolGone,
 	"auth.jwt_cache_size":              "is gone: 100,000 verified tokens are remembered",
-	"limits.in_flight.max_keys":        "is gone: there is room for as many keys as limits.connection.max_connections",
+	"limits.in_flight.max_keys":        "is gone: there is room for each key in flight",
 	"room.poll_floor":                  "is gone: a client polls once a second at most",
 	"settle.batch":                     "is gone: a transaction settles at most 500 changes",
 	"settle.webhook.batch":             "is gone: a request holds at most 100 changes",

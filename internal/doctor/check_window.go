@@ -127,8 +127,7 @@ func (o *Report) sizeInFlightOfKeys(c *config.Config) {
 		if !c.Limits.Enforced(l.Name) {
 			more = "; only observed"
 		}
-		o.Info("in flight", "%s: %d of each %s; %d keys in %.1f MiB%s", l.Name, l.Max, l.Key, c.Limits.InFlightKeys(),
-			float64(c.Limits.InFlightKeys())*16/(1<<20), more)
+		o.Info("in flight", "%s: %d of each %s%s", l.Name, l.Max, l.Key, more)
 	}
 }
 

@@ -53,10 +53,11 @@ func OpenLink(c *config.Config, log *slog.Logger) (*redisconn.Client, error) {
 
 // OpenShopStock connects to the configured Redis, in the shop's layout.
 func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
-	return openShopStock(c, RedisOptions(c), log)
+	return OpenShopStockBy(RedisOptions(c), c, log)
 }
 
-func openShopStock(c *config.Config, o redisconn.Options, log *slog.Logger) (*stockgate.Redis, error) {
+// OpenShopStockBy is OpenShopStock by other options.
+func OpenShopStockBy(o redisconn.Options, c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	l, err := ShopLayout(c)
 	if err != nil {
 		return nil, err
