@@ -15,9 +15,8 @@ type Auth struct {
 	JWTKey       Secret // what JWTKeyFile holds
 	// a template: one header or cookie
 	JWTFrom           string        `toml:"jwt_from"`
-	JWTIssuer         string        `toml:"jwt_issuer"`                                         // "" = anything
-	JWTAudience       string        `toml:"jwt_audience"`                                       // "" = anything
-	JWTCacheSize      int           `toml:"jwt_cache_size" unit:"tokens" range:"0 to 10000000"` // verified tokens
+	JWTIssuer         string        `toml:"jwt_issuer"`   // "" = anything
+	JWTAudience       string        `toml:"jwt_audience"` // "" = anything
 	CookieKeyFile     string        `toml:"cookie_key_file"`
 	CookieKey         Secret        // what CookieKeyFile holds
 	OrderTokenKeyFile string        `toml:"order_token_key_file"`
@@ -30,8 +29,11 @@ type Auth struct {
 	KeyFiles []string // that the keys were read from
 }
 
+// JWTCacheSize is how many verified tokens an instance remembers. A signature costs more than its 512 bytes.
+const JWTCacheSize = 100_000
+
 func defaultAuth() Auth {
-	return Auth{JWTFrom: "$http_authorization", JWTCacheSize: 100_000, OrderTokenTTL: time.Minute}
+	return Auth{JWTFrom: "$http_authorization", OrderTokenTTL: time.Minute}
 }
 
 func (p *Auth) check(r *report.Report, c *Config) {

@@ -44,7 +44,7 @@ func TestAuth_KeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 
 func TestAuth_EveryPlaceOfAVariableNeedsItsKey(t *testing.T) {
 	_, err := Parse("config.toml", []byte(`upstream.targets = ["http://shop"]
-limits.concurrency.priority = "$jwt_level"
+limits.concurrency.priority = "$jwt_level=vip"
 [[limits.rate]]
 name = "a"
 key = "$jwt_org"

@@ -11,10 +11,6 @@ read_timeout = "1s"`,
 targets = ["http://shop"]
 timeout = "3s"`,
 		`:3: upstream.timeout: 3s is below upstream.response_header_timeout (5s); raise it, or lower the other`},
-	{`[upstream]
-targets = ["http://shop"]
-health.interval = "500ms"`,
-		`:3: upstream.health.interval: 500ms is below upstream.health.timeout (1s); raise it, or lower the other`},
 	{`[limits.connection]
 max_connections = 100`,
 		`:2: limits.connection.max_connections: 100 is below limits.connection.max_connections_per_ip (200); raise it, or ` +

@@ -104,9 +104,9 @@ require = ["$cookie_vip=1", "$jwt_level>=2"]`,
 	{`[upstream]
 targets = ["http://shop"]
 max_conns = 0
-retry = "always"`,
+policy = "best"`,
 		`:3: upstream.max_conns: 0 must be from 1 to 65535` + notOff + `
-:4: upstream.retry: "always" is not known; write "off" or "connect"`},
+:4: upstream.policy: "best" is not known; write "least_conn", "round_robin", "random", "first" or "client_hash"`},
 	{`[upstream]
 targets = ["http://shop"]
 [upstream.health]
@@ -218,12 +218,10 @@ tls = true`,
 	{`[stock.redis]
 addresses = []
 pool_size = 0
-timeout = "0s"
-breaker_errors = 0`,
+timeout = "0s"`,
 		`:2: stock.redis.addresses: is empty; write where Redis is, like ["127.0.0.1:6379"]
 :3: stock.redis.pool_size: 0 must be from 1 to 10000` + notOff + `
-:4: stock.redis.timeout: 0s must be above 0s` + notOff + `
-:5: stock.redis.breaker_errors: 0 must be from 1 to 1073741824` + notOff},
+:4: stock.redis.timeout: 0s must be above 0s` + notOff},
 	{`[stock.redis]
 addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,

@@ -58,10 +58,8 @@ type Concurrency struct {
 	Adaptive     bool          `toml:"adaptive"`                                    // find the limit, at most MaxInFlight
 
 	Scope string `toml:"scope" words:"instance fleet"` // of MaxInFlight
-	// a template: the class in the queue, 0 to 9; "" = all are equal
+	// a condition like "$jwt_level=vip": its requests go first in the queue; its syntax is the proxy's
 	Priority string `toml:"priority"`
-	// of the slots, for those below the highest class that waits
-	PriorityMinShare float64 `toml:"priority_min_share" unit:"share" range:"0.01 to 0.5"`
 }
 
 // Rate bounds the requests of one key.
@@ -95,8 +93,7 @@ func defaultLimits() Limits {
 		},
 		Window: Window{Size: 10 * time.Millisecond, MaxPerSKU: 20, MaxDelay: 10 * time.Millisecond, Scope: "instance"},
 		Concurrency: Concurrency{
-			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond,
-			PriorityMinShare: 0.1, Scope: "instance",
+			MaxInFlight: 256, MaxQueue: 512, QueueTimeout: 200 * time.Millisecond, Scope: "instance",
 		},
 	}
 }
@@ -162,18 +159,6 @@ func (c *Concurrency) check(r *report.Report) {
 		r.Positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
 	r.NotNegative("limits.concurrency.queue_timeout", c.QueueTimeout)
-	if c.Priority != "" && len(report.VariablesOf(c.Priority)) == 0 {
-		r.Fail("limits.concurrency.priority", "%q is the same for everybody; write a request variable like \"$jwt_level\"",
-			c.Priority)
-	}
-}
-
-// MinSharePercent is PriorityMinShare in percent; 0 where there are no classes.
-func (c *Concurrency) MinSharePercent() int {
-	if c.Priority == "" {
-		return 0
-	}
-	return int(math.Round(c.PriorityMinShare * 100))
 }
 
 // MinInFlight is where an adaptive limit starts, and what it never falls below.
@@ -269,12 +254,11 @@ type InFlight struct {
 	Max        int      `toml:"max" unit:"requests" range:"1 to 65535"`
 	IPv4Prefix int      `toml:"ipv4_prefix" unit:"bits" range:"1 to 32"`
 	IPv6Prefix int      `toml:"ipv6_prefix" unit:"bits" range:"1 to 128"`
-	MaxKeys    int      `toml:"max_keys" unit:"keys" range:"1 to 16000000"` // 16 bytes each
-	Routes     []string `toml:"routes"`                                     // names; empty = all but `pass`
+	Routes     []string `toml:"routes"` // names; empty = all but `pass`
 }
 
 func (l *InFlight) preset() {
-	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, MaxKeys: 100_000, Routes: []string{}}
+	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Routes: []string{}}
 }
 
 func (l *InFlight) check(r *report.Report, at string, routes []string) {

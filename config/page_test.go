@@ -31,7 +31,7 @@ var rangesInWords = map[string]string{
 	"limits.bypass": "CIDRs, or file:/PATH", "limits.deny": "CIDRs, or file:/PATH",
 	"limits.observe_only": "names of limits",
 	"limits.rate.name":    "letters, digits and . _ -", "limits.rate.key": "text with a $variable",
-	"limits.concurrency.priority": "text with a $variable, or empty",
+	"limits.concurrency.priority": "a condition, or empty",
 	"limits.rate.routes":          "names of routes", "limits.in_flight.name": "letters, digits and . _ -",
 	"limits.in_flight.key": "text with a $variable", "limits.in_flight.routes": "names of routes",
 	"route.match": "a pattern", "route.sku": "text with a $variable",

@@ -11,41 +11,41 @@ import (
 // Redis is how the stock's Redis is reached.
 type Redis struct {
 	// at least one "host:port": the server, the sentinels, or some of the cluster; or one path of a unix socket
-	Addresses      []string      `toml:"addresses"`
-	Topology       string        `toml:"topology" words:"auto single sentinel cluster"`
-	MasterName     string        `toml:"master_name"` // sentinel; with auto it means sentinel
-	Username       string        `toml:"username"`
-	PasswordFile   string        `toml:"password_file"`
-	Password       Secret        // what PasswordFile held when it was read first
-	PasswordAt     string        // its path, from wherever sluice was started
-	DB             int           `toml:"db" unit:"number of a database" range:"0 to 1048576"` // 0 in a cluster
-	TLS            bool          `toml:"tls"`
-	PoolSize       int           `toml:"pool_size" unit:"connections" range:"1 to 10000"`
-	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"`
-	Timeout        time.Duration `toml:"timeout" range:"above 0s"` // one command
-	WaitReplicas   int           `toml:"wait_replicas" unit:"replicas" range:"0 to 16"`
-	ReadFrom       string        `toml:"read_from" words:"master replica"`
-	Replicas       []string      `toml:"replicas"`                                       // "host:port" of each
-	MaxStaleness   time.Duration `toml:"max_staleness" range:"500ms to 1m"`              // 500ms to 1m
-	BreakerErrors  int           `toml:"breaker_errors" unit:"errors" range:"1 to most"` // within a second
-	BreakerOpen    time.Duration `toml:"breaker_open" range:"above 0s"`
+	Addresses    []string      `toml:"addresses"`
+	Topology     string        `toml:"topology" words:"auto single sentinel cluster"`
+	MasterName   string        `toml:"master_name"` // sentinel; with auto it means sentinel
+	Username     string        `toml:"username"`
+	PasswordFile string        `toml:"password_file"`
+	Password     Secret        // what PasswordFile held when it was read first
+	PasswordAt   string        // its path, from wherever sluice was started
+	DB           int           `toml:"db" unit:"number of a database" range:"0 to 1048576"` // 0 in a cluster
+	TLS          bool          `toml:"tls"`
+	PoolSize     int           `toml:"pool_size" unit:"connections" range:"1 to 10000"`
+	Timeout      time.Duration `toml:"timeout" range:"above 0s"` // one command
+	WaitReplicas int           `toml:"wait_replicas" unit:"replicas" range:"0 to 16"`
+	ReadFrom     string        `toml:"read_from" words:"master replica"`
+	Replicas     []string      `toml:"replicas"`                          // "host:port" of each
+	MaxStaleness time.Duration `toml:"max_staleness" range:"500ms to 1m"` // 500ms to 1m
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
 	address, _ := source.Expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
 	return Redis{
-		Addresses:      []string{address},
-		Topology:       "auto",
-		PoolSize:       16,
-		ConnectTimeout: 500 * time.Millisecond,
-		Timeout:        100 * time.Millisecond,
-		ReadFrom:       "master",
-		Replicas:       []string{},
-		MaxStaleness:   time.Second,
-		BreakerErrors:  20,
-		BreakerOpen:    time.Second,
+		Addresses:    []string{address},
+		Topology:     "auto",
+		PoolSize:     16,
+		Timeout:      100 * time.Millisecond,
+		ReadFrom:     "master",
+		Replicas:     []string{},
+		MaxStaleness: time.Second,
 	}
 }
+
+// leastConnectTimeout bounds ConnectTimeout from below: a TLS handshake takes several round trips.
+const leastConnectTimeout = 500 * time.Millisecond
+
+// ConnectTimeout is how long a connection to a server may take: as long as a command, but at least 500 ms.
+func (d *Redis) ConnectTimeout() time.Duration { return max(leastConnectTimeout, d.Timeout) }
 
 // PasswordNow reads password_file again: passwords are changed while sales are on. As long as nothing can be read
 // there, as while an editor writes it, the password is what it was.

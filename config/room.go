@@ -31,7 +31,6 @@ type Room struct {
 	ClaimWithin time.Duration `toml:"claim_within" range:"5s to 55m"`
 	Overshoot   float64       `toml:"overshoot" unit:"passes per unit" range:"1 to 10"`
 	PerSecond   int           `toml:"per_second" unit:"people" range:"0 to 1000000"` // 0 = no bound
-	PollFloor   time.Duration `toml:"poll_floor" range:"1s to 1m"`
 	PollCeiling time.Duration `toml:"poll_ceiling" range:"1s to 10m"`
 	MaxParked   int           `toml:"max_parked" unit:"requests" range:"0 to 1000000"` // 0 = none
 }
@@ -39,7 +38,7 @@ type Room struct {
 func (m *Room) preset() {
 	*m = Room{Opens: 30 * time.Minute, Order: "fifo", Bypass: []string{}, Pass: 10 * time.Minute,
 		ClaimWithin: 90 * time.Second,
-		Overshoot:   1.3, PollFloor: time.Second, PollCeiling: 20 * time.Second, MaxParked: 5_000}
+		Overshoot:   1.3, PollCeiling: 20 * time.Second, MaxParked: 5_000}
 }
 
 var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -59,9 +58,6 @@ func (m *Room) check(r *report.Report, at string) {
 		r.Fail(at+".name", "%q is not 1 to 64 letters, digits and . _ -; it is part of addresses and keys", m.Name)
 	}
 	m.checkBeacon(r, at)
-	if m.PollFloor > m.PollCeiling {
-		r.Fail(at+".poll_floor", "%v exceeds poll_ceiling (%v); lower it, or raise the other", m.PollFloor, m.PollCeiling)
-	}
 }
 
 // checkBeacon leaves it to the gateway whether the key is one.

@@ -22,7 +22,6 @@ type Settle struct {
 	URL          string // Database; the path of SQLite is absolute, or as seen from where sluice was started
 	// host:port of health and metrics; "" = none
 	Listen  string        `toml:"listen"`
-	Batch   int           `toml:"batch" unit:"entries" range:"1 to 10000"` // entries a transaction
 	Workers int           `toml:"workers" unit:"SKUs" range:"1 to 64"`
 	Verify  time.Duration `toml:"verify" range:"0s to 24h"` // 0 = never; else 1s or more
 	Stock   SettleStock   `toml:"stock"`
@@ -58,14 +57,13 @@ type SettleWebhook struct {
 	URL     string        `toml:"url"` // "" = none
 	KeyFile string        `toml:"key_file"`
 	Key     Secret        // what KeyFile holds
-	Batch   int           `toml:"batch" unit:"changes" range:"1 to 1000"` // of a request
-	Timeout time.Duration `toml:"timeout" range:"100ms to 1m"`            // 100ms to 1m
+	Timeout time.Duration `toml:"timeout" range:"100ms to 1m"` // 100ms to 1m
 }
 
 func defaultSettle() Settle {
-	return Settle{Listen: "127.0.0.1:8092", Batch: 500, Workers: 4, Verify: time.Minute,
+	return Settle{Listen: "127.0.0.1:8092", Workers: 4, Verify: time.Minute,
 		Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}, Paid: SettlePaid{Every: 5 * time.Second},
-		Webhook: SettleWebhook{Batch: 100, Timeout: 5 * time.Second},
+		Webhook: SettleWebhook{Timeout: 5 * time.Second},
 		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second,
 			Listen: "127.0.0.1:8093"}}
 }

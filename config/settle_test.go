@@ -14,8 +14,6 @@ func TestSettleWebhook_MistakesNameTheirKey(t *testing.T) {
 		`url = "https://shop.example"`:      "settle.webhook.url: needs a database",
 		`url = "http://shop.example"`:       "settle.webhook.key_file: is empty",
 		`key_file = "no-such-file"`:         "settle.webhook.key_file: ",
-		`batch = 0`:                         "settle.webhook.batch: ",
-		`batch = 1001`:                      "settle.webhook.batch: ",
 		`timeout = "99ms"`:                  "settle.webhook.timeout: ",
 		`timeout = "61s"`:                   "settle.webhook.timeout: ",
 		`retries = 3`:                       "settle.webhook.retries: ",

@@ -89,7 +89,6 @@ type Reserve struct {
 	// "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
 	OnNotFound       string `toml:"on_not_found" words:"keep release_after_deadline cancel_then_release release_after_ttl"`
 	WriteBack        bool   `toml:"write_back"`
-	MaxBatch         int    `toml:"max_batch" unit:"orders" range:"1 to 256"` // orders in one call of a script
 	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries" range:"100 to 10000000"`
 	StreamKeepUnread bool   `toml:"stream_keep_unread"`
 }
@@ -107,7 +106,6 @@ func defaultReserve() Reserve {
 		ConfirmOn:       []string{"2xx"},
 		ReleaseOn:       []string{"4xx"},
 		OnNotFound:      "keep",
-		MaxBatch:        64,
 		StreamMaxEvents: 100_000,
 	}
 }

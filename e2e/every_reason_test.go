@@ -223,7 +223,7 @@ room = "rush"
 	(<-slow).must(t, 200, "")
 	is(account{2, 0, 2})
 	w.rejects("room", w.order("/rush/2001", "5"))
-	w.g.prints(t, "override pause 1002 --for 10m")
+	w.g.prints(t, "stock pause 1002 --for 10m")
 	w.rejects("paused", w.order("/api/seckill/1002/order", "5"))
 	redis.Kill()
 	w.rejects("stock_error", w.order("/api/seckill/1003/order", "5"))

@@ -114,7 +114,7 @@ func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
 	if status, reason := (&buyer{user: "1"}).buy(b.front); status != 200 {
 		t.Fatalf("%d %s before the pause", status, reason)
 	}
-	a.prints(t, "override pause 1001 --for 10s", "all instances")
+	a.prints(t, "stock pause 1001 --for 10s", "all instances")
 	soon(t, "the other instance knows", func() bool {
 		_, out := b.control(t, "/api/v1/overrides")
 		return strings.Contains(out, `"sku":"1001"`)

@@ -134,7 +134,7 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 		"PLANTED-signing-secret-of-32-bytes"
 	r, shop := redistest.Start(t, "--requirepass", redisPassword), open(t, nil)
 	r.Client.Options().Password = redisPassword
-	g, out := logged(t, shop.setting(), redisAt(r), `log.level = "debug"`, `stock.redis.connect_timeout = "5s"`,
+	g, out := logged(t, shop.setting(), redisAt(r), `log.level = "debug"`,
 		"access_log.rejected_per_second = 1000000",
 		fmt.Sprintf("stock.redis.password_file = %q", keep(t, "redis", redisPassword)),
 		fmt.Sprintf("admin.token_file = %q", keep(t, "token", token)),

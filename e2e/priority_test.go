@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// The shop serves one request at a time. Those with a higher level in their token are served before those that came
-// first, and none is rejected.
-func TestPriority_HigherClassIsServedBeforeThoseThatCameFirst(t *testing.T) {
+// The shop serves one request at a time. Those that meet the condition are served before those that came first; the
+// others keep a tenth of the slots, and none is rejected.
+func TestPriority_RequestsThatMeetTheConditionGoFirst(t *testing.T) {
 	t.Parallel()
 	arrived, serve := make(chan string), make(chan struct{})
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func TestPriority_HigherClassIsServedBeforeThoseThatCameFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 1",
-		"limits.concurrency.queue_timeout = \"10m\"\nlimits.concurrency.priority = \"$jwt_level\"",
+		"limits.concurrency.queue_timeout = \"10m\"\nlimits.concurrency.priority = \"$jwt_level=vip\"",
 		"upstream.timeout = \"10m\"\nupstream.response_header_timeout = \"10m\"",
 		"[auth]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"\n"+fleetRoute)
 	var all sync.WaitGroup
@@ -40,18 +40,20 @@ func TestPriority_HigherClassIsServedBeforeThoseThatCameFirst(t *testing.T) {
 	send("first", "", 0)
 	got := []string{<-arrived}
 	for n := 1; n <= 3; n++ {
-		send("plain", `"level":0,`, n)
+		send("plain", `"level":"new",`, n)
 	}
-	for n := 4; n <= 6; n++ {
-		send("vip", `"level":5,`, n)
+	for n := 4; n <= 15; n++ {
+		send("vip", `"level":"vip",`, n)
 	}
-	for range 6 {
+	for range 15 {
 		serve <- struct{}{}
 		got = append(got, <-arrived)
 	}
 	serve <- struct{}{}
 	all.Wait()
-	if want := []string{"first", "vip", "vip", "vip", "plain", "plain", "plain"}; !slices.Equal(got, want) {
+	want := slices.Concat([]string{"first"}, slices.Repeat([]string{"vip"}, 9), []string{"plain"},
+		slices.Repeat([]string{"vip"}, 3), []string{"plain", "plain"})
+	if !slices.Equal(got, want) {
 		t.Errorf("served in the order %q, want %q", got, want)
 	}
 }

@@ -63,7 +63,7 @@ func TestAdaptive_TheLimitStaysWithinItsBounds(t *testing.T) {
 	}
 	now := int64(0)
 	for range 200 { // a shop that has room for everybody
-		for p.Acquire(0, 0, nil) == Admitted {
+		for p.Acquire(false, 0, nil) == Admitted {
 		}
 		now += 100 * ms
 		for range 1000 {
@@ -106,7 +106,7 @@ func TestAdaptive_ThatIsOffChangesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(7, 0)
 	a := NewAdaptive(p)
 	for range 7 {
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 	}
 	for now := int64(0); now < int64(time.Minute); now += 20 * ms {
 		a.Tick(now)

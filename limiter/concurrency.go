@@ -8,7 +8,7 @@ import (
 
 // ConcurrencyLimiter are the places inside the shop: at most so many requests in flight, and a bounded queue before
 // them. A place that becomes free goes straight to the one in the queue that has waited longest.
-// A newcomer never overtakes the queue, but for those of a lower class: see SetMinShare.
+// A newcomer never overtakes the queue, unless it goes first: see Acquire.
 //
 // It promises that a place is never held by more than one, and never lost, however a hand-over, a time-out and a
 // departure meet. Entering and leaving without a queue is one atomic write; a rejection for a full queue writes
@@ -26,7 +26,7 @@ type ConcurrencyLimiter struct {
 	_     cacheLine
 
 	mu     sync.Mutex
-	queues classQueues
+	queues priorityQueues
 	pool   sync.Pool // of *waiter
 	waits  waits
 }
@@ -72,9 +72,9 @@ type Client interface {
 }
 
 // Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-func (p *ConcurrencyLimiter) Peek(class int) (full bool) {
+func (p *ConcurrencyLimiter) Peek(first bool) (full bool) {
 	s, most := p.state.Load(), p.maxQueue.Load()
-	return (waiting(s) != 0 || !p.room(s)) && waiting(s) >= most && p.queues.displaces(class, most) < 0
+	return (waiting(s) != 0 || !p.room(s)) && waiting(s) >= most && p.queues.displaces(first, most) == nil
 }
 
 // TryAcquire takes a place if one is free and no one waits for it.
@@ -90,19 +90,20 @@ func (p *ConcurrencyLimiter) TryAcquire() bool {
 	}
 }
 
-// Acquire takes a place for client (nil = one who never goes) of this class, from 0, the lowest, to Classes-1. If there
-// is none it waits in the queue, for timeout at most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came,
-// but the client had left, and the place has gone on to the next. One who waits may be displaced by one of another
-// class; that is QueueFull, too. Each Admitted must be ended by one Release.
-func (p *ConcurrencyLimiter) Acquire(class int, timeout time.Duration, client Client) Verdict {
-	class = min(max(class, 0), Classes-1)
+// Acquire takes a place for client (nil = one who never goes). If there is none it waits in the queue, for timeout at
+// most. It returns Admitted, QueueFull, TimedOut, or Gone: the turn came, but the client had left, and the place has
+// gone on to the next. Each Admitted must be ended by one Release.
+//
+// Requests with first go before the others, which keep a tenth of the places that become free, and of a full queue. A
+// newcomer may displace one of the other kind that waits there; that is QueueFull, too.
+func (p *ConcurrencyLimiter) Acquire(first bool, timeout time.Duration, client Client) Verdict {
 	switch {
 	case p.TryAcquire():
 		return Admitted
-	case p.Peek(class):
+	case p.Peek(first):
 		return QueueFull
 	}
-	return p.enterSlow(class, timeout, client)
+	return p.enterSlow(first, timeout, client)
 }
 
 // Release gives a place back, or on to the one whose turn it is.

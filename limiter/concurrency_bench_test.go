@@ -12,18 +12,18 @@ func BenchmarkPlaces(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				p.Acquire(0, 0, nil)
+				p.Acquire(false, 0, nil)
 				p.Release()
 			}
 		})
 	})
 	b.Run("queue full", func(b *testing.B) {
 		p := NewConcurrencyLimiter(1, 0)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				p.Acquire(0, 0, nil)
+				p.Acquire(false, 0, nil)
 			}
 		})
 	})
@@ -33,7 +33,7 @@ func BenchmarkPlaces(b *testing.B) {
 		b.SetParallelism(16)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				p.Acquire(0, time.Minute, nil)
+				p.Acquire(false, time.Minute, nil)
 				p.Release()
 			}
 		})

@@ -18,7 +18,7 @@ func TestConcurrencyMax_PlacesSurviveAStorm(t *testing.T) {
 	for g := range 16 {
 		all.Go(func() {
 			for i := range 500 {
-				if p.Acquire(0, time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
+				if p.Acquire(false, time.Duration(i%4)*20*time.Microsecond, who(i%5 > 0)) != Admitted {
 					continue
 				}
 				if n := inside.Add(1); n > largest {
@@ -43,9 +43,9 @@ func TestConcurrencyMax_PlacesSurviveAStorm(t *testing.T) {
 func TestConcurrencyMax_RaisedMaxLetsThoseInWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 3)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		for range 3 {
-			go p.Acquire(0, time.Hour, nil)
+			go p.Acquire(false, time.Hour, nil)
 		}
 		synctest.Wait()
 		expect(t, p, 1, 3)
@@ -59,10 +59,10 @@ func TestConcurrencyMax_RaisedMaxLetsThoseInWhoWait(t *testing.T) {
 
 func TestConcurrencyLimiter_RaisingMaxKeepsTheOrder(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 2)
-	p.Acquire(0, 0, nil)
-	p.join(newWaiter())
+	p.Acquire(false, 0, nil)
+	p.join(newWaiter(), false)
 	p.maxInFlight.Store(2) // what SetMax does first
-	if got := p.Acquire(0, 0, nil); got != TimedOut {
+	if got := p.Acquire(false, 0, nil); got != TimedOut {
 		t.Errorf("%v, want timed out: the new room is for the one who waited", got)
 	}
 }
@@ -71,9 +71,9 @@ func TestConcurrencyMax_LoweredMaxIsReachedByThoseWhoLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(3, 1)
 		for range 3 {
-			p.Acquire(0, 0, nil)
+			p.Acquire(false, 0, nil)
 		}
-		go p.Acquire(0, time.Hour, nil)
+		go p.Acquire(false, time.Hour, nil)
 		synctest.Wait()
 		p.SetMax(1, 1)
 		for _, want := range []struct{ inFlight, queued int }{{2, 1}, {1, 1}, {1, 0}, {0, 0}} {

@@ -6,11 +6,10 @@ import (
 )
 
 // enterSlow waits in the queue, unless a place or the queue's last place was taken meanwhile.
-func (p *ConcurrencyLimiter) enterSlow(class int, timeout time.Duration, client Client) Verdict {
+func (p *ConcurrencyLimiter) enterSlow(first bool, timeout time.Duration, client Client) Verdict {
 	w := p.pool.Get().(*waiter)
 	defer p.pool.Put(w) // every way out has taken w off the queue and emptied its channel
-	w.class = class
-	verdict, waits := p.join(w)
+	verdict, waits := p.join(w, first)
 	if !waits {
 		return verdict
 	}
@@ -44,14 +43,15 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 
 // popWaiter takes the one whose turn it is off the queue, which is not empty.
 func (p *ConcurrencyLimiter) popWaiter() *waiter {
-	w := p.queues.of[p.queues.next()].head
-	p.queues.remove(w)
+	q := p.queues.next()
+	w := q.head
+	q.remove(w)
 	return w
 }
 
 // join puts w at the end of its queue, in place of another one where that is its right. If a place has become free or
 // the queue has become full it does not, and says what holds instead.
-func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
+func (p *ConcurrencyLimiter) join(w *waiter, first bool) (verdict Verdict, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -62,17 +62,17 @@ func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 				return Admitted, false
 			}
 		case waiting(s) >= p.maxQueue.Load():
-			class := p.queues.displaces(w.class, p.maxQueue.Load())
-			if class < 0 {
+			q := p.queues.displaces(first, p.maxQueue.Load())
+			if q == nil {
 				return QueueFull, false
 			}
-			out := p.queues.of[class].tail
-			p.queues.remove(out)
-			p.queues.push(w) // as many wait as before
+			out := q.tail
+			q.remove(out)
+			p.queues.of(first).push(w) // as many wait as before
 			out.handed <- QueueFull
 			return 0, true
 		case p.state.CompareAndSwap(s, s+oneWaiting):
-			p.queues.push(w)
+			p.queues.of(first).push(w)
 			return 0, true
 		}
 	}
@@ -82,10 +82,10 @@ func (p *ConcurrencyLimiter) join(w *waiter) (verdict Verdict, waits bool) {
 func (p *ConcurrencyLimiter) quit(w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !w.queued {
+	if w.queue == nil {
 		return false
 	}
-	p.queues.remove(w)
+	w.queue.remove(w)
 	p.state.Add(^uint64(oneWaiting - 1)) // minus oneWaiting
 	return true
 }
@@ -128,9 +128,7 @@ type waiter struct {
 	handed     chan Verdict // room for one, so that handing over never waits
 	timer      *time.Timer  // stopped while not in use
 	prev, next *waiter
-	class      int
-	turn       uint64 // of all who came, this is the how manyth; under ConcurrencyLimiter.mu, as queued
-	queued     bool
+	queue      *queue // in which it waits; nil = it does not wait; under ConcurrencyLimiter.mu
 }
 
 func newWaiter() *waiter {
@@ -140,30 +138,3 @@ func newWaiter() *waiter {
 }
 
 func (w *waiter) handOver() { w.handed <- Admitted }
-
-// queue is a linked list of those who wait, the first to come at its head.
-type queue struct{ head, tail *waiter }
-
-func (q *queue) push(w *waiter) {
-	w.queued, w.prev = true, q.tail
-	if q.tail == nil {
-		q.head = w
-	} else {
-		q.tail.next = w
-	}
-	q.tail = w
-}
-
-func (q *queue) remove(w *waiter) {
-	if w.prev == nil {
-		q.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		q.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.queued, w.prev, w.next = false, nil, nil
-}

@@ -21,15 +21,15 @@ func TestConcurrency_PlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(2, 1)
 		for range 2 {
-			if got := p.Acquire(0, time.Second, nil); got != Admitted {
+			if got := p.Acquire(false, time.Second, nil); got != Admitted {
 				t.Errorf("%v, want admitted: there is room", got)
 			}
 		}
 		third := make(chan Verdict, 1)
-		go func() { third <- p.Acquire(0, time.Second, nil) }()
+		go func() { third <- p.Acquire(false, time.Second, nil) }()
 		synctest.Wait()
 		expect(t, p, 2, 1)
-		if got := p.Acquire(0, time.Second, nil); got != QueueFull {
+		if got := p.Acquire(false, time.Second, nil); got != QueueFull {
 			t.Errorf("%v, want queue full", got)
 		}
 		p.Release()
@@ -45,8 +45,8 @@ func TestConcurrency_PlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
 
 func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	p.Acquire(0, time.Hour, nil)
-	if got := p.Acquire(0, time.Hour, nil); got != QueueFull {
+	p.Acquire(false, time.Hour, nil)
+	if got := p.Acquire(false, time.Hour, nil); got != QueueFull {
 		t.Errorf("%v, want queue full", got)
 	}
 	expect(t, p, 1, 0)
@@ -55,7 +55,7 @@ func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
 func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	for range 1000 {
-		if got := p.Acquire(0, 0, nil); got != Admitted {
+		if got := p.Acquire(false, 0, nil); got != Admitted {
 			t.Fatalf("%v, want admitted", got)
 		}
 	}
@@ -65,10 +65,10 @@ func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 func TestConcurrency_WaitingEndsAfterTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 2)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		for range 3 { // the second and third use the first's waiter again
 			start := time.Now()
-			if got := p.Acquire(0, 200*time.Millisecond, nil); got != TimedOut {
+			if got := p.Acquire(false, 200*time.Millisecond, nil); got != TimedOut {
 				t.Errorf("%v, want timed out", got)
 			}
 			if waited := time.Since(start); waited != 200*time.Millisecond {
@@ -92,10 +92,10 @@ const (
 func TestConcurrency_ThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 3)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		ends := make([]Verdict, 3)
 		for i, w := range []who{left, left, stays} {
-			go func() { ends[i] = p.Acquire(0, time.Hour, w) }()
+			go func() { ends[i] = p.Acquire(false, time.Hour, w) }()
 			synctest.Wait()
 		}
 		p.Release()
@@ -108,7 +108,7 @@ func TestConcurrency_ThePlaceOfOneWhoIsGoneGoesToTheNext(t *testing.T) {
 }
 
 func TestConcurrency_WhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
-	if got := NewConcurrencyLimiter(1, 1).Acquire(0, 0, left); got != Admitted {
+	if got := NewConcurrencyLimiter(1, 1).Acquire(false, 0, left); got != Admitted {
 		t.Errorf("%v, want admitted: only a wait is worth a look", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestConcurrency_WhoNeedNotWaitIsNotAskedWhetherHeIsThere(t *testing.T) {
 func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 10)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		var order []int
 		for i := range 10 {
 			go func() {
@@ -124,7 +124,7 @@ func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 				if i == 0 || i == 4 || i == 9 { // head, middle, tail
 					patience = time.Second
 				}
-				if p.Acquire(0, patience, nil) == Admitted {
+				if p.Acquire(false, patience, nil) == Admitted {
 					order = append(order, i) // one at a time: there is one place
 					p.Release()
 				}
@@ -151,12 +151,12 @@ func TestConcurrency_PlacesAreHandedOverInTheOrderOfArrival(t *testing.T) {
 func TestConcurrency_NewcomersDoNotOvertakeTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewConcurrencyLimiter(1, 2)
-		p.Acquire(0, 0, nil)
+		p.Acquire(false, 0, nil)
 		admitted := make(chan struct{})
-		go func() { p.Acquire(0, time.Hour, nil); close(admitted) }()
+		go func() { p.Acquire(false, time.Hour, nil); close(admitted) }()
 		synctest.Wait()
 		p.Release() // the place is the waiter's now, even if it has not run yet
-		if got := p.Acquire(0, time.Millisecond, nil); got != TimedOut {
+		if got := p.Acquire(false, time.Millisecond, nil); got != TimedOut {
 			t.Errorf("%v, want timed out: the place went to the one who waited", got)
 		}
 		<-admitted
@@ -169,9 +169,9 @@ func TestConcurrency_HandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 200 {
 			p := NewConcurrencyLimiter(1, 1)
-			p.Acquire(0, 0, nil)
+			p.Acquire(false, 0, nil)
 			time.AfterFunc(time.Millisecond, p.Release)
-			switch got := p.Acquire(0, time.Millisecond, who(i%2 == 0)); got {
+			switch got := p.Acquire(false, time.Millisecond, who(i%2 == 0)); got {
 			case Admitted:
 				synctest.Wait()
 				expect(t, p, 1, 0)
@@ -190,8 +190,8 @@ func TestConcurrency_HandOverAtTheMomentOfTheTimeoutLosesNoPlace(t *testing.T) {
 
 func TestConcurrency_PlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 	p, w := NewConcurrencyLimiter(1, 1), newWaiter()
-	p.Acquire(0, 0, nil)
-	p.join(w)
+	p.Acquire(false, 0, nil)
+	p.join(w, false)
 	p.Release()
 	if got := p.timedOut(w); got != Admitted || len(w.handed) != 0 {
 		t.Errorf("%v, %d places left over; want admitted, 0", got, len(w.handed))
@@ -201,13 +201,13 @@ func TestConcurrency_PlaceHandedOverBeforeTheTimeoutIsUsed(t *testing.T) {
 
 func TestConcurrency_QueueIsJoinedOnlyIfItIsStillNeededAndHasRoom(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 1)
-	if got, waits := p.join(newWaiter()); got != Admitted || waits {
+	if got, waits := p.join(newWaiter(), false); got != Admitted || waits {
 		t.Errorf("%v, waits: %v; want admitted: a place became free", got, waits)
 	}
-	if _, waits := p.join(newWaiter()); !waits {
+	if _, waits := p.join(newWaiter(), false); !waits {
 		t.Error("did not wait in an empty queue")
 	}
-	if got, waits := p.join(newWaiter()); got != QueueFull || waits {
+	if got, waits := p.join(newWaiter(), false); got != QueueFull || waits {
 		t.Errorf("%v, waits: %v; want queue full: another took its last place", got, waits)
 	}
 	expect(t, p, 1, 1)
@@ -246,11 +246,11 @@ func TestConcurrencyLimiter_QueueKeepsItsOrderWhenRequestsLeave(t *testing.T) {
 
 func TestConcurrency_RejectionForAFullQueueWritesNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	p.Acquire(0, 0, nil)
+	p.Acquire(false, 0, nil)
 	p.mu.Lock() // a rejection that wanted the queue would wait for ever
 	defer p.mu.Unlock()
 	before := p.state.Load()
-	if got := p.Acquire(0, time.Hour, nil); got != QueueFull || p.state.Load() != before {
+	if got := p.Acquire(false, time.Hour, nil); got != QueueFull || p.state.Load() != before {
 		t.Errorf("%v, state %x; want queue full, %x", got, p.state.Load(), before)
 	}
 }
@@ -266,7 +266,7 @@ func TestConcurrency_LeaveWithoutEnterIsAMistake(t *testing.T) {
 
 func TestConcurrency_PlacesAllocateNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	if n := testing.AllocsPerRun(1000, func() { p.Acquire(0, 0, nil); p.Acquire(0, 0, nil); p.Release() }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { p.Acquire(false, 0, nil); p.Acquire(false, 0, nil); p.Release() }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
@@ -277,24 +277,24 @@ func TestConcurrencyLimiter_PeekTellsOfAFullQueueAlone(t *testing.T) {
 
 func peeksAtAFullQueue(t *testing.T) {
 	l := NewConcurrencyLimiter(1, 1)
-	if l.Peek(0) {
+	if l.Peek(false) {
 		t.Error("full although a slot is free")
 	}
-	l.Acquire(0, 0, nil)
-	if l.Peek(0) {
+	l.Acquire(false, 0, nil)
+	if l.Peek(false) {
 		t.Error("full although the queue is empty")
 	}
 	done := make(chan Verdict)
-	go func() { done <- l.Acquire(0, time.Minute, nil) }()
+	go func() { done <- l.Acquire(false, time.Minute, nil) }()
 	synctest.Wait()
-	if !l.Peek(0) {
+	if !l.Peek(false) {
 		t.Error("not full although slot and queue are taken")
 	}
 	l.Release()
 	if v := <-done; v != Admitted {
 		t.Errorf("the queue's first was %v", v)
 	}
-	if l.SetMax(1, 0); !l.Peek(0) {
+	if l.SetMax(1, 0); !l.Peek(false) {
 		t.Error("not full although there is no queue")
 	}
 	l.Release()
@@ -308,7 +308,7 @@ func triesWithoutAWait(t *testing.T) {
 		t.Fatal("of one place the first has to have it, and no other")
 	}
 	waits := make(chan Verdict)
-	go func() { waits <- p.Acquire(0, time.Hour, nil) }()
+	go func() { waits <- p.Acquire(false, time.Hour, nil) }()
 	synctest.Wait()
 	p.Release()
 	if <-waits != Admitted || p.TryAcquire() {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestInFlightLimiter_KeyHasSoManyPlaces(t *testing.T) {
-	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 100})
+	l := NewInFlightLimiter(InFlightSpec{Max: 2})
 	a, _ := l.Acquire([]byte("a"))
 	if _, ok := l.Acquire([]byte("a")); !ok || !l.Full([]byte("a")) || l.Full([]byte("b")) {
 		t.Fatal("2 of 2 places are not taken")
@@ -32,30 +32,28 @@ func TestInFlightLimiter_KeyHasSoManyPlaces(t *testing.T) {
 	}
 }
 
-func TestInFlightLimiter_RejectsKeysItHasNoRoomFor(t *testing.T) {
-	l := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 3})
-	var tickets []uint64
-	for i := range 3 {
+// However many keys there were, those without a request in flight take no memory.
+func TestInFlightLimiter_KeysThatLeftAreForgotten(t *testing.T) {
+	l := NewInFlightLimiter(InFlightSpec{Max: 1})
+	for i := range 100_000 {
 		ticket, ok := l.Acquire(strconv.AppendInt(nil, int64(i), 10))
 		if !ok {
-			t.Fatalf("key %d of 3 got no place", i)
+			t.Fatalf("key %d got no place", i)
 		}
-		tickets = append(tickets, ticket)
+		l.Release(ticket)
 	}
-	if _, ok := l.Acquire([]byte("more")); ok {
-		t.Error("a fourth key was admitted")
-	}
-	l.Release(tickets[1])
-	if _, ok := l.Acquire([]byte("more")); !ok {
-		t.Error("the room of a key that left is not used")
+	for i := range l.shards {
+		if n := len(l.shards[i].held); n != 0 {
+			t.Errorf("%d keys are kept", n)
+		}
 	}
 }
 
 // Beside a map that does the same.
 func TestInFlightLimiter_CountsAsAMapDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		most, room := rapid.IntRange(1, 3).Draw(t, "max"), rapid.IntRange(1, 20).Draw(t, "keys")
-		l, model := NewInFlightLimiter(InFlightSpec{Max: most, MaxKeys: room}), map[string][]uint64{}
+		most := rapid.IntRange(1, 3).Draw(t, "max")
+		l, model := NewInFlightLimiter(InFlightSpec{Max: most}), map[string][]uint64{}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			key := fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "key"))
 			held := model[key]
@@ -68,13 +66,13 @@ func TestInFlightLimiter_CountsAsAMapDoes(t *testing.T) {
 				}
 				continue
 			}
-			want := len(held) < most && (len(held) > 0 || len(model) < room)
+			want := len(held) < most
 			if full := l.Full([]byte(key)); full != (len(held) >= most) {
 				t.Fatalf("full %v with %d of %d", full, len(held), most)
 			}
 			ticket, ok := l.Acquire([]byte(key))
 			if ok != want {
-				t.Fatalf("%s with %d of %d, %d of %d keys: %v, want %v", key, len(held), most, len(model), room, ok, want)
+				t.Fatalf("%s with %d of %d: %v, want %v", key, len(held), most, ok, want)
 			}
 			if ok {
 				model[key] = append(held, ticket)
@@ -94,7 +92,7 @@ func TestInFlightLimiter_CountsAsAMapDoes(t *testing.T) {
 }
 
 func TestInFlightLimiter_NeverMoreThanMaxAcrossThreads(t *testing.T) {
-	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 1 << 13})
+	l := NewInFlightLimiter(InFlightSpec{Max: 2})
 	var held [50]atomic.Int64
 	var work sync.WaitGroup
 	for g := range 8 {
@@ -121,7 +119,7 @@ func TestInFlightLimiter_NeverMoreThanMaxAcrossThreads(t *testing.T) {
 
 func TestInFlightLimiters_ReloadKeepsWhatIsInFlight(t *testing.T) {
 	var s InFlightLimiters
-	spec := InFlightSpec{Name: "a", Of: "$cookie_uid", Max: 2, MaxKeys: 10}
+	spec := InFlightSpec{Name: "a", Of: "$cookie_uid", Max: 2}
 	first, use := s.Prepare([]InFlightSpec{spec})
 	use()
 	ticket, _ := first[0].Acquire([]byte("k"))
@@ -145,7 +143,7 @@ func TestInFlightLimiters_ReloadKeepsWhatIsInFlight(t *testing.T) {
 }
 
 func TestInFlightLimiter_RejectionDoesNotAllocate(t *testing.T) {
-	l, key := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 10}), []byte("k")
+	l, key := NewInFlightLimiter(InFlightSpec{Max: 1}), []byte("k")
 	l.Acquire(key)
 	if n := testing.AllocsPerRun(100, func() { l.Acquire(key) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -153,7 +151,7 @@ func TestInFlightLimiter_RejectionDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkInFlightLimiter_AcquireAndRelease(b *testing.B) {
-	l := NewInFlightLimiter(InFlightSpec{Max: 2, MaxKeys: 1 << 16})
+	l := NewInFlightLimiter(InFlightSpec{Max: 2})
 	b.RunParallel(func(pb *testing.PB) {
 		for i := int64(0); pb.Next(); i++ {
 			var key [8]byte
@@ -165,7 +163,7 @@ func BenchmarkInFlightLimiter_AcquireAndRelease(b *testing.B) {
 }
 
 func BenchmarkInFlightLimiter_Rejected(b *testing.B) {
-	l, key := NewInFlightLimiter(InFlightSpec{Max: 1, MaxKeys: 1 << 16}), []byte("k")
+	l, key := NewInFlightLimiter(InFlightSpec{Max: 1}), []byte("k")
 	l.Acquire(key)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

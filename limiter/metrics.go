@@ -69,7 +69,7 @@ func (p *ConcurrencyLimiter) Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector]. The label end is "admitted", "timed_out", "gone": the client had left
-// when its turn came, or "displaced": its place in the queue went to one of another class.
+// when its turn came, or "displaced": priority gave its place in the queue to another.
 func (p *ConcurrencyLimiter) Collect(to chan<- prometheus.Metric) {
 	gauge(to, placesTaken, float64(p.InFlight()))
 	gauge(to, maxPlaces, float64(p.Max()))

@@ -50,7 +50,7 @@ func TestMetrics_WindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 
 func TestMetrics_GaugesShowWhatIsTakenNow(t *testing.T) {
 	p, c := NewConcurrencyLimiter(7, 0), NewConnLimiter(0, 0)
-	p.Acquire(0, 0, nil)
+	p.Acquire(false, 0, nil)
 	c.Open(netip.Addr{})
 	c.Open(netip.Addr{})
 	want := map[string]float64{

@@ -121,7 +121,7 @@ func tripled(t *testing.T, a *Adaptive, p *ConcurrencyLimiter, workers int, serv
 // visit is one shopper who comes back until the end.
 func visit(s *shop, a *Adaptive, p *ConcurrencyLimiter, now func() int64, stop chan struct{}) {
 	for !closed(stop) {
-		if p.Acquire(0, 200*time.Millisecond, nil) != Admitted {
+		if p.Acquire(false, 200*time.Millisecond, nil) != Admitted {
 			time.Sleep(50 * time.Millisecond) // of the bubble
 			continue
 		}

@@ -36,7 +36,7 @@ type Limiters struct {
 	InFlight    []InFlight
 	Windows     WindowLimiter
 	Concurrency ConcurrencyLimiter
-	Priority    param.Priority // in the queue of Concurrency
+	Priority    *param.Condition // requests that meet it go first in the queue of Concurrency; nil = none
 }
 
 // ask runs the check. The event loop is released before a check that has to wait: here.

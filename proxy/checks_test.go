@@ -95,7 +95,7 @@ func (s decidingStock) Enter(int64, []byte, []byte) reject.Reason { return s.rea
 // fullQueue is a concurrency limit whose queue is full.
 type fullQueue struct{ slotFunc }
 
-func (fullQueue) Peek(int) bool { return true }
+func (fullQueue) Peek(bool) bool { return true }
 
 const (
 	whole  = "Content-Length: 2\r\n\r\nhi" // of order; the others are at fault

@@ -53,7 +53,7 @@ func TestWindowLimiter_ClientThatLeftWhileItWaitedIsNotForwarded(t *testing.T) {
 // slotAfterClient has a slot for the request once its client has left.
 type slotAfterClient struct{ slotFunc }
 
-func (slotAfterClient) Acquire(c limiter.Client, _ int) reject.Reason {
+func (slotAfterClient) Acquire(c limiter.Client, _ bool) reject.Reason {
 	for !c.Gone() {
 		time.Sleep(time.Millisecond) // Gone can only be asked
 	}

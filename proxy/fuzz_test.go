@@ -190,10 +190,10 @@ func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{State: "none"}, reject.Admitted
 }
 
-func (o slots) Acquire(limiter.Client, int) reject.Reason { o.owed["slot"]++; return reject.Admitted }
-func (slots) TryAcquire() bool                            { return false }
-func (slots) Peek(int) bool                               { return false }
-func (o slots) Release(time.Duration)                     { o.owed["slot"]-- }
+func (o slots) Acquire(limiter.Client, bool) reject.Reason { o.owed["slot"]++; return reject.Admitted }
+func (slots) TryAcquire() bool                             { return false }
+func (slots) Peek(bool) bool                               { return false }
+func (o slots) Release(time.Duration)                      { o.owed["slot"]-- }
 
 // Enabled, Handle, WithAttrs and WithGroup of faults implement slog.Handler: an error is a panic that was caught.
 type faults struct{ *observer }

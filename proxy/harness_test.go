@@ -39,9 +39,9 @@ func (upstreamFunc) Acquire(*upstream.Request) bool                             
 func (upstreamFunc) Release(*upstream.Request)                                   {}
 func (f windowFunc) Acquire(now int64, sku []byte) (wait time.Duration, ok bool) { return f(now, sku) }
 func (f windowFunc) Peek(int64, []byte) (wait time.Duration, full bool)          { return 0, false }
-func (f slotFunc) Acquire(limiter.Client, int) reject.Reason                     { return f() }
+func (f slotFunc) Acquire(limiter.Client, bool) reject.Reason                    { return f() }
 func (f slotFunc) TryAcquire() bool                                              { return false }
-func (f slotFunc) Peek(int) bool                                                 { return false }
+func (f slotFunc) Peek(bool) bool                                                { return false }
 func (f slotFunc) Release(time.Duration)                                         {}
 
 // unlimited are connection limits without a bound.

@@ -52,14 +52,14 @@ type WindowLimiter interface {
 // ConcurrencyLimiter limits how many requests the upstream has at the same time.
 type ConcurrencyLimiter interface {
 	// Acquire waits for a slot, within a bound: Admitted, Concurrency, QueueTimeout, or ClientGone when client had left
-	// before its turn came. Of those who wait the highest class goes first, 0 to 9.
-	Acquire(client limiter.Client, class int) reject.Reason
+	// before its turn came. Of the requests that wait those with first go before the others.
+	Acquire(client limiter.Client, first bool) reject.Reason
 
 	// TryAcquire takes a slot where one is free for which no one waits.
 	TryAcquire() bool
 
 	// Peek tells whether Acquire would reject at once, since the queue is full. It writes nothing.
-	Peek(class int) (full bool)
+	Peek(first bool) (full bool)
 
 	// Release gives the slot back. took is how long the upstream had the request, 0 where it never got it.
 	Release(took time.Duration)

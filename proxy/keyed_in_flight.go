@@ -7,7 +7,7 @@ import (
 
 // InFlightLimiter limits how many requests of one key the upstream has at the same time.
 type InFlightLimiter interface {
-	// Full tells whether Acquire would reject, since key has as many as it may. It writes nothing.
+	// Full tells whether Acquire would reject, since key has as many as it may.
 	Full(key []byte) bool
 
 	// Acquire takes a place of key, which its ticket gives back.

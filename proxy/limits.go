@@ -60,7 +60,7 @@ func (p *Proxy) sleep(r *Request) rejection {
 // queueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
 // observed is asked once, by acquireSlot.
 func (p *Proxy) queueFull(r *Request) rejection {
-	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Of(&r.source)) {
+	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Holds(&r.source)) {
 		return rejection{}
 	}
 	r.limit = r.route.Bound
@@ -78,7 +78,7 @@ func (p *Proxy) takeFreeSlot(r *Request) (no rejection, decided bool) {
 // acquireSlot waits for a slot of the concurrency limit.
 func (p *Proxy) acquireSlot(r *Request) (no rejection) {
 	slots := p.concurrencyOf(r)
-	if no.Reason = slots.Acquire(r.conn, r.route.priority.Of(&r.source)); no.Reason == reject.Admitted {
+	if no.Reason = slots.Acquire(r.conn, r.route.priority.Holds(&r.source)); no.Reason == reject.Admitted {
 		r.acquired.slot = slots
 	} else {
 		r.limit = r.route.Bound

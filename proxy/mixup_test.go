@@ -199,12 +199,12 @@ func (o *mixupOwed) check(t *testing.T) {
 // mixupSlots are slots without a bound.
 type mixupSlots struct{ *mixupOwed }
 
-func (s mixupSlots) Acquire(limiter.Client, int) reject.Reason {
+func (s mixupSlots) Acquire(limiter.Client, bool) reject.Reason {
 	s.acquired.Add(1)
 	return reject.Admitted
 }
 func (s mixupSlots) TryAcquire() bool      { s.acquired.Add(1); return true }
-func (mixupSlots) Peek(int) bool           { return false }
+func (mixupSlots) Peek(bool) bool          { return false }
 func (s mixupSlots) Release(time.Duration) { s.released.Add(1) }
 
 // mixupOrders reserves for each Idempotency-Key a serial of the same name.

@@ -73,9 +73,9 @@ type calledSlots struct {
 	calls *[]string
 }
 
-func (s calledSlots) Acquire(c limiter.Client, _ int) reject.Reason {
+func (s calledSlots) Acquire(c limiter.Client, _ bool) reject.Reason {
 	*s.calls = append(*s.calls, "acquire")
-	return s.slotFunc.Acquire(c, 0)
+	return s.slotFunc.Acquire(c, false)
 }
 func (s calledSlots) Release(time.Duration) { *s.calls = append(*s.calls, "release") }
 

@@ -8,57 +8,54 @@ import (
 	"sluice/proxy/reject"
 )
 
-// classSlots notes the class of each request.
-type classSlots struct {
+// prioritySlots notes whether a request goes first.
+type prioritySlots struct {
 	slotFunc
-	classes *[]int
+	first *[]bool
 }
 
-func (s classSlots) Peek(class int) bool {
-	*s.classes = append(*s.classes, class)
+func (s prioritySlots) Peek(first bool) bool {
+	*s.first = append(*s.first, first)
 	return false
 }
 
-func (s classSlots) Acquire(_ limiter.Client, class int) reject.Reason {
-	*s.classes = append(*s.classes, class)
+func (s prioritySlots) Acquire(_ limiter.Client, first bool) reject.Reason {
+	*s.first = append(*s.first, first)
 	return reject.Admitted
 }
 
-func priorityBy(t *testing.T, text string) param.Priority {
+func priorityBy(t *testing.T, text string) *param.Condition {
 	t.Helper()
-	p, err := param.CompilePriority(text)
+	c, err := param.CompilePriority(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return c
 }
 
-func TestPriority_IsWhatTheRequestSays(t *testing.T) {
-	var classes []int
+func TestPriority_RequestsThatMeetTheConditionGoFirst(t *testing.T) {
+	var got []bool
 	o := options(&recorder{})
-	o.Concurrency, o.Priority = classSlots{classes: &classes}, priorityBy(t, "$http_x_level")
+	o.Concurrency, o.Priority = prioritySlots{first: &got}, priorityBy(t, "$http_x_level=vip")
 	addr, _ := gateway(t, o)
-	for _, c := range []struct {
-		fields string
-		want   int
-	}{
-		{"", 0}, {"X-Level: 7\r\n", 7}, {"X-Level: 0\r\n", 0}, {"X-Level: 12\r\n", 9},
-		{"X-Level: 12345678901234567890\r\n", 9}, {"X-Level: 0000000000007\r\n", 7},
-		{"X-Level: gold\r\n", 0}, {"X-Level: -1\r\n", 0}, {"X-Level: 9\r\nX-Level: 9\r\n", 0},
+	for fields, want := range map[string]bool{
+		"": false, "X-Level: vip\r\n": true, "X-Level: gold\r\n": false, "X-Level: vip\r\nX-Level: vip\r\n": false,
 	} {
-		classes = nil
-		resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n"+c.fields+"\r\n")
-		if resp.StatusCode != 200 || len(classes) != 2 || classes[0] != c.want || classes[1] != c.want {
-			t.Errorf("%q: %d, classes %v, want %d", c.fields, resp.StatusCode, classes, c.want)
+		got = nil
+		resp, _ := talk(t, addr, "GET /search/ HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n"+fields+"\r\n")
+		if resp.StatusCode != 200 || len(got) != 2 || got[0] != want || got[1] != want {
+			t.Errorf("%q: %d, first %v, want %v", fields, resp.StatusCode, got, want)
 		}
 	}
 }
 
 func TestCompilePriority_RejectsWhatIsNotKnownInTheQueue(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "$http_x_level": "", "$jwt_level": "",
-		"$json_level": `"$json_level" is in the body, which is not read yet in the queue: write a variable of the head`,
-		"$path_x":     `$path_x: the pattern has no {x}: write {x} into match, or another variable`,
+		"": "", "$http_x_level=vip": "", "$jwt_level>=2": "",
+		"$jwt_level": `"$jwt_level" is no condition; write which requests go first, like "$jwt_level=vip"`,
+		"$json_level=1": `"$json_level" is in the body, which is not read yet in the queue: write a variable of the ` +
+			"head",
+		"$path_x=1": `$path_x: the pattern has no {x}: write {x} into match, or another variable`,
 	} {
 		got := ""
 		if _, err := param.CompilePriority(text); err != nil {

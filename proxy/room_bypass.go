@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sluice/proxy/param"
-	"sluice/proxy/reject"
 )
 
 // RoomBypass is who needs no pass: clients of networks, and those who prove something, such as "$jwt_level=vip". A nil
@@ -65,9 +64,7 @@ func (r *RoomBypass) Holds(addr netip.Addr, s *param.Source) bool {
 		return true
 	}
 	for i := range r.conditions {
-		c := &r.conditions[i]
-		value, fault := c.Variable().Value(s)
-		if fault.Reason == reject.Admitted && len(value) > 0 && c.MetBy(value) {
+		if r.conditions[i].Holds(s) {
 			return true
 		}
 	}

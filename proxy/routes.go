@@ -52,7 +52,7 @@ type boundRoute struct {
 	sku      param.Variable
 	user     param.Variable
 	quantity param.Variable
-	priority param.Priority // in the queue for a slot
+	priority *param.Condition // requests that meet it go first in the queue for a slot; nil = none
 	require  []param.Condition
 	shape    string      // the path with the names of its pattern
 	rates    []boundRate // the keyed rates that count here
@@ -66,7 +66,10 @@ type boundRoute struct {
 // variables are all that the proxy looks up in a request of the route, with the limits and the room that are attached
 // to it. This list alone says what is read of tokens, which keys are needed, and which header fields no hop may remove.
 func (rt *boundRoute) variables() []*param.Variable {
-	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity, rt.priority.Variable()}
+	all := []*param.Variable{&rt.sku, &rt.user, &rt.quantity}
+	if rt.priority != nil {
+		all = append(all, rt.priority.Variable())
+	}
 	for i := range rt.require {
 		all = append(all, rt.require[i].Variable())
 	}

@@ -62,7 +62,7 @@ func TestSlowBody_NothingIsTakenUntilItIsWhole(t *testing.T) {
 // oneSlot is a concurrency limit of one request without a queue.
 type oneSlot struct{ taken, acquired, released atomic.Int64 }
 
-func (s *oneSlot) Acquire(limiter.Client, int) reject.Reason {
+func (s *oneSlot) Acquire(limiter.Client, bool) reject.Reason {
 	if !s.taken.CompareAndSwap(0, 1) {
 		return reject.Concurrency
 	}
@@ -70,9 +70,9 @@ func (s *oneSlot) Acquire(limiter.Client, int) reject.Reason {
 	return reject.Admitted
 }
 
-func (s *oneSlot) TryAcquire() bool { return s.Acquire(nil, 0) == reject.Admitted }
+func (s *oneSlot) TryAcquire() bool { return s.Acquire(nil, false) == reject.Admitted }
 
-func (s *oneSlot) Peek(int) bool { return s.taken.Load() == 1 }
+func (s *oneSlot) Peek(bool) bool { return s.taken.Load() == 1 }
 
 func (s *oneSlot) Release(time.Duration) {
 	s.released.Add(1)

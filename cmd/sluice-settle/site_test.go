@@ -28,7 +28,7 @@ func settleConfig(t *testing.T, redis string) string {
 upstream.targets = ["http://127.0.0.1:9"]
 [stock]
 source = "redis"
-redis = { addresses = [%q], topology = "single", connect_timeout = "5s", timeout = "5s" }
+redis = { addresses = [%q], topology = "single", timeout = "5s" }
 [settle]
 database = "sqlite:settle.db"
 listen = "127.0.0.1:0"

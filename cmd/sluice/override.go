@@ -19,31 +19,36 @@ import (
 )
 
 func newOverride() *cobra.Command {
-	cmd, at := parentOf("override", "Change a limit, or pause a SKU, for a while, on all instances.", aboutGateway)
-	set := newOverrideOf(at, "set <key> <value>", "Override a key of the configuration, such as limits.window.max 50.",
-		func(args []string) map[string]any {
-			key, value := keyAndValue(args)
-			return map[string]any{"key": key, "value": valueOf(value)}
-		})
-	set.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 {
-			if key, value := keyAndValue(args); key != "" && value != "" {
-				return nil
+	cmd, at := parentOf("override", "Change a limit for a while, on all instances.", aboutGateway)
+	cmd.FParseErrWhitelist.UnknownFlags = true // --for of a command that is elsewhere now
+	var lasts period
+	var here bool
+	set := &cobra.Command{
+		Use: "set <key> <value>", Short: "Override a key of the configuration, such as limits.window.max 50.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if key, value := keyAndValue(args); key != "" && value != "" {
+					return nil
+				}
 			}
-		}
-		return cli.Exactly(cmd, args)
+			return cli.Exactly(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, value := keyAndValue(args)
+			in := map[string]any{"key": key, "value": valueOf(value)}
+			if here {
+				in["scope"] = admin.ScopeInstance
+			}
+			return at.override(cmd, &lasts, in)
+		},
 	}
+	lasts.addTo(set)
+	instanceFlag(set, &here)
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
 		"KEY=VALUE in one word is the same. The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = cli.CompleteBy(overridableKeys)
-	pause := newOverrideOf(at, "pause <sku>", "Stop selling a SKU of a ledger for a while.",
-		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "paused"} })
-	end := newOverrideOf(at, "end <sku>", "Tell shoppers for a while that the sale of a SKU is over.",
-		func(args []string) map[string]any { return map[string]any{"sku": args[0], "value": "ended"} })
-	pause.ValidArgsFunction = cli.CompleteBy((*config.Config).SKUsOnSale)
-	end.ValidArgsFunction = pause.ValidArgsFunction
-	cmd.AddCommand(set, pause, end, newOverrideUndo(at), newOverrideList(at))
+	cmd.AddCommand(set, newOverrideUndo(at), newOverrideList(at))
 	return cmd
 }
 
@@ -67,42 +72,35 @@ func overridableKeys(c *config.Config) (keys []string) {
 	return keys
 }
 
-// newOverrideOf is a command that asks for an override.
-func newOverrideOf(at *target, use, short string, want func(args []string) map[string]any) *cobra.Command {
-	var forTime, until string
-	var here bool
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cli.Exactly,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in := want(args)
-			if here {
-				in["scope"] = admin.ScopeInstance
-			}
-			switch {
-			case (forTime == "") == (until == ""):
-				return cli.Misuse(cmd, errors.New("--for=10m or --until=TIME: name one of them"))
-			case forTime != "":
-				in["for"] = forTime
-			default:
-				in["until"] = until
-			}
-			var done admin.Override
-			if err := at.callAPI(cmd, "POST", "/overrides", in, &done); err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "override %s, %s: %s%s = %v until %s, then %v again\n", done.ID, scopeText(done.Scope), done.Key,
-				done.SKU, done.Value, done.Until.Local().Format(time.DateTime), done.Before)
-			if done.TOML != "" {
-				fmt.Fprintf(out, "\nto keep it for good, in the file:\n%s", done.TOML)
-			}
-			return nil
-		},
+// period is how long an override lasts, by its flags.
+type period struct{ span, until string }
+
+func (p *period) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.span, "for", "", "how `long` it lasts: 90s, 10m, 2h; at most 24h")
+	cmd.Flags().StringVar(&p.until, "until", "", "or until when, as a `time` of RFC 3339")
+}
+
+// override asks a running gateway for the override in, which lasts as long as p says.
+func (t *target) override(cmd *cobra.Command, p *period, in map[string]any) error {
+	switch {
+	case (p.span == "") == (p.until == ""):
+		return cli.Misuse(cmd, errors.New("--for=10m or --until=TIME: name one of them"))
+	case p.span != "":
+		in["for"] = p.span
+	default:
+		in["until"] = p.until
 	}
-	cmd.Flags().StringVar(&forTime, "for", "", "how `long` it lasts: 90s, 10m, 2h; at most 24h")
-	cmd.Flags().StringVar(&until, "until", "", "or until when, as a `time` of RFC 3339")
-	instanceFlag(cmd, &here)
-	return cmd
+	var done admin.Override
+	if err := t.callAPI(cmd, "POST", "/overrides", in, &done); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "override %s, %s: %s%s = %v until %s, then %v again\n", done.ID, scopeText(done.Scope), done.Key,
+		done.SKU, done.Value, done.Until.Local().Format(time.DateTime), done.Before)
+	if done.TOML != "" {
+		fmt.Fprintf(out, "\nto keep it for good, in the file:\n%s", done.TOML)
+	}
+	return nil
 }
 
 // scopeText says where an override holds.

@@ -31,14 +31,13 @@ func newStock() *cobra.Command {
 	cli.ChoiceFlag(cmd, cmd.PersistentFlags(), &at.kind, "kind",
 		"where a SKU has both: Sluice's ledger, or the shop's own key "+
 			"(default: the ledger, if any route reserves)", "ledger", "layout")
-	state := func(use, short, state string) *cobra.Command {
-		return at.one(use, short, func() any { return map[string]any{"state": state} })
-	}
 	cmd.AddCommand(at.newGet(), at.newList(), at.newSet(), at.newAdd(),
-		state("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"),
-		state("resume <sku>", "Sell a SKU again. A frozen one: see recover.", "on"),
-		state("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
-		state("freeze <sku>", "Close a ledger that may have lost orders, until an operator recovers it.", "frozen"),
+		at.newShut("pause <sku>", "Stop selling a SKU for now. Orders under way are settled.", "paused"),
+		at.one("resume <sku>", "Sell a SKU again. A frozen one: see recover.",
+			func() any { return map[string]any{"state": "on"} }),
+		at.newShut("end <sku>", "Stop selling a SKU for good: shoppers are told that the sale is over.", "ended"),
+		at.one("freeze <sku>", "Close a ledger that may have lost orders, until an operator recovers it.",
+			func() any { return map[string]any{"state": "frozen"} }),
 		at.newRecover())
 	return cmd
 }
@@ -141,6 +140,26 @@ func (s *stockTarget) newAdd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&key, "key", "",
 		"in a ledger: a `name` for this addition; repeated with the same name, it is done once")
+	return cmd
+}
+
+// newShut is a command that stops selling a SKU: until an operator says otherwise, or in a ledger for a while.
+func (s *stockTarget) newShut(use, short, state string) *cobra.Command {
+	var lasts period
+	cmd := s.one(use, short, func() any { return map[string]any{"state": state} })
+	forGood := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case lasts == period{}:
+			return forGood(cmd, args)
+		case s.kind == "layout":
+			return cli.Misuse(cmd, errors.New("--kind layout: only a ledger is stopped for a while: leave --for out"))
+		}
+		return s.override(cmd, &lasts, map[string]any{"sku": args[0], "value": state})
+	}
+	cmd.Long = short + "\nWith --for or --until the ledger returns to its state by itself. A running gateway does that.\n" +
+		"sluice stock resume ends it before."
+	lasts.addTo(cmd)
 	return cmd
 }
 

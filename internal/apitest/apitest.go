@@ -103,7 +103,7 @@ func Reserving(addresses ...string) *config.Config {
 	c := config.Default()
 	c.Name, c.Stock.Source = "shop", "redis"
 	c.Stock.Redis.Addresses = addresses
-	c.Stock.Redis.ConnectTimeout, c.Stock.Redis.Timeout = 5*time.Second, 5*time.Second // the machine may be busy
+	c.Stock.Redis.Timeout = 5 * time.Second // the machine may be busy
 	c.Routes = []config.Route{{Name: "order", Match: "POST /order/{sku}", Gate: "reserve", SKU: "$path_sku",
 		Quantity: "1"}}
 	return c

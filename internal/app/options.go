@@ -35,10 +35,18 @@ func upstreamOptions(c *config.Config) upstream.Options {
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
 		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
 		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
-		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: u.Retry,
-		Memory: int64(u.ResponseMemory), Health: upstream.Health(u.Health),
+		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: "connect",
+		Memory: int64(u.ResponseMemory), Health: healthChecks(&u.Health),
 		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
+}
+
+// healthPasses is how many checks in a row bring a target back: one alone may be luck.
+const healthPasses = 2
+
+func healthChecks(h *config.Health) upstream.Health {
+	return upstream.Health{Path: h.Path, Interval: h.Interval, Timeout: h.Timeout(), Fails: h.Fails,
+		Passes: healthPasses, Status: h.Status}
 }
 
 // jwtLeeway is by how much the clock of a token's issuer may be wrong.
@@ -185,7 +193,7 @@ func proofs(c *config.Auth) auth.VerifierOptions {
 	return auth.VerifierOptions{
 		JWT: auth.JWTOptions{
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
-			Leeway: jwtLeeway, Remember: c.JWTCacheSize,
+			Leeway: jwtLeeway, Remember: config.JWTCacheSize,
 		},
 		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
 	}

@@ -108,6 +108,8 @@ func Misuse(cmd *cobra.Command, err error) error {
 
 // formerNames are commands, and flags of them, that have another name now.
 var formerNames = map[string]string{
+	"sluice override end":              "sluice stock end",
+	"sluice override pause":            "sluice stock pause",
 	"sluice rehearse":                  "sluice loadtest",
 	"sluice reservation show":          "sluice reservation get",
 	"sluice reservation adopt":         "sluice stock recover SKU --from FILE",

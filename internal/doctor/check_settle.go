@@ -15,11 +15,10 @@ func (o *Report) checkSettle(c *config.Config) {
 	if s.Stock.Table != "" {
 		stock = "the units left are in " + s.Stock.Table
 	}
-	o.Info("settle", "sluice-settle books orders in %s, %d changes a transaction, %d SKUs at a time; %s; sluice-settle check tries it", s.Database,
-		s.Batch, s.Workers, stock)
+	o.Info("settle", "sluice-settle books orders in %s, %d SKUs at a time; %s; sluice-settle check tries it", s.Database,
+		s.Workers, stock)
 	if w := s.Webhook.URL; w != "" {
-		o.Info("settle", "sluice-settle sends every change to %s, at least once and signed, at most %d a request", w,
-			s.Webhook.Batch)
+		o.Info("settle", "sluice-settle sends every change to %s, at least once and signed", w)
 		if strings.HasPrefix(w, "http:") {
 			o.Warn("settle", "settle.webhook.url is http: orders and users are sent unencrypted; use https beyond one machine")
 		}

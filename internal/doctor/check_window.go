@@ -127,12 +127,7 @@ func (o *Report) sizeInFlightOfKeys(c *config.Config) {
 		if !c.Limits.Enforced(l.Name) {
 			more = "; only observed"
 		}
-		o.Info("in flight", "%s: %d of each %s; %d keys in %.1f MiB%s", l.Name, l.Max, l.Key, l.MaxKeys,
-			float64(l.MaxKeys)*16/(1<<20), more)
-		if len(l.Routes) == 0 && l.MaxKeys < c.Limits.Concurrency.MaxInFlight {
-			o.Warn("in flight", "%s: max_keys %d is below limits.concurrency.max_in_flight (%d): requests of further keys are "+
-				"rejected; raise max_keys", l.Name, l.MaxKeys, c.Limits.Concurrency.MaxInFlight)
-		}
+		o.Info("in flight", "%s: %d of each %s%s", l.Name, l.Max, l.Key, more)
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	windowMemory   = 64       // one SKU in the windows
 	windowSKUs     = 100_000
 	claimMemory    = 512      // one verified token
+	inFlightMemory = 40       // a key with a request in flight: at most one for each connection
 	roomMemory     = 18 << 20 // a waiting room: 2^20 users that join, its steps and its record
 	parkedMemory   = 5 << 10  // a request that waits for news of a room, beside its connection
 	joinMemory     = 256      // a request that waits for a number or a pass, likewise
@@ -33,11 +34,9 @@ func memoryParts(c *config.Config) []memoryPart {
 	for i := range c.Limits.Rates {
 		tables += rateBytes(&c.Limits.Rates[i])
 	}
-	for i := range c.Limits.InFlight {
-		tables += 16 * int64(c.Limits.InFlight[i].MaxKeys)
-	}
+	tables += inFlightMemory * int64(c.Limits.Connection.MaxConnections*len(c.Limits.InFlight))
 	if c.Auth.JWTAlgorithm != "" {
-		tables += claimMemory * int64(c.Auth.JWTCacheSize)
+		tables += claimMemory * config.JWTCacheSize
 	}
 	tables += int64(c.AccessLog.BufferSize)
 	parts := []memoryPart{

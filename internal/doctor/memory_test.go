@@ -21,8 +21,8 @@ func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
 			"server.body_memory = \"1MiB\"\nupstream.max_conns = 16\n" +
 			"access_log.buffer_size = \"1MiB\"": "memory    at most 231 " +
 			"MiB = 2 x (connections 16 + bodies 1 + answers 66 + tables 9) + 48;",
-		"auth.jwt_algorithm = \"HS256\"\nauth.jwt_key_file = \"" + key + "\"\nauth.jwt_cache_size = 4096\n" +
-			"limits.concurrency.max_queue = 0": "tables 18) + 48",
+		"auth.jwt_algorithm = \"HS256\"\nauth.jwt_key_file = \"" + key + "\"\n" +
+			"limits.concurrency.max_queue = 0": "tables 65) + 48",
 	} {
 		if said := examined(testkit.LimitConfig(t, settings)); !strings.Contains(said, want) {
 			t.Errorf("%s\nwant %q in:\n%s", settings, want, said)

@@ -102,7 +102,7 @@ func (t *shopTarget) plainToTLS() string {
 
 // tryHealth asks as the gate's own checks do.
 func (t *shopTarget) tryHealth(ctx context.Context, o *Report) {
-	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout+t.config.Health.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout+t.config.Health.Timeout())
 	defer cancel()
 	scheme, path := "http://", t.config.Health.Path
 	if t.tls != nil {

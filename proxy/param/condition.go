@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"sluice/proxy/reject"
 )
 
 // Condition compares one variable with a constant: "$jwt_level>=2". "=" and "!=" compare text, byte by byte. The other
@@ -64,6 +66,25 @@ func CompileCondition(text string, names []string) (c Condition, err error) {
 	return c, c.compileConstant()
 }
 
+// CompilePriority parses the condition whose requests go first in the queue; nil = there is none. The body is not read
+// yet when requests queue.
+func CompilePriority(text string) (*Condition, error) {
+	if text == "" {
+		return nil, nil
+	}
+	c, err := CompileCondition(text, nil)
+	switch {
+	case err != nil && operatorAt(text) < 0:
+		return nil, fmt.Errorf("%q is no condition; write which requests go first, like \"$jwt_level=vip\"", text)
+	case err != nil:
+		return nil, err
+	case c.variable.NeedsBody():
+		return nil, fmt.Errorf("%q is in the body, which is not read yet in the queue: write a variable of the head",
+			c.variable.text)
+	}
+	return &c, nil
+}
+
 // operatorAt is where the operator begins, which is not within the quotes of a name; -1 = there is none.
 func operatorAt(text string) int {
 	for i := 0; i < len(text); i++ {
@@ -101,6 +122,16 @@ func (c *Condition) String() string { return c.text }
 
 // Variable is what is compared.
 func (c *Condition) Variable() *Variable { return &c.variable }
+
+// Holds reports whether the request meets the condition. It does not where its value is missing, or can be read in two
+// ways. A nil condition holds for no request.
+func (c *Condition) Holds(s *Source) bool {
+	if c == nil {
+		return false
+	}
+	value, fault := c.variable.Value(s)
+	return fault.Reason == reject.Admitted && len(value) > 0 && c.MetBy(value)
+}
 
 // MetBy reports whether value, which is not empty, meets the condition. It does not allocate.
 func (c *Condition) MetBy(value []byte) bool {

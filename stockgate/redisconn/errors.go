@@ -160,7 +160,7 @@ func Remedy(err error) string {
 		return "correct the host in stock.redis.addresses, or the name server"
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded),
 		strings.Contains(text, "i/o timeout"):
-		return "Redis is slower than stock.redis.timeout or connect_timeout: look at its load and the network, or raise them"
+		return "Redis is slower than stock.redis.timeout: look at its load and the network, or raise it"
 	}
 	return "start Redis, or correct stock.redis.addresses"
 }

@@ -58,7 +58,6 @@ func (in *concurrency) use(c *config.Config) {
 		in.adaptive.SetBounds(0, 0)
 		in.setSlots()
 	}
-	in.all.SetMinShare(limit.MinSharePercent())
 	in.useRoutes(c)
 }
 
@@ -99,7 +98,6 @@ func (in *concurrency) useRoutes(c *config.Config) {
 		if own := in.routes[r.Name]; own != nil || r.MaxInFlight > 0 {
 			own = in.routeLimiter(r.Name)
 			own.SetMax(r.MaxInFlight, limit.MaxQueue)
-			own.SetMinShare(limit.MinSharePercent())
 		}
 	}
 }
@@ -159,16 +157,16 @@ type slots struct {
 }
 
 // Acquire implements proxy.ConcurrencyLimiter.
-func (p *slots) Acquire(client limiter.Client, class int) reject.Reason {
+func (p *slots) Acquire(client limiter.Client, first bool) reject.Reason {
 	timeout := p.timeout
 	if p.own != nil {
 		start := p.in.now()
-		if verdict := p.own.Acquire(class, timeout, client); verdict != limiter.Admitted {
+		if verdict := p.own.Acquire(first, timeout, client); verdict != limiter.Admitted {
 			return noSlot(verdict)
 		}
 		timeout = max(0, timeout-time.Duration(p.in.now()-start))
 	}
-	verdict := p.in.all.Acquire(class, timeout, client)
+	verdict := p.in.all.Acquire(first, timeout, client)
 	if verdict != limiter.Admitted && p.own != nil {
 		p.own.Release()
 	}
@@ -188,8 +186,8 @@ func (p *slots) TryAcquire() bool {
 }
 
 // Peek implements proxy.ConcurrencyLimiter.
-func (p *slots) Peek(class int) (full bool) {
-	return p.own != nil && p.own.Peek(class) || p.in.all.Peek(class)
+func (p *slots) Peek(first bool) (full bool) {
+	return p.own != nil && p.own.Peek(first) || p.in.all.Peek(first)
 }
 
 // Release implements proxy.ConcurrencyLimiter.

@@ -34,14 +34,14 @@ func TestConcurrency_RouteThatIsFullLeavesTheOthersTheirPlaces(t *testing.T) {
 		if in.limiterFor(c, &c.Routes[1]) != nil {
 			t.Error("a route without max_in_flight has places of its own")
 		}
-		if got := search.Acquire(nil, 0); got != reject.Admitted {
+		if got := search.Acquire(nil, false); got != reject.Admitted {
 			t.Fatal(got)
 		}
-		if got := search.Acquire(nil, 0); got != reject.QueueTimeout {
+		if got := search.Acquire(nil, false); got != reject.QueueTimeout {
 			t.Errorf("a second search: %v, want queue_timeout", got)
 		}
 		for range 2 {
-			if got := order.Acquire(nil, 0); got != reject.Admitted {
+			if got := order.Acquire(nil, false); got != reject.Admitted {
 				t.Errorf("an order beside the searches: %v", got)
 			}
 		}
@@ -59,13 +59,13 @@ func TestConcurrency_BothWaitsTogetherLastNoLongerThanOne(t *testing.T) {
 		c := crowded(1, 1)
 		in := newCrowd(t, c)
 		search, order := in.limiterFor(c, &c.Routes[0]), in.total(c)
-		search.Acquire(nil, 0)
+		search.Acquire(nil, false)
 		time.AfterFunc(600*time.Millisecond, func() { // the route's place comes free, and another takes that of all
 			search.Release(0)
-			order.Acquire(nil, 0)
+			order.Acquire(nil, false)
 		})
 		start := time.Now()
-		if got := search.Acquire(nil, 0); got != reject.QueueTimeout || time.Since(start) != time.Second {
+		if got := search.Acquire(nil, false); got != reject.QueueTimeout || time.Since(start) != time.Second {
 			t.Errorf("%v after %v, want queue_timeout after 1s", got, time.Since(start))
 		}
 		if in.routes["search"].InFlight() != 0 {
@@ -80,11 +80,11 @@ func TestConcurrency_ReloadFindsEverybodyWhereTheyWere(t *testing.T) {
 		before := crowded(3, 2)
 		in := newCrowd(t, before)
 		old := in.limiterFor(before, &before.Routes[0])
-		old.Acquire(nil, 0)
-		old.Acquire(nil, 0)
+		old.Acquire(nil, false)
+		old.Acquire(nil, false)
 		next := crowded(3, 1)
 		in.use(next)
-		if got := in.limiterFor(next, &next.Routes[0]).Acquire(nil, 0); got != reject.QueueTimeout {
+		if got := in.limiterFor(next, &next.Routes[0]).Acquire(nil, false); got != reject.QueueTimeout {
 			t.Errorf("%v: those who were in before the reload are forgotten", got)
 		}
 		old.Release(0)
@@ -104,7 +104,7 @@ func TestConcurrency_TheAdaptiveLimitIsSwitchedOnAndOffByAReload(t *testing.T) {
 		in := newCrowd(t, c)
 		p := in.total(c)
 		for range 64 {
-			p.Acquire(nil, 0)
+			p.Acquire(nil, false)
 		}
 		time.Sleep(time.Minute) // of synctest
 		if got := in.all.Max(); got != c.Limits.Concurrency.MinInFlight() {
@@ -123,7 +123,7 @@ func TestConcurrency_PlacesOfARouteAllocateNothing(t *testing.T) {
 	c := crowded(8, 8)
 	in := newCrowd(t, c)
 	p := in.limiterFor(c, &c.Routes[0])
-	if n := testing.AllocsPerRun(1000, func() { p.Acquire(nil, 0); p.Release(time.Millisecond) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { p.Acquire(nil, false); p.Release(time.Millisecond) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -77,7 +77,7 @@ type inFlight struct {
 func (in *inFlight) prepare(c *config.Config) []proxy.InFlight {
 	var specs []limiter.InFlightSpec
 	for _, l := range c.Limits.InFlight {
-		specs = append(specs, limiter.InFlightSpec{Name: l.Name, Max: l.Max, MaxKeys: l.MaxKeys,
+		specs = append(specs, limiter.InFlightSpec{Name: l.Name, Max: l.Max,
 			Of: fmt.Sprintf("%s /%d /%d", l.Key, l.IPv4Prefix, l.IPv6Prefix)})
 	}
 	counted, use := in.limiters.Prepare(specs)

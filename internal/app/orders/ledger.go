@@ -175,14 +175,17 @@ func (o *Ledger) UseSoldOutMemory(d time.Duration) {
 	}
 }
 
+// maxBatch is how many orders one call of a script has. 64 occupy a Redis that others share for about 1 ms.
+const maxBatch = 64
+
 func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error) {
 	r := o.config.Stock.Reserve
 	options = ledger.Options{
 		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
 		OnNotFound: r.OnNotFound,
 		Grace:      max(leastGrace, o.config.Queue.Grace),
-		MaxBatch:   r.MaxBatch,
-		Timeout:    o.config.Stock.Redis.ConnectTimeout + o.config.Stock.Redis.Timeout,
+		MaxBatch:   maxBatch,
+		Timeout:    o.config.Stock.Redis.ConnectTimeout() + o.config.Stock.Redis.Timeout,
 		Resend:     o.config.Stock.Redis.Timeout,
 		MetricSKUs: o.config.Ops.MetricsMaxSKUs,
 		Named:      stores.LabelledSKUs(o.config),

@@ -63,7 +63,7 @@ type bound struct {
 // newQuotas returns nil where no sale bounds anything.
 func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
 	r := &c.Stock.Redis
-	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout + r.Timeout, seed: maphash.MakeSeed()}
+	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout() + r.Timeout, seed: maphash.MakeSeed()}
 	bounds := false
 	for _, s := range c.Sales {
 		q.sales, bounds = append(q.sales, &quota{sale: s}), bounds || s.MaxPerUser > 0

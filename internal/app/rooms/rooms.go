@@ -56,6 +56,9 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 	return r, nil
 }
 
+// pollFloor is the pause between two polls of a client, at least: nobody sees a faster clock.
+const pollFloor = time.Second
+
 func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
 	bypass, err := proxy.NewRoomBypass(m.Bypass)
 	if err != nil {
@@ -66,7 +69,7 @@ func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
 	made := roomgate.Options{
 		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
-			PollFloor: m.PollFloor, PollCeiling: m.PollCeiling},
+			PollFloor: pollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
 		Few: o.Few, Store: roomstore.New(o.Link, stores.Name(c), m.Name), Log: o.Log,
 		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },

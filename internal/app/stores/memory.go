@@ -16,7 +16,7 @@ import (
 func MemoryShopStock(in *embedredis.Server, c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	plain := *c
 	plain.Stock.Layout = config.Default().Stock.Layout
-	return openShopStock(&plain, memoryOptions(in, c), log)
+	return OpenShopStockBy(memoryOptions(in, c), &plain, log)
 }
 
 // MemoryLedger is OpenLedger in a Redis of this process.

@@ -53,10 +53,11 @@ func OpenLink(c *config.Config, log *slog.Logger) (*redisconn.Client, error) {
 
 // OpenShopStock connects to the configured Redis, in the shop's layout.
 func OpenShopStock(c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
-	return openShopStock(c, RedisOptions(c), log)
+	return OpenShopStockBy(RedisOptions(c), c, log)
 }
 
-func openShopStock(c *config.Config, o redisconn.Options, log *slog.Logger) (*stockgate.Redis, error) {
+// OpenShopStockBy is OpenShopStock by other options.
+func OpenShopStockBy(o redisconn.Options, c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	l, err := ShopLayout(c)
 	if err != nil {
 		return nil, err
@@ -74,6 +75,13 @@ func CheckFits(c *config.Config, r *stockgate.Redis) error {
 	return nil
 }
 
+// The circuit breaker of a server opens after so many errors within a second, and tries again after a second: one slow
+// moment opens none, and a fail-over of some seconds costs few orders more.
+const (
+	breakerErrors = 20
+	breakerOpen   = time.Second
+)
+
 // RedisOptions say how the configured Redis is reached.
 func RedisOptions(c *config.Config) redisconn.Options {
 	redis.SetLogger(silent{})
@@ -85,8 +93,8 @@ func RedisOptions(c *config.Config) redisconn.Options {
 	return redisconn.Options{
 		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
 		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
-		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout, Timeout: r.Timeout,
-		BreakerErrors: r.BreakerErrors, BreakerPause: r.BreakerOpen, Guard: claim(c, true),
+		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout(), Timeout: r.Timeout,
+		BreakerErrors: breakerErrors, BreakerPause: breakerOpen, Guard: claim(c, true),
 	}
 }
 
@@ -94,8 +102,7 @@ func RedisOptions(c *config.Config) redisconn.Options {
 // shoppers.
 func WaitLonger(c *config.Config) *config.Config {
 	p := *c
-	p.Stock.Redis.Timeout, p.Stock.Redis.ConnectTimeout = max(c.Stock.Redis.Timeout, commandWaits),
-		max(c.Stock.Redis.ConnectTimeout, commandWaits)
+	p.Stock.Redis.Timeout = max(c.Stock.Redis.Timeout, commandWaits)
 	return &p
 }
 

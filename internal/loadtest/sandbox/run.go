@@ -126,11 +126,10 @@ func (r *Options) takes(c *config.Config, s *sandbox, gate **testedGateway, o *l
 		})
 		return func() {}, nil
 	}
-	patient := *c
-	way := &patient.Stock.Redis
+	way := stores.RedisOptions(c)
 	way.PoolSize, way.Timeout, way.ConnectTimeout, way.BreakerErrors = min(r.ShopCapacity, mostConnections)+1,
 		shopPatience, shopPatience, redisconn.Unbroken
-	own, err := stores.OpenShopStock(&patient, slog.New(slog.DiscardHandler))
+	own, err := stores.OpenShopStockBy(way, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
