@@ -133,7 +133,7 @@ type Totals struct {
 	Orders       int64         `json:"orders"` // written; each is one unit sold
 	Oversold     int64         `json:"oversold"`
 	Twice        int64         `json:"-"`          // users with more than one order
-	Again        int64         `json:"sent_twice"` // requests with a serial that came before; with Again, that had an order
+	Again        int64         `json:"sent_twice"` // serials that came before; with Again, that had an order
 	Remade       int64         `json:"-"`          // of these, whose order was there already
 	Failed       int64         `json:"failed"`
 	Unwritten    int64         `json:"unwritten,omitempty"` // orders that the stock which the gateway reads does not know

@@ -14,7 +14,7 @@ func quiet() (Result, Limits) {
 		LastUnit: 0.27, Requests: 20_000, Rejected: map[string]int64{"sold_out": 9500}}
 	r.Shop = load.Totals{Units: 500, Requests: 500, Orders: 500, PeakInFlight: 60, PeakWorking: 60, Busy: 0.95,
 		Capacity: 64,
-		Works: load.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
+		Works:    load.Times{Count: 500, P50: 20, P99: 22, Max: 30}}
 	r.Ledger = &load.Ledger{Total: 500, Sold: 500, Own: true}
 	r.Redis.Command = load.Times{Count: 100, P50: 0.2, P99: 1, Max: 2}
 	r.CPU.Cores, r.CPU.Used = 2, 6

@@ -142,7 +142,9 @@ func (r *Result) Err() error {
 	wrong.Add(r.Shop.Oversold > 0, "oversold: %d orders beyond the %d units", r.Shop.Oversold, r.Units)
 	wrong.Add(r.Shop.Again > 0, "sent twice: %d orders", r.Shop.Again)
 	if l := r.Ledger; l != nil && l.Own {
-		wrong.Balance(*l, r.Shop, r.Interrupted)
+		shop := r.Shop
+		shop.Units = r.Units // which is not twice in the JSON
+		wrong.Balance(*l, shop, r.Interrupted)
 	} else if l != nil {
 		gone, lost := r.Units-r.Shop.Orders-l.Free, int64(0)
 		if r.drives {
