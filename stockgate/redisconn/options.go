@@ -85,7 +85,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("topology %q: use %q, %q, %q or %q", o.Topology, Auto, Single, Sentinel, Cluster)
 	}
 	if o.PoolSize < 1 || o.ConnectTimeout <= 0 || o.Timeout <= 0 || o.BreakerErrors < 1 || o.BreakerPause <= 0 {
-		return errors.New("pool_size, connect_timeout, timeout, breaker_errors, breaker_open: all must be positive")
+		return errors.New("PoolSize, ConnectTimeout, Timeout, BreakerErrors, BreakerPause: all must be positive")
 	}
 	if o.Topology == Auto && o.MasterName != "" {
 		o.Topology = Sentinel
