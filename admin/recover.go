@@ -40,18 +40,23 @@ type recovery struct {
 	Missing      bool    // of them, only those that the ledger does not know
 	Total, Limit *int64  // the ledger is gone, and is made again, frozen
 	None         bool    // with total: the shop has no order of this SKU
-	Open         bool    // in the end the SKU is opened: nothing is missing in its ledger
+	State        string  // of a frozen SKU in the end: nothing is missing in its ledger; "" = it stays frozen
 	Apply        bool    // do it; else it is said what would change
 }
 
 const recoveryForm = `the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "missing": false, ` +
-	`"open": false, "apply": false}, with at most 1000 orders; "total": N, "limit": M and "none": false belong to a ` +
+	`"state": "on", "apply": false}, with at most 1000 orders; state is on, paused, ended or left out; "total": N, "limit": M and "none": false belong to a ` +
 	`ledger that is gone`
 
 // check rejects what no ledger could take.
 func (want *recovery) check() error {
-	if len(want.Orders) > mostRecovered || want.Total == nil && (want.None || want.Limit != nil) {
+	stays := want.State == ""
+	if len(want.Orders) > mostRecovered || want.Total == nil && (want.None || want.Limit != nil) ||
+		!stays && want.State != "on" && want.State != "paused" && want.State != "ended" {
 		return fmt.Errorf("%w: %s", ErrInvalid, recoveryForm)
+	}
+	if want.Total != nil && !stays {
+		return fmt.Errorf("%w: a ledger that is made again stays frozen: send the state when its \"untold\" is 0", ErrInvalid)
 	}
 	for _, o := range want.Orders {
 		if o.Quantity < 1 || o.Quantity > maxQuantity || o.Serial == "" {
@@ -76,8 +81,8 @@ func nameable(user string) bool {
 	return len(user) <= maxUser
 }
 
-// recover puts a ledger back: it makes one again that is gone, takes orders that the shop has, and opens the SKU, each
-// where it is asked for. Instances tell by themselves what they know of a frozen ledger's orders.
+// recover puts a ledger back: it makes one again that is gone, takes orders that the shop has, and opens the SKU, or
+// pauses or ends it, each where it is asked for. Instances tell by themselves what they know of a frozen ledger's orders.
 func (a *API) recover(w http.ResponseWriter, r *http.Request) (any, error) {
 	sku, want := r.PathValue("sku"), recovery{}
 	if err := decodeLarge(w, r, maxOrdersBody, &want); err != nil {
@@ -160,13 +165,17 @@ func (d *Recovery) counts(state string, quantity int64) bool {
 	return true
 }
 
-// finishRecovery opens the SKU where that is wanted, and notes what was done.
+// finishRecovery brings a frozen SKU into the state that is wanted, unless an order was passed over, and notes what was
+// done.
 func (a *API) finishRecovery(r *http.Request, done *Recovery, want *recovery) error {
 	now, err := a.Ledgers.Stock(r.Context(), done.SKU)
-	if err == nil && want.Open && want.Apply && (now.Ledger.State == frozen || now.Ledger.State == "verifying") {
-		now, err = a.Ledgers.SetState(r.Context(), done.SKU, "on")
-		if a.Controller != nil {
-			a.Controller.Leave(done.SKU) // paused for a while, and now open for good
+	closed := err == nil && (now.Ledger.State == frozen || now.Ledger.State == "verifying")
+	if closed && want.Apply && want.State != "" && len(done.Conflicts) == 0 {
+		if now, err = a.Ledgers.SetState(r.Context(), done.SKU, want.State); err == nil && a.Controller != nil {
+			a.Controller.Leave(done.SKU) // paused for a while, and now in this state for good
+		}
+		if err == nil && now.Ledger.State == frozen {
+			err = fmt.Errorf("%q froze again meanwhile: %w: its ledger has lost more; recover it once more", done.SKU, ErrConflict)
 		}
 	}
 	if err != nil {
@@ -176,13 +185,13 @@ func (a *API) finishRecovery(r *http.Request, done *Recovery, want *recovery) er
 	if !want.Apply {
 		return nil
 	}
-	detail := fmt.Sprintf("%d orders, %d units, open %v", len(want.Orders), done.Units, want.Open)
+	detail := fmt.Sprintf("%d orders, %d units, state %q", len(want.Orders), done.Units, want.State)
 	if want.Total != nil {
 		detail += fmt.Sprintf(", made again with total %d, none %v", *want.Total, want.None)
 	}
 	a.record(r, AuditEntry{What: "ledger.recover", Object: done.SKU, Detail: detail, After: now.Ledger},
 		"admin: ledger recovered", "sku", done.SKU, "unknown", done.Unknown, "held", done.Held, "returned", done.Returned,
-		"units", done.Units, "conflicts", len(done.Conflicts), "total", want.Total, "none", want.None, "open", want.Open,
+		"units", done.Units, "conflicts", len(done.Conflicts), "total", want.Total, "none", want.None, "state", want.State,
 		"after", now.Ledger)
 	if now.Ledger.Free < 0 && done.Units > 0 {
 		a.Log.Error("admin: more is sold than there is", "sku", done.SKU)

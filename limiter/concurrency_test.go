@@ -266,7 +266,8 @@ func TestConcurrency_LeaveWithoutEnterIsAMistake(t *testing.T) {
 
 func TestConcurrency_PlacesAllocateNothing(t *testing.T) {
 	p := NewConcurrencyLimiter(1, 0)
-	if n := testing.AllocsPerRun(1000, func() { p.Acquire(false, 0, nil); p.Acquire(false, 0, nil); p.Release() }); n != 0 {
+	n := testing.AllocsPerRun(1000, func() { p.Acquire(false, 0, nil); p.Acquire(false, 0, nil); p.Release() })
+	if n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // InFlightLimiter admits so many requests of each key at the same time.
 //
 // It promises that of no key more than max are in flight, and that a place that was given back is there again at once.
-// A key without a request in flight takes no memory, so that no more keys are kept than there are requests. Two keys
+// A key without a request in flight is not kept, so that there are never more keys than requests. Two keys
 // are taken for the same where their seeded hashes of 64 bits agree.
 //
 // It is safe for concurrent use.

@@ -116,7 +116,8 @@ export function turn(sku, to, from) {
   confirm({
     title: say(`turn_${to}_title`, { sku }), text: say(from === "frozen" ? "turn_frozen_text" : `turn_${to}_text`), button: say({ on: "open", paused: "pause", ended: "end" }[to]), danger: to === "ended", typed: to === "ended" ? sku : undefined,
     act: async () => {
-      await (from === "frozen" ? change("POST", `${path(sku)}/recover`, { open: true, apply: true }) : change("POST", path(sku), { state: to }));
+      if (from === "frozen") await change("POST", `${path(sku)}/recover`, { state: to, apply: true });
+      else await change("POST", path(sku), { state: to });
       const back = from === "on" || from === "paused" ? async () => { await change("POST", path(sku), { state: from }); } : null;
       return { text: say(`turned_${to}`, { sku }), undo: back };
     },

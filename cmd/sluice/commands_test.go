@@ -179,10 +179,11 @@ func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
 	if _, err := k.Store.SetState(t.Context(), "1001", protocol.Frozen); err != nil {
 		t.Fatal(err)
 	}
-	if err := typed(t, "stock resume 1001 --admin "+gate.URL); err == nil || !strings.Contains(err.Error(), "sluice stock recover 1001") {
+	err := typed(t, "stock resume 1001 --admin "+gate.URL)
+	if err == nil || !strings.Contains(err.Error(), "sluice stock recover 1001") {
 		t.Errorf("resume: %v", err)
 	}
-	for _, more := range []string{"", " --from none", " --from none --keep-frozen --apply"} {
+	for _, more := range []string{"", " --from none", " --from none --state frozen --apply"} {
 		if err := typed(t, "stock recover 1001"+more+" --admin "+gate.URL); err != nil ||
 			k.Stock("1001").State != protocol.Frozen {
 			t.Errorf("recover%s: %v", more, err)

@@ -42,18 +42,18 @@ type recovery struct {
 	from         string // a file, "-", fromSettlement or fromNowhere
 	total, limit int64  // of a ledger that is gone; -1 = it is there, and as configured
 	apply        bool
-	keepFrozen   bool
+	state        string // of a frozen SKU in the end
 
 	to       adminclient.Client
 	out, err io.Writer // results, and remarks that are none
 }
 
 func (s *stockTarget) newRecover() *cobra.Command {
-	want := recovery{}
+	want := recovery{state: "on"}
 	cmd := &cobra.Command{
 		Use:   "recover <sku>",
 		Short: "Put a ledger back that has lost orders, and open it. Shows both books; --apply does it.",
-		Long: "Put a ledger back that has lost orders: it takes those of --from, and a frozen SKU opens then. --from is\n" +
+		Long: "Put a ledger back that has lost orders: it takes those of --from, and a frozen SKU opens then, or\nis what --state says. --from is\n" +
 			"  FILE    all orders that the shop has now: CSV (serial,user,quantity, and sku with a header), or a JSON\n" +
 			"          object in each line; - = standard input. What the ledger has as given back is sold again\n" +
 			"  settle  the settlement's database, and settle.orders_query: what the ledger does not know. The SKU opens\n" +
@@ -72,7 +72,7 @@ func (s *stockTarget) newRecover() *cobra.Command {
 		"the ledger is gone: `units` for sale in all, with those that are sold already")
 	cmd.Flags().Int64Var(&want.limit, "limit", -1,
 		"with --total: `units` that one person may have; 0 = no limit; -1 = as configured")
-	cmd.Flags().BoolVar(&want.keepFrozen, "keep-frozen", false, "take the orders, and leave a frozen SKU frozen")
+	cli.ChoiceFlag(cmd, cmd.Flags(), &want.state, "state", "of a frozen SKU in the end", "on", "paused", "ended", "frozen")
 	cmd.Flags().BoolVar(&want.apply, "apply", false, "do it")
 	return cmd
 }
@@ -118,7 +118,8 @@ func (s *stockTarget) recover(cmd *cobra.Command, want *recovery) error {
 	}
 	if !want.apply {
 		if _, err = want.take(ctx, orders); err == nil {
-			fmt.Fprintln(want.err, "sluice: nothing was changed; --from FILE|settle|none and --apply do it")
+			fmt.Fprintf(want.err, "sluice: nothing was changed; --from FILE|settle|none and --apply do it, and a frozen SKU is %s "+
+				"then (--state)\n", want.state)
 		}
 		return err
 	}
@@ -166,7 +167,7 @@ func (r *recovery) run(ctx context.Context, orders []admin.Order) error {
 	}
 	closed := before.Ledger.State == "frozen" || before.Ledger.State == "verifying"
 	// A file says what the shop has, or none what it has not. The database may lack what only an instance knows.
-	if closed && (r.total >= 0 || r.from == fromSettlement && !r.keepFrozen) {
+	if closed && (r.total >= 0 || r.from == fromSettlement && r.state != "frozen") {
 		fmt.Fprintf(r.err, "sluice: %s is %s; waiting for what running instances know of its orders\n", r.sku,
 			before.Ledger.State)
 		if err := r.awaitTold(ctx, path); err != nil {
@@ -183,10 +184,10 @@ func (r *recovery) run(ctx context.Context, orders []admin.Order) error {
 		return fmt.Errorf("%d orders contradict what the ledger has of their serials, and were passed over; a frozen SKU stays "+
 			"frozen: compare them with the shop; where the ledger is right: sluice stock recover %s --from none --apply",
 			len(all.Conflicts), r.sku)
-	case !closed || r.keepFrozen:
+	case !closed || r.state == "frozen":
 		return nil
 	}
-	if err := r.to.Call(ctx, "POST", path+"/recover", map[string]any{"open": true, "apply": true}, &all); err != nil {
+	if err := r.to.Call(ctx, "POST", path+"/recover", map[string]any{"state": r.state, "apply": true}, &all); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(r.out, stores.DescribeStock(*all.Stock))

@@ -69,7 +69,7 @@ func TestRecover_FrozenSKUOpensUnlessOrdersContradict(t *testing.T) {
 		orders, flags string
 		state         protocol.State
 	}{
-		{"sku,serial,user,quantity\n1001,lost,8,2\n1002,far,8,2\n", "--apply --keep-frozen", protocol.Frozen},
+		{"sku,serial,user,quantity\n1001,lost,8,2\n1002,far,8,2\n", "--apply --state frozen", protocol.Frozen},
 		{ordersOfTheShop, "", protocol.Frozen},
 		{ordersOfTheShop, "--apply", protocol.On},
 	} {

@@ -129,7 +129,7 @@ func (w *world) repeat(serial string, b buying) {
 	if b.repeats == 0 {
 		return
 	}
-	time.Sleep(b.repeats)
+	time.Sleep(b.repeats) // of synctest
 	op := protocol.Release
 	switch seen, made := w.shop.has(serial); {
 	case made:

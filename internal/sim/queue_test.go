@@ -58,7 +58,7 @@ func (g *gateway) send(req *upstream.Request, resp *fasthttp.Response) upstream.
 	deadline, _ := strconv.ParseInt(string(h.Peek("Sluice-Deadline")), 10, 64)
 	g.w.tell("%s attempt %s of %s", g.name, attempt, serial)
 	g.w.shop.attempt(serial, &b, time.UnixMilli(deadline))
-	time.Sleep(min(b.answer, timeout))
+	time.Sleep(min(b.answer, timeout)) // of synctest
 	if g.w.isDead(g) || b.answer > timeout || b.after > b.answer || b.lost && attempt == "1" {
 		return upstream.TimedOut
 	}

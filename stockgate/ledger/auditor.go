@@ -18,6 +18,10 @@ import (
 // about 7: in all less than 10 ms a second for each instance.
 const pagesPerSweep = 45
 
+// countTime is for how long it counts at a sweep: a Redis that answers slowly must not hold up the next sweep, which
+// keeps this instance's mark fresh.
+const countTime = 500 * time.Millisecond
+
 // auditorOptions say how an auditor works.
 type auditorOptions struct {
 	SKUs    func() []string // that have a ledger, as far as is known
@@ -62,8 +66,8 @@ func newAuditor(o auditorOptions, s Store) *auditor {
 // check goes on counting, and judges the numbers of the SKUs that were swept. It ends early when the store does not
 // answer again and again.
 func (a *auditor) check(ctx context.Context, swept []string) {
-	faults := 3
-	for pages, begun := pagesPerSweep, false; pages > 0 && faults > 0; pages-- {
+	faults, start := 3, time.Now()
+	for pages, begun := pagesPerSweep, false; pages > 0 && faults > 0 && time.Since(start) < countTime; pages-- {
 		if len(a.queue) == 0 {
 			if begun {
 				break // each was counted at this sweep

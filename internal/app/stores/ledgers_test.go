@@ -113,10 +113,16 @@ func TestLedgers_FrozenLedgerOpensOnlyWhenItIsRecovered(t *testing.T) {
 		for _, state := range []string{"on", "paused", "ended"} {
 			k.Says(409, apitest.Words("sluice stock recover 1001"), "POST", "/stock/1001", `{"state": "`+state+`"}`)
 		}
-		k.Says(200, apitest.Words(`"state":"frozen"`), "POST", "/stock/1001/recover", `{"open": true}`)
-		k.Says(200, apitest.Words(`"on_sale":true`), "POST", "/stock/1001/recover", `{"open": true, "apply": true}`)
+		k.Says(200, apitest.Words(`"state":"frozen"`), "POST", "/stock/1001/recover", `{"state": "on"}`)
+		k.Says(200, apitest.Words(`"on_sale":true`), "POST", "/stock/1001/recover", `{"state": "on", "apply": true}`)
 		k.Says(200, apitest.Words("paused"), "POST", "/stock/1001", `{"state": "paused"}`)
-		k.Says(200, apitest.Words("paused"), "POST", "/stock/1001/recover", `{"open": true, "apply": true}`)
+		k.Says(200, apitest.Words("paused"), "POST", "/stock/1001/recover", `{"state": "on", "apply": true}`)
+		for _, state := range []string{"paused", "ended"} {
+			k.Says(200, apitest.Words("frozen"), "POST", "/stock/1001", `{"state": "frozen"}`)
+			k.Says(200, apitest.Words(`"state":"`+state), "POST", "/stock/1001/recover", `{"state": "`+state+`", "apply": true}`)
+		}
+		k.Says(400, apitest.Words("state is on, paused"), "POST", "/stock/1001/recover", `{"state": "frozen"}`)
+		k.Says(400, apitest.Words("stays frozen"), "POST", "/stock/1001/recover", `{"total": 5, "state": "on"}`)
 	})
 }
 
@@ -217,6 +223,10 @@ func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 		take(200, "held", "7", 2, "held already", `"units":0`)
 		take(200, "held", "7", 1, `"held":1`, `"units":1`, `"conflicts":[]`)
 		take(200, "held", "7", 1, `"sold":1`, `"units":0`)
+		k.Says(200, apitest.Words("frozen"), "POST", "/stock/1001", `{"state": "frozen"}`)
+		k.Says(200, apitest.Words("confirmed already", `"state":"frozen"`), "POST", "/stock/1001/recover",
+			`{"apply": true, "state": "on", "orders": [{"serial": "held", "user": "8", "quantity": 1}]}`)
+		k.Says(200, apitest.Words(`"state":"on"`), "POST", "/stock/1001/recover", `{"apply": true, "state": "on"}`)
 		take(200, "lost", "9", 2, `"unknown":1`, `"units":2`, `"left":-1`)
 		k.Says(200, apitest.Words(`"user":"9"`, `"quantity":2`, `"confirmed"`), "GET", "/reservations/lost", "")
 		for _, order := range []string{`{}`, `{"serial": "a"}`, `{"serial": "a", "quantity": 0}`, `{"quantity": 1}`,
