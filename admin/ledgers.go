@@ -156,7 +156,7 @@ func (a *API) apply(ctx context.Context, sku string, want *change, before Stock)
 		return before, nil // asking twice to freeze must not raise the epoch twice
 	case before.Ledger.State == frozen:
 		return Stock{}, fmt.Errorf("%q is frozen: %w: orders of the shop may be missing in its ledger; sluice stock recover "+
-			"%s shows both books, and opens it", sku, ErrConflict, sku)
+			"%s shows both books, and with --from FILE --apply opens it", sku, ErrConflict, sku)
 	}
 	return a.Ledgers.SetState(ctx, sku, want.State)
 }

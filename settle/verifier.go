@@ -303,7 +303,7 @@ func (s *Settler) extra(ctx context.Context, k *look, c Comparison) (string, err
 		fmt.Fprintf(&text, "; and %d more", n-shownOrders)
 	}
 	return plain(fmt.Sprintf("oversold: %d units of %d orders of the shop were taken from no ledger, which has %d units "+
-		"sold and %d reserved of %d; cancel them at the shop, or adopt them%s", units, n, c.Sold, c.ledger.Held,
+		"sold and %d held of %d; cancel them at the shop, or recover them%s", units, n, c.Sold, c.ledger.Held,
 		c.ledger.Total, text.String())), nil
 }
 

@@ -1,6 +1,6 @@
 // Package ledger reserves units of stock before an order is forwarded, and settles what became of each reservation.
 //
-// It promises that units reserved and sold never exceed the total, that a user gets no more than the limit, that a
+// It promises that units held and sold never exceed the total, that a user gets no more than the limit, that a
 // serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold
 // again.
 //
@@ -37,7 +37,7 @@
 // come back. SoldOut is final.
 //
 // An order with a key, or with a user, may repeat one that has won. It is looked up (lookup.go): one call at a
-// time, at most 10 a second, of at most 256 orders of any SKUs, 32 of them of users without a key. Past that the
+// time, at most 50 a second, of at most 64 orders of any SKUs, 4 of them of users without a key. Past that the
 // answer is SoldOut with Unverified, unless this instance itself has seen the order win (order_cache.go). A client
 // that has lost the response of its order asks State.
 //

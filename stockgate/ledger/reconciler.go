@@ -155,7 +155,7 @@ func (c *reconciler) report(now time.Time, sku string, s *failover.Result) {
 		of.said = true
 		c.o.Log.Error("SKU stays frozen: make sure that this is the right Redis, and that the instances in waits_for are "+
 			"back or stopped, since one may still sell on a master that was left; then give it the orders that the "+
-			"upstream has: sluice stock recover SKU --from FILE",
+			"upstream has: sluice stock recover "+sku+" --from FILE --apply",
 			append(attrs, "why", s.Why, "waits_for", s.Waits, "journal_too_short", s.Partial,
 				"older_than_seen", s.Was == protocol.Frozen)...)
 	}

@@ -295,8 +295,8 @@ func (o *Ledger) Check() (string, admin.Health) {
 			"shows all such SKUs", *sku, protocol.RecoverLost(*sku)), admin.Degraded
 	}
 	if sku := o.Reserver().Stuck(); sku != "" {
-		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books, and opens "+
-			"it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
+		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books; with "+
+			"--from FILE --apply it opens it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
 	}
 	return "open", admin.Healthy
 }

@@ -31,7 +31,7 @@ func DescribeStock(s admin.Stock) string {
 	switch {
 	case l.State == string(protocol.Frozen) && l.Untold > 0:
 		text += fmt.Sprintf("  (frozen: %d instances or settlers have not told it what they know; if they do not come back: "+
-			"sluice stock recover %s --from FILE, with the shop's orders)", l.Untold, PrintableName(s.SKU))
+			"sluice stock recover %s --from FILE --apply, with the shop's orders)", l.Untold, PrintableName(s.SKU))
 	case !s.OnSale:
 		text += "  (" + l.State + ")"
 	}

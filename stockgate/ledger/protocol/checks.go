@@ -51,7 +51,7 @@ var ErrLost = errors.New("its ledger is gone")
 
 // LostLedger is the ErrLost of a SKU, with the way out.
 func LostLedger(sku string) error {
-	return fmt.Errorf("%w; the orders of before must be adopted before it sells again: %s", ErrLost, RecoverLost(sku))
+	return fmt.Errorf("%w; the orders of before must be back before it sells again: %s", ErrLost, RecoverLost(sku))
 }
 
 // RecoverLost is the command that makes the ledger of a SKU again that may have been sold.

@@ -131,7 +131,7 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 		return s, err
 	}
 	if len(reply) == 1 {
-		return s, fmt.Errorf("%w, %v of them: adopt those that the upstream has (--from FILE)", protocol.ErrOrdersLeft,
+		return s, fmt.Errorf("%w, %v of them: take those that the upstream has (--from FILE)", protocol.ErrOrdersLeft,
 			reply[0])
 	}
 	s, found, err := stockOf(reply)
