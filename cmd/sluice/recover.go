@@ -54,8 +54,9 @@ func (s *stockTarget) newRecover() *cobra.Command {
 		Use:   "recover <sku>",
 		Short: "Put a ledger back that has lost orders, and open it. Shows both books; --apply does it.",
 		Long: "Put a ledger back that has lost orders: it takes those of --from, and a frozen SKU opens then, or\nis what --state says. --from is\n" +
-			"  FILE    all orders that the shop has now, without cancelled ones: CSV (serial,user,quantity, and sku with a header), or a JSON\n" +
-			"          object in each line; - = standard input. What the ledger has as given back is sold again\n" +
+			"  FILE    all orders that the shop has now, without cancelled ones: CSV (serial,user,quantity, and sku\n" +
+			"          with a header), or a JSON object in each line; - = standard input. What the ledger has as given\n" +
+			"          back is sold again\n" +
 			"  settle  the settlement's database, and settle.orders_query: what the ledger does not know. The SKU opens\n" +
 			"          only if every instance that sold it has told what it knows\n" +
 			"  none    nothing: you say that the shop has no order that the ledger lacks\n" +

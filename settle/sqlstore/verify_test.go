@@ -227,7 +227,7 @@ func reportsExtra(s *site) {
 	s.drain(sku)
 	s.verifies(sku)
 	found := s.oneConflict(sku, "extra", "3 units of 1 orders of the shop were taken from no ledger, which has 3 units "+
-		"sold and 1 reserved of 9;")
+		"sold and 1 held of 9;")
 	if !strings.HasSuffix(found, `"unknown": the shop has 3, the ledger 0`) {
 		s.Errorf("conflict %q: want the order alone", found)
 	}
