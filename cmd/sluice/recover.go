@@ -53,7 +53,8 @@ func (s *stockTarget) newRecover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover <sku>",
 		Short: "Put a ledger back that has lost orders, and open it. Shows both books; --apply does it.",
-		Long: "Put a ledger back that has lost orders: it takes those of --from, and a frozen SKU opens then, or\nis what --state says. --from is\n" +
+		Long: "Put a ledger back that has lost orders: it takes those of --from, and a frozen SKU opens then, or\n" +
+			"is what --state says. --from is\n" +
 			"  FILE    all orders that the shop has now, without cancelled ones: CSV (serial,user,quantity, and sku\n" +
 			"          with a header), or a JSON object in each line; - = standard input. What the ledger has as given\n" +
 			"          back is sold again\n" +
