@@ -45,8 +45,8 @@ type recovery struct {
 }
 
 const recoveryForm = `the body must be {"orders": [{"serial": "…", "user": "…", "quantity": N}], "missing": false, ` +
-	`"state": "on", "apply": false}, with at most 1000 orders; state is on, paused, ended or left out; "total": N, "limit": M and "none": false belong to a ` +
-	`ledger that is gone`
+	`"state": "on", "apply": false}, with at most 1000 orders; state is on, paused, ended or left ` +
+	`out; "total": N, "limit": M and "none": false belong to a ledger that is gone`
 
 // check rejects what no ledger could take.
 func (want *recovery) check() error {
@@ -175,7 +175,8 @@ func (a *API) finishRecovery(r *http.Request, done *Recovery, want *recovery) er
 			a.Controller.Leave(done.SKU) // paused for a while, and now in this state for good
 		}
 		if err == nil && now.Ledger.State == frozen {
-			err = fmt.Errorf("%q froze again meanwhile: %w: its ledger has lost more; recover it once more", done.SKU, ErrConflict)
+			err = fmt.Errorf("%q froze again meanwhile: %w: its ledger has lost more; recover it once more", done.SKU,
+				ErrConflict)
 		}
 	}
 	if err != nil {

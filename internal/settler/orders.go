@@ -121,7 +121,8 @@ func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orde
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, fmt.Errorf("the database of home %s has never settled %s: use a file of the shop's orders (--from FILE)", s.Name(),
+		return nil, fmt.Errorf("the database of home %s has never settled %s: use a file of the shop's orders (--from FILE)",
+			s.Name(),
 			stores.PrintableName(sku))
 	}
 	users := make(map[string]string) // of undecided orders, which the shop may have

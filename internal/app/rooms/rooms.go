@@ -56,7 +56,7 @@ func Open(c *config.Config, o Options) (*Rooms, error) {
 	return r, nil
 }
 
-// pollFloor is the pause between two polls of a client, at least: nobody sees a faster clock.
+// pollFloor is the pause between two polls of a client, at least: no page shows a faster clock.
 const pollFloor = time.Second
 
 func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
