@@ -29,7 +29,7 @@ build: ## the static binaries ./sluice and ./sluice-settle
 # the same time. Debug information would cost a third of the time of linking.
 FAST = $$($(GO) list ./... | grep -v /e2e)
 TEST = $(GO) test -count=1 -vet=off -ldflags=-w -parallel 4
-SHARING = ./accesslog ./cache ./internal/app/... ./internal/listener ./limiter ./proxy/... ./queue/... ./room/... \
+SHARING = ./accesslog ./cache ./gateway/... ./internal/listener ./limiter ./proxy/... ./queue/... ./room/... \
 	./stockgate/... ./upstream/...
 
 test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
@@ -66,7 +66,7 @@ test-noeventloop: ## the request path without the event loop: the reference engi
 	@sh tools/need redis-server
 	$(GO) vet -tags nethttpomithttp2,noeventloop ./proxy/...
 	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 10m $(GOTESTFLAGS) \
-		./proxy ./proxy/server ./proxy/eventloop ./upstream ./internal/app
+		./proxy ./proxy/server ./proxy/eventloop ./upstream ./gateway
 	$(TEST) -tags nethttpomithttp2,noeventloop -timeout 5m $(GOTESTFLAGS) -run 'Wire|Once|Shutdown' ./e2e
 
 # What the tests of e2e/browser are played by: the system's Chromium, driven by playwright-core from npm.
@@ -88,7 +88,7 @@ format: ## fail on a file that gofmt would change, and on a fixed sleep of a tes
 
 vet: ## go vet
 	$(GO) vet ./...
-	$(GO) vet -tags nethttpomithttp2,failpoints ./cmd/... ./internal/...
+	$(GO) vet -tags nethttpomithttp2,failpoints ./cmd/... ./gateway/... ./internal/...
 	for m in tools tools/attack bench; do (cd $$m && $(GO) vet ./...) || exit 1; done
 
 staticcheck: ## staticcheck

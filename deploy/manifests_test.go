@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"sluice/config"
-	"sluice/internal/app"
+	"sluice/gateway"
 	"sluice/internal/doctor"
 	"sluice/internal/testkit"
 )
@@ -224,7 +224,7 @@ func TestDeployment_VersionsAndConfigurationsAgree(t *testing.T) {
 				value, ok := environment[name]
 				return value, ok
 			}
-			c, err := config.Load(path, lookup, app.Validate)
+			c, err := config.Load(path, lookup, gateway.Validate)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			} else if name == "chart" || name == "sidecar" {

@@ -9,7 +9,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"sluice/config"
-	"sluice/internal/app"
+	"sluice/gateway"
 )
 
 // The cheat sheet is a configuration that a gateway runs, of 25 keys, and 10 commands; in both languages the same.
@@ -21,7 +21,7 @@ func TestCheatSheet_IsOfUseAsItStands(t *testing.T) {
 		if shown == nil {
 			t.Fatalf("%s has no configuration", page)
 		}
-		if _, err := config.Parse(page, []byte(shown[1]), config.NoEnvironment, app.Validate); err != nil {
+		if _, err := config.Parse(page, []byte(shown[1]), config.NoEnvironment, gateway.Validate); err != nil {
 			t.Errorf("%s: %v", page, err)
 		}
 		var values map[string]any

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
-	"sluice/internal/app"
+	"sluice/gateway"
 	"sluice/internal/buildinfo"
 	"sluice/internal/cli"
 	"sluice/internal/settler"
@@ -41,7 +41,7 @@ func untilStopped(cmd *cobra.Command, file string,
 	if err != nil {
 		return err
 	}
-	return work(ctx, c, buildinfo.Version(), app.NewLog(c.Log, os.Stderr))
+	return work(ctx, c, buildinfo.Version(), gateway.NewLog(c.Log, os.Stderr))
 }
 
 func newWork(file *string) *cobra.Command {

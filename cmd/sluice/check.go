@@ -12,8 +12,8 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app"
-	"sluice/internal/app/stores"
+	"sluice/gateway"
+	"sluice/gateway/stores"
 	"sluice/internal/cli"
 	"sluice/internal/doctor"
 )
@@ -106,11 +106,11 @@ func (o *checkOptions) load() (c *config.Config, err error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err = config.Parse("standard input", text, os.LookupEnv, app.Validate)
+		c, err = config.Parse("standard input", text, os.LookupEnv, gateway.Validate)
 		if err != nil {
 			return nil, err
 		}
-	} else if c, err = config.Load(o.config, os.LookupEnv, app.Validate); err != nil {
+	} else if c, err = config.Load(o.config, os.LookupEnv, gateway.Validate); err != nil {
 		return nil, err
 	}
 	if c.Stock.Source == "redis" {

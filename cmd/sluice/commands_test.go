@@ -13,9 +13,9 @@ import (
 
 	"sluice/admin"
 	"sluice/config/position"
+	"sluice/gateway"
+	"sluice/gateway/stores"
 	"sluice/internal/apitest"
-	"sluice/internal/app"
-	"sluice/internal/app/stores"
 	"sluice/internal/cli"
 	"sluice/internal/listener"
 	"sluice/internal/storetest"
@@ -259,15 +259,15 @@ func TestSluice_WhatCanBeOverriddenIsLive(t *testing.T) {
 	for _, s := range c.Settings() {
 		keys[position.WithoutIndexes(s.Key)] = true
 	}
-	for _, key := range app.Overridable {
-		if !keys[key] || !app.ChangesOnReload(key) {
-			t.Errorf("%s: a key %v, live %v", key, keys[key], app.ChangesOnReload(key))
+	for _, key := range gateway.Overridable {
+		if !keys[key] || !gateway.ChangesOnReload(key) {
+			t.Errorf("%s: a key %v, live %v", key, keys[key], gateway.ChangesOnReload(key))
 		}
 		if inReference(key) == "" {
 			t.Errorf("%s is not found in the reference", key)
 		}
 	}
-	if app.CheckOverridable("limits.window.size") == nil || app.CheckOverridable("admin.token_file") == nil {
+	if gateway.CheckOverridable("limits.window.size") == nil || gateway.CheckOverridable("admin.token_file") == nil {
 		t.Error("what needs a restart can be overridden")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/config/position"
-	"sluice/internal/app"
+	"sluice/gateway"
 	"sluice/internal/cli"
 )
 
@@ -54,7 +54,7 @@ func settings(cmd *cobra.Command, at *target, file string) (all []admin.Setting,
 		err = at.callAPI(cmd, "GET", "/config", nil, &found)
 		return found.Settings, err
 	}
-	c, err := config.Load(file, os.LookupEnv, app.Validate)
+	c, err := config.Load(file, os.LookupEnv, gateway.Validate)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +136,12 @@ func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 		}
 		ok = true
 		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
-		if app.ChangesOnReload(s.Key) {
+		if gateway.ChangesOnReload(s.Key) {
 			fmt.Fprintln(to, "changes   with a reload"+exceptions[bare])
 		} else {
 			fmt.Fprintln(to, "changes   with a restart: a reload rejects a file that changes it")
 		}
-		if app.CheckOverridable(s.Key) == nil {
+		if gateway.CheckOverridable(s.Key) == nil {
 			fmt.Fprintln(to, "override  for a while, with sluice override set")
 		}
 		if line := inReference(bare); line != "" {

@@ -16,8 +16,8 @@ import (
 	"sluice/config"
 	"sluice/config/position"
 	"sluice/config/report"
-	"sluice/internal/app"
-	"sluice/internal/app/stores"
+	"sluice/gateway"
+	"sluice/gateway/stores"
 	"sluice/internal/cli"
 	"sluice/proxy"
 	"sluice/proxy/param"
@@ -61,7 +61,7 @@ func newExplain() *cobra.Command {
 }
 
 func (o *explainOptions) run(cmd *cobra.Command, request string) error {
-	c, err := config.Load(o.config, os.LookupEnv, app.Validate)
+	c, err := config.Load(o.config, os.LookupEnv, gateway.Validate)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 		}
 		return nil
 	}
-	found, err := app.Explain(c, o.raw(request), peer)
+	found, err := gateway.Explain(c, o.raw(request), peer)
 	if err != nil {
 		return err
 	}

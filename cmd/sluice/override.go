@@ -13,8 +13,8 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/gateway"
 	"sluice/internal/adminclient"
-	"sluice/internal/app"
 	"sluice/internal/cli"
 )
 
@@ -65,7 +65,7 @@ func keyAndValue(args []string) (key, value string) {
 // overridableKeys are the keys that an operator may override; those of single routes and rates by their names.
 func overridableKeys(c *config.Config) (keys []string) {
 	for _, s := range c.Settings() {
-		if app.CheckOverridable(s.Key) == nil {
+		if gateway.CheckOverridable(s.Key) == nil {
 			keys = append(keys, s.Key)
 		}
 	}

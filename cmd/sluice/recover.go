@@ -13,8 +13,8 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/gateway/stores"
 	"sluice/internal/adminclient"
-	"sluice/internal/app/stores"
 	"sluice/internal/cli"
 	"sluice/internal/periodic"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
+	"sluice/gateway/stores"
 	"sluice/internal/adminclient"
-	"sluice/internal/app/stores"
 	"sluice/internal/cli"
 	"sluice/stockgate/ledger/protocol"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
-	"sluice/internal/app"
+	"sluice/gateway"
 	"sluice/internal/cli"
 )
 
@@ -43,19 +43,19 @@ func (o *runOptions) run() error {
 	if err != nil {
 		return err
 	}
-	log := app.NewLog(c.Log, os.Stderr)
+	log := gateway.NewLog(c.Log, os.Stderr)
 	slog.SetDefault(log)
-	run := app.RunOptions{Options: app.Options{Version: version}, TakeOver: o.takeOver, ModeSet: o.mode != ""}
+	run := gateway.RunOptions{Options: gateway.Options{Version: version}, TakeOver: o.takeOver, ModeSet: o.mode != ""}
 	if o.from == "" {
 		run.Load = o.load
 	}
-	return app.Run(c, run, log)
+	return gateway.Run(c, run, log)
 }
 
 // load reads the configuration: from its file, or from --from and --to.
 func (o *runOptions) load() (*config.Config, error) {
 	if o.from == "" {
-		return config.Load(o.config, os.LookupEnv, app.Validate, o.setMode)
+		return config.Load(o.config, os.LookupEnv, gateway.Validate, o.setMode)
 	}
 	text := fmt.Sprintf("[server]\nlisten = [%q]\n[upstream]\ntargets = [%q]\n"+
 		"[[route]]\nname = \"everything\"\nmatch = \"/\"\ngate = \"limit\"\n[stock]\nsource = \"off\"\n", o.from, o.to)

@@ -12,8 +12,8 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/gateway/stores"
 	"sluice/internal/adminclient"
-	"sluice/internal/app/stores"
 	"sluice/internal/cli"
 )
 

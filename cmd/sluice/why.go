@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/admin"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/internal/cli"
 )
 

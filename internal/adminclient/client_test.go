@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/gateway/stores"
 	"sluice/internal/apitest"
-	"sluice/internal/app/stores"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"

@@ -5,7 +5,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 )
 
 // Local is a client of the API over the Redis of c. It waits for a slow Redis longer than shoppers would.

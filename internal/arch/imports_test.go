@@ -27,12 +27,12 @@ var importBans = []struct{ from, to, why string }{
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
 	{"settle", "proxy/...", "it serves no requests"},
 	{"limiter", "...", "a limiter decides about numbers alone"},
-	{"internal/app/stores", "internal/app", "internal/app uses it"},
-	{"internal/doctor", "internal/app", "internal/app asks it before a sale"},
-	{"internal/adminclient", "internal/app", "it speaks the API of gateways that run elsewhere"},
-	{"internal/load", "internal/app", "its shoppers know only what stands at the front"},
-	{"internal/loadtest", "internal/app", "it loads whatever gateway it is given; its sandbox starts one"},
-	{"internal/demo", "internal/app", "its shop and its crowd have no part of the gateway"},
+	{"gateway/stores", "gateway", "gateway uses it"},
+	{"internal/doctor", "gateway", "gateway asks it before a sale"},
+	{"internal/adminclient", "gateway", "it speaks the API of gateways that run elsewhere"},
+	{"internal/load", "gateway", "its shoppers know only what stands at the front"},
+	{"internal/loadtest", "gateway", "it loads whatever gateway it is given; its sandbox starts one"},
+	{"internal/demo", "gateway", "its shop and its crowd have no part of the gateway"},
 }
 
 // importBanned is why from must not import to; "" = it may. Both are import paths without the module's name.

@@ -12,7 +12,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/ledger/redisstore"

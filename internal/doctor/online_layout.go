@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"

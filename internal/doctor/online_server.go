@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/internal/periodic"
 	"sluice/stockgate"
 	"sluice/stockgate/redisconn"

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"sluice/config"
+	"sluice/gateway/stores"
 	"sluice/internal/apitest"
-	"sluice/internal/app/stores"
 	"sluice/internal/redistest"
 )
 

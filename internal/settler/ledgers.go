@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/stockgate/ledger/failover"
 	"sluice/stockgate/ledger/protocol"

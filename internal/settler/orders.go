@@ -8,7 +8,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger/protocol"

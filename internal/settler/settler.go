@@ -9,7 +9,7 @@ import (
 	"log/slog"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/app"
+	"sluice/gateway"
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
 )
@@ -61,8 +61,8 @@ on_not_found = "cancel_then_release"
 
 // demoGate is a gate that listens.
 type demoGate struct {
-	*app.Gateway
-	side app.AdminServers
+	*gateway.Gateway
+	side gateway.AdminServers
 }
 
 // openGate opens a gate with more in its configuration. Its dashboard asks for a token, as everybody's does who has
@@ -90,7 +90,7 @@ func (d *Options) openGateBy(text string, shop *load.Shop, gate string, memory *
 		return nil, "", err
 	}
 	c.Admin.Token = config.Secret(rand.Text())
-	g, err := app.New(c, app.Options{Version: d.Version, Memory: memory}, log)
+	g, err := gateway.New(c, gateway.Options{Version: d.Version, Memory: memory}, log)
 	if err != nil {
 		return nil, "", err
 	}

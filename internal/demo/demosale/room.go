@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/internal/demo"
 	"sluice/room"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
 	"sluice/stockgate/ledger/redisstore"

@@ -14,9 +14,9 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/app"
-	"sluice/internal/app/orders"
-	"sluice/internal/app/stores"
+	"sluice/gateway"
+	"sluice/gateway/orders"
+	"sluice/gateway/stores"
 	"sluice/internal/listener"
 	"sluice/internal/load"
 	"sluice/internal/loadtest"
@@ -33,7 +33,7 @@ const leftFor = 10 * time.Minute
 // testedGateway is a gateway in the sandbox.
 type testedGateway struct {
 	sandbox *sandbox
-	gate    *app.Gateway
+	gate    *gateway.Gateway
 	front   string
 	keys    []string
 	link    *redisconn.Client // nil = there is no Redis
@@ -56,7 +56,7 @@ func raise(s *sandbox, c *config.Config) (*testedGateway, error) {
 	}
 	var last logTail
 	log := slog.New(slog.NewTextHandler(&last, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if r.gate, err = app.New(c, app.Options{}, log); err == nil {
+	if r.gate, err = gateway.New(c, gateway.Options{}, log); err == nil {
 		err = r.open(c, log)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/app/stores"
+	"sluice/gateway/stores"
 	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/stockgate/redisconn"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/app"
-	"sluice/internal/app/stores"
+	"sluice/gateway"
+	"sluice/gateway/stores"
 	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/room"
@@ -38,7 +38,7 @@ func (s *sandbox) name() namespace.Name { return namespace.Name("loadtest-" + s.
 
 // load reads the configuration and makes a sandbox of it. not is what of it is not tested.
 func (s *sandbox) load(env func(string) (string, bool)) (c *config.Config, not []string, err error) {
-	if c, err = config.Load(s.File, env, app.Validate); err != nil {
+	if c, err = config.Load(s.File, env, gateway.Validate); err != nil {
 		return nil, nil, err
 	}
 	if c.Stock.Source == "redis" {

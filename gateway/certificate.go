@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/config"
+)
+
+// certificate is a key pair that is read again when its files change, without a restart.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu     sync.Mutex
+	pair   *tls.Certificate
+	stamps [2]time.Time // of the files that pair was read from
+	looked time.Time
+}
+
+// checkEvery is how often, at the most, the files' times are looked at.
+const checkEvery = time.Second
+
+// tlsConfig is TLS 1.2 or later, for HTTP/1.1 alone; nil where none is configured.
+func tlsConfig(c *config.TLS, log *slog.Logger) (*tls.Config, error) {
+	if c == nil {
+		return nil, nil
+	}
+	k := &certificate{certFile: c.CertFile, keyFile: c.KeyFile, log: log}
+	if err := k.read(); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: k.current}, nil
+}
+
+// current implements tls.Config.GetCertificate. A pair that cannot be read leaves the old one in place.
+func (k *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := time.Now(); now.Sub(k.looked) >= checkEvery {
+		k.looked = now
+		if stamps, err := k.times(); err != nil || stamps != k.stamps {
+			if err := errors.Join(err, k.read()); err != nil {
+				k.log.Error("certificate not reloaded; the old one stays", "err", err)
+			} else {
+				k.log.Info("certificate reloaded", "file", k.certFile)
+			}
+		}
+	}
+	return k.pair, nil
+}
+
+func (k *certificate) read() error {
+	stamps, err := k.times()
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
+	if err != nil {
+		return fmt.Errorf("read %s and %s: %w; %s", k.certFile, k.keyFile, err, certificateRemedy(err))
+	}
+	k.pair, k.stamps = &pair, stamps
+	return nil
+}
+
+// certificateRemedy is what to do about a pair of files that are there and cannot be used. crypto/tls has no types for
+// it.
+func certificateRemedy(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "does not match"):
+		return "write the key that belongs to the first certificate of cert_file"
+	case strings.Contains(text, "failed to parse private key"):
+		return "the key may be encrypted, and Sluice asks for no password: openssl pkey -in KEY -out PLAIN, chmod 600 PLAIN"
+	}
+	return "cert_file is a chain of certificates in PEM, key_file a private key in PEM"
+}
+
+func (k *certificate) times() (stamps [2]time.Time, err error) {
+	for i, file := range []string{k.certFile, k.keyFile} {
+		info, err := os.Stat(file)
+		if err != nil {
+			return stamps, fmt.Errorf("%w; write where it is, from the folder of the configuration on", err)
+		}
+		if !info.Mode().IsRegular() { // every handshake would wait for a pipe
+			return stamps, fmt.Errorf("%s: not a regular file", file)
+		}
+		stamps[i] = info.ModTime()
+	}
+	return stamps, nil
+}

@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"sluice/cache"
+	"sluice/config"
+	"sluice/gateway/limits"
+	"sluice/gateway/rooms"
+	"sluice/internal/failpoint"
+	"sluice/proxy"
+	"sluice/proxy/auth"
+	"sluice/proxy/reject"
+	"sluice/proxy/route"
+	"sluice/tracing"
+	"sluice/upstream"
+)
+
+// openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
+func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
+	o := upstreamOptions(c)
+	o.Logger, o.Wrap = log, failpoint.WrapUpstream(adopt)
+	return upstream.New(o)
+}
+
+// upstreamOptions are those of c that a reload may change.
+func upstreamOptions(c *config.Config) upstream.Options {
+	u := &c.Upstream
+	return upstream.Options{
+		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
+		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
+		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
+		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: "connect",
+		Memory: int64(u.ResponseMemory), Health: healthChecks(&u.Health),
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
+	}
+}
+
+// healthPasses is how many checks in a row bring a target back: one alone may be luck.
+const healthPasses = 2
+
+func healthChecks(h *config.Health) upstream.Health {
+	return upstream.Health{Path: h.Path, Interval: h.Interval, Timeout: h.Timeout(), Fails: h.Fails,
+		Passes: healthPasses, Status: h.Status}
+}
+
+// jwtLeeway is by how much the clock of a token's issuer may be wrong.
+const jwtLeeway = 30 * time.Second
+
+// gates by their name in the file. A route whose gate is not here was rejected by config.
+var gates = map[string]route.Gate{
+	"pass": route.Pass, "limit": route.Limit, "check": route.Check, "reserve": route.Reserve,
+}
+
+func routes(c *config.Config) (out []proxy.Route) {
+	for _, r := range c.Routes {
+		out = append(out, proxy.Route{Name: r.Name, Match: r.Match, Gate: gates[r.Gate], SKU: r.SKU, User: r.User,
+			Quantity: r.Quantity, OneSource: r.Sources == "one", DigitsOnly: r.SKUForm == "digits", Require: r.Require,
+			OrderToken: r.OrderToken, Room: r.Room, Cache: r.Cache, Timeout: r.Timeout, Queue: r.Delivery == "queue"})
+	}
+	return out
+}
+
+func proxyOptions(c *config.Config) proxy.Options {
+	limit := c.Limits.Connection
+	return proxy.Options{
+		Routes:          routes(c),
+		Observe:         c.Mode == "observe",
+		Trusted:         c.Server.Trusted(),
+		ClientHeader:    c.Server.ClientIPHeader,
+		RequestIDHeader: c.Server.RequestIDHeader,
+		MaxBody:         int64(c.Server.MaxBodySize),
+		MaxWaiting:      int64(c.Queue.MaxOrder),
+		BodyMemory:      int64(c.Server.BodyMemory),
+		PassHost:        c.Upstream.PassHost,
+		CacheWait:       c.Upstream.Timeout,
+		Responses:       responses(&c.Responses),
+		Auth:            proofs(&c.Auth),
+		MaxRequests:     limit.MaxRequests,
+		Bypass:          c.Limits.Bypassed,
+		Deny:            c.Limits.Denied,
+		ObserveOnly:     limits.ObserveOnly(c),
+		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
+		StockStatus:     stockStatus(&c.Stock),
+	}
+}
+
+// settlement is how r reads the shop's answers to orders.
+func settlement(r *config.Reserve) proxy.OutcomeRules {
+	rules := proxy.OutcomeRules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
+	if j := r.ConfirmJSON; j != nil {
+		rules.ConfirmJSON = inJSON(j.Path, j.Values)
+	}
+	return rules
+}
+
+// inJSON is a place in a body, like "data.code", and what may stand there.
+func inJSON(path string, values []any) *proxy.JSONValue {
+	j := &proxy.JSONValue{Keys: strings.Split(path, ".")}
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic("BUG: a configured value that is no JSON: " + err.Error())
+		}
+		j.Values = append(j.Values, string(text))
+	}
+	return j
+}
+
+var formats = map[string]reject.Format{
+	"auto": reject.Auto, "html": reject.HTML, "problem": reject.Problem, "envelope": reject.Envelope,
+}
+
+func responses(r *config.Responses) reject.Options {
+	of := &r.Classes
+	return reject.Options{
+		Format: formats[r.Format], Languages: r.Languages, Pages: reject.PageFiles{Dir: r.PagesDir, Files: r.Pages},
+		Answers: map[reject.Class]reject.Answer{
+			reject.Busy: reject.Answer(of.Busy), reject.SoldOutClass: reject.Answer(of.SoldOut),
+			reject.NotStartedClass: reject.Answer(of.NotStarted), reject.EndedClass: reject.Answer(of.Ended),
+			reject.PausedClass: reject.Answer(of.Paused), reject.ConfirmedClass: reject.Answer(of.Confirmed),
+			reject.DuplicateClass: reject.Answer(of.Duplicate), reject.DeniedClass: reject.Answer(of.Denied),
+			reject.UnidentifiedClass: reject.Answer(of.Unidentified), reject.RoomClass: reject.Answer(of.Room),
+			reject.UnknownSKUClass: reject.Answer(of.UnknownSKU), reject.BadRequestClass: reject.Answer(of.BadRequest),
+			reject.Unavailable: reject.Answer(of.Unavailable),
+		},
+		EnvelopeStatus: r.Envelope.Status, EnvelopeBody: r.Envelope.Body,
+		Jitter: r.RetryAfterJitter, Origins: r.CORSOrigins,
+		RateFields: r.RatelimitHeaders,
+	}
+}
+
+func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) (proxy.ServerOptions, error) {
+	secure, err := tlsConfig(c.Server.TLS, log)
+	if err != nil {
+		return proxy.ServerOptions{}, c.Errorf("server.tls", "%v", err)
+	}
+	s := c.Server
+	return proxy.ServerOptions{
+		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
+		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		MaxHeader:     int(s.MaxHeaderSize),
+		LenientTarget: s.LenientTarget,
+		Connections:   conns,
+		TLS:           secure,
+		ProxyProtocol: s.ProxyProtocol,
+		Log:           log,
+	}, nil
+}
+
+// Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
+func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, error) {
+	options := proxyOptions(c)
+	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
+	options.Limiters, _ = asked.Prepare(c)
+	options.MaxQuantity, options.SigningKey = int64(c.Stock.Reserve.MaxPerUser), []byte(c.Stock.Reserve.Secret)
+	options.Settlement = settlement(&c.Stock.Reserve)
+	options.Bounds = limits.Bounds(c)
+	options.Rooms = rooms.Explained(c)
+	p, err := proxy.New(options)
+	if err != nil {
+		return proxy.Explanation{}, err
+	}
+	return p.Explain(raw, peer, int(c.Server.MaxHeaderSize), c.Server.LenientTarget), nil
+}
+
+func cacheOptions(c *config.Config) cache.Options {
+	return cache.Options{
+		Size: int64(c.Cache.Size), StaleWhileRevalidate: c.Cache.StaleWhileRevalidate, StaleIfError: c.Cache.StaleIfError,
+	}
+}
+
+// openTraces begins to tell a collector of requests; nil when c names none.
+func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tracer, error) {
+	if c.Traces.Endpoint == "" {
+		return nil, nil
+	}
+	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
+		Service: c.Traces.ServiceName,
+		Version: version, Log: log})
+	if err != nil {
+		return nil, c.Errorf("traces.endpoint", "%v", err)
+	}
+	return t, nil
+}
+
+func proofs(c *config.Auth) auth.VerifierOptions {
+	return auth.VerifierOptions{
+		JWT: auth.JWTOptions{
+			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
+			Leeway: jwtLeeway, Remember: config.JWTCacheSize,
+		},
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
+	}
+}

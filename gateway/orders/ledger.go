@@ -1,0 +1,313 @@
+// Package orders keeps the ledger behind routes that reserve: it opens the ledger as soon as Redis allows it, has it
+// looked after, and tells it the hours of the sales. It answers orders in the words of package proxy. It does not
+// decide about an order: the ledger does.
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/gateway/stores"
+	"sluice/internal/embedredis"
+	"sluice/internal/failpoint"
+	"sluice/internal/periodic"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/namespace"
+)
+
+// Clocks are the gate's own, which runs evenly, and the one by which hours are kept, which all instances share.
+type Clocks struct {
+	Now  func() int64 // in nanoseconds
+	Wall func() time.Time
+}
+
+// Ledger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
+// stock_error and everything else is served.
+type Ledger struct {
+	config *config.Config
+	Store  *redisstore.Store
+	memory atomic.Int64           // ns: stock.sold_out_ttl
+	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
+	status *ledger.StatusURL      // nil = the upstream cannot be asked
+	mirror ledger.Mirror          // nil = none
+	clocks Clocks
+	log    *slog.Logger
+
+	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
+	stop     context.CancelFunc
+	first    chan error // what came of the first attempt to open the ledger
+	work     sync.WaitGroup
+
+	lost    atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
+	unknown chan struct{}          // holds one: a SKU that is asked for is not known
+	Left    LeftOrders
+}
+
+const (
+	// OpenTimeout bounds one attempt to open a ledger.
+	OpenTimeout = 3 * time.Second
+	openAgain   = 500 * time.Millisecond
+	// leastGrace is how late the upstream's clock may be on every route. The last attempt of an order of the queue may end
+	// with its reservation, so queue.grace counts here where it is longer.
+	leastGrace = 5 * time.Second
+	// CloseTimeout is how long the end of a gate waits: what a ledger has not heard by then is written to the log.
+	CloseTimeout = 5 * time.Second
+)
+
+// Open begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes its
+// time, in which a gate that starts has other things to do.
+func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
+	*Ledger, error,
+) {
+	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1),
+		unknown: make(chan struct{}, 1)}
+	o.Left.found = make(chan struct{}, 1)
+	if c.Stock.Reserve.StatusURL != "" {
+		var err error
+		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
+			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
+		}
+	}
+	var err error
+	if c.Stock.Source == "memory" {
+		o.Store, err = stores.MemoryLedger(memory, c, false, log)
+	} else {
+		o.Store, err = stores.OpenLedger(c, false, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.quotas.Store(newQuotas(c, o.Store))
+	o.memory.Store(int64(c.Stock.SoldOutTTL))
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	o.work.Go(func() { o.run(ctx) })
+	return o, nil
+}
+
+// run opens the ledger, and has it looked after from the first attempt on. It tries again until it succeeds or the gate
+// ends.
+func (o *Ledger) run(ctx context.Context) {
+	err := o.open(ctx)
+	o.readFirst(ctx)
+	o.work.Go(func() { o.watch(ctx) })
+	if err == nil || needsOperator(err) {
+		o.first <- err
+		return
+	}
+	o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
+		err)
+	o.first <- err
+	for told := false; periodic.Pause(ctx, openAgain); {
+		switch err := o.open(ctx); {
+		case err == nil:
+			o.readFirst(ctx)
+			o.log.Info("the ledger is open")
+			return
+		case needsOperator(err) && !told:
+			told = true
+			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
+		}
+	}
+}
+
+// needsOperator reports whether no ledger can be opened until an operator changes something.
+func needsOperator(err error) bool {
+	return errors.Is(err, redisstore.ErrUnfit) || errors.Is(err, namespace.ErrClaimed)
+}
+
+// Reserver is what reserves in the ledger; nil = the ledger is not open yet.
+func (o *Ledger) Reserver() *ledger.Reserver { return o.reserver.Load() }
+
+// Status asks the upstream about orders; nil = it cannot be asked.
+func (o *Ledger) Status() *ledger.StatusURL { return o.status }
+
+// Await waits for the first attempt, once. A Redis that must not keep a ledger, or where the name is another shop's, is
+// an error; one that is away is waited for in the background.
+func (o *Ledger) Await() error {
+	switch err := <-o.first; {
+	case errors.Is(err, redisstore.ErrUnfit):
+		return o.config.Errorf("stock.redis.addresses",
+			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
+	case errors.Is(err, namespace.ErrClaimed):
+		return o.config.Errorf("name", "%v", err)
+	}
+	return nil
+}
+
+// open makes the reserver.
+func (o *Ledger) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	options, err := o.options(ctx)
+	if err != nil {
+		return err
+	}
+	var source ledger.OrderStatusSource
+	if o.status != nil {
+		source = o.status
+	}
+	r, err := ledger.New(options, failpoint.Store(o.Store), source)
+	if err != nil {
+		return err
+	}
+	o.reserver.Store(r)
+	r.UseSoldOutMemory(time.Duration(o.memory.Load()))
+	return nil
+}
+
+// UseSoldOutMemory reads the stock of a sold-out SKU again after d at the latest from now on.
+func (o *Ledger) UseSoldOutMemory(d time.Duration) {
+	o.memory.Store(int64(d)) // before the reserver is looked at: one that opens meanwhile reads it
+	if r := o.Reserver(); r != nil {
+		r.UseSoldOutMemory(d)
+	}
+}
+
+// maxBatch is how many orders one call of a script has. 64 occupy a Redis that others share for about 1 ms.
+const maxBatch = 64
+
+func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error) {
+	r := o.config.Stock.Reserve
+	options = ledger.Options{
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		OnNotFound: r.OnNotFound,
+		Grace:      max(leastGrace, o.config.Queue.Grace),
+		MaxBatch:   maxBatch,
+		Timeout:    o.config.Stock.Redis.ConnectTimeout() + o.config.Stock.Redis.Timeout,
+		Resend:     o.config.Stock.Redis.Timeout,
+		MetricSKUs: o.config.Ops.MetricsMaxSKUs,
+		Named:      stores.LabelledSKUs(o.config),
+		Mirror:     o.mirror,
+		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
+	}
+	if err = o.Store.Check(ctx); err != nil {
+		return options, err
+	}
+	if len(options.Secret) == 0 {
+		if options.Secret, err = o.Store.Secret(ctx); err != nil {
+			return options, err
+		}
+	}
+	options.Mark, err = o.Store.Mark(ctx)
+	return options, err
+}
+
+const (
+	watchEvery = 5 * time.Second
+	watchSoon  = time.Second // while clients ask for a SKU that is not known
+	watchRests = 20          // and so many times as long as a list of all SKUs took, for the sake of Redis
+	mostWatch  = 10_000      // SKUs whose holds are looked after although no request asks for them
+	mostListed = 100_000     // SKUs that are known to have a ledger
+)
+
+// watch lets the reserver look after every ledger, also those without requests on this instance: another one may
+// have died with their orders. Of more than mostWatch it knows the names. A SKU that is asked for and not known may be
+// new.
+func (o *Ledger) watch(ctx context.Context) {
+	for {
+		began := time.Now()
+		if d := o.Reserver(); d != nil {
+			o.watchAll(ctx, d)
+		}
+		if !periodic.Pause(ctx, max(watchSoon, watchRests*time.Since(began))) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.unknown:
+		case <-time.After(watchEvery - watchSoon):
+		}
+	}
+}
+
+// NoteUnknown has the ledgers listed soon, since a client asks for a SKU that is not known here. It does not wait.
+func (o *Ledger) NoteUnknown() {
+	select {
+	case o.unknown <- struct{}{}:
+	default:
+	}
+}
+
+func (o *Ledger) watchAll(ctx context.Context, d *ledger.Reserver) {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	skus, err := o.Store.SKUs(ctx, mostListed)
+	if err != nil {
+		return // what is wrong with Redis is said elsewhere
+	}
+	for i, sku := range skus {
+		if i < mostWatch {
+			d.Track(sku)
+		} else {
+			d.Preload(sku)
+		}
+	}
+	o.noteLost(ctx)
+	o.Left.find(ctx, o.Store, skus, o.log)
+}
+
+// noteLost keeps the first SKU that Redis lists without a ledger, for readyz.
+func (o *Ledger) noteLost(ctx context.Context) {
+	lost, err := o.Store.LostSKUs(ctx, 1)
+	switch {
+	case err == nil && len(lost) > 0:
+		o.lost.Store(&lost[0])
+	case err == nil:
+		o.lost.Store(nil)
+	}
+}
+
+// Close settles what is pending and closes the reserver.
+func (o *Ledger) Close() {
+	o.stop()
+	o.work.Wait()
+	if d := o.Reserver(); d != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), CloseTimeout)
+		defer cancel()
+		d.Close(ctx)
+	}
+	_ = o.Store.Close()
+	if o.status != nil {
+		o.status.Close()
+	}
+}
+
+// Check tells whether orders can be taken, for readyz.
+func (o *Ledger) Check() (string, admin.Health) {
+	if o.Reserver() == nil {
+		return "the ledger could not be opened yet", admin.Unready
+	}
+	if sku := o.lost.Load(); sku != nil {
+		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
+			"shows all such SKUs", *sku, protocol.RecoverLost(*sku)), admin.Degraded
+	}
+	if sku := o.Reserver().Stuck(); sku != "" {
+		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books; with "+
+			"--from FILE --apply it opens it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
+	}
+	return "open", admin.Healthy
+}
+
+// Describe implements prometheus.Collector.
+func (o *Ledger) Describe(ch chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (o *Ledger) Collect(ch chan<- prometheus.Metric) {
+	if d := o.Reserver(); d != nil {
+		d.Collect(ch)
+	}
+	o.Store.Collect(ch)
+}

@@ -1,0 +1,266 @@
+// Package queueing wires the queue of orders that wait: it opens the deliverer of a configuration, and presents orders
+// as the proxy wants them.
+//
+// It does not decide what becomes of an order.
+package queueing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"sluice/admin"
+	"sluice/config"
+	"sluice/gateway/stores"
+	"sluice/proxy"
+	"sluice/proxy/auth"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/server"
+	"sluice/queue"
+	"sluice/queue/message"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+	"sluice/upstream"
+)
+
+// Parts are what a queue works on.
+type Parts struct {
+	Store    *redisstore.Store
+	Upstream *upstream.Pool
+	Rules    proxy.OutcomeRules      // as it begins
+	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
+	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
+	Draining func() bool             // no client may wait any longer
+	Log      *slog.Logger
+}
+
+// Queue is the queue of a gate. It implements proxy.Queue and admin.Queue.
+type Queue struct {
+	Parts
+	within    atomic.Int64  // ns
+	longest   time.Duration // that an order may wait, within its reservation
+	settings  atomic.Pointer[queue.Settings]
+	rules     atomic.Pointer[proxy.OutcomeRules] // of the answers to orders
+	deliverer *queue.Deliverer
+	closing   sync.Once
+	closed    chan struct{}
+	attending sync.WaitGroup
+	pulls     bool // consumers take orders
+	parking   parking
+}
+
+const lookLimit = 2 * time.Second
+
+// Open starts the delivery of orders that wait.
+func Open(c *config.Config, parts Parts) (*Queue, error) {
+	o := queue.Options{
+		Store: parts.Store, Send: parts.Upstream.Send,
+		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
+		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
+		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
+		Keep: stores.KeepReleased, Log: parts.Log,
+	}
+	if parts.Status != nil {
+		o.Source = parts.Status
+	}
+	if key := c.Stock.Reserve.Secret; key != "" {
+		signer, err := auth.NewSigner([]byte(key))
+		if err != nil {
+			return nil, c.Errorf("stock.reserve.secret_file", "%v", err)
+		}
+		o.Signer = signer
+	}
+	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt(), closed: make(chan struct{})}
+	q.parking = parking{orders: map[orderName]*parked{}, answers: map[server.Client]answer{},
+		filled: make(chan struct{}, 1)}
+	q.set(&c.Queue)
+	q.rules.Store(&parts.Rules)
+	o.Outcome = func(resp *fasthttp.Response) metrics.OrderOutcome { return q.rules.Load().Outcome(resp) }
+	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
+	q.pulls, q.deliverer = o.Pulls, queue.New(o)
+	q.attending.Go(q.attend)
+	return q, nil
+}
+
+func settings(c *config.Queue) queue.Settings {
+	return queue.Settings{MaxInFlight: c.MaxInFlight, Rate: float64(c.Rate), Attempts: c.Attempts,
+		MaxOrder: int(c.MaxOrder), ByKey: c.Redeliver == "by_key"}
+}
+
+func (q *Queue) set(c *config.Queue) {
+	now := settings(c)
+	q.settings.Store(&now)
+	q.within.Store(int64(min(c.DeliverWithin, q.longest)))
+}
+
+// Use has the pace of c from now on, and reads the shop's answers by rules. Orders that wait already keep their time.
+func (q *Queue) Use(c *config.Queue, rules proxy.OutcomeRules) {
+	if q == nil {
+		return
+	}
+	q.set(c)
+	q.rules.Store(&rules)
+	q.deliverer.Use(*q.settings.Load())
+}
+
+// settled tells the reserver what the store has.
+func (q *Queue) settled(sku, serial string, op protocol.Op, h protocol.StockVersion) {
+	if r := q.Reserver(); r != nil {
+		r.Delivered(sku, serial, op, h)
+	}
+}
+
+// settle has the reserver tell the store. While there is none, the order is asked about later.
+func (q *Queue) settle(sku, serial string, op protocol.Op) {
+	if r := q.Reserver(); r != nil {
+		r.Settle(sku, protocol.Item{Serial: serial}, op)
+	}
+}
+
+// Check tells whether orders that wait are delivered, for readyz. It is never a reason to send clients elsewhere: all
+// instances share the queue.
+func (q *Queue) Check(now time.Time) (string, admin.Health) {
+	if q == nil {
+		return "no order waits", admin.Healthy
+	}
+	if stalled := q.deliverer.Stalled(now); stalled > 0 {
+		return fmt.Sprintf("orders wait, nothing is granted for %s: compare Redis' clock with this machine's",
+			stalled.Round(time.Second)), admin.Degraded
+	}
+	return "orders that wait are delivered", admin.Healthy
+}
+
+// Close ends the delivery, once: no order is taken any more, and those that were sent get until the end of limit. It
+// comes before the event loops end, which the connections to the upstream wait on.
+func (q *Queue) Close(limit time.Duration) {
+	if q == nil {
+		return
+	}
+	q.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		q.deliverer.Close(ctx)
+		close(q.closed)
+		q.attending.Wait()
+	})
+}
+
+// Accept implements proxy.Queue.
+func (q *Queue) Accept(m *message.Request) string {
+	return protocol.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
+}
+
+// Accepted implements proxy.Queue.
+func (q *Queue) Accepted(sku, serial string) proxy.WaitingOrder {
+	ahead, eta := q.deliverer.Accepted(sku)
+	return proxy.WaitingOrder{Serial: serial, SKU: sku, State: string(protocol.Queued), Ahead: ahead, ETA: eta}
+}
+
+// Proof implements proxy.Queue.
+func (q *Queue) Proof(sku, serial string) string {
+	r := q.Reserver()
+	if r == nil {
+		return "" // it proves no client
+	}
+	return r.Proof(sku, serial)
+}
+
+// Find implements proxy.Queue.
+func (q *Queue) Find(sku, serial string, wait time.Duration, client server.Client) (
+	o proxy.WaitingOrder, suspended bool, reason reject.Reason,
+) {
+	if client.Resumed() {
+		if o, ok := q.parking.answer(client); ok {
+			return o, false, reject.Admitted
+		}
+	}
+	client.StepAside()
+	o, reason = q.look(sku, serial)
+	if reason != reject.Admitted || wait <= 0 || !o.Pending() || q.Draining() {
+		return o, false, reason
+	}
+	now := time.Now()
+	if !q.parking.park(&o, client, now.Add(q.lookAgain(&o)), now.Add(wait)) {
+		return o, false, reject.Admitted
+	}
+	if o.State == string(protocol.Delivering) && !q.deliverer.Delivers(sku, serial) { // its news may have come before
+		q.parking.later(orderName{sku, serial}, now.Add(lookSoon))
+	}
+	return o, true, reject.Admitted
+}
+
+func (q *Queue) look(sku, serial string) (proxy.WaitingOrder, reject.Reason) {
+	if r := q.Reserver(); r != nil && !r.Knows(sku) { // SKUs that a client invents share calls
+		switch _, _, ok, err := r.State(sku, serial); {
+		case errors.Is(err, ledger.ErrTooMany):
+			return proxy.WaitingOrder{}, reject.Rate
+		case err != nil:
+			return proxy.WaitingOrder{}, reject.StockError
+		case !ok:
+			return orderOf(sku, serial, &queue.State{}), reject.Admitted
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	s, tooMany, err := q.deliverer.Find(ctx, sku, serial)
+	switch {
+	case tooMany:
+		return proxy.WaitingOrder{}, reject.Rate
+	case err != nil, s.Err != nil:
+		return proxy.WaitingOrder{}, reject.StockError
+	}
+	return orderOf(sku, serial, &s), reject.Admitted
+}
+
+func orderOf(sku, serial string, s *queue.State) proxy.WaitingOrder {
+	o := proxy.WaitingOrder{Serial: serial, SKU: sku, User: s.User, State: stateOf(s), Ahead: s.Ahead, ETA: s.ETA,
+		Answer: s.Answer}
+	if s.Status == protocol.StatusHeld {
+		o.Deadline = s.Deadline
+	}
+	return o
+}
+
+// stateOf names a state as clients read it.
+func stateOf(s *queue.State) string {
+	switch {
+	case s.Status == protocol.StatusNone:
+		return "none"
+	case s.Status == protocol.StatusSold:
+		return "confirmed"
+	case s.Status != protocol.StatusHeld && s.Answer.State != "":
+		return s.Answer.State
+	case s.Status != protocol.StatusHeld:
+		return "released"
+	case s.Where == protocol.NotWaiting:
+		return "held"
+	}
+	return string(s.Where)
+}
+
+// Cancel implements proxy.Queue.
+func (q *Queue) Cancel(sku, serial string) (o proxy.WaitingOrder, late bool, reason reject.Reason) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	done, err := q.deliverer.Cancel(ctx, sku, serial)
+	if err != nil {
+		return o, false, reject.StockError
+	}
+	o, reason = q.look(sku, serial)
+	return o, done != protocol.Changed && done != protocol.Already && done != protocol.NotFound, reason
+}
+
+// Describe implements prometheus.Collector.
+func (q *Queue) Describe(ch chan<- *prometheus.Desc) { q.deliverer.Describe(ch) }
+
+// Collect implements prometheus.Collector.
+func (q *Queue) Collect(ch chan<- prometheus.Metric) { q.deliverer.Collect(ch) }

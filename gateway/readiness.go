@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/admin"
+	"sluice/config"
+)
+
+// awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
+const awayTooLong = 10 * time.Second
+
+func (g *Gateway) Checks() []admin.Check {
+	checks := []admin.Check{
+		{Name: "serving", Probe: func() (string, admin.Health) {
+			if g.draining.Load() {
+				return "draining", admin.Unready
+			}
+			return "not draining", admin.Healthy
+		}},
+		{Name: "upstream", Probe: g.upstreamCheck},
+		{Name: "reload", Probe: g.controller.check},
+	}
+	if g.redis != nil {
+		checks = append(checks, admin.Check{Name: "redis", Probe: g.redisCheck})
+	}
+	if g.redis != nil && len(g.redis.Replicas()) > 0 {
+		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
+	}
+	if g.Config.SharesRedis() {
+		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
+	}
+	if len(g.schedule.All()) > 0 {
+		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
+	}
+	if g.Orders != nil {
+		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check},
+			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
+	}
+	return checks
+}
+
+// inForceNow is the configuration in force.
+func (h *controller) inForceNow() *config.Config {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running
+}
+
+// check tells whether the file is in force. That another one is, is never a reason to send clients elsewhere.
+func (h *controller) check() (string, admin.Health) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.reloaded.OK {
+		return "the file was rejected, and the configuration before it runs on", admin.Degraded
+	}
+	return "the file is in force", admin.Healthy
+}
+
+func (g *Gateway) upstreamCheck() (string, admin.Health) {
+	well, faults := 0, ""
+	states := g.shop.Targets()
+	for _, t := range states {
+		if t.Healthy && !t.Ejected {
+			well++
+		}
+		if t.Fault != "" {
+			faults += "; " + t.Target + ": " + t.Fault
+		}
+	}
+	health := admin.Healthy
+	switch {
+	case well == 0:
+		health = admin.Unready
+	case well < len(states):
+		health = admin.Degraded
+	}
+	return fmt.Sprintf("%d of %d targets up%s", well, len(states), faults), health
+}
+
+func (g *Gateway) redisCheck() (string, admin.Health) {
+	away := g.Stock.Away(g.now())
+	if away == 0 {
+		return "reached", admin.Healthy
+	}
+	c := g.controller.inForceNow()
+	onError := c.Stock.OnError
+	consequence, health := "orders are rejected with 503", admin.Degraded
+	switch {
+	case c.Mode == "observe":
+		consequence = "in observe mode orders are forwarded"
+	case onError == "allow":
+		consequence = "check routes forward orders without knowing the stock"
+	case away >= awayTooLong:
+		health = admin.Unready
+	}
+	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond),
+		consequence, onError), health
+}
+
+// replicaCheck tells how far the replicas are behind. One that is not read is a load on the master, and no more.
+func (g *Gateway) replicaCheck() (string, admin.Health) {
+	health, told := admin.Healthy, []string{}
+	for _, r := range g.redis.Replicas() {
+		text := fmt.Sprintf("%s is %s behind", r.Address, r.Staleness.Round(time.Millisecond))
+		if !r.Read {
+			health, text = admin.Degraded, r.Address+" "+r.Fault+"; the others, or the master, are read"
+		}
+		told = append(told, text)
+	}
+	return strings.Join(told, "; "), health
+}
+
+// clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
+func (g *Gateway) clockCheck() (string, admin.Health) {
+	if g.redis == nil {
+		return "sales begin and end by this machine's clock", admin.Healthy
+	}
+	skew, wrong := g.schedule.Skew()
+	if wrong {
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here",
+			skew.Round(time.Millisecond)), admin.Degraded
+	}
+	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
+}

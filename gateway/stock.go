@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/gateway/orders"
+	"sluice/gateway/stores"
+	"sluice/internal/embedredis"
+	"sluice/proxy"
+	"sluice/stockgate"
+	"sluice/stockgate/layout"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/redisconn"
+	"sluice/stockgate/sale"
+)
+
+// openStock makes the stock gate and what it reads.
+func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
+	c := g.Config
+	var source *stockgate.Redis
+	switch c.Stock.Source {
+	case "off":
+		return nil
+	case "memory":
+		var err error
+		if source, err = stores.MemoryShopStock(memory, c, log); err != nil {
+			return err
+		}
+		g.onClose(func() { _ = source.Close() })
+	default:
+		l, err := stores.ShopLayout(c)
+		if err != nil {
+			return err
+		}
+		link, err := g.link.of(c, log)
+		if err != nil {
+			return err
+		}
+		r := stockgate.NewRedisOn(link, l, log)
+		g.onClose(func() { _ = r.Close() })
+		if err := stores.CheckFits(c, r); err != nil {
+			return err
+		}
+		if c.Stock.Redis.ReadFrom == "replica" {
+			if err := r.ReadFrom(stores.RedisOptions(c), c.Stock.Redis.Replicas, c.Stock.Redis.MaxStaleness); err != nil {
+				return c.Errorf("stock.redis.replicas", "%v", err)
+			}
+		}
+		g.redis, source = r, r
+		g.Metrics.MustRegister(r)
+	}
+	g.Store = stores.NewStore(source)
+	var err error
+	o := stockOptions(&c.Stock)
+	o.Instances, o.Bought, o.Now, o.Log = g.limits.Instances, g.bought(), g.now, log
+	if g.Stock, err = stockgate.New(o, source); err != nil {
+		return err
+	}
+	g.onClose(g.Stock.Close)
+	g.Metrics.MustRegister(g.Stock)
+	g.source = source
+	return nil
+}
+
+// stockOptions are those that a reload changes, and the time of a round trip.
+func stockOptions(c *config.Stock) stockgate.Options {
+	return stockgate.Options{
+		Refresh:       c.PollInterval,
+		SoldOutMemory: c.SoldOutTTL,
+		PerUnit:       c.MaxInFlightPerUnit,
+		AllowOnError:  c.OnError == "allow",
+		AllowUnknown:  c.UnknownSKU == "allow",
+		Wait:          c.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
+	}
+}
+
+// prepareStock finds out whether the stock can be read as next says; use reads it so from then on. What is known of the
+// stock stays known, unless it is in other keys.
+func (g *Gateway) prepareStock(now, next *config.Config) (use func(), err error) {
+	if g.Stock == nil {
+		return func() {}, nil
+	}
+	var l *layout.Layout
+	if g.redis != nil && !reflect.DeepEqual(now.Stock.Layout, next.Stock.Layout) {
+		if l, err = stores.ShopLayout(next); err != nil {
+			return nil, err
+		}
+		if l.HasUsers() != g.redis.HasUsers() {
+			return nil, next.Errorf("stock.layout", "whether it names who has bought changes only with a restart; restart "+
+				"the gateway, or keep users_key as it was")
+		}
+		if err := g.redis.Fits(context.Background(), l); errors.Is(err, layout.ErrApart) {
+			return nil, next.Errorf("stock.layout", "%v", err)
+		}
+	}
+	useRules, err := g.Stock.Prepare(stockOptions(&next.Stock), l != nil)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if l != nil {
+			g.redis.UseLayout(l)
+		}
+		useRules()
+		g.feedback.Use(next.Stock.SoldOutTTL)
+		if g.Orders != nil {
+			g.Orders.UseSoldOutMemory(next.Stock.SoldOutTTL)
+		}
+	}, nil
+}
+
+// bought asks the shop's own set who has bought; nil when it keeps none.
+func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
+	if g.redis == nil || !g.redis.HasUsers() {
+		return nil
+	}
+	return g.redis.Bought
+}
+
+// mirror writes what the ledgers have free into the shop's own keys; nil when that is not configured.
+func (g *Gateway) mirror() ledger.Mirror {
+	if !g.Config.Stock.Reserve.WriteBack || g.redis == nil {
+		return nil
+	}
+	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {
+		return g.redis.Mirror(ctx, sku, h.Free, h.Epoch, h.Ver)
+	}
+}
+
+// soldOutFeedback hears what the shop says of its stock.
+type soldOutFeedback struct {
+	lessons *stockgate.SoldOutFeedback
+	orders  *orders.Ledger // nil = no ledger
+}
+
+// SoldOut implements proxy.SoldOutFeedback.
+func (t soldOutFeedback) SoldOut(now int64, sku []byte) bool { return t.lessons.SoldOut(now, sku) }
+
+// Record implements proxy.SoldOutFeedback.
+func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
+	t.lessons.RecordSoldOut(now, sku, reserved)
+	if !reserved || t.orders == nil {
+		return
+	}
+	if d := t.orders.Reserver(); d != nil {
+		d.MarkSoldOut(now, sku)
+	}
+}
+
+// soldOutOn is by what answer the shop says that a SKU is sold out; nil = by none.
+func soldOutOn(a *config.Answer) *proxy.SoldOutAnswer {
+	if a == nil {
+		return nil
+	}
+	s := &proxy.SoldOutAnswer{Status: a.Status}
+	name, value, _ := strings.Cut(a.Header, ":")
+	s.Header, s.Value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if a.JSON != "" {
+		s.JSON = inJSON(a.JSON, a.Values)
+	}
+	return s
+}
+
+// openSales makes what decides by time, and by what the shop has taught.
+func (g *Gateway) openSales() (err error) {
+	var link *redisconn.Client
+	if g.Config.Stock.Source == "redis" {
+		if link, err = g.link.of(g.Config, g.log); err != nil {
+			return err
+		}
+	}
+	if g.schedule, err = stores.OpenSchedule(g.Config, link, g.now, g.log); err != nil {
+		return err
+	}
+	g.onClose(g.schedule.Close)
+	g.feedback = stockgate.NewSoldOutFeedback(g.Config.Stock.SoldOutTTL, g.log)
+	g.Metrics.MustRegister(g.schedule, g.feedback)
+	return nil
+}
+
+// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop takes the units,
+// or where the ledger is shown there. write_back changes only with a restart.
+func (g *Gateway) writesBack(c *config.Config) (p sale.Writes) {
+	p.Status = g.Config.Stock.Reserve.WriteBack
+	if g.Orders != nil && !p.Status {
+		return p
+	}
+	if g.Orders != nil {
+		p.Ended = func(ctx context.Context, sku string) (ended, known bool) {
+			if r := g.Orders.Reserver(); r != nil {
+				return r.Ended(ctx, sku)
+			}
+			return false, false // not before Redis is known to be fit
+		}
+	}
+	p.Stock = map[string]map[string]int{}
+	for i := range c.Sales {
+		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
+	}
+	return p
+}
+
+// sales are those of a gate.
+func (g *Gateway) sales() stores.Sales {
+	s := stores.Sales{Schedule: g.schedule}
+	if g.Orders != nil {
+		s.Ledgers = g.ledgers()
+	}
+	return s
+}
