@@ -10,6 +10,7 @@ import (
 
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // maxCartLines is how many elements the array of an order may have.
@@ -115,12 +116,13 @@ func cartDigest(lines []CartLine) string {
 }
 
 // lineStates are those of a line. Each outweighs what follows it in the state of the cart: while a line is held the
-// cart is undecided; the upstream has every cart of which a line is confirmed; where no line is, the cart came to
+// cart is undecided; the upstream has every cart of which a line is sold; where no line is, the cart came to
 // nothing.
-var lineStates = []string{"held", "confirmed", "refunded", "released", "none"}
+var lineStates = []protocol.Status{protocol.StatusHeld, protocol.StatusSold, protocol.StatusRefunded,
+	protocol.StatusReleased, protocol.StatusNone}
 
 // outweighs reports whether the state of a line says more of its cart than the state of another one.
-func outweighs(state, other string) bool {
+func outweighs(state, other protocol.Status) bool {
 	return slices.Index(lineStates, state) < slices.Index(lineStates, other)
 }
 

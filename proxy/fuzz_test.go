@@ -187,7 +187,7 @@ func (o ledger) Reserve(_ int64, order Order) Reservation {
 func (o ledger) Settle([]byte, string, metrics.OrderOutcome) { o.owed["order"]-- }
 
 func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
-	return OrderState{State: "none"}, reject.Admitted
+	return OrderState{}, reject.Admitted
 }
 
 func (o slots) Acquire(limiter.Client, bool) reject.Reason { o.owed["slot"]++; return reject.Admitted }

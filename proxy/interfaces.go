@@ -9,6 +9,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
@@ -129,8 +130,8 @@ type Reservation struct {
 // OrderState is what is known of a serial.
 type OrderState struct {
 	SKU      string
-	State    string // "held" "confirmed" "released" "refunded"; "none" = the serial is unknown
-	Deadline int64  // Unix ms, of "held"
+	State    protocol.Status // none = the serial is unknown
+	Deadline int64           // Unix ms, while it is held
 }
 
 // Schedule knows when SKUs are on sale.

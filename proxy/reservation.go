@@ -12,6 +12,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // idempotencyKey names an order between the client, the proxy and the upstream
@@ -181,12 +182,12 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 
 func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	answer := struct {
-		Serial   string `json:"serial"`
-		SKU      string `json:"sku,omitempty"`
-		State    string `json:"state"`
-		Deadline string `json:"deadline,omitempty"`
+		Serial   string          `json:"serial"`
+		SKU      string          `json:"sku,omitempty"`
+		State    protocol.Status `json:"state"`
+		Deadline string          `json:"deadline,omitempty"`
 	}{Serial: serial, SKU: s.SKU, State: s.State}
-	if s.State == "held" {
+	if s.State == protocol.StatusHeld {
 		answer.Deadline = time.UnixMilli(s.Deadline).UTC().Format(time.RFC3339Nano)
 	}
 	text, err := json.Marshal(answer)
@@ -194,7 +195,7 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 		panic("BUG: an order's state is no JSON: " + err.Error())
 	}
 	out := r.localResponse(200, "application/json")
-	if s.State == "none" {
+	if s.State == protocol.StatusNone {
 		out.SetStatusCode(404)
 	}
 	out.Header.Add("Cache-Control", "no-store")

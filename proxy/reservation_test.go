@@ -11,6 +11,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // fakeOrders are orders that the test decides: what it is asked and told is kept.
@@ -51,9 +52,9 @@ func (f *fakeOrders) Settle(sku []byte, serial string, outcome metrics.OrderOutc
 
 func (f *fakeOrders) State(_ int64, sku, serial []byte) (OrderState, reject.Reason) {
 	if string(serial) != "s-1" {
-		return OrderState{State: "none"}, reject.Admitted
+		return OrderState{}, reject.Admitted
 	}
-	return OrderState{SKU: "1001", State: "held", Deadline: 1_700_000_000_123}, reject.Admitted
+	return OrderState{SKU: "1001", State: protocol.StatusHeld, Deadline: 1_700_000_000_123}, reject.Admitted
 }
 
 func (f *fakeOrders) asked() []string {

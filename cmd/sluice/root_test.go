@@ -100,7 +100,7 @@ ends = 2099-11-12T00:00:00+08:00
 		"stock get 1001 --kind ":                 "ledger\n",
 		"demo --gate ":                           "reserve\n",
 		"init --lang ":                           "zh-CN\n",
-		"reservation list --state ":              "confirmed\n",
+		"reservation list --state ":              "sold\n",
 		"sale pause -c " + file + " ":            "night\n",
 		"stock get --config " + file + " ":       "1005\n",
 		"why -c " + file + " --sku ":             "1005\n",

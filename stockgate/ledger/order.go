@@ -59,7 +59,7 @@ type Outcome struct {
 	State    protocol.State // of the SKU, with the code NotOnSale; Waiting and Over by its hours
 	Opens    int64          // Unix ms when it goes on sale, with the state Waiting
 	Serial   string         // of the order; "" when the answer did not need one
-	Deadline int64          // Unix ms until which the unit is reserved, with the code Held
+	Deadline int64          // Unix ms until which the unit is held, with the code Held
 
 	// Unverified: the SKU is sold out, and there was no capacity to look up whether this order had won before. The
 	// client may ask again, or ask for the state of its order.

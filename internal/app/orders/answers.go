@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"sluice/internal/app/stores"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -159,7 +158,7 @@ func (o *Ledger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.
 	case err != nil:
 		return proxy.OrderState{}, reject.StockError
 	case !ok:
-		return proxy.OrderState{State: "none"}, reject.Admitted
+		return proxy.OrderState{}, reject.Admitted
 	}
-	return proxy.OrderState{SKU: of, State: stores.RecordStates[r.Status], Deadline: r.Deadline}, reject.Admitted
+	return proxy.OrderState{SKU: of, State: r.Status, Deadline: r.Deadline}, reject.Admitted
 }

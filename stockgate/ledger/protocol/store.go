@@ -16,7 +16,7 @@ type Code int8
 const (
 	Held       Code = 1  // a new hold: forward
 	ReplayHeld Code = 2  // this serial is held already: never forward again
-	ReplaySold Code = 3  // this serial is confirmed already: the outcome once more
+	ReplaySold Code = 3  // this serial is sold already: the outcome once more
 	SoldOut    Code = 0  // too few units are free
 	NotOnSale  Code = -1 // the SKU's state is not "on", or it is not yet or no longer within its hours
 	UserLimit  Code = -2 // the user holds or has bought as many as one may
@@ -46,7 +46,7 @@ type Item struct {
 // the version by one. A new ledger begins with a later epoch than the one before it. Without a ledger a hint is zero.
 type StockVersion struct {
 	Free  int64 // below 0 when more was adopted than there is
-	Held  int64 // reserved and undecided: some of them may come back
+	Held  int64 // undecided: some of them may come back
 	Epoch int64
 	Ver   int64
 	State State
@@ -79,7 +79,7 @@ type Op string
 const (
 	Confirm Op = "confirm" // held to sold
 	Release Op = "release" // held to free
-	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was confirmed
+	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was sold
 	Adopt   Op = "adopt"   // the shop's database says that this order exists: sold, even beyond the total
 )
 
@@ -102,8 +102,8 @@ type Record struct {
 	User     string
 	Quantity int64  // 0 of a tombstone whose release came first
 	Cart     string // as in Item; AnyCart where it is not known
-	Status   byte   // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
-	Deadline int64  // Unix ms: until when it is held before the resolver looks; of 'X', 'R' when it may be forgotten
+	Status   Status
+	Deadline int64 // Unix ms: until when it is held before the resolver looks; of a final one when it may be forgotten
 }
 
 // AnyCart is the cart of an order that was told from outside, with no word about its other lines: adopted, or put back

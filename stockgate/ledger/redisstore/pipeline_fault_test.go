@@ -86,7 +86,7 @@ func (c *throng) balances(r *Store, sku string) error {
 	}
 	sold := int64(0)
 	for serial, op := range c.heard[sku] {
-		to := byte('C')
+		to := protocol.StatusSold
 		if op == protocol.Release {
 			to = protocol.StatusReleased
 		} else {
