@@ -20,13 +20,13 @@ import (
 const idempotencyKey = "Idempotency-Key"
 
 // order is what the request wants to buy.
-func (r *Request) order() Order {
+func (r *Request) order() protocol.Order {
 	b := &r.buyer
 	if len(b.lines) > 0 {
-		return Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
+		return protocol.Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
 			Cart: b.cart}
 	}
-	return Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
+	return protocol.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
 }
 
 // answered takes what was said of the order, and the SKU that it is about.
@@ -100,7 +100,7 @@ func (p *Proxy) skuOnSale(r *Request) rejection {
 	return rejection{}
 }
 
-// appendOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy
+// appendOrderFields tells the upstream which order this is, until when its units are held, and that it is the proxy
 // who says so.
 func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 	s := &r.reservation

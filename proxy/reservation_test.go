@@ -24,16 +24,16 @@ type fakeOrders struct {
 	outcomes []metrics.OrderOutcome
 }
 
-func (f *fakeOrders) Decided(int64, Order) (Reservation, bool) {
+func (f *fakeOrders) Decided(int64, protocol.Order) (Reservation, bool) {
 	if f.lookUp {
 		return Reservation{LookUp: true}, false
 	}
 	return f.answer, f.decided
 }
 
-func (f *fakeOrders) LookUp(int64, Order) (Reservation, bool) { return f.answer, f.lookUp }
+func (f *fakeOrders) LookUp(int64, protocol.Order) (Reservation, bool) { return f.answer, f.lookUp }
 
-func (f *fakeOrders) Reserve(_ int64, o Order) Reservation {
+func (f *fakeOrders) Reserve(_ int64, o protocol.Order) Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text := string(o.SKU) + " " + string(o.User) + " " + string(o.Key) + " " + string(rune('0'+o.Quantity))

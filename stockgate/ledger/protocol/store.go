@@ -26,6 +26,23 @@ const (
 	UnknownSKU Code = -6 // there is no ledger for this SKU
 )
 
+// Order is one attempt to buy. Its bytes belong to the request: what is kept is copied.
+type Order struct {
+	SKU      []byte
+	User     []byte // empty = no user is identified
+	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = one is derived
+	Quantity int64  // 1 to MaxQuantity
+	More     []Line // of an order over several SKUs: those after SKU. Each is reserved, and settled, by itself
+	Cart     string // as in Item
+	Request  string // waits with the order until it is delivered, see Item; "" = the caller forwards it
+}
+
+// Line is one SKU of an order, and how many units of it. The SKU belongs to the request.
+type Line struct {
+	SKU      []byte
+	Quantity int64
+}
+
 // Item is one reservation that is asked for.
 type Item struct {
 	Serial   string // 1 to 128 bytes, visible ASCII where clients choose it

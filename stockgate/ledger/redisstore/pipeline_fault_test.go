@@ -50,7 +50,7 @@ func (c *throng) buy(sku string, key string, n *rand.Rand) {
 		d := c.desks[n.IntN(len(c.desks))]
 		out := d.Reserve(
 			d.o.Now(),
-			ledger.Order{SKU: []byte(sku), User: []byte("user of " + key), Key: []byte(key), Quantity: 1},
+			protocol.Order{SKU: []byte(sku), User: []byte("user of " + key), Key: []byte(key), Quantity: 1},
 		)
 		switch out.Code {
 		case protocol.Held:

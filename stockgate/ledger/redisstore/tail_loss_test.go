@@ -53,7 +53,7 @@ func buyAll(t *testing.T, d *seller, shop *till, name string, n int) {
 				serial := fmt.Sprint(name, "-", b, "-", i)
 				out := d.Reserve(
 					d.o.Now(),
-					ledger.Order{SKU: []byte("1001"), Key: []byte(serial), User: []byte(serial), Quantity: 1},
+					protocol.Order{SKU: []byte("1001"), Key: []byte(serial), User: []byte(serial), Quantity: 1},
 				)
 				switch {
 				case out.Code != protocol.Held:
