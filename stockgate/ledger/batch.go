@@ -224,7 +224,7 @@ func (b *batch) distrust() {
 }
 
 // checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
-// heard. If so, no unit is sold until it is reconciled: the SKU is frozen, and what was reserved just now is given
+// heard. If so, no unit is sold until it is recovered: the SKU is frozen, and what was reserved just now is given
 // back. A Redis looks for itself before it reserves a unit.
 func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	seen := b.seen
@@ -232,7 +232,7 @@ func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 		return
 	}
 	r.lost.Inc()
-	r.o.Log.Error("ledger lost its history: the SKU is closed until it is reconciled", "sku", q.sku,
+	r.o.Log.Error("ledger lost its history: the SKU is closed until it is recovered", "sku", q.sku,
 		"epoch", seen.Epoch, "ver", seen.Ver, "found_epoch", b.stock.Epoch, "found_ver", b.stock.Ver,
 		"missing", b.stock.absent)
 	if b.stock.absent {

@@ -83,7 +83,7 @@ const (
 	On     State = "on"
 	Paused State = "paused"
 	Ended  State = "ended"
-	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
+	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is recovered
 
 	// What a SKU can be without having been put into it. Nothing is sold, as when it is frozen.
 	Verifying State = "verifying" // Redis is another process: on again when each instance has found what it has seen
