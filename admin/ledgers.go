@@ -11,7 +11,7 @@ import (
 // Ledger is the stock of one SKU that the gate keeps itself, in numbers.
 type Ledger struct {
 	Total int64  `json:"total"` // for sale in all
-	Held  int64  `json:"held"`  // reserved and undecided
+	Held  int64  `json:"held"`  // held, and not decided
 	Sold  int64  `json:"sold"`
 	Free  int64  `json:"free"`          // total − held − sold; below 0 when more was adopted than there is
 	Limit int64  `json:"limit"`         // units a person; 0 = no limit

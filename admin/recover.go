@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Recovery is what recovering a SKU came to, or would come to.
@@ -103,7 +105,7 @@ func (a *API) recover(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	if err != nil && want.Total != nil && !want.Apply && (errors.Is(err, ErrNoSKU) || errors.Is(err, ErrConflict)) {
 		for _, o := range want.Orders { // its ledger is gone: it knows none of them
-			done.counts("", o.Quantity)
+			done.counts(protocol.StatusNone, o.Quantity)
 		}
 		return done, nil
 	}
@@ -135,7 +137,7 @@ func (a *API) adopt(ctx context.Context, done *Recovery, o Order, missing bool) 
 	case ok && missing:
 		done.Sold++
 		return nil
-	case ok && before.State != "released" && before.State != "refunded" &&
+	case ok && !before.State.Final() &&
 		(before.User != o.User || before.Quantity != o.Quantity):
 		done.Conflicts = append(done.Conflicts, fmt.Sprintf("order %q is %s already, %d for user %q: confirm it if that is "+
 			"the order, else correct what you sent", o.Serial, before.State, before.Quantity, before.User))
@@ -149,14 +151,14 @@ func (a *API) adopt(ctx context.Context, done *Recovery, o Order, missing bool) 
 }
 
 // counts notes an order that is in a state now, and reports whether adopting changes anything.
-func (d *Recovery) counts(state string, quantity int64) bool {
+func (d *Recovery) counts(state protocol.Status, quantity int64) bool {
 	switch state {
-	case "confirmed":
+	case protocol.StatusSold:
 		d.Sold++
 		return false
-	case held:
+	case protocol.StatusHeld:
 		d.Held++
-	case "":
+	case protocol.StatusNone:
 		d.Unknown++
 	default:
 		d.Returned++

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/config/report"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Report is what became of a sale, or of everything since the start.
@@ -32,7 +33,7 @@ type Report struct {
 }
 
 // LedgerTotals is the ledger of one SKU, and whether it balances: total = held + sold + free with nothing oversold, and
-// where the orders could be counted one by one, those that are held and confirmed come to the same.
+// where the orders could be counted one by one, those that are held and sold come to the same.
 type LedgerTotals struct {
 	SKU       string    `json:"sku"`
 	Total     int64     `json:"total"`
@@ -243,9 +244,9 @@ func (b *LedgerTotals) count(all []Reservation) {
 	var held, sold int64
 	for _, one := range all {
 		switch one.State {
-		case "held":
+		case protocol.StatusHeld:
 			held += one.Quantity
-		case "confirmed":
+		case protocol.StatusSold:
 			sold += one.Quantity
 		}
 	}

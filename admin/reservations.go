@@ -11,21 +11,21 @@ import (
 	"time"
 
 	"sluice/internal/sorted"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Reservation is one order in a ledger.
 type Reservation struct {
-	SKU      string    `json:"sku"`
-	Serial   string    `json:"serial"`
-	User     string    `json:"user"` // "" = no user was identified
-	Quantity int64     `json:"quantity"`
-	State    string    `json:"state"`             // "held" "confirmed" "released" "refunded"
-	Deadline time.Time `json:"deadline,omitzero"` // of what is held: until when it must be decided
-	Overdue  bool      `json:"overdue"`           // held, and not decided in time: its outcome is unknown
+	SKU      string          `json:"sku"`
+	Serial   string          `json:"serial"`
+	User     string          `json:"user"` // "" = no user was identified
+	Quantity int64           `json:"quantity"`
+	State    protocol.Status `json:"state"`
+	Deadline time.Time       `json:"deadline,omitzero"` // of what is held: until when it must be decided
+	Overdue  bool            `json:"overdue"`           // held, and not decided in time: its outcome is unknown
 }
 
 const (
-	held  = "held"
 	stuck = "stuck" // held by an order of the queue that waits for a person
 
 	maxAsked = 1000    // ledgers that are asked for a serial
@@ -47,7 +47,7 @@ func (a *API) reserved(next handler) handler {
 
 // at is r as it stands at now.
 func (r Reservation) at(now time.Time) Reservation {
-	r.Overdue = r.State == held && !r.Deadline.IsZero() && now.After(r.Deadline)
+	r.Overdue = r.State == protocol.StatusHeld && !r.Deadline.IsZero() && now.After(r.Deadline)
 	return r
 }
 
@@ -116,9 +116,9 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 	if want.limit, err = limitOf(r); err != nil {
 		return want, err
 	}
-	states := []string{held, "unknown", stuck, "confirmed", "released", "refunded"}
-	if want.state != "" && !slices.Contains(states, want.state) {
-		return want, fmt.Errorf("state %.20q: %w: it is one of %s", want.state, ErrInvalid, strings.Join(states, ", "))
+	if _, err := protocol.ParseStatus(want.state); err != nil && want.state != "" && want.state != "unknown" &&
+		want.state != stuck {
+		return want, fmt.Errorf("state: %w: %w, or unknown or stuck", ErrInvalid, err)
 	}
 	if want.sku != "" {
 		err = CheckSKU(want.sku)
@@ -128,7 +128,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
-	return want.state == "" || want.state == stuck && r.State == held || want.state == r.State ||
+	return want.state == "" || want.state == stuck && r.State == protocol.StatusHeld || want.state == r.State.String() ||
 		want.state == "unknown" && r.Overdue
 }
 
@@ -177,8 +177,8 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 
 // byDeadline orders what is held by the time of the decision, and puts all others behind it.
 func byDeadline(x, y Reservation) int {
-	if (x.State == held) != (y.State == held) {
-		if x.State == held {
+	if held := x.State == protocol.StatusHeld; held != (y.State == protocol.StatusHeld) {
+		if held {
 			return -1
 		}
 		return 1

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Outcome is what came of settling one reservation.
 type Outcome struct {
-	Changed bool   `json:"changed"` // false: it had been done before
-	State   string `json:"state"`   // of the reservation now
+	Changed bool            `json:"changed"` // false: it had been done before
+	State   protocol.Status `json:"state"`   // of the reservation now; none = the ledger does not know it
 }
 
 // settled is an Outcome as it is answered.
@@ -52,7 +53,7 @@ func (a *API) settleLines(r *http.Request, op string, skus []string) (any, error
 	all := settled{SKU: strings.Join(skus, " "), Serial: r.PathValue("serial")}
 	for _, one := range lines {
 		out, err := a.Ledgers.Settle(r.Context(), op, one)
-		if err == nil && out.State == "" {
+		if err == nil && out.State == protocol.StatusNone {
 			err = fmt.Errorf("%s %q of %q: %w", op, one.Serial, one.SKU, errNoSerial)
 		}
 		if err != nil {
@@ -72,7 +73,6 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 		return nil, fmt.Errorf("%s of %d SKUs: %w: confirm, release and refund take at most %d", op, len(skus), ErrInvalid,
 			maxLines)
 	}
-	against := map[string][]string{"confirm": {"released", "refunded"}, "release": {"confirmed"}, "refund": {"released"}}
 	for _, sku := range skus {
 		if err := CheckSKU(sku); err != nil {
 			return nil, err
@@ -83,7 +83,8 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 			return nil, err
 		case !ok && op != "release":
 			return nil, fmt.Errorf("%s %q of %q: %w; no line was settled", op, r.PathValue("serial"), sku, errNoSerial)
-		case slices.Contains(against[op], found.State):
+		case op == "confirm" && found.State.Final(), op == "release" && found.State == protocol.StatusSold,
+			op == "refund" && found.State == protocol.StatusReleased:
 			return nil, fmt.Errorf("%s %q of %q: %w: it is %s; no line was settled", op, found.Serial, sku, ErrConflict,
 				found.State)
 		}
@@ -95,21 +96,17 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 // settle does op to what was found before.
 func (a *API) settle(r *http.Request, op string, before Reservation) (any, error) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
-	if err == nil && out.State == "" {
+	if err == nil && out.State == protocol.StatusNone {
 		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order: sluice stock recover %s --from FILE", op,
 			before.Serial, before.SKU, errNoSerial, before.SKU)
 	}
 	if err != nil {
 		return nil, err
 	}
-	was := before.State
-	if was == "" {
-		was = "none"
-	}
-	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op, Before: was,
-		After: out},
+	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op,
+		Before: before.State, After: out},
 		"admin: reservation settled", "sku", before.SKU, "serial", before.Serial, "op", op,
-		"before", was, "after", out.State, "changed", out.Changed)
+		"before", before.State, "after", out.State, "changed", out.Changed)
 	return settled{before.SKU, before.Serial, out}, nil
 }
 

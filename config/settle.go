@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"path/filepath"
@@ -282,7 +283,7 @@ type SettleJobs struct {
 }
 
 // jobKinds are the changes of an order that a job can follow.
-var jobKinds = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
+var jobKinds = []string{"order.held", "order.sold", "order.released", "order.refunded"}
 
 func (s *Settle) checkJobs(r *report.Report) {
 	j := &s.Jobs
@@ -291,7 +292,9 @@ func (s *Settle) checkJobs(r *report.Report) {
 	}
 	for _, kind := range j.Kinds {
 		if !slices.Contains(jobKinds, kind) {
-			r.Fail("settle.jobs.kinds", "%q is not known; write some of %s", kind, strings.Join(jobKinds, ", "))
+			now := map[string]string{"order.reserved": `is now "order.held"`, "order.confirmed": `is now "order.sold"`}
+			r.Fail("settle.jobs.kinds", "%q %s; write some of %s", kind, cmp.Or(now[kind], "is not known"),
+				strings.Join(jobKinds, ", "))
 		}
 	}
 	if !queueNames.MatchString(j.Queue) || len(j.Queue) > 64 {

@@ -31,14 +31,16 @@ func TestSettleWebhook_MistakesNameTheirKey(t *testing.T) {
 func TestSettleHome_MistakesNameTheirKey(t *testing.T) {
 	const east = "[settle]\ndatabase = \"sqlite:a.db\"\n[[settle.home]]\nname = \"east\"\ndatabase = \"sqlite:b.db\"\n"
 	for text, want := range map[string]string{
-		east + `skus = ["*2"]`:                           `settle.home[1].skus: "*2" is not a SKU or its beginning`,
-		east + `skus = [""]`:                             `settle.home[1].skus: "" is not`,
-		strings.Replace(east, "east", "main", 1):         `settle.home[1].name: `,
-		strings.Replace(east, "east", "East 1", 1):       `settle.home[1].name: "East 1" is not a name`,
-		strings.Replace(east, "sqlite:b.db", "b.db", 1):  `settle.home[1].database: `,
-		strings.Replace(east, "sqlite:b.db", "", 1):      `settle.home[1].database: `,
-		east + "[settle.jobs]\nkinds = [\"order.sold\"]": `settle.jobs.kinds: "order.sold" is not known`,
-		east + "[settle.jobs]\nkinds = [\"order.confirmed\"]": `settle.jobs.kinds: needs PostgreSQL, which keeps the jobs, ` +
+		east + `skus = ["*2"]`:                                `settle.home[1].skus: "*2" is not a SKU or its beginning`,
+		east + `skus = [""]`:                                  `settle.home[1].skus: "" is not`,
+		strings.Replace(east, "east", "main", 1):              `settle.home[1].name: `,
+		strings.Replace(east, "east", "East 1", 1):            `settle.home[1].name: "East 1" is not a name`,
+		strings.Replace(east, "sqlite:b.db", "b.db", 1):       `settle.home[1].database: `,
+		strings.Replace(east, "sqlite:b.db", "", 1):           `settle.home[1].database: `,
+		east + "[settle.jobs]\nkinds = [\"order.new\"]":       `settle.jobs.kinds: "order.new" is not known`,
+		east + "[settle.jobs]\nkinds = [\"order.reserved\"]":  `settle.jobs.kinds: "order.reserved" is now "order.held"`,
+		east + "[settle.jobs]\nkinds = [\"order.confirmed\"]": `settle.jobs.kinds: "order.confirmed" is now "order.sold"`,
+		east + "[settle.jobs]\nkinds = [\"order.sold\"]": `settle.jobs.kinds: needs PostgreSQL, which keeps the jobs, ` +
 			`but settle.database is "sqlite:a.db"`,
 		east + "[settle.jobs]\nqueue = \"A b\"":            `settle.jobs.queue: "A b" is not a name of a queue`,
 		east + "[settle.jobs]\nurl = \"https://shop/x\"\n": `settle.jobs.key_file: is empty`,

@@ -81,7 +81,7 @@ func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
 	text := get(t, g, "/.sluice/orders/open?sku=a&sku=b")
 	wrong := !strings.Contains(text, `"held"`) || strings.Contains(text, "1970")
 	if ledgerOf(t, r, "b").held == 1 && wrong {
-		t.Errorf("one line is confirmed, the other held: %s", text)
+		t.Errorf("one line is sold, the other held: %s", text)
 	}
 }
 

@@ -231,7 +231,7 @@ func TestCart_ResponseAndOperatorsSettleAllLines(t *testing.T) {
 	soon(t, "all lines are sold", func() bool {
 		return ledgerOf(t, r, "a") == account{5, 0, 1} && ledgerOf(t, r, "b") == account{5, 0, 2}
 	})
-	if text := get(t, g, "/.sluice/orders/made?sku=a&sku=b"); !strings.Contains(text, `"confirmed"`) {
+	if text := get(t, g, "/.sluice/orders/made?sku=a&sku=b"); !strings.Contains(text, `"sold"`) {
 		t.Errorf("the state is %s", text)
 	}
 	both := "?" + url.Values{"sku": {"a", "b"}}.Encode()

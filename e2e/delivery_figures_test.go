@@ -74,7 +74,7 @@ func (g *running) follow(client *http.Client, where string) (body string, err er
 		}
 		text, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if s := string(text); err != nil || strings.Contains(s, `"state":"confirmed"`) {
+		if s := string(text); err != nil || strings.Contains(s, `"state":"sold"`) {
 			return s, err
 		} else if resp.StatusCode == http.StatusTooManyRequests {
 			time.Sleep(pause) // the client's, after a rejection
@@ -331,12 +331,12 @@ func TestDelivery_ParkedClientsTakeLittleMemoryAndHearTheNews(t *testing.T) {
 		if err != nil || resp.StatusCode != 200 || resp.Header.Get("Preference-Applied") != "wait=20" {
 			t.Fatalf("client %d: %d, %v, %s", i, resp.StatusCode, err, text)
 		}
-		if last = string(text); strings.Contains(last, `"state":"confirmed"`) {
+		if last = string(text); strings.Contains(last, `"state":"sold"`) {
 			confirmed++
 		}
 	}
 	t.Logf("all were answered within %v, %d of them with the order confirmed", time.Since(first), confirmed)
-	if !strings.Contains(last, `"state":"confirmed"`) {
+	if !strings.Contains(last, `"state":"sold"`) {
 		t.Errorf("the confirmation was not announced: %s", last)
 	}
 }

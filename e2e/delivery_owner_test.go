@@ -29,11 +29,11 @@ func TestDelivery_ProvenUserNeedsNoProofOfTheOrder(t *testing.T) {
 	}
 	soon(t, "the owner sees the answer", func() bool {
 		w := g.call(t, "GET", where, "", "Authorization", owner)
-		return w.State == "confirmed" && w.Answer != nil && w.Answer.Status == 201
+		return w.State == "sold" && w.Answer != nil && w.Answer.Status == 201
 	})
 	for what, token := range map[string]string{"without a token": "", "another user": other,
 		"a token of another key": "Bearer " + signedBy(strings.Repeat("b", 32), `"uid":"7",`)} {
-		if w := g.call(t, "GET", where, "", "Authorization", token); w.State != "confirmed" || w.Answer != nil {
+		if w := g.call(t, "GET", where, "", "Authorization", token); w.State != "sold" || w.Answer != nil {
 			t.Errorf("%s sees %+v", what, w)
 		}
 		if w := g.call(t, "DELETE", where, "", "Authorization", token); w.status != 403 {

@@ -132,7 +132,7 @@ func TestPull_HandsOutOrdersWithinTheLimitAndTakesTheirOutcomes(t *testing.T) {
 	if got := settle(third, "again", nil); got != "changed" {
 		t.Error(got)
 	}
-	if w := g.call(t, "GET", where, ""); w.State != "confirmed" || w.Answer == nil || w.Answer.Body != "yours" {
+	if w := g.call(t, "GET", where, ""); w.State != "sold" || w.Answer == nil || w.Answer.Body != "yours" {
 		t.Errorf("the client sees %+v", w)
 	}
 	seen, again := map[string]int64{}, ""
@@ -249,7 +249,7 @@ func TestPull_SettlesManyOrdersTogether(t *testing.T) {
 	}
 }
 
-// A consumer's "released" speaks of its own attempt: an order that an earlier attempt may have made stays reserved.
+// A consumer's "released" speaks of its own attempt: an order that an earlier attempt may have made stays held.
 func TestPull_ReleasedEndsNoOpenOrder(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)

@@ -252,11 +252,11 @@ func TestDelivery_ShowsTheAnswerToWhoWasToldOfTheOrder(t *testing.T) {
 	parked := make(chan waiting)
 	go func() { parked <- g.call(t, "GET", where, "", "Prefer", "wait=20") }()
 	opened()
-	if w := <-parked; w.State != "confirmed" || w.Answer == nil || w.Answer.Status != 201 ||
+	if w := <-parked; w.State != "sold" || w.Answer == nil || w.Answer.Status != 201 ||
 		w.Answer.Body != "order key-ann of uid=ann" || w.Answer.Headers["Content-Type"] != "text/plain" {
 		t.Errorf("who waits hears: %+v", w)
 	}
-	if w := g.call(t, "GET", "/.sluice/orders/key-ann?sku=1001", ""); w.State != "confirmed" || w.Answer != nil {
+	if w := g.call(t, "GET", "/.sluice/orders/key-ann?sku=1001", ""); w.State != "sold" || w.Answer != nil {
 		t.Errorf("another client hears: %+v", w)
 	}
 	if w := g.call(t, "GET", where, "", "Accept", "text/html"); w.status != 201 || w.text != "order key-ann of uid=ann" {
@@ -330,7 +330,7 @@ func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
 	wants(t, ok(t, "reservation", "list", "--config", g.file, "--stuck"), "key-ann")
 	soon(t, "the control API counts it", func() bool { return queueOf(t, g).Stuck == 1 })
 	wants(t, ok(t, "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"), "held")
-	soon(t, "it is delivered", func() bool { return g.call(t, "GET", where, "").State == "confirmed" })
+	soon(t, "it is delivered", func() bool { return g.call(t, "GET", where, "").State == "sold" })
 	if s := run(t, "", "reservation", "requeue", "--config", g.file, "--sku", "1001", "key-ann"); s.code == 0 {
 		t.Errorf("a confirmed order is delivered again: %+v", s)
 	}

@@ -159,7 +159,7 @@ func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {
 		_, text := g.get("/.sluice/orders/my%2Fown_%22key%22?sku=1001")
 		return text
 	}
-	soon(t, "the resolver has asked the shop", func() bool { return strings.Contains(state(), `"state":"confirmed"`) })
+	soon(t, "the resolver has asked the shop", func() bool { return strings.Contains(state(), `"state":"sold"`) })
 	if status, reason := b.buy(g.front); status != 200 || reason != "confirmed" {
 		t.Errorf("the same order again: %d %s", status, reason)
 	}

@@ -90,7 +90,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	})
 
 	works := settles(t, "work", "settle.jobs.listen", "postgres://u@127.0.0.1:1/shop", redisAt(other),
-		"settle.jobs.kinds = [\"order.confirmed\"]", "settle.jobs.url = "+strconv.Quote(hook.URL),
+		"settle.jobs.kinds = [\"order.sold\"]", "settle.jobs.url = "+strconv.Quote(hook.URL),
 		"settle.jobs.key_file = "+strconv.Quote(key))
 
 	rooms, _ := roomGates(t, 1, time.Now().Add(time.Hour))

@@ -100,7 +100,7 @@ func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 	if said := ok(t, "stock", "set", "--admin", g.admin, "1001", "3"); strings.TrimSpace(said) != "1001\t3" {
 		t.Errorf("the shop's own stock is %q", said)
 	}
-	wants(t, ok(t, "reservation", "get", "--admin", g.admin, "k-1"), "confirmed")
+	wants(t, ok(t, "reservation", "get", "--admin", g.admin, "k-1"), "sold")
 	wants(t, ok(t, "stock", "get", "--admin", g.admin, "--kind", "ledger", "1001"), "1 sold")
 }
 

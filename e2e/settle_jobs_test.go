@@ -50,7 +50,7 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 		t.Fatal(err)
 	}
 	g := reserves(t, redis, orders, shop.setting(), keepsChanges)
-	jobSettings := []string{"settle.jobs.kinds = [\"order.confirmed\"]",
+	jobSettings := []string{"settle.jobs.kinds = [\"order.sold\"]",
 		"settle.jobs.url = \"" + receiver.URL + "\"", "settle.jobs.key_file = \"" + key + "\""}
 	s := settler(t, postgres.URL, append(jobSettings, redisAt(redis))...)
 	wants(t, settleOK(t, "migrate", "--print", "--config", s.file), "CREATE TABLE sluice_order", "river_job(")
@@ -63,7 +63,7 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 		if status, reason := b.buy(g.front); status != http.StatusOK {
 			t.Errorf("%d %s", status, reason)
 		}
-		want = append(want, "order.confirmed 1001 "+b.user)
+		want = append(want, "order.sold 1001 "+b.user)
 		soon(t, "the webhook has the job", func() bool { return strings.Count(jobs(), "\n") == i && jobs() != "" })
 	}
 	soon(t, "the worker tells how many jobs it has sent, and that the database answers", func() bool {
@@ -81,7 +81,7 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 		return strings.HasPrefix(text, "ready")
 	})
 	sqlite := file(t, "upstream.targets = [\"http://127.0.0.1:1\"]\nsettle.database = \"sqlite:a.db\"\n"+
-		"settle.jobs.kinds = [\"order.confirmed\"]\n"+keepsChanges+"\n"+redisAt(redis)+"\n"+reserveRoutes)
+		"settle.jobs.kinds = [\"order.sold\"]\n"+keepsChanges+"\n"+redisAt(redis)+"\n"+reserveRoutes)
 	if out := settle(t, "work", "--config", sqlite); out.code == 0 ||
 		!strings.Contains(out.complaint, "needs PostgreSQL") {
 		t.Errorf("with SQLite: %+v", out)

@@ -24,7 +24,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 	t.Parallel()
 	const key = "the key of the webhook"
 	var mu sync.Mutex
-	confirmed, failing := map[string]bool{}, true
+	sold, failing := map[string]bool{}, true
 	tries := 0
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -47,8 +47,8 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 			t.Error(err)
 		}
 		for _, c := range m.Changes {
-			if c.Status == "confirmed" {
-				confirmed[c.Serial] = true
+			if c.Status == "sold" {
+				sold[c.Serial] = true
 			}
 		}
 	}))
@@ -105,7 +105,7 @@ func TestSettlement_WebhookGetsEveryOrder(t *testing.T) {
 	soon(t, "every order is sent", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(confirmed) == 5
+		return len(sold) == 5
 	})
 	soon(t, "the stream is trimmed", func() bool {
 		return redis.Client.XLen(t.Context(), "sluice:shop:{1001}:q").Val() == 1

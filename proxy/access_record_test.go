@@ -18,6 +18,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
@@ -173,8 +174,8 @@ func TestAccessRecord_HoldsTheOrdersOutcome(t *testing.T) {
 // oneSerial reserves for every order under the same serial.
 type oneSerial struct{ Orders }
 
-func (oneSerial) Decided(int64, Order) (Reservation, bool) { return Reservation{}, false }
-func (oneSerial) Reserve(int64, Order) Reservation {
+func (oneSerial) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
+func (oneSerial) Reserve(int64, protocol.Order) Reservation {
 	return Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}
 }
 func (oneSerial) Settle([]byte, string, metrics.OrderOutcome) {}

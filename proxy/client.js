@@ -151,7 +151,7 @@
           r = await fetch(home + "/.sluice/orders/" + encodeURIComponent(k.key) + "?sku=" + sku, { cache: "no-store" });
           a = await json(r);
         } catch (e) {}
-        if (a.state === "confirmed") return end("done", { answer: a });
+        if (a.state === "sold") return end("done", { answer: a });
         if (a.state === "released" || a.state === "refunded") return end("rejected", { answer: a });
         // By the same key: where the gate reserves it takes it once.
         if (a.state === "none" && o.resend && n < 3) return "none";

@@ -24,6 +24,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
@@ -169,25 +170,25 @@ func (*observer) EnterAtOnce(int64, []byte, []byte) (reject.Reason, bool) {
 
 func (o *observer) Leave([]byte) { o.owed["stock"]-- }
 
-// ledger and slots are the observer's Orders and Concurrency, whose methods have names of its other parts.
+// fuzzedOrders and slots are the observer's Orders and Concurrency, whose methods have names of its other parts.
 type (
-	ledger struct{ *observer }
-	slots  struct{ *observer }
+	fuzzedOrders struct{ *observer }
+	slots        struct{ *observer }
 )
 
-func (ledger) Decided(int64, Order) (Reservation, bool) { return Reservation{}, false }
-func (ledger) LookUp(int64, Order) (Reservation, bool)  { return Reservation{}, false }
+func (fuzzedOrders) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
+func (fuzzedOrders) LookUp(int64, protocol.Order) (Reservation, bool)  { return Reservation{}, false }
 
-func (o ledger) Reserve(_ int64, order Order) Reservation {
+func (o fuzzedOrders) Reserve(_ int64, order protocol.Order) Reservation {
 	o.now.sku, o.now.serial = string(order.SKU), "serial-of-the-ledger"
 	o.owed["order"]++
 	return Reservation{Serial: o.now.serial, Deadline: 1}
 }
 
-func (o ledger) Settle([]byte, string, metrics.OrderOutcome) { o.owed["order"]-- }
+func (o fuzzedOrders) Settle([]byte, string, metrics.OrderOutcome) { o.owed["order"]-- }
 
-func (ledger) State(int64, []byte, []byte) (OrderState, reject.Reason) {
-	return OrderState{State: "none"}, reject.Admitted
+func (fuzzedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {
+	return OrderState{}, reject.Admitted
 }
 
 func (o slots) Acquire(limiter.Client, bool) reject.Reason { o.owed["slot"]++; return reject.Admitted }
@@ -215,7 +216,7 @@ func observed(f *testing.F, l net.Listener) *observer {
 		{Name: "buy", Match: "POST /buy", Gate: route.Reserve, SKU: "$json_sku", User: "$arg_uid", Quantity: "$json_qty"},
 	}
 	o.Routes = append(o.Routes, orderRoutes...)
-	o.Stock, o.Orders, o.Concurrency = w, ledger{w}, slots{w}
+	o.Stock, o.Orders, o.Concurrency = w, fuzzedOrders{w}, slots{w}
 	o.MaxQuantity, o.Settlement = 3, OutcomeRules{ConfirmOn: []string{"2xx"}}
 	o.Log = slog.New(faults{w})
 	o.Trusted = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}

@@ -9,6 +9,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
@@ -87,15 +88,15 @@ type Stock interface {
 type Orders interface {
 	// Decided answers from memory alone, at once, what is known about o already. It reports false when Reserve must be
 	// asked, or LookUp before it, if the Reservation says so.
-	Decided(now int64, o Order) (Reservation, bool)
+	Decided(now int64, o protocol.Order) (Reservation, bool)
 
 	// LookUp finds out whether o has won before, for a SKU of which nothing is left. It may wait, within a bound, and
 	// reserves nothing. It reports false when Reserve must be asked.
-	LookUp(now int64, o Order) (Reservation, bool)
+	LookUp(now int64, o protocol.Order) (Reservation, bool)
 
 	// Reserve asks for the units of o. It may wait, within a bound. Only an order that is Admitted may be forwarded,
 	// once; it must be settled once.
-	Reserve(now int64, o Order) Reservation
+	Reserve(now int64, o protocol.Order) Reservation
 
 	// Settle tells what became of an order that Reserve admitted. It does not wait for the store.
 	Settle(sku []byte, serial string, outcome metrics.OrderOutcome)
@@ -104,24 +105,13 @@ type Orders interface {
 	State(now int64, sku, serial []byte) (OrderState, reject.Reason)
 }
 
-// Order is one attempt to buy. Its bytes belong to the request.
-type Order struct {
-	SKU      []byte
-	User     []byte     // empty = no user is identified
-	Key      []byte     // the client's Idempotency-Key; empty = it sent none
-	Quantity int64      // 1 or more
-	More     []CartLine // of an order over several SKUs: those after SKU; each is settled by itself
-	Cart     string     // then the digest of all lines
-	Request  string     // waits with the order until it is delivered; "" = the caller forwards it
-}
-
 // Reservation is the answer to an order.
 type Reservation struct {
-	Reason   reject.Reason // Admitted: the units are reserved for it
+	Reason   reject.Reason // Admitted: the units are held for it
 	Serial   string        // by which the order is known from now on; "" = it is not known
-	Deadline int64         // Unix ms until which the units are reserved
+	Deadline int64         // Unix ms until which the units are held
 	Wait     time.Duration // until another attempt is worth it; 0 = the reason's class knows
-	SKU      []byte        // of More: the line that the reason is about; nil = Order.SKU
+	SKU      []byte        // of More: the line that the reason is about; nil = the SKU of the order
 	ByKey    bool          // Serial is the key that this client has chosen and shown
 	LookUp   bool          // nothing is decided, but LookUp may answer without a unit
 }
@@ -129,8 +119,8 @@ type Reservation struct {
 // OrderState is what is known of a serial.
 type OrderState struct {
 	SKU      string
-	State    string // "held" "confirmed" "released" "refunded"; "none" = the serial is unknown
-	Deadline int64  // Unix ms, of "held"
+	State    protocol.Status // none = the serial is unknown
+	Deadline int64           // Unix ms, while it is held
 }
 
 // Schedule knows when SKUs are on sale.

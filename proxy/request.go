@@ -11,6 +11,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
+	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
@@ -71,8 +72,8 @@ type buyer struct {
 	sku, user []byte
 	key       []byte // the client's Idempotency-Key
 	quantity  int64
-	lines     []CartLine // of an order over several SKUs; sku is the first, or the one that it is rejected for
-	cart      string     // the digest of lines
+	lines     []protocol.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
+	cart      string          // the digest of lines
 }
 
 // attempt is the one time that the request goes to the upstream.

@@ -12,6 +12,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // idempotencyKey names an order between the client, the proxy and the upstream
@@ -19,13 +20,13 @@ import (
 const idempotencyKey = "Idempotency-Key"
 
 // order is what the request wants to buy.
-func (r *Request) order() Order {
+func (r *Request) order() protocol.Order {
 	b := &r.buyer
 	if len(b.lines) > 0 {
-		return Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
+		return protocol.Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
 			Cart: b.cart}
 	}
-	return Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
+	return protocol.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
 }
 
 // answered takes what was said of the order, and the SKU that it is about.
@@ -99,7 +100,7 @@ func (p *Proxy) skuOnSale(r *Request) rejection {
 	return rejection{}
 }
 
-// appendOrderFields tells the upstream which order this is, until when its units are reserved, and that it is the proxy
+// appendOrderFields tells the upstream which order this is, until when its units are held, and that it is the proxy
 // who says so.
 func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 	s := &r.reservation
@@ -181,12 +182,12 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 
 func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	answer := struct {
-		Serial   string `json:"serial"`
-		SKU      string `json:"sku,omitempty"`
-		State    string `json:"state"`
-		Deadline string `json:"deadline,omitempty"`
+		Serial   string          `json:"serial"`
+		SKU      string          `json:"sku,omitempty"`
+		State    protocol.Status `json:"state"`
+		Deadline string          `json:"deadline,omitempty"`
 	}{Serial: serial, SKU: s.SKU, State: s.State}
-	if s.State == "held" {
+	if s.State == protocol.StatusHeld {
 		answer.Deadline = time.UnixMilli(s.Deadline).UTC().Format(time.RFC3339Nano)
 	}
 	text, err := json.Marshal(answer)
@@ -194,7 +195,7 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 		panic("BUG: an order's state is no JSON: " + err.Error())
 	}
 	out := r.localResponse(200, "application/json")
-	if s.State == "none" {
+	if s.State == protocol.StatusNone {
 		out.SetStatusCode(404)
 	}
 	out.Header.Add("Cache-Control", "no-store")

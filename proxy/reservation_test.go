@@ -11,6 +11,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // fakeOrders are orders that the test decides: what it is asked and told is kept.
@@ -23,16 +24,16 @@ type fakeOrders struct {
 	outcomes []metrics.OrderOutcome
 }
 
-func (f *fakeOrders) Decided(int64, Order) (Reservation, bool) {
+func (f *fakeOrders) Decided(int64, protocol.Order) (Reservation, bool) {
 	if f.lookUp {
 		return Reservation{LookUp: true}, false
 	}
 	return f.answer, f.decided
 }
 
-func (f *fakeOrders) LookUp(int64, Order) (Reservation, bool) { return f.answer, f.lookUp }
+func (f *fakeOrders) LookUp(int64, protocol.Order) (Reservation, bool) { return f.answer, f.lookUp }
 
-func (f *fakeOrders) Reserve(_ int64, o Order) Reservation {
+func (f *fakeOrders) Reserve(_ int64, o protocol.Order) Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text := string(o.SKU) + " " + string(o.User) + " " + string(o.Key) + " " + string(rune('0'+o.Quantity))
@@ -51,9 +52,9 @@ func (f *fakeOrders) Settle(sku []byte, serial string, outcome metrics.OrderOutc
 
 func (f *fakeOrders) State(_ int64, sku, serial []byte) (OrderState, reject.Reason) {
 	if string(serial) != "s-1" {
-		return OrderState{State: "none"}, reject.Admitted
+		return OrderState{}, reject.Admitted
 	}
-	return OrderState{SKU: "1001", State: "held", Deadline: 1_700_000_000_123}, reject.Admitted
+	return OrderState{SKU: "1001", State: protocol.StatusHeld, Deadline: 1_700_000_000_123}, reject.Admitted
 }
 
 func (f *fakeOrders) asked() []string {

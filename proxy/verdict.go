@@ -10,7 +10,7 @@ import (
 )
 
 // OutcomeRules say by which responses the upstream tells what became of an order. A response that does not say so for
-// certain decides nothing: the order's outcome is unknown then, and its units stay reserved.
+// certain decides nothing: the order's outcome is unknown then, and its units stay held.
 type OutcomeRules struct {
 	ConfirmOn []string // statuses like "2xx" or "201"
 	ReleaseOn []string // "4xx" is without 408, which tells nothing

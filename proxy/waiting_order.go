@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type WaitingOrder struct {
 	Serial   string
 	SKU      string
 	User     string // whose it is; not shown
-	State    string // "queued" "delivering" "unknown" "stuck" "held" "confirmed" "released" "expired" "cancelled" "none"
+	State    string // "queued" "delivering" "unknown" "stuck" "held" "sold" "released" "refunded" "expired" "cancelled" "none"
 	Ahead    int64  // orders before it, where it is queued
 	ETA      time.Duration
 	Deadline int64          // Unix ms: of the reservation, while it is undecided
@@ -30,11 +31,7 @@ type WaitingOrder struct {
 
 // Pending reports whether the state is going to change by itself.
 func (w *WaitingOrder) Pending() bool {
-	switch w.State {
-	case "queued", "delivering", "unknown", "held":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"queued", "delivering", "unknown", "held"}, w.State)
 }
 
 // When a client does well to ask again.
@@ -126,13 +123,14 @@ func englishOrder() *orderWording {
 	return &orderWording{language: "en", ahead: "Orders before yours: ", wait: "About %d seconds to wait",
 		serial: "Order: ",
 		states: map[string][2]string{
-			"queued":     {"Your unit is reserved", "Your order is waiting to be placed. This page refreshes automatically."},
+			"queued":     {"Your unit is held for you", "Your order is waiting to be placed. This page refreshes automatically."},
 			"delivering": {"Your order is being placed", "This page refreshes automatically."},
-			"unknown":    {"Your order is being checked", "Your unit stays reserved. This page refreshes automatically."},
-			"held":       {"Your unit is reserved", "Your order is being checked. This page refreshes automatically."},
-			"stuck":      {"Your order is being checked", "Your unit stays reserved. The shop will look at your order."},
-			"confirmed":  {"Your order is placed", "The shop has confirmed it."},
+			"unknown":    {"Your order is being checked", "Your unit stays held for you. This page refreshes automatically."},
+			"held":       {"Your unit is held for you", "Your order is being checked. This page refreshes automatically."},
+			"stuck":      {"Your order is being checked", "Your unit stays held for you. The shop will look at your order."},
+			"sold":       {"Your order is placed", "The shop has confirmed it."},
 			"released":   {"Your order was not placed", "You were not charged for it."},
+			"refunded":   {"Your order is cancelled", "The shop has cancelled it after it was placed."},
 			"expired":    {"Your order was not placed", "The shop could not take it in time. You were not charged for it."},
 			"cancelled":  {"Your order is cancelled", "You were not charged for it."},
 			"none":       {"No such order", "No order is known by this address."},
@@ -147,8 +145,9 @@ func chineseOrder() *orderWording {
 			"unknown":    {"正在核实您的订单", "期间商品为您保留，本页会自动更新。"},
 			"held":       {"已为您保留商品", "正在核实您的订单，本页会自动更新。"},
 			"stuck":      {"正在核实您的订单", "商品为您保留，商城会处理您的订单。"},
-			"confirmed":  {"下单成功", "商城已确认您的订单。"},
+			"sold":       {"下单成功", "商城已确认您的订单。"},
 			"released":   {"下单未成功", "您没有被扣款。"},
+			"refunded":   {"订单已取消", "下单之后，商城取消了该订单。"},
 			"expired":    {"下单未成功", "商城未能及时处理，您没有被扣款。"},
 			"cancelled":  {"订单已取消", "您没有被扣款。"},
 			"none":       {"没有这个订单", "这个地址没有对应的订单。"},

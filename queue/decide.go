@@ -112,7 +112,7 @@ func (c *decider) expired(sku string, o protocol.Leased) {
 }
 
 // news tells of an order that was handed out here.
-func (c *decider) news(sku string, o *protocol.Leased, status byte, answer string) {
+func (c *decider) news(sku string, o *protocol.Leased, status protocol.Status, answer string) {
 	if c.o.News == nil {
 		return
 	}

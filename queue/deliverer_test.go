@@ -109,7 +109,7 @@ func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
 		change  func(*Options)
 		outcome upstream.Outcome // of the first attempt
 		sent    string
-		status  byte
+		status  protocol.Status
 		where   protocol.Where
 	}{
 		"not sent":           {ledger.OrderNotFound, nil, upstream.NotSent, "[1 a 1 1 a 1]", 'C', ""},

@@ -28,7 +28,7 @@ func (r *Rules) Notice(s *State) time.Duration {
 func (r *Rules) shortCeiling() time.Duration { return max(r.PollFloor, r.PollCeiling/4) }
 
 // Ceiling is the longest pause between two polls. It is short where anyone may be called soon, which is before a draw,
-// and while all units are reserved, so that the end is heard soon.
+// and while all units are held, so that the end is heard soon.
 func (r *Rules) Ceiling(s *State) time.Duration {
 	switch {
 	case s.Stocked && s.Known && s.Phase == LastChance, s.Phase == Drawing, s.Draw && r.startsSoon(s):

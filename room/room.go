@@ -24,7 +24,7 @@ const (
 	PreQueue   Phase = "pre_queue"   // it takes people in, and calls none before the start
 	Drawing    Phase = "drawing"     // the sale has begun; the draw waits for its beacon
 	Open       Phase = "open"        // people are called in their order
-	LastChance Phase = "last_chance" // all units are reserved; some may come back
+	LastChance Phase = "last_chance" // all units are held; some may come back
 	Over       Phase = "over"        // no unit is left
 	Hold       Phase = "hold"        // an operator, or a paused sale: no people are called
 	Drain      Phase = "drain"       // an operator: no client may join, those who wait are called

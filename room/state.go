@@ -33,9 +33,9 @@ type State struct {
 
 	Stocked bool  // the room follows the stock of a sale
 	Known   bool  // Free and Held are known
-	Free    int64 // units that are not reserved
-	Held    int64 // units that are reserved and not decided
-	Returns int64 // Unix ms: by then all reserved units are decided; 0 = not known
+	Free    int64 // units that are not held
+	Held    int64 // units that are held and not decided
+	Returns int64 // Unix ms: by then all held units are decided; 0 = not known
 
 	Rate    float64 // calls a second at most, by an operator; 0 = as configured
 	Message string  // of an operator, for those who wait

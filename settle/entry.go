@@ -83,7 +83,7 @@ func (e *Entry) decode(r *reply, words int) {
 	for i := range e.Records {
 		r := &e.Records[i]
 		r.At = e.At
-		if op == "reserve" && r.Status == 'H' {
+		if op == "reserve" && r.Status == protocol.StatusHeld {
 			r.Anew = e.Position
 		}
 	}
@@ -93,31 +93,21 @@ func (e *Entry) decode(r *reply, words int) {
 	e.fields.left = begin[:len(begin)-len(r.left)]
 }
 
-// parseRecord reads status|quantity|time|user; the user may hold any byte. The quantity of a line of a cart is
-// units/cart.
+// parseRecord reads a record as it lies in Redis.
 func parseRecord(serial, text string) (Record, error) {
-	status, rest, _ := strings.Cut(text, "|")
-	count, rest, _ := strings.Cut(rest, "|")
-	_, user, ok := strings.Cut(rest, "|")
-	if !ok || len(status) != 1 || !strings.Contains("HCXR", status) {
-		return Record{}, fmt.Errorf("the record of %.130q cannot be read: %.80q", serial, text)
-	}
-	units, _, _ := strings.Cut(count, "/")
-	quantity, err := strconv.ParseInt(units, 10, 64)
-	if err != nil || quantity < 0 {
-		return Record{}, fmt.Errorf("the quantity of %.130q is not a number: %.40q", serial, count)
-	}
-	r := Record{Serial: serial, User: user, Quantity: quantity, Status: status[0]}
-	if r.Status == 'C' {
+	is, err := protocol.DecodeRecord(serial, text)
+	r := Record{Serial: serial, User: is.User, Quantity: is.Quantity, Status: is.Status}
+	if r.Status == protocol.StatusSold {
+		count, _, _ := strings.Cut(strings.TrimPrefix(text, "C|"), "|")
 		r.Anew.Epoch, r.Anew.Ver = protocol.Since(count) // it was adopted
 	}
-	return r, nil
+	return r, err
 }
 
 // text is what parseRecord reads.
 func (r Record) text() string {
 	since := ""
-	if r.Status == 'C' && r.Anew != (Position{}) {
+	if r.Status == protocol.StatusSold && r.Anew != (Position{}) {
 		since = "/" + protocol.AnyCart + r.Anew.String()
 	}
 	return fmt.Sprintf("%c|%d%s|0|%s", r.Status, r.Quantity, since, r.User)

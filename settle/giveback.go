@@ -28,7 +28,7 @@ type Giveback struct {
 type Known byte
 
 const (
-	KnownNot      Known = iota // there is no order yet, or it is not confirmed yet
+	KnownNot      Known = iota // there is no order yet, or it is not sold yet
 	KnownRefunded              // it is refunded now, or was before
 	KnownEarlier               // it is refunded, and belongs to an earlier ledger than the cursor's
 	KnownReleased              // it was released: no unit was sold
@@ -39,7 +39,7 @@ type Givebacks interface {
 	// Due returns the oldest due ones, at most n.
 	Due(ctx context.Context, n int) ([]Giveback, error)
 
-	// GiveBack refunds an order that is confirmed: its row and the stock, in one transaction. It is idempotent. Its error
+	// GiveBack refunds an order that is sold: its row and the stock, in one transaction. It is idempotent. Its error
 	// wraps ErrElsewhere if another settler works on the SKU.
 	GiveBack(ctx context.Context, g Giveback) (Known, error)
 

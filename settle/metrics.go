@@ -80,7 +80,7 @@ func (s *Settler) Collect(ch chan<- prometheus.Metric) {
 	count(done.Rebuilds, "sluice_settler_rebuilds_total", "Ledgers that were read whole, since changes were missing.")
 	count(done.Frozen, "sluice_settler_frozen_total", "Ledgers that were frozen, since Redis had lost settled orders.")
 	count(done.LostOrders, "sluice_settler_lost_orders_total",
-		"Sold, reserved or refunded orders that Redis had lost and was told again.")
+		"Sold, held or refunded orders that Redis had lost and was told again.")
 	count(done.Givebacks, "sluice_settler_givebacks_total", "Orders that the shop gave back by the database.")
 	number(prometheus.GaugeValue, float64(done.Behind), "sluice_settler_behind_entries", "Changes that wait in Redis.")
 	number(prometheus.GaugeValue, float64(s.counts.unlisted.Load()), "sluice_settler_unsettled_skus",

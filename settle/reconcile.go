@@ -12,10 +12,10 @@ import (
 // books are a ledger and its orders in the database, compared once.
 type books struct {
 	records  map[string]Record // of the ledger
-	sold     []Record          // of the database: the ledger does not know them, or as reserved
-	refunded []Record          // of the database: the ledger has them as sold or reserved, or has lost them
-	held     []Record          // of the database: the ledger has lost that they are reserved
-	unknown  []Record          // of the database: reserved, and the ledger, which lost nothing else, does not know them
+	sold     []Record          // of the database: the ledger does not know them, or as held
+	refunded []Record          // of the database: the ledger has them as sold or held, or has lost them
+	held     []Record          // of the database: the ledger has lost that they are held
+	unknown  []Record          // of the database: held, and the ledger, which lost nothing else, does not know them
 	intact   bool              // the ledger has lost nothing: it was not told a refund
 }
 
@@ -49,7 +49,7 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) {
-		if r.Status != 'X' && (p.cursor == nil || p.cursor.State != Moved) { // rows that were left behind are old
+		if r.Status != protocol.StatusReleased && (p.cursor == nil || p.cursor.State != Moved) { // rows that were left behind are old
 			rows = append(rows, r)
 		}
 	})
@@ -71,12 +71,12 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 		r, ok := b.records[row.Serial]
 		lost := isLost(row, r, ok, !b.intact, forgotten)
 		switch {
-		case row.Status == 'H' && !ok && b.intact:
+		case row.Status == protocol.StatusHeld && !ok && b.intact:
 			b.unknown = append(b.unknown, row)
 		case !lost:
-		case row.Status == 'C':
+		case row.Status == protocol.StatusSold:
 			b.sold = append(b.sold, row)
-		case row.Status == 'R':
+		case row.Status == protocol.StatusRefunded:
 			b.refunded = append(b.refunded, row)
 		case !l.remade:
 			b.held = append(b.held, row)
@@ -91,13 +91,13 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 // forgotten, Unix ms, the ledger may have forgotten, and have the serial for another order.
 func isLost(row, r Record, ok, incomplete bool, forgotten int64) bool {
 	switch {
-	case row.Status == 'R' && 0 < row.At && row.At < forgotten, row.Status == 'X':
+	case row.Status == protocol.StatusRefunded && 0 < row.At && row.At < forgotten, row.Status == protocol.StatusReleased:
 		return false
-	case !ok && row.Status != 'C':
+	case !ok && row.Status != protocol.StatusSold:
 		return incomplete
 	case !ok:
 		return true
-	case row.Status == 'R' && row.Position.Before(r.Anew):
+	case row.Status == protocol.StatusRefunded && row.Position.Before(r.Anew):
 		return false
 	}
 	there := r.said()
@@ -107,7 +107,7 @@ func isLost(row, r Record, ok, incomplete bool, forgotten int64) bool {
 // said is what a record says when it is merged.
 func (r Record) said() protocol.Said {
 	s := protocol.Said{Status: r.Status, Epoch: r.Epoch, Ver: r.Ver}
-	if r.Status == 'C' {
+	if r.Status == protocol.StatusSold {
 		s.Epoch, s.Ver, s.Adopted = r.Anew.Epoch, r.Anew.Ver, r.Anew != Position{}
 	}
 	return s
@@ -134,7 +134,7 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 		return nil
 	}
 	s.log.Error("settle: Redis has lost orders; the SKU is closed until they are put back, and every instance has told "+
-		"what it knows", "sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "reserved", len(b.held),
+		"what it knows", "sku", p.sku, "sold", len(b.sold), "refunded", len(b.refunded), "held", len(b.held),
 		"if_it_stays_closed", "sluice stock recover "+p.sku)
 	if l.State != frozen {
 		s.counts.frozen.Add(1)
@@ -148,7 +148,7 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	}
 	err := s.db.Report(ctx, Conflict{
 		SKU: p.sku, Position: at, Kind: "lost",
-		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d reserved, as was settled; they "+
+		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d held, as was settled; they "+
 			"were put back; the SKU opens when every instance has told what it knows, and this ends by itself when it is verified; "+
 			"if it stays frozen, sluice stock recover: %s",
 			len(b.sold), len(b.refunded), len(b.held), strings.Join(serials, " "))),
@@ -163,12 +163,12 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 	return nil
 }
 
-// ask has the ledger hold orders again that the database knows as reserved, and goes on: the resolver asks the shop
+// ask has the ledger hold orders again that the database knows as held, and goes on: the resolver asks the shop
 // about them. What is held takes units, and frees none, so that the SKU stays open.
-func (s *Settler) ask(ctx context.Context, p *skuCursor, reserved []Record, intact bool) (bool, error) {
+func (s *Settler) ask(ctx context.Context, p *skuCursor, held []Record, intact bool) (bool, error) {
 	s.log.Warn("settle: the ledger does not know reservations of the database; they are held again, and the shop is "+
-		"asked about them at status_url", "sku", p.sku, "reserved", len(reserved))
-	if err := s.o.Ledger.PutBack(ctx, p.sku, reserved); err != nil {
+		"asked about them at status_url", "sku", p.sku, "held", len(held))
+	if err := s.o.Ledger.PutBack(ctx, p.sku, held); err != nil {
 		return false, err
 	}
 	l, err := s.ledgerOf(ctx, p)

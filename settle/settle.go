@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 // The targets. Each has a cursor of its own for each SKU.
@@ -80,30 +82,27 @@ type Record struct {
 	Serial   string // 1 to 128 bytes
 	User     string // any bytes
 	Quantity int64
-	Status   byte  // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
+	Status   protocol.Status
 	At       int64 // Unix ms; 0 = not known
 	Missing  bool  // only the database knows it
 	Deducted int64 // units by which it has lowered the stock; of rows alone
 
 	// Anew is the change since which it is not what was released or refunded before under its serial: an operator has
-	// adopted it then, or the ledger has reserved it then. Zero = not known.
+	// adopted it then, or the ledger has held it anew then. Zero = not known.
 	Anew Position
 }
-
-// Final reports whether the order was released or refunded: no recovery turns that back.
-func (r Record) Final() bool { return r.Status == 'X' || r.Status == 'R' }
 
 // Replaces reports whether a row may become r. A row that was released or refunded becomes held or sold only where the
 // order began anew since, or where the ledger has forgotten by now what was before: forgotten, Unix ms, is when it had
 // been released then. whole says that r is of a ledger that is read whole: what it holds, the shop may still have.
 func (r Record) Replaces(row Record, whole bool, forgotten int64) bool {
-	return !row.Final() || r.Final() || row.Position.Before(r.Anew) || 0 < row.At && row.At < forgotten ||
-		whole && row.Status == 'X' && r.Status == 'H'
+	return !row.Status.Final() || r.Status.Final() || row.Position.Before(r.Anew) || 0 < row.At && row.At < forgotten ||
+		whole && row.Status == protocol.StatusReleased && r.Status == protocol.StatusHeld
 }
 
 // counted is how many units of the stock the record uses up.
 func (r Record) counted() int64 {
-	if r.Status == 'C' {
+	if r.Status == protocol.StatusSold {
 		return r.Quantity
 	}
 	return 0

@@ -23,8 +23,8 @@ type ChangeableLedger interface {
 	JoinRecovery(ctx context.Context, sku string, l Ledger) error
 	// Told says that the ledger has all orders that are settled. It is called until the SKU is open.
 	Told(ctx context.Context, sku string) (opened bool, err error)
-	// PutBack tells the ledger orders as sold, reserved or refunded. What it has as final stays so. The resolver decides
-	// the reserved ones.
+	// PutBack tells the ledger orders as sold, held or refunded. What it has as final stays so. The resolver decides
+	// the held ones.
 	PutBack(ctx context.Context, sku string, orders []Record) error
 	// Refund returns the units of an order. It is idempotent. ok is false if the ledger does not know the order.
 	Refund(ctx context.Context, sku, serial string) (ok bool, err error)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
+	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -36,7 +37,7 @@ type Auditor interface {
 type ShopOrder struct {
 	Serial string
 	Shop   int64 // units; 0 = the shop has no such order
-	Booked int64 // units that it has taken of the ledger, sold or reserved; 0 = none
+	Booked int64 // units that it has taken of the ledger, sold or held; 0 = none
 }
 
 // Explanation is what a database knows about the differences of a SKU.
@@ -48,7 +49,7 @@ type Explanation struct {
 
 // explains reports whether a difference is one that is on its way, or that a conflict has already.
 func (e Explanation) explains(row, r Record, ok bool) bool {
-	return row.Missing && !ok || row.Status == 'R' && ok && r.Status == 'C' && e.Givebacks[row.Serial]
+	return row.Missing && !ok || row.Status == protocol.StatusRefunded && ok && r.Status == protocol.StatusSold && e.Givebacks[row.Serial]
 }
 
 // look is what a settler remembers of the SKU that it has verified.

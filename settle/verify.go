@@ -20,7 +20,7 @@ const (
 // Difference is an order that ledger and database know differently at one position.
 type Difference struct {
 	Serial   string
-	Ledger   string // "C 2 of alice"; "" = not known
+	Ledger   string // "sold 2 of alice"; "" = not known
 	Database string
 }
 
@@ -32,7 +32,7 @@ type Comparison struct {
 	Differences []Difference
 	More        int   // differences beyond the first 100
 	Sold        int64 // units, by the ledger's numbers
-	Booked      int64 // units of the confirmed orders in the database
+	Booked      int64 // units of the sold orders in the database
 	Deducted    int64 // units by which the stock table was lowered
 
 	ledger   Ledger
@@ -123,14 +123,14 @@ func (c *Comparison) compare(ctx context.Context, db Database, records map[strin
 		delete(records, row.Serial)
 		text := describe(r, ok)
 		switch {
-		case text == describe(row, true), !ok && row.Status != 'C' && row.Status != 'H',
+		case text == describe(row, true), !ok && row.Status != protocol.StatusSold && row.Status != protocol.StatusHeld,
 			explained != nil && explained(row, r, ok):
 			return
-		case isLost(row, r, ok, false, forgotten), row.Status == 'H' && !ok:
+		case isLost(row, r, ok, false, forgotten), row.Status == protocol.StatusHeld && !ok:
 			c.lost++
-		case row.Status == 'X' && r.Status == 'C' && !r.Replaces(row, true, forgotten):
+		case row.Status == protocol.StatusReleased && r.Status == protocol.StatusSold && !r.Replaces(row, true, forgotten):
 			c.final++
-		case row.Status == 'C' && r.Status == 'C' && row.Deducted > r.Quantity:
+		case row.Status == protocol.StatusSold && r.Status == protocol.StatusSold && row.Deducted > r.Quantity:
 			c.unproven++
 		}
 		c.differ(row.Serial, text, describe(row, true))
@@ -153,5 +153,5 @@ func describe(r Record, ok bool) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%c %d of %q", r.Status, r.Quantity, r.User)
+	return fmt.Sprintf("%s %d of %q", r.Status, r.Quantity, r.User)
 }

@@ -173,11 +173,11 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 		}
 	}
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tRESERVED\tMISSING\tLEFT")
+	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tHELD\tMISSING\tLEFT")
 	for _, b := range books {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", printable(b.SKU), b.Position,
 			behind(at[b.SKU], b.Cursor), printable(b.State),
-			b.Total, b.Sold, b.Booked, b.Reserved, b.Missing, unknownBelow0(b.Left))
+			b.Total, b.Sold, b.Booked, b.Undecided, b.Missing, unknownBelow0(b.Left))
 	}
 	if err := out.Flush(); err != nil {
 		return err

@@ -134,7 +134,7 @@ func newReservationList(at *target) *cobra.Command {
 		"only those that were not decided in time: ask the shop, then confirm or release them")
 	cmd.Flags().BoolVar(&stuck, "stuck", false,
 		"only orders of the queue that wait for a person: ask the shop, then confirm, release or requeue them")
-	cli.ChoiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "confirmed",
+	cli.ChoiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "sold",
 		"released", "refunded")
 	skuFlag(cmd, &sku, "only those of one `SKU`")
 	cmd.Flags().IntVar(&limit, "limit", 1000, "show at most `N`, up to 10000")

@@ -49,7 +49,7 @@ await play(async (visitor, stage) => {
     is(`${op}: ${await toast.innerText()}`, (await toast.innerText()).includes(serial));
     await ada.page.locator("#orders-body", { hasText: serial }).waitFor({ state: "hidden" });
   }
-  // Any order is found by its serial, and a confirmed one can be refunded.
+  // Any order is found by its serial, and a sold one can be refunded.
   const find = ada.page.locator("#orders-serial");
   await find.fill(told.serials[1]);
   await find.press("Enter");

@@ -1,5 +1,5 @@
 // Command pull takes orders that wait from Sluice at its own pace, makes them, and says what became of each:
-// docs/queue.md. The unit of each order is reserved already.
+// docs/queue.md. The unit of each order is held already.
 //
 //	SLUICE_URL=http://127.0.0.1:8090 SLUICE_TOKEN=… go run ./examples/pull
 package main

@@ -25,24 +25,24 @@ type order struct {
 }
 
 type (
-	confirmed struct{ order }
-	refunded  struct{ order }
+	sold     struct{ order }
+	refunded struct{ order }
 )
 
 // Kind implements river.JobArgs.
-func (confirmed) Kind() string { return "order.confirmed" }
+func (sold) Kind() string { return "order.sold" }
 
 // Kind implements river.JobArgs.
 func (refunded) Kind() string { return "order.refunded" }
 
 // points books points in the transaction that completes the job: each order has its points once, whatever dies.
 type points struct {
-	river.WorkerDefaults[confirmed]
+	river.WorkerDefaults[sold]
 	pool *pgxpool.Pool
 }
 
 // Work implements river.Worker.
-func (p *points) Work(ctx context.Context, job *river.Job[confirmed]) error {
+func (p *points) Work(ctx context.Context, job *river.Job[sold]) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO points (buyer, points) VALUES ($1, $2)
 			ON CONFLICT (buyer) DO UPDATE SET points = points.points + excluded.points`, job.Args.User, 10*job.Args.Quantity)

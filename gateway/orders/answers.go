@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -16,7 +15,7 @@ import (
 const askAgain = time.Second
 
 // Decided implements proxy.Orders.
-func (o *Ledger) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
+func (o *Ledger) Decided(now int64, in protocol.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
@@ -28,27 +27,22 @@ func (o *Ledger) Decided(now int64, in proxy.Order) (proxy.Reservation, bool) {
 }
 
 // decided asks memory about one SKU.
-func (o *Ledger) decided(d *ledger.Reserver, now int64, in proxy.Order) (proxy.Reservation, bool) {
-	out, closed := d.Cached(now, orderOf(in))
+func (o *Ledger) decided(d *ledger.Reserver, now int64, in protocol.Order) (proxy.Reservation, bool) {
+	out, closed := d.Cached(now, in)
 	if !closed {
 		return proxy.Reservation{LookUp: out.LookUp}, false
 	}
 	return o.clocks.reservation(in, out), true
 }
 
-// orderOf is an order of one SKU as the ledger wants it.
-func orderOf(in proxy.Order) ledger.Order {
-	return ledger.Order{SKU: in.SKU, User: in.User, Key: in.Key, Quantity: in.Quantity, Cart: in.Cart, Request: in.Request}
-}
-
 // LookUp implements proxy.Orders.
-func (o *Ledger) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
+func (o *Ledger) LookUp(now int64, in protocol.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
 	for _, line := range linesThatMayRepeat(in) {
-		if out, found := d.LookUp(now, orderOf(line)); found {
+		if out, found := d.LookUp(now, line); found {
 			return about(line, in, o.clocks.reservation(line, out)), true
 		}
 	}
@@ -56,7 +50,7 @@ func (o *Ledger) LookUp(now int64, in proxy.Order) (proxy.Reservation, bool) {
 }
 
 // Reserve implements proxy.Orders.
-func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
+func (o *Ledger) Reserve(now int64, in protocol.Order) proxy.Reservation {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
@@ -70,15 +64,15 @@ func (o *Ledger) Reserve(now int64, in proxy.Order) proxy.Reservation {
 }
 
 // take takes the units of an order, of all its lines or of none.
-func (o *Ledger) take(d *ledger.Reserver, now int64, in proxy.Order) proxy.Reservation {
+func (o *Ledger) take(d *ledger.Reserver, now int64, in protocol.Order) proxy.Reservation {
 	if len(in.More) > 0 {
 		return o.reserveCart(d, in)
 	}
-	return o.clocks.reservation(in, d.Reserve(now, orderOf(in)))
+	return o.clocks.reservation(in, d.Reserve(now, in))
 }
 
 // reservation says in the gate's words what the ledger said of an order.
-func (by Clocks) reservation(in proxy.Order, out ledger.Outcome) proxy.Reservation {
+func (by Clocks) reservation(in protocol.Order, out ledger.Outcome) proxy.Reservation {
 	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline,
 		ByKey: len(in.Key) > 0 && string(in.Key) == out.Serial && !ledger.LooksDerived(out.Serial)}
 	switch out.Code {
@@ -159,7 +153,7 @@ func (o *Ledger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.
 	case err != nil:
 		return proxy.OrderState{}, reject.StockError
 	case !ok:
-		return proxy.OrderState{State: "none"}, reject.Admitted
+		return proxy.OrderState{}, reject.Admitted
 	}
-	return proxy.OrderState{SKU: of, State: stores.RecordStates[r.Status], Deadline: r.Deadline}, reject.Admitted
+	return proxy.OrderState{SKU: of, State: r.Status, Deadline: r.Deadline}, reject.Admitted
 }

@@ -20,7 +20,7 @@ import (
 //  4. An attempt that finds its own cart in a later line releases nothing: the lock was lost.
 
 // line is the part of an order that is about one SKU.
-func line(in proxy.Order, i int) proxy.Order {
+func line(in protocol.Order, i int) protocol.Order {
 	if i > 0 {
 		in.SKU, in.Quantity = in.More[i-1].SKU, in.More[i-1].Quantity
 	}
@@ -29,7 +29,7 @@ func line(in proxy.Order, i int) proxy.Order {
 }
 
 // about says which line an answer is about, where it is not the first.
-func about(of, in proxy.Order, t proxy.Reservation) proxy.Reservation {
+func about(of, in protocol.Order, t proxy.Reservation) proxy.Reservation {
 	if len(in.More) > 0 && string(of.SKU) != string(in.SKU) {
 		t.SKU = of.SKU
 	}
@@ -38,8 +38,8 @@ func about(of, in proxy.Order, t proxy.Reservation) proxy.Reservation {
 
 // linesThatMayRepeat are those by which an earlier order may be found. Without a key the serial is derived from the
 // first SKU alone.
-func linesThatMayRepeat(in proxy.Order) []proxy.Order {
-	all := []proxy.Order{line(in, 0)}
+func linesThatMayRepeat(in protocol.Order) []protocol.Order {
+	all := []protocol.Order{line(in, 0)}
 	if len(in.Key) > 0 {
 		for i := range in.More {
 			all = append(all, line(in, i+1))
@@ -50,7 +50,7 @@ func linesThatMayRepeat(in proxy.Order) []proxy.Order {
 
 // decidedCart asks memory about all lines. The first comes first: it alone may repeat an order without a key. Where
 // another one is sold out such an order was not looked up: its client may have won before.
-func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in proxy.Order) (t proxy.Reservation, decided bool) {
+func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (t proxy.Reservation, decided bool) {
 	lookUp := false
 	for i := range len(in.More) + 1 {
 		one := line(in, i)
@@ -74,10 +74,10 @@ func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in proxy.Order) (t p
 // A later line that has this very cart already tells that the ledger of the first one has lost its reservation, and
 // with it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or
 // released, and the upstream's answer decides each line.
-func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservation {
+func (o *Ledger) reserveCart(d *ledger.Reserver, in protocol.Order) proxy.Reservation {
 	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
 	one := line(in, 0)
-	first := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), orderOf(one)))
+	first := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), one))
 	if first.Reason != reject.Admitted {
 		return first
 	}
@@ -85,7 +85,7 @@ func (o *Ledger) reserveCart(d *ledger.Reserver, in proxy.Order) proxy.Reservati
 	taken, lost := []string{string(one.SKU)}, false
 	for i := range in.More {
 		one = line(in, i+1)
-		next := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), orderOf(one)))
+		next := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), one))
 		switch next.Reason {
 		case reject.Admitted:
 			if taken = append(taken, string(one.SKU)); time.Since(began) <= limit {

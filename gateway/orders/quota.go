@@ -78,7 +78,7 @@ func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
 }
 
 // of are the quotas of an order: of each SKU that of the sale that is on, or is the next.
-func (q *quotas) of(in proxy.Order, now time.Time) (all []bound) {
+func (q *quotas) of(in protocol.Order, now time.Time) (all []bound) {
 	for k := range len(in.More) + 1 {
 		one := line(in, k)
 		s := q.saleOf(string(one.SKU), now)
@@ -123,7 +123,7 @@ func (q *quotas) wait(user []byte) (end func(), ok bool) {
 }
 
 // reserveWithin reserves an order of which some sales bound what its user may have.
-func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in proxy.Order) proxy.Reservation {
+func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in protocol.Order) proxy.Reservation {
 	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
 	end, ok := q.wait(in.User)
 	if !ok {
@@ -156,7 +156,7 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in
 
 // earlier is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its
 // key, and answers by its record. Where that cannot be looked up, it is not known.
-func earlier(d *ledger.Reserver, in proxy.Order) reject.Reason {
+func earlier(d *ledger.Reserver, in protocol.Order) reject.Reason {
 	if len(in.Key) == 0 {
 		return reject.Duplicate
 	}

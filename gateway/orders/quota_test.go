@@ -9,7 +9,6 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
-	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
@@ -38,7 +37,7 @@ func TestQuota_EachIsCountedByItself(t *testing.T) {
 				t.Errorf("reserve: %v %v", codes, err)
 			}
 		}
-		bounds := q.of(proxy.Order{SKU: []byte("a"), Quantity: 1}, time.Unix(1, 0))
+		bounds := q.of(protocol.Order{SKU: []byte("a"), Quantity: 1}, time.Unix(1, 0))
 		has := q.count(bounds, []byte(user), false)
 		more := q.count(bounds, []byte(user), true)
 		if (has == reject.Duplicate) != (i%4 == 3) || (more == reject.Duplicate) != (i%4 >= 2) {
@@ -56,7 +55,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 		sale("free before", 0, 5, 9, "a"),
 	}}
 	q := newQuotas(c, storetest.Ledger(t))
-	order := proxy.Order{SKU: []byte("a"), Quantity: 2, More: []proxy.CartLine{{SKU: []byte("b"), Quantity: 3},
+	order := protocol.Order{SKU: []byte("a"), Quantity: 2, More: []protocol.Line{{SKU: []byte("b"), Quantity: 3},
 		{SKU: []byte("c"), Quantity: 4}}}
 	for at, want := range map[int64]string{1: "early 3", 8: "early 3", 9: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
 		got := ""
@@ -87,7 +86,7 @@ func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
 	ledgertest.Want(t, "an order", ledgertest.Take(t, s, "first", "ann"), protocol.Held)
 	hears := func(what, key string, want reject.Reason) {
 		t.Helper()
-		ledgertest.Want(t, what, earlier(d, proxy.Order{SKU: []byte("1001"), Key: []byte(key)}), want)
+		ledgertest.Want(t, what, earlier(d, protocol.Order{SKU: []byte("1001"), Key: []byte(key)}), want)
 	}
 	hears("its repetition", "first", reject.Admitted)
 	hears("another one", "second", reject.Duplicate)

@@ -47,7 +47,7 @@ func TestParking_OnlyAnotherStateOfTheirOrderIsNews(t *testing.T) {
 		}
 	}
 	p.found(inState("a", "queued"), now.Add(2*time.Second))
-	p.found(inState("z", "confirmed"), now)
+	p.found(inState("z", "sold"), now)
 	if a.Resumed() || p.count() != 3 {
 		t.Errorf("the same state is news: %d wait", p.count())
 	}

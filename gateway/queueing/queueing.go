@@ -233,18 +233,12 @@ func orderOf(sku, serial string, s *queue.State) proxy.WaitingOrder {
 // stateOf names a state as clients read it.
 func stateOf(s *queue.State) string {
 	switch {
-	case s.Status == protocol.StatusNone:
-		return "none"
-	case s.Status == protocol.StatusSold:
-		return "confirmed"
-	case s.Status != protocol.StatusHeld && s.Answer.State != "":
+	case s.Status.Final() && s.Answer.State != "":
 		return s.Answer.State
-	case s.Status != protocol.StatusHeld:
-		return "released"
-	case s.Where == protocol.NotWaiting:
-		return "held"
+	case s.Status == protocol.StatusHeld && s.Where != protocol.NotWaiting:
+		return string(s.Where)
 	}
-	return string(s.Where)
+	return s.Status.String()
 }
 
 // Cancel implements proxy.Queue.

@@ -150,7 +150,7 @@ func (f *follower) sale() room.Sale {
 func (f *follower) sells(sku []byte) bool { return (*f.skus.Load())[string(sku)] }
 
 // stock is what this instance knows of the units of all SKUs of the sale, from memory. Units of a SKU that is paused
-// or frozen may be sold later: they count as reserved.
+// or frozen may be sold later: they count as held.
 func (f *follower) stock() *roomstore.Stock {
 	sum, list := &roomstore.Stock{Hold: f.hold}, f.list.Load()
 	if f.Ledger == nil || list == nil {

@@ -36,7 +36,7 @@ func TestLedgersLate_WhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
 	}
 	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return reserver })
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
-	reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
+	reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
 	k.Says(200, apitest.Words(`"units":1`), "POST", "/stock/1001/recover",
 		`{"orders": [{"serial": "one", "user": "7", "quantity": 1}], "apply": true}`)
 	elsewhere := apitest.New(t, k.Store, 0)

@@ -12,13 +12,9 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// RecordStates are those of a record, as clients and operators read them. R is a record whose refund the store tells
-// from a release.
-var RecordStates = map[byte]string{'H': "held", 'C': "confirmed", 'X': "released", 'R': "refunded"}
-
 func reservation(sku string, r protocol.Record) admin.Reservation {
-	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: RecordStates[r.Status]}
-	if r.Status == 'H' {
+	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: r.Status}
+	if r.Status == protocol.StatusHeld {
 		out.Deadline = time.UnixMilli(r.Deadline).UTC()
 	}
 	return out
@@ -111,15 +107,11 @@ func (l *Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outco
 	case err != nil:
 		return admin.Outcome{}, err
 	case done[0] == protocol.Changed:
-		return admin.Outcome{Changed: true, State: "held"}, nil
+		return admin.Outcome{Changed: true, State: protocol.StatusHeld}, nil
 	}
 	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has "+
 		"ended; ask the shop, then confirm or release it", r.Serial, r.SKU, admin.ErrConflict)
 }
-
-// settled is what a reservation is after each op.
-var settled = map[protocol.Op]string{protocol.Confirm: "confirmed", protocol.Release: "released",
-	protocol.Refund: "refunded", protocol.Adopt: "confirmed"}
 
 // outcome says what the ledger's answer means, and what the operator must do now.
 func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Outcome, error) {
@@ -128,11 +120,12 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 	}
 	switch done {
 	case protocol.Changed, protocol.Already, protocol.Oversold:
-		return admin.Outcome{Changed: done != protocol.Already, State: settled[op]}, nil
+		to, _ := protocol.Next(op, protocol.StatusHeld)
+		return admin.Outcome{Changed: done != protocol.Already, State: to}, nil
 	case protocol.NotFound:
 		return admin.Outcome{}, nil
 	case protocol.WasSold:
-		return reject("it is confirmed; refund it if its units are to be sold again")
+		return reject("it is sold; refund it if its units are to be sold again")
 	case protocol.WasReleased:
 		if op == protocol.Refund {
 			return reject("it was released before, so that its units are free already; nothing is left to do")

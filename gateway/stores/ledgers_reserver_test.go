@@ -32,7 +32,7 @@ func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 	k := apitest.New(t, storetest.Ledger(t), 0)
 	reserver := reserverAt(t, k)
 	buy := func(user string) ledger.Outcome {
-		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
+		return reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
 	}
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	first := buy("7")
@@ -62,7 +62,7 @@ func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
 	reserver := reserverAt(t, k)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	buy := func() protocol.Code {
-		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
+		return reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
 	}
 	if code := buy(); code != protocol.Held {
 		t.Fatalf("the only unit: %d", code)

@@ -45,7 +45,7 @@ func TestLedgers_OperatorSetsLedgers(t *testing.T) {
 			"/stock/1001", `{"set": 10}`)
 		k.Hold("1001", "k-1", "7", 2, apitest.FarOff)
 		k.Hold("1001", "k-2", "8", 1, apitest.FarOff)
-		k.Says(200, apitest.Words(`"confirmed"`), "POST", "/reservations/k-2/confirm", "")
+		k.Says(200, apitest.Words(`"sold"`), "POST", "/reservations/k-2/confirm", "")
 		k.Says(200, apitest.Words(`"left":7`, `"held":2`, `"sold":1`, `"free":7`), "GET", "/stock/1001", "")
 		k.Says(409, apitest.Words("2 held", "1 sold"), "POST", "/stock/1001", `{"set": 2}`)
 		k.Says(200, apitest.Words(`"total":3`, `"limit":2`), "POST", "/stock/1001", `{"set": 3}`)
@@ -134,7 +134,7 @@ func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
 			k.Hold("1001", serial, "7", 1, apitest.FarOff)
 		}
 		k.Says(200, nil, "POST", "/reservations/refund/confirm", "")
-		for op, state := range map[string]string{"confirm": "confirmed", "release": "released", "refund": "refunded"} {
+		for op, state := range map[string]string{"confirm": "sold", "release": "released", "refund": "refunded"} {
 			path := "/reservations/" + op + "/" + op
 			k.Says(200, apitest.Words(`"changed":true`, `"state":"`+state+`"`, `"sku":"1001"`, `"serial":"`+op+`"`), "POST",
 				path, "")
@@ -156,7 +156,7 @@ func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
 		k.Hold("1001", "gone", "7", 1, apitest.FarOff)
 		k.Says(200, nil, "POST", "/reservations/sold/confirm", "")
 		k.Says(200, nil, "POST", "/reservations/gone/release", "")
-		k.Says(409, apitest.Words("confirmed", "refund it"), "POST", "/reservations/sold/release", "")
+		k.Says(409, apitest.Words("sold", "refund it"), "POST", "/reservations/sold/release", "")
 		k.Says(409, apitest.Words("cancel the order at the shop"), "POST", "/reservations/gone/confirm", "")
 		k.Says(409, apitest.Words("nothing is left to do"), "POST", "/reservations/gone/refund", "")
 		k.Says(404, apitest.Words("no such reservation"), "POST", "/reservations/nobody/confirm", "")
@@ -224,11 +224,11 @@ func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 		take(200, "held", "7", 1, `"held":1`, `"units":1`, `"conflicts":[]`)
 		take(200, "held", "7", 1, `"sold":1`, `"units":0`)
 		k.Says(200, apitest.Words("frozen"), "POST", "/stock/1001", `{"state": "frozen"}`)
-		k.Says(200, apitest.Words("confirmed already", `"state":"frozen"`), "POST", "/stock/1001/recover",
+		k.Says(200, apitest.Words("sold already", `"state":"frozen"`), "POST", "/stock/1001/recover",
 			`{"apply": true, "state": "on", "orders": [{"serial": "held", "user": "8", "quantity": 1}]}`)
 		k.Says(200, apitest.Words(`"state":"on"`), "POST", "/stock/1001/recover", `{"apply": true, "state": "on"}`)
 		take(200, "lost", "9", 2, `"unknown":1`, `"units":2`, `"left":-1`)
-		k.Says(200, apitest.Words(`"user":"9"`, `"quantity":2`, `"confirmed"`), "GET", "/reservations/lost", "")
+		k.Says(200, apitest.Words(`"user":"9"`, `"quantity":2`, `"sold"`), "GET", "/reservations/lost", "")
 		for _, order := range []string{`{}`, `{"serial": "a"}`, `{"serial": "a", "quantity": 0}`, `{"quantity": 1}`,
 			`{"serial": "a", "quantity": 1000000001}`, `{"serial": "a", "user": "a\nb", "quantity": 1}`,
 			`{"serial": "a", "user": "` + strings.Repeat("u", 257) + `", "quantity": 1}`} {
@@ -263,7 +263,7 @@ func TestLedgers_ListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
 			"?state=unknown&sku=1001":         "first third",
 			"?state=unknown&limit=2":          "first second +",
 			"?state=held":                     "first second third waits",
-			"?state=confirmed":                "sold",
+			"?state=sold":                     "sold",
 			"?state=released":                 "",
 			"":                                "first second third waits sold",
 			"?sku=1001&state=unknown&limit=1": "first +",
@@ -302,7 +302,7 @@ func TestLedgers_EachChangeIsInTheLogWithWhoAndWhat(t *testing.T) {
 	k.Says(200, nil, "POST", "/reservations/k-1/confirm", "")
 	for _, want := range []string{
 		`from=127.0.0.1:4711 sku=1001 change="set 5" before=none after="total 5, held 0, sold 0, limit 1, on, `,
-		`from=127.0.0.1:4711 sku=1001 serial=k-1 op=confirm before=held after=confirmed changed=true`,
+		`from=127.0.0.1:4711 sku=1001 serial=k-1 op=confirm before=held after=sold changed=true`,
 	} {
 		if !strings.Contains(k.Log.String(), want) {
 			t.Errorf("no %s in %s", want, k.Log)

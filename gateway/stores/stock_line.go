@@ -51,7 +51,7 @@ func PrintableName(user string) string {
 
 // DescribeReservation shows one order: serial, SKU, state, units, user, and until when it must be decided.
 func DescribeReservation(r admin.Reservation) string {
-	state := r.State
+	state := r.State.String()
 	if r.Overdue {
 		state = "unknown"
 	}

@@ -61,7 +61,7 @@ func TestClient_BothWaysToALedgerSayTheSame(t *testing.T) {
 			}
 			var found admin.Reservation
 			if err := to.Call(t.Context(), "GET", "/reservations/a%2Fb?sku=1001", nil, &found); err != nil ||
-				stores.DescribeReservation(found) != "a/b\t1001\tconfirmed\t2\t7" {
+				stores.DescribeReservation(found) != "a/b\t1001\tsold\t2\t7" {
 				t.Errorf("get: %q, %v", stores.DescribeReservation(found), err)
 			}
 			rejects("POST", "/reservations/a%2Fb/release?sku=1001", nil, "refund it")

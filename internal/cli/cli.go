@@ -112,11 +112,11 @@ var formerNames = map[string]string{
 	"sluice override pause":            "sluice stock pause",
 	"sluice rehearse":                  "sluice loadtest",
 	"sluice reservation show":          "sluice reservation get",
-	"sluice reservation adopt":         "sluice stock recover SKU --from FILE",
-	"sluice stock adopt":               "sluice stock recover SKU --from FILE|settle",
-	"sluice stock recreate":            "sluice stock recover SKU --total N --from FILE|settle|none",
-	"sluice stock thaw":                "sluice stock recover SKU --from none",
-	"sluice stock resume --reconciled": "sluice stock recover SKU --from none",
+	"sluice reservation adopt":         "sluice stock recover SKU --from FILE --apply",
+	"sluice stock adopt":               "sluice stock recover SKU --from FILE|settle --apply",
+	"sluice stock recreate":            "sluice stock recover SKU --total N --from FILE|settle|none --apply",
+	"sluice stock thaw":                "sluice stock recover SKU --from none --apply",
+	"sluice stock resume --reconciled": "sluice stock recover SKU --from none --apply",
 }
 
 // Parent is a command that does nothing itself: it names the commands below it.

@@ -52,7 +52,7 @@ func (g *reserving) settle(serial string, status int) {
 	defer g.mu.Unlock()
 	switch {
 	case status < 300:
-		g.states[serial] = "confirmed"
+		g.states[serial] = "sold"
 		g.ledger.Held--
 		g.ledger.Sold++
 	case status < 500:
@@ -86,7 +86,7 @@ func (g *reserving) front(t *testing.T, shop *load.Shop, lost func(user string) 
 		case "held":
 			reject(w, http.StatusConflict, "in_progress")
 			return
-		case "confirmed":
+		case "sold":
 			reject(w, http.StatusOK, "confirmed")
 			return
 		case "released", "sold_out":

@@ -58,7 +58,7 @@ type Counts struct {
 
 	Status     map[int]int64 // all answers, by status
 	Overloaded int64         // of those admitted, with status 500 and above
-	Delivered  int64         // of those accepted, confirmed later
+	Delivered  int64         // of those accepted, sold later
 	Ended      int64         // of those accepted, without an order in the end
 	Lookups    int64         // requests that asked what became of an order
 	Room       RoomCounts
@@ -376,7 +376,7 @@ func (c *Crowd) lookUp(ctx context.Context, l *connection, v due) {
 	l.out = c.form.appendStatusRequest(l.out[:0], of.path, c.address(c.plan.First+int(v.shopper)))
 	a, ok := l.exchange(ctx)
 	switch {
-	case ok && a.state == "confirmed":
+	case ok && a.state == "sold":
 		c.ended(of, func(n *Counts) { n.Delivered++ })
 		c.goHome(Bought)
 	case ok && a.hasNoOrder():

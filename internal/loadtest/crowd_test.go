@@ -120,7 +120,7 @@ func TestCrowd_WhoIsToldNothingLooksWhatBecameOfIt(t *testing.T) {
 		case 2:
 			_, _ = io.WriteString(w, `{"state":"held"}`)
 		default:
-			_, _ = io.WriteString(w, `{"state":"confirmed"}`)
+			_, _ = io.WriteString(w, `{"state":"sold"}`)
 		}
 		return true
 	}

@@ -68,7 +68,7 @@ func (l *Ledgers) Refund(ctx context.Context, sku, serial string) (ok bool, err 
 	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
 }
 
-// PutBack implements settle.ChangeableLedger. The resolver asks about a reserved order when its time is over, as it
+// PutBack implements settle.ChangeableLedger. The resolver asks about a held order when its time is over, as it
 // would have done: before, the shop may not have the order yet.
 func (l *Ledgers) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for some := range slices.Chunk(orders, putBackAtOnce) {
@@ -88,7 +88,7 @@ func (l *Ledgers) PutBack(ctx context.Context, sku string, orders []settle.Recor
 	return nil
 }
 
-// due is when the time of a reserved order is over, Unix ms, where it is not known when it was reserved: as of now.
+// due is when the time of a held order is over, Unix ms, where it is not known since when it is held: as of now.
 func (l *Ledgers) due(r settle.Record, now int64) int64 {
 	if r.At < 1 || r.At > now {
 		return now + l.hold.Milliseconds()

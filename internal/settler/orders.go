@@ -97,10 +97,10 @@ func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks
 	var orders []admin.Order
 	undecided := 0
 	err = of.Store.Orders(ctx, sku, cursor.Born, func(one settle.Record) {
-		if one.Status == 'C' || one.Status == 'H' {
+		if one.Status == protocol.StatusSold || one.Status == protocol.StatusHeld {
 			orders = append(orders, admin.Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
 		}
-		if one.Status == 'H' {
+		if one.Status == protocol.StatusHeld {
 			undecided++
 		}
 	})
@@ -127,10 +127,10 @@ func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orde
 	}
 	users := make(map[string]string) // of undecided orders, which the shop may have
 	err = s.Store.Orders(ctx, sku, cursor.Born, func(r settle.Record) {
-		switch undecided := r.Status == 'H' && r.Missing; {
+		switch undecided := r.Status == protocol.StatusHeld && r.Missing; {
 		case undecided && query != "":
 			users[r.Serial] = r.User
-		case undecided, r.Status == 'C':
+		case undecided, r.Status == protocol.StatusSold:
 			orders = append(orders, admin.Order{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
 		}
 	})

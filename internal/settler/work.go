@@ -20,7 +20,7 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	j := c.Settle.Jobs
 	switch {
 	case len(j.Kinds) == 0:
-		return c.Errorf("settle.jobs.kinds", `is []: name what jobs follow, like ["order.confirmed"], on PostgreSQL`)
+		return c.Errorf("settle.jobs.kinds", `is []: name what jobs follow, like ["order.sold"], on PostgreSQL`)
 	case j.URL == "":
 		return c.Errorf("settle.jobs.url", `is "": name what gets the jobs, or work them by River in a program of your own`)
 	}

@@ -88,7 +88,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 
 // buy is one shopper: the gateway takes a unit, forwards the order, and tells what became of it.
 func (g *gateway) buy(b buying) {
-	o := ledger.Order{SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity}
+	o := protocol.Order{SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity}
 	if g.queue != nil {
 		o.Request = request(b.number)
 	}

@@ -8,7 +8,7 @@ import (
 
 // SignedOrder is what the upstream is told about an order, in the form in which the upstream receives it.
 //
-// The body is not part of it. The signature covers what Sluice decided, which units are reserved until when, and not
+// The body is not part of it. The signature covers what Sluice decided, which units are held until when, and not
 // what the client writes about them. So the upstream can verify it before it reads the body, or behind a framework that
 // parses the body first. Host is not part of it either: it may be the client's or the target's own.
 type SignedOrder struct {

@@ -41,7 +41,7 @@ var roomTexts = map[string][numLanguages]string{
 	"room_early":           {"The sale has not begun; people are called after its start", "活动尚未开始；开始后按规则叫号"},
 	"room_drawing":         {"The draw has not been made yet", "正在等待抽签"},
 	"room_hold":            {"No people are called for the moment", "叫号已暂停"},
-	"room_last":            {"All units are reserved; some may come back", "剩余库存已全部被预占，可能会有释放"},
+	"room_last":            {"All units are held; some may come back", "剩余库存已全部被预占，可能会有释放"},
 	"room_chance":          {"By the units that are left you will probably not get one", "按目前库存，您可能买不到了"},
 	"room_refresh":         {"This page refreshes automatically", "页面会自动刷新"},
 	"room_verify":          {"Check the draw", "核对抽签"},

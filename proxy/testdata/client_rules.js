@@ -175,7 +175,7 @@ const rules = {
     for (const lost of [{ lost: true }, { status: 500 }, rejected(504, "upstream_timeout"),
       rejected(409, "in_progress", 1)]) {
       let n = 0;
-      const state = () => ({ body: { state: ++n < 4 ? "held" : "confirmed" } });
+      const state = () => ({ body: { state: ++n < 4 ? "held" : "sold" } });
       const b = new Browser(path => asksOrder(path) ? state() : path === "/order" ? lost : isOpen);
       const s = b.sale();
       await b.run(50);
@@ -218,7 +218,7 @@ const rules = {
     await first.run(50);
     s.order();
     await first.run(100);
-    const b = new Browser(path => asksOrder(path) ? { body: { state: "confirmed" } } : isOpen, storage);
+    const b = new Browser(path => asksOrder(path) ? { body: { state: "sold" } } : isOpen, storage);
     const again = b.sale();
     await b.run(1000);
     const asked = b.asked[0].path.startsWith("/.sluice/orders/" + first.keys()[0]);

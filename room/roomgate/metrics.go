@@ -27,7 +27,7 @@ var (
 			"and may still claim (pending), people called, passes claimed, used, expired, and inside, of which an order is "+
 			"expected.", []string{"room", "state"}, nil)
 	unitsDesc = prometheus.NewDesc("sluice_room_units",
-		"Units of a waiting room's sale, free and reserved (held). Missing while the stock is not known.",
+		"Units of a waiting room's sale, free and held. Missing while the stock is not known.",
 		[]string{"room", "state"}, nil)
 	mostDesc = prometheus.NewDesc("sluice_room_parked_limit",
 		"Requests of this instance that may wait for news: max_parked.",

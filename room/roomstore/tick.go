@@ -20,7 +20,7 @@ type Stock struct {
 	SKUs           string // a fingerprint of their list
 	Epoch, Version int64  // sums over the SKUs: of a list, the higher epoch, then version, is newer
 	Free, Held     int64
-	Hold           time.Duration // for so long a unit is reserved at most
+	Hold           time.Duration // for so long a unit is held at most
 }
 
 // Reading is what one tick has read, beside the state.

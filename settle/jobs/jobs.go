@@ -21,32 +21,30 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // insertAtOnce bounds the memory that one statement needs.
 const insertAtOnce = 1000
-
-// words are the statuses as kinds and arguments name them.
-var words = map[byte]string{'H': "reserved", 'C': "confirmed", 'X': "released", 'R': "refunded"}
 
 const prefix = "order." // of every kind
 
 // Args are the arguments of a job: the order as the change has left it. A SKU, a serial or a user that is not valid
 // UTF-8 is \x and hexadecimal.
 type Args struct {
-	SKU      string `json:"sku"`
-	Serial   string `json:"serial"`
-	Status   string `json:"status"`
-	Quantity int64  `json:"quantity"`
-	User     string `json:"user"`
-	Time     int64  `json:"time"` // Unix ms; 0 = not known
-	Born     int64  `json:"born"` // the first epoch of the ledger: a SKU that is sold again has another one
-	Epoch    int64  `json:"epoch"`
-	Version  int64  `json:"version"`
+	SKU      string          `json:"sku"`
+	Serial   string          `json:"serial"`
+	Status   protocol.Status `json:"status"`
+	Quantity int64           `json:"quantity"`
+	User     string          `json:"user"`
+	Time     int64           `json:"time"` // Unix ms; 0 = not known
+	Born     int64           `json:"born"` // the first epoch of the ledger: a SKU that is sold again has another one
+	Epoch    int64           `json:"epoch"`
+	Version  int64           `json:"version"`
 }
 
 // Kind implements river.JobArgs.
-func (a Args) Kind() string { return prefix + a.Status }
+func (a Args) Kind() string { return prefix + a.Status.String() }
 
 // id is the same for the same change in each home, and in a database that was restored: River's numbers are not.
 func (a Args) id() string {
@@ -54,7 +52,7 @@ func (a Args) id() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// New returns what inserts the jobs of kinds, such as order.confirmed, into a queue of River.
+// New returns what inserts the jobs of kinds, such as order.sold, into a queue of River.
 func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error) {
 	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: log})
 	if err != nil {
@@ -62,7 +60,7 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 	}
 	options := &river.InsertOpts{Queue: queue}
 	return &sqlstore.Jobs{
-		Wants: func(status byte) bool { return slices.Contains(kinds, prefix+words[status]) },
+		Wants: func(to protocol.Status) bool { return slices.Contains(kinds, prefix+to.String()) },
 		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error {
 			for some := range slices.Chunk(changes, insertAtOnce) {
 				params := make([]river.InsertManyParams, len(some))
@@ -79,7 +77,7 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 }
 
 func argsOf(sku string, born int64, r settle.Record) Args {
-	return Args{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: words[r.Status], Quantity: r.Quantity,
+	return Args{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
 		User: sqlstore.Text(r.User), Time: r.At, Born: born, Epoch: r.Epoch, Version: r.Ver}
 }
 

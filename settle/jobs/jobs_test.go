@@ -33,7 +33,7 @@ const (
 )
 
 var (
-	all = []string{"order.reserved", "order.confirmed", "order.released", "order.refunded"}
+	all = []string{"order.held", "order.sold", "order.released", "order.refunded"}
 	key = []byte("0123456789abcdef")
 )
 
@@ -53,7 +53,7 @@ func TestJobs_OneForEachSettledChange(t *testing.T) {
 	s.wantsJobs("a", 50)
 	// What was trimmed before it was read is found by the rows.
 	s.exec("UPDATE sluice_order SET status = 'H' WHERE serial = 'a-1'")
-	s.exec("DELETE FROM river_job WHERE args->>'serial' = 'a-1' AND kind = 'order.confirmed'")
+	s.exec("DELETE FROM river_job WHERE args->>'serial' = 'a-1' AND kind = 'order.sold'")
 	if _, err := worker.Rebuild(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,9 @@ func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
 		t.Fatalf("%d requests: want 3: %v", len(got), got)
 	}
 	for i, job := range got {
-		if job["id"] != got[0]["id"] || job["attempt"] != float64(i+1) || job["kind"] != "order.reserved" ||
+		if job["id"] != got[0]["id"] || job["attempt"] != float64(i+1) || job["kind"] != "order.held" ||
 			job["sku"] != "r" || job["serial"] != "r-1" || job["user"] != "alice" || job["quantity"] != 2.0 ||
-			job["status"] != "reserved" || job["version"] == nil {
+			job["status"] != "held" || job["version"] == nil {
 			t.Errorf("request %d: %v", i+1, job)
 		}
 	}
@@ -280,7 +280,7 @@ func TestExample_BooksPointsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.drain("e")
-	s.exec("DELETE FROM river_job WHERE kind NOT IN ('order.confirmed', 'order.refunded')")
+	s.exec("DELETE FROM river_job WHERE kind NOT IN ('order.sold', 'order.refunded')")
 	shop := exec.Command(program, s.url)
 	shop.Stderr = os.Stderr
 	if err := shop.Start(); err != nil {

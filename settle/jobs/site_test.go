@@ -222,7 +222,7 @@ func (s *site) sell(sku string, orders int) error {
 // wantsJobs fails the test unless every order has one job for each of its changes.
 func (s *site) wantsJobs(sku string, orders int) {
 	s.Helper()
-	for kind, want := range map[string]int{"order.reserved": orders, "order.confirmed": orders * 9 / 10,
+	for kind, want := range map[string]int{"order.held": orders, "order.sold": orders * 9 / 10,
 		"order.released": orders / 10, "order.refunded": orders / 10} {
 		of := "FROM river_job WHERE args->>'sku' = $1 AND kind = $2"
 		jobs, different := s.count("SELECT count(*) "+of, sku, kind),

@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/settle/webhook"
+	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -100,8 +101,8 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 func newClient(pool *pgxpool.Pool, o Options) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	work := &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout), requests: o.Requests}
-	for _, word := range words {
-		river.AddWorkerArgs(workers, Args{Status: word}, work)
+	for status := range protocol.Statuses {
+		river.AddWorkerArgs(workers, Args{Status: status}, work)
 	}
 	whole := o.Timeout + timeoutMargin
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{

@@ -143,7 +143,7 @@ func (s *site) recreates(sku string, total int64, fromShop []settle.Record, gate
 		c, _, _ := s.store.Cursor(s.Context(), sku)
 		known := must(s.stream.Records(s.Context(), sku))(s.T)
 		_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
-			if _, ok := known[r.Serial]; !ok && !r.Final() {
+			if _, ok := known[r.Serial]; !ok && !r.Status.Final() {
 				adopt = append(adopt, r)
 			}
 		})

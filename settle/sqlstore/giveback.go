@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // Due implements settle.Givebacks.
@@ -49,16 +50,16 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 		switch {
 		case err != nil:
 			return err
-		case r.Status == 'X':
+		case r.Status == protocol.StatusReleased:
 			known = settle.KnownReleased
 			return nil
-		case r.Status != 'R' && r.Status != 'C':
+		case r.Status != protocol.StatusRefunded && r.Status != protocol.StatusSold:
 			return nil
 		}
 		if known = settle.KnownRefunded; r.born != c.Born {
 			known = settle.KnownEarlier
 		}
-		if r.Status == 'C' {
+		if r.Status == protocol.StatusSold {
 			if err := s.refund(ctx, tx, &b, r); err != nil {
 				return err
 			}
@@ -87,7 +88,7 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
-	r.Status = (status + " ")[0]
+	r.Status = protocol.Status((status + " ")[0])
 	return r, err
 }
 
@@ -111,7 +112,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	if err != nil {
 		return fmt.Errorf("return stock: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', at = "+s.d.clock+", taken = ? "+
+	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = protocol.StatusRefunded, at = "+s.d.clock+", taken = ? "+
 		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), r.born, stored(r.Serial))
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)
@@ -122,7 +123,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 // insertRefund inserts the job of an order that is refunded by the database first. It has the version of the change
 // before: the ledger's own one comes later.
 func (s *Store) insertRefund(ctx context.Context, conn *sql.Conn, sku string, born int64, r settle.Record) error {
-	if r.Status = 'R'; s.jobs == nil || !s.jobs.Wants(r.Status) {
+	if r.Status = protocol.StatusRefunded; s.jobs == nil || !s.jobs.Wants(r.Status) {
 		return nil
 	}
 	return s.insertJobs(ctx, conn, sku, born, []settle.Record{r}, nil)

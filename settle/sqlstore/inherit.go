@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // earlier is the ledger of the SKU before that of the batch; 0 = there is none, or its units do not count: Sluice's own
@@ -21,8 +22,8 @@ func (s *Store) earlier(ctx context.Context, tx *sql.Tx, b *settle.Batch) (born 
 }
 
 // firstStatuses are those in which the batch meets each order first.
-func firstStatuses(b *settle.Batch) map[string]byte {
-	first := make(map[string]byte)
+func firstStatuses(b *settle.Batch) map[string]protocol.Status {
+	first := make(map[string]protocol.Status)
 	note := func(records []settle.Record) {
 		for _, r := range records {
 			if first[r.Serial] == 0 {
@@ -45,7 +46,7 @@ func firstStatuses(b *settle.Batch) map[string]byte {
 func (w *writer) inherit(ctx context.Context, records []settle.Record) (units int64, err error) {
 	args := []any{stored(w.b.SKU), w.earlier, w.b.To.Born}
 	for _, r := range records {
-		if w.first[r.Serial] == 'C' {
+		if w.first[r.Serial] == protocol.StatusSold {
 			args = append(args, stored(r.Serial))
 		}
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 // is wants an order to have a status in Redis and in the database.
-func (s *site) is(sku, serial string, status byte) {
+func (s *site) is(sku, serial string, status protocol.Status) {
 	s.Helper()
 	if r := must(s.stream.Records(s.Context(), sku))(s.T)[serial]; r.Status != status {
 		s.Errorf("Redis has the order %s as %q: want %q", serial, r.Status, status)
 	}
 	c, _, _ := s.store.Cursor(s.Context(), sku)
-	found := byte(' ')
+	found := protocol.StatusNone
 	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
 		if r.Serial == serial {
 			found = r.Status

@@ -89,7 +89,7 @@ func upsertPostgres(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []
 	for i, r := range records {
 		serials[i], buyers[i], statuses[i] = stored(r.Serial), []byte(r.User), string(r.Status)
 		quantities[i], epochs[i], vers[i], ats[i] = r.Quantity, r.Epoch, r.Ver, r.At
-		if r.Anew != (settle.Position{}) && !r.Final() {
+		if r.Anew != (settle.Position{}) && !r.Status.Final() {
 			anew, anewEpochs, anewVers = append(anew, serials[i]), append(anewEpochs, r.Anew.Epoch), append(anewVers, r.Anew.Ver)
 		}
 	}

@@ -52,12 +52,12 @@ func (s *Store) Conflict(ctx context.Context, id int64) (c settle.Conflict, err 
 type Totals struct {
 	SKU string
 	settle.Cursor
-	Booked   int64 // units of the confirmed orders
-	Reserved int64 // units of the held orders
-	Orders   int64 // confirmed
-	Missing  int64 // orders that only the database knows
-	Left     int64 // in the stock table; -1 = it has no row of the SKU
-	Changed  string
+	Booked    int64 // units of the sold orders
+	Undecided int64 // units of the held orders
+	Orders    int64 // sold
+	Missing   int64 // orders that only the database knows
+	Left      int64 // in the stock table; -1 = it has no row of the SKU
+	Changed   string
 }
 
 // Expected is how many units Sluice's own stock table should have.
@@ -82,7 +82,7 @@ func (s *Store) LedgerTotals(ctx context.Context, sku string) (all []Totals, err
 		var b Totals
 		var name string
 		err := rows.Scan(&name, &b.Born, &b.Epoch, &b.Ver, &b.Total, &b.Held, &b.Sold, &b.State, &b.Deducted, &b.Changed,
-			&b.Booked, &b.Reserved, &b.Orders, &b.Missing, &b.Left)
+			&b.Booked, &b.Undecided, &b.Orders, &b.Missing, &b.Left)
 		b.SKU = original(name)
 		all = append(all, b)
 		return err

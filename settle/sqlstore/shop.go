@@ -11,10 +11,11 @@ import (
 
 	"sluice/internal/sorted"
 	"sluice/settle"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
-// SKU as :sku. Orders that took too few units come first: they are oversold. A reserved order has taken its units, and
+// SKU as :sku. Orders that took too few units come first: they are oversold. A held order has taken its units, and
 // the shop may not have it yet, unless the ledger has lost it. The shop's orders of earlier ledgers are no difference.
 func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) (differ []settle.ShopOrder, err error) {
 	shop, err := s.shopOrders(ctx, query, sku)
@@ -23,12 +24,12 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	}
 	var unsold []settle.ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) {
-		if r.Status != 'C' && (r.Status != 'H' || r.Missing) {
+		if r.Status != protocol.StatusSold && (r.Status != protocol.StatusHeld || r.Missing) {
 			return
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
 			differ = append(differ, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
-		} else if has < r.Quantity && r.Status == 'C' {
+		} else if has < r.Quantity && r.Status == protocol.StatusSold {
 			unsold = append(unsold, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		}
 		delete(shop, r.Serial)
@@ -84,7 +85,7 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 	}
 	units := make(map[string]int64)
 	err = s.Orders(ctx, sku, born, func(r settle.Record) {
-		if r.User != "" && (r.Status == 'C' || r.Status == 'H') {
+		if r.User != "" && (r.Status == protocol.StatusSold || r.Status == protocol.StatusHeld) {
 			units[r.User] += r.Quantity
 		}
 	})

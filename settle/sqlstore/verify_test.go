@@ -135,7 +135,7 @@ func reportsUnproven(s *site) {
 	s.exec("UPDATE sluice_order SET status = 'H' WHERE sku = 'unproven' AND serial = 'unproven-0'")
 	for range 2 { // a second pass adds no second conflict
 		s.verifies(sku)
-		s.oneConflict(sku, "difference", "2 orders differ", `"two": ledger C 1 of "bob", database C 2 of "bob"`,
+		s.oneConflict(sku, "difference", "2 orders differ", `"two": ledger sold 1 of "bob", database sold 2 of "bob"`,
 			"3 units are sold by the ledger, 2 are booked")
 	}
 	if left := s.left(sku); left != 6 {

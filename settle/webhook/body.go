@@ -10,6 +10,7 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // body is what one request tells, as JSON: docs/settlement-reference.md.
@@ -18,7 +19,7 @@ type body struct {
 	Position   string   `json:"position"` // of the last change
 	Whole      bool     `json:"whole,omitempty"`
 	Total      int64    `json:"total"`
-	Reserved   int64    `json:"reserved"`
+	Held       int64    `json:"held"`
 	Sold       int64    `json:"sold"`
 	State      string   `json:"state"`
 	Changes    []change `json:"changes"`
@@ -26,16 +27,14 @@ type body struct {
 }
 
 type change struct {
-	Serial   string `json:"serial"`
-	Status   string `json:"status"`
-	Quantity int64  `json:"quantity"`
-	User     string `json:"user"`
-	Time     int64  `json:"time"` // Unix ms; 0 = not known
-	Epoch    int64  `json:"epoch"`
-	Version  int64  `json:"version"`
+	Serial   string          `json:"serial"`
+	Status   protocol.Status `json:"status"`
+	Quantity int64           `json:"quantity"`
+	User     string          `json:"user"`
+	Time     int64           `json:"time"` // Unix ms; 0 = not known
+	Epoch    int64           `json:"epoch"`
+	Version  int64           `json:"version"`
 }
-
-var statuses = map[byte]string{'H': "reserved", 'C': "confirmed", 'X': "released", 'R': "refunded"}
 
 // bodies are the requests of a batch, each of at most some changes, in the ledger's order. Changes of the same order
 // are all among them. A batch without an order has one request, for its numbers.
@@ -61,9 +60,9 @@ func bodies(b settle.Batch, most int) ([][]byte, error) {
 
 func bodyOf(b settle.Batch, records []settle.Record) body {
 	to := body{SKU: sqlstore.Text(b.SKU), Position: b.To.Position.String(), Whole: b.Whole, Total: b.To.Total,
-		Reserved: b.To.Held, Sold: b.To.Sold, State: sqlstore.Text(b.To.State), Changes: make([]change, len(records))}
+		Held: b.To.Held, Sold: b.To.Sold, State: sqlstore.Text(b.To.State), Changes: make([]change, len(records))}
 	for i, r := range records {
-		to.Changes[i] = change{Serial: sqlstore.Text(r.Serial), Status: statuses[r.Status], Quantity: r.Quantity,
+		to.Changes[i] = change{Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
 			User: sqlstore.Text(r.User), Time: r.At, Epoch: r.Epoch, Version: r.Ver}
 	}
 	for _, c := range b.Conflicts {

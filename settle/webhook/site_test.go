@@ -34,11 +34,11 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 // message is a request as a receiver reads it.
 type message struct {
-	SKU, Position, State  string
-	Whole                 bool
-	Total, Reserved, Sold int64
-	Unreadable            string
-	Changes               []struct {
+	SKU, Position, State string
+	Whole                bool
+	Total, Held, Sold    int64
+	Unreadable           string
+	Changes              []struct {
 		Serial, Status, User           string
 		Quantity, Time, Epoch, Version int64
 	}
@@ -268,7 +268,7 @@ func (s *site) buy(sku string, first, n int) {
 // want are the changes of n bought orders, without a duplicate.
 func want(sku string, n int) (all []string) {
 	for i := range n {
-		all = append(all, fmt.Sprintf("%s-%d reserved %d", sku, i, 2*i+2), fmt.Sprintf("%s-%d confirmed %d", sku, i, 2*i+3))
+		all = append(all, fmt.Sprintf("%s-%d held %d", sku, i, 2*i+2), fmt.Sprintf("%s-%d sold %d", sku, i, 2*i+3))
 	}
 	return all
 }

@@ -306,7 +306,7 @@ func TestWebhook_LostChangesAreMadeGoodByTheWholeLedger(t *testing.T) {
 			t.Errorf("the request is %+v", m)
 		}
 		for _, c := range m.Changes {
-			if c.Status != "confirmed" || c.Version != 15 {
+			if c.Status != "sold" || c.Version != 15 {
 				t.Errorf("the order is %+v", c)
 			}
 		}

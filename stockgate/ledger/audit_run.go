@@ -14,11 +14,11 @@ type auditRun struct {
 	part protocol.Part // to be read next
 	next string        // its cursor; "" = from its beginning
 
-	first   protocol.Numbers    // the numbers, of the first page
-	begun   bool                // first is read
-	found   violations          // as far as is known
-	records map[string]byte     // status by serial; a scan may show an entry twice
-	users   map[string]struct{} // a scan may show them twice as well
+	first   protocol.Numbers           // the numbers, of the first page
+	begun   bool                       // first is read
+	found   violations                 // as far as is known
+	records map[string]protocol.Status // status by serial; a scan may show an entry twice
+	users   map[string]struct{}        // a scan may show them twice as well
 	due     map[string]struct{}
 
 	held, sold, units int64
@@ -76,7 +76,7 @@ func (t *auditRun) add(p *protocol.Page) (more bool) {
 func (t *auditRun) begin(p *protocol.Page) {
 	t.begun, t.first, t.found = true, p.Numbers, brokenNumbers(p)
 	t.none, t.large = p.None(), p.Entries > maxEntries
-	t.records, t.users, t.due = map[string]byte{}, map[string]struct{}{}, map[string]struct{}{}
+	t.records, t.users, t.due = map[string]protocol.Status{}, map[string]struct{}{}, map[string]struct{}{}
 }
 
 // countPage adds up a page.

@@ -351,7 +351,7 @@ func unreliable(t *testing.T, seed uint64) {
 	synctest.Wait()
 	sold := int64(0)
 	for serial, op := range forwarded {
-		want := byte('C')
+		want := protocol.StatusSold
 		if op == protocol.Release {
 			want = 'X'
 		} else {

@@ -84,11 +84,11 @@ func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
 		q.refreshing.Store(b.refreshes)
 	}
 	for len(q.orders) > 0 && len(b.items) < r.o.MaxBatch && b.bytes < maxBatchBytes &&
-		q.orders[0].quantity <= room {
+		q.orders[0].Quantity <= room {
 		p := q.orders[0]
 		q.orders[0], q.orders = nil, q.orders[1:]
 		if r.admit(now, q, b, p) {
-			room -= p.quantity
+			room -= p.Quantity
 		}
 	}
 	return b
@@ -106,10 +106,12 @@ func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool 
 		return false
 	}
 	b.orders = append(b.orders, p)
-	b.items = append(b.items, p.item)
+	item := p.Item
+	item.Request = p.request
+	b.items = append(b.items, item)
 	b.codes = append(b.codes, Unsure)
-	b.units += p.quantity
-	b.bytes += len(p.item.Request)
+	b.units += p.Quantity
+	b.bytes += len(p.request)
 	return true
 }
 
@@ -222,7 +224,7 @@ func (b *batch) distrust() {
 }
 
 // checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
-// heard. If so, no unit is sold until it is reconciled: the SKU is frozen, and what was reserved just now is given
+// heard. If so, no unit is sold until it is recovered: the SKU is frozen, and what was reserved just now is given
 // back. A Redis looks for itself before it reserves a unit.
 func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	seen := b.seen
@@ -230,7 +232,7 @@ func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 		return
 	}
 	r.lost.Inc()
-	r.o.Log.Error("ledger lost its history: the SKU is closed until it is reconciled", "sku", q.sku,
+	r.o.Log.Error("ledger lost its history: the SKU is closed until it is recovered", "sku", q.sku,
 		"epoch", seen.Epoch, "ver", seen.Ver, "found_epoch", b.stock.Epoch, "found_ver", b.stock.Ver,
 		"missing", b.stock.absent)
 	if b.stock.absent {
@@ -288,7 +290,7 @@ func (r *batcher) failQueued(q *skuQueue) {
 	}
 	q.orders, q.refresher = nil, nil
 	for _, p := range waiting {
-		q.complete(p, Outcome{Code: Unsure, Serial: p.serial})
+		q.complete(p, Outcome{Code: Unsure, Serial: p.Serial})
 		r.countAnswer(q, Unsure, 1+len(p.duplicates))
 	}
 }
@@ -297,18 +299,18 @@ func (r *batcher) failQueued(q *skuQueue) {
 func (r *batcher) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 	p, code := b.orders[i], b.codes[i]
 	if (b.adrift && leavesRoom(code) || b.sent && code == Unsure) && !b.confirmed[i] {
-		r.markOrphan(q, p.serial, b.deadline)
+		r.markOrphan(q, p.Serial, b.deadline)
 	}
-	out := Outcome{Code: code, Serial: p.serial}
+	out := Outcome{Code: code, Serial: p.Serial}
 	switch code {
 	case protocol.Held:
 		out.Deadline = b.deadline
 		p.keep(r.core, now, false)
-		q.confirmHeld(p.serial, b.deadline, r.nextDeadline())
+		q.confirmHeld(p.Serial, b.deadline, r.nextDeadline())
 	case protocol.ReplayHeld, protocol.ReplaySold:
 		p.keep(r.core, now, code == protocol.ReplaySold)
 	case protocol.SoldOut:
-		out = Outcome{Code: shortage(b.stock.StockVersion, p.quantity)}
+		out = Outcome{Code: shortage(b.stock.StockVersion, p.Quantity)}
 	case protocol.UnknownSKU:
 		out.Serial = ""
 	case protocol.NotOnSale:

@@ -33,7 +33,7 @@
 // refreshes it; all others are answered meanwhile. Notifications of the store tell of units that come back before
 // that.
 //
-// While too few units are free but enough of them are reserved and undecided, the answer is Undecided: some may
+// While too few units are free but enough of them are held, the answer is Undecided: some may
 // come back. SoldOut is final.
 //
 // An order with a key, or with a user, may repeat one that has won. It is looked up (lookup.go): one call at a

@@ -123,8 +123,8 @@ func (x *lookups) call(names []protocol.OrderName) []protocol.Found {
 // LookUp finds out whether an order has won before, where Cached said that this may answer it. It waits for one call of
 // the store, and reserves nothing, so that the caller need not hold what a reservation needs. It reports false when the
 // order is to be passed on to Reserve.
-func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
-	if !o.valid() {
+func (r *Reserver) LookUp(now int64, o protocol.Order) (Outcome, bool) {
+	if !valid(&o) {
 		return Outcome{}, false
 	}
 	out := r.answer(now, o, (*Reserver).lookUpEarlier)
@@ -138,7 +138,7 @@ func (r *Reserver) Recall(sku, serial string) (protocol.Record, bool, error) {
 }
 
 // lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
-func (r *Reserver) lookUpEarlier(now int64, o Order, k *knownOrder) Outcome {
+func (r *Reserver) lookUpEarlier(now int64, o protocol.Order, k *knownOrder) Outcome {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: passOn}
@@ -146,10 +146,10 @@ func (r *Reserver) lookUpEarlier(now int64, o Order, k *knownOrder) Outcome {
 	k.queue = q
 	s := q.stock.Load()
 	code, sold := q.unavailable(now, s, o.Quantity)
-	if !sold || s.unusable() || r.underWay(q, k.serial) {
+	if !sold || s.unusable() || r.underWay(q, k.Serial) {
 		return Outcome{Code: passOn}
 	}
-	return r.verify(now, q, o.pending(now, k), &o, s.outcome(now, code))
+	return r.verify(now, q, k.pending(now, &o), &o, s.outcome(now, code))
 }
 
 // underWay reports whether an order of this serial may be reserved without the store's answer being known.
@@ -161,8 +161,8 @@ func (r *Reserver) underWay(q *skuQueue, serial string) bool {
 
 // verify looks an order up that the sold-out cache answered with out. A winner whose response was lost hears so of its
 // order. A serial of an earlier sale than the ledger's says nothing, and another one is derived.
-func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out Outcome) Outcome {
-	f := r.lookups.findOne(q.sku, p.serial)
+func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *protocol.Order, out Outcome) Outcome {
+	f := r.lookups.findOne(q.sku, p.Serial)
 	switch {
 	case f.Err != nil:
 		return r.unverified(now, q, o, out)
@@ -174,7 +174,7 @@ func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out
 	case !f.OK:
 		return out
 	}
-	found := Outcome{Code: protocol.Replay(f.Record, p.item), Serial: p.serial}
+	found := Outcome{Code: protocol.Replay(f.Record, p.Item), Serial: p.Serial}
 	if found.Code == protocol.ReplayHeld || found.Code == protocol.ReplaySold {
 		p.keep(&r.core, now, found.Code == protocol.ReplaySold)
 	}

@@ -14,7 +14,7 @@ func TestReserver_UsersWithoutKeysLeaveRoomForKeys(t *testing.T) {
 		wants(t, "loser", other.buyUnnamed(), protocol.SoldOut)
 		other.lookups.waits.Store(userLookups)
 		for what, c := range map[string]struct {
-			order Order
+			order protocol.Order
 			waits bool
 		}{
 			"user": {attempt("loser", ""), false},

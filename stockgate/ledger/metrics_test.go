@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
 )
 
 func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
@@ -17,7 +18,7 @@ func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
 	d := opened(t, o, s, nil)
 	for _, of := range []string{ledgertest.SKU, "invented"} {
 		for _, user := range []string{"1", "2", "3"} {
-			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
+			d.Reserve(0, protocol.Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
 		}
 	}
 	text := ledgertest.Scrape(t, d)

@@ -51,7 +51,7 @@ func numberDescs() []*prometheus.Desc {
 		return prometheus.NewDesc(name, "Units of a ledger "+what+", as of its last audit.", []string{"sku"}, nil)
 	}
 	return []*prometheus.Desc{
-		of("sluice_stock_total", "for sale in all"), of("sluice_stock_held", "that are reserved and undecided"),
+		of("sluice_stock_total", "for sale in all"), of("sluice_stock_held", "that are held and not decided"),
 		of("sluice_stock_sold", "that are sold"), of("sluice_stock_free", "that can be reserved"),
 	}
 }

@@ -2,30 +2,20 @@ package ledger
 
 import "sluice/stockgate/ledger/protocol"
 
-// Order is one attempt to buy. The reserver copies what it keeps: the bytes may belong to a request.
-type Order struct {
-	SKU      []byte
-	User     []byte // empty = no user is identified
-	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = the reserver derives one
-	Quantity int64  // 1 to MaxQuantity
-	Cart     string // as in protocol.Item
-	Request  string // waits with the order until it is delivered, see protocol.Item; "" = the caller forwards it
-}
-
-func (o *Order) valid() bool {
+func valid(o *protocol.Order) bool {
 	return o.Quantity >= 1 && o.Quantity <= protocol.MaxQuantity && len(o.Request) <= protocol.MaxRequest &&
 		(len(o.Key) == 0 || protocol.ValidSerial(o.Key))
 }
 
 // mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which
 // that could be found. Before the start of a sale an order without a key is new.
-func (o *Order) mayRepeat(state protocol.State) bool {
+func mayRepeat(o *protocol.Order, state protocol.State) bool {
 	return len(o.Key) > 0 || len(o.User) > 0 && state != protocol.Waiting
 }
 
 // mostLookups is how many orders may wait for a look-up before this one. A key asks to hear of the order that it names;
 // a user is, in a crowd, most likely one who has none.
-func (o *Order) mostLookups() int64 {
+func mostLookups(o *protocol.Order) int64 {
 	if len(o.Key) > 0 {
 		return lookupSize
 	}
@@ -45,7 +35,7 @@ const (
 	// Invalid: the quantity is not within 1 to MaxQuantity, ValidSerial rejects the key, or the request is too long.
 	Invalid protocol.Code = -102
 
-	// Undecided: too few units are free, but enough of them are reserved and not confirmed. Some may come back, so this
+	// Undecided: too few units are free, but enough of them are held. Some may come back, so this
 	// is not sold out. A later attempt may find another answer.
 	Undecided protocol.Code = -103
 
@@ -59,7 +49,7 @@ type Outcome struct {
 	State    protocol.State // of the SKU, with the code NotOnSale; Waiting and Over by its hours
 	Opens    int64          // Unix ms when it goes on sale, with the state Waiting
 	Serial   string         // of the order; "" when the answer did not need one
-	Deadline int64          // Unix ms until which the unit is reserved, with the code Held
+	Deadline int64          // Unix ms until which the unit is held, with the code Held
 
 	// Unverified: the SKU is sold out, and there was no capacity to look up whether this order had won before. The
 	// client may ask again, or ask for the state of its order.

@@ -9,31 +9,28 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-// knownOrder is an order that this instance has seen reserved or confirmed. Once it is kept nothing of it changes,
-// but that it is sold.
+// knownOrder is an order that this instance has seen held or sold. Once it is kept nothing of it changes, but that it
+// is sold.
 type knownOrder struct {
-	queue      *skuQueue
-	serial     string
-	user       string
-	quantity   int64
-	cart       string
-	derived    bool  // the serial is the reserver's own, of a user, a sale of the SKU and a generation
-	sale       int64 // of a derived serial
-	generation int   // of a derived serial
-	bought     int64 // units that the user bought in the generations before
-	until      int64 // ns: forgotten then
-	sold       atomic.Bool
+	protocol.Item // without a Request
+	queue         *skuQueue
+	derived       bool  // the serial is the reserver's own, of a user, a sale of the SKU and a generation
+	sale          int64 // of a derived serial
+	generation    int   // of a derived serial
+	bought        int64 // units that the user bought in the generations before
+	until         int64 // ns: forgotten then
+	sold          atomic.Bool
 }
 
 // replay is the answer to o, whose serial or user k is known by.
-func (k *knownOrder) replay(o *Order) Outcome {
+func (k *knownOrder) replay(o *protocol.Order) Outcome {
 	switch {
-	case len(o.Key) > 0 && (k.user != string(o.User) || k.quantity != o.Quantity || k.cart != o.Cart):
-		return Outcome{Code: protocol.OtherOrder, Serial: k.serial}
+	case len(o.Key) > 0 && (k.User != string(o.User) || k.Quantity != o.Quantity || k.Cart != o.Cart):
+		return Outcome{Code: protocol.OtherOrder, Serial: k.Serial}
 	case k.sold.Load():
-		return Outcome{Code: protocol.ReplaySold, Serial: k.serial}
+		return Outcome{Code: protocol.ReplaySold, Serial: k.Serial}
 	}
-	return Outcome{Code: protocol.ReplayHeld, Serial: k.serial}
+	return Outcome{Code: protocol.ReplayHeld, Serial: k.Serial}
 }
 
 // cacheWays is the number of slots among which one order is kept: as many tags as a line of the processor's cache has.
@@ -98,7 +95,7 @@ func (m *orderCache) keep(k *knownOrder) {
 	worst, least := 0, uint32(math.MaxUint32)
 	for i := range tags {
 		tag := tags[i].Load()
-		if alike(tag, hash) && m.same(slots[i].Load(), k) {
+		if old := slots[i].Load(); alike(tag, hash) && old != nil && old.queue == k.queue && m.name(old) == m.name(k) {
 			worst = i
 			break
 		}
@@ -110,11 +107,6 @@ func (m *orderCache) keep(k *knownOrder) {
 	tags[worst].Store(tagOf(hash, k.until))
 }
 
-// same reports whether two orders have one name.
-func (m *orderCache) same(old, k *knownOrder) bool {
-	return old != nil && old.queue == k.queue && m.name(old) == m.name(k)
-}
-
 // forget drops the order with k's serial that is kept under k's name.
 func (m *orderCache) forget(k *knownOrder) {
 	hash := maphash.String(m.seed, m.name(k)) ^ k.queue.hash
@@ -123,7 +115,7 @@ func (m *orderCache) forget(k *knownOrder) {
 		if !alike(tags[i].Load(), hash) {
 			continue
 		}
-		if old := slots[i].Load(); old != nil && old.queue == k.queue && old.serial == k.serial &&
+		if old := slots[i].Load(); old != nil && old.queue == k.queue && old.Serial == k.Serial &&
 			slots[i].CompareAndSwap(old, nil) {
 			tags[i].Store(0)
 		}
@@ -131,7 +123,7 @@ func (m *orderCache) forget(k *knownOrder) {
 }
 
 // known finds the order that o may repeat, or nil.
-func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
+func (r *core) known(now int64, q *skuQueue, o *protocol.Order) *knownOrder {
 	switch {
 	case len(o.Key) > 0:
 		return r.serials.find(now, q, o.Key)
@@ -143,10 +135,10 @@ func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 	return nil
 }
 
-// keep remembers that p's order is reserved or confirmed.
-func (p *pendingOrder) keep(r *core, now int64, confirmed bool) {
+// keep remembers that p's order is held or sold.
+func (p *pendingOrder) keep(r *core, now int64, sold bool) {
 	p.until = now + int64(r.o.Hold) + int64(time.Minute)
-	p.sold.Store(confirmed)
+	p.sold.Store(sold)
 	r.serials.keep(p.knownOrder)
 	if p.derived {
 		r.users.keep(p.knownOrder)

@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sluice/stockgate/ledger/protocol"
 )
 
 func bySerial(size int) *orderCache {
-	return newOrderCache(size, func(k *knownOrder) string { return k.serial })
+	return newOrderCache(size, func(k *knownOrder) string { return k.Serial })
 }
 
 // What is found is what was kept last under that name, and not beyond its time; of a place that is never full nothing
@@ -30,14 +32,14 @@ func TestOrderCache_MemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
 				k := &knownOrder{
-					queue:  l,
-					serial: serial,
-					until:  rapid.SampledFrom([]int64{50, 100, 101, 1 << 40}).Draw(t, "until"),
+					queue: l,
+					Item:  protocol.Item{Serial: serial},
+					until: rapid.SampledFrom([]int64{50, 100, 101, 1 << 40}).Draw(t, "until"),
 				}
 				m.keep(k)
 				kept[name] = k
 			case 1:
-				m.forget(&knownOrder{queue: l, serial: serial})
+				m.forget(&knownOrder{queue: l, Item: protocol.Item{Serial: serial}})
 				delete(kept, name)
 			}
 			want := kept[name]
@@ -54,9 +56,9 @@ func TestOrderCache_MemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 func TestOrderCache_FullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
 	m, l := bySerial(cacheWays), &skuQueue{sku: "1001"}
 	for i := range cacheWays {
-		m.keep(&knownOrder{queue: l, serial: fmt.Sprint(i), until: int64(i+1) << 32})
+		m.keep(&knownOrder{queue: l, Item: protocol.Item{Serial: fmt.Sprint(i)}, until: int64(i+1) << 32})
 	}
-	m.keep(&knownOrder{queue: l, serial: "new", until: 1 << 40})
+	m.keep(&knownOrder{queue: l, Item: protocol.Item{Serial: "new"}, until: 1 << 40})
 	for i := range cacheWays {
 		if found := m.find(0, l, []byte(fmt.Sprint(i))) != nil; found != (i > 0) {
 			t.Errorf("%d is found: %v", i, found)
@@ -74,10 +76,10 @@ func TestOrderCache_MemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	for g := range 4 {
 		all.Go(func() {
 			for i := range 2_000 {
-				k := &knownOrder{queue: l, serial: fmt.Sprint((i + g) % 40), until: 1 << 40}
+				k := &knownOrder{queue: l, Item: protocol.Item{Serial: fmt.Sprint((i + g) % 40)}, until: 1 << 40}
 				m.keep(k)
-				if got := m.find(0, l, []byte(k.serial)); got != nil && got.serial != k.serial {
-					t.Errorf("%s was found for %s", got.serial, k.serial)
+				if got := m.find(0, l, []byte(k.Serial)); got != nil && got.Serial != k.Serial {
+					t.Errorf("%s was found for %s", got.Serial, k.Serial)
 				}
 				if i%7 == 0 {
 					m.forget(k)

@@ -40,7 +40,7 @@ func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		buy := func(key string) Outcome {
-			return d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
+			return d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
 				Request: protocol.NewRequest(protocol.MaxNumber, "request of "+key)})
 		}
 		s.deaf.Store(true)
@@ -76,7 +76,7 @@ func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 				request = strings.Repeat("x", protocol.MaxRequest)
 			}
 			told.Go(func() {
-				wants(t, key, d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
+				wants(t, key, d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
 					Request: protocol.NewRequest(protocol.MaxNumber, request)}), want)
 			})
 		}
@@ -114,7 +114,7 @@ func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 		var told sync.WaitGroup
 		for i := range 40 {
 			told.Go(func() {
-				wants(t, "an order", d.Reserve(d.o.Now(), Order{SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
+				wants(t, "an order", d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
 					Quantity: 1, Request: protocol.NewRequest(protocol.MaxNumber, request)}), protocol.Held)
 			})
 		}

@@ -124,7 +124,7 @@ func (c *reconciler) reconcile(ctx context.Context, sku string) {
 	c.o.Learn(sku, s.StockVersion)
 }
 
-// Collect writes the counters of what was reconciled by this instance.
+// Collect writes the counters of what was recovered by this instance.
 func (c *reconciler) Collect(ch chan<- prometheus.Metric) {
 	ch <- c.opened
 	ch <- c.putBack
@@ -147,7 +147,7 @@ func (c *reconciler) report(now time.Time, sku string, s *failover.Result) {
 		c.o.Log.Error("the ledger has more sold than there is: compare it with the shop (sluice-settle verify): refund what "+
 			"the shop has not, and for the rest raise the total, or cancel orders there", attrs...)
 	case s.Opened:
-		c.o.Log.Info("ledger is reconciled: the SKU goes on", append(attrs, "state", string(s.State))...)
+		c.o.Log.Info("ledger is recovered: the SKU goes on", append(attrs, "state", string(s.State))...)
 	case s.Over && s.State != protocol.Frozen && s.Restored > 0:
 		c.o.Log.Info("ledger has what this instance knows", attrs...)
 	}

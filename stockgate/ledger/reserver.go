@@ -46,7 +46,7 @@ const (
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
-	maxSettling = 32 // calls that settle, of however many SKUs: more would take all connections from orders
+	maxSettling = 8 // calls that settle, of however many SKUs: half of the default pool_size, the rest is for orders
 )
 
 // New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
@@ -60,8 +60,8 @@ func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 		o: o, store: store,
 		start:      time.Now(),
 		skus:       skutable.New[skuQueue](o.MaxSKUs),
-		serials:    newOrderCache(size, func(k *knownOrder) string { return k.serial }),
-		users:      newOrderCache(size, func(k *knownOrder) string { return k.user }),
+		serials:    newOrderCache(size, func(k *knownOrder) string { return k.Serial }),
+		users:      newOrderCache(size, func(k *knownOrder) string { return k.User }),
 		newSKUs:    tokenBucket{interval: newSKUInterval, depth: newSKUDepth},
 		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
@@ -115,8 +115,8 @@ func (x *lookups) open(r *core, size int, interval int64) {
 // Reserve asks for the units of one order. It waits for at most MaxWait, and then for the call under way and its own,
 // of at most Tries × Timeout each; for a SKU that is sold out, for a look-up. Only an order that hears Held may be
 // forwarded, and once. now is of Options.Now.
-func (r *Reserver) Reserve(now int64, o Order) Outcome {
-	if !o.valid() { // the store would reject all orders of its call
+func (r *Reserver) Reserve(now int64, o protocol.Order) Outcome {
+	if !valid(&o) { // the store would reject all orders of its call
 		return Outcome{Code: Invalid}
 	}
 	if out, sold := r.Cached(now, o); sold {
@@ -130,7 +130,7 @@ const maxStale = 3
 
 // answer answers o by the sale of the SKU that is known. If that was an earlier one than the ledger's, the store has
 // done nothing and told the right one, by which the order is answered then.
-func (r *Reserver) answer(now int64, o Order, try orderAttempt) Outcome {
+func (r *Reserver) answer(now int64, o protocol.Order, try orderAttempt) Outcome {
 	for range maxStale {
 		if out := r.answerInSale(now, o, try); out.Code != protocol.StaleEpoch {
 			return out
@@ -144,31 +144,28 @@ func (r *Reserver) answer(now int64, o Order, try orderAttempt) Outcome {
 }
 
 // answerInSale finds the serials that o may have, and lets try ask for one after the other.
-func (r *Reserver) answerInSale(now int64, o Order, try orderAttempt) Outcome {
+func (r *Reserver) answerInSale(now int64, o protocol.Order, try orderAttempt) Outcome {
 	switch {
 	case len(o.Key) > 0:
-		return try(r, now, o, &knownOrder{serial: string(o.Key)})
+		return try(r, now, o, &knownOrder{Item: protocol.Item{Serial: string(o.Key)}})
 	case len(o.User) > 0:
 		return r.answerUser(now, o, try)
 	}
-	return try(r, now, o, &knownOrder{serial: unique()})
+	return try(r, now, o, &knownOrder{Item: protocol.Item{Serial: unique()}})
 }
 
 // orderAttempt asks for one order under the serial of k: for its units (try), or whether it has won (lookUpEarlier).
-type orderAttempt func(r *Reserver, now int64, o Order, k *knownOrder) Outcome
+type orderAttempt func(r *Reserver, now int64, o protocol.Order, k *knownOrder) Outcome
 
-// pending is the order of k.
-func (o *Order) pending(now int64, k *knownOrder) *pendingOrder {
-	k.user, k.quantity, k.cart = string(o.User), o.Quantity, o.Cart
-	p := &pendingOrder{knownOrder: k, since: now, out: make(chan Outcome, 1)}
-	p.item = protocol.Item{Serial: k.serial, User: k.user, Quantity: k.quantity, Cart: k.cart}
-	return p
+// pending is o, known as k.
+func (k *knownOrder) pending(now int64, o *protocol.Order) *pendingOrder {
+	k.User, k.Quantity, k.Cart = string(o.User), o.Quantity, o.Cart
+	return &pendingOrder{knownOrder: k, request: o.Request, since: now, out: make(chan Outcome, 1)}
 }
 
 // try asks for the units of one order.
-func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
-	p := o.pending(now, k)
-	p.item.Request = o.Request
+func (r *Reserver) try(now int64, o protocol.Order, k *knownOrder) Outcome {
+	p := k.pending(now, &o)
 	for {
 		q := r.queue(now, o.SKU)
 		if q == nil {
@@ -179,7 +176,7 @@ func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
 			continue // it was removed just now
 		}
 		out := <-p.out
-		if out.cached && o.mayRepeat(out.State) {
+		if out.cached && mayRepeat(&o, out.State) {
 			return r.verify(now, q, p, &o, out)
 		}
 		return out

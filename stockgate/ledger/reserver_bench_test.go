@@ -20,7 +20,7 @@ func onSale(b *testing.B, units int64) *Reserver {
 func BenchmarkReserver_RejectFromMemory(b *testing.B) {
 	r := onSale(b, 1)
 	r.buy("", "")
-	o := Order{SKU: []byte(ledgertest.SKU), Quantity: 1}
+	o := protocol.Order{SKU: []byte(ledgertest.SKU), Quantity: 1}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, sold := r.Cached(0, o); !sold {
@@ -31,7 +31,7 @@ func BenchmarkReserver_RejectFromMemory(b *testing.B) {
 
 func BenchmarkReserver_Reserve(b *testing.B) {
 	r := onSale(b, 1<<40)
-	o := Order{SKU: []byte(ledgertest.SKU), Quantity: 1}
+	o := protocol.Order{SKU: []byte(ledgertest.SKU), Quantity: 1}
 	b.ReportAllocs()
 	for b.Loop() {
 		if out := r.Reserve(r.o.Now(), o); out.Code != protocol.Held {

@@ -36,8 +36,8 @@ func opened(t testing.TB, o Options, s Store, oracle OrderStatusSource) *Reserve
 	return d
 }
 
-func attempt(user, key string) Order {
-	return Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1}
+func attempt(user, key string) protocol.Order {
+	return protocol.Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1}
 }
 
 func (d *Reserver) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), attempt(user, key)) }

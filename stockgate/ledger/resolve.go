@@ -38,9 +38,9 @@ const (
 	foundOrder  resolution = "confirmed" // the upstream has the order
 	foundNone   resolution = "released"  // the upstream has none and cannot get it any more
 	foundOrphan resolution = "orphan"    // it was never forwarded: released
-	unfenced    resolution = "unfenced"  // the upstream has none, but it could still arrive: stays reserved
-	undecided   resolution = "undecided" // it is not known: stays reserved
-	askFailed   resolution = "failed"    // the store or the upstream could not be asked: stays reserved
+	unfenced    resolution = "unfenced"  // the upstream has none, but it could still arrive: stays held
+	undecided   resolution = "undecided" // it is not known: stays held
+	askFailed   resolution = "failed"    // the store or the upstream could not be asked: stays held
 	gone        resolution = "gone"      // it has been decided elsewhere
 )
 

@@ -45,7 +45,7 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 		fence   string
 		verdict OrderStatus
 		err     error
-		want    byte
+		want    protocol.Status
 	}{
 		"exists":          {fenceNone, OrderExists, nil, 'C'},
 		"exists, fenced":  {fenceDeadline, OrderExists, nil, 'C'},
@@ -81,7 +81,7 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 }
 
 func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
-	for fence, early := range map[string]byte{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
+	for fence, early := range map[string]protocol.Status{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := testOptions()
@@ -99,7 +99,7 @@ func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t 
 					t.Errorf("%c before its deadline, want %c", got, early)
 				}
 				time.Sleep(10 * time.Minute)
-				want := byte('X')
+				want := protocol.StatusReleased
 				if fence == fenceNone {
 					want = 'H'
 				}

@@ -78,13 +78,13 @@ func TestSale_KnownOrderOfAUserCountsInItsSaleAlone(t *testing.T) {
 		d := opened(t, testOptions(), s, nil)
 		first := d.buy("ann", "")
 		wants(t, "first", first, protocol.Held)
-		q, o := d.skus.Find([]byte(ledgertest.SKU)), &Order{User: []byte("ann")}
-		if k := d.known(d.o.Now(), q, o); k == nil || k.serial != first.Serial {
+		q, o := d.skus.Find([]byte(ledgertest.SKU)), &protocol.Order{User: []byte("ann")}
+		if k := d.known(d.o.Now(), q, o); k == nil || k.Serial != first.Serial {
 			t.Fatalf("in its sale: %+v", k)
 		}
 		d.Learn(ledgertest.SKU, s.nextSale(ledgertest.SKU, 5))
 		if k := d.known(d.o.Now(), q, o); k != nil {
-			t.Errorf("in the next sale: %s", k.serial)
+			t.Errorf("in the next sale: %s", k.Serial)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func unique() string { return strings.ToLower(rand.Text()) }
 //
 // All serials are of the latest sale that was seen. If the ledger is in another one, nothing is reserved, and the
 // answer is StaleEpoch.
-func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
+func (r *Reserver) answerUser(now int64, o protocol.Order, try orderAttempt) Outcome {
 	sale := int64(0)
 	if q := r.skus.Find(o.SKU); q != nil {
 		sale = q.sale.Load()
@@ -121,24 +121,24 @@ func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
 
 // tryGenerations tries one generation of a sale after the other, of which the first is given, with what was bought
 // before it. It reports whether that and what was bought since is all that the user may have.
-func (r *Reserver) tryGenerations(o Order, try orderAttempt, sale int64, generation int, bought int64) (
+func (r *Reserver) tryGenerations(o protocol.Order, try orderAttempt, sale int64, generation int, bought int64) (
 	out Outcome, full bool,
 ) {
 	confirmed, last := Outcome{}, Outcome{}
 	for ; generation < maxGenerations; generation++ {
 		k := &knownOrder{
-			derived: true, serial: r.derive(o.SKU, o.User, sale, generation),
-			sale: sale, generation: generation, bought: bought,
+			Item: protocol.Item{Serial: r.derive(o.SKU, o.User, sale, generation)}, derived: true, sale: sale,
+			generation: generation, bought: bought,
 		}
 		out := try(r, r.o.Now(), o, k)
 		quantity := o.Quantity
 		if out.Code == protocol.OtherOrder {
-			out, quantity = r.sameGeneration(o, k.serial)
+			out, quantity = r.sameGeneration(o, k.Serial)
 		}
 		switch {
 		case out.Code == protocol.Released:
 			last = out
-		case out.Code == protocol.ReplaySold && out.Serial == k.serial:
+		case out.Code == protocol.ReplaySold && out.Serial == k.Serial:
 			confirmed = out
 			bought += quantity
 			if r.o.PerUser > 0 && bought+o.Quantity > r.o.PerUser {
@@ -164,7 +164,7 @@ func (r *Reserver) tryGenerations(o Order, try orderAttempt, sale int64, generat
 
 // sameGeneration is the answer to an order whose derived serial the ledger has for another quantity or cart, and the
 // quantity that it has.
-func (r *Reserver) sameGeneration(o Order, serial string) (Outcome, int64) {
+func (r *Reserver) sameGeneration(o protocol.Order, serial string) (Outcome, int64) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: Unsure}, 0

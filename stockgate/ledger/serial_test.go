@@ -210,7 +210,7 @@ func ExampleReserver() {
 	if err != nil {
 		panic(err)
 	}
-	order := Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
+	order := protocol.Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
 	out := reserver.Reserve(0, order)
 	fmt.Println("forward:", out.Code == protocol.Held)
 	fmt.Println("forward again:", reserver.Reserve(0, order).Code == protocol.Held)

@@ -201,7 +201,7 @@ func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 		for i := range 500 {
 			s.put(fmt.Sprint(i), 1, 0)
 		}
-		for _, c := range []struct{ owed, most int }{{10, 10}, {500, maxSettling}} {
+		for _, c := range []struct{ owed, most int }{{4, 4}, {500, maxSettling}} {
 			most.Store(0)
 			for i := range c.owed {
 				d.Settle(fmt.Sprint(i), protocol.Item{Serial: "a"}, protocol.Release)

@@ -46,14 +46,14 @@ type waiting struct {
 	bySerial  map[string]*pendingOrder // that wait or are in a call
 	calls     int
 	trying    int64           // units in calls
-	confirmed map[string]bool // serials of which a client heard that they are reserved until heldUntil
+	confirmed map[string]bool // serials of which a client heard that they are held until heldUntil
 	heldUntil int64           // Unix ms: the deadline of reservations that are made now
 }
 
 // pendingOrder is one order that waits.
 type pendingOrder struct {
 	*knownOrder
-	item       protocol.Item
+	request    string          // as in protocol.Item
 	since      int64           // ns
 	duplicates []*pendingOrder // of the same serial
 	out        chan Outcome
@@ -83,7 +83,7 @@ func (q *skuQueue) learnSale(sale int64) { q.sale.Store(max(q.sale.Load(), sale)
 func (r *batcher) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	first := q.bySerial[p.serial]
+	first := q.bySerial[p.Serial]
 	switch {
 	case q.removed:
 		return false
@@ -91,10 +91,10 @@ func (r *batcher) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 		p.answer(Outcome{Code: Overloaded})
 	case first != nil: // no two calls of one instance ever carry the same serial at the same time
 		first.duplicates = append(first.duplicates, p)
-	case r.indistinct(q, p.serial):
-		p.answer(Outcome{Code: Unsure, Serial: p.serial})
+	case r.indistinct(q, p.Serial):
+		p.answer(Outcome{Code: Unsure, Serial: p.Serial})
 	default:
-		q.bySerial[p.serial] = p
+		q.bySerial[p.Serial] = p
 		r.place(now, q, p)
 		r.dispatch(q)
 	}
@@ -105,14 +105,14 @@ func (r *batcher) enqueue(now int64, q *skuQueue, p *pendingOrder) bool {
 // p is in bySerial.
 func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 	s := q.stock.Load()
-	code, sold := q.unavailable(now, s, p.quantity)
+	code, sold := q.unavailable(now, s, p.Quantity)
 	switch {
 	case !sold && len(q.orders) < r.o.MaxQueue:
 		q.orders = append(q.orders, p)
 	case !sold:
 		q.complete(p, Outcome{Code: Overloaded})
 		r.countAnswer(q, Overloaded, 1)
-	case r.refreshDue(now, q, s, p.quantity) && (s.State == protocol.Verifying || r.refreshes.take(now)):
+	case r.refreshDue(now, q, s, p.Quantity) && (s.State == protocol.Verifying || r.refreshes.take(now)):
 		q.refreshing.Store(true)
 		q.refresher = p
 	default:
@@ -125,7 +125,7 @@ func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 // dispatch starts the call that may leave now: a first one when none is under way, a second one when its batch would be
 // full. mu is held.
 func (r *batcher) dispatch(q *skuQueue) {
-	ready := q.refresher != nil || len(q.orders) > 0 && q.orders[0].quantity <= q.room()
+	ready := q.refresher != nil || len(q.orders) > 0 && q.orders[0].Quantity <= q.room()
 	if ready && (q.calls == 0 || q.calls < maxCalls && len(q.orders) >= r.o.MaxBatch) {
 		q.calls++
 		r.work.Go(func() { r.runBatches(q) })
@@ -145,7 +145,7 @@ func (q *skuQueue) room() int64 {
 
 // complete answers p and the duplicates of it. mu is held.
 func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
-	delete(q.bySerial, p.serial)
+	delete(q.bySerial, p.Serial)
 	for _, d := range p.duplicates {
 		d.answer(d.outcomeAfter(p, out))
 	}
@@ -154,7 +154,7 @@ func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
 
 // outcomeAfter is the answer to an order when another one of its serial was answered with out.
 func (p *pendingOrder) outcomeAfter(first *pendingOrder, out Outcome) Outcome {
-	same := p.user == first.user && p.quantity == first.quantity && p.cart == first.cart
+	same := p.Item == first.Item
 	switch out.Code {
 	case protocol.Held, protocol.ReplayHeld, protocol.ReplaySold:
 		if !same {

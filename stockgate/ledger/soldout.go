@@ -117,7 +117,7 @@ func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) b
 //
 // An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
 // past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
-func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
+func (r *Reserver) Cached(now int64, o protocol.Order) (Outcome, bool) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{}, false
@@ -130,16 +130,16 @@ func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	}
 	out := s.outcome(now, code)
 	switch {
-	case s.unusable(), !o.mayRepeat(out.State):
+	case s.unusable(), !mayRepeat(&o, out.State):
 		return out, true
-	case r.lookups.hasRoom(o.mostLookups()):
+	case r.lookups.hasRoom(mostLookups(&o)):
 		return Outcome{LookUp: true}, false
 	}
 	return r.unverified(now, q, &o, out), true
 }
 
 // unverified is the answer to an order that was not looked up, where out is what the sold-out cache says.
-func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Outcome {
+func (r *Reserver) unverified(now int64, q *skuQueue, o *protocol.Order, out Outcome) Outcome {
 	if k := r.known(now, q, o); k != nil {
 		return k.replay(o)
 	}
@@ -187,7 +187,7 @@ func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
 	waiting := q.orders
 	q.orders = nil
 	for _, p := range waiting {
-		if _, sold := q.unavailable(now, &s, p.quantity); sold {
+		if _, sold := q.unavailable(now, &s, p.Quantity); sold {
 			r.place(now, q, p)
 		} else {
 			q.orders = append(q.orders, p)

@@ -182,7 +182,7 @@ func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
 		o := testOptions()
 		o.PerUser = 2
 		here, there := opened(t, o, s, nil), opened(t, o, s, nil)
-		two := Order{SKU: []byte(ledgertest.SKU), User: []byte("ann"), Quantity: 2}
+		two := protocol.Order{SKU: []byte(ledgertest.SKU), User: []byte("ann"), Quantity: 2}
 		won := here.Reserve(here.o.Now(), two)
 		wants(t, "two units", won, protocol.Held)
 		wants(t, "another, elsewhere", there.buy("bob", ""), protocol.Held) // leaves one
@@ -281,7 +281,7 @@ func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
 	}
 	before := counted()
 	for what, c := range map[string]struct {
-		order      Order
+		order      protocol.Order
 		want       protocol.Code
 		unverified bool
 	}{

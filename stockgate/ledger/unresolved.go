@@ -25,7 +25,7 @@ const (
 	longestPause  = int64(5 * time.Minute / time.Millisecond)
 )
 
-// Unknown says that an order was forwarded and no response told whether it exists. Its unit stays reserved, and the
+// Unknown says that an order was forwarded and no response told whether it exists. Its unit stays held, and the
 // upstream is asked about it from now on, before its deadline too.
 func (r *Reserver) Unknown(sku, serial string) {
 	r.store.NoteUnknown(sku, serial)

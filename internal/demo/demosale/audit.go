@@ -35,7 +35,7 @@ func AuditRecords(ctx context.Context, ledger *redisstore.Store, orders map[stri
 	}
 	sold := make(map[string]int64) // units by serial; a record may be read twice
 	err = ledger.Records(ctx, demoSKU, func(r protocol.Record) bool {
-		if r.Status == 'C' {
+		if r.Status == protocol.StatusSold {
 			sold[r.Serial] = r.Quantity
 		}
 		return true

@@ -3,7 +3,7 @@
 -- of people who were called lately
 -- ARGV: starts, ends (Unix ms, 0 = none), news: "started" where the caller has not read the room before, "moved" where
 -- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
--- a unit is reserved at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
+-- a unit is held at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
 -- fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is published, ms from one round to the
 -- next, the key of the beacon, which sale and draw the steps of the caller are of, the last number that the caller has
 -- heard of, when the room of this number was opened

@@ -29,8 +29,8 @@ type OperationLog struct {
 type entry struct {
 	sku      string
 	item     protocol.Item
-	status   byte  // held, sold, released, refunded
-	bare     bool  // it was reserved by another instance: its user and quantity are not known
+	status   protocol.Status
+	bare     bool  // another instance has it: its user and quantity are not known
 	adopted  bool  // the shop's own word: it outweighs what the ledger says
 	unknown  bool  // forwarded, and its outcome is unknown
 	deadline int64 // Unix ms, of a hold
@@ -213,7 +213,7 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		e.status, e.adopted = protocol.StatusReleased, false
 	case c.Op == protocol.Refund: // also where another instance has adopted what this one knew as released
 		e.status, e.adopted = protocol.StatusRefunded, false
-	case c.Op == protocol.Confirm && (e.status == protocol.StatusReleased || e.status == protocol.StatusRefunded):
+	case c.Op == protocol.Confirm && e.status.Final():
 		e.status, e.adopted = protocol.StatusSold, true // by another instance: to this one's knowledge it was given back
 	}
 	e.done = protocol.StockVersion{Epoch: c.Epoch, Ver: c.Ver}

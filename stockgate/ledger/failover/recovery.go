@@ -183,12 +183,12 @@ func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int
 // Known is an order that a database knows.
 type Known struct {
 	protocol.Item
-	Status byte
-	Due    int64                 // Unix ms: from when on the resolver looks at a reserved one
+	Status protocol.Status
+	Due    int64                 // Unix ms: from when on the resolver looks at a held one
 	Done   protocol.StockVersion // in which it was refunded
 }
 
-// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as sold, reserved or
+// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as held, sold or
 // refunded.
 func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int64, orders []Known) error {
 	all := make([]entry, len(orders))

@@ -7,7 +7,7 @@ type MergeCase struct{ There, Told, Then protocol.Said }
 
 // MergeCases are the cases of protocol.Merge and of recover.lua, of a ledger that froze at the version 5|5.
 func MergeCases() (all []MergeCase) {
-	at := func(status byte, adopted bool, ver int64) protocol.Said {
+	at := func(status protocol.Status, adopted bool, ver int64) protocol.Said {
 		return protocol.Said{Status: status, Adopted: adopted, Epoch: 5, Ver: ver}
 	}
 	none, held := protocol.Said{}, protocol.Said{Status: protocol.StatusHeld}

@@ -9,21 +9,20 @@ import (
 // DecodeRecord reads a record as it lies in Redis: state|quantity|time|user, the user last since it may hold any byte.
 // quantity is as UnitsText has it.
 func DecodeRecord(serial, text string) (Record, error) {
-	parts := strings.SplitN(text, "|", 4)
-	if len(parts) != 4 || len(parts[0]) != 1 || !strings.Contains("HCXR", parts[0]) {
-		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
-	}
-	units, cart, _ := strings.Cut(parts[1], "/")
+	state, rest, _ := strings.Cut(text, "|")
+	count, rest, _ := strings.Cut(rest, "|")
+	until, user, ok := strings.Cut(rest, "|")
+	units, cart, _ := strings.Cut(count, "/")
+	status := Status((state + "|")[0])
 	quantity, err1 := Digits(units)
-	deadline, err2 := Digits(parts[2])
-	if err1 != nil || err2 != nil {
-		return Record{}, fmt.Errorf("the record of %q cannot be read", serial)
+	deadline, err2 := Digits(until)
+	if !ok || len(state) != 1 || Statuses[status] == "" || err1 != nil || err2 != nil {
+		return Record{}, fmt.Errorf("the record of %.130q cannot be read: %.80q", serial, text)
 	}
 	if strings.HasPrefix(cart, AnyCart) {
 		cart = AnyCart // without the version since which the record is so
 	}
-	return Record{Serial: serial, User: parts[3], Quantity: quantity, Cart: cart, Status: parts[0][0], Deadline: deadline},
-		nil
+	return Record{Serial: serial, User: user, Quantity: quantity, Cart: cart, Status: status, Deadline: deadline}, nil
 }
 
 // Since is the version since which a record is what it is by a word from outside: of the quantity 2/?1764000000000-17 of

@@ -16,7 +16,7 @@ type Code int8
 const (
 	Held       Code = 1  // a new hold: forward
 	ReplayHeld Code = 2  // this serial is held already: never forward again
-	ReplaySold Code = 3  // this serial is confirmed already: the outcome once more
+	ReplaySold Code = 3  // this serial is sold already: the outcome once more
 	SoldOut    Code = 0  // too few units are free
 	NotOnSale  Code = -1 // the SKU's state is not "on", or it is not yet or no longer within its hours
 	UserLimit  Code = -2 // the user holds or has bought as many as one may
@@ -25,6 +25,23 @@ const (
 	StaleEpoch Code = -5 // the ledger's epoch is another: learn it and the sale, then decide again; nothing was done
 	UnknownSKU Code = -6 // there is no ledger for this SKU
 )
+
+// Order is one attempt to buy. Its bytes belong to the request: what is kept is copied.
+type Order struct {
+	SKU      []byte
+	User     []byte // empty = no user is identified
+	Key      []byte // the client's Idempotency-Key, which then is the serial; empty = one is derived
+	Quantity int64  // 1 to MaxQuantity
+	More     []Line // of an order over several SKUs: those after SKU. Each is reserved, and settled, by itself
+	Cart     string // as in Item
+	Request  string // waits with the order until it is delivered, see Item; "" = the caller forwards it
+}
+
+// Line is one SKU of an order, and how many units of it. The SKU belongs to the request.
+type Line struct {
+	SKU      []byte
+	Quantity int64
+}
 
 // Item is one reservation that is asked for.
 type Item struct {
@@ -46,7 +63,7 @@ type Item struct {
 // the version by one. A new ledger begins with a later epoch than the one before it. Without a ledger a hint is zero.
 type StockVersion struct {
 	Free  int64 // below 0 when more was adopted than there is
-	Held  int64 // reserved and undecided: some of them may come back
+	Held  int64 // undecided: some of them may come back
 	Epoch int64
 	Ver   int64
 	State State
@@ -66,7 +83,7 @@ const (
 	On     State = "on"
 	Paused State = "paused"
 	Ended  State = "ended"
-	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is reconciled
+	Frozen State = "frozen" // its history may have been lost: nothing is sold until it is recovered
 
 	// What a SKU can be without having been put into it. Nothing is sold, as when it is frozen.
 	Verifying State = "verifying" // Redis is another process: on again when each instance has found what it has seen
@@ -79,7 +96,7 @@ type Op string
 const (
 	Confirm Op = "confirm" // held to sold
 	Release Op = "release" // held to free
-	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was confirmed
+	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was sold
 	Adopt   Op = "adopt"   // the shop's database says that this order exists: sold, even beyond the total
 )
 
@@ -102,8 +119,8 @@ type Record struct {
 	User     string
 	Quantity int64  // 0 of a tombstone whose release came first
 	Cart     string // as in Item; AnyCart where it is not known
-	Status   byte   // 'H' held, 'C' confirmed, 'X' released, 'R' refunded
-	Deadline int64  // Unix ms: until when it is held before the resolver looks; of 'X', 'R' when it may be forgotten
+	Status   Status
+	Deadline int64 // Unix ms: until when it is held before the resolver looks; of a final one when it may be forgotten
 }
 
 // AnyCart is the cart of an order that was told from outside, with no word about its other lines: adopted, or put back

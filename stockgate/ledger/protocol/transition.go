@@ -2,19 +2,9 @@ package protocol
 
 import "time"
 
-// What a record can be. A serial without one is none.
-const (
-	StatusNone     = byte(0)
-	StatusHeld     = byte('H')
-	StatusSold     = byte('C')
-	StatusReleased = byte('X')
-	StatusRefunded = byte('R')
-)
-
 // Next is what op makes of a record: its next state, or the answer when nothing changes (to is none then). The same
 // table as in finish.lua.
-func Next(op Op, from byte) (to byte, answer Done) {
-	gone := from == StatusReleased || from == StatusRefunded
+func Next(op Op, from Status) (to Status, answer Done) {
 	switch {
 	case op == Adopt && from == StatusSold:
 		return StatusNone, Already
@@ -32,7 +22,7 @@ func Next(op Op, from byte) (to byte, answer Done) {
 		return StatusSold, Changed
 	case op == Confirm && from == StatusSold, op == Refund && from == StatusRefunded:
 		return StatusNone, Already
-	case gone:
+	case from.Final():
 		return StatusNone, WasReleased
 	}
 	return StatusRefunded, Changed
@@ -41,7 +31,7 @@ func Next(op Op, from byte) (to byte, answer Done) {
 // Replay answers for a serial that was used before.
 func Replay(r Record, i Item) Code {
 	switch {
-	case r.Status == StatusReleased || r.Status == StatusRefunded:
+	case r.Status.Final():
 		return Released
 	case r.User != i.User || r.Quantity != i.Quantity || r.Cart != i.Cart && r.Cart != AnyCart:
 		return OtherOrder
@@ -56,7 +46,7 @@ const KeepReleased = 24 * time.Hour
 
 // Said is what a witness, or the ledger itself, has of one order.
 type Said struct {
-	Status  byte
+	Status  Status
 	Adopted bool // of a sold one: an operator has said so
 
 	// Since is the version in which it was adopted, released or refunded; zero = before all others that are known.
@@ -72,7 +62,6 @@ func (s Said) later(t Said) bool { return s.Epoch > t.Epoch || s.Epoch == t.Epoc
 // What is final wins, never what is newest: none < held < sold < refunded, held < released. An operator alone overrules
 // that: an adoption and a give-back are compared by their versions, and of one version the give-back wins.
 func Merge(there, told Said) Said {
-	gone := told.Status == StatusReleased || told.Status == StatusRefunded
 	switch there.Status {
 	case StatusNone:
 		return told
@@ -90,7 +79,7 @@ func Merge(there, told Said) Said {
 		if told.Adopted && told.later(there) {
 			return told
 		}
-		if gone && told.later(there) {
+		if told.Status.Final() && told.later(there) {
 			there.Epoch, there.Ver = told.Epoch, told.Ver
 		}
 	}

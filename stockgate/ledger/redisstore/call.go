@@ -198,7 +198,7 @@ func (r *Store) alarm(sku, why string, c failover.Claim) {
 	if why == failover.LostKey {
 		attrs = append(attrs, "next", protocol.RecoverLost(sku))
 	}
-	r.log.Error("ledger lost what it had said: the SKU is closed until it is reconciled", attrs...)
+	r.log.Error("ledger lost what it had said: the SKU is closed until it is recovered", attrs...)
 }
 
 // answered is which version of the ledger has answered the call.

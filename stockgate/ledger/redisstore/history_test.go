@@ -16,7 +16,6 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/ledgertest"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -265,7 +264,7 @@ func shopper(desks []*seller, sku string, n *rand.Rand) {
 	user := fmt.Sprint("user ", n.IntN(8))
 	out := d.Reserve(
 		d.o.Now(),
-		ledger.Order{SKU: []byte(sku), User: []byte(user), Key: []byte("of-" + user[5:]), Quantity: 1},
+		protocol.Order{SKU: []byte(sku), User: []byte(user), Key: []byte("of-" + user[5:]), Quantity: 1},
 	)
 	if out.Code == protocol.Held {
 		desks[n.IntN(len(desks))].Settle(

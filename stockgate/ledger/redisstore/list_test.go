@@ -57,12 +57,12 @@ func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 	withUnits(t, func(t *testing.T, s *Store) {
 		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5_000, 0))
-		wanted := map[string]byte{}
+		wanted := map[string]protocol.Status{}
 		for batch := range 12 {
 			items, codes, done := make([]protocol.Item, 200), make([]protocol.Code, 200), make([]protocol.Done, 200)
 			for i := range items {
 				items[i] = protocol.Item{Serial: fmt.Sprint(batch, "-", i), User: "ann", Quantity: 1}
-				wanted[items[i].Serial] = map[int]byte{0: 'C', 1: 'R', 2: 'H'}[batch%3]
+				wanted[items[i].Serial] = map[int]protocol.Status{0: 'C', 1: 'R', 2: 'H'}[batch%3]
 			}
 			_, err := s.Reserve(t.Context(), "1001", 0, 1, 9, items, codes)
 			ledgertest.Check(t, err)
@@ -87,7 +87,7 @@ func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 				ledgertest.Finish(t, s, protocol.Release, serial)
 			}
 		})
-		got := map[string]byte{}
+		got := map[string]protocol.Status{}
 		ledgertest.Check(t, s.Records(t.Context(), "1001", func(r protocol.Record) bool {
 			if r.User == "ann" {
 				got[r.Serial] = r.Status

@@ -248,7 +248,7 @@ func (m *model) sweep(now, lease int64, limit int) (holds []protocol.Record) {
 }
 
 func (o *modelled) record() protocol.Record {
-	status := map[string]byte{"held": 'H', "sold": 'C', "released": 'X', "refunded": 'R'}[o.status]
+	status, _ := protocol.ParseStatus(o.status)
 	return protocol.Record{Serial: o.serial, User: o.user, Quantity: o.quantity, Cart: o.cart, Status: status,
 		Deadline: o.deadline}
 }

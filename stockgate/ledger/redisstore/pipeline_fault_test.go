@@ -50,7 +50,7 @@ func (c *throng) buy(sku string, key string, n *rand.Rand) {
 		d := c.desks[n.IntN(len(c.desks))]
 		out := d.Reserve(
 			d.o.Now(),
-			ledger.Order{SKU: []byte(sku), User: []byte("user of " + key), Key: []byte(key), Quantity: 1},
+			protocol.Order{SKU: []byte(sku), User: []byte("user of " + key), Key: []byte(key), Quantity: 1},
 		)
 		switch out.Code {
 		case protocol.Held:
@@ -86,7 +86,7 @@ func (c *throng) balances(r *Store, sku string) error {
 	}
 	sold := int64(0)
 	for serial, op := range c.heard[sku] {
-		to := byte('C')
+		to := protocol.StatusSold
 		if op == protocol.Release {
 			to = protocol.StatusReleased
 		} else {

@@ -46,7 +46,7 @@ func opened(t testing.TB, o ledger.Options, s anyStore, source ledger.OrderStatu
 }
 
 func (d *seller) buy(user, key string) ledger.Outcome {
-	return d.Reserve(now(), ledger.Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1})
+	return d.Reserve(now(), protocol.Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1})
 }
 
 // wants fails unless the outcome has a code.

@@ -1,7 +1,7 @@
 // Package redisstore keeps ledgers in Redis, by Lua scripts.
 //
 // It promises that a change is done whole or not at all, that no script is sent twice unless Redis says that it did not
-// run it, and that a ledger that lost what it had said sells nothing until it is reconciled.
+// run it, and that a ledger that lost what it had said sells nothing until it is recovered.
 //
 // It never takes a missing or unreadable key for 0, and rejects a Redis that may evict keys.
 package redisstore

@@ -53,7 +53,7 @@ func buyAll(t *testing.T, d *seller, shop *till, name string, n int) {
 				serial := fmt.Sprint(name, "-", b, "-", i)
 				out := d.Reserve(
 					d.o.Now(),
-					ledger.Order{SKU: []byte("1001"), Key: []byte(serial), User: []byte(serial), Quantity: 1},
+					protocol.Order{SKU: []byte("1001"), Key: []byte(serial), User: []byte(serial), Quantity: 1},
 				)
 				switch {
 				case out.Code != protocol.Held:
@@ -106,7 +106,7 @@ func TestTailLoss_FailOverThatLosesTheTailBalancesWithTheShop(t *testing.T) {
 	ledgertest.Until(t, "the SKU is open again", func() bool {
 		s, ok, err := first.ReadStock(context.Background(), "1001")
 		buyAll(t, desks[0], shop, "meanwhile", 4)
-		return err == nil && ok && s.State == protocol.On && s.Epoch > 0 && log.Count("ledger is reconciled") > 0
+		return err == nil && ok && s.State == protocol.On && s.Epoch > 0 && log.Count("ledger is recovered") > 0
 	})
 	sell("after", 400)
 	ledgertest.Until(t, "the ledger balances", func() bool {

@@ -5,7 +5,7 @@
 -- Reply: false without a ledger, else all numbers, of which done is 1 when it was opened now; the time of the caller's
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
--- A state is what the caller knows: H held, C confirmed, X released, R refunded, A adopted. In lower case it knows that
+-- A state is what the caller knows: H held, C sold, X released, R refunded, A adopted. In lower case it knows that
 -- alone, and not the order: then only what is there is changed. What comes again changes nothing. Orders of a ledger
 -- before this one, and those that were archived, are passed over.
 

@@ -88,7 +88,7 @@ local function whole(stock, done)
 end
 
 -- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
--- the time, C confirmed (time 0), X released and R refunded: tombstones, kept until the time. The quantity of a line of
+-- the time, C sold (time 0), X released and R refunded: tombstones, kept until the time. The quantity of a line of
 -- a cart is units/cart; ? is the cart of an order that was told without its other lines. ?epoch-ver says since which
 -- version the record is so by a word from outside: an order that was adopted, or one that was given back while the stock
 -- was frozen. recover.lua compares them.
