@@ -86,7 +86,7 @@ func (p *Proxy) namePage(r *Request) {
 	at := pageSite{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
 		ClientHeader: p.ClientHeader}
 	r.page.Key = appendPageKey(r.page.Key[:0], head, at)
-	r.page.Head = string(head.Method()) == "HEAD"
+	r.page.Head = string(head.Method) == "HEAD"
 	r.page.Fresh, r.page.Wait = r.route.Route.Cache, max(p.CacheWait, r.route.Timeout)
 	r.page.Request = head
 }

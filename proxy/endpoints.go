@@ -34,15 +34,15 @@ var endpoints = [...]endpoint{
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := r.head
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) {
+	if !bytes.HasPrefix(head.Target, []byte(internalPath)) {
 		return false
 	}
 	preflight := isPreflight(r)
-	if !preflight && !route.SafeMethod(head.Method()) && !p.changesSomething(head) {
+	if !preflight && !route.SafeMethod(head.Method) && !p.changesSomething(head) {
 		return false
 	}
 	for i := range endpoints {
-		if e := &endpoints[i]; e.serves(p, head.Path()) {
+		if e := &endpoints[i]; e.serves(p, head.Path) {
 			if preflight {
 				e = &endpoint{answer: check{try: atOnce((*Proxy).answerPreflight)}}
 			}
@@ -64,11 +64,11 @@ func (p *Proxy) answerResumedOrder(r *Request) (no rejection, decided bool) {
 
 // changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
 func (p *Proxy) changesSomething(head *server.Request) bool {
-	switch string(head.Method()) {
+	switch string(head.Method) {
 	case "DELETE":
-		return p.Queue != nil && bytes.HasPrefix(head.Path(), []byte(orderPath))
+		return p.Queue != nil && bytes.HasPrefix(head.Path, []byte(orderPath))
 	case "POST":
-		return p.isRoomPath(head.Path())
+		return p.isRoomPath(head.Path)
 	}
 	return false
 }

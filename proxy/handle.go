@@ -165,8 +165,8 @@ func (p *Proxy) newRequest(ctx *fasthttp.RequestCtx, c *server.Conn) *Request {
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
 	head := r.head
-	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
-	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
+	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host)
+	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query
 	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	if !r.client.trusted && p.proxies.Samples(r.now) {
 		p.proxies.Observe(r.now, c.Peer(), len(head.Peek(p.ClientHeader)) > 0)

@@ -24,7 +24,7 @@ func (p *Proxy) edit(r *Request) {
 	h.SetMethodBytes(method)
 	h.SetRequestURIBytes(target)
 	if p.PassHost {
-		h.AddBytesV("Host", r.head.Host())
+		h.AddBytesV("Host", r.head.Host)
 	} else {
 		h.Add("Host", "")
 	}
@@ -162,7 +162,7 @@ func (r *Request) requestedHost() []byte {
 			return said
 		}
 	}
-	return r.head.Host()
+	return r.head.Host
 }
 
 // namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.

@@ -58,7 +58,7 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 func (p *Proxy) waitingRequest(r *Request) *message.Request {
 	p.edit(r)
 	head := r.head
-	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
+	m := &message.Request{Method: string(head.Method), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(r.attempt.request.AppendHead(nil, nil), []byte("\r\n"))
 	m.Fields = waitingFields(lines, p.RequestIDHeader)
@@ -142,7 +142,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	head := r.head
 	want := p.Queue.Proof(sku, serial)
 	r.proven = want != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(want)) == 1
-	cancels := string(head.Method()) == "DELETE"
+	cancels := string(head.Method) == "DELETE"
 	if cancels && r.proven {
 		return p.cancelQueued(r, sku, serial)
 	}

@@ -108,7 +108,7 @@ func (r *Request) openPath() []byte {
 	if r.route.user.Uses(param.Path) {
 		return []byte(r.route.shape)
 	}
-	path, _, _ := bytes.Cut(r.head.Path(), semicolon)
+	path, _, _ := bytes.Cut(r.head.Path, semicolon)
 	return path
 }
 

@@ -62,8 +62,8 @@ func (r *Request) mayRepeat() bool {
 // there; a page that goes on by itself must not order by itself.
 func (r *Request) retryPath(back []byte) []byte {
 	head := r.head
-	target := head.Target()
-	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method()) && !r.route.Gate.GuardsStock() {
+	target := head.Target
+	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method) && !r.route.Gate.GuardsStock() {
 		return target
 	}
 	path, _ := octets.Cut(back, '?')
@@ -79,7 +79,7 @@ var get = []byte("GET")
 // backPath is the path of the page on this host from which the request came; nil when it does not say so.
 func (r *Request) backPath() []byte {
 	_, rest, found := bytes.Cut(r.head.Peek("Referer"), []byte("://"))
-	if host := r.head.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+	if host := r.head.Host; found && len(host) > 0 && bytes.HasPrefix(rest, host) {
 		return rest[len(host):]
 	}
 	return nil

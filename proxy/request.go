@@ -121,7 +121,7 @@ func (r *Request) clear() {
 }
 
 // method is the request's method.
-func (r *Request) method() []byte { return r.head.Method() }
+func (r *Request) method() []byte { return r.head.Method }
 
 // shard is where what becomes of this request is counted.
 func (r *Request) shard() *metrics.RouteShard { return r.route.counters.At(r.client.shard) }

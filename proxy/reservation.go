@@ -149,8 +149,8 @@ const orderPath = "/.sluice/orders/"
 // answerOrderState tells the state of one order, and nothing else of it: a client that knows the serial may know that.
 func (p *Proxy) answerOrderState(r *Request) rejection {
 	head := r.head
-	serial, err := url.PathUnescape(string(head.Path()[len(orderPath):]))
-	query, fault := url.ParseQuery(string(head.Query()))
+	serial, err := url.PathUnescape(string(head.Path[len(orderPath):]))
+	query, fault := url.ParseQuery(string(head.Query))
 	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > maxCartLines {
 		return badRequest(reject.QueryInvalid, "")
 	}

@@ -24,7 +24,13 @@ func (s *scan) field(p *parser, line []byte, at int) Rule {
 	if seen&symbolByte != 0 && imitatesHopField(name) {
 		return underscoreAlias
 	}
-	from, to := inner(value)
+	from, to := 0, len(value) // within its optional white space
+	for from < to && (value[from] == ' ' || value[from] == '\t') {
+		from++
+	}
+	for from < to && (value[to-1] == ' ' || value[to-1] == '\t') {
+		to--
+	}
 	in := at - s.linesAt
 	s.fields = append(s.fields, spot{uint32(in), uint32(in + n), uint32(in + n + 1 + from), uint32(in + n + 1 + to)})
 	return s.readField(p, name, value[from:to], at+n+1+from)

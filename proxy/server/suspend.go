@@ -43,7 +43,7 @@ const (
 // body, or another one came behind it.
 func (c *Conn) Suspend() (resume func()) {
 	r := c.exchange.reader
-	if h := &r.head; c.resumed || h.Chunked || h.ContentLength > 0 || r.buf.Buffered() > 0 || c.foreign {
+	if h := &r.head; c.resumed || h.Chunked || h.ContentLength > 0 || r.at < r.end || c.foreign {
 		return nil
 	}
 	c.suspension = &suspension{conn: c, parser: r.parser}
