@@ -220,12 +220,15 @@ func (r *reader) bodyCame() bool {
 // readContent hands on content, of which there is some to come.
 func (r *reader) readContent(p []byte) (n int, err error) {
 	p = p[:min(int64(len(p)), r.body.left)]
-	n = copy(p, r.came())
-	r.at += n
-	if n == 0 {
-		if n, err = r.receive(p); n == 0 {
+	if r.at == r.end && len(p) < usualHead { // what is behind the body may come along
+		if err := r.more(); err != nil {
 			return 0, r.cutBody(err)
 		}
+	}
+	if n = copy(p, r.came()); n > 0 {
+		r.at += n
+	} else if n, err = r.receive(p); n == 0 {
+		return 0, r.cutBody(err)
 	}
 	r.body.skip(n)
 	if r.body.place == atEnd {

@@ -28,8 +28,8 @@ func (q *Request) reset() {
 }
 
 // keep keeps the head that was looked at: its bytes are read over when its body is read. With Limits.LenientTarget the
-// bytes of the target from 0x80 on are percent-encoded. An absolute target without a path asks for "/", and with OPTIONS
-// for the whole server (RFC 9112, section 3.2.4).
+// bytes of the target from 0x80 on are percent-encoded. An absolute target without a path asks for "/", or with OPTIONS
+// for a whole server (RFC 9112, section 3.2.4).
 func (q *Request) keep(head []byte) {
 	q.text = append(q.text[:0], head...)
 	q.lines = q.text[q.linesAt:]

@@ -84,13 +84,9 @@ func (s *suspension) release() bool {
 	return give()
 }
 
-// takeSuspended has the request read again that was suspended, and reports whether there is one.
-func (c *Conn) takeSuspended() bool {
+// takeSuspended has the request read again that was suspended.
+func (c *Conn) takeSuspended() {
 	s := c.suspension
-	if s == nil {
-		return false
-	}
 	c.suspension, c.resumed = nil, true
 	c.acquire(s.parser, s.head...)
-	return true
 }
