@@ -113,7 +113,7 @@ func (p *Proxy) leavePage(r *Request) {
 
 // forgetPage drops the page that an unsafe request has changed.
 func (p *Proxy) forgetPage(r *Request) {
-	if p.Cache == nil || safe(r.method()) || r.ctx.Response.StatusCode() >= 400 {
+	if p.Cache == nil || safe(r.head.Method) || r.ctx.Response.StatusCode() >= 400 {
 		return
 	}
 	p.namePage(r)

@@ -22,12 +22,12 @@ type endpoint struct {
 
 var endpoints = [...]endpoint{
 	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath },
-		answer: check{try: atOnce((*Proxy).answerScript)}},
+		answer: check{atOnce: (*Proxy).answerScript}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
 		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
-		answer: check{try: atOnce((*Proxy).answerStock)}},
-	{serves: (*Proxy).isRoomPath, answer: check{try: atOnce((*Proxy).answerRoom)}},
+		answer: check{atOnce: (*Proxy).answerStock}},
+	{serves: (*Proxy).isRoomPath, answer: check{atOnce: (*Proxy).answerRoom}},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
@@ -44,7 +44,7 @@ func (p *Proxy) serveInternal(r *Request) bool {
 	for i := range endpoints {
 		if e := &endpoints[i]; e.serves(p, head.Path) {
 			if preflight {
-				e = &endpoint{answer: check{try: atOnce((*Proxy).answerPreflight)}}
+				e = &endpoint{answer: check{atOnce: (*Proxy).answerPreflight}}
 			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)

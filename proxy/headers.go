@@ -14,7 +14,7 @@ import (
 // which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What
 // the proxy says itself comes last.
 func (p *Proxy) edit(r *Request) {
-	out, method, target := &r.attempt.request, r.method(), r.target()
+	out, method, target := &r.attempt.request, r.head.Method, r.target()
 	out.HTTP = &r.ctx.Request
 	h := &out.HTTP.Header
 	h.Reset() // what r.head knows of stays where it is

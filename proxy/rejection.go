@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"strings"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 )
 
 // describeRejection fills in what the rejection's response says of this request.
-func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
-	head := r.head
+func (p *Proxy) describeRejection(r *Request) {
+	head, c := r.head, &r.reject
 	*c = reject.Case{
 		Reason: r.rejection.Reason, Detail: r.rejection.Detail, Wait: r.rejection.Wait,
 		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(),
@@ -23,7 +22,11 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
 	}
 	if c.Reason.Class() == reject.Busy {
-		c.Limit, _, _ = strings.Cut(cmp.Or(r.limit, p.Bounds[c.Reason]), ": ")
+		bound := r.limit
+		if bound == "" {
+			bound = p.Bounds[c.Reason]
+		}
+		c.Limit, _, _ = strings.Cut(bound, ": ")
 	}
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
