@@ -20,9 +20,7 @@ const (
 	defaultBodyMemory = 64 << 20 // bytes
 )
 
-var (
-	errBodyTooLarge = errors.New("body over max_body_size")
-)
+var errBodyTooLarge = errors.New("body over max_body_size")
 
 // checkBody reads the body, once the head is known to have one reading alone. The body of an order that is going to
 // wait has a bound of its own.

@@ -86,7 +86,7 @@ func (p *Proxy) namePage(r *Request) {
 	at := pageSite{Scheme: r.scheme(), Host: r.requestedHost(), Route: r.source.Host, Trusted: r.client.trusted,
 		ClientHeader: p.ClientHeader}
 	r.page.Key = appendPageKey(r.page.Key[:0], head, at)
-	r.page.Head = string(head.Method()) == "HEAD"
+	r.page.Head = string(head.Method) == "HEAD"
 	r.page.Fresh, r.page.Wait = r.route.Route.Cache, max(p.CacheWait, r.route.Timeout)
 	r.page.Request = head
 }
@@ -113,7 +113,7 @@ func (p *Proxy) leavePage(r *Request) {
 
 // forgetPage drops the page that an unsafe request has changed.
 func (p *Proxy) forgetPage(r *Request) {
-	if p.Cache == nil || safe(r.method()) || r.ctx.Response.StatusCode() >= 400 {
+	if p.Cache == nil || safe(r.head.Method) || r.ctx.Response.StatusCode() >= 400 {
 		return
 	}
 	p.namePage(r)

@@ -22,8 +22,9 @@ type check struct {
 
 	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
 	full func(p *Proxy, r *Request) rejection
-	// try decides without a wait, or reports that it cannot. What it reads from its own client does not count as a wait.
-	// nil = it never can.
+	// atOnce decides without a wait. What it reads from its own client does not count as one. nil = try and wait decide.
+	atOnce func(p *Proxy, r *Request) rejection
+	// try decides without a wait, or reports that it cannot. nil = it never can.
 	try func(p *Proxy, r *Request) (no rejection, decided bool)
 	// wait decides where try has not. It may block.
 	wait func(p *Proxy, r *Request) rejection
@@ -41,6 +42,9 @@ type Limiters struct {
 
 // ask runs the check. The event loop is released before a check that has to wait: here.
 func (c *check) ask(p *Proxy, r *Request) rejection {
+	if c.atOnce != nil {
+		return c.atOnce(p, r)
+	}
 	if c.try != nil {
 		if no, decided := c.try(p, r); decided {
 			return no
@@ -52,11 +56,6 @@ func (c *check) ask(p *Proxy, r *Request) rejection {
 	return no
 }
 
-// atOnce is a row that never waits.
-func atOnce(run func(p *Proxy, r *Request) rejection) func(*Proxy, *Request) (rejection, bool) {
-	return func(p *Proxy, r *Request) (rejection, bool) { return run(p, r), true }
-}
-
 // reasons is a list of reasons, as a row of the table shows it.
 func reasons(list ...reject.Reason) []reject.Reason { return list }
 
@@ -65,39 +64,39 @@ func reasons(list ...reject.Reason) []reject.Reason { return list }
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used },
-		try:     atOnce((*Proxy).checkDenyList)}
+		atOnce:  (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),
-		try:     atOnce(func(_ *Proxy, r *Request) rejection { return r.unmatched })}
+		atOnce:  func(_ *Proxy, r *Request) rejection { return r.unmatched }}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
-		reasons: reasons(reject.ConnRate), try: atOnce((*Proxy).checkConnRate)}
+		reasons: reasons(reject.ConnRate), atOnce: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
 			reject.Overloaded, reject.Concurrency, reject.Malformed),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, try: atOnce((*Proxy).checkIdentity)}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, atOnce: (*Proxy).checkIdentity}
 	requirement = check{name: "conditions", config: "route.require",
 		reasons: reasons(reject.Denied, reject.Unidentified, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 },
-		try:     atOnce((*Proxy).checkRequirement)}
+		atOnce:  (*Proxy).checkRequirement}
 	earlierOrder = check{name: "earlier order", config: "stock.reserve",
 		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
 			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
 			reject.StockError, reject.Concurrency),
-		try: atOnce((*Proxy).checkEarlierOrder)}
+		atOnce: (*Proxy).checkEarlierOrder}
 	storedOrder = check{name: "earlier order, looked up", config: "stock.reserve", reasons: earlierOrder.reasons,
 		try:  func(_ *Proxy, r *Request) (no rejection, decided bool) { return no, !r.lookUp },
 		wait: (*Proxy).lookUpEarlierOrder}
 	schedule = check{name: "schedule", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, try: atOnce((*Proxy).checkSchedule)}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, atOnce: (*Proxy).checkSchedule}
 	soldOut = check{name: "sold-out cache", config: "stock",
-		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), try: atOnce((*Proxy).checkSoldOut)}
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), atOnce: (*Proxy).checkSoldOut}
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, try: atOnce((*Proxy).checkOrderToken)}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, atOnce: (*Proxy).checkOrderToken}
 	waitingRoom = check{name: "waiting room", config: "route.room",
 		reasons: reasons(reject.Room, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, try: atOnce((*Proxy).checkRoom)}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, atOnce: (*Proxy).checkRoom}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },
@@ -109,11 +108,11 @@ var (
 	// The body comes before all that a slow one would hold.
 	body = check{name: "body", config: "server.max_body_size, server.body_memory, queue.max_order",
 		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed),
-		try:     atOnce((*Proxy).checkBody)}
+		atOnce:  (*Proxy).checkBody}
 	inFlight = check{name: "in flight", direct: true, config: "limits.in_flight",
 		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 },
-		full:    (*Proxy).inFlightFull, try: atOnce((*Proxy).acquireInFlight)}
+		full:    (*Proxy).inFlightFull, atOnce: (*Proxy).acquireInFlight}
 	window = check{name: "window", direct: true, config: "limits.window",
 		reasons: reasons(reject.Window, reject.ClientGone),
 		full:    (*Proxy).windowFull, try: (*Proxy).bookWindow, wait: (*Proxy).sleep}
@@ -167,7 +166,7 @@ func withPeeks(rows []check) (all []check) {
 		if row.name == body.name {
 			for _, behind := range rows[i+1:] {
 				if behind.full != nil {
-					all = append(all, check{name: behind.name, peeks: true, try: atOnce(behind.full)})
+					all = append(all, check{name: behind.name, peeks: true, atOnce: behind.full})
 				}
 			}
 		}

@@ -37,6 +37,13 @@ func (l *checkLog) attach(p *Proxy) {
 func (l *checkLog) wrap(rows []check) {
 	for i := range rows {
 		name, wait, try := rows[i].name, rows[i].wait, rows[i].try
+		if atOnce := rows[i].atOnce; atOnce != nil {
+			rows[i].atOnce = func(p *Proxy, r *Request) rejection {
+				no := atOnce(p, r)
+				l.add(name, no.Reason)
+				return no
+			}
+		}
 		rows[i].wait = func(p *Proxy, r *Request) rejection {
 			no := wait(p, r)
 			l.add(name, no.Reason)

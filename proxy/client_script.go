@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
+
+	"sluice/internal/octets"
 )
 
 //go:embed client.js
@@ -50,4 +52,21 @@ func gzipped(plain []byte) []byte {
 		panic("BUG: compressing into memory: " + err.Error())
 	}
 	return out.Bytes()
+}
+
+// acceptsGzip reads Accept-Encoding: whether the client takes gzip (RFC 9110, section 12.5.3).
+func acceptsGzip(accept []byte) bool {
+	yes := false
+	for len(accept) > 0 {
+		var item []byte
+		item, accept = octets.Cut(accept, ',')
+		name, params := octets.Cut(item, ';')
+		switch name = octets.Trim(name); {
+		case octets.EqualFold(name, "gzip"):
+			return octets.Quality(params) > 0
+		case string(name) == "*":
+			yes = octets.Quality(params) > 0
+		}
+	}
+	return yes
 }

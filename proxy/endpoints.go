@@ -22,29 +22,29 @@ type endpoint struct {
 
 var endpoints = [...]endpoint{
 	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath },
-		answer: check{try: atOnce((*Proxy).answerScript)}},
+		answer: check{atOnce: (*Proxy).answerScript}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
 		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
-		answer: check{try: atOnce((*Proxy).answerStock)}},
-	{serves: (*Proxy).isRoomPath, answer: check{try: atOnce((*Proxy).answerRoom)}},
+		answer: check{atOnce: (*Proxy).answerStock}},
+	{serves: (*Proxy).isRoomPath, answer: check{atOnce: (*Proxy).answerRoom}},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
 // the connection; it reports false when r is none.
 func (p *Proxy) serveInternal(r *Request) bool {
 	head := r.head
-	if !bytes.HasPrefix(head.Target(), []byte(internalPath)) {
+	if !bytes.HasPrefix(head.Target, []byte(internalPath)) {
 		return false
 	}
 	preflight := isPreflight(r)
-	if !preflight && !route.SafeMethod(head.Method()) && !p.changesSomething(head) {
+	if !preflight && !route.SafeMethod(head.Method) && !p.changesSomething(head) {
 		return false
 	}
 	for i := range endpoints {
-		if e := &endpoints[i]; e.serves(p, head.Path()) {
+		if e := &endpoints[i]; e.serves(p, head.Path) {
 			if preflight {
-				e = &endpoint{answer: check{try: atOnce((*Proxy).answerPreflight)}}
+				e = &endpoint{answer: check{atOnce: (*Proxy).answerPreflight}}
 			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)
@@ -64,11 +64,11 @@ func (p *Proxy) answerResumedOrder(r *Request) (no rejection, decided bool) {
 
 // changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
 func (p *Proxy) changesSomething(head *server.Request) bool {
-	switch string(head.Method()) {
+	switch string(head.Method) {
 	case "DELETE":
-		return p.Queue != nil && bytes.HasPrefix(head.Path(), []byte(orderPath))
+		return p.Queue != nil && bytes.HasPrefix(head.Path, []byte(orderPath))
 	case "POST":
-		return p.isRoomPath(head.Path())
+		return p.isRoomPath(head.Path)
 	}
 	return false
 }

@@ -210,12 +210,12 @@ func (p *Proxy) build(r *Request) rejection {
 // stock, of which path and query go on.
 func (r *Request) target() []byte {
 	head := r.head
-	target := head.Target()
+	target := head.Target
 	if len(target) == 0 || target[0] == '/' || !r.route.Gate.GuardsStock() {
 		return target
 	}
-	r.scratch.path = append(r.scratch.path[:0], head.Path()...)
-	if q := head.Query(); q != nil {
+	r.scratch.path = append(r.scratch.path[:0], head.Path...)
+	if q := head.Query; q != nil {
 		r.scratch.path = append(append(r.scratch.path, '?'), q...)
 	}
 	return r.scratch.path

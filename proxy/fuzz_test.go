@@ -99,7 +99,7 @@ type observer struct {
 // Handle implements server.Handler.
 func (o *observer) Handle(ctx *fasthttp.RequestCtx) {
 	c, _ := server.Of(ctx)
-	o.watch(ctx, string(c.Request().Method()), func() { o.Server.Handle(ctx) })
+	o.watch(ctx, string(c.Request().Method), func() { o.Server.Handle(ctx) })
 }
 
 // ProtocolError implements server.Handler.
@@ -371,10 +371,10 @@ func checkSent(t *testing.T, raw []byte, h handled, sent string) {
 		if keys != h.serial {
 			t.Fatalf("%q became %q: not the order %s", raw, sent, h.serial)
 		}
-	} else if parts := bytes.Split(again.Request().Path(), []byte("/")); len(parts) == 5 {
+	} else if parts := bytes.Split(again.Request().Path, []byte("/")); len(parts) == 5 {
 		sku = string(octets.Unescape(nil, parts[3]))
 	}
-	if sku != h.sku || again.Request().Target()[0] != '/' {
+	if sku != h.sku || again.Request().Target[0] != '/' {
 		t.Fatalf("%q became %q: judged as SKU %q, the upstream reads %q", raw, sent, h.sku, sku)
 	}
 }

@@ -63,7 +63,7 @@ func (p *Proxy) reject(r *Request) {
 	if r.nth%metrics.DecisionSample == 1 {
 		r.client.shard.Decided(time.Duration(p.Now() - r.now))
 	}
-	p.describeRejection(r, &r.reject)
+	p.describeRejection(r)
 	p.responder.Write(&r.ctx.Response, r.conn.Prepared(), &r.reject)
 	p.appendRateFields(r)
 	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
@@ -165,8 +165,8 @@ func (p *Proxy) newRequest(ctx *fasthttp.RequestCtx, c *server.Conn) *Request {
 	r.route = &p.unmatched
 	p.ensureRequestID(r)
 	head := r.head
-	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host())
-	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query()
+	r.scratch.host = route.HostName(r.scratch.host[:0], head.Host)
+	r.source.Head, r.source.Host, r.source.Query = head, r.scratch.host, head.Query
 	r.source.RequestID, r.source.Tokens = r.id, p.auth
 	if !r.client.trusted && p.proxies.Samples(r.now) {
 		p.proxies.Observe(r.now, c.Peer(), len(head.Peek(p.ClientHeader)) > 0)
@@ -176,9 +176,9 @@ func (p *Proxy) newRequest(ctx *fasthttp.RequestCtx, c *server.Conn) *Request {
 
 // serve handles a request that came on c.
 func (p *Proxy) serve(ctx *fasthttp.RequestCtx, c *server.Conn) {
-	r := p.newRequest(ctx, c)
-	p.Handle(r) // r is another request's from here on
-	if p.exhausted(c) {
+	p.Handle(p.newRequest(ctx, c)) // which is another's from here on
+	// A connection may carry so many requests. Its response says that it is the last.
+	if p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared {
 		c.CloseAfterResponse()
 	}
 }

@@ -14,7 +14,7 @@ import (
 // which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What
 // the proxy says itself comes last.
 func (p *Proxy) edit(r *Request) {
-	out, method, target := &r.attempt.request, r.method(), r.target()
+	out, method, target := &r.attempt.request, r.head.Method, r.target()
 	out.HTTP = &r.ctx.Request
 	h := &out.HTTP.Header
 	h.Reset() // what r.head knows of stays where it is
@@ -24,7 +24,7 @@ func (p *Proxy) edit(r *Request) {
 	h.SetMethodBytes(method)
 	h.SetRequestURIBytes(target)
 	if p.PassHost {
-		h.AddBytesV("Host", r.head.Host())
+		h.AddBytesV("Host", r.head.Host)
 	} else {
 		h.Add("Host", "")
 	}
@@ -162,7 +162,7 @@ func (r *Request) requestedHost() []byte {
 			return said
 		}
 	}
-	return r.head.Host()
+	return r.head.Host
 }
 
 // namedByConnection lists the fields that Connection declares to be about this connection alone, comma-separated.

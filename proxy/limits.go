@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"sluice/proxy/reject"
-	"sluice/proxy/server"
 )
 
 // A client on the bypass list meets none of these limits.
@@ -120,9 +119,4 @@ func (r *Request) enteredStock(reason reject.Reason) rejection {
 // checkSoldOut asks the stock check's memory.
 func (p *Proxy) checkSoldOut(r *Request) rejection {
 	return rejection{Reason: p.Stock.Closed(r.now, r.buyer.sku)}
-}
-
-// exhausted reports that a connection has carried as many requests as one may. Its response says that it is the last.
-func (p *Proxy) exhausted(c *server.Conn) bool {
-	return p.MaxRequests > 0 && c.Requests() >= p.MaxRequests && !c.State.(*connState).shared
 }

@@ -22,8 +22,8 @@ func appendPageKey(dst []byte, head *server.Request, at pageSite) []byte {
 	dst = append(append(dst, at.Scheme...), '\n')
 	dst = append(append(dst, at.Host...), '\n')
 	dst = append(append(dst, at.Route...), '\n')
-	dst = append(dst, head.Path()...)
-	if q := head.Query(); q != nil { // "/x?" is another page than "/x"
+	dst = append(dst, head.Path...)
+	if q := head.Query; q != nil { // "/x?" is another page than "/x"
 		dst = append(append(dst, '?'), q...)
 	}
 	if at.Trusted {
@@ -65,7 +65,7 @@ func appendForwardedPlace(dst, list []byte) []byte {
 // bypassesCache reports a request without a body that the upstream alone may answer: it says who the client is, asks
 // for a part, or has a header by which some frameworks choose another page.
 func bypassesCache(head *server.Request) bool {
-	if !route.SafeMethod(head.Method()) || head.Upgrade {
+	if !route.SafeMethod(head.Method) || head.Upgrade {
 		return true
 	}
 	for name, value := range head.Fields {

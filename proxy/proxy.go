@@ -133,7 +133,9 @@ func New(o Options) (*Proxy, error) {
 	if err := p.bindRooms(); err != nil {
 		return nil, err
 	}
-	if err := p.compileResponses(); err != nil {
+	responses, err := o.Responses, error(nil)
+	responses.RequestIDHeader = o.RequestIDHeader
+	if p.responder, err = reject.New(responses); err != nil {
 		return nil, err
 	}
 	p.inherit(o.Before)
@@ -144,13 +146,6 @@ func New(o Options) (*Proxy, error) {
 	p.pool.New = func() any { return new(Request) }
 	p.Before = nil // it would keep all former ones
 	return p, nil
-}
-
-func (p *Proxy) compileResponses() (err error) {
-	o := p.Responses
-	o.RequestIDHeader = p.RequestIDHeader
-	p.responder, err = reject.New(o)
-	return err
 }
 
 // compileKeys reads the keys that users, orders and signatures are checked and made with.

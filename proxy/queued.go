@@ -58,7 +58,7 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 func (p *Proxy) waitingRequest(r *Request) *message.Request {
 	p.edit(r)
 	head := r.head
-	m := &message.Request{Method: string(head.Method()), Target: string(r.target()),
+	m := &message.Request{Method: string(head.Method), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(r.attempt.request.AppendHead(nil, nil), []byte("\r\n"))
 	m.Fields = waitingFields(lines, p.RequestIDHeader)
@@ -142,7 +142,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	head := r.head
 	want := p.Queue.Proof(sku, serial)
 	r.proven = want != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(want)) == 1
-	cancels := string(head.Method()) == "DELETE"
+	cancels := string(head.Method) == "DELETE"
 	if cancels && r.proven {
 		return p.cancelQueued(r, sku, serial)
 	}
@@ -197,4 +197,30 @@ func (p *Proxy) cancelQueued(r *Request, sku, serial string) rejection {
 	}
 	p.writeOrder(r, &o, status)
 	return rejection{}
+}
+
+// keptFields are the header fields that wait with an order: no more than the upstream needs to place it.
+var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding",
+	"Content-Language", "Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With",
+	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
+
+// waitingFields are those of the header lines of a request that wait with it. requestID names one more; "" = none.
+func waitingFields(lines []byte, requestID string) (kept []message.Field) {
+	for len(lines) > len("\r\n") {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
+		if name, value := octets.Cut(line, ':'); isKeptField(name, requestID) {
+			kept = append(kept, message.Field{Name: string(name), Value: string(octets.Trim(value))})
+		}
+	}
+	return kept
+}
+
+func isKeptField(name []byte, requestID string) bool {
+	for _, kept := range keptFields {
+		if octets.EqualFold(name, kept) {
+			return true
+		}
+	}
+	return requestID != "" && octets.EqualFold(name, requestID)
 }

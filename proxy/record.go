@@ -58,7 +58,7 @@ func (p *Proxy) recordLater(stream endingStream, e metrics.AccessRecord, logged 
 func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 	a := &r.attempt
 	e := metrics.AccessRecord{
-		Client: r.conn.Peer(), ID: r.id, Method: r.method(), SKU: r.buyer.sku,
+		Client: r.conn.Peer(), ID: r.id, Method: r.head.Method, SKU: r.buyer.sku,
 		User: r.buyer.user, Serial: r.reservation.Serial, Status: r.ctx.Response.StatusCode(), Reason: r.rejection.Reason,
 		Detail: r.rejection.Detail, Observed: r.observed.Reason, Limit: r.limit, Wait: r.rejection.Wait, Version: p.Version,
 		Sent: a.sent, Outcome: a.outcome, Target: a.request.Target, Order: r.outcome,
@@ -108,7 +108,7 @@ func (r *Request) openPath() []byte {
 	if r.route.user.Uses(param.Path) {
 		return []byte(r.route.shape)
 	}
-	path, _, _ := bytes.Cut(r.head.Path(), semicolon)
+	path, _, _ := bytes.Cut(r.head.Path, semicolon)
 	return path
 }
 

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"strings"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 )
 
 // describeRejection fills in what the rejection's response says of this request.
-func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
-	head := r.head
+func (p *Proxy) describeRejection(r *Request) {
+	head, c := r.head, &r.reject
 	*c = reject.Case{
 		Reason: r.rejection.Reason, Detail: r.rejection.Detail, Wait: r.rejection.Wait,
 		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(),
@@ -23,7 +22,11 @@ func (p *Proxy) describeRejection(r *Request, c *reject.Case) {
 		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
 	}
 	if c.Reason.Class() == reject.Busy {
-		c.Limit, _, _ = strings.Cut(cmp.Or(r.limit, p.Bounds[c.Reason]), ": ")
+		bound := r.limit
+		if bound == "" {
+			bound = p.Bounds[c.Reason]
+		}
+		c.Limit, _, _ = strings.Cut(bound, ": ")
 	}
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
@@ -62,8 +65,8 @@ func (r *Request) mayRepeat() bool {
 // there; a page that goes on by itself must not order by itself.
 func (r *Request) retryPath(back []byte) []byte {
 	head := r.head
-	target := head.Target()
-	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method()) && !r.route.Gate.GuardsStock() {
+	target := head.Target
+	if len(target) > 0 && target[0] == '/' && route.SafeMethod(head.Method) && !r.route.Gate.GuardsStock() {
 		return target
 	}
 	path, _ := octets.Cut(back, '?')
@@ -79,7 +82,7 @@ var get = []byte("GET")
 // backPath is the path of the page on this host from which the request came; nil when it does not say so.
 func (r *Request) backPath() []byte {
 	_, rest, found := bytes.Cut(r.head.Peek("Referer"), []byte("://"))
-	if host := r.head.Host(); found && len(host) > 0 && bytes.HasPrefix(rest, host) {
+	if host := r.head.Host; found && len(host) > 0 && bytes.HasPrefix(rest, host) {
 		return rest[len(host):]
 	}
 	return nil

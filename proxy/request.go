@@ -56,7 +56,7 @@ type Request struct {
 	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
 	trace       trace
-	reject      reject.Case // room for the rejection's response
+	reject      reject.Case // room for the rejection's response: it is written whole
 	scratch     scratch
 }
 
@@ -117,12 +117,9 @@ func (r *Request) clear() {
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
 	r.page.reset()
-	r.upload, r.trace, r.reject = upload{}, trace{}, reject.Case{}
+	r.upload, r.trace = upload{}, trace{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0
 }
-
-// method is the request's method.
-func (r *Request) method() []byte { return r.head.Method() }
 
 // shard is where what becomes of this request is counted.
 func (r *Request) shard() *metrics.RouteShard { return r.route.counters.At(r.client.shard) }

@@ -116,7 +116,7 @@ func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 		return b
 	}
 	b = p.signer.Append(append(b, "Sluice-Signature: "...), auth.SignedOrder{
-		Method: r.method(), Target: r.ctx.Request.Header.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity,
+		Method: r.head.Method, Target: r.ctx.Request.Header.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity,
 		Deadline: s.Deadline,
 	})
 	return append(b, "\r\n"...)
@@ -150,8 +150,8 @@ const orderPath = "/.sluice/orders/"
 // answerOrderState tells the state of one order, and nothing else of it: a client that knows the serial may know that.
 func (p *Proxy) answerOrderState(r *Request) rejection {
 	head := r.head
-	serial, err := url.PathUnescape(string(head.Path()[len(orderPath):]))
-	query, fault := url.ParseQuery(string(head.Query()))
+	serial, err := url.PathUnescape(string(head.Path[len(orderPath):]))
+	query, fault := url.ParseQuery(string(head.Query))
 	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > maxCartLines {
 		return badRequest(reject.QueryInvalid, "")
 	}

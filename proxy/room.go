@@ -110,10 +110,10 @@ func (p *Proxy) isRoomPath(path []byte) bool {
 // answerRoom answers a question at one of a room's addresses.
 func (p *Proxy) answerRoom(r *Request) rejection {
 	head := r.head
-	room, action := p.roomOf(head.Path())
-	q := RoomQuestion{Action: action, Post: string(head.Method()) == "POST", Time: p.sharedTime(r.now),
+	room, action := p.roomOf(head.Path)
+	q := RoomQuestion{Action: action, Post: string(head.Method) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
-		Prefer: head.Peek("Prefer"), Query: head.Query(), Client: r.conn}
+		Prefer: head.Peek("Prefer"), Query: head.Query, Client: r.conn}
 	if q.Post && !r.sameOrigin() {
 		return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.CrossOrigin}}
 	}
@@ -145,7 +145,7 @@ func (r *Request) sameOrigin() bool {
 	}
 	origin := head.Peek("Origin")
 	_, host, _ := bytes.Cut(origin, []byte("://"))
-	return len(origin) == 0 || bytes.EqualFold(host, head.Host())
+	return len(origin) == 0 || bytes.EqualFold(host, head.Host)
 }
 
 // askWho finds the user, the ticket and the pass of a question.

@@ -214,7 +214,7 @@ var pathName = regexp.MustCompile(`\$path_(\w+)`)
 // match finds the request's route, and with it the checks that it has to pass.
 func (p *Proxy) match(r *Request) {
 	head := r.head
-	q := route.Query{Method: head.Method(), Host: r.scratch.host, Path: head.Path()}
+	q := route.Query{Method: head.Method, Host: r.scratch.host, Path: head.Path}
 	if head.Override {
 		q.OverrideMethods, q.OverridePaths = r.overrides()
 	}
@@ -243,7 +243,7 @@ func (p *Proxy) match(r *Request) {
 
 // isInternal reports an address of the proxy's own that no route names.
 func (r *Request) isInternal() bool {
-	return bytes.HasPrefix(r.head.Path(), []byte(internalPath)) && !r.route.internal
+	return bytes.HasPrefix(r.head.Path, []byte(internalPath)) && !r.route.internal
 }
 
 // overrides are the values of the header fields that ask to take a request for one of another method or path. They are
@@ -269,7 +269,7 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 // method could take that for an order.
 func isPreflight(r *Request) bool {
 	head := r.head
-	return string(head.Method()) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
+	return string(head.Method) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
 		!r.hasBody() && head.Peek("Cookie") == nil && head.Peek("Authorization") == nil
 }
 

@@ -108,7 +108,7 @@ func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 // no descriptor left it rejects in observe mode too: nothing could be forwarded.
 func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
-	state := &connState{shard: p.counters.Shard()}
+	state := &connState{shard: p.counters.ShardOf(c.Loop())}
 	p.resolveTrust(state, c)
 	state.shared = state.trusted || p.bypass.Has(c.Peer())
 	reason := reject.ConnOpen

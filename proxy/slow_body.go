@@ -95,9 +95,9 @@ func (s *slowBodies) release(b *slowBody) {
 	if b.reserved > 0 || b.at != nil {
 		_ = s.end(b)
 		b.memory.Release(b.held)
+		b.came.Store(0)
 	}
 	b.reserved, b.held, b.cut, b.conn, b.patient = 0, 0, false, nil, false
-	b.came.Store(0)
 }
 
 // cutSlowest ends the slowest of the oldest bodies but b, and gives back its memory. mu is held.

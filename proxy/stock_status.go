@@ -8,7 +8,7 @@ import (
 
 // answerStock tells what is public about the stock of SKUs. It asks this process' memory alone.
 func (p *Proxy) answerStock(r *Request) rejection {
-	path, query := r.head.Path(), r.head.Query()
+	path, query := r.head.Path, r.head.Query
 	skus, one := stockQuery(path, query)
 	if skus == nil {
 		return badRequest(reject.QueryInvalid, "")

@@ -51,7 +51,7 @@ func (c *conn) bind(owner any) {
 // nothing that no request asked for.
 func (c *conn) fresh() bool {
 	s := c.socket
-	if !s.probe.silent() {
+	if !s.silent() {
 		return false
 	}
 	t, encrypted := c.Conn.(*tls.Conn)

@@ -88,7 +88,7 @@ func (e *exchange) write(p []byte, until time.Time) (early bool, err error) {
 // nothing can be said without reading: what waits in the socket may be no response.
 func (e *exchange) checkEarlyResponse() (early bool, err error) {
 	for canProbe && !e.conn.socket.tls {
-		if e.conn.in.buffered() == 0 && e.conn.socket.probe.silent() {
+		if e.conn.in.buffered() == 0 && e.conn.socket.silent() {
 			return false, nil
 		}
 		if err := e.conn.SetReadDeadline(time.Now().Add(e.response)); err != nil {

@@ -12,7 +12,9 @@ import (
 type socket struct {
 	net.Conn
 	written int64 // bytes handed to the kernel since it was last set to 0
-	probe   probe
+	raw     syscall.RawConn
+	probe   func(fd uintptr) // is made once for each connection, so that a probe allocates nothing
+	quiet   bool             // what the last probe has found
 
 	// dry has Read report a timeout without asking the kernel, so that what crypto/tls has buffered already can be seen
 	// without a system call.
@@ -22,8 +24,15 @@ type socket struct {
 }
 
 func newSocket(raw net.Conn, encrypted bool) (*socket, error) {
+	c, ok := raw.(syscall.Conn)
+	if !ok {
+		return nil, errors.New("open probe: not a socket")
+	}
 	s := &socket{Conn: raw, tls: encrypted}
-	return s, s.probe.open(raw)
+	s.probe = func(fd uintptr) { s.quiet = silent(fd) }
+	var err error
+	s.raw, err = c.SyscallConn()
+	return s, err
 }
 
 func (s *socket) Write(p []byte) (int, error) {
@@ -72,31 +81,9 @@ func (r *records) follow(p []byte) {
 // whole reports that no record is cut.
 func (r *records) whole() bool { return r.have == 0 && r.left == 0 }
 
-// probe asks the kernel about a socket. The function that it hands to the runtime is made once for each connection, so
-// that a probe allocates nothing.
-type probe struct {
-	raw   syscall.RawConn
-	run   func(fd uintptr)
-	quiet bool // the last result
-}
-
-func (p *probe) open(c net.Conn) error {
-	sc, ok := c.(syscall.Conn)
-	if !ok {
-		return errors.New("open probe: not a socket")
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return err
-	}
-	p.raw = raw
-	p.run = func(fd uintptr) { p.quiet = silent(fd) }
-	return nil
-}
-
 // silent reports that the socket is open and that nothing can be read from it. It does not wait, and takes nothing out
 // of the socket.
-func (p *probe) silent() bool {
+func (s *socket) silent() bool {
 	// Control, unlike Read, does not mind a deadline that has passed since the last exchange.
-	return p.raw.Control(p.run) == nil && p.quiet
+	return s.raw.Control(s.probe) == nil && s.quiet
 }

@@ -35,6 +35,10 @@ type Conn struct {
 	in, out    direction
 }
 
+// Loop is the number of the loop that watches the connection, from 0. What is kept for each loop is written on one
+// processor at a time, but for goroutines that have stepped aside.
+func (c *Conn) Loop() int { return c.loop.index }
+
 // Wait gives the connection to the loop until it becomes readable, for timeout, or up to 220 ms longer; 0 =
 // forever. After true it may be served already. After false the caller still owns it, and there may be
 // something to read; err tells whether the connection or the group is closed.
@@ -164,7 +168,7 @@ func (c *Conn) register() error {
 		c.registered = false
 	}
 	c.mu.Unlock()
-	c.endCall()
+	c.endCall(false, false)
 	return err
 }
 
@@ -241,7 +245,7 @@ func (c *Conn) Close() error {
 	c.calls++
 	c.mu.Unlock()
 	c.rouse(&c.in, &c.out)
-	c.endCall()
+	c.endCall(false, false)
 	return nil
 }
 
@@ -261,7 +265,7 @@ func (r rawConn) Control(f func(fd uintptr)) error {
 	if err := r.conn.beginCall(nil); err != nil {
 		return err
 	}
-	defer r.conn.endCall()
+	defer r.conn.endCall(false, false)
 	f(uintptr(r.conn.fd))
 	return nil
 }

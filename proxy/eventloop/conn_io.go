@@ -58,7 +58,7 @@ func (c *Conn) readOnce(p []byte) (int, error) {
 	for err == syscall.EINTR {
 		n, err = read(c.fd, p)
 	}
-	c.endRead(n == len(p), err == syscall.EAGAIN)
+	c.endCall(n == len(p), err == syscall.EAGAIN)
 	switch {
 	case err == syscall.EAGAIN:
 		return 0, err
@@ -78,7 +78,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		m, err := write(c.fd, p[n:])
-		c.endCall()
+		c.endCall(false, false)
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:
@@ -100,7 +100,7 @@ func (c *Conn) CloseWrite() error {
 		return err
 	}
 	err := unix.Shutdown(c.fd, unix.SHUT_WR)
-	c.endCall()
+	c.endCall(false, false)
 	return os.NewSyscallError("shutdown", err)
 }
 
@@ -123,21 +123,9 @@ func (c *Conn) beginCall(d *direction) error {
 	return nil
 }
 
-// endCall ends a system call. The last one closes the descriptor of a closed connection.
-func (c *Conn) endCall() {
-	c.mu.Lock()
-	c.calls--
-	last := c.closed && c.calls == 0
-	c.mu.Unlock()
-	if last {
-		c.loop.remove(c)
-		_ = unix.Close(c.fd)
-	}
-}
-
-// endRead ends a read. full: the read filled its buffer, so more may follow without an event. empty: there was
-// nothing.
-func (c *Conn) endRead(full, empty bool) {
+// endCall ends a system call. The last one closes the descriptor of a closed connection. full: a read filled its
+// buffer, so more may follow without an event. empty: a read found nothing.
+func (c *Conn) endCall(full, empty bool) {
 	c.mu.Lock()
 	if full {
 		c.in.ready = true
@@ -145,6 +133,11 @@ func (c *Conn) endRead(full, empty bool) {
 	if empty {
 		c.ended = false // the read would have returned the end
 	}
+	c.calls--
+	last := c.closed && c.calls == 0
 	c.mu.Unlock()
-	c.endCall()
+	if last {
+		c.loop.remove(c)
+		_ = unix.Close(c.fd)
+	}
 }

@@ -100,14 +100,3 @@ func (l *loop) recycle(co *coroutine) {
 		co.stop()
 	}
 }
-
-// idleCoroutine returns an idle or a new coroutine. The caller holds mu.
-func (l *loop) idleCoroutine() *coroutine {
-	n := len(l.idle) - 1
-	if n < 0 {
-		return newCoroutine(l.group.options.Serve)
-	}
-	co := l.idle[n]
-	l.idle[n], l.idle = nil, l.idle[:n]
-	return co
-}

@@ -15,6 +15,7 @@ import (
 // loop is one epoll instance with the connections that it watches. One worker at a time leads it.
 type loop struct {
 	group *Group
+	index int // in the group's loops
 	epoll int
 	file  *os.File // epoll in Go's network poller: a thread that blocked in epoll_wait would occupy a processor
 	raw   syscall.RawConn
@@ -57,7 +58,7 @@ func openLoop(g *Group) (*loop, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	l := &loop{group: g, epoll: fd, ended: make(chan struct{})}
+	l := &loop{group: g, index: len(g.loops), epoll: fd, ended: make(chan struct{})}
 	l.poll = l.collect
 	if l.file, l.raw, err = pollable(fd, "epoll"); err != nil {
 		return nil, err
@@ -148,8 +149,8 @@ func (l *loop) next(t leadership) *coroutine {
 	}
 }
 
-// nextCoroutine returns a parked coroutine to resume, or one that is to serve the next readable connection; nil = there
-// is nothing to do. Requests that have begun come first. The caller holds mu.
+// nextCoroutine returns a parked coroutine to resume, or an idle or new one that is to serve the next readable
+// connection; nil = there is nothing to do. Requests that have begun come first. The caller holds mu.
 func (l *loop) nextCoroutine() *coroutine {
 	if n := len(l.resumed) - 1; n >= 0 {
 		co := l.resumed[n]
@@ -160,7 +161,13 @@ func (l *loop) nextCoroutine() *coroutine {
 	if c == nil {
 		return nil
 	}
-	co := l.idleCoroutine()
+	var co *coroutine
+	if n := len(l.idle) - 1; n >= 0 {
+		co = l.idle[n]
+		l.idle[n], l.idle = nil, l.idle[:n]
+	} else {
+		co = newCoroutine(l.group.options.Serve)
+	}
 	co.conn, c.server = c, co
 	return co
 }
@@ -215,24 +222,21 @@ func (l *loop) dispatch(events []unix.EpollEvent) bool {
 		return true
 	}
 	for i := len(events) - 1; i >= 0; i-- { // next takes from the end
-		if c := l.conn(events[i].Fd); c != nil {
-			l.notify(c, events[i].Events)
+		c := l.conn(events[i].Fd)
+		if c == nil {
+			continue
+		}
+		serve, resumed := c.notify(events[i].Events)
+		for _, co := range resumed {
+			if co != nil {
+				l.resumed = append(l.resumed, co)
+			}
+		}
+		if serve {
+			l.readable = append(l.readable, c)
 		}
 	}
 	return len(l.resumed)+len(l.readable) > 0
-}
-
-// notify tells c of its events, and lists what they resume. The caller holds mu.
-func (l *loop) notify(c *Conn, events uint32) {
-	serve, resumed := c.notify(events)
-	for _, co := range resumed {
-		if co != nil {
-			l.resumed = append(l.resumed, co)
-		}
-	}
-	if serve {
-		l.readable = append(l.readable, c)
-	}
 }
 
 // resumeLater lets the leader resume co, and wakes it.

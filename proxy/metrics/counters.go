@@ -26,7 +26,7 @@ const DecisionSample = 64
 // use. Counters implement prometheus.Collector.
 type Counters struct {
 	shards  []Shard
-	next    atomic.Uint32 // connections get the shards in turn
+	next    atomic.Uint32 // selects the next shard of Shard
 	seed    maphash.Seed  // for the hashes of keys
 	decided prometheus.Histogram
 	took    *prometheus.HistogramVec // by route and outcome
@@ -118,7 +118,16 @@ func NewCounters(shards int) *Counters {
 	return c
 }
 
-// Shard returns the shard of a new connection.
+// ShardOf returns the shard of a new connection that an event loop serves: loops share none. loop is its number; -1 =
+// there is none.
+func (c *Counters) ShardOf(loop int) *Shard {
+	if loop < 0 {
+		return c.Shard()
+	}
+	return &c.shards[loop%len(c.shards)]
+}
+
+// Shard returns the shard of a new connection with a goroutine of its own: the shards in turn.
 func (c *Counters) Shard() *Shard {
 	return &c.shards[int(c.next.Add(1))%len(c.shards)]
 }

@@ -51,6 +51,17 @@ func TestCounters_ShardsAreDealtOutInTurn(t *testing.T) {
 	}
 }
 
+func TestCounters_LoopsShareNoShard(t *testing.T) {
+	c := NewCounters(4)
+	first, second, again := c.ShardOf(0), c.ShardOf(1), c.ShardOf(0)
+	if first != again || first == second {
+		t.Error("a loop has the shard of another one, or none of its own")
+	}
+	if a, b := c.ShardOf(-1), c.ShardOf(-1); a == b {
+		t.Error("connections without a loop do not get the shards in turn")
+	}
+}
+
 func TestCounters_TotalsAddUpRoutesAndShards(t *testing.T) {
 	c := NewCounters(2)
 	for range 2 {

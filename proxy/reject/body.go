@@ -253,9 +253,13 @@ func isText(b []byte) bool {
 
 // appendEscaped appends text for a page, or else for a string of JSON.
 func appendEscaped[T ~[]byte | ~string](dst []byte, text T, f Format) []byte {
+	special := &escapedInJSON
+	if f == HTML {
+		special = &escapedInHTML
+	}
 	for i := range len(text) {
 		switch c := text[i]; {
-		case f == HTML && !escapedInHTML[c], f != HTML && !escapedInJSON[c]:
+		case !special[c]:
 			dst = append(dst, c)
 		case f == HTML:
 			dst = append(strconv.AppendInt(append(dst, "&#"...), int64(c), 10), ';')

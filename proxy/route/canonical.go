@@ -37,7 +37,7 @@ func isPlain(path []byte) bool {
 	last := byte(0)
 	for i, c := range path {
 		switch {
-		case c == '%', c == ';', c == '\\', c == '?', c == '#', 'A' <= c && c <= 'Z':
+		case notPlain[c]:
 			return false
 		case last == '/' && (c == '/' || c == '.'), c == '/' && isScript(path[:i]):
 			return false
@@ -46,6 +46,14 @@ func isPlain(path []byte) bool {
 	}
 	return last != '/' || len(path) == 1
 }
+
+// notPlain are the bytes that no path has which is canonical at the first look.
+var notPlain = func() (set [256]bool) {
+	for _, c := range []byte(`%;\?#ABCDEFGHIJKLMNOPQRSTUVWXYZ`) {
+		set[c] = true
+	}
+	return set
+}()
 
 // ambiguity returns a route that guards stock and that some reading of path leads to, or away from if it is own; -1
 // when there is none. Own is the route of the path as received, or -1. A nil method, host or path stands for any.

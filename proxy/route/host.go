@@ -15,8 +15,10 @@ func HostName(dst, host []byte) []byte {
 	if n := len(name); n > 0 && name[n-1] == '.' {
 		name = name[:n-1]
 	}
-	for _, c := range name {
-		dst = append(dst, octets.Lower(c))
+	at := len(dst)
+	dst = append(dst, name...)
+	for i, c := range name {
+		dst[at+i] = octets.Lower(c)
 	}
 	return dst
 }

@@ -74,9 +74,9 @@ func TestBody_NothingIsReadAfterAProtocolError(t *testing.T) {
 				t.Fatalf("%q: the next head is %q, %v", c.body, head, err)
 			}
 		}
-		if len(src.data) != len(get()) || r.buf.Buffered() > 0 || r.bodyRead() || r.atBoundary() || r.pipelined() ||
+		if len(src.data) != len(get()) || len(r.came()) > 0 || r.bodyRead() || r.atBoundary() || r.pipelined() ||
 			r.drainBody() {
-			t.Fatalf("%q: %d bytes left, kept %v, body read %v", c.body, len(src.data), r.buf.Buffered(), r.bodyRead())
+			t.Fatalf("%q: %d bytes left, kept %v, body read %v", c.body, len(src.data), len(r.came()), r.bodyRead())
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestBody_CutShortIsNeverWhole(t *testing.T) {
 			}
 			content, err := readAll(r, p)
 			if err != io.ErrUnexpectedEOF || !strings.HasPrefix(c.content, content) || r.bodyRead() || r.atBoundary() ||
-				r.buf.Buffered() > 0 {
+				len(r.came()) > 0 {
 				t.Fatalf("%q: %q, then %v", c.body[:cut], content, err)
 			}
 			if n, err := r.readBody(p); n != 0 || err != io.ErrUnexpectedEOF {

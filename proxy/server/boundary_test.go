@@ -9,7 +9,7 @@ import (
 // atBoundary reports that the last request was read whole, to the last byte of its body, and that no byte of a next
 // one has come.
 func (r *reader) atBoundary() bool {
-	return r.body.place == atEnd && r.buf.Buffered() == 0 && !r.begun && r.broken == nil && !r.raw
+	return r.body.place == atEnd && len(r.came()) == 0 && !r.begun && r.broken == nil && !r.raw
 }
 
 func TestReader_TellsItsSourceThatAHeadHasBegun(t *testing.T) {

@@ -80,15 +80,3 @@ func controlRule(c byte) Rule {
 	}
 	return controlByte
 }
-
-// inner returns where b's content begins and ends within its optional white space.
-func inner(b []byte) (from, to int) {
-	to = len(b)
-	for from < to && (b[from] == ' ' || b[from] == '\t') {
-		from++
-	}
-	for from < to && (b[to-1] == ' ' || b[to-1] == '\t') {
-		to--
-	}
-	return from, to
-}

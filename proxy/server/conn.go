@@ -135,6 +135,15 @@ func (c *Conn) StepAside() {
 	}
 }
 
+// Loop is the number of the event loop that serves the connection: what is written for each loop is contended by no
+// other processor. -1 = the connection has a goroutine of its own.
+func (c *Conn) Loop() int {
+	if c.event == nil {
+		return -1
+	}
+	return c.event.Loop()
+}
+
 // Owner stands for the goroutine that handles requests of this connection. A connection of Adopt is told of it by its
 // method Bind(owner any), before it is read or written in that goroutine; nil = no event loop is involved.
 func (c *Conn) Owner() interface{ StepAside() } {

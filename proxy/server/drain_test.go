@@ -13,7 +13,7 @@ func TestDrain_AnswersWhatWasAccepted(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		begun, open := make(chan struct{}), make(chan struct{})
 		h := &handler{handle: func(x *served) {
-			if x.Conn.StepAside(); string(x.Request.Path()) == "/busy" {
+			if x.Conn.StepAside(); string(x.Request.Path) == "/busy" {
 				begun <- struct{}{}
 				<-open
 			}

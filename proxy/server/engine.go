@@ -24,6 +24,8 @@ type eventLoops interface {
 // eventConn is a connection that an event loop waits for. It belongs to one goroutine, or, while it waits, to the
 // loop.
 type eventConn interface {
+	// Loop is the number of the loop.
+	Loop() int
 	// Wait gives the connection to the loop, until a byte comes or timeout has passed; 0 = no limit. It reports false
 	// when something has come already: then the caller still owns the connection.
 	Wait(timeout time.Duration) (waiting bool, err error)
@@ -100,7 +102,8 @@ func (c *Conn) awaitRequest() bool {
 		if c.suspension.release() {
 			<-c.suspension.wake
 		}
-		return c.takeSuspended()
+		c.takeSuspended()
+		return true
 	}
 	c.phase.Store(phaseIdle)
 	if c.requests == 0 {
@@ -128,7 +131,8 @@ func (s *Server) serveReady(c *Conn) {
 // receive reads the first bytes of a request. It reports false when there are none: the connection waits again, or is
 // closed.
 func (s *Server) receive(c *Conn) bool {
-	if c.takeSuspended() {
+	if c.suspension != nil {
+		c.takeSuspended()
 		return true
 	}
 	for {
@@ -210,17 +214,6 @@ func (s *Server) openLoops() eventLoops {
 		s.loops = newEventLoops(s)
 	}
 	return s.loops
-}
-
-// attachToLoop makes c the owner of nc where nc is a connection of the event loops; nil where it is none.
-func (s *Server) attachToLoop(nc net.Conn, c *Conn) eventConn {
-	s.mu.Lock()
-	loops := s.loops
-	s.mu.Unlock()
-	if loops == nil {
-		return nil
-	}
-	return loops.attach(nc, c)
 }
 
 // closeLoops closes the event loops when no connection is left.

@@ -24,7 +24,7 @@ func (closedShop) Handle(ctx *fasthttp.RequestCtx) {
 	c, _ := server.Of(ctx)
 	ctx.SetStatusCode(503)
 	ctx.SetContentType("text/plain")
-	ctx.Response.AppendBodyString("closed: " + string(c.Request().Path()))
+	ctx.Response.AppendBodyString("closed: " + string(c.Request().Path))
 }
 
 func (closedShop) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError) {

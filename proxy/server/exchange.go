@@ -50,7 +50,8 @@ func (c *Conn) acquire(p *parser, first ...byte) {
 func (c *Conn) release() {
 	x := c.exchange
 	c.exchange, x.link.Conn = nil, nil
-	x.reader.release()
+	x.reader.giveBack()
+	x.reader.src = nil
 	if !x.reader.grown { // fasthttp keeps room for a head as large
 		c.server.exchanges.Put(x)
 	}

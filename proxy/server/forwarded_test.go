@@ -133,7 +133,7 @@ func TestForwarded_FieldsAreTheUpstreamsAlone(t *testing.T) {
 			"X-A: 2",
 			"Server: shop", "Content-Type: text/x", "Content-Encoding: br", "Upgrade: h3"}
 		_, addr := e.start(t, &handler{handle: func(x *served) {
-			if string(x.Request.Path()) == "/none" {
+			if string(x.Request.Path) == "/none" {
 				parsedResponse(t, x.Forwarded, "HTTP/1.1 299 Odd\r\nContent-Length: 9\r\nConnection: close\r\n"+
 					"Keep-Alive: x\r\nProxy-Connection: x\r\nTrailer: X-T\r\n", "hello")
 				return

@@ -90,7 +90,7 @@ func echo(x *served) {
 		x.Conn.CloseAfterResponse()
 		return
 	}
-	answerText(x, 200, fmt.Sprintf("%s %s %s", x.Request.Method(), x.Request.Target(), body))
+	answerText(x, 200, fmt.Sprintf("%s %s %s", x.Request.Method, x.Request.Target, body))
 }
 
 // bodyOf reads the body of the request.

@@ -141,11 +141,11 @@ func (s *scan) lineEnd(p *parser, b []byte) (end int, rule Rule) {
 
 // checkWholeHead checks what only a whole head shows, and decides what its options mean together.
 func (s *scan) checkWholeHead(head []byte) Rule {
-	authority := s.rawTarget(head)[s.authorityAt:s.authorityEnd]
 	switch {
 	case s.hostAt == 0 && !s.HTTP10:
 		return hostMissing
-	case s.authorityEnd > 0 && !octets.EqualFold(authority, head[s.hostAt:s.hostEnd]):
+	case s.authorityEnd > 0 &&
+		!octets.EqualFold(s.rawTarget(head)[s.authorityAt:s.authorityEnd], head[s.hostAt:s.hostEnd]):
 		return targetNotHost
 	case s.Chunked && s.ContentLength >= 0:
 		return codingAndLength

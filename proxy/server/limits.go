@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"strings"
 	"sync"
 )
@@ -35,7 +36,8 @@ type parser struct {
 	limits    Limits
 	firstLine int       // a request line that does not end within so many bytes has too long a target
 	largeSize int       // of a large buffer
-	large     sync.Pool // of *bufio.Reader
+	large     sync.Pool // of *[]byte
+	heads     sync.Pool // of *bufio.Reader
 }
 
 // newParser panics on limits under their minimum, which the configuration must have rejected before.
@@ -61,15 +63,20 @@ func newParser(limits Limits) *parser {
 	}
 }
 
-// largeBuffer is a buffer that any head fits into, to be given back with putLarge.
-func (p *parser) largeBuffer() *bufio.Reader {
-	if b, ok := p.large.Get().(*bufio.Reader); ok {
+// largeBuffer is a buffer that any head fits into, to be put back into large.
+func (p *parser) largeBuffer() *[]byte {
+	if b, ok := p.large.Get().(*[]byte); ok {
 		return b
 	}
-	return bufio.NewReaderSize(nil, p.largeSize)
+	b := make([]byte, p.largeSize)
+	return &b
 }
 
-func (p *parser) putLarge(b *bufio.Reader) {
-	b.Reset(nil)
-	p.large.Put(b)
+// headReader reads any head that is in text, and is to be put back into heads.
+func (p *parser) headReader(text *bytes.Reader) *bufio.Reader {
+	if b, ok := p.heads.Get().(*bufio.Reader); ok {
+		b.Reset(text)
+		return b
+	}
+	return bufio.NewReaderSize(text, p.largeSize)
 }

@@ -20,7 +20,7 @@ func TestServer_CompleteAnswerIsNotResetAwayByALaterOne(t *testing.T) {
 	const size = 100_000 // less than maxUnsent
 	eachEngine(t, func(t *testing.T, e engine) {
 		h := &handler{handle: func(x *served) {
-			if string(x.Request.Path()) == "/whole" {
+			if string(x.Request.Path) == "/whole" {
 				x.Forwarded.SetBodyString(strings.Repeat("w", size))
 			} else {
 				x.Forwarded.SetBodyStream(brokenBody{}, -1)

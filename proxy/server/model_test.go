@@ -22,7 +22,7 @@ import (
 
 // model answers with what it was asked for, sometimes late, sometimes at length, in each form that an answer has.
 func model(x *served) {
-	c, target := x.Conn, string(x.Request.Target())
+	c, target := x.Conn, string(x.Request.Target)
 	if strings.HasPrefix(target, "/skip/") {
 		c.SkipBody()
 		answerText(x, 409, target)

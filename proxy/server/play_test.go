@@ -78,7 +78,7 @@ func tell(q *Request) string {
 	if q.HTTP10 {
 		version = "1.0"
 	}
-	text := fmt.Sprintf("%s %s HTTP/%s for %s\n", q.Method(), q.Target(), version, q.Host())
+	text := fmt.Sprintf("%s %s HTTP/%s for %s\n", q.Method, q.Target, version, q.Host)
 	for name, value := range q.Fields {
 		text += fmt.Sprintf("%s: %s\n", name, value)
 	}

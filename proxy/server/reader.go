@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/valyala/fasthttp"
 )
@@ -14,17 +12,19 @@ import (
 //
 // A head is looked at in the buffer, as far as it has come.
 type reader struct {
-	parser *parser
-	src    io.Reader
-	buf    *bufio.Reader // reads from the reader itself
-	small  *bufio.Reader // of usual size; buf is another one while a head is larger
-	first  []byte        // what is read before src: of a head that was received before, or of a smaller buffer
-	text   bytes.Reader  // a head that fasthttp reads
-	body   body          // the body being read
-	head   Head          // the head handed on last
+	parser  *parser
+	src     io.Reader
+	buf     []byte       // what has come and was not read is buf[at:end]
+	at, end int          // see came
+	small   []byte       // of usual size
+	large   *[]byte      // borrowed, and buf while a head is larger; nil = buf is small
+	text    bytes.Reader // a head that fasthttp reads
+	body    body         // the body being read
+	head    Head         // the head handed on last
 
 	grown  bool  // it has had a large buffer
 	begun  bool  // a part of the next head has come
+	late   error // that came with the last bytes, for the next read
 	broken error // the result of all later reading
 	raw    bool  // see tunnel
 }
@@ -33,66 +33,67 @@ type reader struct {
 const usualHead = 4 << 10
 
 func (p *parser) newReader(src io.Reader) *reader {
-	r := &reader{small: bufio.NewReaderSize(nil, usualHead)}
+	r := &reader{small: make([]byte, usualHead)}
 	r.reset(p, src)
 	return r
 }
 
-// reset begins with another connection, of which first was received before.
+// reset begins with another connection, of which first was received before: a part of a head, or a whole one.
 func (r *reader) reset(p *parser, src io.Reader, first ...byte) {
-	*r = reader{parser: p, src: src, buf: r.small, small: r.small, first: first, head: noHead}
-	r.buf.Reset(r)
+	*r = reader{parser: p, src: src, buf: r.small, small: r.small, head: noHead}
+	if len(first) > len(r.buf) {
+		r.grow()
+	}
+	r.end = copy(r.buf, first)
 }
 
-// release forgets the connection. It gives a large buffer back.
-func (r *reader) release() {
-	r.giveBack()
-	r.src, r.first = nil, nil
-}
-
+// giveBack gives a large buffer back.
 func (r *reader) giveBack() {
-	if r.buf != r.small {
-		r.parser.putLarge(r.buf)
-		r.buf = r.small
-		r.buf.Reset(r)
+	if r.large != nil {
+		r.parser.large.Put(r.large)
+		r.buf, r.large = r.small, nil
 	}
-}
-
-// Read is what the buffer reads from.
-func (r *reader) Read(p []byte) (int, error) {
-	if len(r.first) > 0 {
-		n := copy(p, r.first)
-		r.first = r.first[n:]
-		return n, nil
-	}
-	return r.src.Read(p)
 }
 
 // came is what has come and was not read.
-func (r *reader) came() []byte {
-	b, _ := r.buf.Peek(r.buf.Buffered())
-	return b
+func (r *reader) came() []byte { return r.buf[r.at:r.end] }
+
+// more waits until more has come than is in the buffer, which has room for it.
+func (r *reader) more() error {
+	if r.at > 0 {
+		r.end = copy(r.buf, r.came())
+		r.at = 0
+	}
+	n, err := r.receive(r.buf[r.end:])
+	r.end += n
+	return err
 }
 
-// more waits until more has come than is in the buffer.
-func (r *reader) more() error {
-	_, err := r.buf.Peek(r.buf.Buffered() + 1)
-	return err
+// receive reads from the connection: bytes, or else an error.
+func (r *reader) receive(p []byte) (n int, err error) {
+	if err, r.late = r.late, nil; err != nil {
+		return 0, err
+	}
+	for range maxEmptyReads {
+		switch n, err = r.src.Read(p); {
+		case n > 0:
+			r.late = err
+			return n, nil
+		case err != nil:
+			return 0, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // grow goes on with a large buffer. It reports false where the buffer is one.
 func (r *reader) grow() bool {
-	if r.buf != r.small {
+	if r.large != nil {
 		return false
 	}
-	large := r.parser.largeBuffer()
-	if came := r.came(); len(r.first) == 0 {
-		r.first = came // the small buffer stays as it is until the connection ends
-	} else { // a suspended request is read again, of which the small buffer has the beginning
-		r.first = slices.Concat(came, r.first)
-	}
-	large.Reset(r)
-	r.buf, r.grown = large, true
+	r.large = r.parser.largeBuffer()
+	r.end = copy(*r.large, r.came())
+	r.buf, r.at, r.grown = *r.large, 0, true
 	return true
 }
 
@@ -114,8 +115,9 @@ func (r *reader) readHead(q *Request) error {
 	case r.body.place != atEnd, r.head.Close: // RFC 9112, section 9.6: nothing after "close" is a request
 		return r.fail(io.EOF)
 	}
-	if r.buf.Buffered() == 0 {
+	if r.at == r.end {
 		r.giveBack()
+		r.at, r.end = 0, 0
 	}
 	err := r.look(q)
 	r.begun = false
@@ -138,15 +140,15 @@ func (r *reader) look(q *Request) error {
 			}
 			if to > 0 {
 				q.keep(b[from:to])
-				_, _ = r.buf.Discard(to)
+				r.at += to
 				return nil
 			}
-			_, _ = r.buf.Discard(from)
+			r.at += from
 		}
-		if r.buf.Buffered() == r.buf.Size() && !r.grow() { // a head that outgrows it has outgrown the limit before
+		if len(r.came()) == len(r.buf) && !r.grow() { // a head that outgrows it has outgrown the limit before
 			return r.fail(headerTooLarge.err())
 		}
-		r.begun = r.buf.Buffered() > 0
+		r.begun = r.at < r.end
 		if err := r.more(); err != nil {
 			return r.cutHead(err)
 		}
@@ -155,10 +157,9 @@ func (r *reader) look(q *Request) error {
 
 // parse has fasthttp read the head that was looked at, and reports whether it ends where the look has found its end.
 func (r *reader) parse(q *Request, h *fasthttp.RequestHeader) bool {
-	buf := r.parser.largeBuffer()
-	defer r.parser.putLarge(buf)
 	r.text.Reset(q.text)
-	buf.Reset(&r.text)
+	buf := r.parser.headReader(&r.text)
+	defer r.parser.heads.Put(buf)
 	h.Reset()
 	h.DisableNormalizing()
 	whole := h.Read(buf) == nil && buf.Buffered() == 0
@@ -211,7 +212,7 @@ func (r *reader) bodyCame() bool {
 	case atEnd:
 		return true
 	case inLength:
-		return int64(r.buf.Buffered()) >= r.body.left
+		return int64(r.end-r.at) >= r.body.left
 	}
 	return false
 }
@@ -219,13 +220,14 @@ func (r *reader) bodyCame() bool {
 // readContent hands on content, of which there is some to come.
 func (r *reader) readContent(p []byte) (n int, err error) {
 	p = p[:min(int64(len(p)), r.body.left)]
-	for empty := 0; n == 0 && err == nil; empty++ {
-		if empty == maxEmptyReads {
-			return 0, io.ErrNoProgress
+	if r.at == r.end && len(p) < usualHead { // what is behind the body may come along
+		if err := r.more(); err != nil {
+			return 0, r.cutBody(err)
 		}
-		n, err = r.buf.Read(p)
 	}
-	if n == 0 {
+	if n = copy(p, r.came()); n > 0 {
+		r.at += n
+	} else if n, err = r.receive(p); n == 0 {
 		return 0, r.cutBody(err)
 	}
 	r.body.skip(n)
@@ -241,7 +243,7 @@ const maxEmptyReads = 100
 // readChunks hands on the content of all chunks in the buffer: what a piece costs is not paid for each chunk.
 func (r *reader) readChunks(p []byte) (n int, err error) {
 	for n == 0 && r.body.place != atEnd {
-		if r.buf.Buffered() == 0 {
+		if r.at == r.end {
 			if err := r.more(); err != nil {
 				return 0, r.cutBody(err)
 			}
@@ -252,7 +254,7 @@ func (r *reader) readChunks(p []byte) (n int, err error) {
 		if rule != fine {
 			return n, r.fail(rule.err())
 		}
-		_, _ = r.buf.Discard(read)
+		r.at += read
 	}
 	if r.body.place == atEnd {
 		return n, io.EOF
@@ -274,14 +276,14 @@ func (r *reader) bodyRead() bool { return r.body.place == atEnd }
 // drainBody drops what of the body has already come, without waiting for more, and reports whether that was all of
 // it. A protocol error among it is met by the next readHead.
 func (r *reader) drainBody() bool {
-	for r.body.place != atEnd && r.buf.Buffered() > 0 && !r.raw && r.broken == nil {
+	for r.body.place != atEnd && r.at < r.end && !r.raw && r.broken == nil {
 		b := r.came()
 		_, read, rule := r.body.decode(b, b)
 		if rule != fine {
 			_ = r.fail(rule.err()) // all later reading returns it
 			break
 		}
-		_, _ = r.buf.Discard(read)
+		r.at += read
 	}
 	return r.body.place == atEnd
 }
@@ -299,7 +301,7 @@ func (r *reader) dropBody() bool {
 // pipelined reports that the last request was read whole, to the last byte of its body, and that bytes behind it have
 // come. Asked by src within its own Read, true means that a head has begun and its rest is awaited.
 func (r *reader) pipelined() bool {
-	return r.body.place == atEnd && (r.buf.Buffered() > 0 || r.begun) && !r.raw && r.broken == nil
+	return r.body.place == atEnd && (r.at < r.end || r.begun) && !r.raw && r.broken == nil
 }
 
 // tunnel ends the reading of requests, for a connection that has changed its protocol. A body that was not read to its
@@ -308,7 +310,7 @@ func (r *reader) tunnel() { r.raw = true }
 
 // fail makes err the result of all later reading.
 func (r *reader) fail(err error) error {
-	_, _ = r.buf.Discard(r.buf.Buffered())
+	r.at = r.end
 	r.broken = err
 	return err
 }

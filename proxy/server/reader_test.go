@@ -19,7 +19,7 @@ func answerAll(conn net.Conn, seen *[]string) {
 	for {
 		err := r.readHead(&q)
 		content := ""
-		switch path := string(q.Target()); {
+		switch path := string(q.Target); {
 		case err != nil, path == "/unread":
 		case path == "/drained":
 			r.drainBody()
@@ -37,7 +37,7 @@ func answerAll(conn net.Conn, seen *[]string) {
 			fmt.Fprintf(conn, "HTTP/1.1 418 Cut Short\r\n\r\n")
 			return
 		}
-		*seen = append(*seen, string(q.Target())+" "+content)
+		*seen = append(*seen, string(q.Target)+" "+content)
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n")
 	}
 }

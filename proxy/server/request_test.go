@@ -79,8 +79,8 @@ func TestRequest_ZeroValueIsEmpty(t *testing.T) {
 		for range q.Fields {
 			t.Error("there is a field")
 		}
-		if len(q.Method())+len(q.Target())+len(q.Host())+len(q.lines) > 0 || q.Peek("A") != nil || q.Close || q.HTTP10 {
-			t.Errorf("%q %q of %q", q.Method(), q.Target(), q.Host())
+		if len(q.Method)+len(q.Target)+len(q.Host)+len(q.lines) > 0 || q.Peek("A") != nil || q.Close || q.HTTP10 {
+			t.Errorf("%q %q of %q", q.Method, q.Target, q.Host)
 		}
 	}
 }
@@ -147,19 +147,19 @@ func TestRequest_TargetIsSplitAsReceived(t *testing.T) {
 	} {
 		q := read(t, line("GET "+target+" HTTP/1.1"))
 		query := "-"
-		if q.Query() != nil {
-			query = string(q.Query())
+		if q.Query != nil {
+			query = string(q.Query)
 		}
-		if string(q.Target()) != target || string(q.Path()) != want[0] || query != want[1] {
-			t.Errorf("%s: target %q, path %q, query %q; want %q", target, q.Target(), q.Path(), query, want)
+		if string(q.Target) != target || string(q.Path) != want[0] || query != want[1] {
+			t.Errorf("%s: target %q, path %q, query %q; want %q", target, q.Target, q.Path, query, want)
 		}
 	}
 	for _, target := range []string{"*", "http://shop"} {
-		if q := read(t, line("OPTIONS "+target+" HTTP/1.1")); string(q.Path()) != "*" || q.Query() != nil {
-			t.Errorf("OPTIONS %s: path %q, query %q", target, q.Path(), q.Query())
+		if q := read(t, line("OPTIONS "+target+" HTTP/1.1")); string(q.Path) != "*" || q.Query != nil {
+			t.Errorf("OPTIONS %s: path %q, query %q", target, q.Path, q.Query)
 		}
 	}
-	if q := new(Request); q.Path() != nil || q.Query() != nil {
+	if q := new(Request); q.Path != nil || q.Query != nil {
 		t.Error("the zero Request has a path")
 	}
 }
@@ -173,15 +173,15 @@ func TestLimits_LenientTargetEncodesHighBytes(t *testing.T) {
 	if err := r.readHead(&q); err != nil {
 		t.Fatal(err)
 	}
-	if string(q.Path()) != "/%E5%95%86%E5%93%81" || string(q.Query()) != "q=%FF%25" ||
-		string(q.Target()) != "/%E5%95%86%E5%93%81?q=%FF%25" {
-		t.Errorf("path %q, query %q, target %q", q.Path(), q.Query(), q.Target())
+	if string(q.Path) != "/%E5%95%86%E5%93%81" || string(q.Query) != "q=%FF%25" ||
+		string(q.Target) != "/%E5%95%86%E5%93%81?q=%FF%25" {
+		t.Errorf("path %q, query %q, target %q", q.Path, q.Query, q.Target)
 	}
-	if string(q.Host()) != "shop" {
-		t.Errorf("host %q in %q", q.Host(), q.lines)
+	if string(q.Host) != "shop" {
+		t.Errorf("host %q in %q", q.Host, q.lines)
 	}
-	if err := r.readHead(&q); err != nil || string(q.Target()) != "/a" {
-		t.Errorf("behind it: %q, %v", q.Target(), err)
+	if err := r.readHead(&q); err != nil || string(q.Target) != "/a" {
+		t.Errorf("behind it: %q, %v", q.Target, err)
 	}
 	for target, rule := range map[string]Rule{
 		"/" + strings.Repeat("\xe5", 43): targetTooLong, // 130 bytes when encoded
@@ -210,8 +210,8 @@ func TestLimits_ZeroValueIsTheDefault(t *testing.T) {
 func TestParser_AbsoluteFormMeansItsOriginForm(t *testing.T) {
 	for _, path := range []string{"/", "/a?b", "/%2F//x?y=%"} {
 		a, b := read(t, line("GET "+path+" HTTP/1.1")), read(t, line("GET http://SHOP"+path+" HTTP/1.1"))
-		if string(a.Path()) != string(b.Path()) || string(a.Query()) != string(b.Query()) {
-			t.Errorf("%s: %q %q and %q %q", path, a.Path(), a.Query(), b.Path(), b.Query())
+		if string(a.Path) != string(b.Path) || string(a.Query) != string(b.Query) {
+			t.Errorf("%s: %q %q and %q %q", path, a.Path, a.Query, b.Path, b.Query)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestResponse_IsWholeForEachRequest(t *testing.T) {
 func TestExchange_AnswersDoNotStay(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		_, addr := e.start(t, &handler{handle: func(x *served) {
-			if string(x.Request.Path()) == "/local" {
+			if string(x.Request.Path) == "/local" {
 				answerText(x, 429, "local")
 				return
 			}
@@ -74,9 +74,9 @@ func TestRead_ReadsTextAsAConnectionWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := bodyOf(c)
-	if err != nil || string(body) != "hello" || string(c.Request().Path()) != "/a" || c.Peer() != peer ||
+	if err != nil || string(body) != "hello" || string(c.Request().Path) != "/a" || c.Peer() != peer ||
 		c.Requests() != 1 || c.Gone() {
-		t.Errorf("%s, %q, %v", c.Request().Path(), body, err)
+		t.Errorf("%s, %q, %v", c.Request().Path, body, err)
 	}
 	if _, err := Read("GET /\r\n", peer, Limits{}); err != badRequestLine.err() {
 		t.Error(err)

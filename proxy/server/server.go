@@ -167,6 +167,12 @@ func (s *Server) accept(nc net.Conn) {
 func (s *Server) admit(nc net.Conn, peer netip.Addr, unnamed bool) {
 	c := newConn(s, nc, peer)
 	c.unnamed = unnamed
+	s.mu.Lock()
+	loops := s.loops
+	s.mu.Unlock()
+	if loops != nil {
+		c.event = loops.attach(nc, c)
+	}
 	if answer, ok := s.handler.OpenConn(c, s.full()); !ok {
 		s.reject(nc, answer)
 		return
@@ -177,7 +183,6 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr, unnamed bool) {
 	if s.TLS != nil {
 		c.Conn = tls.Server(nc, s.TLS)
 	}
-	c.event = s.attachToLoop(nc, c)
 	s.track(c)
 	if c.event == nil {
 		go s.serveConn(c)

@@ -129,7 +129,7 @@ func TestServer_PipelinedBodyIsAskedForToo(t *testing.T) {
 func TestConn_BodyIsAskedForOnlyWhenItIsRead(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		_, addr := e.start(t, &handler{handle: func(x *served) {
-			if string(x.Request.Path()) == "/no" {
+			if string(x.Request.Path) == "/no" {
 				answerText(x, 409, "no")
 				return
 			}
@@ -171,7 +171,7 @@ func TestConn_SkippedBodyIsNoRequest(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				_, addr := e.start(t, &handler{handle: func(x *served) {
-					switch path := string(x.Request.Path()); {
+					switch path := string(x.Request.Path); {
 					case path != "/a":
 						answerText(x, 200, path)
 						return
@@ -216,7 +216,7 @@ func TestConn_SkippedBodyThatNeverComesEndsTheConnection(t *testing.T) {
 // A body that the handler leaves unread is never read as a request: the connection ends, unless all of it has come.
 func TestServer_UnreadBodyIsNoRequest(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
-		_, addr := e.start(t, &handler{handle: func(x *served) { answerText(x, 200, string(x.Request.Path())) }}, long)
+		_, addr := e.start(t, &handler{handle: func(x *served) { answerText(x, 200, string(x.Request.Path)) }}, long)
 		inside := line("GET /inside HTTP/1.1")
 		length := fmt.Sprintf("Content-Length: %d", len(inside))
 		if all := converse(t, addr, post(inside, length)+line("GET /b HTTP/1.0")); strings.Count(all, "200 OK") != 2 ||

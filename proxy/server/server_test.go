@@ -122,7 +122,7 @@ func TestServer_HandlerThatStepsAsideDelaysNoOther(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		answer := make(chan struct{})
 		_, addr := e.start(t, &handler{handle: func(x *served) {
-			if string(x.Request.Path()) == "/wait" {
+			if string(x.Request.Path) == "/wait" {
 				x.Conn.StepAside()
 				<-answer
 			}

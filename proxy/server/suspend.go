@@ -43,7 +43,7 @@ const (
 // body, or another one came behind it.
 func (c *Conn) Suspend() (resume func()) {
 	r := c.exchange.reader
-	if h := &r.head; c.resumed || h.Chunked || h.ContentLength > 0 || r.buf.Buffered() > 0 || c.foreign {
+	if h := &r.head; c.resumed || h.Chunked || h.ContentLength > 0 || r.at < r.end || c.foreign {
 		return nil
 	}
 	c.suspension = &suspension{conn: c, parser: r.parser}
@@ -84,13 +84,9 @@ func (s *suspension) release() bool {
 	return give()
 }
 
-// takeSuspended has the request read again that was suspended, and reports whether there is one.
-func (c *Conn) takeSuspended() bool {
+// takeSuspended has the request read again that was suspended.
+func (c *Conn) takeSuspended() {
 	s := c.suspension
-	if s == nil {
-		return false
-	}
 	c.suspension, c.resumed = nil, true
 	c.acquire(s.parser, s.head...)
-	return true
 }

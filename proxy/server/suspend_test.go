@@ -24,13 +24,13 @@ type suspends struct {
 func (s *suspends) handle(x *served) {
 	if x.Conn.Resumed() {
 		s.again.Add(1)
-		answerText(x, 200, string(x.Request.Target())+" "+string(x.Request.Peek("X-A")))
+		answerText(x, 200, string(x.Request.Target)+" "+string(x.Request.Peek("X-A")))
 		return
 	}
 	resume := x.Conn.Suspend()
 	switch {
 	case resume == nil:
-		answerText(x, 200, "at once "+string(x.Request.Target()))
+		answerText(x, 200, "at once "+string(x.Request.Target))
 	case s.early:
 		resume()
 	default:

@@ -56,12 +56,6 @@ func (d *deadlines) limitWrite(c net.Conn, wait time.Duration) {
 	_ = c.SetWriteDeadline(d.opened.Add(d.write))
 }
 
-// clear removes all deadlines.
-func (d *deadlines) clear(c net.Conn) {
-	d.read, d.write = 0, 0
-	_ = c.SetDeadline(time.Time{})
-}
-
 // deadline is the instant after d; none when d is 0.
 func deadline(d time.Duration) time.Time {
 	if d <= 0 {

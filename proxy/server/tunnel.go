@@ -17,7 +17,7 @@ func runTunnel(c *Conn, behind []byte) {
 	defer upstream.Close()
 	c.StepAside()
 	c.phase.Store(phaseTunnel)
-	c.deadlines.clear(c.Conn)
+	_ = c.Conn.SetDeadline(time.Time{})
 	t := tunnel{idle: c.server.IdleTimeout}
 	t.join(&tunnelEnd{c.Conn, behind}, upstream)
 }
