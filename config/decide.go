@@ -25,9 +25,7 @@ func (d *Decide) Trusted() []netip.Prefix { return prefixes(d.TrustedProxies) }
 func (c *Config) checkDecide(r *report.Report) {
 	for i := range c.Decide {
 		d, at := &c.Decide[i], position.Element("decide", i)
-		if r.Filled(at+".listen", d.Listen); d.Listen != "" {
-			r.Listen(at+".listen", d.Listen)
-		}
+		r.Listen(at+".listen", d.Listen)
 		for j, text := range d.TrustedProxies {
 			r.Proxies(position.Element(at+".trusted_proxies", j), text)
 		}

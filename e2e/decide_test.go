@@ -286,8 +286,8 @@ func TestDecide_WindowsAndSlotsHold(t *testing.T) {
 			shop := openAskedShop(t)
 			g := gate(t, shop.setting(), unlimited, "limits.connection.max_connections_per_ip = 1000",
 				`upstream.timeout = "1s"`, `upstream.response_header_timeout = "1s"`, "limits.window.max = 1",
-				`limits.window.max_delay = "0s"`, "limits.window.max_per_sku = 0", decides(a.dialect),
-				"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\nmax_in_flight = 500\n")
+				`limits.window.max_delay = "0s"`, "limits.window.max_per_sku = 0", "limits.concurrency.max_in_flight = 1000", decides(a.dialect),
+				"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
 			front := a.run(t, shop.shop, g)
 			begun := time.Now()
 			sum := rushFront(t, front, 1000)

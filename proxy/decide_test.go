@@ -17,9 +17,6 @@ import (
 	"sluice/proxy/server"
 )
 
-// loopback are the peers of the tests.
-var loopback = TrustedProxies{netip.MustParsePrefix("127.0.0.0/8")}
-
 // decider starts a Server that answers questions in a dialect.
 func decider(t *testing.T, o Options, dialect string) (addr string, p *Proxy) {
 	t.Helper()
@@ -331,14 +328,14 @@ func TestDecide_WithoutACallTheResolverAsks(t *testing.T) {
 	testkit.Eventually(t, "the resolver asks", func() bool { return len(seen.calls()) == 1 && seen.calls()[0] == "1001 s-1 unknown" })
 }
 
-// countedSlots is a concurrency limit of one.
-type countedSlots struct {
+// singleSlot is a concurrency limit of one.
+type singleSlot struct {
 	slotFunc
 	mu   sync.Mutex
 	used int
 }
 
-func (s *countedSlots) TryAcquire() bool {
+func (s *singleSlot) TryAcquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used > 0 {
@@ -348,7 +345,7 @@ func (s *countedSlots) TryAcquire() bool {
 	return true
 }
 
-func (s *countedSlots) Release(time.Duration) {
+func (s *singleSlot) Release(time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used--
@@ -357,7 +354,7 @@ func (s *countedSlots) Release(time.Duration) {
 func TestDecide_SlotIsHeldUntilTheCallOrTheEndOfItsTime(t *testing.T) {
 	for _, within := range []time.Duration{time.Hour, time.Millisecond} {
 		o := options(&recorder{})
-		slots := &countedSlots{slotFunc: func() reject.Reason { return reject.Concurrency }}
+		slots := &singleSlot{slotFunc: func() reject.Reason { return reject.Concurrency }}
 		o.Concurrency, o.SettleWithin = slots, within
 		o.Routes = []Route{{Name: "search", Match: "/search/", Gate: route.Limit}}
 		addr, _ := decider(t, o, "nginx")
