@@ -1,7 +1,8 @@
 -- Asks Sluice about each request, and tells it what became of those that were forwarded. HAProxy 2.5 or later.
 
 local address = os.getenv("SLUICE_DECIDE") or "127.0.0.1:8092"
-local forwarded = {"idempotency-key", "sluice-sku", "sluice-quantity", "sluice-deadline", "sluice-signature"}
+local forwarded = {"idempotency-key", "sluice-sku", "sluice-quantity", "sluice-deadline", "sluice-signature",
+	"sluice-serial"}
 local hop = {["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["keep-alive"] = true,
 	["date"] = true}
 
