@@ -19,7 +19,18 @@ match = "/"
 gate = "check"
 sku = "$json_sku"`,
 		`:7: route[1].sku: "$json_sku" stands in the body, which a [[decide]] listener is not sent; let clients send it in ` +
-			`the path, the query, a header or a cookie, like $path_x or $arg_x`},
+			`the path, a header or a cookie, like $path_x`},
+	{`[[decide]]
+listen = "127.0.0.1:8092"
+[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sources = "all"
+sku = "$arg_sku"`,
+		`:7: route[1].sources: "all" compares the query with the body, which a [[decide]] listener is not sent; write ` +
+			`sources = "one" if the shop reads the query alone, or let clients send it in the path, a header or a cookie, ` +
+			`like $path_x`},
 	{`[[decide]]
 listen = "127.0.0.1:8092"
 [[limits.rate]]

@@ -35,11 +35,11 @@ func (c *Config) checkDecide(r *report.Report) {
 	}
 	const why = "stands in the body, which a [[decide]] listener is not sent; "
 	body := func(key, text, way string) {
-		if inBody(text) {
+		if names(text, "json") || names(text, "form") {
 			r.Fail(key, "%q %s%s", text, why, way)
 		}
 	}
-	const place = "let clients send it in the path, the query, a header or a cookie, like $path_x or $arg_x"
+	const place = "let clients send it in the path, a header or a cookie, like $path_x"
 	for i := range c.Routes {
 		t, at := &c.Routes[i], position.Element("route", i)
 		body(at+".sku", t.SKU, place)
@@ -47,6 +47,10 @@ func (c *Config) checkDecide(r *report.Report) {
 		body(at+".quantity", t.Quantity, place)
 		for j, condition := range t.Require {
 			body(position.Element(at+".require", j), condition, place)
+		}
+		if t.Gate != "pass" && t.Sources == "all" && names(t.SKU+t.User+t.Quantity, "arg") {
+			r.Fail(at+".sources", "\"all\" compares the query with the body, which a [[decide]] listener is not sent; write "+
+				"sources = \"one\" if the shop reads the query alone, or "+place)
 		}
 		if t.Delivery == "queue" {
 			r.Fail(at+".delivery", "\"queue\" keeps an order with its body, which a [[decide]] listener is not sent; write "+
@@ -62,12 +66,7 @@ func (c *Config) checkDecide(r *report.Report) {
 	body("limits.concurrency.priority", c.Limits.Concurrency.Priority, "compare another variable")
 }
 
-// inBody reports a template with a variable of the body.
-func inBody(text string) bool {
-	for _, variable := range []string{"$json", "$form", "$(json", "$(form"} {
-		if strings.Contains(text, variable) {
-			return true
-		}
-	}
-	return false
+// names reports a template with a variable of a kind.
+func names(text, kind string) bool {
+	return strings.Contains(text, "$"+kind) || strings.Contains(text, "$("+kind)
 }

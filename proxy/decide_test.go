@@ -177,16 +177,22 @@ func TestDecide_ClientIsTheOneThatTheProxyNames(t *testing.T) {
 
 func TestDecide_OrdersThatMayStandInTheBodyAreAmbiguous(t *testing.T) {
 	o := options(&recorder{})
-	o.Routes = bought(false, false)
-	addr, _ := decider(t, o, "envoy")
 	const form = "Content-Type: application/x-www-form-urlencoded\r\n"
-	for _, c := range []struct{ target, fields, reason string }{
-		{"/form", form, "ambiguous"}, {"/form", "", "ambiguous"}, {"/arg?sku=1", form, "ambiguous"},
-		{"/arg?sku=1", "Content-Type: application/json\r\n", "ambiguous"}, {"/arg?sku=1", "", ""}, {"/path/1", form, ""},
-	} {
-		resp, body := talk(t, addr, question("envoy", "POST", c.target, "shop", c.fields))
-		if reason := resp.Header.Get("X-Sluice-Reason"); reason != c.reason {
-			t.Errorf("%s, %q: %d %s", c.target, c.fields, resp.StatusCode, body)
+	for _, one := range []bool{false, true} {
+		o.Routes = bought(one, false)
+		addr, _ := decider(t, o, "envoy")
+		arg := "ambiguous"
+		if one {
+			arg = ""
+		}
+		for _, c := range []struct{ target, fields, reason string }{
+			{"/form", form, "ambiguous"}, {"/form", "", "ambiguous"}, {"/arg?sku=1", form, arg}, {"/arg?sku=1", "", arg},
+			{"/arg?sku=1", "Content-Type: application/json\r\n", arg}, {"/path/1", form, ""},
+		} {
+			resp, body := talk(t, addr, question("envoy", "POST", c.target, "shop", c.fields))
+			if reason := resp.Header.Get("X-Sluice-Reason"); reason != c.reason {
+				t.Errorf("one source %v, %s, %q: %d %s", one, c.target, c.fields, resp.StatusCode, body)
+			}
 		}
 	}
 }

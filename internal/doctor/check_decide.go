@@ -26,11 +26,6 @@ func (o *Report) checkDecide(c *config.Config) {
 		if r.Timeout > 0 {
 			o.Warn("decide", "%s: the time of the proxy that asks holds; write it there, not above upstream.timeout", at("timeout"))
 		}
-		inQuery := strings.Contains(r.SKU+r.User+r.Quantity, "$arg") || strings.Contains(r.SKU+r.User+r.Quantity, "$(arg")
-		if r.Sources == "all" && inQuery && r.Gate != "pass" {
-			o.Warn("decide", "%s: a form or JSON in the body could contradict the query and is not sent here: such requests are "+
-				"ambiguous; if the shop reads the query alone, write sources = \"one\"", at("sku"))
-		}
 	}
 	warn := func(wrong bool, text string) {
 		if wrong {
