@@ -104,6 +104,26 @@ func TestDecide_NoRejectionLooksLikeAnAdmission(t *testing.T) {
 	}
 }
 
+// The answer is framed for the question, whatever the method is that it is about.
+func TestDecide_QuestionsShareAConnection(t *testing.T) {
+	o := options(&recorder{})
+	soldOutSKU(&o)
+	addr, _ := decider(t, o, "caddy")
+	c := connect(t, addr)
+	for _, method := range []string{"HEAD", "POST", "HEAD", "GET"} {
+		for _, target := range []string{"/page", "/"} {
+			c.send(question("caddy", method, target, "shop", "Content-Length: 5\r\n") + "body.")
+			if resp, body := c.receive("GET"); resp.StatusCode != 200 || resp.Close || body != "" {
+				t.Fatalf("%s %s: %d %v %q", method, target, resp.StatusCode, resp.Header, body)
+			}
+		}
+	}
+	c.send(question("caddy", "HEAD", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
+	if resp, _ := c.receive("GET"); resp.StatusCode != 200 {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header) // the route is for POST
+	}
+}
+
 func TestDecide_UntrustedPeersDecideNothing(t *testing.T) {
 	o, seen := options(&recorder{}), &settledOrders{}
 	o.Orders, o.Routes = seen, []Route{reserveRoute}
