@@ -36,6 +36,7 @@ listen = "127.0.0.1:8092"
 [[limits.rate]]
 name = "by-name"
 key = "$form('user')"
+burst = 5
 rate = "1/s"`,
 		`:5: limits.rate[1].key: "$form('user')" stands in the body, which a [[decide]] listener is not sent; count by ` +
 			`another variable`},
