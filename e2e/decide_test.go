@@ -153,14 +153,14 @@ func (s *askedShop) sold() (n int) {
 	return n
 }
 
-// heard is what one client heard.
-type heard struct {
+// frontAnswer is what one client heard.
+type frontAnswer struct {
 	status             int
 	reason, kind, body string
 	header             http.Header
 }
 
-func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) (h heard) {
+func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) (h frontAnswer) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
 	if err != nil {
@@ -179,7 +179,7 @@ func askFront(t *testing.T, client *http.Client, method, url string, fields ...s
 	if err != nil {
 		t.Error(err)
 	}
-	return heard{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(body),
+	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(body),
 		resp.Header}
 }
 
@@ -286,7 +286,8 @@ func TestDecide_WindowsAndSlotsHold(t *testing.T) {
 			shop := openAskedShop(t)
 			g := gate(t, shop.setting(), unlimited, "limits.connection.max_connections_per_ip = 1000",
 				`upstream.timeout = "1s"`, `upstream.response_header_timeout = "1s"`, "limits.window.max = 1",
-				`limits.window.max_delay = "0s"`, "limits.window.max_per_sku = 0", "limits.concurrency.max_in_flight = 1000", decides(a.dialect),
+				`limits.window.max_delay = "0s"`, "limits.window.max_per_sku = 0", "limits.concurrency.max_in_flight = 1000",
+				decides(a.dialect),
 				"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
 			front := a.run(t, shop.shop, g)
 			begun := time.Now()

@@ -81,8 +81,9 @@ func TestDecide_EachDialectIsAnsweredAsTheProxyAnswers(t *testing.T) {
 			if c.reason == "no_route" { // the proxy answers it itself
 				continue
 			}
-			if reason := resp.Header.Get("X-Sluice-Reason"); reason != c.reason || status != fmt.Sprint(direct.StatusCode) ||
-				body != page && c.reason != "malformed" || resp.Header.Get("Content-Type") != direct.Header.Get("Content-Type") {
+			reason, kind := resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type")
+			if reason != c.reason || status != fmt.Sprint(direct.StatusCode) ||
+				body != page && c.reason != "malformed" || kind != direct.Header.Get("Content-Type") {
 				t.Errorf("%s, %s: %s %s %q, want %d %s %q", dialect, c.target, status, reason, body, direct.StatusCode, c.reason,
 					page)
 			}
@@ -272,7 +273,8 @@ func settling(t *testing.T, within time.Duration) (addr string, seen *settledOrd
 
 func settle(t *testing.T, addr, serial, status, fields string) (code int, state string) {
 	t.Helper()
-	resp, body := talk(t, addr, "POST /settle?serial="+serial+"&status="+status+" HTTP/1.1\r\nHost: sluice\r\n"+fields+"\r\n")
+	resp, body := talk(t, addr, "POST /settle?serial="+serial+"&status="+status+" HTTP/1.1\r\nHost: sluice\r\n"+
+		fields+"\r\n")
 	var said struct{ State string }
 	_ = json.Unmarshal([]byte(body), &said) // a rejection has none
 	return resp.StatusCode, said.State
@@ -343,7 +345,8 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 			t.Errorf("%s: %d", query, resp.StatusCode)
 		}
 	}
-	if resp, _ := talk(t, addr, "GET /settle?serial=s-9&status=200 HTTP/1.1\r\nHost: sluice\r\n\r\n"); resp.StatusCode != 400 {
+	resp, _ := talk(t, addr, "GET /settle?serial=s-9&status=200 HTTP/1.1\r\nHost: sluice\r\n\r\n")
+	if resp.StatusCode != 400 {
 		t.Errorf("GET: %d", resp.StatusCode)
 	}
 }
@@ -351,7 +354,9 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 func TestDecide_WithoutACallTheResolverAsks(t *testing.T) {
 	addr, seen := settling(t, time.Millisecond)
 	talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
-	testkit.Eventually(t, "the resolver asks", func() bool { return len(seen.calls()) == 1 && seen.calls()[0] == "1001 s-1 unknown" })
+	testkit.Eventually(t, "the resolver asks", func() bool {
+		return len(seen.calls()) == 1 && seen.calls()[0] == "1001 s-1 unknown"
+	})
 }
 
 // singleSlot is a concurrency limit of one.
@@ -401,7 +406,10 @@ func TestDecide_SlotIsHeldUntilTheCallOrTheEndOfItsTime(t *testing.T) {
 				t.Errorf("a slot was given back twice: %d", code)
 			}
 		}
-		testkit.Eventually(t, "the slot is free", func() bool { resp, _ := talk(t, addr, ask); return resp.StatusCode == 200 })
+		testkit.Eventually(t, "the slot is free", func() bool {
+			resp, _ := talk(t, addr, ask)
+			return resp.StatusCode == 200
+		})
 	}
 }
 

@@ -207,7 +207,8 @@ func (p *Proxy) stateOf(r *Request, sku, serial string) (OrderState, reject.Reas
 	return p.Orders.State(r.now, []byte(sku), []byte(serial))
 }
 
-// writeSettled answers with the state that an order has now: 404 where there is none, 409 where it is not what was told.
+// writeSettled answers with the state that an order has now: 404 where there is none, 409 where it is not the one that
+// was told.
 func (p *Proxy) writeSettled(r *Request, s OrderState, agrees bool) {
 	text, err := json.Marshal(struct {
 		Serial string `json:"serial"`

@@ -24,7 +24,8 @@ func (o *Report) checkDecide(c *config.Config) {
 				at("cache"))
 		}
 		if r.Timeout > 0 {
-			o.Warn("decide", "%s: the time of the proxy that asks holds; write it there, not above upstream.timeout", at("timeout"))
+			o.Warn("decide", "%s: the time of the proxy that asks holds; write it there, not above upstream.timeout",
+				at("timeout"))
 		}
 	}
 	warn := func(wrong bool, text string) {
@@ -32,12 +33,12 @@ func (o *Report) checkDecide(c *config.Config) {
 			o.Warn("decide", "%s", text)
 		}
 	}
-	warn(c.Stock.SoldOutOn != nil, "stock.sold_out_on: the shop's answers are not seen; let stock.source tell what is left, or "+
-		"end the SKU by the API")
-	warn(c.UsesLedger() && c.Stock.Reserve.StatusURL == "", "stock.reserve.status_url is empty: an order of which POST /settle "+
-		"tells nothing stays held; write where the shop tells of an order")
-	warn(c.UsesLedger() && c.Stock.Reserve.ConfirmJSON != nil, "stock.reserve.confirm_json: POST /settle has no body, so a "+
-		"status of confirm_on decides nothing; let the shop send Sluice-Order, or drop confirm_json")
+	warn(c.Stock.SoldOutOn != nil, "stock.sold_out_on: the shop's answers are not seen; let stock.source tell what is "+
+		"left, or end the SKU by the API")
+	warn(c.UsesLedger() && c.Stock.Reserve.StatusURL == "", "stock.reserve.status_url is empty: an order of which POST "+
+		"/settle tells nothing stays held; write where the shop tells of an order")
+	warn(c.UsesLedger() && c.Stock.Reserve.ConfirmJSON != nil, "stock.reserve.confirm_json: POST /settle has no body, so "+
+		"a status of confirm_on decides nothing; let the shop send Sluice-Order, or drop confirm_json")
 	warn(slots, "limits.concurrency, limits.in_flight and route.max_in_flight hold a slot until POST /settle, or for "+
 		"upstream.timeout ("+c.Upstream.Timeout.String()+"): let the proxy tell what became of each request")
 }
