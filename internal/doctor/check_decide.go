@@ -20,8 +20,8 @@ func (o *Report) checkDecide(c *config.Config) {
 		r, at := &c.Routes[i], func(key string) string { return c.At(fmt.Sprintf("route[%d].%s", i+1, key)) }
 		slots = slots || r.Gate != "pass"
 		if r.Cache > 0 {
-			o.Warn("decide", "%s: pages are kept for requests that Sluice forwards itself; use the cache of the proxy that asks",
-				at("cache"))
+			o.Warn("decide", "%s: pages are kept for requests that Sluice forwards itself; use the cache of the proxy that "+
+				"asks", at("cache"))
 		}
 		if r.Timeout > 0 {
 			o.Warn("decide", "%s: the time of the proxy that asks holds; write it there, not above upstream.timeout",
