@@ -38,7 +38,7 @@ test: ## the fast tests, on a real redis-server, which it installs when missing 
 	$(TEST) -timeout 10m -p 4 $(GOTESTFLAGS) $(FAST)
 
 promises: ## the black-box tests of the promises, on the built binary: docs/testing.md (flags: GOTESTFLAGS)
-	@for c in redis-server nginx promtool postgresql pgbouncer mariadbd; do sh tools/need $$c || exit 1; done
+	@for c in redis-server nginx haproxy promtool postgresql pgbouncer mariadbd; do sh tools/need $$c || exit 1; done
 	$(TEST) -timeout 15m $(GOTESTFLAGS) ./e2e
 
 race: ## the fast tests of what shares memory, under the race detector (needs a C compiler)
@@ -53,7 +53,7 @@ nightly: ## what measures the machine or runs long, in some hours: docs/testing.
 	echo "nightly: failed:$${failed:- nothing}"; [ -z "$$failed" ]
 
 test-long: ## every test, with those that measure the machine or run long
-	@for c in redis-server nginx promtool postgresql pgbouncer mariadbd php node javac $(BROWSER); do \
+	@for c in redis-server nginx haproxy caddy promtool postgresql pgbouncer mariadbd php node javac $(BROWSER); do \
 	sh tools/need $$c || exit 1; done
 	@failed=; export SLUICE_NIGHTLY=1; $(TEST) -timeout 1h -p 1 $(GOTESTFLAGS) ./... || failed=1; \
 	(cd bench && $(GO) test -count=1 -timeout 10m ./...) || failed=1; (cd tools && $(GO) test ./...) || failed=1; [ -z "$$failed" ]

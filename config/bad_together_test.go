@@ -11,6 +11,35 @@ read_timeout = "1s"`,
 targets = ["http://shop"]
 timeout = "3s"`,
 		`:3: upstream.timeout: 3s is below upstream.response_header_timeout (5s); raise it, or lower the other`},
+	{`[[decide]]
+listen = "127.0.0.1:8092"
+[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sku = "$json_sku"`,
+		`:7: route[1].sku: "$json_sku" stands in the body, which a [[decide]] listener is not sent; let clients send it in ` +
+			`the path, a header or a cookie, like $path_x`},
+	{`[[decide]]
+listen = "127.0.0.1:8092"
+[[route]]
+name = "a"
+match = "/"
+gate = "check"
+sources = "all"
+sku = "$arg_sku"`,
+		`:7: route[1].sources: "all" compares the query with the body, which a [[decide]] listener is not sent; write ` +
+			`sources = "one" if the shop reads the query alone, or let clients send it in the path, a header or a cookie, ` +
+			`like $path_x`},
+	{`[[decide]]
+listen = "127.0.0.1:8092"
+[[limits.rate]]
+name = "by-name"
+key = "$form('user')"
+burst = 5
+rate = "1/s"`,
+		`:5: limits.rate[1].key: "$form('user')" stands in the body, which a [[decide]] listener is not sent; count by ` +
+			`another variable`},
 	{`[limits.connection]
 max_connections = 100`,
 		`:2: limits.connection.max_connections: 100 is below limits.connection.max_connections_per_ip (200); raise it, or ` +

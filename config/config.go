@@ -39,6 +39,7 @@ type Config struct {
 	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
+	Decide    []Decide  `toml:"decide"`
 	Limits    Limits    `toml:"limits"`
 	Routes    []Route   `toml:"route"` // in the order of the file: the first match wins
 	Auth      Auth      `toml:"auth"`
@@ -216,7 +217,7 @@ func cutTableName(message string) (lines int) {
 }
 
 // repeated are the tables that may stand several times.
-var repeated = []string{"route", "sale", "room", "limits.rate"}
+var repeated = []string{"route", "decide", "sale", "room", "limits.rate"}
 
 // tableLine is a line that begins a table, with its name.
 var tableLine = regexp.MustCompile(`^\s*(\[[\w.]+\])`)

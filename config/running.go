@@ -48,7 +48,7 @@ type AccessLog struct {
 func (c *Config) check(r *report.Report) {
 	c.checkFields(r)
 	c.checkName(r)
-	c.Server.check(r)
+	c.Server.check(r, c.Decide)
 	c.Upstream.check(r)
 	names := c.checkRoutes(r)
 	c.Limits.check(r, names)
@@ -57,6 +57,7 @@ func (c *Config) check(r *report.Report) {
 	c.checkQueue(r)
 	c.checkSales(r)
 	c.checkRooms(r)
+	c.checkDecide(r)
 	c.Responses.check(r)
 	c.checkListeners(r)
 	c.checkFleet(r)
@@ -70,6 +71,10 @@ func (c *Config) checkListeners(r *report.Report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
 		keys, addresses = append(keys, position.Element("server.listen", i)), append(addresses, address)
+	}
+	for i := range c.Decide {
+		keys = append(keys, position.Element("decide", i)+".listen")
+		addresses = append(addresses, c.Decide[i].Listen)
 	}
 	keys, addresses = append(keys, "admin.listen", "ops.listen"), append(addresses, c.Admin.Listen, c.Ops.Listen)
 	for i, address := range addresses {

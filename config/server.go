@@ -60,14 +60,14 @@ func defaultServer() Server {
 	}
 }
 
-func (s *Server) check(r *report.Report) {
+func (s *Server) check(r *report.Report, deciders []Decide) {
 	if len(s.Listen) == 0 {
 		r.Fail("server.listen", "is empty; write where shoppers come in, like [\":8080\"]")
 	}
 	for i, address := range s.Listen {
 		r.Listen(position.Element("server.listen", i), address)
 	}
-	s.checkSocket(r)
+	s.checkSocket(r, deciders)
 	for i, text := range s.TrustedProxies {
 		r.Proxies(position.Element("server.trusted_proxies", i), text)
 	}
@@ -105,7 +105,7 @@ func (s *Server) SocketPermissions() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-func (s *Server) checkSocket(r *report.Report) {
+func (s *Server) checkSocket(r *report.Report, deciders []Decide) {
 	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
 	switch {
 	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:
@@ -113,7 +113,9 @@ func (s *Server) checkSocket(r *report.Report) {
 	case mode&0o200 == 0:
 		r.Fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
 	}
-	hasSocket := slices.ContainsFunc(s.Listen, func(a string) bool { return strings.HasPrefix(a, "unix:") })
+	isSocket := func(address string) bool { return strings.HasPrefix(address, "unix:") }
+	hasSocket := slices.ContainsFunc(s.Listen, isSocket) ||
+		slices.ContainsFunc(deciders, func(d Decide) bool { return isSocket(d.Listen) })
 	if s.SocketGroup != "" && !hasSocket {
 		r.Fail("server.socket_group", "no address of server.listen is a unix socket; add one like "+
 			"\"unix:/run/sluice/sluice.sock\", or remove socket_group")
@@ -124,17 +126,20 @@ func (s *Server) checkSocket(r *report.Report) {
 }
 
 // Trusted is TrustedProxies as prefixes, "private" spelled out. They are checked already.
-func (s *Server) Trusted() (prefixes []netip.Prefix) {
-	for _, text := range s.TrustedProxies {
+func (s *Server) Trusted() []netip.Prefix { return prefixes(s.TrustedProxies) }
+
+// prefixes are those of a list of proxies.
+func prefixes(list []string) (all []netip.Prefix) {
+	for _, text := range list {
 		parts := []string{text}
 		if text == "private" { // RFC 1918, RFC 4193, loopback
 			parts = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "127.0.0.0/8", "::1/128"}
 		}
 		for _, p := range parts {
 			if prefix, err := netip.ParsePrefix(p); err == nil {
-				prefixes = append(prefixes, prefix)
+				all = append(all, prefix)
 			}
 		}
 	}
-	return prefixes
+	return all
 }

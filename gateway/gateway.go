@@ -42,6 +42,7 @@ type Gateway struct {
 	version    string
 	proxy      *proxy.Proxy
 	Server     *proxy.Server
+	deciders   []*proxy.Server              // of [[decide]], in their order
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
 	shop       *upstream.Pool
 	limits     *limits.Limiters
@@ -195,6 +196,7 @@ func (g *Gateway) openProxy(Options) (err error) {
 	listening.MaxConns = g.limits.MaxClients(c)
 	g.Server = proxy.NewServer(g.proxy, listening)
 	g.adopter.Store(g.Server)
+	g.openDeciders(listening)
 	if g.Orders != nil {
 		if err := g.Orders.Await(); err != nil {
 			return err

@@ -79,6 +79,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		BodyMemory:      int64(c.Server.BodyMemory),
 		PassHost:        c.Upstream.PassHost,
 		CacheWait:       c.Upstream.Timeout,
+		SettleWithin:    c.Upstream.Timeout,
 		Responses:       responses(&c.Responses),
 		Auth:            proofs(&c.Auth),
 		MaxRequests:     limit.MaxRequests,

@@ -43,6 +43,7 @@ type restartReason struct{ table, why string }
 var restarts = []restartReason{
 	{"server.", "listeners and their connections are opened at the start"},
 	{"stock.", "what reads and keeps stock is opened at the start"},
+	{"decide", "its listener is opened at the start"},
 	{"admin.", "its listener and tokens are set up at the start"},
 	{"ops.", "its listener is opened at the start"},
 	{"", "it is read at the start alone"},

@@ -56,6 +56,10 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	asked, err := g.openDecideListeners(o.TakeOver)
+	if err != nil {
+		return err
+	}
 	side, err := g.ListenAdmin(o.TakeOver, log)
 	if err != nil {
 		return err
@@ -67,6 +71,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	g.startAccessLog()
 	defer g.reopening()()
 	failed := g.Listen(listeners, log)
+	g.listenDeciders(asked, failed, log)
 	collect()
 	log.Info("started", "version", o.Version, "targets", strings.Join(c.Upstream.Targets, " "),
 		"mode", c.Mode, "stock", c.Stock.Source, "config", c.Version())
@@ -132,7 +137,7 @@ func (g *Gateway) open(takeOver bool, log *slog.Logger) ([]net.Listener, error) 
 
 // Listen serves shoppers; failed tells when one of the listeners ends by itself.
 func (g *Gateway) Listen(listeners []net.Listener, log *slog.Logger) (failed chan error) {
-	failed = make(chan error, len(listeners))
+	failed = make(chan error, len(listeners)+len(g.deciders))
 	for _, ln := range listeners {
 		go func() {
 			if err := g.Server.Serve(failpoint.Listener(ln)); err != nil {

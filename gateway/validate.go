@@ -83,6 +83,9 @@ func forwardsToItself(c *config.Config) (errs []error) {
 	for i, address := range c.Server.Listen {
 		own[fmt.Sprintf("server.listen[%d]", i+1)] = address
 	}
+	for i := range c.Decide {
+		own[fmt.Sprintf("decide[%d].listen", i+1)] = c.Decide[i].Listen
+	}
 	for i, target := range c.Upstream.Targets {
 		for _, key := range slices.Sorted(maps.Keys(own)) {
 			if listener.Reaches(target, own[key]) {

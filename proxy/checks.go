@@ -18,6 +18,7 @@ type check struct {
 
 	peeks   bool                                // it is the full of a row that comes later
 	direct  bool                                // not for orders that wait in the queue until they are delivered
+	forward bool                                // it is about forwarding: not where another proxy forwards
 	applies func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 
 	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
@@ -101,7 +102,7 @@ var (
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },
 		try:     (*Proxy).checkRates, wait: (*Proxy).sleep}
-	pageCache = check{name: "page cache", direct: true, config: "route.cache",
+	pageCache = check{name: "page cache", direct: true, forward: true, config: "route.cache",
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
 		wait:    (*Proxy).checkCache}
@@ -119,7 +120,7 @@ var (
 	slot = check{name: "concurrency", direct: true, config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone),
 		full:    (*Proxy).queueFull, try: (*Proxy).takeFreeSlot, wait: (*Proxy).acquireSlot}
-	connection = check{name: "connection to the upstream", direct: true, config: "upstream.queue_timeout",
+	connection = check{name: "connection to the upstream", direct: true, forward: true, config: "upstream.queue_timeout",
 		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), wait: (*Proxy).acquireConnection}
 	stock = check{name: "stock", config: "stock",
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
@@ -147,6 +148,7 @@ func (p *Proxy) compileChecks() {
 	for i := range p.routes {
 		p.routes[i].readBody, p.routes[i].readForm = p.routes[i].needsBody(), p.routes[i].needsForm()
 		p.routes[i].checks = withPeeks(p.rowsThatApply(tables[p.routes[i].Gate], &p.routes[i]))
+		p.routes[i].asked = slices.DeleteFunc(slices.Clone(p.routes[i].checks), func(c check) bool { return c.forward })
 	}
 	p.rejecting = p.rowsThatApply([]check{denyList, connRate, unmatched}, &p.unmatched)
 	p.preflight = p.rowsThatApply([]check{denyList}, &p.unmatched)

@@ -20,13 +20,19 @@ type connState struct {
 	shared   bool            // it carries many clients, or one on the bypass list: no limit of one client applies
 	counted  bool            // the connection limits know it
 	rate     ConnRateLimiter // nil = not limited
+	decides  *Decide         // its requests are questions; nil = they are forwarded
+	question []byte          // buffer for the request that is asked about
 }
 
 // resolveTrust decides whether the peer of c is trusted, once for each Proxy that c meets: a proxy that is no longer
 // trusted must not go on to name its clients on connections that it has kept. One goroutine serves c at a time.
 func (p *Proxy) resolveTrust(state *connState, c *server.Conn) {
 	if state.judgedBy != p.generation {
-		state.judgedBy, state.trusted = p.generation, p.Trusted.Has(c.Peer()) && !c.Unnamed()
+		trusted := p.Trusted
+		if state.decides != nil {
+			trusted = state.decides.Peers
+		}
+		state.judgedBy, state.trusted = p.generation, trusted.Has(c.Peer()) && !c.Unnamed()
 	}
 }
 

@@ -155,6 +155,9 @@ func (p *Proxy) findOrder(r *Request) rejection {
 // readBodyToCheck reads the whole body if a variable looks into it, or if it could contradict the query.
 // A large one is not asked for while no slot could take the request.
 func (p *Proxy) readBodyToCheck(r *Request) rejection {
+	if r.asked {
+		return r.checkQuestion()
+	}
 	if !r.route.readBody && !(r.route.readForm && r.source.MayBringOtherPlace()) {
 		return rejection{}
 	}

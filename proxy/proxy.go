@@ -45,6 +45,7 @@ type Options struct {
 	SoldOutOn       *SoldOutAnswer // nil = only the header Sluice-Order says so
 	StockStatus     StockStatusOptions
 	CacheWait       time.Duration // for another request's fetch of the same page, at most
+	SettleWithin    time.Duration // of what another proxy forwards; then slots are free, and the resolver asks
 	MaxRequests     int           // on one connection, which is closed with the last; 0 = no cap
 
 	Limiters

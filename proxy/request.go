@@ -39,6 +39,7 @@ type Request struct {
 	lookUp bool // memory cannot tell whether the order has won before, but the store can
 
 	suspended bool      // it waits for news, and is handled again then
+	asked     bool      // another proxy asks about it, and forwards it
 	internal  bool      // one of the proxy's own addresses is asked; nothing is bought
 	unmatched rejection // why no route takes it
 	rejection rejection
@@ -113,6 +114,7 @@ func (r *Request) clear() {
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
 	r.bypass, r.repeatable, r.proven, r.lookUp, r.internal, r.suspended = false, false, false, false, false,
 		false
+	r.asked = false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()

@@ -116,7 +116,7 @@ func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 		return b
 	}
 	b = p.signer.Append(append(b, "Sluice-Signature: "...), auth.SignedOrder{
-		Method: r.head.Method, Target: r.ctx.Request.Header.RequestURI(), Serial: s.Serial, SKU: sku, Quantity: quantity,
+		Method: r.head.Method, Target: r.target(), Serial: s.Serial, SKU: sku, Quantity: quantity,
 		Deadline: s.Deadline,
 	})
 	return append(b, "\r\n"...)

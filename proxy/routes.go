@@ -48,6 +48,7 @@ type boundRoute struct {
 	Route
 	counters metrics.Route
 	checks   []check
+	asked    []check // of them, those for requests that another proxy forwards
 	pattern  route.Pattern
 	sku      param.Variable
 	user     param.Variable
@@ -236,7 +237,9 @@ func (p *Proxy) match(r *Request) {
 	case isPreflight(r):
 		r.checks = p.preflight
 	default:
-		r.checks = r.route.checks
+		if r.checks = r.route.checks; r.asked {
+			r.checks = r.route.asked
+		}
 		r.source.Captures = r.matched.Captures[:]
 	}
 }

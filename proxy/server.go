@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +39,7 @@ type ServerOptions struct {
 	MaxConns      int         // descriptors that clients hold at most; 0 = no bound
 	TLS           *tls.Config // nil = plain HTTP
 	ProxyProtocol bool        // connections from trusted proxies begin with a PROXY header
+	Decide        *Decide     // nil = requests are forwarded
 	Log           *slog.Logger
 }
 
@@ -48,11 +51,13 @@ type Server struct {
 	proxy    atomic.Pointer[Proxy]
 	rejected [reject.NumReasons]atomic.Uint64 // connections
 	observed [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
+	open     *decisions                       // of all deciders of a server
+	deciders []*Server
 }
 
 // NewServer makes a Server that has no listener yet.
 func NewServer(p *Proxy, o ServerOptions) *Server {
-	s := &Server{options: o}
+	s := &Server{options: o, open: newDecisions()}
 	s.proxy.Store(p)
 	h := server.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
@@ -69,11 +74,52 @@ func NewServer(p *Proxy, o ServerOptions) *Server {
 func (s *Server) Replace(p *Proxy) {
 	s.SetLimits(p.limits(s.options.MaxHeader, s.options.LenientTarget))
 	s.proxy.Store(p)
+	for _, d := range s.deciders {
+		d.Replace(p)
+	}
+}
+
+// Decider makes a Server that answers questions, on which it listens itself: o.Decide says whose. s replaces its Proxy
+// and drains it. It must be made before s serves.
+func (s *Server) Decider(o ServerOptions) *Server {
+	d := NewServer(s.proxy.Load(), o)
+	d.open = s.open
+	s.deciders = append(s.deciders, d)
+	return d
+}
+
+// AnnounceShutdown makes every answer from now on the last of its connection.
+func (s *Server) AnnounceShutdown() {
+	s.Server.AnnounceShutdown()
+	for _, d := range s.deciders {
+		d.AnnounceShutdown()
+	}
+}
+
+// Drain stops listening and waits until the requests under way have their answers, or until ctx ends; then it closes
+// the connections that are left, and returns how many they were. What other proxies still forward is of unknown
+// outcome then.
+func (s *Server) Drain(ctx context.Context) (cut int) {
+	var all sync.WaitGroup
+	var cutOff atomic.Int64
+	for _, d := range s.deciders {
+		all.Go(func() { cutOff.Add(int64(d.Drain(ctx))) })
+	}
+	cut = s.Server.Drain(ctx)
+	all.Wait()
+	if s.options.Decide == nil {
+		s.open.close()
+	}
+	return cut + int(cutOff.Load())
 }
 
 // Handle implements server.Handler.
 func (s *Server) Handle(ctx *fasthttp.RequestCtx) {
 	if c, ok := server.Of(ctx); ok {
+		if s.options.Decide != nil {
+			s.decide(ctx, c)
+			return
+		}
 		s.proxy.Load().serve(ctx, c)
 		return
 	}
@@ -84,6 +130,10 @@ func (s *Server) Handle(ctx *fasthttp.RequestCtx) {
 func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError) {
 	if c, ok := server.Of(ctx); ok {
 		s.proxy.Load().protocolError(ctx, c, e)
+		if s.options.Decide != nil {
+			d := dialects[s.options.Decide.Dialect]
+			d.markRejection(ctx, c)
+		}
 	}
 }
 
@@ -108,7 +158,7 @@ func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 // no descriptor left it rejects in observe mode too: nothing could be forwarded.
 func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
-	state := &connState{shard: p.counters.ShardOf(c.Loop())}
+	state := &connState{shard: p.counters.ShardOf(c.Loop()), decides: s.options.Decide}
 	p.resolveTrust(state, c)
 	state.shared = state.trusted || p.bypass.Has(c.Peer())
 	reason := reject.ConnOpen
@@ -153,6 +203,8 @@ func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	ch <- connRejectedDesc
 	ch <- connObservedDesc
 	ch <- malformedDesc
+	ch <- openDecisionsDesc
+	ch <- endedDecisionsDesc
 }
 
 // Collect implements prometheus.Collector. The reasons of connection limits are shown at 0 too, so that a rate can be
@@ -162,10 +214,22 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
 	}
 	for _, reason := range []reject.Reason{reject.ConnOpen, reject.IPConns} {
-		count(connRejectedDesc, s.rejected[reason].Load(), reason.String())
-		count(connObservedDesc, s.observed[reason].Load(), reason.String())
+		rejected, observed := s.rejected[reason].Load(), s.observed[reason].Load()
+		for _, d := range s.deciders {
+			rejected, observed = rejected+d.rejected[reason].Load(), observed+d.observed[reason].Load()
+		}
+		count(connRejectedDesc, rejected, reason.String())
+		count(connObservedDesc, observed, reason.String())
+	}
+	if len(s.deciders) > 0 {
+		s.open.collect(ch)
 	}
 	stats := s.Stats()
+	for _, d := range s.deciders {
+		for rule, n := range d.Stats().ProtocolErrors {
+			stats.ProtocolErrors[rule] += n
+		}
+	}
 	count(connRejectedDesc, stats.MissingProxyHeaders, "no_proxy_header")
 	for rule, n := range stats.ProtocolErrors {
 		if n > 0 {
@@ -179,6 +243,9 @@ func (s *Server) Totals() metrics.Totals {
 	t := s.proxy.Load().counters.Totals()
 	for reason := range t.Rejected {
 		t.Rejected[reason] += s.rejected[reason].Load()
+		for _, d := range s.deciders {
+			t.Rejected[reason] += d.rejected[reason].Load()
+		}
 	}
 	return t
 }

@@ -48,6 +48,7 @@ var checks = []check{
 	{applies: settles, run: (*Report).checkSettle},
 	{run: (*Report).listSales},
 	{applies: (*config.Config).KeepsPages, run: (*Report).checkCached},
+	{applies: decides, run: (*Report).checkDecide},
 	{run: (*Report).checkNames},
 	{run: (*Report).checkConditions},
 	{run: (*Report).checkSpelling},

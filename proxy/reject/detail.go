@@ -44,6 +44,9 @@ const (
 	QueryInvalid             // the query of an internal endpoint is invalid
 	BodyMemory               // request bodies have used up the memory for a body of this size
 	CrossOrigin              // a page of another origin asks for what its visitor has not asked for
+	UntrustedPeer            // who asks is not in decide.trusted_proxies
+	QuestionIncomplete       // another proxy asks about a request, and does not say all of it; operand: the field
+	BodyNotSeen              // another proxy asks about a request whose order may stand in the body
 	NumCauses
 )
 
@@ -88,6 +91,9 @@ var causes = [NumCauses]struct{ label, text string }{
 	QueryInvalid:       {"query_invalid", "query is invalid"},
 	BodyMemory:         {"body_memory", "no memory is left for a body of this size"},
 	CrossOrigin:        {"cross_origin", "a page of another origin asks"},
+	UntrustedPeer:      {"untrusted_peer", "the peer is not in trusted_proxies of this listener"},
+	QuestionIncomplete: {"question_incomplete", "the question needs this field once"},
+	BodyNotSeen:        {"body_not_seen", "the body may hold the order, and is not sent here"},
 }
 
 // String is the label in metrics.

@@ -16,6 +16,7 @@ type exchange struct {
 	ctx     fasthttp.RequestCtx
 	link    link // what ctx takes for its connection
 	request Request
+	toHEAD  bool  // the request that came is HEAD: the answer has no body
 	parsed  bool  // request was read into ctx too
 	unread  error // by which that failed
 	reader  *reader
@@ -91,6 +92,27 @@ func (c *Conn) Parse() error {
 	return x.unread
 }
 
+// Substitute makes head, a whole one, that of the request under way: a proxy asks about a request that it has received.
+// head is looked at as one that comes on the connection, and the error is the ProtocolError where the look rejects it;
+// then the request has no head. The answer and the body stay those of the request that came.
+func (c *Conn) Substitute(head []byte) error {
+	x := c.exchange
+	closes, http10 := x.request.Close, x.request.HTTP10
+	x.request.reset()
+	_, end, rule := x.request.read(x.reader.parser, head)
+	if rule == fine && end != len(head) {
+		rule = otherReading
+	}
+	if rule != fine {
+		x.request.reset()
+		c.server.protocolErrors[rule].Add(1)
+		return rule.err()
+	}
+	x.request.keep(head)
+	x.request.Close, x.request.HTTP10 = closes, http10
+	return nil
+}
+
 // serveRequests serves the request whose first bytes have come, and those that came along behind it. It reports
 // whether the connection waits for another one; else the connection is closed.
 func (s *Server) serveRequests(c *Conn) (more bool) {
@@ -122,6 +144,7 @@ func (x *exchange) serve(c *Conn) (more bool) {
 		x.answerError(c, err)
 		return false
 	}
+	x.toHEAD = string(x.request.Method) == "HEAD"
 	c.beginRequest()
 	c.server.handler.Handle(&x.ctx)
 	if c.resumed = false; c.suspension != nil {
@@ -191,6 +214,7 @@ func (x *exchange) isLast(c *Conn, frame framing) bool {
 // reset empties x for the next request. It closes a body stream that was not written.
 func (x *exchange) reset() {
 	x.request.reset()
+	x.toHEAD = false
 	if x.parsed {
 		x.parsed, x.unread = false, nil
 		x.ctx.Request.Reset()

@@ -33,7 +33,7 @@ func (x *exchange) framing() (frame framing, length int64) {
 	switch {
 	case bodiless && status != fasthttp.StatusNotModified:
 		return headAlone, -1
-	case bodiless || string(x.request.Method) == "HEAD":
+	case bodiless || x.toHEAD:
 		switch {
 		case !bodiless && !stream && len(resp.Body()) > 0:
 			return headAlone, int64(len(resp.Body()))

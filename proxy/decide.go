@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/internal/octets"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/proxy/server"
+	"sluice/upstream"
+)
+
+// Decide has a Server answer the questions of other proxies, which forward requests themselves. The request that a
+// question is about passes the checks of its route, but for those that are about forwarding.
+type Decide struct {
+	Dialect string         // one of Dialects
+	Peers   TrustedProxies // who may ask, and is believed; a unix socket always is
+}
+
+// Where a Server that decides is asked.
+const (
+	decidePath    = "/decide"    // shall this request be forwarded?
+	settlePath    = "/settle"    // this is what became of one that was
+	rejectionPath = "/rejection" // the answer to one that was not, where the proxy could not pass it on
+)
+
+// dialect says how a proxy asks about a request: in which fields it has its method, its target and its host.
+type dialect struct {
+	method, target, host string // names of fields; "" = as those of the question
+	below                bool   // the target of the question is that of the request behind decidePath
+	only403              bool   // no other rejection comes through; the answer is asked for at rejectionPath
+}
+
+var forwardAuth = dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
+
+var dialects = map[string]dialect{
+	"nginx":   {method: "X-Original-Method", target: "X-Original-URI", only403: true},
+	"traefik": forwardAuth,
+	"caddy":   forwardAuth,
+	"haproxy": forwardAuth,
+	"envoy":   {below: true},
+}
+
+const (
+	statusHeader    = "X-Sluice-Status"    // the status of a rejection that is answered with 403 instead
+	rejectionHeader = "X-Sluice-Rejection" // what rejectionPath answers with
+	serialHeader    = "Sluice-Serial"      // names what was admitted, for settlePath
+)
+
+// maxKeptQuestion is the largest buffer of a connection that waits for the next question, in bytes.
+const maxKeptQuestion = 8 << 10
+
+// decide answers one request to a Server that decides.
+func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
+	p, d, state := s.proxy.Load(), dialects[s.options.Decide.Dialect], c.State.(*connState)
+	p.resolveTrust(state, c)
+	path := c.Request().Path
+	admitted := false
+	switch {
+	case !state.trusted:
+		p.refuseQuestion(ctx, c, rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.UntrustedPeer}})
+	case string(path) == settlePath:
+		p.answerSettle(ctx, c, s.open)
+		return
+	case string(path) == rejectionPath:
+		p.answerRejection(ctx, c)
+		return
+	case string(path) == decidePath || d.below && bytes.HasPrefix(path, []byte(decidePath)):
+		admitted = p.answerQuestion(ctx, c, &d, s.open)
+	default:
+		p.refuseQuestion(ctx, c, rejection{Reason: reject.NoRoute})
+	}
+	if !admitted {
+		d.markRejection(ctx, c)
+	}
+}
+
+// markRejection makes sure that no proxy takes a rejection for an admission, whatever its status is.
+func (d *dialect) markRejection(ctx *fasthttp.RequestCtx, c *server.Conn) {
+	status := ctx.Response.StatusCode()
+	if !d.only403 && status >= 300 {
+		return
+	}
+	text := c.Prepared()
+	text.Fields = append(strconv.AppendInt(append(text.Fields, statusHeader+": "...), int64(status), 10), "\r\n"...)
+	ctx.Response.SetStatusCode(fasthttp.StatusForbidden)
+	if d.only403 {
+		ctx.Response.ResetBody()
+	}
+}
+
+// refuseQuestion rejects what is no question, or of a peer that may not ask.
+func (p *Proxy) refuseQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, no rejection) {
+	r := p.newRequest(ctx, c)
+	defer p.release(r)
+	r.internal, r.rejection = true, no
+	p.reject(r)
+}
+
+// answerQuestion decides about the request that c asks about.
+func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dialect, open *decisions) (admitted bool) {
+	state := c.State.(*connState)
+	head, missing := d.appendHead(state.question[:0], c.Request(), p.ClientHeader)
+	if cap(head) <= maxKeptQuestion {
+		state.question = head
+	}
+	if missing != "" {
+		detail := reject.Detail{Cause: reject.QuestionIncomplete, Operand: missing}
+		p.refuseQuestion(ctx, c, rejection{Reason: reject.BadRequest, Detail: detail})
+		return false
+	}
+	if err := c.Substitute(head); err != nil {
+		p.protocolError(ctx, c, err.(server.ProtocolError))
+		return false
+	}
+	r := p.newRequest(ctx, c)
+	defer p.release(r)
+	r.asked = true
+	if admitted = p.admit(r); admitted {
+		p.answerAdmitted(r, open)
+		return true
+	}
+	p.reject(r)
+	if d.only403 {
+		text := c.Prepared()
+		text.Fields = octets.AppendField(text.Fields, rejectionHeader, encodeRejection(&r.reject))
+	}
+	return false
+}
+
+// ofQuestion are fields of the question itself. The body of the request is not there, and so is not what frames it.
+var ofQuestion = [...]string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "TE",
+	"Keep-Alive", "Proxy-Connection"}
+
+// appendHead appends the head of the request that q asks about. missing names a field without which, or with two of
+// which, it would not be known; client is the one in which the proxy names the client.
+func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, missing string) {
+	parts := [...]struct {
+		name  string
+		value []byte
+		count int
+	}{{d.method, q.Method, 0}, {d.target, q.Target, 0}, {d.host, q.Host, 0}}
+	clients := 0
+	for name, value := range q.Fields {
+		for i := range parts {
+			if parts[i].name != "" && octets.EqualFold(name, parts[i].name) {
+				parts[i].value = value
+				parts[i].count++
+			}
+		}
+		if octets.EqualFold(name, client) && len(value) > 0 {
+			clients++
+		}
+	}
+	for i := range parts {
+		if parts[i].name != "" && parts[i].count != 1 {
+			return b, parts[i].name
+		}
+	}
+	if clients == 0 {
+		return b, client
+	}
+	target := parts[1].value
+	if d.below {
+		target = bytes.TrimPrefix(target, []byte(decidePath))
+	}
+	b = append(append(append(append(b, parts[0].value...), ' '), target...), " HTTP/1.1\r\n"...)
+	b = octets.AppendField(b, "Host", parts[2].value)
+	for name, value := range q.Fields {
+		if !d.consumes(name) {
+			b = octets.AppendField(b, name, value)
+		}
+	}
+	return append(b, "\r\n"...), ""
+}
+
+// consumes reports a field that the request did not have.
+func (d *dialect) consumes(name []byte) bool {
+	for _, own := range [...]string{d.method, d.target, d.host} {
+		if own != "" && octets.EqualFold(name, own) {
+			return true
+		}
+	}
+	for _, own := range ofQuestion {
+		if octets.EqualFold(name, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// answerAdmitted says that the request may be forwarded, and with which fields. What was acquired for it is given back
+// when the proxy tells what became of it, or after the upstream's time.
+func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
+	server.Begin(&r.ctx.Response, fasthttp.StatusOK)
+	text := r.conn.Prepared()
+	b := text.Fields[:0]
+	if len(r.id) > 0 {
+		b = octets.AppendField(b, p.RequestIDHeader, r.id)
+	}
+	if r.acquired.order {
+		r.outcome = metrics.OrderUnknown
+		b = p.appendOrderFields(b, r)
+	}
+	if serial := open.add(r); serial != "" {
+		b = octets.AppendField(b, serialHeader, serial)
+	}
+	text.Fields = b
+	r.attempt.sent, r.attempt.outcome, r.attempt.begun = true, upstream.Answered, p.Now()
+	r.attempt.replied = r.attempt.begun
+	if nth := r.shard().Took(upstream.Answered, time.Duration(r.attempt.replied-r.now)); nth%metrics.DecisionSample == 1 {
+		r.client.shard.Decided(time.Duration(r.attempt.begun - r.now))
+	}
+	p.appendRateFields(r)
+	r.discardBody()
+}
+
+// checkQuestion rejects a request whose order may stand in the body, which the proxy that asks keeps.
+func (r *Request) checkQuestion() rejection {
+	if r.route.Queue || r.route.readBody || r.route.readForm && r.source.MayBringOtherPlace() {
+		return rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: reject.BodyNotSeen}}
+	}
+	return rejection{}
+}
+
+// maxPaths is how long the paths of a rejection may be that travel in a field, in bytes: proxies have little room.
+const maxPaths = 1 << 10
+
+// encodeRejection is a rejection as a field carries it.
+func encodeRejection(c *reject.Case) []byte {
+	short := *c
+	short.Accept, short.AcceptLanguage, short.Origin = nil, nil, nil
+	if len(c.RetryPath)+len(c.BackPath) > maxPaths {
+		short.RetryPath, short.BackPath = nil, nil
+	}
+	text, err := json.Marshal(short)
+	if err != nil {
+		panic("BUG: a rejection is no JSON: " + err.Error())
+	}
+	return base64.RawURLEncoding.AppendEncode(nil, text)
+}
+
+func decodeRejection(text []byte) (c reject.Case, ok bool) {
+	plain, err := base64.RawURLEncoding.AppendDecode(nil, text)
+	if err != nil || json.Unmarshal(plain, &c) != nil {
+		return c, false
+	}
+	return c, c.Reason > reject.Admitted && c.Reason < reject.NumReasons && c.Detail.Cause < reject.NumCauses
+}
+
+// answerRejection is the whole answer to a request that was rejected a moment ago, in the format and language of its
+// client. It is counted already.
+func (p *Proxy) answerRejection(ctx *fasthttp.RequestCtx, c *server.Conn) {
+	head := c.Request()
+	said, ok := decodeRejection(head.Peek(rejectionHeader))
+	if !ok {
+		said = reject.Case{Reason: reject.Internal}
+	}
+	said.Accept, said.AcceptLanguage, said.Origin = head.Peek("Accept"), head.Peek("Accept-Language"), head.Peek("Origin")
+	p.responder.Write(&ctx.Response, c.Prepared(), &said)
+	if !c.DiscardBody() {
+		c.CloseAfterResponse()
+	}
+}
