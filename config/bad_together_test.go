@@ -1,6 +1,16 @@
 package config
 
 var contradictions = []mistake{
+	{`[upstream]
+targets = ["http://127.0.0.1:9000"]
+[[route]]
+name = "all"
+match = "/"
+gate = "chek"
+foo = 1`,
+		`:6: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"
+:7: route[1].foo: unknown key; here may stand name, match, gate, sku, user, quantity, delivery, sources, sku_form, ` +
+			`require, order_token, room, max_in_flight, timeout, cache`},
 	{`[server]
 read_header_timeout = "11s"`,
 		`:2: server.read_header_timeout: 11s exceeds server.read_timeout (10s); lower it, or raise the other`},

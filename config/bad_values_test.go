@@ -318,6 +318,9 @@ token_file = "testdata/short"`,
 	{`[ops]
 listen = "here"`,
 		`:2: ops.listen: "here" is not an address; write it like ":8080", "127.0.0.1:8080" or "unix:/run/sluice.sock"`},
+	{`[ops]
+listen = ["127.0.0.1:8091", "10.0.0.1:8091"]`,
+		`:2: ops.listen: is one address, and here are 2; write it like "127.0.0.1:8090"`},
 	{`[log]
 level = "loud"
 format = "xml"`,

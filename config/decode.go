@@ -60,6 +60,10 @@ func listenValue(v any, into reflect.Value) any {
 func (d *decoder) value(v any, into reflect.Value, key string) {
 	if strings.HasSuffix(key, ".listen") {
 		v = listenValue(v, into)
+		if list, more := v.([]any); more && into.Kind() == reflect.String {
+			d.Fail(key, `is one address, and here are %d; write it like "127.0.0.1:8090"`, len(list))
+			return
+		}
 	}
 	switch into.Interface().(type) {
 	case time.Duration:

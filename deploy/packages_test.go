@@ -78,7 +78,8 @@ func TestPackages_InstallRunAndGo(t *testing.T) {
 		"runbook_url: https://git.example.com/docs/runbook.md#sluicedown\n")
 	for _, path := range []string{"usr/lib/systemd/system/sluice.service", "usr/lib/systemd/system/sluice.socket",
 		"usr/lib/systemd/system/sluice-settle.service", "usr/share/man/man1/sluice-settle-run.1.gz",
-		"usr/share/doc/sluice/copyright"} {
+		"usr/share/bash-completion/completions/sluice", "usr/share/zsh/vendor-completions/_sluice-settle",
+		"usr/share/fish/vendor_completions.d/sluice.fish", "usr/share/doc/sluice/copyright"} {
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 			t.Error(err)
 		}

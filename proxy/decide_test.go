@@ -333,7 +333,8 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 		becomes string
 		calls   int
 	}{
-		{protocol.StatusNone, "201", 404, "none", 0}, {protocol.StatusHeld, "201", 200, "sold", 1}, {protocol.StatusHeld, "404", 200, "released", 1},
+		{protocol.StatusNone, "201", 404, "none", 0}, {protocol.StatusHeld, "201", 200, "sold", 1},
+		{protocol.StatusHeld, "404", 200, "released", 1},
 		{protocol.StatusSold, "201", 200, "sold", 0}, {protocol.StatusSold, "409", 409, "sold", 0},
 		{protocol.StatusReleased, "201", 409, "released", 0}, {protocol.StatusReleased, "500", 200, "released", 0},
 	} {

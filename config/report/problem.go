@@ -139,11 +139,12 @@ func (r *Report) Add(errs []error) {
 }
 
 // Behind puts the problems of an earlier stage before these, without what those may have brought about: a table in
-// which a key was misspelled would be told to lack it as well.
+// which a key was misspelled would be told to lack it as well. A key that is written there is told of.
 func (r *Report) Behind(earlier Report) {
 	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool {
+		_, written := r.Lines[p.Key]
 		return slices.ContainsFunc(earlier.problems, func(e Problem) bool {
-			return tableOf(e.Key) == tableOf(p.Key) || strings.HasPrefix(e.Key, p.Key+".")
+			return e.Key == p.Key || !written && tableOf(e.Key) == tableOf(p.Key) || strings.HasPrefix(e.Key, p.Key+".")
 		})
 	})
 	r.problems = append(r.problems, earlier.problems...)

@@ -63,7 +63,7 @@ func TestLocales_ChooseByAcceptLanguage(t *testing.T) {
 		}
 	}
 	_, body := ask(t, r, Case{Reason: SoldOut, AcceptLanguage: []byte("ja")})
-	if !strings.Contains(body, `"title":"Sold out","detail":"売り切れ。`) {
+	if !strings.Contains(body, `"title":"売り切れ","detail":"売り切れ。`) {
 		t.Errorf("programs read the same language: %s", body)
 	}
 }

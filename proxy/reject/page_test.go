@@ -114,13 +114,13 @@ func TestPage_OfNotStartedShowsTheStart(t *testing.T) {
 	}
 }
 
-func TestProblem_TitleIsTheSameInEachLanguage(t *testing.T) {
+func TestProblem_TitleAndDetailAreInTheClientsLanguage(t *testing.T) {
 	r := responder(t, nil)
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		for i, lang := range languageTags {
 			_, text := ask(t, r, Case{Reason: reason, Accept: program, AcceptLanguage: []byte(lang)})
-			begin := fmt.Sprintf(`{"type":"urn:problem-type:sluice:%s","title":"%s","detail":"%s`,
-				reason, table[reason].en, [...]string{table[reason].en, table[reason].zh}[i])
+			title := [...]string{table[reason].en, table[reason].zh}[i]
+			begin := fmt.Sprintf(`{"type":"urn:problem-type:sluice:%s","title":"%s","detail":"%s`, reason, title, title)
 			if !strings.HasPrefix(text, begin) || strings.Contains(text, `"sku"`) {
 				t.Errorf("%s %s: %s, want %s … without a SKU", reason, lang, text, begin)
 			}

@@ -161,8 +161,8 @@ func withRoom(reason Reason, conditions map[string]bool) map[string]bool {
 	return conditions
 }
 
-// problemText is application/problem+json (RFC 9457). Each reason is a problem type: its type and title are the same in
-// every language, detail is in the client's. retry_after is in seconds.
+// problemText is application/problem+json (RFC 9457). Each reason is a problem type; its title and detail are in the
+// client's language. retry_after is in seconds.
 const problemText = `{"type":"urn:problem-type:sluice:$reason","title":"$title","detail":"$detail"` +
 	`<!-- if cause -->,"cause":"$cause"<!-- end --><!-- if limit -->,"limit":"$limit"<!-- end -->` +
 	`,"reason":"$reason"<!-- if status -->,"status":$status<!-- end --><!-- if code -->,"code":$code<!-- end -->` +
@@ -181,12 +181,12 @@ func (n *renderer) problemAnswer(reason Reason, a Answer, l *locale, order messa
 	if retries(reason, a) {
 		hint = comeBack
 	}
-	detail := l.sentences(l.title(reason), l.message(order), l.message(hint))
+	title := l.title(reason)
 	if reason == Confirmed { // which is no problem
 		contentType = "application/json"
 	}
 	texts := map[string]string{
-		"title": table[reason].en, "detail": detail, "reason": reason.String(),
+		"title": title, "detail": l.sentences(title, l.message(order), l.message(hint)), "reason": reason.String(),
 		"status": strconv.Itoa(a.Status), "code": strconv.Itoa(a.Code),
 	}
 	b := n.problem.body(escape(texts, Problem), withRoom(reason, map[string]bool{
