@@ -121,13 +121,13 @@ listen = [
 var typeMistakes = []mistake{
 	{`[server]
 read_timeout = 5`,
-		`:2: server.read_timeout: 5 has no unit; write "5s" or "5ms"`},
+		`:2: server.read_timeout: 5 has no unit; write "5ms", "5s" or "5m"`},
 	{`[server]
 read_timeout = "5"`,
-		`:2: server.read_timeout: "5" has no unit; write "5s" or "5ms"`},
+		`:2: server.read_timeout: "5" has no unit; write "5ms", "5s" or "5m"`},
 	{`[server]
 read_timeout = 1.5`,
-		`:2: server.read_timeout: 1.5 has no unit; write "1.5s" or "1.5ms"`},
+		`:2: server.read_timeout: 1.5 has no unit; write "1.5ms", "1.5s" or "1.5m"`},
 	{`[server]
 read_timeout = "5 s"`,
 		`:2: server.read_timeout: "5 s" is not a duration; write it like "10ms", "1s" or "1m30s"`},

@@ -67,13 +67,13 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	}
 	switch into.Interface().(type) {
 	case time.Duration:
-		unit(d, v, into, key, parseDuration, `"%vs" or "%vms"`)
+		unit(d, v, into, key, parseDuration, `"%[1]vms", "%[1]vs" or "%[1]vm"`)
 		return
 	case Size:
-		unit(d, v, into, key, parseSize, `"%vB" or "%vKiB"`)
+		unit(d, v, into, key, parseSize, `"%[1]vB" or "%[1]vKiB"`)
 		return
 	case PerSecond:
-		unit(d, v, into, key, parseRate, `"%v/s" or "%v/m"`)
+		unit(d, v, into, key, parseRate, `"%[1]v/s" or "%[1]v/m"`)
 		return
 	case time.Time:
 		d.instant(v, into, key)
@@ -150,7 +150,7 @@ func unit[T any](d *decoder, v any, into reflect.Value, key string, parse func(s
 		}
 		into.Set(reflect.ValueOf(parsed))
 	case int64, float64:
-		d.Fail(key, "%v has no unit; write "+like, v, v, v)
+		d.Fail(key, "%[1]v has no unit; write "+like, v)
 	default:
 		d.mismatch(v, into, key)
 	}

@@ -42,7 +42,7 @@ func TestMistakes_InTheFile(t *testing.T) {
 		"unknown unit": {"limits.window.size = \"10 millis\"\n" + shopSetting + routes,
 			[]string{`%:1: limits.window.size: "10 millis" is not a duration; write it like "10ms"`}},
 		"no unit": {"limits.window.size = 10\n" + shopSetting + routes,
-			[]string{`%:1: limits.window.size: `, `10 has no unit; write "10s" or "10ms"`}},
+			[]string{`%:1: limits.window.size: `, `10 has no unit; write "10ms", "10s" or "10m"`}},
 		"no window": {"limits.window.size = \"0s\"\n" + shopSetting + routes,
 			[]string{`%:1: limits.window.size: 0s must be from 1ms to 1s`}},
 		"negative number": {"limits.window.max = -1\n" + shopSetting + routes,

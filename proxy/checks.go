@@ -96,8 +96,9 @@ var (
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, atOnce: (*Proxy).checkOrderToken}
 	waitingRoom = check{name: "waiting room", config: "route.room",
-		reasons: reasons(reject.Room, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil }, atOnce: (*Proxy).checkRoom}
+		reasons: append(reasons(reject.Room, reject.Ambiguous), earlierOrder.reasons...),
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil },
+		try:     (*Proxy).checkRoom, wait: (*Proxy).checkSoldOutRoom}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },

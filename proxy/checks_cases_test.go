@@ -96,9 +96,23 @@ func addRequirementCases(add addCase) {
 }
 
 // closedRoom is a waiting room whose passes are all wrong, but for "good".
-type closedRoom struct{ used []string }
+type closedRoom struct {
+	used     []string
+	over     bool
+	joinable bool
+}
 
-func (*closedRoom) Admits(_ int64, _, _, pass []byte) bool { return string(pass) == "good" }
+func (c *closedRoom) Admits(_ int64, _, _, pass []byte) (reject.Reason, reject.Cause) {
+	switch {
+	case string(pass) == "good":
+		return reject.Admitted, reject.NoCause
+	case c.over:
+		return reject.SoldOut, reject.NoCause
+	}
+	return reject.Room, reject.PassMissing
+}
+
+func (c *closedRoom) Joinable([]byte) bool { return c.joinable }
 
 func (*closedRoom) Bypass() *RoomBypass { return nil }
 
@@ -188,6 +202,11 @@ func addReservationCases(add addCase) {
 		add(&storedOrder, reason, buying, func(o *Options) {
 			ordersDecide(o, reason, false)
 			o.Orders.(*fakeOrders).lookUp = true
+		})
+		add(&waitingRoom, reason, buying, func(o *Options) {
+			ordersDecide(o, reason, false)
+			o.Orders.(*fakeOrders).lookUp = true
+			o.Routes[0].Room, o.Rooms = "rush", map[string]Room{"rush": &closedRoom{over: true}}
 		})
 	}
 	add(&connection, reject.UpstreamBusy, buying, func(o *Options) {

@@ -112,6 +112,7 @@ type Reservation struct {
 	Deadline int64         // Unix ms until which the units are held
 	Wait     time.Duration // until another attempt is worth it; 0 = the reason's class knows
 	SKU      []byte        // of More: the line that the reason is about; nil = the SKU of the order
+	Refunded bool          // of Released: it was placed, and cancelled later
 	ByKey    bool          // Serial is the key that this client has chosen and shown
 	LookUp   bool          // nothing is decided, but LookUp may answer without a unit
 }

@@ -15,7 +15,7 @@ func (p *Proxy) describeRejection(r *Request) {
 	head, c := r.head, &r.reject
 	*c = reject.Case{
 		Reason: r.rejection.Reason, Detail: r.rejection.Detail, Wait: r.rejection.Wait,
-		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(),
+		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(), NotInLine: r.notInLine,
 		Accept: head.Peek("Accept"), AcceptLanguage: head.Peek("Accept-Language"), Origin: head.Peek("Origin"),
 	}
 	if c.Reason == reject.NotStarted && c.Wait > 0 {
@@ -31,8 +31,9 @@ func (p *Proxy) describeRejection(r *Request) {
 	if c.Reason.MayHaveOrder() {
 		c.OrderLink = r.orderLink()
 	}
-	if c.Reason == reject.Room && r.route.room != nil {
-		c.Room = r.route.room.path
+	if room := r.route.room; room != nil && (c.Reason == reject.Room ||
+		c.Reason == reject.NotStarted && room.Joinable(r.buyer.sku)) {
+		c.Room = room.path
 	}
 	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
 		c.BackPath = r.backPath()

@@ -35,7 +35,9 @@ type Request struct {
 	bypass     bool // no limit applies
 	repeatable bool // an earlier request may have placed this very order, and it has not been looked up
 
-	proven bool // the client was told of the order that it asks about
+	proven    bool // the client was told of the order that it asks about
+	notInLine bool // it has asked a waiting room for a place, and has none
+
 	lookUp bool // memory cannot tell whether the order has won before, but the store can
 
 	suspended bool      // it waits for news, and is handled again then
@@ -114,7 +116,7 @@ func (r *Request) clear() {
 	r.now, r.id, r.addr, r.buyer = 0, nil, netip.Addr{}, buyer{}
 	r.bypass, r.repeatable, r.proven, r.lookUp, r.internal, r.suspended = false, false, false, false, false,
 		false
-	r.asked = false
+	r.asked, r.notInLine = false, false
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()

@@ -34,6 +34,7 @@ func (r *Request) answered(by Reservation) rejection {
 	if r.reservation = by; by.SKU != nil {
 		r.buyer.sku = by.SKU
 	}
+	r.repeatable = r.repeatable || by.Refunded
 	return rejection{Reason: by.Reason, Wait: by.Wait}
 }
 

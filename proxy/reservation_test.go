@@ -84,6 +84,22 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 	return o, f
 }
 
+// An order that was placed and refunded later is not told that it was not placed.
+func TestReservation_RefundedOrderWasPlaced(t *testing.T) {
+	for refunded, want := range map[bool]string{true: "It was placed, and cancelled later.", false: "was not placed"} {
+		o, ledger := reserving(&recorder{})
+		ledger.answer.Reason, ledger.answer.Refunded, ledger.lookUp = reject.Released, refunded, true
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, text := handleOneWith(t, p, strings.Replace(buying, "Cookie", "Accept-Language: en\r\nCookie", 1))
+		if resp.Header.Get("X-Sluice-Reason") != "released" || !strings.Contains(text, want) {
+			t.Errorf("refunded %v: %s", refunded, text)
+		}
+	}
+}
+
 const buying = "POST /api/seckill/1001/order?qty=2 HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n" +
 	"Idempotency-Key: mine\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -74,22 +74,29 @@ func checkRooms(routes []boundRoute) error {
 	return nil
 }
 
-// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none.
-func (p *Proxy) checkRoom(r *Request) rejection {
+// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none. Whether
+// an order has won before is still to be looked up where the room is over.
+func (p *Proxy) checkRoom(r *Request) (no rejection, decided bool) {
 	if r.bypass || r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {
-		return rejection{}
+		return rejection{}, true
 	}
 	pass, fault := r.source.Header(roomPass)
 	if fault.Reason == reject.Admitted && len(pass) == 0 {
 		pass, fault = r.source.Cookie(r.route.room.pass)
 	}
 	if fault.Reason != reject.Admitted {
-		return rejected(fault)
+		return rejected(fault), true
 	}
-	if !r.route.room.Admits(p.sharedTime(r.now), r.buyer.sku, r.buyer.user, pass) {
-		return rejection{Reason: reject.Room}
+	reason, cause := r.route.room.Admits(p.sharedTime(r.now), r.buyer.sku, r.buyer.user, pass)
+	return rejection{Reason: reason, Detail: reject.Detail{Cause: cause}}, reason != reject.SoldOut
+}
+
+// checkSoldOutRoom answers an order without a pass where the room is over, as if there was no room.
+func (p *Proxy) checkSoldOutRoom(r *Request) rejection {
+	if no := p.lookUpEarlierOrder(r); no.Reason != reject.Admitted {
+		return no
 	}
-	return rejection{}
+	return rejection{Reason: reject.Room} // units have come back
 }
 
 // roomOf finds the room that a path asks for, and what follows it.
@@ -114,6 +121,7 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	q := RoomQuestion{Action: action, Post: string(head.Method) == "POST", Time: p.sharedTime(r.now),
 		Page: reject.PrefersPage(head.Peek("Accept")), Language: head.Peek("Accept-Language"), Secure: r.conn.Secure(),
 		Prefer: head.Peek("Prefer"), Query: head.Query, Client: r.conn}
+	r.notInLine = string(action) == "join"
 	if q.Post && !r.sameOrigin() {
 		return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.CrossOrigin}}
 	}
@@ -122,6 +130,7 @@ func (p *Proxy) answerRoom(r *Request) rejection {
 	}
 	if len(q.Action) > 0 && !publicRoomAction(q.Action) {
 		if no := p.askWho(r, room, &q); no.Reason != reject.Admitted {
+			r.notInLine = r.notInLine || no.Reason == reject.Unidentified
 			return no
 		}
 	}
@@ -152,6 +161,9 @@ func (r *Request) sameOrigin() bool {
 func (p *Proxy) askWho(r *Request, room *boundRoom, q *RoomQuestion) rejection {
 	r.source.ClientAddr = r.clientAddr()
 	user, no := userBy(&room.user, &r.source)
+	if no.Detail.Cause == reject.UserMissing {
+		no.Reason = reject.Unidentified // who is not signed in reads so
+	}
 	if no.Reason != reject.Admitted {
 		return no
 	}

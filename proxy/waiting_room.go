@@ -9,8 +9,12 @@ import (
 
 // Room is a waiting room. It answers from memory, but for what is said at its methods.
 type Room interface {
-	// Admits reports whether user may order sku at unixMS with this pass, or without one.
-	Admits(unixMS int64, sku, user, pass []byte) bool
+	// Admits tells whether user may order sku at unixMS with this pass, or without one: Admitted; Room and what is wrong
+	// with the pass; or SoldOut or Ended where the room is over.
+	Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reject.Cause)
+
+	// Joinable reports whether people who want sku may join now.
+	Joinable(sku []byte) bool
 
 	// Bypass is who needs no pass.
 	Bypass() *RoomBypass

@@ -101,8 +101,8 @@ func (by Clocks) reservation(in protocol.Order, out ledger.Outcome) proxy.Reserv
 		t.Reason, t.Serial = reject.Duplicate, "" // it left no trace that could be asked for
 	case protocol.OtherOrder:
 		t.Reason, t.Serial = reject.KeyReused, ""
-	case protocol.Released:
-		t.Reason = reject.Released
+	case protocol.Released, protocol.Refunded:
+		t.Reason, t.Refunded = reject.Released, out.Code == protocol.Refunded
 	case protocol.UnknownSKU:
 		t.Reason = reject.UnknownSKU
 	case ledger.Overloaded:

@@ -113,7 +113,11 @@ func Explained(c *config.Config) map[string]proxy.Room {
 
 type explained struct{ bypass *proxy.RoomBypass }
 
-func (explained) Admits(int64, []byte, []byte, []byte) bool { return false }
+func (explained) Admits(int64, []byte, []byte, []byte) (reject.Reason, reject.Cause) {
+	return reject.Room, reject.PassWrong
+}
+
+func (explained) Joinable([]byte) bool { return false }
 
 func (e explained) Bypass() *proxy.RoomBypass { return e.bypass }
 

@@ -98,8 +98,18 @@ func (o *Report) checkNames(c *config.Config) {
 	}
 }
 
-// checkRooms warns of waiting rooms in which a client can invent users: each of them has a place.
+// checkRooms says how rooms call people, and warns of those in which a client can invent users: each has a place.
 func (o *Report) checkRooms(c *config.Config) {
+	for i := range c.Rooms {
+		m := &c.Rooms[i]
+		if m.Sale == "" {
+			o.Info("room", "%-18s %s, always on; claim within %s, at most %d people a second", m.Name, m.Order, m.ClaimWithin,
+				m.PerSecond)
+			continue
+		}
+		o.Info("room", "%-18s %s, opens %s before sale %s; claim within %s, overshoot %v", m.Name, m.Order, m.Opens, m.Sale,
+			m.ClaimWithin, m.Overshoot)
+	}
 	for i, r := range c.Routes {
 		if name := config.ForgeableVariable(r.User); r.Room != "" && name != "" {
 			o.Warn("rooms", "%s: a client can write $%s as it likes, and so have many places in room %q; name users by what "+

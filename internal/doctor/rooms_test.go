@@ -18,6 +18,8 @@ func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 		}
 		if got := examined(c); strings.Contains(got, "config.toml:7: a client can write "+user) != warns {
 			t.Errorf("%s: %q", user, got)
+		} else if !strings.Contains(got, "fifo, always on; claim within 1m30s, at most 5 people a second") {
+			t.Errorf("the room is not described: %q", got)
 		}
 	}
 }

@@ -56,6 +56,19 @@ func (t *OrderTokens) Expires(unixMS int64) int64 { return (unixMS/t.slot + 2) *
 // Valid reports whether token is the one of user for sku, made in the slot of unixMS or in the slot before. Its
 // duration does not depend on how many bytes of a wrong token are right.
 func (t *OrderTokens) Valid(token, sku, user []byte, unixMS int64) bool {
+	slot := unixMS / t.slot
+	return t.madeIn(token, sku, user, slot, slot-1)
+}
+
+// Expired reports whether token was valid in one of the four slots before, and is not any more. It tells people why
+// they are rejected, and nothing else hangs on it.
+func (t *OrderTokens) Expired(token, sku, user []byte, unixMS int64) bool {
+	slot := unixMS / t.slot
+	return t.madeIn(token, sku, user, slot-2, slot-3, slot-4, slot-5)
+}
+
+// madeIn reports whether token was made in one of slots. It looks at all of them.
+func (t *OrderTokens) madeIn(token, sku, user []byte, slots ...int64) (made bool) {
 	var given [SumSize]byte
 	if len(token) != OrderTokenLength {
 		return false
@@ -64,7 +77,8 @@ func (t *OrderTokens) Valid(token, sku, user []byte, unixMS int64) bool {
 	if _, err := base64.RawURLEncoding.Strict().Decode(given[:], token); err != nil {
 		return false
 	}
-	slot := unixMS / t.slot
-	now, before := t.sums.Valid(given[:], slot, sku, user), t.sums.Valid(given[:], slot-1, sku, user)
-	return now || before
+	for _, slot := range slots {
+		made = t.sums.Valid(given[:], slot, sku, user) || made
+	}
+	return made
 }

@@ -24,6 +24,9 @@ const (
 	TokenIssuer              // iss is not auth.jwt_issuer
 	TokenAudience            // aud does not have auth.jwt_audience
 	ClaimMissing             // the token is valid, and has no such claim
+	PassMissing              // an order at a waiting room has no pass
+	PassExpired              // it had one
+	PassWrong                // its pass is of another user, room, sale or key
 	ValueMissing             // operand: the variable of a condition that the route requires
 	ConditionUnmet           // operand: the condition
 	QuantityMissing          // operand: the route's variable
@@ -71,6 +74,9 @@ var causes = [NumCauses]struct{ label, text string }{
 	TokenIssuer:        {"token_issuer", "token is of another issuer"},
 	TokenAudience:      {"token_audience", "token is for another audience"},
 	ClaimMissing:       {"claim_missing", "token lacks the claim"},
+	PassMissing:        {"pass_missing", "pass missing"},
+	PassExpired:        {"pass_expired", "pass has expired"},
+	PassWrong:          {"pass_wrong", "pass is of another user, room, sale or key"},
 	ValueMissing:       {"value_missing", "required value missing"},
 	ConditionUnmet:     {"condition_unmet", "condition not met"},
 	QuantityMissing:    {"quantity_missing", "quantity missing"},

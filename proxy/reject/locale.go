@@ -24,11 +24,14 @@ const (
 	notOrdered message = iota
 	unknownYet
 	oneOnly
+	placedBefore
+	notInLine
 	comeBack
 	goesOn
 	lookFirst
 	mayReturn
 	reloadPage
+	signIn
 	startsAt
 	startsIn
 	retryIn
@@ -38,6 +41,7 @@ const (
 	manyDays
 	requestIDLabel
 	joinRoom
+	lineUp
 	numMessages
 	noMessage = numMessages
 )
@@ -52,7 +56,12 @@ var messages = [numMessages]struct {
 		"We do not know yet whether your order was placed. Please check your orders before you order again.",
 		"暂时无法确认订单是否成功。请先查看您的订单，不要重复下单。",
 	}},
-	oneOnly:   {"one_only", [...]string{"This request has placed no other order.", "本次请求没有产生新的订单。"}},
+	oneOnly: {"one_only", [...]string{"This request has placed no other order.", "本次请求没有产生新的订单。"}},
+	placedBefore: {"placed_before", [...]string{
+		"It was placed, and cancelled later. This request has placed no other order. Order again to get a new one.",
+		"此前下单成功，之后被取消。本次请求没有产生新的订单；如仍需购买，请重新下单。",
+	}},
+	notInLine: {"not_in_line", [...]string{"You are not in line.", "您还没有排上队。"}},
 	comeBack:  {"come_back", [...]string{"Please try again in a moment.", "请稍后再试。"}},
 	goesOn:    {"goes_on", [...]string{"This page refreshes automatically when the sale starts.", "活动开始后，页面会自动刷新。"}},
 	lookFirst: {"look_first", [...]string{"Check your orders before you order again.", "再次下单前，请先查看您的订单。"}},
@@ -61,6 +70,9 @@ var messages = [numMessages]struct {
 	}},
 	reloadPage: {"reload_page", [...]string{
 		"Please go back, reload the page and try again.", "请返回并刷新页面，然后重试。",
+	}},
+	signIn: {"sign_in", [...]string{
+		"Sign in at the shop, then open this page again.", "请在商城登录后重新打开本页面。",
 	}},
 	startsAt:       {"starts_at", [...]string{"Starts on", "开始时间："}},
 	startsIn:       {"starts_in", [...]string{"Starts in", "距开始还有"}},
@@ -71,6 +83,7 @@ var messages = [numMessages]struct {
 	manyDays:       {"days", [...]string{"days", "天"}},
 	requestIDLabel: {"request_id", [...]string{"Request ID:", "请求编号："}},
 	joinRoom:       {"join_room", [...]string{"Join the waiting room", "加入排队"}},
+	lineUp:         {"line_up", [...]string{"Line up now", "现在就去排队"}},
 }
 
 // textKeys are the keys that the file of a language may have: the messages, the reasons for their titles, and the texts

@@ -107,16 +107,16 @@ var table = [NumReasons]rejection{
 	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
 		"Sluice and the upstream could read the request differently: " +
 			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
-	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in", "请先登录",
+	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in first", "请先登录",
 		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not; or the request lacks a value that " +
-			"`route.require` asks for: see [security.md](security.md)"},
+			"`route.require` asks for: see [security.md](security.md); or a waiting room is asked without a user"},
 	Denied: {"denied", DeniedClass, 0, 0, "You cannot take part in this sale", "您不符合本次活动的参与条件",
 		"a value does not meet a condition of `route.require`; the [cause](#causes) says which: " +
 			"[security.md](security.md#conditions-require)"},
 	Token: {"token", DeniedClass, 0, 0, "Please reload the item's page and order from there", "请重新打开商品页面后再下单",
 		"`order_token`: the token is missing, or of another user, SKU or time"},
 	Room: {"room", RoomClass, 0, 0, "Please wait in the waiting room", "请先排队等候",
-		"`route.room`: the order has no pass of its waiting room, or one of another user or time: " +
+		"`route.room`: the order has no good pass of its waiting room; the [cause](#causes) says why: " +
 			"[waiting-room.md](waiting-room.md)"},
 	NotStarted: {"not_started", NotStartedClass, 0, 0, "The sale has not started", "活动尚未开始",
 		"the sale, or on `reserve` the ledger, opens later: [sales.md](sales.md)"},
@@ -162,7 +162,7 @@ var table = [NumReasons]rejection{
 		"`reserve`: the `Idempotency-Key` was used for another user, quantity or cart"},
 	Released: {"released", DuplicateClass, 0, hasOrder, "This order was cancelled", "该订单已取消",
 		"`reserve`: the order by this `Idempotency-Key` was released before, by the upstream's response or since " +
-			"it never arrived (`no_upstream`); order again with another key"},
+			"it never arrived (`no_upstream`), or refunded; order again with another key"},
 	StockError: {"stock_error", Unavailable, 0, hasOrder, "Availability cannot be checked right now", "暂时无法查询库存",
 		"the stock cannot be known, and `stock.on_error` does not allow the request; or the ledger may have " +
 			"lost some of its history and is frozen"},

@@ -85,13 +85,17 @@ func (n *renderer) answer(reason Reason) Answer {
 }
 
 // variants are the answers in one language. An earlier request that may have placed the order makes no difference to a
-// reason that does not deny an order.
+// reason that does not deny an order. Of an order that was cancelled one is known to have placed it.
 func (n *renderer) variants(reason Reason, a Answer, l *locale) (v variants) {
 	v[0] = n.formats(reason, a, l, reason.orderMessage())
 	v[1] = v[0]
 	if !reason.mayHavePlaced() {
 		v[1] = n.formats(reason, a, l, oneOnly)
 	}
+	if reason == Released {
+		v[1] = n.formats(reason, a, l, placedBefore)
+	}
+	v[2] = n.formats(reason, a, l, notInLine)
 	return v
 }
 
@@ -125,16 +129,18 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 	}
 	opens := reason == NotStarted
 	waits := opens || retries(reason, a)
-	hint, backLabel, timeLabel := noMessage, goBack, retryIn
+	hint, backLabel, timeLabel, joinLabel := noMessage, goBack, retryIn, joinRoom
 	switch {
 	case opens:
-		hint, timeLabel = goesOn, startsIn
+		hint, timeLabel, joinLabel = goesOn, startsIn, lineUp
 	case waits:
 		hint, backLabel = comeBack, tryAgain
 	case reason == InProgress, reason == Duplicate:
 		hint = lookFirst
 	case reason == SoldOut:
 		hint = mayReturn
+	case reason == Unidentified:
+		hint = signIn
 	case reason == Malformed, reason == BadRequest, reason == Ambiguous, reason == TooSlow:
 		hint = reloadPage
 	}
@@ -143,11 +149,13 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 		"time_label": l.message(timeLabel), "back_label": l.message(backLabel), "starts_label": l.message(startsAt),
 		"day": l.message(oneDay), "days": l.message(manyDays), "request_id_label": l.message(requestIDLabel),
 		"reason": reason.String(), "class": reason.Class().String(), "status": strconv.Itoa(a.Status),
-		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10), "join_label": l.message(joinRoom),
+		"jitter_ms": strconv.FormatInt(n.Jitter.Milliseconds(), 10), "join_label": l.message(joinLabel),
 	}
-	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), withRoom(reason, map[string]bool{
-		"waits": waits, "opens": opens, "hint": hint != noMessage,
-	}))
+	conditions := withRoom(reason, map[string]bool{"waits": waits, "opens": opens, "hint": hint != noMessage})
+	if reason == Room {
+		conditions["cause"] = false // what is wrong with a pass is for operators
+	}
+	b := n.files.page(reason.Class().String(), l.tag).body(escape(texts, HTML), conditions)
 	return rendered{
 		a.Status, n.fields(reason, a.Status, contentTypes[HTML], l), b, waits, texts["day"], texts["days"],
 	}
@@ -155,7 +163,7 @@ func (n *renderer) page(reason Reason, a Answer, l *locale, order message) rende
 
 // withRoom leaves the block of a waiting room out of all answers but those that may have one.
 func withRoom(reason Reason, conditions map[string]bool) map[string]bool {
-	if reason != Room {
+	if reason != Room && reason != NotStarted {
 		conditions["room"] = false
 	}
 	return conditions

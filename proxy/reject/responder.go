@@ -38,9 +38,10 @@ type Case struct {
 	RequestID      []byte        // empty = none
 	SKU            []byte        // empty = none
 	Limit          string        // of a reason of the class Busy: which limit, as the configuration calls it; "" = none
-	Room           string        // path of the waiting room that the order needs a pass of; "" = none
+	Room           string        // path of the waiting room that the client may join now; "" = none
 	OrderLink      string        // path at which the client can ask for the order's state; "" = none
 	MayHaveOrdered bool          // an earlier request of this client may have placed the order
+	NotInLine      bool          // the client has asked a waiting room for a place, and has none
 	RetryPath      []byte        // where the page's "try again" leads, with the query; nil = "/"
 	BackPath       []byte        // where the page's "back" leads, with the query; nil = "/"
 	Accept         []byte
@@ -64,8 +65,9 @@ type Responder struct {
 	rawStatus [NumReasons]int
 }
 
-// variants are the answers of one reason in one language: [1] to a client that may have placed the order before.
-type variants [2][numFormats]rendered
+// variants are the answers of one reason in one language: [1] to a client that may have placed the order before, [2] to
+// one that has asked a waiting room for a place.
+type variants [3][numFormats]rendered
 
 // rendered is one answer, but for what differs from request to request.
 type rendered struct {
@@ -84,7 +86,10 @@ func (r *Responder) Write(out *fasthttp.Response, text *server.Prepared, c *Case
 		format = chooseFormat(c.Accept)
 	}
 	variant := 0
-	if c.MayHaveOrdered {
+	switch {
+	case c.NotInLine:
+		variant = 2
+	case c.MayHaveOrdered:
 		variant = 1
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]

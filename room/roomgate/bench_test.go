@@ -31,7 +31,7 @@ func BenchmarkRoom_Admits(b *testing.B) {
 	pass := r.secret.Load().passes.Append(nil, r.view.Load().passes, user, 1_000_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !r.Admits(1_000_000, nil, user, pass) {
+		if !admits(r, 1_000_000, nil, user, pass) {
 			b.Fatal("rejected")
 		}
 	}

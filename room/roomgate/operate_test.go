@@ -2,6 +2,7 @@ package roomgate
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.inPhase(t, want)
-		if got := s.Admits(0, nil, []byte("u"), nil); got != (want == room.Off) {
+		if got := admits(s.Room, 0, nil, []byte("u"), nil); got != (want == room.Off) {
 			t.Errorf("%s: admits %v", want, got)
 		}
 	}
@@ -58,4 +59,24 @@ func TestRoom_RateBoundsTheCalls(t *testing.T) {
 	if called, most := s.view.Load().state.Called, 4*(time.Since(began).Seconds()+2)+1; float64(called) > most {
 		t.Errorf("%d were called, more than %.1f", called, most)
 	}
+}
+
+// A sale that replaces one which is on has its room, as an operator has left it: the log says so.
+func TestRoom_WarnsOfAnOperatorsStateThatIsInForce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	first := open(t, server, nil)
+	first.inPhase(t, room.Open)
+	if err := first.Store().Set(t.Context(), roomstore.Override, room.OverrideOff); err != nil {
+		t.Fatal(err)
+	}
+	first.inPhase(t, room.Off)
+	const warning = "to end it: sluice room resume r"
+	if strings.Contains(first.log.String(), warning) {
+		t.Error("it warns of what an operator has just said")
+	}
+	later := open(t, server, nil)
+	testkit.Eventually(t, "an instance that starts warns", func() bool {
+		return strings.Contains(later.log.String(), warning) && strings.Contains(later.log.String(), "state=off")
+	})
 }

@@ -37,7 +37,7 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 	state, action, button := shown(m)
 	values := map[string]string{"lang": p.Lang(), "title": p.Text("room_" + state), "room": m.Room, "state": state,
 		"phase": string(m.Phase), "back": back, "back_label": p.Text("room_back"), "message": m.Message,
-		"refresh_text": p.Text("room_refresh"), "verify_label": p.Text("room_verify")}
+		"verify_label": p.Text("room_verify")}
 	if action != "" {
 		values["action"] = "/.sluice/room/" + m.Room + "/" + action + "?back=" + queryOf(back)
 		values["button"] = p.Text(button)
@@ -46,11 +46,16 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 	case "waiting":
 		pause := max(time.Duration(m.Poll)*time.Millisecond, time.Second)
 		values["refresh"] = strconv.FormatFloat(math.Ceil(10*pause.Seconds())/10, 'f', -1, 64)
+		_, values["refresh_text"] = counted(p, "room_refresh", int64(r.o.Rules.ClaimWithin/time.Second))
 		tellPlace(p, m, values)
 	case "called":
 		values["refresh"] = strconv.Itoa(int(calledRefresh / time.Second))
 		if left := m.ClaimUntil - m.ServerTime; left > 0 {
 			_, values["note"] = counted(p, "room_until", (left+999)/1000)
+		}
+	case "passed":
+		if r.o.Stock != nil {
+			_, values["note"] = counted(p, "room_order_soon", int64(r.o.Rules.ClaimWithin/time.Second))
 		}
 	case "over":
 		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
@@ -92,8 +97,11 @@ func shown(m *me) (state, action, button string) {
 func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
 	if m.Ahead != nil {
 		values["ahead"], values["ahead_text"] = counted(p, "room_ahead", *m.Ahead)
-		if *m.Ahead == 0 {
+		switch *m.Ahead {
+		case 0:
 			values["ahead_text"] = p.Text("room_next")
+		case 1:
+			values["ahead_text"] = p.Text("room_ahead_one")
 		}
 	}
 	if m.ETA != nil {

@@ -8,6 +8,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/proxy"
 	"sluice/room"
+	"sluice/room/roomstore"
 )
 
 func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
@@ -50,6 +51,25 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 	}
 	r := &Room{}
 	r.UsePages(pages)
+	r.o.Rules.ClaimWithin, r.o.Stock = 90*time.Second, func() *roomstore.Stock { return nil }
+	one := int64(1)
+	for _, c := range []struct {
+		m      me
+		en, zh string
+	}{
+		{me{State: room.IsWaiting, Ahead: &one}, "<p>1 person is before you", "前面还有 1 人"},
+		{me{State: room.IsWaiting}, "When it is your turn you have 90 seconds", "请在 90 秒内领取"},
+		{me{State: room.IsWaiting}, `<small><a href="/">Back to the item</a></small>`, `<small><a href="/">返回商品页面`},
+		{me{State: hasPassed}, "Order within 90 seconds of taking your pass", "请在领取通行证后 90 秒内下单"},
+	} {
+		c.m.Phase = room.Open
+		for language, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
+			page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &c.m, "/"))
+			if !strings.Contains(page, want) {
+				t.Errorf("%q is missing in\n%s", want, page)
+			}
+		}
+	}
 	m := me{Room: "r", ServerTime: 1000, Phase: room.Open, State: room.IsCalled, ClaimUntil: 81_500}
 	for language, want := range map[string]string{"en": "You have 81 seconds for this", "zh-CN": "请在 81 秒内领取"} {
 		page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &m, "/"))

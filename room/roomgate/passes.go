@@ -3,6 +3,7 @@ package roomgate
 import (
 	"context"
 
+	"sluice/proxy/reject"
 	"sluice/room"
 )
 
@@ -34,11 +35,24 @@ func (r *Room) flushUses(ctx context.Context) {
 	}
 }
 
-// Admits reports from memory whether user may order sku at unixMS: with a good pass, or where the room is not in force.
-func (r *Room) Admits(unixMS int64, sku, user, pass []byte) bool {
-	v := r.view.Load()
-	if r.o.Sells != nil && !r.o.Sells(sku) || v.state.Phase == room.Off {
-		return true
+// Admits implements proxy.Room, from memory: user may order with a good pass, or where the room is not in force.
+func (r *Room) Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reject.Cause) {
+	v, passes := r.view.Load(), r.secret.Load().passes
+	switch {
+	case !r.sells(sku), v.state.Phase == room.Off, passes.Valid(pass, v.passes, user, unixMS):
+		return reject.Admitted, reject.NoCause
+	case v.state.Phase == room.Over:
+		return r.notJoined(v, unixMS).Rejection, reject.NoCause
+	case len(pass) == 0:
+		return reject.Room, reject.PassMissing
+	case passes.Expired(pass, v.passes, user, unixMS):
+		return reject.Room, reject.PassExpired
 	}
-	return r.secret.Load().passes.Valid(pass, v.passes, user, unixMS)
+	return reject.Room, reject.PassWrong
 }
+
+// Joinable implements proxy.Room.
+func (r *Room) Joinable(sku []byte) bool { return r.sells(sku) && r.view.Load().state.Phase.Admits() }
+
+// sells reports whether orders of sku need a pass.
+func (r *Room) sells(sku []byte) bool { return r.o.Sells == nil || r.o.Sells(sku) }

@@ -246,6 +246,10 @@ func (r *Room) tick(ctx context.Context) {
 			r.o.Audit(r.o.Rules.Name, c)
 		}
 	}
+	if before := r.last.State; read.Override != "" && (before == nil || r.view.Load().sale.Starts != sale.Starts) {
+		r.o.Log.Warn("room: a state that an operator has set is in force (off: orders need no pass); "+
+			"to end it: sluice room resume "+r.o.Rules.Name, "room", r.o.Rules.Name, "state", read.Override)
+	}
 	r.last = read
 	r.publish(read.State, read.Override, sale)
 	r.move(ctx, &read)

@@ -65,6 +65,12 @@ func (s *stand) set(free, held int64) {
 	s.stock.Store(&next)
 }
 
+// admits reports whether r admits an order with a pass.
+func admits(r *Room, at int64, sku, user, pass []byte) bool {
+	reason, _ := r.Admits(at, sku, user, pass)
+	return reason == reject.Admitted
+}
+
 func (s *stand) inPhase(t testing.TB, want room.Phase) {
 	t.Helper()
 	testkit.Eventually(t, "the phase is "+string(want), func() bool { return s.view.Load().state.Phase == want })
@@ -162,7 +168,7 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 		t.Errorf("a pass: %d %+v %q", a.Status, m, a.Cookie)
 	}
 	now := time.Now().UnixMilli()
-	if !s.Admits(now, nil, []byte("u0"), []byte(people[0].pass)) || s.Admits(now, nil, []byte("u1"),
+	if !admits(s.Room, now, nil, []byte("u0"), []byte(people[0].pass)) || admits(s.Room, now, nil, []byte("u1"),
 		[]byte(people[0].pass)) {
 		t.Error("a pass is not of its user alone")
 	}
@@ -226,7 +232,7 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 			t.Errorf("joining: %v", ans.Rejection)
 		}
 	}
-	good := func() bool { return s.Admits(time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) }
+	good := func() bool { return admits(s.Room, time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) }
 	if !good() {
 		t.Error("a pass is no good while Redis is away")
 	}
@@ -234,7 +240,7 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	if m, _ := b.ask(t, late, false, "me", ""); m.State != "waiting" || m.Phase != room.Hold || m.Number != 2 {
 		t.Errorf("an instance that has just started: %+v", m)
 	}
-	if late.Admits(time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) {
+	if admits(late.Room, time.Now().UnixMilli(), nil, []byte("a"), []byte(a.pass)) {
 		t.Error("an instance that has just started accepts a pass")
 	}
 	r.Restart() // it has lost everything
@@ -302,7 +308,7 @@ func TestRoom_APassIsOfItsSale(t *testing.T) {
 	p := &person{user: "a"}
 	p.ask(t, s, true, "join", "")
 	p.claims(t, s)
-	if !s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
+	if !admits(s.Room, time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
 		t.Fatal("the pass is no good")
 	}
 	ends := time.Now().UnixMilli() + 4000 // the room hears of it before
@@ -310,7 +316,7 @@ func TestRoom_APassIsOfItsSale(t *testing.T) {
 	s.inPhase(t, room.Over)
 	sale.Store(&room.Sale{Starts: ends, Ends: ends + 3_600_000})
 	s.inPhase(t, room.Open)
-	if s.Admits(time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
+	if admits(s.Room, time.Now().UnixMilli(), nil, user, []byte(p.pass)) {
 		t.Error("the pass of the sale before is good")
 	}
 }
@@ -321,13 +327,45 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	now := time.Now().UnixMilli()
 	sku, user := []byte("1001"), []byte("u1")
 	good := s.secret.Load().passes.Append(nil, s.view.Load().passes, user, now)
-	if !s.Admits(now, sku, user, good) || s.Admits(now, sku, user, nil) || !s.Admits(now, []byte("x"), user, nil) {
+	if !admits(s.Room, now, sku, user, good) || admits(s.Room, now, sku, user, nil) ||
+		!admits(s.Room, now, []byte("x"), user, nil) {
 		t.Fatal("passes are not checked")
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		s.Admits(now, sku, user, good)
-		s.Admits(now, sku, user, good[1:])
+		admits(s.Room, now, sku, user, good)
+		admits(s.Room, now, sku, user, good[1:])
 	}); n > 0.5 && !raced { // the room's own goroutine may allocate meanwhile
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Operators read what is wrong with a pass. Where the room is over people hear so, and not that they should wait.
+func TestRoom_SaysWhyAnOrderIsRejected(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.Sells = func(sku []byte) bool { return string(sku) == "1001" } })
+	s.inPhase(t, room.Open)
+	now, minute, user := time.Now().UnixMilli(), time.Minute.Milliseconds(), []byte("u1")
+	made := func(at int64, user string) []byte {
+		return s.secret.Load().passes.Append(nil, s.view.Load().passes, []byte(user), at)
+	}
+	says := func(pass []byte, reason reject.Reason, cause reject.Cause) {
+		t.Helper()
+		if got, why := s.Admits(now, []byte("1001"), user, pass); got != reason || why != cause {
+			t.Errorf("%v, %v, want %v, %v", got, why, reason, cause)
+		}
+	}
+	says(made(now, "u1"), reject.Admitted, reject.NoCause)
+	says(nil, reject.Room, reject.PassMissing)
+	says(made(now-3*minute, "u1"), reject.Room, reject.PassExpired)
+	says(made(now, "u2"), reject.Room, reject.PassWrong)
+	if !s.Joinable([]byte("1001")) || s.Joinable([]byte("2")) {
+		t.Error("people may join for a SKU of another sale, or not for one of this sale")
+	}
+	s.set(0, 0)
+	s.inPhase(t, room.Over)
+	says(made(now, "u1"), reject.Admitted, reject.NoCause)
+	says(nil, reject.SoldOut, reject.NoCause)
+	if s.Joinable([]byte("1001")) {
+		t.Error("people may join a room that is over")
 	}
 }

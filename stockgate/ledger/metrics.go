@@ -15,7 +15,8 @@ var (
 		protocol.Held: "held", protocol.ReplayHeld: "replay_held", protocol.ReplaySold: "replay_sold",
 		protocol.SoldOut: "sold_out", protocol.NotOnSale: "not_on_sale", protocol.UserLimit: "user_limit",
 		protocol.OtherOrder: "other_order", protocol.Released: "released_before", protocol.UnknownSKU: "unknown_sku",
-		Overloaded: "overloaded", Unsure: "unsure", Undecided: "undecided",
+		protocol.Refunded: "refunded_before",
+		Overloaded:        "overloaded", Unsure: "unsure", Undecided: "undecided",
 	}
 	settleEvents = map[protocol.Op]string{
 		protocol.Confirm: "confirmed", protocol.Release: "released", protocol.Refund: "refunded",

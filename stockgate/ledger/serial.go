@@ -136,7 +136,7 @@ func (r *Reserver) tryGenerations(o protocol.Order, try orderAttempt, sale int64
 			out, quantity = r.sameGeneration(o, k.Serial)
 		}
 		switch {
-		case out.Code == protocol.Released:
+		case out.Code == protocol.Released, out.Code == protocol.Refunded:
 			last = out
 		case out.Code == protocol.ReplaySold && out.Serial == k.Serial:
 			confirmed = out

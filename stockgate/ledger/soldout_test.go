@@ -171,7 +171,7 @@ func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
 		}
 		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
 		time.Sleep(time.Second + 1)
-		wants(t, "refunded", other.buy("winner", "won"), protocol.Released)
+		wants(t, "refunded", other.buy("winner", "won"), protocol.Released) // as the fake keeps it
 	})
 }
 

@@ -24,6 +24,7 @@ const (
 	Released   Code = -4 // this serial was released before, or its release came first
 	StaleEpoch Code = -5 // the ledger's epoch is another: learn it and the sale, then decide again; nothing was done
 	UnknownSKU Code = -6 // there is no ledger for this SKU
+	Refunded   Code = -7 // this serial was refunded: it is used up, as a released one is
 )
 
 // Order is one attempt to buy. Its bytes belong to the request: what is kept is copied.

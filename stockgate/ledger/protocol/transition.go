@@ -31,7 +31,9 @@ func Next(op Op, from Status) (to Status, answer Done) {
 // Replay answers for a serial that was used before.
 func Replay(r Record, i Item) Code {
 	switch {
-	case r.Status.Final():
+	case r.Status == StatusRefunded:
+		return Refunded
+	case r.Status == StatusReleased:
 		return Released
 	case r.User != i.User || r.Quantity != i.Quantity || r.Cart != i.Cart && r.Cart != AnyCart:
 		return OtherOrder

@@ -315,7 +315,7 @@ func TestContract_SchedulesReachEveryAnswer(t *testing.T) {
 	}
 	for _, c := range []protocol.Code{protocol.Held, protocol.ReplayHeld, protocol.ReplaySold, protocol.SoldOut,
 		protocol.NotOnSale, protocol.UserLimit, protocol.OtherOrder, protocol.Released,
-		protocol.StaleEpoch, protocol.UnknownSKU} {
+		protocol.Refunded, protocol.StaleEpoch, protocol.UnknownSKU} {
 		if codes[c] < 100 {
 			t.Errorf("code %d: %d times", c, codes[c])
 		}

@@ -118,8 +118,10 @@ func (m *model) reserveOne(epoch, now int64, i protocol.Item) protocol.Code {
 	if o := m.find(i.Serial); o != nil {
 		same := o.user == i.User && o.quantity == i.Quantity && (o.cart == i.Cart || o.cart == protocol.AnyCart)
 		switch {
-		case o.status == "released" || o.status == "refunded":
+		case o.status == "released":
 			return protocol.Released
+		case o.status == "refunded":
+			return protocol.Refunded
 		case !same:
 			return protocol.OtherOrder
 		case o.status == "sold":

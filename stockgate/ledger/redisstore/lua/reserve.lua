@@ -5,7 +5,7 @@
 -- Reply: false without a ledger, else the hint and n codes, of which a new hold's is its serial.
 
 local REPLAY_HELD, REPLAY_SOLD = 2, 3
-local SOLD_OUT, NOT_ON_SALE, USER_LIMIT, OTHER_ORDER, RELEASED, STALE_EPOCH = 0, -1, -2, -3, -4, -5
+local SOLD_OUT, NOT_ON_SALE, USER_LIMIT, OTHER_ORDER, RELEASED, STALE_EPOCH, REFUNDED = 0, -1, -2, -3, -4, -5, -7
 
 local deadline, epoch, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = load()
@@ -29,7 +29,8 @@ local c = change(ARGV[2])
 
 local function replay(serial, record, user, wanted)
 	local state, units, who, _, had = decode(serial, record)
-	if state == 'X' or state == 'R' then return RELEASED end
+	if state == 'X' then return RELEASED end
+	if state == 'R' then return REFUNDED end
 	if who ~= user or had ~= wanted and match(had, '^%d+/%?') ~= match(wanted, '^%d+') .. '/?' then return OTHER_ORDER end
 	if state == 'C' then return REPLAY_SOLD end
 	return REPLAY_HELD
