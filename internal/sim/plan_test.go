@@ -100,6 +100,20 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		add(from, "the shop answers no questions", func() { w.mute(true) })
 		add(from+time.Duration(r.IntN(3_000_000_000)), "the shop answers again", func() { w.mute(false) })
 	}
+	if w.waits && r.IntN(2) == 0 {
+		n, lost, away := r.IntN(len(w.bought)), r.IntN(4), time.Duration(r.IntN(2_000_000_000))
+		w.outage = func(g *gateway) {
+			for i := range w.gateways {
+				if w.at(i) == g {
+					w.restart(i, true)
+				}
+			}
+			w.failOver(lost, away)
+		}
+		add(0, fmt.Sprintf("when order %d is sent, its instance is killed, and Redis fails over after %v and loses %d writes",
+			n, away, lost), func() { w.struck.Store(int64(n) + 1) })
+		add(faultsEnd, "no outage begins any more", func() { w.struck.Store(0) })
+	}
 	slices.SortFunc(steps, func(a, b step) int { return int(a.at - b.at) })
 	return steps
 }

@@ -58,6 +58,9 @@ func (g *gateway) send(req *upstream.Request, resp *fasthttp.Response) upstream.
 	deadline, _ := strconv.ParseInt(string(h.Peek("Sluice-Deadline")), 10, 64)
 	g.w.tell("%s attempt %s of %s", g.name, attempt, serial)
 	g.w.shop.attempt(serial, &b, time.UnixMilli(deadline))
+	if g.w.struck.CompareAndSwap(int64(n)+1, 0) {
+		g.w.background.Go(func() { g.w.outage(g) })
+	}
 	time.Sleep(min(b.answer, timeout)) // of synctest
 	if g.w.isDead(g) || b.answer > timeout || b.after > b.answer || b.lost && attempt == "1" {
 		return upstream.TimedOut

@@ -51,8 +51,10 @@ type world struct {
 
 	settles, journal bool
 	audits           bool
-	waits            bool             // orders wait in the ledger's queue, and deliverers send them
-	bought           []buying         // the orders of the plan
+	waits            bool         // orders wait in the ledger's queue, and deliverers send them
+	bought           []buying     // the orders of the plan
+	struck           atomic.Int64 // the number of the order, from 1 on, with whose attempt an outage begins; 0 = none
+	outage           func(*gateway)
 	skews            [2]time.Duration // by which clocks of instances are ahead: they differ by less than the grace
 	hurried          bool             // its operator opens a SKU without waiting for what the log says
 	emptied          bool             // Redis was

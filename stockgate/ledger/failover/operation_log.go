@@ -111,6 +111,27 @@ func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op protocol.O
 	_ = j.record(&c)
 }
 
+// HandedOut notes that a call was answered that handed out orders. After an error they must not be sent.
+func (j *OperationLog) HandedOut(sku string, a Answer) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.journal == nil {
+		return nil
+	}
+	c := newChange(changeHandOut, sku, a)
+	return j.record(&c)
+}
+
+// Broken is why nothing may be sent: the journal can neither be written nor deleted.
+func (j *OperationLog) Broken() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.journal == nil {
+		return nil
+	}
+	return j.journal.broken
+}
+
 func newChange(kind changeKind, sku string, a Answer) change {
 	return change{
 		Kind: kind, SKU: []byte(sku), Made: time.Now().UnixMilli(),

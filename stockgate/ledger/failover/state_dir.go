@@ -73,6 +73,7 @@ const (
 	changeReserved changeKind = "reserved"
 	changeIntends  changeKind = "intends"
 	changeCorrects changeKind = "corrects"
+	changeHandOut  changeKind = "handed out" // names no orders: what waits is asked about where that call is lost
 )
 
 // item is an order of a change, and what the ledger answered.

@@ -153,6 +153,18 @@ func TestJournal_InstanceThatLeftIsNotResumedAndItsLedgersAreKnown(t *testing.T)
 	ledgertest.Check(t, errors.Join(b.j.Close(false), successor.j.Close(false)))
 }
 
+func TestJournal_KnowsTheCallThatHandedOut(t *testing.T) {
+	dir := t.TempDir()
+	a := live(t, dir, "killed", 10)
+	call := a.j.Calls + 7
+	ledgertest.Check(t, a.log.HandedOut("1001", Answer{Call: call, Epoch: 5, Ver: 3}))
+	ledgertest.Check(t, a.j.Close(false))
+	b := live(t, dir, "", 10)
+	c := b.seen.Find("1001").Claim()
+	ledgertest.Want(t, "claim", c, Claim{Epoch: 5, Ver: 3, Answered: call})
+	ledgertest.Check(t, b.j.Close(false))
+}
+
 func TestJournal_ThatCannotBeWrittenIsDeleted(t *testing.T) {
 	dir := t.TempDir()
 	a := live(t, dir, "first", 10)
@@ -171,6 +183,9 @@ func TestJournal_ThatCannotBeWrittenIsDeleted(t *testing.T) {
 		if err := b.hold("s4", b.j.Calls+1); err == nil {
 			t.Error("an order may be forwarded that a whole journal does not have")
 		}
+	}
+	if b.log.Broken() == nil || b.log.HandedOut("1001", Answer{Call: b.j.Calls + 2, Epoch: 1}) == nil {
+		t.Error("an order that waited may be sent, and no journal has that")
 	}
 	b.j.lock.Close()
 }

@@ -57,12 +57,19 @@ func (r *Store) Slots(ctx context.Context, c protocol.SlotCall) (granted int, er
 // MoveNotNow and are due take every second place, so that neither they nor new ones starve.
 func (r *Store) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (t protocol.HandedOut, err error) {
 	defer protocol.Describe(&err, "take orders of", sku)
-	reply, err := r.ask(ctx, c.Check(sku), &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{
-		r.events, c.Now, c.Orders, c.Limit, c.Timeout, c.Grace, c.Ask, c.AskFor, c.Longest()}})
+	if r.Log.Broken() != nil {
+		c.Orders = 0
+	}
+	q := &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{
+		r.events, c.Now, c.Orders, c.Limit, c.Timeout, c.Grace, c.Ask, c.AskFor, c.Longest()}}
+	reply, err := r.ask(ctx, c.Check(sku), q)
 	if err != nil {
 		return t, err
 	}
-	return takenOf(reply)
+	if t, err = takenOf(reply); err == nil && len(t.Orders) > 0 {
+		err = r.Log.HandedOut(sku, q.answered())
+	}
+	return t, err
 }
 
 // takenSize is how many values the reply to hand_out.lua has behind the hint.

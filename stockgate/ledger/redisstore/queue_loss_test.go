@@ -41,6 +41,61 @@ func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 	ledgertest.Want(t, "asked about", len(got.Ask), 2)
 }
 
+// Redis forgets that an order was handed out, and the instance that sent it is killed. Its journal tells.
+func TestLostAttempt_OfAnInstanceThatWasKilledIsNotFollowedByAnother(t *testing.T) {
+	server, a := durable(t)
+	o := optionsFor(server, 4)
+	o.StateDir = t.TempDir()
+	killed := ledgertest.Must[*Store](t)(New(o))
+	queueUp(t, killed, "sent", "waiting")
+	takeAt(t, killed, 1, 0, 100)
+	kept := snapshotOf(t, server, "1001")
+	ledgertest.Want(t, "handed out", serialsOf(takeAt(t, killed, 1, 1, 100).Orders), "sent")
+	killed.depart()
+	killed.visits.Wait()
+	killed.link.Close()
+	ledgertest.Check(t, killed.journal.Close(false))
+	kept.restore(t, server)
+	restart(t, server)
+	again := ledgertest.Must[*Store](t)(New(o))
+	t.Cleanup(func() { again.Close() })
+	ledgertest.Until(t, "it is noticed", func() bool {
+		stock, ok, err := a.ReadStock(t.Context(), "1001")
+		return err == nil && ok && stock.State == protocol.Frozen
+	})
+	ledgertest.Until(t, "it is open again", func() bool {
+		for _, r := range []*Store{a, again} {
+			_, _, _ = r.ReadStock(t.Context(), "1001")
+			_, _ = r.Recover(t.Context(), "1001", 1, 2_000_000)
+		}
+		return ledgertest.StockOf(t, a).State == protocol.On
+	})
+	for _, now := range []int64{2, 411} {
+		got := takeAt(t, a, now, 5, 100)
+		ledgertest.Want(t, "before the longest attempt can have ended", serialsOf(got.Orders)+serialsOf(got.Ask), "")
+	}
+	got := takeAt(t, a, 412, 5, 100)
+	ledgertest.Want(t, "orders", serialsOf(got.Orders), "")
+	ledgertest.Want(t, "asked about", len(got.Ask), 2)
+}
+
+// A later call of the instance comes before the one that hands out, and Redis loses that one alone.
+func TestLostAttempt_IsNoticedWhereItsCallWasOvertaken(t *testing.T) {
+	server, a := durable(t)
+	queueUp(t, a, "sent", "waiting")
+	late := a.calls.Add(1)
+	ledgertest.StockOf(t, a)
+	takeAt(t, a, 1, 0, 100)
+	kept := snapshotOf(t, server, "1001")
+	last := a.calls.Swap(late - 1)
+	ledgertest.Want(t, "handed out", serialsOf(takeAt(t, a, 1, 1, 100).Orders), "sent")
+	a.calls.Store(last)
+	kept.restore(t, server)
+	got := takeAt(t, a, 1, 1, 100)
+	ledgertest.Want(t, "state", got.State, protocol.Frozen)
+	ledgertest.Want(t, "while frozen", serialsOf(got.Orders), "")
+}
+
 // TestLostRequest_StaysHeld has Redis forget an order with its request. Its instance holds it again, without a request.
 func TestLostRequest_StaysHeld(t *testing.T) {
 	server, a := durable(t)

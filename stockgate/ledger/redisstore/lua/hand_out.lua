@@ -64,9 +64,11 @@ local function suspect(e)
 	redis.call('ZADD', W, after(ASKED, now + longest), e.serial)
 end
 
--- lease begins attempts. Each ends before the reservation does. Nothing is written of a first one but its end.
+-- lease begins attempts. Each ends before the reservation does. Nothing is written of a first one but its end. The
+-- caller's mark tells later whether this call is lost; where a later call of its has come before, a version does.
 local function lease(list)
 	if #list == 0 then return end
+	if stock.overtaken then commit(stock, 'hand_out', change()) end
 	local ends, fields, again, k = {}, {}, {}, 0
 	for _, e in ipairs(list) do
 		if not e.request then again[#again + 1] = e.serial end

@@ -198,7 +198,7 @@ local function meet(stock, mark)
 	end
 	local now, reached, here = clock(), stamp(mark)
 	local why = seen(stock, reached)
-	stock.here = here
+	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
 	end
