@@ -67,7 +67,7 @@ func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (fr
 	conf := strings.NewReplacer(append([]string{
 		a.listen, strings.Replace(a.listen, "80", map[bool]string{true: port, false: front}[a.program == "caddy"], 1),
 		"127.0.0.1:9000", strings.TrimPrefix(shop.url, "http://"), "127.0.0.1:8080", g.front,
-		"127.0.0.1:8092", g.asked(t), "worker_processes auto;", temporary, "http {\n", paths,
+		"127.0.0.1:8092", g.asked(t), "worker_processes auto;", temporary, "\nhttp {\n", "\n" + paths,
 		"lua-load sluice.lua", "lua-load " + lua,
 	}, changes...)...).Replace(string(text))
 	conf = strings.Replace(conf, "bind :"+front, "bind "+front, 1)
