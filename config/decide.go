@@ -33,6 +33,10 @@ func (c *Config) checkDecide(r *report.Report) {
 	if len(c.Decide) == 0 {
 		return
 	}
+	if c.UsesLedger() && c.Stock.Reserve.OnNotFound == "release_after_ttl" {
+		r.Fail("stock.reserve.on_not_found", "\"release_after_ttl\" sells a unit again while a proxy that asks may still "+
+			"wait for the body of its order; write \"release_after_deadline\" if the shop compares Sluice-Deadline, or \"keep\"")
+	}
 	const why = "stands in the body, which a [[decide]] listener is not sent; "
 	body := func(key, text, way string) {
 		if names(text, "json") || names(text, "form") {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 
 	"github.com/gaissmai/bart"
 
@@ -54,7 +55,11 @@ func (p *Proxy) clientOf(r *Request) netip.Addr {
 	if len(list) == 0 {
 		return peer
 	}
-	return p.Trusted.Rightmost(list[1:], peer)
+	trusted := p.Trusted
+	if r.client.decides != nil { // a proxy that asks may write its own address behind that of its client
+		trusted = slices.Concat(trusted, r.client.decides.Peers)
+	}
+	return trusted.Rightmost(list[1:], peer)
 }
 
 // checkDenyList looks the client up in both lists. One that is in both is denied.

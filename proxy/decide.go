@@ -35,6 +35,7 @@ type dialect struct {
 	method, target, host string // names of fields; "" = as those of the question
 	below                bool   // the target of the question is that of the request behind decidePath
 	only403              bool   // no other rejection comes through; the answer is asked for at rejectionPath
+	no5xx                bool   // a rejection of 5xx loses its body and its fields on the way
 }
 
 var forwardAuth = dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
@@ -44,13 +45,14 @@ var dialects = map[string]dialect{
 	"traefik": forwardAuth,
 	"caddy":   forwardAuth,
 	"haproxy": forwardAuth,
-	"envoy":   {below: true},
+	"envoy":   {below: true, no5xx: true},
 }
 
 const (
 	statusHeader    = "X-Sluice-Status"    // the status of a rejection that is answered with 403 instead
 	rejectionHeader = "X-Sluice-Rejection" // what rejectionPath answers with
 	serialHeader    = "Sluice-Serial"      // names what was admitted, for settlePath
+	toldHeader      = "Sluice-Status"      // the status of the upstream's response, for settlePath
 )
 
 // maxKeptQuestion is the largest buffer of a connection that waits for the next question, in bytes.
@@ -84,7 +86,7 @@ func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
 // markRejection makes sure that no proxy takes a rejection for an admission, whatever its status is.
 func (d *dialect) markRejection(ctx *fasthttp.RequestCtx, c *server.Conn) {
 	status := ctx.Response.StatusCode()
-	if !d.only403 && status >= 300 {
+	if !d.only403 && status >= 300 && !(d.no5xx && status >= 500) {
 		return
 	}
 	text := c.Prepared()
@@ -106,13 +108,12 @@ func (p *Proxy) refuseQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, no reje
 // answerQuestion decides about the request that c asks about.
 func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dialect, open *decisions) (admitted bool) {
 	state := c.State.(*connState)
-	head, missing := d.appendHead(state.question[:0], c.Request(), p.ClientHeader)
+	head, fault := d.appendHead(state.question[:0], c.Request(), p.ClientHeader)
 	if cap(head) <= maxKeptQuestion {
 		state.question = head
 	}
-	if missing != "" {
-		detail := reject.Detail{Cause: reject.QuestionIncomplete, Operand: missing}
-		p.refuseQuestion(ctx, c, rejection{Reason: reject.BadRequest, Detail: detail})
+	if fault.Reason != reject.Admitted {
+		p.refuseQuestion(ctx, c, fault)
 		return false
 	}
 	if err := c.Substitute(head); err != nil {
@@ -122,25 +123,30 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 	r := p.newRequest(ctx, c)
 	defer p.release(r)
 	r.asked = true
-	if admitted = p.admit(r); admitted {
+	if p.admit(r) {
 		p.answerAdmitted(r, open)
-		return true
+		return true // unless that has panicked
 	}
 	p.reject(r)
-	if d.only403 {
-		text := c.Prepared()
+	return false
+}
+
+// carryRejection puts the rejection into a field where its proxy passes no body on.
+func (r *Request) carryRejection() {
+	if d := r.client.decides; d != nil && dialects[d.Dialect].only403 {
+		text := r.conn.Prepared()
 		text.Fields = octets.AppendField(text.Fields, rejectionHeader, encodeRejection(&r.reject))
 	}
-	return false
 }
 
 // ofQuestion are fields of the question itself. The body of the request is not there, and so is not what frames it.
 var ofQuestion = [...]string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "TE",
 	"Keep-Alive", "Proxy-Connection"}
 
-// appendHead appends the head of the request that q asks about. missing names a field without which, or with two of
-// which, it would not be known; client is the one in which the proxy names the client.
-func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, missing string) {
+// appendHead appends the head of the request that q asks about. It objects where a field is missing or there twice
+// without which the request would not be known, and where one imitates a field of Sluice or of a proxy. client is the
+// field in which the proxy names the client.
+func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, no rejection) {
 	parts := [...]struct {
 		name  string
 		value []byte
@@ -148,6 +154,9 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 	}{{d.method, q.Method, 0}, {d.target, q.Target, 0}, {d.host, q.Host, 0}}
 	clients := 0
 	for name, value := range q.Fields {
+		if imitates(name, client) {
+			return b, rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: reject.FieldImitated}}
+		}
 		for i := range parts {
 			if parts[i].name != "" && octets.EqualFold(name, parts[i].name) {
 				parts[i].value = value
@@ -160,11 +169,11 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 	}
 	for i := range parts {
 		if parts[i].name != "" && parts[i].count != 1 {
-			return b, parts[i].name
+			return b, badRequest(reject.QuestionIncomplete, parts[i].name)
 		}
 	}
 	if clients == 0 {
-		return b, client
+		return b, badRequest(reject.QuestionIncomplete, client)
 	}
 	target := parts[1].value
 	if d.below {
@@ -177,7 +186,19 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 			b = octets.AppendField(b, name, value)
 		}
 	}
-	return append(b, "\r\n"...), ""
+	return append(b, "\r\n"...), rejection{}
+}
+
+// imitates reports a field that a server could take for one of Sluice or of a proxy, although it has another name: CGI,
+// WSGI and PHP fold "_" and "-". The proxy that asks sends it to the upstream. X-Forwarded-Prefix, which no client
+// needs, moves the path in some servers.
+func imitates(name []byte, client string) bool {
+	if octets.EqualFieldName(name, "X-Forwarded-Prefix") {
+		return true
+	}
+	return bytes.ContainsAny(name, "_.!#$%&'*+^`|~") && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
+		octets.EqualFieldName(name, idempotencyKey) ||
+		octets.EqualFieldName(name, client) && !octets.EqualFold(name, client))
 }
 
 // consumes reports a field that the request did not have.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -24,24 +23,30 @@ import (
 // are no more of them than limits and stock admit. It is safe for concurrent use.
 type decisions struct {
 	mu      sync.Mutex
-	open    map[string]*decision // by serial
-	settled uint64               // by a call
+	open    map[decisionKey]*decision
+	untold  int    // of open: of which nothing was told yet
+	settled uint64 // by a call
 	expired uint64
+}
+
+// decisionKey names a decision. The serial of an order is the client's own key, which is unique in its SKU alone.
+type decisionKey struct {
+	sku    string // of the order; "" = there is none
+	serial string
 }
 
 // decision is one of them.
 type decision struct {
+	decisionKey
 	proxy    *Proxy // that has admitted it
-	serial   string
 	acquired acquired
-	sku      string // of the order
 	outcome  metrics.OrderOutcome
 	told     bool // outcome is what the proxy has told
 	admitted int64
 	timer    *time.Timer
 }
 
-func newDecisions() *decisions { return &decisions{open: map[string]*decision{}} }
+func newDecisions() *decisions { return &decisions{open: map[decisionKey]*decision{}} }
 
 // add takes over what was acquired for r, and returns the serial by which it is settled; "" = there is nothing.
 func (d *decisions) add(r *Request) (serial string) {
@@ -58,21 +63,35 @@ func (d *decisions) add(r *Request) (serial string) {
 		one.serial = fmt.Sprintf("%016x", rand.Uint64())
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open[one.serial] = one
+	earlier := d.open[one.decisionKey] // the same key, after the ledger has ended its order
+	held := earlier != nil && !earlier.told
+	if held {
+		d.expired++
+	} else {
+		d.untold++
+	}
+	d.open[one.decisionKey] = one
 	one.timer = time.AfterFunc(r.proxy.SettleWithin, func() { d.expire(one) })
+	d.mu.Unlock()
+	if earlier != nil {
+		earlier.timer.Stop()
+	}
+	if held {
+		earlier.release(0)
+	}
 	return one.serial
 }
 
 // expire ends a decision whose time is over. If nothing was told of its order the resolver asks.
 func (d *decisions) expire(one *decision) {
 	d.mu.Lock()
-	ends := d.open[one.serial] == one && !one.told
+	ends := d.open[one.decisionKey] == one && !one.told
 	if ends {
+		d.untold--
 		d.expired++
 	}
-	if d.open[one.serial] == one {
-		delete(d.open, one.serial)
+	if d.open[one.decisionKey] == one {
+		delete(d.open, one.decisionKey)
 	}
 	d.mu.Unlock()
 	if ends {
@@ -93,26 +112,30 @@ func (one *decision) settleOrder(outcome metrics.OrderOutcome) {
 	}
 }
 
-// settle ends the decision of serial; nil = there is none. agrees is false where another outcome was told before. What
-// is told first counts, but an outcome counts after it was unknown. It may wait until the ledger has room.
-func (d *decisions) settle(serial string, outcome metrics.OrderOutcome) (one *decision, agrees bool) {
+// settle ends a decision, and returns the outcome that holds; nil = there is none. agrees is false where another one was
+// told before. What is told first counts, but an outcome counts after it was unknown. It may wait until the ledger has
+// room.
+func (d *decisions) settle(of decisionKey, told metrics.OrderOutcome) (one *decision, outcome metrics.OrderOutcome,
+	agrees bool) {
 	d.mu.Lock()
-	one = d.open[serial]
+	one = d.open[of]
 	if one == nil {
 		d.mu.Unlock()
-		return nil, false
+		return nil, told, false
 	}
 	first := !one.told
-	counts := first || one.outcome == metrics.OrderUnknown && outcome != metrics.OrderUnknown
-	agrees = counts || outcome == metrics.OrderUnknown || outcome == one.outcome
+	counts := first || one.outcome == metrics.OrderUnknown && told != metrics.OrderUnknown
+	agrees = counts || told == metrics.OrderUnknown || told == one.outcome
 	if counts {
-		one.told, one.outcome = true, outcome
+		one.told, one.outcome = true, told
 	}
+	outcome = one.outcome
 	if first {
+		d.untold--
 		d.settled++
 	}
 	if !one.acquired.order { // an order is remembered until its time is over: its proxy may tell of it twice
-		delete(d.open, serial)
+		delete(d.open, of)
 		one.timer.Stop()
 	}
 	d.mu.Unlock()
@@ -120,9 +143,9 @@ func (d *decisions) settle(serial string, outcome metrics.OrderOutcome) (one *de
 		one.release(max(1, time.Duration(one.proxy.Now()-one.admitted)))
 	}
 	if counts {
-		one.settleOrder(outcome)
+		one.settleOrder(told)
 	}
-	return one, agrees
+	return one, outcome, agrees
 }
 
 // close ends all decisions: the process ends.
@@ -139,7 +162,7 @@ func (d *decisions) close() {
 	}
 }
 
-// answerSettle takes what became of a request that was forwarded: POST /settle?serial=…&status=…
+// answerSettle takes what became of a request that was forwarded: POST /settle.
 func (p *Proxy) answerSettle(ctx *fasthttp.RequestCtx, c *server.Conn, open *decisions) {
 	r := p.newRequest(ctx, c)
 	defer p.release(r)
@@ -150,46 +173,79 @@ func (p *Proxy) answerSettle(ctx *fasthttp.RequestCtx, c *server.Conn, open *dec
 }
 
 func (p *Proxy) settle(r *Request, open *decisions) rejection {
-	query, err := url.ParseQuery(string(r.head.Query))
-	serial, sku := query.Get("serial"), query.Get("sku")
-	status, fault := strconv.Atoi(query.Get("status"))
-	if err != nil || fault != nil || status < 100 || status > 999 || string(r.head.Method) != "POST" ||
-		!param.ValidIdempotencyKey([]byte(serial)) || sku != "" && !param.ValidSKU([]byte(sku)) {
+	if string(r.head.Method) != "POST" || len(r.head.Query) > 0 {
 		return badRequest(reject.QueryInvalid, "")
 	}
-	r.reservation.Serial = serial
-	outcome := p.toldOutcome(r, status)
+	of, told, fault := p.readSettlement(r.head)
+	if fault != "" {
+		return badRequest(reject.QuestionIncomplete, fault)
+	}
+	r.reservation.Serial = of.serial
 	r.conn.StepAside()
-	if one, agrees := open.settle(serial, outcome); one != nil {
+	if one, outcome, agrees := open.settle(of, told); one != nil {
 		state := "ended"
 		if one.acquired.order {
-			state = orderStates[one.outcome].String()
+			state = orderStates[outcome].String()
 		}
-		p.writeSettled(r, one.sku, state, agrees)
+		p.writeSettled(r, of.sku, state, agrees)
 		return rejection{}
 	}
-	found, reason := p.stateOf(r, sku, serial)
+	found, reason := p.stateOf(r, of)
 	if reason != reject.Admitted {
 		return rejection{Reason: reason}
 	}
-	told := orderStates[outcome]
-	agrees := found.State == told || outcome == metrics.OrderUnknown
-	if found.State == orderStates[metrics.OrderUnknown] {
-		p.Orders.Settle([]byte(found.SKU), serial, outcome)
-		found.State, agrees = told, true
+	agrees := found.State == orderStates[told] || told == metrics.OrderUnknown
+	if found.State == protocol.StatusHeld {
+		p.Orders.Settle([]byte(of.sku), of.serial, told)
+		found.State, agrees = orderStates[told], true
 	}
-	p.writeSettled(r, found.SKU, found.State.String(), agrees)
+	p.writeSettled(r, of.sku, found.State.String(), agrees)
 	return rejection{}
 }
 
+// readSettlement reads the fields of POST /settle. Each may be there once; fault names one that is not as it should be.
+// A proxy whose upstream has not answered has no status, or one below 100.
+func (p *Proxy) readSettlement(head *server.Request) (of decisionKey, told metrics.OrderOutcome, fault string) {
+	fields := [...]struct {
+		name, value string
+		there       bool
+	}{{name: serialHeader}, {name: skuHeader}, {name: toldHeader}, {name: OrderHeader}}
+	for name, value := range head.Fields {
+		for i := range fields {
+			if f := &fields[i]; octets.EqualFold(name, f.name) {
+				if f.there {
+					return of, told, f.name
+				}
+				f.value, f.there = string(value), true
+			}
+		}
+	}
+	of = decisionKey{serial: fields[0].value, sku: fields[1].value}
+	if !param.ValidIdempotencyKey([]byte(of.serial)) {
+		return of, told, serialHeader
+	}
+	if of.sku != "" && !param.ValidSKU([]byte(of.sku)) {
+		return of, told, skuHeader
+	}
+	status, order := 0, fields[3].value
+	if text := fields[2].value; text != "" && text != "-" {
+		var err error
+		if status, err = strconv.Atoi(text); err != nil || status > 999 {
+			return of, told, toldHeader
+		}
+	}
+	return of, p.toldOutcome(status, order), ""
+}
+
 // toldOutcome reads what is told of an order as the response of the upstream would be read.
-func (p *Proxy) toldOutcome(r *Request, status int) metrics.OrderOutcome {
+func (p *Proxy) toldOutcome(status int, order string) metrics.OrderOutcome {
+	if status < 100 && order == "" {
+		return metrics.OrderUnknown
+	}
 	var resp fasthttp.Response
 	resp.SetStatusCode(status)
-	for name, value := range r.head.Fields {
-		if octets.EqualFold(name, OrderHeader) {
-			resp.Header.AddBytesV(OrderHeader, value)
-		}
+	if order != "" {
+		resp.Header.Add(OrderHeader, order)
 	}
 	return p.Settlement.Outcome(&resp)
 }
@@ -201,12 +257,12 @@ var orderStates = map[metrics.OrderOutcome]protocol.Status{
 }
 
 // stateOf is the state of an order that is not open here: it was settled, its time is over, or another instance has
-// admitted it.
-func (p *Proxy) stateOf(r *Request, sku, serial string) (OrderState, reject.Reason) {
-	if p.Orders == nil {
+// admitted it. Without a SKU there is none: orders of several SKUs may have the serial.
+func (p *Proxy) stateOf(r *Request, of decisionKey) (OrderState, reject.Reason) {
+	if p.Orders == nil || of.sku == "" {
 		return OrderState{}, reject.Admitted
 	}
-	return p.Orders.State(r.now, []byte(sku), []byte(serial))
+	return p.Orders.State(r.now, []byte(of.sku), []byte(of.serial))
 }
 
 // writeSettled answers with the state that an order has now: 404 where there is none, 409 where it is not the one that
@@ -240,7 +296,7 @@ var (
 // collect is part of Server.Collect.
 func (d *decisions) collect(ch chan<- prometheus.Metric) {
 	d.mu.Lock()
-	open, settled, expired := len(d.open), d.settled, d.expired
+	open, settled, expired := d.untold, d.settled, d.expired
 	d.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(openDecisionsDesc, prometheus.GaugeValue, float64(open))
 	ch <- prometheus.MustNewConstMetric(endedDecisionsDesc, prometheus.CounterValue, float64(settled), "settled")

@@ -65,6 +65,7 @@ func (p *Proxy) reject(r *Request) {
 	}
 	p.describeRejection(r)
 	p.responder.Write(&r.ctx.Response, r.conn.Prepared(), &r.reject)
+	r.carryRejection()
 	p.appendRateFields(r)
 	if r.rejection.Reason.ClosesConnection() || !r.conn.SkipBody() {
 		r.conn.CloseAfterResponse()

@@ -19,6 +19,9 @@ import (
 // (draft-ietf-httpapi-idempotency-key-header).
 const idempotencyKey = "Idempotency-Key"
 
+// skuHeader tells the upstream what is bought.
+const skuHeader = "Sluice-Sku"
+
 // order is what the request wants to buy.
 func (r *Request) order() protocol.Order {
 	b := &r.buyer
@@ -109,7 +112,7 @@ func (p *Proxy) appendOrderFields(b []byte, r *Request) []byte {
 		sku, quantity = appendCartText(nil, lines), unitsOf(lines)
 	}
 	b = octets.AppendField(b, idempotencyKey, s.Serial)
-	b = octets.AppendField(b, "Sluice-Sku", sku)
+	b = octets.AppendField(b, skuHeader, sku)
 	b = append(strconv.AppendInt(append(b, "Sluice-Quantity: "...), quantity, 10), "\r\n"...)
 	b = append(strconv.AppendInt(append(b, "Sluice-Deadline: "...), s.Deadline, 10), "\r\n"...)
 	if p.signer == nil {

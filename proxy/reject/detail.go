@@ -47,6 +47,7 @@ const (
 	UntrustedPeer            // who asks is not in decide.trusted_proxies
 	QuestionIncomplete       // another proxy asks about a request, and does not say all of it; operand: the field
 	BodyNotSeen              // another proxy asks about a request whose order may stand in the body
+	FieldImitated            // another proxy asks about a request with a field that servers take for one of a proxy
 	NumCauses
 )
 
@@ -94,6 +95,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	UntrustedPeer:      {"untrusted_peer", "the peer is not in trusted_proxies of this listener"},
 	QuestionIncomplete: {"question_incomplete", "the question needs this field once"},
 	BodyNotSeen:        {"body_not_seen", "the body may hold the order, and is not sent here"},
+	FieldImitated:      {"field_imitated", "a field's name could be read as that of a proxy's field"},
 }
 
 // String is the label in metrics.
