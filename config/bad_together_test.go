@@ -43,6 +43,21 @@ sku = "$arg_sku"`,
 			`like $path_x`},
 	{`[[decide]]
 listen = "127.0.0.1:8092"
+[[route]]
+name = "a"
+match = "POST /order/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+user = "$cookie_uid"
+[stock]
+source = "redis"
+[stock.reserve]
+status_url = "http://shop/orders/{serial}"
+on_not_found = "release_after_ttl"`,
+		`:13: stock.reserve.on_not_found: "release_after_ttl" sells a unit again while a proxy that asks may still wait for ` +
+			`the body of its order; write "release_after_deadline" if the shop compares Sluice-Deadline, or "keep"`},
+	{`[[decide]]
+listen = "127.0.0.1:8092"
 [[limits.rate]]
 name = "by-name"
 key = "$form('user')"

@@ -4,12 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"sluice/internal/testkit"
+	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reading"
 	"sluice/proxy/reject"
@@ -72,10 +78,8 @@ func TestDecide_EachDialectIsAnsweredAsTheProxyAnswers(t *testing.T) {
 					t.Errorf("%s, %s: %s %q, want 403 alone", dialect, c.target, status, body)
 				}
 				status = resp.Header.Get(statusHeader)
-				if c.reason != "malformed" { // of which there is no request
-					resp, body = talk(t, addr, "GET /rejection HTTP/1.1\r\nHost: shop\r\n"+rejectionHeader+": "+
-						resp.Header.Get(rejectionHeader)+"\r\n"+c.fields+"\r\n")
-				}
+				resp, body = talk(t, addr, "GET /rejection HTTP/1.1\r\nHost: shop\r\n"+rejectionHeader+": "+
+					resp.Header.Get(rejectionHeader)+"\r\n"+c.fields+"\r\n")
 			}
 			direct, page := talk(t, front, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: shop\r\nX-Request-Id: %s\r\n%s\r\n", c.method,
 				c.target, resp.Header.Get("X-Request-Id"), c.fields))
@@ -134,7 +138,7 @@ func TestDecide_UntrustedPeersDecideNothing(t *testing.T) {
 		for _, raw := range []string{
 			question("caddy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"),
 			question("caddy", "GET", "/", "shop", ""),
-			"POST /settle?serial=s-1&status=200 HTTP/1.1\r\nHost: shop\r\n\r\n",
+			"POST /settle HTTP/1.1\r\nHost: shop\r\nSluice-Serial: s-1\r\nSluice-Sku: 1001\r\nSluice-Status: 200\r\n\r\n",
 			"GET /rejection HTTP/1.1\r\nHost: shop\r\n\r\n",
 		} {
 			if resp, body := talk(t, addr, raw); resp.StatusCode != 403 || !strings.Contains(body, "trusted_proxies") {
@@ -185,6 +189,10 @@ func TestDecide_ClientIsTheOneThatTheProxyNames(t *testing.T) {
 	if resp, _ := talk(t, addr, denied); resp.Header.Get("X-Sluice-Reason") != "denied_ip" {
 		t.Errorf("%v", resp.Header)
 	}
+	behind := strings.Replace(denied, "198.51.100.7", "198.51.100.7, 127.0.0.1", 1) // the address of who asks
+	if resp, _ := talk(t, addr, behind); resp.Header.Get("X-Sluice-Reason") != "denied_ip" {
+		t.Errorf("the proxy that asks is taken for its client: %v", resp.Header)
+	}
 	left := strings.Replace(denied, "192.0.2.1, 198.51.100.7", "198.51.100.7, 192.0.2.1", 1)
 	if resp, _ := talk(t, addr, left); resp.StatusCode != 200 {
 		t.Errorf("a client chooses its address: %v", resp.Header)
@@ -226,11 +234,15 @@ func (s *settledOrders) Decided(int64, protocol.Order) (Reservation, bool) {
 	return Reservation{}, false
 }
 
-func (s *settledOrders) Reserve(int64, protocol.Order) Reservation {
+func (s *settledOrders) Reserve(_ int64, o protocol.Order) Reservation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reserved++
-	return Reservation{Serial: fmt.Sprintf("s-%d", s.reserved), Deadline: 1_700_000_000_123}
+	serial := string(o.Key)
+	if serial == "" {
+		serial = fmt.Sprintf("s-%d", s.reserved)
+	}
+	return Reservation{Serial: serial, Deadline: 1_700_000_000_123}
 }
 
 func (s *settledOrders) Settle(sku []byte, serial string, outcome metrics.OrderOutcome) {
@@ -239,10 +251,10 @@ func (s *settledOrders) Settle(sku []byte, serial string, outcome metrics.OrderO
 	s.settled = append(s.settled, fmt.Sprintf("%s %s %s", sku, serial, outcome))
 }
 
-func (s *settledOrders) State(_ int64, _, serial []byte) (OrderState, reject.Reason) {
+func (s *settledOrders) State(_ int64, sku, _ []byte) (OrderState, reject.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return OrderState{SKU: "1001", State: s.state}, reject.Admitted
+	return OrderState{SKU: string(sku), State: s.state}, reject.Admitted
 }
 
 func (s *settledOrders) calls() []string {
@@ -268,10 +280,14 @@ func settling(t *testing.T, within time.Duration) (addr string, seen *settledOrd
 	return addr, seen
 }
 
-func settle(t *testing.T, addr, serial, status, fields string) (code int, state string) {
+// settle tells what became of an order; sku "" = of a request that reserved nothing.
+func settle(t *testing.T, addr, sku, serial, status, fields string) (code int, state string) {
 	t.Helper()
-	resp, body := talk(t, addr, "POST /settle?serial="+serial+"&status="+status+" HTTP/1.1\r\nHost: sluice\r\n"+
-		fields+"\r\n")
+	if sku != "" {
+		fields += "Sluice-Sku: " + sku + "\r\n"
+	}
+	resp, body := talk(t, addr, "POST /settle HTTP/1.1\r\nHost: sluice\r\nSluice-Serial: "+serial+"\r\nSluice-Status: "+
+		status+"\r\n"+fields+"\r\n")
 	var said struct{ State string }
 	_ = json.Unmarshal([]byte(body), &said) // a rejection has none
 	return resp.StatusCode, said.State
@@ -294,11 +310,13 @@ func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
 	for _, c := range []struct{ status, fields, state, outcome string }{
 		{"201", "", "sold", "confirmed"}, {"409", "", "released", "released"}, {"500", "", "held", "unknown"},
 		{"408", "", "held", "unknown"}, {"200", "Sluice-Order: sold-out\r\n", "released", "released"},
+		{"009", "", "held", "unknown"}, {"000", "", "held", "unknown"}, {"-", "", "held", "unknown"},
+		{"", "", "held", "unknown"}, {"0", "Sluice-Order: confirmed\r\n", "sold", "confirmed"},
 	} {
 		serial := admit()
 		seen.become(protocol.StatusNone)
 		for i := range 2 { // the second time changes nothing
-			if code, state := settle(t, addr, serial, c.status, c.fields); code != 200 || state != c.state {
+			if code, state := settle(t, addr, "1001", serial, c.status, c.fields); code != 200 || state != c.state {
 				t.Errorf("%s, call %d: %d %s, want 200 %s", c.status, i+1, code, state, c.state)
 			}
 		}
@@ -307,13 +325,13 @@ func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
 		}
 	}
 	serial := admit()
-	settle(t, addr, serial, "201", "")
-	if code, state := settle(t, addr, serial, "409", ""); code != 409 || state != "sold" {
+	settle(t, addr, "1001", serial, "201", "")
+	if code, state := settle(t, addr, "1001", serial, "409", ""); code != 409 || state != "sold" {
 		t.Errorf("another outcome: %d %s", code, state)
 	}
 	serial = admit()
-	settle(t, addr, serial, "502", "")
-	if code, state := settle(t, addr, serial, "201", ""); code != 200 || state != "sold" {
+	settle(t, addr, "1001", serial, "502", "")
+	if code, state := settle(t, addr, "1001", serial, "201", ""); code != 200 || state != "sold" {
 		t.Errorf("an outcome after none: %d %s", code, state)
 	}
 }
@@ -333,20 +351,131 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 		{protocol.StatusReleased, "201", 409, "released", 0}, {protocol.StatusReleased, "500", 200, "released", 0},
 	} {
 		seen.become(c.state)
-		if code, state := settle(t, addr, "s-9", c.status, ""); code != c.code || state != c.becomes ||
+		if code, state := settle(t, addr, "1001", "s-9", c.status, ""); code != c.code || state != c.becomes ||
 			len(seen.calls()) != c.calls {
 			t.Errorf("%s, told %s: %d %s %q", c.state, c.status, code, state, seen.calls())
 		}
 	}
-	for _, query := range []string{"serial=s-9", "status=200", "serial=s-9&status=abc", "serial=&status=200", "%zz"} {
-		resp, _ := talk(t, addr, "POST /settle?"+query+" HTTP/1.1\r\nHost: sluice\r\n\r\n")
-		if resp.StatusCode != 400 {
-			t.Errorf("%s: %d", query, resp.StatusCode)
+	seen.become(protocol.StatusHeld)
+	if code, state := settle(t, addr, "", "s-9", "201", ""); code != 404 || state != "none" || len(seen.calls()) > 0 {
+		t.Errorf("an order of any SKU was settled: %d %s %q", code, state, seen.calls())
+	}
+}
+
+// What is told stands in fields, each of them once: no value of a client could be read as two.
+func TestDecide_SettlementIsReadInOneWay(t *testing.T) {
+	addr, seen := settling(t, time.Hour)
+	seen.become(protocol.StatusHeld)
+	const whole = "POST /settle HTTP/1.1\r\nHost: sluice\r\nSluice-Serial: s-9\r\nSluice-Sku: 1001\r\n" +
+		"Sluice-Status: 201\r\nSluice-Order: confirmed\r\n"
+	for _, c := range []struct{ from, to, says string }{
+		{"Serial: s-9", "Serial: ", "Sluice-Serial"}, {"Serial: s-9", "Serial: a b", "Sluice-Serial"},
+		{"Sluice-Serial: s-9\r\n", "", "Sluice-Serial"}, {"Status: 201", "Status: abc", "Sluice-Status"},
+		{"Status: 201", "Status: 1000", "Sluice-Status"}, {"Sku: 1001", "Sku: a{b}", "Sluice-Sku"},
+		{"Sluice-Serial: s-9", "Sluice-Serial: s-9\r\nsluice-serial: s-9", "Sluice-Serial"},
+		{"Sluice-Sku: 1001", "Sluice-Sku: 1001\r\nsluice-sku: 1001", "Sluice-Sku"},
+		{"Sluice-Status: 201", "Sluice-Status: 201\r\nsluice-status: 201", "Sluice-Status"},
+		{"Sluice-Order: confirmed", "Sluice-Order: confirmed\r\nsluice-order: released", "Sluice-Order"},
+		{"/settle ", "/settle?serial=s-9&status=201 ", "query"}, {"POST", "GET", ""},
+	} {
+		raw := strings.Replace(whole, c.from, c.to, 1)
+		if resp, body := talk(t, addr, raw+"\r\n"); resp.StatusCode != 400 || !strings.Contains(body, c.says) {
+			t.Errorf("%q: %d %s", raw, resp.StatusCode, body)
 		}
 	}
-	resp, _ := talk(t, addr, "GET /settle?serial=s-9&status=200 HTTP/1.1\r\nHost: sluice\r\n\r\n")
-	if resp.StatusCode != 400 {
-		t.Errorf("GET: %d", resp.StatusCode)
+	if calls := seen.calls(); len(calls) > 0 {
+		t.Errorf("settled: %q", calls)
+	}
+	const key = "x&status=400"
+	talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\nIdempotency-Key: "+key+
+		"\r\n"))
+	if code, state := settle(t, addr, "1001", key, "201", ""); code != 200 || state != "sold" {
+		t.Errorf("%q: %d %s", key, code, state)
+	}
+}
+
+// A serial is the client's own key, which is unique in its SKU alone.
+func TestDecide_OrdersOfTwoSKUsMayHaveOneSerial(t *testing.T) {
+	addr, seen := settling(t, time.Hour)
+	for _, sku := range []string{"1001", "1002"} {
+		resp, body := talk(t, addr, question("haproxy", "POST", "/api/seckill/"+sku+"/order", "shop",
+			"Cookie: uid=7\r\nIdempotency-Key: mine\r\n"))
+		if resp.StatusCode != 200 || resp.Header.Get("Sluice-Serial") != "mine" {
+			t.Fatalf("%d %v %s", resp.StatusCode, resp.Header, body)
+		}
+	}
+	if code, _ := settle(t, addr, "", "mine", "409", ""); code != 404 || len(seen.calls()) > 0 {
+		t.Errorf("without a SKU: %d %q", code, seen.calls())
+	}
+	if code, state := settle(t, addr, "1002", "mine", "409", ""); code != 200 || state != "released" {
+		t.Errorf("1002: %d %s", code, state)
+	}
+	if code, state := settle(t, addr, "1001", "mine", "201", ""); code != 200 || state != "sold" {
+		t.Errorf("1001: %d %s", code, state)
+	}
+	if got := strings.Join(seen.calls(), ", "); got != "1002 mine released, 1001 mine confirmed" {
+		t.Error(got)
+	}
+}
+
+// The ledger may admit a key again whose order it has ended. The slot of the earlier request is not lost.
+func TestDecide_KeyThatComesAgainHoldsOneSlot(t *testing.T) {
+	slots := &singleSlot{slotFunc: func() reject.Reason { return reject.Admitted }}
+	o := options(&recorder{})
+	o.Orders, o.Routes, o.SettleWithin, o.Concurrency = &settledOrders{}, []Route{reserveRoute}, time.Hour, slots
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, addr := serveWith(t, p, ServerOptions{Decide: &Decide{Dialect: "caddy", Peers: loopback}})
+	ask := question("caddy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\nIdempotency-Key: mine\r\n")
+	for range 3 {
+		if resp, body := talk(t, addr, ask); resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+	}
+	if open := openDecisions(t, s); open != 1 || slots.taken() != 1 {
+		t.Errorf("%v are open, %d slots are taken", open, slots.taken())
+	}
+	for range 2 {
+		settle(t, addr, "1001", "mine", "", "")
+		if open := openDecisions(t, s); open != 0 || slots.taken() != 0 {
+			t.Errorf("told: %v are open, %d slots are taken", open, slots.taken())
+		}
+	}
+}
+
+// openDecisions is sluice_decisions_open.
+func openDecisions(t *testing.T, s *Server) float64 {
+	t.Helper()
+	ch := make(chan prometheus.Metric, 8)
+	s.open.collect(ch)
+	var m dto.Metric
+	if err := (<-ch).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetGauge().GetValue()
+}
+
+// One order may be told of from several places at once.
+func TestDecide_CallsAtOnceAgree(t *testing.T) {
+	addr, seen := settling(t, time.Hour)
+	for range 8 {
+		resp, _ := talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
+		serial := resp.Header.Get("Sluice-Serial")
+		seen.become(protocol.StatusNone)
+		var calls sync.WaitGroup
+		for _, status := range []string{"500", "201", "", "201"} {
+			calls.Go(func() {
+				if code, _ := settle(t, addr, "1001", serial, status, ""); code != 200 {
+					t.Errorf("%q: %d", status, code)
+				}
+			})
+		}
+		calls.Wait()
+		if got := seen.calls(); !slices.Contains(got, "1001 "+serial+" confirmed") {
+			t.Errorf("%q", got)
+		}
 	}
 }
 
@@ -375,6 +504,22 @@ func (s *singleSlot) TryAcquire() bool {
 	return true
 }
 
+func (s *singleSlot) Acquire(limiter.Client, bool) reject.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reason := s.slotFunc()
+	if reason == reject.Admitted {
+		s.used++
+	}
+	return reason
+}
+
+func (s *singleSlot) taken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 func (s *singleSlot) Release(time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -398,10 +543,10 @@ func TestDecide_SlotIsHeldUntilTheCallOrTheEndOfItsTime(t *testing.T) {
 			if resp, _ := talk(t, addr, ask); resp.Header.Get("X-Sluice-Reason") != "concurrency" {
 				t.Errorf("the slot is free while the proxy forwards: %v", resp.Header)
 			}
-			if code, state := settle(t, addr, serial, "200", ""); code != 200 || state != "ended" {
+			if code, state := settle(t, addr, "", serial, "009", ""); code != 200 || state != "ended" {
 				t.Errorf("%d %s", code, state)
 			}
-			if code, _ := settle(t, addr, serial, "200", ""); code != 404 {
+			if code, _ := settle(t, addr, "", serial, "200", ""); code != 404 {
 				t.Errorf("a slot was given back twice: %d", code)
 			}
 		}
@@ -409,6 +554,86 @@ func TestDecide_SlotIsHeldUntilTheCallOrTheEndOfItsTime(t *testing.T) {
 			resp, _ := talk(t, addr, ask)
 			return resp.StatusCode == 200
 		})
+	}
+}
+
+// A server behind the proxy that asks may fold "_" and "-", and would take the field for one of Sluice or the proxy.
+func TestDecide_FieldsThatImitateAnotherAreAmbiguous(t *testing.T) {
+	o := options(&recorder{})
+	o.ClientHeader = "X-Forwarded-For"
+	for dialect := range dialects {
+		addr, _ := decider(t, o, dialect)
+		for _, name := range []string{"Sluice_Sku", "SLUICE_SIGNATURE", "sluice.serial", "Sluice-Order_x", "Idempotency_Key",
+			"X_Forwarded_For", "x-forwarded_uri", "X_FORWARDED-PROTO", "SCRIPT_NAME", "X_Real_IP", "Proxy_Authorization",
+			"X-Forwarded-Prefix", "x_forwarded_prefix"} {
+			resp, body := talk(t, addr, question(dialect, "GET", "/page", "shop", name+": x\r\n"))
+			status := fmt.Sprint(resp.StatusCode)
+			if dialects[dialect].only403 {
+				status = resp.Header.Get(statusHeader)
+			}
+			if status != "400" || resp.Header.Get("X-Sluice-Reason") != "ambiguous" {
+				t.Errorf("%s, %s: %d %v %s", dialect, name, resp.StatusCode, resp.Header, body)
+			}
+			if said, ok := decodeRejection([]byte(resp.Header.Get(rejectionHeader))); dialects[dialect].only403 && (!ok ||
+				said.Reason != reject.Ambiguous) {
+				t.Errorf("%s, %s: /rejection would not answer: %v", dialect, name, resp.Header)
+			}
+		}
+		for _, name := range []string{"X-Real-IP", "Idempotency-Key", "Sluice-Sku", "User_Agent", "_", "X_Own"} {
+			if resp, body := talk(t, addr, question(dialect, "GET", "/page", "shop", name+": x\r\n")); resp.StatusCode != 200 {
+				t.Errorf("%s, %s: %d %s", dialect, name, resp.StatusCode, body)
+			}
+		}
+	}
+}
+
+// A question has no body, and its type tells that the request has one: no browser sends that with a preflight.
+func TestDecide_PreflightHasNoBody(t *testing.T) {
+	o := options(&recorder{})
+	o.Concurrency = slotFunc(func() reject.Reason { return reject.Concurrency })
+	addr, _ := decider(t, o, "caddy")
+	const preflight = "Origin: https://shop\r\nAccess-Control-Request-Method: POST\r\n"
+	for fields, reason := range map[string]string{
+		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency",
+	} {
+		resp, body := talk(t, addr, question("caddy", "OPTIONS", "/search/", "shop", fields))
+		if resp.Header.Get("X-Sluice-Reason") != reason {
+			t.Errorf("%q: %d %v %s", fields, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// Envoy answers a bare 403 for any 5xx that it is answered with.
+func TestDecide_EnvoyIsAnsweredNo5xx(t *testing.T) {
+	o := options(&recorder{})
+	o.Stock.(*stockMap).closed["1001"] = reject.Paused
+	addr, _ := decider(t, o, "envoy")
+	resp, body := talk(t, addr, question("envoy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
+	if resp.StatusCode != 403 || resp.Header.Get(statusHeader) != "503" || !strings.Contains(body, "paused") {
+		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+	}
+}
+
+// Where the answer panics the rejection is one for the proxy, too, and nothing stays taken.
+func TestDecide_PanicAdmitsNothing(t *testing.T) {
+	for dialect := range dialects {
+		var now, breaks atomic.Int64
+		o := options(&recorder{})
+		o.Responses.Format = reject.Envelope // whose status is 200
+		slots := &singleSlot{slotFunc: func() reject.Reason { breaks.Store(1); return reject.Admitted }, used: 1}
+		o.Concurrency = slots
+		o.Now = func() int64 {
+			if breaks.CompareAndSwap(1, 0) {
+				panic("the clock breaks")
+			}
+			return now.Add(1)
+		}
+		addr, _ := decider(t, o, dialect)
+		resp, _ := talk(t, addr, question(dialect, "GET", "/search/", "shop", ""))
+		if resp.StatusCode != 403 || resp.Header.Get(serialHeader) != "" ||
+			resp.Header.Get("X-Sluice-Reason") != "internal" || slots.taken() != 1 {
+			t.Errorf("%s: %d %v, %d slots are taken", dialect, resp.StatusCode, resp.Header, slots.taken())
+		}
 	}
 }
 

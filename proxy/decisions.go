@@ -112,9 +112,9 @@ func (one *decision) settleOrder(outcome metrics.OrderOutcome) {
 	}
 }
 
-// settle ends a decision, and returns the outcome that holds; nil = there is none. agrees is false where another one was
-// told before. What is told first counts, but an outcome counts after it was unknown. It may wait until the ledger has
-// room.
+// settle ends a decision, and returns the outcome that holds; nil = there is none. agrees is false where another one
+// was told before. What is told first counts, but an outcome counts after it was unknown. It may wait until the ledger
+// has room.
 func (d *decisions) settle(of decisionKey, told metrics.OrderOutcome) (one *decision, outcome metrics.OrderOutcome,
 	agrees bool) {
 	d.mu.Lock()
