@@ -178,7 +178,11 @@ type frontAnswer struct {
 
 func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) (h frontAnswer) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, nil)
+	var body io.Reader
+	if method == "POST" {
+		body = strings.NewReader("note=none")
+	}
+	r, err := http.NewRequest(method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +195,11 @@ func askFront(t *testing.T, client *http.Client, method, url string, fields ...s
 		return h
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(body),
+	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(text),
 		resp.Header}
 }
 
