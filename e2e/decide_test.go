@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (fr
 	conf := strings.NewReplacer(append([]string{
 		a.listen, strings.Replace(a.listen, "80", map[bool]string{true: port, false: front}[a.program == "caddy"], 1),
 		"127.0.0.1:9000", strings.TrimPrefix(shop.url, "http://"), "127.0.0.1:8080", g.front,
-		"127.0.0.1:8092", g.asked(t), "worker_processes auto;", temporary, "http {\n", paths,
+		"127.0.0.1:8092", g.asked(t), "worker_processes auto;", temporary, "\nhttp {\n", "\n" + paths,
 		"lua-load sluice.lua", "lua-load " + lua,
 	}, changes...)...).Replace(string(text))
 	conf = strings.Replace(conf, "bind :"+front, "bind "+front, 1)
@@ -121,6 +122,7 @@ type askedShop struct {
 	*shop
 	mu     sync.Mutex
 	orders map[string]string // the SKU, by serial
+	lost   []string          // fields that an order came without
 }
 
 func openAskedShop(t *testing.T) *askedShop {
@@ -133,6 +135,13 @@ func openAskedShop(t *testing.T) *askedShop {
 				w.WriteHeader(http.StatusNotFound)
 			}
 			return
+		}
+		if r.URL.Path == askedOrder {
+			for _, name := range []string{"Idempotency-Key", "Sluice-Sku", "Sluice-Quantity", "Sluice-Deadline"} {
+				if r.Header.Get(name) == "" {
+					s.lost = append(s.lost, name)
+				}
+			}
 		}
 		if serial := r.Header.Get("Idempotency-Key"); serial != "" && r.Method == "POST" {
 			s.orders[serial] = r.Header.Get("Sluice-Sku")
@@ -153,6 +162,13 @@ func (s *askedShop) sold() (n int) {
 	return n
 }
 
+// bare names the fields that orders came without.
+func (s *askedShop) bare() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lost)
+}
+
 // frontAnswer is what one client heard.
 type frontAnswer struct {
 	status             int
@@ -162,7 +178,11 @@ type frontAnswer struct {
 
 func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) (h frontAnswer) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, nil)
+	var body io.Reader
+	if method == "POST" {
+		body = strings.NewReader("note=none")
+	}
+	r, err := http.NewRequest(method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +195,11 @@ func askFront(t *testing.T, client *http.Client, method, url string, fields ...s
 		return h
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(body),
+	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(text),
 		resp.Header}
 }
 
@@ -308,6 +328,63 @@ func TestDecide_WindowsAndSlotsHold(t *testing.T) {
 			ended := g.metric("sluice_decisions_ended_total", `how="settled"`)
 			if a.settles && int(ended) != sum["200"] || !a.settles && ended != 0 {
 				t.Errorf("%v of %d were settled", ended, sum["200"])
+			}
+		})
+	}
+}
+
+// What a shopper writes into a request settles no order and takes no field of the gate away.
+func TestDecide_ShoppersCannotSettleNorStripFields(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			redis, shop := redistest.Start(t), openAskedShop(t)
+			g := reserves(t, redis, askedUnits, shop.setting(), `upstream.timeout = "2s"`,
+				`upstream.response_header_timeout = "2s"`,
+				fmt.Sprintf("stock.reserve.status_url = %q", shop.url+"/orders/{serial}"), decides(a.dialect))
+			front := a.run(t, shop.shop, g)
+			client := &http.Client{Transport: &http.Transport{}, Timeout: long}
+			defer client.CloseIdleConnections()
+			shoppers := 0
+			order := func(fields ...string) int {
+				shoppers++
+				cookie := "uid=" + strconv.Itoa(shoppers)
+				h := askFront(t, client, "POST", "http://"+front+askedOrder, append(fields, "Cookie", cookie)...)
+				return h.status
+			}
+			for _, fields := range [][]string{
+				{"Sluice-Order", "released"},
+				{"Sluice-Order", "released", "Sluice-Status", "400", "Idempotency-Key", "x"},
+				{"Idempotency-Key", "x&status=400"}, // settles itself alone
+				{"Idempotency-Key", "x&sku=1001&status=400"},
+			} {
+				if status := order(fields...); status != http.StatusCreated {
+					t.Errorf("%q: %d", fields, status)
+				}
+			}
+			sold := shop.sold()
+			if sold != shoppers {
+				t.Errorf("the shop has %d orders of %d shoppers", sold, shoppers)
+			}
+			for _, list := range []string{"Sluice-Sku, Idempotency-Key, keep-alive", "close, sluice-sku", "IDEMPOTENCY-KEY",
+				"Sluice-Quantity,Sluice-Deadline,Sluice-Signature,Sluice-Serial", "Cookie, Sluice-Sku"} {
+				status, before := order("Connection", list), sold
+				if sold = shop.sold(); status != http.StatusBadRequest && (status != http.StatusCreated || sold != before+1) {
+					t.Errorf("Connection: %s: %d, and the shop has %d orders more", list, status, sold-before)
+				}
+				if len(shop.bare()) > 0 {
+					t.Errorf("Connection: %s: the shop got an order without %v", list, shop.bare())
+				}
+			}
+			soon(t, "every order is sold", func() bool {
+				return ledgerOf(t, redis, "1001") == account{total: askedUnits, sold: sold}
+			})
+			h := askFront(t, client, "POST", "http://"+front+"/note", "Idempotency-Key", "own")
+			if h.status != http.StatusCreated || shop.sold() != sold {
+				t.Errorf("without a reservation the shopper's own key got lost: %d", h.status)
+			}
+			if n := g.metric("sluice_decisions_ended_total", `how="settled"`); a.settles != (n > 0) {
+				t.Errorf("%v decisions were settled", n)
 			}
 		})
 	}

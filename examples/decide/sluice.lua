@@ -2,9 +2,9 @@
 
 local address = os.getenv("SLUICE_DECIDE") or "127.0.0.1:8092"
 local forwarded = {"idempotency-key", "sluice-sku", "sluice-quantity", "sluice-deadline", "sluice-signature",
-	"sluice-serial"}
+	"sluice-serial", "sluice-order"}
 local hop = {["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["keep-alive"] = true,
-	["date"] = true}
+	["date"] = true, ["expect"] = true, ["upgrade"] = true}
 
 -- HAProxy counts the values of a field from 0 in one place and from 1 in another.
 local function first(values)
@@ -23,7 +23,7 @@ core.register_action("sluice_decide", {"http-req"}, function(txn)
 		for i = 0, #values do list[#list + 1] = values[i] end
 		if name == "host" then
 			host = first(values)
-		elseif not hop[name] and not name:find("^x%-forwarded%-[muh]") and name ~= "expect" and name ~= "upgrade" then
+		elseif not hop[name] then
 			question[name] = list
 		end
 	end
@@ -46,7 +46,7 @@ core.register_action("sluice_decide", {"http-req"}, function(txn)
 				txn.http:req_del_header(name) -- a client cannot write it
 			end
 		end
-		txn:set_priv(first(answer.headers["sluice-serial"]))
+		txn:set_priv{serial = first(answer.headers["sluice-serial"]), sku = first(answer.headers["sluice-sku"])}
 		return
 	end
 	local reply = txn:reply{status = answer.status, body = answer.body}
@@ -61,11 +61,12 @@ core.register_action("sluice_decide", {"http-req"}, function(txn)
 end)
 
 core.register_action("sluice_settle", {"http-res"}, function(txn)
-	local serial = txn:get_priv()
-	if serial then
-		local query = "?serial=" .. serial .. "&status=" .. txn.f:status()
-		local order = first(txn.http:res_get_headers()["sluice-order"])
-		core.httpclient():post{url = "http://" .. address .. "/settle" .. query, timeout = 2000,
-			headers = {["sluice-order"] = order and {order} or nil}}
+	local kept = txn:get_priv()
+	if kept and kept.serial then
+		local told = {["sluice-serial"] = {kept.serial}, ["sluice-status"] = {tostring(txn.f:status())}}
+		if kept.sku then told["sluice-sku"] = {kept.sku} end
+		local order = txn.f:res_fhdr("sluice-order")
+		if order and order ~= "" then told["sluice-order"] = {order} end
+		core.httpclient():post{url = "http://" .. address .. "/settle", timeout = 2000, headers = told}
 	end
 end)
