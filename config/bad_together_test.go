@@ -41,7 +41,8 @@ sku = "$arg_sku"`,
 		`:7: route[1].sources: "all" compares the query with the body, which a [[decide]] listener is not sent; write ` +
 			`sources = "one" if the shop reads the query alone, or let clients send it in the path, a header or a cookie, ` +
 			`like $path_x`},
-	{`[[decide]]
+	{`name = "shop"
+[[decide]]
 listen = "127.0.0.1:8092"
 [[route]]
 name = "a"
@@ -54,7 +55,7 @@ source = "redis"
 [stock.reserve]
 status_url = "http://shop/orders/{serial}"
 on_not_found = "release_after_ttl"`,
-		`:13: stock.reserve.on_not_found: "release_after_ttl" sells a unit again while a proxy that asks may still wait for ` +
+		`:14: stock.reserve.on_not_found: "release_after_ttl" sells a unit again while a proxy that asks may still wait for ` +
 			`the body of its order; write "release_after_deadline" if the shop compares Sluice-Deadline, or "keep"`},
 	{`[[decide]]
 listen = "127.0.0.1:8092"

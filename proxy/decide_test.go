@@ -564,7 +564,7 @@ func TestDecide_FieldsThatImitateAnotherAreAmbiguous(t *testing.T) {
 	for dialect := range dialects {
 		addr, _ := decider(t, o, dialect)
 		for _, name := range []string{"Sluice_Sku", "SLUICE_SIGNATURE", "sluice.serial", "Sluice-Order_x", "Idempotency_Key",
-			"X_Forwarded_For", "x-forwarded_uri", "X_FORWARDED-PROTO", "SCRIPT_NAME", "X_Real_IP", "Proxy_Authorization",
+			"X_Forwarded_For", "x-forwarded_uri", "X_FORWARDED-PROTO", "SCRIPT_NAME", "X_Real_IP", "True_Client-IP",
 			"X-Forwarded-Prefix", "x_forwarded_prefix"} {
 			resp, body := talk(t, addr, question(dialect, "GET", "/page", "shop", name+": x\r\n"))
 			status := fmt.Sprint(resp.StatusCode)
