@@ -59,7 +59,8 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 			"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\nscope = \"fleet\"\n"+
 			strings.NewReplacer("gate = \"check\"", "gate = \"check\"\nmax_in_flight = 5", "gate = \"pass\"",
 				"gate = \"pass\"\ncache = \"1s\"").Replace(routes)+
-			"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n")
+			"[[sale]]\nname = \"later\"\nskus = [\"9\"]\nstarts = 2099-11-11T00:00:00+08:00\nends = 2099-11-11T02:00:00+08:00\n"+
+			decides("nginx"))
 	checks.order("1001")
 	checks.order("1002")
 	tell(t, checks.front, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: +1\r\n\r\n") // one that is malformed
