@@ -19,7 +19,9 @@ const maxCartLines = 16
 // appendCart finds the lines of an order by two lists of one array, and adds them to dst, which is empty. Elements of
 // one SKU are one line with the sum of their units, which is at most max. Lines come in the order of their SKUs: all
 // instances reserve them in the same order.
-func appendCart(dst []protocol.Line, sku, quantity *param.Variable, s *param.Source, max int64) ([]protocol.Line, param.Fault) {
+func appendCart(dst []protocol.Line, sku, quantity *param.Variable, s *param.Source, max int64) (
+	[]protocol.Line, param.Fault,
+) {
 	var all [maxCartLines]protocol.Line
 	n, bad := 0, param.Fault{}
 	fault := sku.Each(s, func(i int, value []byte) bool {

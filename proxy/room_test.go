@@ -129,7 +129,7 @@ func TestRoom_OrderAtARoomThatIsOverIsLookedUp(t *testing.T) {
 	}
 }
 
-// Whoever comes before the start can line up, as soon as the room takes people in.
+// A client that orders before the start can line up as soon as the room takes people in.
 func TestRoom_EarlyOrderIsLedToTheRoom(t *testing.T) {
 	p, room := atRoom(t, func(o *Options) { o.Schedule = &closing{new([]string), 0, reject.NotStarted} })
 	for _, room.joinable = range []bool{false, true} {

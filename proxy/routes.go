@@ -273,7 +273,8 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 func isPreflight(r *Request) bool {
 	head := r.head
 	return string(head.Method) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
-		!r.hasBody() && !(r.asked && head.Peek("Content-Type") != nil) && head.Peek("Cookie") == nil && head.Peek("Authorization") == nil
+		!r.hasBody() && !(r.asked && head.Peek("Content-Type") != nil) && head.Peek("Cookie") == nil &&
+		head.Peek("Authorization") == nil
 }
 
 func attachRates(rates []Rate, routes []boundRoute) (errs []error) {

@@ -19,11 +19,12 @@ import (
 // WaitingOrder is what is known of an order that waits until it is delivered. It does not decide who may see what: its
 // callers leave out what a client must not see.
 type WaitingOrder struct {
-	Serial   string
-	SKU      string
-	User     string // whose it is; not shown
-	State    string // "queued" "delivering" "unknown" "stuck" "held" "sold" "released" "refunded" "expired" "cancelled" "none"
-	Ahead    int64  // orders before it, where it is queued
+	Serial string
+	SKU    string
+	User   string // whose it is; not shown
+	// "queued" "delivering" "unknown" "stuck" "held" "sold" "released" "refunded" "expired" "cancelled" "none"
+	State    string
+	Ahead    int64 // orders before it, where it is queued
 	ETA      time.Duration
 	Deadline int64          // Unix ms: of the reservation, while it is undecided
 	Answer   message.Answer // its Status is 0 where there is none, or it must not be seen
@@ -123,7 +124,8 @@ func englishOrder() *orderWording {
 	return &orderWording{language: "en", ahead: "Orders before yours: ", wait: "About %d seconds to wait",
 		serial: "Order: ",
 		states: map[string][2]string{
-			"queued":     {"Your unit is held for you", "Your order is waiting to be placed. This page refreshes automatically."},
+			"queued": {"Your unit is held for you",
+				"Your order is waiting to be placed. This page refreshes automatically."},
 			"delivering": {"Your order is being placed", "This page refreshes automatically."},
 			"unknown":    {"Your order is being checked", "Your unit stays held for you. This page refreshes automatically."},
 			"held":       {"Your unit is held for you", "Your order is being checked. This page refreshes automatically."},

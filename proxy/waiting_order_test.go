@@ -29,7 +29,8 @@ func TestWaitingOrder_InJSON(t *testing.T) {
 
 func TestWaitingOrder_PageIsEscapedAndInTheClientsLanguage(t *testing.T) {
 	o := WaitingOrder{Serial: "<script>", SKU: "1", State: "queued", Ahead: 3}
-	for accept, want := range map[string]string{"en-GB,en": "Your unit is held for you", "zh-CN,zh;q=0.9,en;q=0.8": "已为您保留商品",
+	for accept, want := range map[string]string{
+		"en-GB,en": "Your unit is held for you", "zh-CN,zh;q=0.9,en;q=0.8": "已为您保留商品",
 		"fr": "已为您保留商品"} {
 		page := string(o.AppendPage(nil, accept, true))
 		if !strings.Contains(page, want) || strings.Contains(page, "<script>") || !strings.Contains(page, "&lt;script&gt;") {

@@ -49,7 +49,8 @@ func (s *Settler) reconcile(ctx context.Context, p *skuCursor, l Ledger, intact 
 func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bool) (b books, err error) {
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) {
-		if r.Status != protocol.StatusReleased && (p.cursor == nil || p.cursor.State != Moved) { // rows that were left behind are old
+		// Rows that were left behind are old.
+		if r.Status != protocol.StatusReleased && (p.cursor == nil || p.cursor.State != Moved) {
 			rows = append(rows, r)
 		}
 	})

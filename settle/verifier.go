@@ -49,7 +49,8 @@ type Explanation struct {
 
 // explains reports whether a difference is one that is on its way, or that a conflict has already.
 func (e Explanation) explains(row, r Record, ok bool) bool {
-	return row.Missing && !ok || row.Status == protocol.StatusRefunded && ok && r.Status == protocol.StatusSold && e.Givebacks[row.Serial]
+	return row.Missing && !ok ||
+		row.Status == protocol.StatusRefunded && ok && r.Status == protocol.StatusSold && e.Givebacks[row.Serial]
 }
 
 // look is what a settler remembers of the SKU that it has verified.
