@@ -49,10 +49,11 @@ var dialects = map[string]dialect{
 }
 
 const (
-	statusHeader    = "X-Sluice-Status"    // the status of a rejection that is answered with 403 instead
-	rejectionHeader = "X-Sluice-Rejection" // what rejectionPath answers with
-	serialHeader    = "Sluice-Serial"      // names what was admitted, for settlePath
-	toldHeader      = "Sluice-Status"      // the status of the upstream's response, for settlePath
+	statusHeader    = "X-Sluice-Status"                 // the status of a rejection that is answered with 403 instead
+	rejectionHeader = "X-Sluice-Rejection"              // what rejectionPath answers with
+	admittedField   = "X-Sluice-Decision: admitted\r\n" // tells the answer from a 200 of another server
+	serialHeader    = "Sluice-Serial"                   // names what was admitted, for settlePath
+	toldHeader      = "Sluice-Status"                   // the status of the upstream's response, for settlePath
 )
 
 // maxKeptQuestion is the largest buffer of a connection that waits for the next question, in bytes.
@@ -221,7 +222,7 @@ func (d *dialect) consumes(name []byte) bool {
 func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
 	server.Begin(&r.ctx.Response, fasthttp.StatusOK)
 	text := r.conn.Prepared()
-	b := text.Fields[:0]
+	b := append(text.Fields[:0], admittedField...)
 	if len(r.id) > 0 {
 		b = octets.AppendField(b, p.RequestIDHeader, r.id)
 	}
