@@ -166,7 +166,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		}
 	}
 	// No late request is under way: go-redis holds a lock meanwhile, which stops virtual time.
-	time.Sleep(faultsEnd + 2*time.Second - time.Since(w.began))
+	time.Sleep(faultsEnd + 2*time.Second - time.Since(w.began)) // of synctest
 	cancel()
 	for i := range w.gateways {
 		w.at(i).stop(false)

@@ -152,7 +152,8 @@ func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol
 	case ok && (r.User != it.User || r.Quantity != it.Quantity):
 		return protocol.OtherOrder
 	case ok:
-		return map[protocol.Status]protocol.Code{'H': protocol.ReplayHeld, 'C': protocol.ReplaySold, 'X': protocol.Released}[r.Status]
+		return map[protocol.Status]protocol.Code{
+			'H': protocol.ReplayHeld, 'C': protocol.ReplaySold, 'X': protocol.Released}[r.Status]
 	case b.stock.At(now) != protocol.On:
 		return protocol.NotOnSale
 	case b.stock.Free < it.Quantity:

@@ -114,7 +114,8 @@ func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 		var told sync.WaitGroup
 		for i := range 40 {
 			told.Go(func() {
-				wants(t, "an order", d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
+				wants(t, "an order", d.Reserve(d.o.Now(), protocol.Order{
+					SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
 					Quantity: 1, Request: protocol.NewRequest(protocol.MaxNumber, request)}), protocol.Held)
 			})
 		}

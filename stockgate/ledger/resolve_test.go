@@ -81,7 +81,9 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 }
 
 func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
-	for fence, early := range map[string]protocol.Status{fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X'} {
+	for fence, early := range map[string]protocol.Status{
+		fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X',
+	} {
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := testOptions()
