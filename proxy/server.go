@@ -44,30 +44,33 @@ type ServerOptions struct {
 // server.Server.
 type Server struct {
 	*server.Server
-	options  ServerOptions
-	proxy    atomic.Pointer[Proxy]
-	rejected [reject.NumReasons]atomic.Uint64 // connections
-	observed [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
+	connections Connections
+	limits      atomic.Pointer[server.Limits]
+	proxy       atomic.Pointer[Proxy]
+	rejected    [reject.NumReasons]atomic.Uint64 // connections
+	observed    [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
 }
 
 // NewServer makes a Server that has no listener yet.
 func NewServer(p *Proxy, o ServerOptions) *Server {
-	s := &Server{options: o}
-	s.proxy.Store(p)
+	s := &Server{connections: o.Connections}
+	s.Server = server.NewServer(s, server.Limits{}, server.Options{})
+	s.Replace(p, o)
+	return s
+}
+
+// Replace has p handle all requests from now on, and connections go by o; requests under way are finished by the Proxy
+// before. Connections stay, with what is known of them: their request rate, and whether they count as one client.
+// Whether they are trusted is decided anew. Connections, and whether there are TLS and PROXY headers, stay.
+func (s *Server) Replace(p *Proxy, o ServerOptions) {
 	h := server.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
 	if o.ProxyProtocol {
 		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().Trusted.Has(peer) }
 	}
-	s.Server = server.NewServer(s, p.limits(o.MaxHeader, o.LenientTarget), h)
-	return s
-}
-
-// Replace has p handle all requests from now on; those under way are finished by the one before. Connections stay, with
-// what is known of them: their request rate, and whether they count as one client. Whether they are trusted is decided
-// anew.
-func (s *Server) Replace(p *Proxy) {
-	s.SetLimits(p.limits(s.options.MaxHeader, s.options.LenientTarget))
+	limits := p.limits(o.MaxHeader, o.LenientTarget)
+	s.limits.Store(&limits)
+	s.Use(limits, h)
 	s.proxy.Store(p)
 }
 
@@ -91,7 +94,7 @@ func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError)
 // the limits of connections are that server's to keep.
 func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 	p := s.proxy.Load()
-	c, err := server.Foreign(ctx, p.limits(s.options.MaxHeader, s.options.LenientTarget))
+	c, err := server.Foreign(ctx, *s.limits.Load())
 	c.State = &connState{shard: p.counters.Shard()}
 	if e, broken := err.(server.ProtocolError); broken {
 		p.protocolError(ctx, c, e)
@@ -113,7 +116,7 @@ func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 	state.shared = state.trusted || p.bypass.Has(c.Peer())
 	reason := reject.ConnOpen
 	if !full {
-		reason = s.options.Connections.Open(c.Peer(), !state.shared)
+		reason = s.connections.Open(c.Peer(), !state.shared)
 	}
 	switch {
 	case reason == reject.Admitted:
@@ -134,7 +137,7 @@ func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 // CloseConn implements server.Handler.
 func (s *Server) CloseConn(c *server.Conn) {
 	if state := c.State.(*connState); state.counted {
-		s.options.Connections.Close(c.Peer(), !state.shared)
+		s.connections.Close(c.Peer(), !state.shared)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 
 // keep remembers that p's order is reserved or confirmed.
 func (p *pendingOrder) keep(r *core, now int64, confirmed bool) {
-	p.until = now + int64(r.o.Hold) + int64(time.Minute)
+	p.until = now + int64(r.live.Load().hold) + int64(time.Minute)
 	p.sold.Store(confirmed)
 	r.serials.keep(p.knownOrder)
 	if p.derived {
