@@ -96,7 +96,7 @@ var limitRows = []limitRow{
 		},
 		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Concurrency = in.concurrency.total(c)
-			to.Priority, _ = param.CompilePriority(c.Limits.Concurrency.Priority) // app.Validate tells the error
+			to.Priority, _ = param.CompilePriority(c.Limits.Concurrency.Priority) // gateway.Validate tells the error
 		},
 		use: func(in *Limiters, c *config.Config) { in.concurrency.use(c) },
 		now: func(in *Limiters) []admin.Now {

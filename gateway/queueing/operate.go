@@ -42,7 +42,7 @@ func unknown(asking, stuck int64) int64 { return max(asking-stuck, 0) }
 
 // Take implements admin.Queue.
 func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration) ([]admin.QueuedOrder, error) {
-	if !q.pulls {
+	if !q.pulls.Load() {
 		return nil, fmt.Errorf("take: %w: orders are sent to the upstream here; queue.pull = \"30s\" has consumers take them",
 			admin.ErrConflict)
 	}

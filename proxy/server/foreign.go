@@ -8,14 +8,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// What is of another server's connections. Their times are that server's.
+var foreignPlain, foreignSecure = Options{}, Options{TLS: new(tls.Config)}
+
 // Foreign is the connection of a request that another fasthttp server has read, and whose answer it writes. The error
 // is a ProtocolError where the look rejects the head; there is a connection all the same. Its request cannot wait by
 // Suspend, and cannot leave HTTP.
 func Foreign(ctx *fasthttp.RequestCtx, l Limits) (*Conn, error) {
 	s := &Server{}
-	s.SetLimits(l)
+	s.parser.Store(newParser(l))
+	s.options.Store(&foreignPlain)
 	if ctx.IsTLS() {
-		s.TLS = new(tls.Config)
+		s.options.Store(&foreignSecure)
 	}
 	c := newConn(s, ctx.Conn(), peerAddr(ctx.Conn()))
 	c.foreign = true

@@ -13,11 +13,13 @@ import (
 func standing(b testing.TB) *Room {
 	b.Helper()
 	r := &Room{o: Options{Rules: room.Rules{Name: "r", Pass: time.Minute, PollFloor: time.Second,
-		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r")}
+		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r"), carried: &carried{}}
 	r.waiters = map[*waiter]struct{}{}
-	if err := r.Use([][]byte{key}); err != nil {
+	made, err := r.secretsOf([][]byte{key})
+	if err != nil {
 		b.Fatal(err)
 	}
+	r.secret.Store(made)
 	s := &room.State{Phase: room.Open, At: 1_000_000, Issued: 1_000_000, Serving: 500, Called: 500, Count: 600}
 	for i := range 600 {
 		s.Steps = append(s.Steps, room.Step{At: int64(400_000 + 1000*i), Serving: int64(i), Called: int64(i)})

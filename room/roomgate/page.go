@@ -23,9 +23,6 @@ const (
 //go:embed verify.html
 var verifyHTML string
 
-// UsePages takes other pages from now on.
-func (r *Room) UsePages(p reject.RoomPages) { r.pages.Store(&p) }
-
 // builtInPages are those of a room without pages of its own.
 func builtInPages() (reject.RoomPages, error) {
 	return reject.NewRoomPages(reject.Options{Languages: []string{"zh-CN", "en"}})

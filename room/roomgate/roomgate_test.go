@@ -54,6 +54,7 @@ func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	if s.Room, err = New(o, [][]byte{key}); err != nil {
 		t.Fatal(err)
 	}
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
