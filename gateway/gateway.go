@@ -76,6 +76,7 @@ type Gateway struct {
 	access     *accesslog.Log
 	unread     *proxy.UnreadBodies
 	tracer     *tracing.Tracer // nil = no traces
+	traced     tracing.Counts
 	controller *controller
 	fleet      *membership
 	control    controls // the control API
@@ -111,7 +112,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		return nil, err
 	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
-		g.unread, g.reloaded, buildInfo(o.Version), g.fleet, g.rooms,
+		g.unread, g.reloaded, buildInfo(o.Version), g.fleet, g.rooms, &g.traced,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.controller = newController(g, log)

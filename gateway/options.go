@@ -175,13 +175,12 @@ func cacheOptions(c *config.Config) cache.Options {
 }
 
 // openTraces begins to tell a collector of requests; nil when c names none.
-func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tracer, error) {
+func openTraces(c *config.Config, count *tracing.Counts, version string, log *slog.Logger) (*tracing.Tracer, error) {
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
 	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
-		Service: c.Traces.ServiceName,
-		Version: version, Log: log})
+		Service: c.Traces.ServiceName, Version: version, Counts: count, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}

@@ -114,7 +114,7 @@ func (g *Gateway) buildRooms(r *runtime) error {
 func (g *Gateway) buildTraces(r *runtime) (err error) {
 	r.tracer = g.tracer
 	if g.running == nil || g.running.Traces != r.config.Traces {
-		if r.tracer, err = openTraces(r.config, g.version, g.log); err != nil {
+		if r.tracer, err = openTraces(r.config, &g.traced, g.version, g.log); err != nil {
 			return err
 		}
 		if t := r.tracer; t != nil {
@@ -125,17 +125,10 @@ func (g *Gateway) buildTraces(r *runtime) (err error) {
 		r.parts.Tracer = r.tracer
 	}
 	r.use = append(r.use, func() {
-		before := g.tracer
-		if g.tracer = r.tracer; before == g.tracer {
-			return
+		if g.tracer != nil && g.tracer != r.tracer {
+			g.retiring.Go(g.tracer.Close)
 		}
-		if before != nil {
-			g.Metrics.Unregister(before)
-			g.retiring.Go(before.Close)
-		}
-		if g.tracer != nil {
-			g.Metrics.MustRegister(g.tracer)
-		}
+		g.tracer = r.tracer
 	})
 	return nil
 }
@@ -211,22 +204,28 @@ func otherStock(now, next *config.Config) (routes []string) {
 	return routes
 }
 
-// changedKeys are the keys whose values differ, with those of which only a file differs that they name: lists of
-// addresses, pages, keys and certificates.
+// changedKeys are the keys whose values differ, with those of which only a file differs that they name.
 func changedKeys(now, next *config.Config) []string {
 	changed := config.Diff(now, next)
-	a, b := &now.Limits, &next.Limits
-	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
-		changed = append(changed, "limits.bypass")
+	for _, file := range []struct {
+		key  string
+		same bool
+	}{
+		{"limits.bypass", slices.Equal(now.Limits.Bypassed, next.Limits.Bypassed)},
+		{"limits.deny", slices.Equal(now.Limits.Denied, next.Limits.Denied)},
+		{"upstream.tls.ca_file", now.Upstream.TLS.CA == next.Upstream.TLS.CA},
+		{"responses.template_dir", now.Responses.SamePages(&next.Responses)},
+		{"auth.jwt_key_file", now.Auth.JWTKey == next.Auth.JWTKey},
+		{"auth.cookie_key_file", now.Auth.CookieKey == next.Auth.CookieKey},
+		{"auth.order_token_key_file", now.Auth.OrderTokenKey == next.Auth.OrderTokenKey},
+		{"auth.room_key_file", now.Auth.RoomKeys == next.Auth.RoomKeys},
+		{"admin.token_file", now.Admin.Token == next.Admin.Token},
+		{"admin.viewer_token_file", now.Admin.ViewerToken == next.Admin.ViewerToken},
+		{"admin.consumer_token_file", now.Admin.ConsumerToken == next.Admin.ConsumerToken},
+	} {
+		if !file.same && !slices.Contains(changed, file.key) {
+			changed = append(changed, file.key)
+		}
 	}
-	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
-		changed = append(changed, "limits.deny")
-	}
-	if now.Upstream.TLS.CAFile == next.Upstream.TLS.CAFile && now.Upstream.TLS.CA != next.Upstream.TLS.CA {
-		changed = append(changed, "upstream.tls.ca_file")
-	}
-	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
-		changed = append(changed, "responses.template_dir")
-	}
-	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
+	return changed
 }

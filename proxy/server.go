@@ -48,7 +48,6 @@ type ServerOptions struct {
 type Server struct {
 	*server.Server
 	connections Connections
-	limits      atomic.Pointer[server.Limits]
 	proxy       atomic.Pointer[Proxy]
 	rejected    [reject.NumReasons]atomic.Uint64 // connections
 	observed    [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
@@ -78,9 +77,7 @@ func (s *Server) Replace(p *Proxy, o ServerOptions) {
 	if o.ProxyProtocol {
 		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().Trusted.Has(peer) }
 	}
-	limits := p.limits(o.MaxHeader, o.LenientTarget)
-	s.limits.Store(&limits)
-	s.Use(limits, h)
+	s.Use(p.limits(o.MaxHeader, o.LenientTarget), h)
 	s.proxy.Store(p)
 	for _, d := range s.deciders {
 		d.Replace(p, o)
@@ -149,7 +146,7 @@ func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError)
 // the limits of connections are that server's to keep.
 func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 	p := s.proxy.Load()
-	c, err := server.Foreign(ctx, *s.limits.Load())
+	c, err := s.Foreign(ctx)
 	c.State = &connState{shard: p.counters.Shard()}
 	if e, broken := err.(server.ProtocolError); broken {
 		p.protocolError(ctx, c, e)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -232,14 +231,6 @@ func Bounds(c *config.Config) map[reject.Reason]string {
 		}
 	}
 	return all
-}
-
-// ChangesOnReload tells whether a reload changes a key of [limits.NAME].
-func ChangesOnReload(key string) bool {
-	return slices.ContainsFunc(limitRows, func(row limitRow) bool {
-		name, ours := strings.CutPrefix(key, "limits."+row.name)
-		return ours && (name == "" || name[0] == '[' || name[0] == '.')
-	})
 }
 
 // OverridableKeys are the keys of limits that an operator may change for a while.

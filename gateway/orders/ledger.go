@@ -113,20 +113,12 @@ func (o *Ledger) Prepare(c *config.Config, mirror ledger.Mirror) (use func(), er
 	return func() {
 		o.now.Store(next)
 		if d := o.Reserver(); d != nil {
-			o.direct(d)
+			d.Use(o.settings())
 		}
 		if before != nil && before.status != nil && before.status != next.status {
 			before.status.Close()
 		}
 	}, nil
-}
-
-// direct has d go by what is in force.
-func (o *Ledger) direct(d *ledger.Reserver) {
-	options, source := o.settings()
-	if err := d.Use(options, source); err != nil {
-		panic("BUG: a configuration that no reserver goes by: " + err.Error())
-	}
 }
 
 // run opens the ledger, and has it looked after from the first attempt on. It tries again until it succeeds or the gate
@@ -192,7 +184,7 @@ func (o *Ledger) open(ctx context.Context) error {
 		return err
 	}
 	o.reserver.Store(r)
-	o.direct(r) // what is in force may have changed meanwhile
+	r.Use(o.settings()) // what is in force may have changed meanwhile
 	return nil
 }
 

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/valyala/fasthttp"
 
 	"sluice/admin"
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/auth"
-	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 	"sluice/queue"
@@ -45,14 +43,12 @@ type Parts struct {
 type Queue struct {
 	Parts
 	within    atomic.Int64 // ns
-	settings  atomic.Pointer[queue.Settings]
-	rules     atomic.Pointer[proxy.OutcomeRules] // of the answers to orders
-	signer    *auth.Signer                       // nil = what the upstream is told is not signed
+	options   atomic.Pointer[queue.Options]
+	signer    *auth.Signer // nil = what the upstream is told is not signed
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	closed    chan struct{}
 	attending sync.WaitGroup
-	pulls     atomic.Bool // consumers take orders
 	parking   parking
 }
 
@@ -79,21 +75,18 @@ func (q *Queue) Use(c *config.Config, rules proxy.OutcomeRules, status *ledger.S
 	}
 	k, reserve := &c.Queue, &c.Stock.Reserve
 	q.within.Store(int64(min(k.DeliverWithin, reserve.ReservationTTL-c.LongestAttempt())))
-	q.rules.Store(&rules)
-	q.pulls.Store(k.Pull > 0)
 	o := queue.Options{
-		Store: q.Store, Send: q.Upstream.Send, Signer: q.signer,
-		Outcome: func(resp *fasthttp.Response) metrics.OrderOutcome { return q.rules.Load().Outcome(resp) },
-		Fenced:  reserve.OnNotFound == "release_after_deadline", Cancels: reserve.OnNotFound == "cancel_then_release",
-		Settings: queue.Settings{MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: k.Attempts,
-			MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key"},
+		Store: q.Store, Send: q.Upstream.Send, Signer: q.signer, Outcome: rules.Outcome,
+		Fenced: reserve.OnNotFound == "release_after_deadline", Cancels: reserve.OnNotFound == "cancel_then_release",
+		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: k.Attempts,
+		MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key",
 		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: stores.KeepReleased,
 		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
 	}
-	q.settings.Store(&o.Settings)
 	if status != nil {
 		o.Source = status
 	}
+	q.options.Store(&o)
 	if q.deliverer != nil {
 		q.deliverer.Use(o)
 		return

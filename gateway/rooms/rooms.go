@@ -56,6 +56,8 @@ type rules struct {
 	config.Room
 	hold time.Duration
 	few  int64 // so many units or less are few; below 0 = nothing is said
+	keys [][]byte
+	look config.Responses // of its pages
 }
 
 // New has no room yet.
@@ -71,32 +73,24 @@ func (r *Rooms) Prepare(c *config.Config, few int64, pages reject.RoomPages) (
 	byName map[string]proxy.Room, use func(), err error,
 ) {
 	before, next, byName := r.now.Load(), &inForce{}, map[string]proxy.Room{}
-	keys := c.Auth.RoomKeyList()
 	for _, m := range c.Rooms {
-		made := rules{m, c.Stock.Reserve.ReservationTTL, few}
-		at := slices.IndexFunc(before.rules, func(b rules) bool { return b.Name == m.Name })
+		made := rules{m, c.Stock.Reserve.ReservationTTL, few, c.Auth.RoomKeyList(), c.Responses}
 		var one *roomgate.Room
-		if at >= 0 && reflect.DeepEqual(before.rules[at], made) {
+		at := slices.IndexFunc(before.rules, func(b rules) bool { return b.Name == m.Name })
+		if at >= 0 {
 			one = before.all[at]
-			err = one.CheckKeys(keys)
-		} else {
-			var former *roomgate.Room
-			if at >= 0 {
-				former = before.all[at]
-			}
-			one, err = r.open(c, &made, pages, former)
 		}
-		if err != nil {
-			return nil, nil, c.Errorf("room", "%v", err)
+		if one == nil || !reflect.DeepEqual(before.rules[at], made) {
+			if one, err = r.open(c, &made, pages, one); err != nil {
+				return nil, nil, c.Errorf("room", "%v", err)
+			}
 		}
 		next.all, next.rules = append(next.all, one), append(next.rules, made)
 		byName[m.Name] = one
 	}
 	return byName, func() {
 		for _, one := range next.all {
-			if slices.Contains(before.all, one) {
-				one.Use(keys, pages)
-			} else {
+			if !slices.Contains(before.all, one) {
 				one.Start()
 			}
 		}
@@ -137,7 +131,7 @@ func (r *Rooms) open(c *config.Config, m *rules, pages reject.RoomPages, before 
 		f.skus.Store(&map[string]bool{}) // its first tick knows which SKUs there are
 		made.Sale, made.Stock, made.Sells = f.sale, f.stock, f.sells
 	}
-	return roomgate.New(made, c.Auth.RoomKeyList())
+	return roomgate.New(made, m.keys)
 }
 
 // Wake answers all requests that wait for news: the instance is going to stop.

@@ -49,7 +49,7 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Room{}
-	r.pages.Store(&pages)
+	r.o.Pages = pages
 	m := me{Room: "r", ServerTime: 1000, Phase: room.Open, State: room.IsCalled, ClaimUntil: 81_500}
 	for language, want := range map[string]string{"en": "You have 81 seconds for this", "zh-CN": "请在 81 秒内领取"} {
 		page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &m, "/"))

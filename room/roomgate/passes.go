@@ -40,5 +40,5 @@ func (r *Room) Admits(unixMS int64, sku, user, pass []byte) bool {
 	if r.o.Sells != nil && !r.o.Sells(sku) || v.state.Phase == room.Off {
 		return true
 	}
-	return r.secret.Load().passes.Valid(pass, v.passes, user, unixMS)
+	return r.secret.passes.Valid(pass, v.passes, user, unixMS)
 }

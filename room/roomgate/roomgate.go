@@ -60,8 +60,7 @@ type Room struct {
 	o      Options
 	name   []byte
 	view   atomic.Pointer[view]
-	secret atomic.Pointer[secrets]
-	pages  atomic.Pointer[reject.RoomPages]
+	secret *secrets
 	parking
 	joins  batcher[string, number]
 	claims batcher[roomstore.Claim, int64]
@@ -126,17 +125,15 @@ func New(o Options, keys [][]byte) (*Room, error) {
 		"room: cannot read the room; no more people are called, and no client can join",
 		"room: Redis is reached again")}
 	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
-	made, err := r.secretsOf(keys)
-	if err != nil {
+	var err error
+	if r.secret, err = r.secretsOf(keys); err != nil {
 		return nil, err
 	}
-	r.secret.Store(made)
 	if o.Pages == nil {
-		if o.Pages, err = builtInPages(); err != nil {
+		if r.o.Pages, err = builtInPages(); err != nil {
 			return nil, err
 		}
 	}
-	r.pages.Store(&o.Pages)
 	r.carried = &carried{began: time.Now(),
 		rate: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: 1.0 / 60, Burst: joinBurst, MaxKeys: joinUsers})}
 	state, word, sale := &room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{} // until Redis has answered
@@ -157,22 +154,6 @@ func (r *Room) Start() {
 	r.tick(ctx) // before the first request: passes are of what it reads
 	r.done.Go(func() { r.run(ctx) })
 	r.done.Go(func() { r.sweepAll(ctx) })
-}
-
-// CheckKeys tells what Use would find wrong with keys.
-func (r *Room) CheckKeys(keys [][]byte) error {
-	_, err := r.secretsOf(keys)
-	return err
-}
-
-// Use takes other keys, which CheckKeys has found good, and other pages from now on.
-func (r *Room) Use(keys [][]byte, pages reject.RoomPages) {
-	made, err := r.secretsOf(keys)
-	if err != nil {
-		panic("BUG: keys that were not checked: " + err.Error())
-	}
-	r.secret.Store(made)
-	r.pages.Store(&pages)
 }
 
 func (r *Room) secretsOf(keys [][]byte) (*secrets, error) {
@@ -396,5 +377,5 @@ func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, erro
 
 // claimPasses asks until when the passes of users are good.
 func (r *Room) claimPasses(ctx context.Context, claims []roomstore.Claim) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
+	return r.o.Store.Claim(ctx, r.secret.passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
 }

@@ -66,7 +66,7 @@ func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
-	r.use(&o, source)
+	r.Use(o, source)
 	r.connect()
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
@@ -81,16 +81,12 @@ func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 
 // Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on. All else
 // stays. An order keeps the deadline that it was given.
-func (r *Reserver) Use(o Options, source OrderStatusSource) error {
+func (r *Reserver) Use(o Options, source OrderStatusSource) {
 	o.Secret, o.Mark = r.o.Secret, r.o.Mark
 	o, err := o.checked()
-	if err == nil {
-		r.use(&o, source)
+	if err != nil {
+		panic("BUG: " + err.Error())
 	}
-	return err
-}
-
-func (r *Reserver) use(o *Options, source OrderStatusSource) {
 	r.live.Store(&live{perUser: o.PerUser, hold: o.Hold, grace: o.Grace, soldOutMemory: int64(o.SoldOutMemory),
 		reasonOfNotFound: o.OnNotFound, mirror: o.Mirror, source: source})
 }
