@@ -214,7 +214,7 @@ func (f *field) rush(ctx context.Context, l rush, over *load.Connections, n int,
 			return status == 409
 		case tooMany:
 			return status == 429
-		case anOrder: // until the units are gone; 429: all are reserved, and some not confirmed
+		case anOrder: // until the units are gone; 429: all are held, and some are not sold
 			return status < 300 || l.units > 0 && (status == 409 || status == 429)
 		}
 		return status < 300

@@ -108,13 +108,26 @@ func opens(t *testing.T, database string) *sql.DB {
 	return db
 }
 
+var databases = map[string]func(t *testing.T) string{
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "settle.db") },
+	"postgres": func(t *testing.T) string { return dbtest.Postgres(t).URL },
+}
+
+// settles starts the settler of the sale. PostgreSQL gets its tables by a command of their own.
+func (c *cancelled) settles(database, redis string) {
+	c.Helper()
+	if strings.HasPrefix(database, "postgres") {
+		settleOK(c.T, "migrate", "--config", file(c.T, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
+			"settle.database = %q\n%s\n%s\n%s", database, keepsChanges, redis, reserveRoutes)))
+	}
+	c.settler = settler(c.T, database, redis, `settle.verify = "1s"`)
+	c.db = opens(c.T, database)
+}
+
 // An order is sold and given back by the table sluice_giveback, and its unit is sold again. Then Redis loses it all.
 func TestFinalStates_GivebackStaysWhateverRedisLoses(t *testing.T) {
 	t.Parallel()
-	for kind, open := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "settle.db") },
-		"postgres": func(t *testing.T) string { return dbtest.Postgres(t).URL },
-	} {
+	for kind, open := range databases {
 		t.Run(kind+", the tail of the AOF", func(t *testing.T) { t.Parallel(); losesGiveback(t, open(t), false) })
 		t.Run(kind+", everything", func(t *testing.T) { t.Parallel(); losesGiveback(t, open(t), true) })
 	}
@@ -125,14 +138,9 @@ func losesGiveback(t *testing.T, database string, everything bool) {
 	redis, shop := redistest.Start(t, lasting...), book(t, nil)
 	c := &cancelled{T: t, redis: redis}
 	c.gate = reserves(t, redis, units, shop.setting(), keepsChanges, `stock.redis.timeout = "5s"`, `stock.sold_out_ttl = "1ms"`)
-	if strings.HasPrefix(database, "postgres") {
-		settleOK(t, "migrate", "--config", file(t, fmt.Sprintf("upstream.targets = [\"http://127.0.0.1:1\"]\n"+
-			"settle.database = %q\n%s\n%s\n%s", database, keepsChanges, redisAt(redis), reserveRoutes)))
-	}
-	c.settler = settler(t, database, redisAt(redis), `settle.verify = "1s"`)
+	c.settles(database, redisAt(redis))
 	c.buys(0, 3)
 	c.equal(3)
-	c.db = opens(t, database)
 	end := redis.Written()
 	c.buys(3, units)
 	c.equal(units)
@@ -160,24 +168,31 @@ func losesGiveback(t *testing.T, database string, everything bool) {
 // The same when a replica takes over that has not got the end of it.
 func TestFinalStates_GivebackStaysThroughAFailOver(t *testing.T) {
 	testkit.Nightly(t, "three sentinels vote for seconds")
+	for kind, open := range databases {
+		t.Run(kind, func(t *testing.T) { failsOverAfterGiveback(t, open(t)) })
+	}
+}
+
+func failsOverAfterGiveback(t *testing.T, database string) {
 	const units = 5
 	w, shop := redistest.Sentinel(t), book(t, nil)
 	stockAll(t, redisconn.Options{Topology: redisconn.Sentinel, Addresses: w.Addrs(), MasterName: w.Name}, 1, units)
-	source := "stock.source = \"redis\"\nstock.redis.addresses = " + quoted(w.Addrs()...) + "\nstock.redis.master_name = " +
-		fmt.Sprintf("%q", w.Name)
-	database := "sqlite:" + filepath.Join(t.TempDir(), "settle.db")
+	source := fmt.Sprintf("name = \"shop\"\nstock.source = \"redis\"\nstock.redis.addresses = %s\n"+
+		"stock.redis.master_name = %q", quoted(w.Addrs()...), w.Name)
 	old := w.Master()
 	c := &cancelled{T: t, redis: old}
 	c.gate = gate(t, source, boundless, shop.setting(), keepsChanges, `stock.sold_out_ttl = "1ms"`, reserveRoutes)
-	c.settler = settler(t, database, source, `settle.verify = "1s"`)
+	c.settles(database, source)
 	c.buys(0, 3)
 	c.equal(3)
-	c.db = opens(t, database)
+	release := w.HoldReplicas(old)
 	c.buys(3, units)
 	c.equal(units)
 	serial := c.givesBack(3)
 	c.buys(units, units+1)
+	c.equal(units)
 	old.Kill()
+	release()
 	c.redis = w.Successor(old)
 	c.staysGivenBack(serial, units)
 }

@@ -39,24 +39,13 @@ func TestFailOver_LostTailIsReconciledWithTheShop(t *testing.T) {
 
 	takes.Store(int64(200 * time.Millisecond)) // a part of the sale is left for what no replica knows
 	old := w.Master()
-	var replicas []*redistest.Server
-	for _, s := range w.Servers {
-		if s != old {
-			replicas = append(replicas, s)
-			s.Pause()
-		}
-	}
-	if err := old.Client.ClientKillByFilter(t.Context(), "TYPE", "replica").Err(); err != nil {
-		t.Fatal(err)
-	}
+	release := w.HoldReplicas(old)
 	cut := shop.booked()
 	takes.Store(int64(10 * time.Millisecond))
 	soon(t, "more is sold that no replica knows", func() bool { return shop.booked() > cut+units/4 })
 	old.Kill()
 	lost := shop.booked() - cut
-	for _, s := range replicas {
-		s.Resume()
-	}
+	release()
 	next := w.Successor(old)
 	had, _ := strconv.Atoi(fields(next.Client, "1001")["sold"])
 	start := time.Now()

@@ -56,7 +56,7 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"stock pause 1 --for 1s --until x":   `sluice stock pause: --for=10m or --until=TIME: name one of them`,
 		"stock end 1 --for 1s --kind layout": `sluice stock end: --kind layout: only a ledger is stopped for a while`,
 		"reservation adopt x --user 7":       `sluice reservation: unknown command "adopt": it is now "sluice stock recover SKU`,
-		"stock thaw 1001":                    `unknown command "thaw": it is now "sluice stock recover SKU --from none --apply"`,
+		"stock thaw 1001":                    `sluice stock: unknown command "thaw": it is now "sluice stock recover SKU --from none --apply"`,
 		"stock adopt x.csv --sku 1":          `sluice stock: unknown command "adopt": it is now "sluice stock recover SKU --from`,
 		"stock recreate 1 --total 5":         `sluice stock: unknown command "recreate": it is now "sluice stock recover SKU --total N`,
 		"stock resume 1 --reconciled":        `sluice stock resume: unknown flag --reconciled: it is now "sluice stock recover SKU`,

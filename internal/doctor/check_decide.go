@@ -28,9 +28,9 @@ func (o *Report) checkDecide(c *config.Config) {
 				at("timeout"))
 		}
 	}
-	warn := func(wrong bool, text string) {
+	warn := func(wrong bool, format string, args ...any) {
 		if wrong {
-			o.Warn("decide", "%s", text)
+			o.Warn("decide", format, args...)
 		}
 	}
 	warn(c.Stock.SoldOutOn != nil, "stock.sold_out_on: the shop's answers are not seen; let stock.source tell what is "+
@@ -40,5 +40,5 @@ func (o *Report) checkDecide(c *config.Config) {
 	warn(c.UsesLedger() && c.Stock.Reserve.ConfirmJSON != nil, "stock.reserve.confirm_json: POST /settle has no body, so "+
 		"a status of confirm_on decides nothing; let the shop send Sluice-Order, or drop confirm_json")
 	warn(slots, "limits.concurrency, limits.in_flight and route.max_in_flight hold a slot until POST /settle, or for "+
-		"upstream.timeout ("+c.Upstream.Timeout.String()+"): let the proxy tell what became of each request")
+		"upstream.timeout (%s): let the proxy tell what became of each request", c.Upstream.Timeout)
 }

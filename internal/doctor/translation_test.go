@@ -34,7 +34,7 @@ func TestFinding_HasATranslation(t *testing.T) {
 			}
 		}
 	}
-	formats := findingFormats(t, ".", "../app")
+	formats := findingFormats(t, ".", "../../gateway")
 	var missing []string
 	for _, format := range formats {
 		plain := verb.ReplaceAllString(format, "")

@@ -163,7 +163,8 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 			w.tell("the operator: %v", err)
 		}
 	}
-	time.Sleep(2 * time.Second) // no late request is under way: go-redis holds a lock meanwhile, which stops virtual time
+	// No late request is under way: go-redis holds a lock meanwhile, which stops virtual time.
+	time.Sleep(faultsEnd + 2*time.Second - time.Since(w.began))
 	cancel()
 	for i := range w.gateways {
 		w.at(i).stop(false)

@@ -112,7 +112,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	if err != nil {
 		return fmt.Errorf("return stock: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = protocol.StatusRefunded, at = "+s.d.clock+", taken = ? "+
+	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', at = "+s.d.clock+", taken = ? "+
 		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), r.born, stored(r.Serial))
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)

@@ -136,12 +136,8 @@ func TestHours_ScheduleIsExactToTheNanosecond(t *testing.T) {
 func TestReserver_RejectionOfAStoreThatOpenedSinceIsStillOne(t *testing.T) {
 	h := protocol.StockVersion{State: protocol.On, Opens: 10, Closes: 20}
 	ledgertest.Want(t, "before", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
-	ledgertest.Want(
-		t,
-		"just opened",
-		notOnSale(h, 10),
-		Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10},
-	)
+	ledgertest.Want(t, "just opened", notOnSale(h, 10),
+		Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
 	ledgertest.Want(t, "over", notOnSale(h, 20), Outcome{Code: protocol.NotOnSale, State: protocol.Over})
 	h.State = protocol.Frozen
 	ledgertest.Want(t, "frozen", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Frozen})

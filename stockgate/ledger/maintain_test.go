@@ -76,11 +76,8 @@ func TestMaintenance_SweepsAllOfASKUThatHasMoreDue(t *testing.T) {
 	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	hold := func(t *testing.T, r *redisstore.Store, sku, serial string, deadline int64) {
 		codes := make([]protocol.Code, 1)
-		ledgertest.Must[protocol.StockVersion](
-			t,
-		)(
-			r.Reserve(t.Context(), sku, 0, 1, deadline, []protocol.Item{{Serial: serial, User: "", Quantity: 1}}, codes),
-		)
+		ledgertest.Must[protocol.StockVersion](t)(r.Reserve(t.Context(), sku, 0, 1, deadline,
+			[]protocol.Item{{Serial: serial, Quantity: 1}}, codes))
 	}
 	for i := range 200 {
 		hold(t, r, "1001", fmt.Sprint("late ", i), 10)

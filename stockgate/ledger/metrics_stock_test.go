@@ -25,29 +25,12 @@ func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T
 		}
 		d.Track("nothing")
 		codes := make([]protocol.Code, 1)
-		ledgertest.Must[protocol.StockVersion](
-			t,
-		)(
-			s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40, []protocol.Item{{Serial: "a", User: "ann", Quantity: 3}}, codes),
-		)
-		ledgertest.Must[protocol.StockVersion](
-			t,
-		)(
-			s.Finish(
-				t.Context(),
-				"sku 1",
-				1,
-				1<<40,
-				protocol.Confirm,
-				[]protocol.Item{{Serial: "a"}},
-				make([]protocol.Done, 1),
-			),
-		)
-		ledgertest.Must[protocol.StockVersion](
-			t,
-		)(
-			s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40, []protocol.Item{{Serial: "a", User: "ann", Quantity: 2}}, codes),
-		)
+		ledgertest.Must[protocol.StockVersion](t)(s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40,
+			[]protocol.Item{{Serial: "a", User: "ann", Quantity: 3}}, codes))
+		ledgertest.Must[protocol.StockVersion](t)(s.Finish(t.Context(), "sku 1", 1, 1<<40, protocol.Confirm,
+			[]protocol.Item{{Serial: "a"}}, make([]protocol.Done, 1)))
+		ledgertest.Must[protocol.StockVersion](t)(s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40,
+			[]protocol.Item{{Serial: "a", User: "ann", Quantity: 2}}, codes))
 		d.upkeep.audits.judgeNumbers(t.Context(), d.ledgers())
 		r := prometheus.NewRegistry()
 		r.MustRegister(d)

@@ -20,11 +20,10 @@ func soldOut(t testing.TB, o Options) (*Reserver, *fakeStore) {
 		t.Fatal(out)
 	}
 	r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Confirm)
-	ledgertest.Until(
-		t,
-		"confirmed",
-		func() bool { h, _ := r.Status(0, []byte(ledgertest.SKU)); return len(r.capacity) == 0 && h.Held == 0 },
-	)
+	ledgertest.Until(t, "sold", func() bool {
+		h, _ := r.Status(0, []byte(ledgertest.SKU))
+		return len(r.capacity) == 0 && h.Held == 0
+	})
 	return r, s
 }
 

@@ -67,15 +67,8 @@ func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 			_, err := s.Reserve(t.Context(), "1001", 0, 1, 9, items, codes)
 			ledgertest.Check(t, err)
 			if batch%3 < 2 {
-				_, err = s.Finish(
-					t.Context(),
-					"1001",
-					1,
-					9,
-					[]protocol.Op{protocol.Confirm, protocol.Refund}[batch%3],
-					items,
-					done,
-				)
+				op := []protocol.Op{protocol.Confirm, protocol.Refund}[batch%3]
+				_, err = s.Finish(t.Context(), "1001", 1, 9, op, items, done)
 				ledgertest.Check(t, err)
 			}
 		}
@@ -99,10 +92,8 @@ func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 		shown := 0
 		ledgertest.Check(t, s.Records(t.Context(), "1001", func(protocol.Record) bool { shown++; return shown < 3 }))
 		ledgertest.Want(t, "shown until it was enough", shown, 3)
-		ledgertest.Check(
-			t,
-			s.Records(t.Context(), "none", func(protocol.Record) bool { t.Error("a record of nothing"); return true }),
-		)
+		ledgertest.Check(t, s.Records(t.Context(), "none",
+			func(protocol.Record) bool { t.Error("a record of nothing"); return true }))
 		if s.Records(t.Context(), "{", func(protocol.Record) bool { return true }) == nil {
 			t.Error("braces are accepted")
 		}
