@@ -145,7 +145,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	}
 	effective, kept, unfit := h.laidOver(next, kept)
 	changed := changedKeys(h.g.running, effective)
-	if err := h.g.Apply(effective); err != nil {
+	if err := h.g.swap(effective); err != nil {
 		return done, err
 	}
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)

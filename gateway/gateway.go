@@ -160,7 +160,7 @@ func (g *Gateway) openAll() (err error) {
 	}
 	g.openRooms()
 	g.fleet = newMembership(g)
-	if err := g.Apply(c); err != nil {
+	if err := g.swap(c); err != nil {
 		return err
 	}
 	g.onClose(g.rooms.Close)

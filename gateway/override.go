@@ -132,7 +132,7 @@ func (h *controller) number(ctx context.Context, x *fleet.Fleet, want *admin.Ove
 // enforce has the gate run next, with want above the others. One of the fleet that cannot be in force here holds on the
 // other instances.
 func (h *controller) enforce(next *config.Config, want *admin.Override) error {
-	err := h.g.Apply(next)
+	err := h.g.swap(next)
 	switch {
 	case err == nil:
 		return nil

@@ -38,7 +38,7 @@ func (h *controller) drop(at int) error {
 		return nil
 	}
 	next, kept, dropped := h.laidOver(h.filed, others)
-	if err := h.g.Apply(next); err != nil {
+	if err := h.g.swap(next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
 	h.overrides = kept
@@ -82,7 +82,7 @@ func (h *controller) attend() {
 func (h *controller) deliverLeft() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.g.Apply(h.g.running); err != nil {
+	if err := h.g.swap(h.g.running); err != nil {
 		h.log.Error("orders that wait are not delivered; the next reload tries it again", "err", err)
 	}
 }

@@ -65,9 +65,18 @@ type runtime struct {
 	undo   []func() // where something cannot be made, in the reverse order
 }
 
-// Apply makes the gateway behave as c says, or changes nothing and says why. Connections, counts, orders and requests
-// in flight go on; so do windows whose size, max_delay and warm_up stay. One call at a time.
+// Apply makes the gateway behave as c says, below what operators have overridden, or changes nothing and says why.
+// Connections, counts, orders and requests in flight go on; so do windows whose size, max_delay and warm_up stay. It is
+// safe for concurrent use.
 func (g *Gateway) Apply(c *config.Config) error {
+	g.controller.mu.Lock()
+	defer g.controller.mu.Unlock()
+	_, err := g.controller.apply(c, false)
+	return err
+}
+
+// swap puts c into force, all of it or nothing. The controller's lock is held, where there is a controller.
+func (g *Gateway) swap(c *config.Config) error {
 	if g.running != nil {
 		if err := rejectRestarts(g.running, c); err != nil {
 			return err

@@ -16,6 +16,10 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger/protocol"
 )
 
 // changing is the i-th of many configurations. They differ in limits, routes, the layout of the stock, targets, times,
@@ -81,6 +85,11 @@ confirm_on = ["2xx"]
 sample_ratio = 0.%d
 `, 60+i%5, 16+i%4, targets, 1_000_000+i%4, 100+i%7, extra, 5+i%3, redis, []string{"a", "b"}[i%2],
 		30+i%2, 1+i%9)
+	return parsed(t, text)
+}
+
+func parsed(t *testing.T, text string) *config.Config {
+	t.Helper()
 	c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
 	if err != nil {
 		t.Fatal(err)
@@ -161,10 +170,7 @@ func TestApply_FortyTimesUnderLoadLosesNothing(t *testing.T) {
 	}
 	for i := 1; i <= 40 && !t.Failed(); i++ {
 		before := sent[0].Load()
-		g.controller.mu.Lock()
-		_, err := g.controller.apply(changing(t, i, redis.Addr, shops), false)
-		g.controller.mu.Unlock()
-		if err != nil {
+		if err := g.Apply(changing(t, i, redis.Addr, shops)); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, "orders go on", func() bool { return t.Failed() || sent[0].Load() >= before+4 })
@@ -235,4 +241,60 @@ func TestApply_FirstRouteThatReservesOpensTheLedger(t *testing.T) {
 	if _, err := g.Orders().Store.SetTotal(t.Context(), "1", 5, 0); err != nil || g.reserver() == nil {
 		t.Errorf("%v; want a ledger that is open", err)
 	}
+}
+
+// What [stock.reserve] says of the next order holds from a reload on.
+func TestApply_ReservationSettingsAreLive(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	var asked atomic.Int64
+	shops := twoShops(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/status/unknown" {
+			asked.Add(1)
+		}
+	})
+	with := func(lines string) *config.Config {
+		return parsed(t, fmt.Sprintf(`name = "shop"
+upstream.targets = [%q]
+stock.source = "redis"
+stock.redis.addresses = [%q]
+[stock.reserve]
+confirm_on = ["2xx"]
+%s
+[[route]]
+name = "order"
+match = "POST /order/{sku}"
+gate = "reserve"
+sku = "$path_sku"
+`, shops[0].URL, redis.Addr, lines))
+	}
+	g, err := New(with("max_per_user = 1"), Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if _, err := g.Orders().Store.SetTotal(t.Context(), "1", 10, 5); err != nil {
+		t.Fatal(err)
+	}
+	order := func() proxy.Reservation {
+		return g.Orders().Reserve(g.now(), protocol.Order{SKU: []byte("1"), User: []byte("7"), Quantity: 1})
+	}
+	first := order()
+	if first.Reason != reject.Admitted {
+		t.Fatal(first.Reason)
+	}
+	g.Orders().Settle([]byte("1"), first.Serial, metrics.OrderConfirmed)
+	testkit.Eventually(t, "the first order is sold", func() bool { return order().Reason == reject.Duplicate })
+	if err := g.Apply(with(fmt.Sprintf("max_per_user = 2\nstatus_url = %q", shops[0].URL+"/status/{serial}"))); err != nil {
+		t.Fatal(err)
+	}
+	if second := order(); second.Reason != reject.Admitted || second.Serial == first.Serial {
+		t.Errorf("a second order of two: %+v", second)
+	}
+	key := protocol.Order{SKU: []byte("1"), Key: []byte("unknown"), Quantity: 1}
+	if held := g.Orders().Reserve(g.now(), key); held.Reason != reject.Admitted {
+		t.Fatal(held.Reason)
+	}
+	g.Orders().Settle([]byte("1"), "unknown", metrics.OrderUnknown)
+	testkit.Eventually(t, "the shop is asked", func() bool { return asked.Load() > 0 })
 }

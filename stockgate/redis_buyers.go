@@ -47,6 +47,3 @@ func (r *Redis) Bought(ctx context.Context, all []Buyer) error {
 	}
 	return nil
 }
-
-// HasUsers reports whether the shop keeps a set of the users who have bought.
-func (r *Redis) HasUsers() bool { return r.layout.Load().HasUsers() }
