@@ -26,16 +26,17 @@ type Settings struct {
 	RejectedEvery int    // one in so many is logged, 1 or above
 	MaskIP        bool   // /24 of an IPv4 address, /48 of an IPv6 one
 	Remember      int64  // bytes of requests that are kept for Find; 0 = none
+
+	Hold time.Duration // from a reservation to its deadline; 0 = the time of reservations is not logged
 }
 
 // Options are the settings of a Log that do not change.
 type Options struct {
 	Settings
-	Stdout io.Writer     // what "stdout" means
-	Now    func() int64  // the clock of the records: monotonic ns
-	Secret []byte        // key of the hashes of users, the same on all instances; empty = a random key of this process
-	Hold   time.Duration // from a reservation to its deadline; 0 = the time of reservations is not logged
-	Log    *slog.Logger  // for errors of the output
+	Stdout io.Writer    // what "stdout" means
+	Now    func() int64 // the clock of the records: monotonic ns
+	Secret []byte       // key of the hashes of users, the same on all instances; empty = a random key of this process
+	Log    *slog.Logger // for errors of the output
 }
 
 // Totals are the counts for the summary lines.
@@ -53,7 +54,7 @@ type Log struct {
 	mask   atomic.Bool
 	users  hash.Hash // the writer's own
 	key    []byte
-	hold   time.Duration
+	hold   atomic.Int64 // ns
 
 	mu      sync.Mutex
 	next    *output // replaces output with the next line; nil = none
@@ -73,7 +74,7 @@ var _ metrics.AccessLogger = (*Log)(nil)
 // New opens the output. Nothing is written until Start.
 func New(o Options) (*Log, error) {
 	l := &Log{
-		stdout: o.Stdout, now: o.Now, log: o.Log, hold: o.Hold, key: userKey(o.Secret),
+		stdout: o.Stdout, now: o.Now, log: o.Log, key: userKey(o.Secret),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	l.users = hmac.New(sha256.New, l.key)
@@ -114,6 +115,7 @@ func (l *Log) Set(s Settings) error {
 	}
 	l.sample.set(s.RejectedFirst, s.RejectedEvery)
 	l.mask.Store(s.MaskIP)
+	l.hold.Store(int64(s.Hold))
 	l.recent.resize(s.Remember)
 	return nil
 }

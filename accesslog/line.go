@@ -73,9 +73,9 @@ func (l *Log) appendDecision(dst []byte, e *metrics.AccessRecord) []byte {
 		return dst
 	}
 	dst = appendText(dst, "order", e.Order.String())
-	if l.hold > 0 && e.Deadline > 0 {
+	if hold := time.Duration(l.hold.Load()); hold > 0 && e.Deadline > 0 {
 		dst = append(dst, `,"redis_time":"`...)
-		dst = append(time.UnixMilli(e.Deadline).Add(-l.hold).UTC().AppendFormat(dst, stamp), '"')
+		dst = append(time.UnixMilli(e.Deadline).Add(-hold).UTC().AppendFormat(dst, stamp), '"')
 	}
 	return dst
 }

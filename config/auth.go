@@ -147,20 +147,3 @@ func (p *Auth) readKeys(r *report.Report, folder string) {
 
 // line is a secret without the end of its line.
 func (s Secret) line() Secret { return Secret(strings.TrimRight(string(s), "\r\n")) }
-
-// ChangedKeys lists the keys of the configuration whose files hold something else in other.
-func (p *Auth) ChangedKeys(other *Auth) (changed []string) {
-	for _, k := range []struct {
-		key  string
-		a, b Secret
-	}{
-		{"auth.jwt_key_file", p.JWTKey, other.JWTKey}, {"auth.cookie_key_file", p.CookieKey, other.CookieKey},
-		{"auth.order_token_key_file", p.OrderTokenKey, other.OrderTokenKey},
-		{"auth.room_key_file", p.RoomKeys, other.RoomKeys},
-	} {
-		if k.a != k.b {
-			changed = append(changed, k.key)
-		}
-	}
-	return changed
-}

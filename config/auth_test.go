@@ -35,11 +35,6 @@ func TestAuth_KeysAreReadFromTheConfigurationsFolderAndHidden(t *testing.T) {
 		!strings.Contains(err.Error(), "fewer than 16 bytes") {
 		t.Errorf("a short key: %v", err)
 	}
-	other := c.Auth
-	other.JWTKey += "x"
-	if got := c.Auth.ChangedKeys(&other); !slices.Equal(got, []string{"auth.jwt_key_file"}) {
-		t.Errorf("changed: %q", got)
-	}
 }
 
 func TestAuth_EveryPlaceOfAVariableNeedsItsKey(t *testing.T) {

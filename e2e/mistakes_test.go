@@ -277,10 +277,10 @@ func TestMistakes_WithTheFileOfARunningGate(t *testing.T) {
 	wants(t, got.out, "reload    rejected")
 	wants(t, got.complaint, "is broken; a running gateway keeps the configuration before. Asking it at")
 
-	write("server.idle_timeout = \"42s\"\nlimits.window.size = \"20ms\"\n" + string(text))
-	g.logs(t, "server.idle_timeout: changes only with a restart")
+	write("ops.metrics_max_skus = 7\nlimits.window.size = \"20ms\"\n" + string(text))
+	g.logs(t, "ops.metrics_max_skus: changes only with a restart")
 	printed := ok(t, "config", "print", "--admin", g.admin)
-	wants(t, printed, `limits.window.size = "10ms"`, `server.idle_timeout = "1m15s"`)
+	wants(t, printed, `limits.window.size = "10ms"`, `ops.metrics_max_skus = 100`)
 
 	if err := os.Remove(g.file); err != nil {
 		t.Fatal(err)

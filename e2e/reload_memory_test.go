@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sluice/internal/testkit"
@@ -34,7 +35,12 @@ func TestReload_HundredReloadsDoNotGrowTheHeap(t *testing.T) {
 	}
 	reload := func(from, to int) {
 		for i := from; i < to; i++ {
-			g.rewrite(string(text)+fmt.Sprint("# ", i, "\n"), true)
+			next := strings.Replace(string(text), "max_in_flight = 256", fmt.Sprint("max_in_flight = ", 256+i), 1)
+			g.rewrite(next+fmt.Sprintf(`[[route]]
+name = "extra %d"
+match = "GET /extra/%d"
+gate = "limit"
+`, i%2, i), true)
 		}
 	}
 	reload(0, 10)

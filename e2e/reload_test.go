@@ -123,14 +123,15 @@ func TestReload_KeyThatNeedsARestartRejectsTheWholeFile(t *testing.T) {
 	t.Parallel()
 	g := stocked(t, open(t, nil).setting(), `mode = "enforce"`)
 	before := g.change(`mode = "enforce"`, `mode = "enforce"`)
-	g.rewrite(g.change(`mode = "enforce"`, "mode = \"observe\"\nserver.idle_timeout = \"42s\"\nlog.level = \"debug\""),
-		false)
+	g.rewrite(g.change(`mode = "enforce"`, "mode = \"observe\"\nops.metrics_max_skus = 7\n"+
+		"stock.reserve.stream_max_events = 500"), false)
 	g.order("7777").must(t, 404, "unknown_sku")
-	g.logs(t, "configuration not reloaded", "server.idle_timeout: changes only with a restart", "log.level: changes only")
+	g.logs(t, "configuration not reloaded", "ops.metrics_max_skus: changes only with a restart",
+		"stock.reserve.stream_max_events: changes only")
 	if status, text := g.peek("/readyz"); status != 200 || !strings.HasPrefix(text, "degraded; reload: the file was rejected") {
 		t.Errorf("/readyz: %d %q", status, text)
 	}
-	wants(t, run(t, "", "status", "--admin", "http://"+g.admin).out, "server.idle_timeout: changes only with a restart")
+	wants(t, run(t, "", "status", "--admin", "http://"+g.admin).out, "ops.metrics_max_skus: changes only with a restart")
 	g.rewrite(before, true)
 	if _, text := g.peek("/readyz"); text != "ready\n" {
 		t.Errorf("/readyz after the file went back: %q", text)

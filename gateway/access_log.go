@@ -18,20 +18,20 @@ const rejectedEvery = 1000
 // accessSettings are what the configuration says of the access log.
 func accessSettings(c *config.Config) accesslog.Settings {
 	a := c.AccessLog
-	return accesslog.Settings{
+	s := accesslog.Settings{
 		Output: a.Output, RejectedFirst: a.RejectedPerSecond, RejectedEvery: rejectedEvery,
 		MaskIP: a.MaskIP, Remember: int64(a.BufferSize),
 	}
+	if c.UsesLedger() {
+		s.Hold = c.Stock.Reserve.ReservationTTL
+	}
+	return s
 }
 
 // openAccessLog opens the log of requests. It is written once the gate serves.
 func openAccessLog(c *config.Config, now func() int64, log *slog.Logger) (*accesslog.Log, error) {
-	o := accesslog.Options{Settings: accessSettings(c), Stdout: os.Stdout, Now: now,
-		Secret: []byte(c.Stock.Reserve.Secret), Log: log}
-	if c.UsesLedger() {
-		o.Hold = c.Stock.Reserve.ReservationTTL
-	}
-	l, err := accesslog.New(o)
+	l, err := accesslog.New(accesslog.Options{Settings: accessSettings(c), Stdout: os.Stdout, Now: now,
+		Secret: []byte(c.Stock.Reserve.Secret), Log: log})
 	if err != nil {
 		return nil, c.Errorf("access_log.output", "%v", err)
 	}

@@ -17,9 +17,9 @@ type availability struct {
 	stock    *stockgate.Gate // nil = no route reads the shop's own stock
 }
 
-func (g *Gateway) availability(c *config.Config) availability {
-	s := availability{schedule: g.schedule, feedback: g.feedback, orders: g.Orders}
-	if g.looksAtShopStock(c) {
+func (g *Gateway) availability(r *runtime) availability {
+	s := availability{schedule: g.schedule, feedback: g.feedback, orders: r.orders}
+	if g.looksAtShopStock(r.config) {
 		s.stock = g.Stock
 	}
 	return s

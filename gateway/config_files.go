@@ -106,7 +106,7 @@ func hangups() <-chan os.Signal {
 
 // follow has reload read the files again: at SIGHUP and, where they are watched, when their content has changed; while
 // they are bad as a retry, since what they lacked may lie in a file that comes later. end ends that.
-func (s *configFiles) follow(watch bool, hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool),
+func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool),
 ) (end func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -128,7 +128,7 @@ func (s *configFiles) follow(watch bool, hangup <-chan os.Signal, log *slog.Logg
 			case <-tick.C:
 				changed := s.changed()
 				switch _, failed := s.now(); {
-				case !watch:
+				case !watch():
 				case changed:
 					reload(false)
 				case failed && s.readable() == nil:

@@ -14,7 +14,7 @@ import (
 	"sluice/proxy/metrics"
 )
 
-// controls is the control API. Which stock it speaks of follows the routes, and so changes with them.
+// controls is what operators and their machines ask. It follows the configuration.
 type controls struct{ now atomic.Pointer[http.Handler] }
 
 func (c *controls) use(h http.Handler) { c.now.Store(&h) }
@@ -25,8 +25,8 @@ func (c *controls) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*c.now.L
 // api speaks of what the routes of c look at. A ledger that no route takes from any more still has orders to decide.
 func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	api := admin.API{
-		Token: string(g.Config.Admin.Token), ViewerToken: string(g.Config.Admin.ViewerToken),
-		ConsumerToken: string(g.Config.Admin.ConsumerToken),
+		Token: string(c.Admin.Token), ViewerToken: string(c.Admin.ViewerToken),
+		ConsumerToken: string(c.Admin.ConsumerToken),
 		Login:         g.door, AuditLog: g.trail, Log: log,
 		Gate: g, Controller: g.controller, History: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
@@ -34,16 +34,16 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 	if g.Stock != nil && (c.HasGate("check") || !c.UsesLedger()) {
 		api.Store = g.Store // no route reads a layout's key otherwise
 	}
-	if kept := g.ledgers(); kept != nil {
+	if kept := g.ledgers(c); kept != nil {
 		api.Ledgers, api.LayoutFirst = kept, !c.UsesLedger()
 	}
-	if g.Orders != nil && c.Settle.Database != "" {
-		api.Settlements = stores.Settlements(g.Orders.Store)
+	if o := g.Orders(); o != nil && c.Settle.Database != "" {
+		api.Settlements = stores.Settlements(o.Store)
 	}
 	if g.schedule != nil {
-		api.Sales = g.sales()
+		api.Sales = g.sales(c)
 	}
-	if len(g.Config.Rooms) > 0 {
+	if len(c.Rooms) > 0 {
 		api.Rooms = g.rooms
 	}
 	if queue := g.queue.Load(); queue != nil {
@@ -53,11 +53,12 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 }
 
 // ledgers are those of this gateway; nil = it keeps none.
-func (g *Gateway) ledgers() *stores.Ledgers {
-	if g.Orders == nil {
+func (g *Gateway) ledgers(c *config.Config) *stores.Ledgers {
+	o := g.Orders()
+	if o == nil {
 		return nil
 	}
-	return stores.NewLedgers(g.Config, g.Orders.Store, g.Orders.Reserver)
+	return stores.NewLedgers(c, o.Store, o.Reserver)
 }
 
 // topKeys lists the keys that limits reject most.
@@ -95,14 +96,19 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 	}
 	g.controller.mu.Lock() // orders that wait may be found at once, and change what this reads and sets
 	defer g.controller.mu.Unlock()
-	g.probes = g.Checks()
-	if err := open("ops.listen", g.Config.Ops.Listen, admin.Ops(g.probes, g.Metrics)); err != nil {
-		return nil, err
-	}
 	if g.Config.Admin.Listen != "" {
 		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), web.New()
 		g.onClose(g.watch.Close)
 	}
-	g.control.use(g.api(g.Config, log))
+	g.useControls()
+	if err := open("ops.listen", g.Config.Ops.Listen, &g.ops); err != nil {
+		return nil, err
+	}
 	return servers, open("admin.listen", g.Config.Admin.Listen, &g.control)
+}
+
+// useControls has operators hear of the configuration in force.
+func (g *Gateway) useControls() {
+	g.ops.use(admin.Ops(g.Checks(), g.Metrics))
+	g.control.use(g.api(g.running, g.log))
 }

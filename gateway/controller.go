@@ -31,7 +31,6 @@ type controller struct {
 
 	mu        sync.Mutex
 	filed     *config.Config   // as the files say
-	running   *config.Config   // with the overrides
 	overrides []admin.Override // of the fleet and of this instance, the earliest end first
 	unsettled []admin.Override // of SKUs, whose ledgers have still to hear of them
 
@@ -44,7 +43,7 @@ type controller struct {
 }
 
 func newController(g *Gateway, log *slog.Logger) *controller {
-	return &controller{g: g, log: log, filed: g.Config, running: g.Config,
+	return &controller{g: g, log: log, filed: g.Config,
 		reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
 		wake:     make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 }
@@ -137,9 +136,6 @@ func (h *controller) faulty() bool {
 
 // apply has the gate run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
-	if err := rejectRestarts(h.g.Config, next); err != nil {
-		return done, err
-	}
 	kept, dropped := h.overrides, []admin.Override(nil)
 	if drop {
 		// no file says anything of SKUs, and what is of the fleet holds for all instances
@@ -148,12 +144,12 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 		dropped = slices.DeleteFunc(slices.Clone(h.overrides), stays)
 	}
 	effective, kept, unfit := h.laidOver(next, kept)
-	changed := changedKeys(h.running, effective)
-	if err := h.g.change(h.running, effective); err != nil {
+	changed := changedKeys(h.g.running, effective)
+	if err := h.g.swap(effective); err != nil {
 		return done, err
 	}
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
-	h.filed, h.running, h.overrides = next, effective, kept
+	h.filed, h.overrides = next, kept
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
@@ -184,7 +180,6 @@ func byEnd(x, y admin.Override) int { return x.Until.Compare(y.Until) }
 func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 	effective *config.Config, kept, dropped []admin.Override,
 ) {
-	c = h.g.Config.Keep(c, ChangesOnReload)
 	effective = c
 	all = slices.Clone(all)
 	sorted.By(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first

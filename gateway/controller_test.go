@@ -71,8 +71,7 @@ func steer(t testing.TB) (g *Gateway, file *string) {
 	g.controller.drain = make(chan struct{}, 1)
 	g.watch = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics())
 	g.onClose(g.watch.Close)
-	g.probes = g.Checks()
-	g.control.use(g.api(c, g.log))
+	g.useControls()
 	return g, &text
 }
 
@@ -163,7 +162,7 @@ func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	window, rate := g.controller.must(t, "limits.window.max", 50.0), g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
 	done, err := g.controller.Reload(t.Context(), false)
-	if err != nil || len(done.Kept) != 2 || g.controller.running.Limits.Window.Max != 50 ||
+	if err != nil || len(done.Kept) != 2 || g.running.Limits.Window.Max != 50 ||
 		g.controller.filed.Limits.Window.Max != 200 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -176,7 +175,7 @@ func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 		t.Errorf("%+v, %v: the rate has gone", done, err)
 	}
 	if done, err = g.controller.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 ||
-		done.Dropped[0] != window.ID || g.controller.running.Limits.Window.Max != 200 {
+		done.Dropped[0] != window.ID || g.running.Limits.Window.Max != 200 {
 		t.Errorf("%+v, %v: dropped by request", done, err)
 	}
 }
@@ -191,7 +190,7 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 		t.Fatalf("%+v", err)
 	}
 	if s := g.Status(); s.Reload.OK || len(s.Reload.Problems) == 0 || len(g.controller.Overrides()) != 1 ||
-		g.controller.running.Limits.Window.Max != 50 {
+		g.running.Limits.Window.Max != 50 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -200,18 +199,18 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 	g, file := steer(t)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1) +
-		"[traces]\nsample_ratio = 0.5\n[log]\nlevel = \"debug\"\n"
+		"metrics_max_skus = 7\n[stock.reserve]\nstream_max_events = 500\n"
 	_, err := g.controller.Reload(t.Context(), false)
 	var bad *admin.BadFile
 	if !errors.As(err, &bad) || len(bad.Problems) != 2 {
 		t.Fatalf("%+v", err)
 	}
-	for i, key := range []string{"traces.sample_ratio", "log.level"} {
+	for i, key := range []string{"ops.metrics_max_skus", "stock.reserve.stream_max_events"} {
 		if p := bad.Problems[i]; p.Key != key || p.Line == 0 || !strings.Contains(p.Message, "changes only with a restart") {
 			t.Errorf("%+v, want %s", p, key)
 		}
 	}
-	if s := g.Status(); s.Reload.OK || !s.Degraded || g.controller.running.Limits.Window.Max != 100 {
+	if s := g.Status(); s.Reload.OK || !s.Degraded || g.running.Limits.Window.Max != 100 {
 		t.Errorf("%+v", s)
 	}
 	*file = steered
@@ -236,8 +235,9 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			}
 			return s.State
 		}
-		h := &controller{g: &Gateway{Config: &config.Config{}, Orders: &orders.Ledger{Store: store},
-			trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))},
+		g := &Gateway{running: &config.Config{}, trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}
+		g.orders.Store(&orders.Ledger{Store: store})
+		h := &controller{g: g,
 			log:  slog.New(slog.DiscardHandler),
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go h.attend()
@@ -264,7 +264,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 	for _, state := range []string{"paused", "on", "ended"} {
 		g, _ := steer(t)
-		if _, err := g.ledgers().SetTotal(t.Context(), "1001", 5, 0); err != nil {
+		if _, err := g.ledgers(g.running).SetTotal(t.Context(), "1001", 5, 0); err != nil {
 			t.Fatal(err)
 		}
 		o := admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}
@@ -281,7 +281,7 @@ func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 		for _, o := range g.controller.Overrides() {
 			_, _ = g.controller.Undo(t.Context(), o.ID) // as its end does
 		}
-		if now, err := g.ledgers().Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
+		if now, err := g.ledgers(g.running).Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
 			t.Errorf("it is %s, %v; want %s", now.Ledger.State, err, state)
 		}
 	}

@@ -9,9 +9,8 @@ import (
 	"sluice/proxy"
 )
 
-// openDeciders makes a server for each [[decide]]. Proxies that ask are on this machine or near, by plain HTTP.
+// openDeciders makes a server for each [[decide]].
 func (g *Gateway) openDeciders(o proxy.ServerOptions) {
-	o.TLS, o.ProxyProtocol = nil, false
 	for i := range g.Config.Decide {
 		d := &g.Config.Decide[i]
 		o.Decide = &proxy.Decide{Dialect: d.Dialect, Peers: d.Trusted()}

@@ -204,7 +204,7 @@ func (m *membership) do(text string) string {
 func (m *membership) key(ask admin.KeyQuestion) admin.KeyState {
 	h := m.g.controller
 	h.mu.Lock()
-	c := h.running
+	c := h.g.running
 	h.mu.Unlock()
 	s, err := m.g.limits.Key(c, ask.Limit, ask.Values, ask.Reset)
 	if err != nil {
@@ -280,7 +280,7 @@ func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
 func (h *controller) LimitKey(ctx context.Context, ask admin.KeyQuestion, scope string) (admin.KeyStates, error) {
 	done := admin.KeyStates{Limit: ask.Limit, Values: ask.Values}
 	h.mu.Lock()
-	c := h.running
+	c := h.g.running
 	h.mu.Unlock()
 	if _, err := h.g.limits.Key(c, ask.Limit, ask.Values, false); err != nil {
 		return done, err // what this instance does not know no other is asked for

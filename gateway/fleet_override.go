@@ -89,11 +89,11 @@ func (h *controller) fleetChanged(changes []fleet.Change, again bool) {
 	}
 	mine := slices.DeleteFunc(slices.Clone(before), ofFleet)
 	running, kept, dropped := h.laidOver(h.filed, append(mine, next...))
-	if err := h.g.change(h.running, running); err != nil {
+	if err := h.g.swap(running); err != nil {
 		h.log.Error("overrides of the fleet are not in force here", "err", err)
 		return
 	}
-	h.running, h.overrides = running, kept
+	h.overrides = kept
 	h.recordFleet(came, gone, dropped)
 }
 

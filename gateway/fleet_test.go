@@ -69,7 +69,7 @@ func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
 	if err != nil || unfit() != "" {
 		t.Fatalf("%v, no room for %q", err, unfit())
 	}
-	if v, _ := b.controller.running.ValueOf("limits.rate[per_user].burst"); v != 9 {
+	if v, _ := b.running.ValueOf("limits.rate[per_user].burst"); v != 9 {
 		t.Errorf("the burst is %v, want 9", v)
 	}
 	if _, err := b.controller.Undo(t.Context(), o.ID); err != nil {
@@ -107,7 +107,7 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 		{Name: "key " + each, Number: 9, Signed: true, Until: later(2), Text: `{"key": "` + each + `", "value": 150}`},
 		{Name: "key " + most, Number: 10, Signed: true, Until: later(1), Text: `{"key": "` + most + `", "value": 200}`},
 	}, false)
-	before, err := h.running.ValueOf(each)
+	before, err := h.g.running.ValueOf(each)
 	if _, unfit := h.standing(); err != nil || !slices.Equal(unfit, []string{each}) {
 		t.Fatalf("%v, no room for %q, want %q", err, unfit, each)
 	}
@@ -116,7 +116,7 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 		Until: later(1), Scope: admin.ScopeInstance}); err != nil {
 		t.Fatal(err)
 	}
-	now, _ := h.running.ValueOf(each)
+	now, _ := h.g.running.ValueOf(each)
 	if inForce, unfit := h.standing(); now != before || inForce != 3 || !slices.Equal(unfit, []string{each}) {
 		t.Errorf("%s is %v, before %v; %d are in force, no room for %q", each, now, before, inForce, unfit)
 	}

@@ -28,7 +28,7 @@ func TestForget_ReloadForgetsNoWindow(t *testing.T) {
 	full := time.Hour.Nanoseconds() // of the gate's clock; the window is full from here on
 	take := func(c *config.Config, sku string) bool {
 		ask, _ := g.limits.Prepare(c)
-		_, ok := g.proxyOptions(c, ask, g.proxy).Windows.Acquire(full, []byte(sku))
+		_, ok := g.proxyOptions(&runtime{config: c}, ask).Windows.Acquire(full, []byte(sku))
 		return ok
 	}
 	for i, want := range []bool{true, true, true, false} {
@@ -42,7 +42,7 @@ func TestForget_ReloadForgetsNoWindow(t *testing.T) {
 		"limits.window.max_delay = \"0s\"\nlimits.window.max = 4\nlimits.window.max_per_sku = 2",
 	} {
 		next := testkit.LimitConfig(t, limits)
-		if err := g.change(c, next); err != nil {
+		if err := g.Apply(next); err != nil {
 			t.Fatal(err)
 		}
 		c = next
@@ -60,10 +60,9 @@ func TestForget_ClockOfTheLimitsCannotBeSet(t *testing.T) {
 	before := time.Now()
 	g, c := wired(t, "limits.window.max = 50")
 	for name, clock := range map[string]func() int64{
-		"the gate's":  g.now,
-		"the proxy's": g.proxyOptions(c, proxy.Limiters{}, nil).Now,
-		"the proxy's, after a reload": g.proxyOptions(testkit.LimitConfig(t, "limits.window.max = 60"), proxy.Limiters{},
-			g.proxy).Now,
+		"the gate's":                  g.now,
+		"the proxy's":                 g.proxy.Now,
+		"the proxy's, after a reload": g.proxyOptions(&runtime{config: c}, proxy.Limiters{}).Now,
 	} {
 		first := clock()
 		second := clock()

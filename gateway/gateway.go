@@ -1,14 +1,18 @@
 // Package gateway wires a gateway from its configuration: limits, stock, ledger, upstream, proxy, listeners. It reloads
 // the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
 // no request.
+//
+// New opens what outlives every configuration. Apply builds the rest anew for a configuration, and swaps it.
 package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +32,10 @@ import (
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/proxy"
-	"sluice/proxy/reject"
 	"sluice/stockgate"
 	"sluice/stockgate/demand"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 	"sluice/tracing"
 	"sluice/upstream"
@@ -38,48 +43,55 @@ import (
 
 // Gateway is everything between clients and the upstream, wired and not yet listening.
 type Gateway struct {
-	Config     *config.Config // that it started with
-	version    string
-	proxy      *proxy.Proxy
+	Config  *config.Config // that it started with
+	running *config.Config // in force; the controller's lock guards it
+	version string
+	begun   time.Time
+	now     func() int64
+	log     *slog.Logger
+	Metrics *prometheus.Registry
+
+	// What goes on when the configuration changes.
+	proxy      *proxy.Proxy // replaced by each configuration, which takes its counters over
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
+	secure     *tls.Config                  // nil = plain HTTP
 	shop       *upstream.Pool
 	limits     *limits.Limiters
 	cache      *cache.Cache
-	Stock      *stockgate.Gate                // nil when stock.source is "off"
-	Orders     *orders.Ledger                 // nil when no route reserves
-	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
+	memory     *embedredis.Server // of source "memory"
+	link       redisLink
+	redis      *stockgate.Redis // the shop's own; nil with source "memory"
+	source     stockgate.Source // what Stock reads; nil when stock.source is "off"
+	Stock      *stockgate.Gate  // nil likewise
+	Store      stores.Store     // nil likewise
 	schedule   *sale.Schedule
 	writer     *sale.Writer               // of sales, into the shop's keys; nil without Redis
-	opener     *orders.Opener             // nil when nothing is opened by the schedule
 	feedback   *stockgate.SoldOutFeedback // of the shop
-	unread     *proxy.UnreadBodies
+	orders     atomic.Pointer[orders.Ledger]
+	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
 	rooms      *rooms.Rooms
-	Store      stores.Store     // nil likewise
-	redis      *stockgate.Redis // the shop's own; nil with source "memory"
-	link       redisLink
-	source     stockgate.Source // what Stock reads; nil likewise
 	demand     *demand.Watch
-	control    controls
+	access     *accesslog.Log
+	unread     *proxy.UnreadBodies
+	tracer     *tracing.Tracer // nil = no traces
+	traced     tracing.Counts
 	controller *controller
 	fleet      *membership
+	control    controls // the control API
+	ops        controls
 	door       *throttle.Login
 	trail      *admin.AuditLog
-	watch      *admin.History // nil without a control API
-	page       *web.Dashboard // likewise
-	begun      time.Time
+	watch      *admin.History       // nil without a control API
+	page       *web.Dashboard       // likewise
+	shown      *prometheus.Registry // by watch; likewise
 	checked    *admin.Preflight
-	probes     []admin.Check // of readiness
 	draining   atomic.Bool
-	access     *accesslog.Log
-	tracer     *tracing.Tracer // nil = no traces
-	now        func() int64
-	Metrics    *prometheus.Registry
 	reloaded   prometheus.Gauge // 1, or 0 when the last file was bad
-	log        *slog.Logger
 
-	closers []func() // of what is open, in the order in which it was opened
+	retiring sync.WaitGroup // of parts that were replaced
+	closers  []func()       // of what is open, in the order in which it was opened
 }
 
 // Options are what a gateway has beside its configuration.
@@ -92,27 +104,17 @@ type Options struct {
 func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
-		Metrics:  prometheus.NewRegistry(),
+		Metrics: prometheus.NewRegistry(), memory: o.Memory,
 		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
 		unread: proxy.NewUnreadBodies(log)}
-	var err error
-	if g.access, err = openAccessLog(c, g.now, log); err != nil {
+	if err := g.openAll(); err != nil {
+		g.Close()
 		return nil, err
 	}
-	g.onClose(g.access.Close)
-	g.onClose(g.link.close)
-	for _, open := range []func(Options) error{g.openLimitsAndStock, g.openUpstream, g.openProxy} {
-		if err := open(o); err != nil {
-			g.Close()
-			return nil, err
-		}
-	}
 	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
-		g.unread, g.reloaded, buildInfo(o.Version),
+		g.unread, g.reloaded, buildInfo(o.Version), g.fleet, g.rooms, &g.traced,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
-	g.fleet = newMembership(g)
-	g.Metrics.MustRegister(g.fleet)
 	g.controller = newController(g, log)
 	g.onClose(g.controller.close)
 	g.onClose(g.fleet.close)
@@ -121,9 +123,14 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	return g, nil
 }
 
-// openLimitsAndStock opens what the checks ask: limits, the shop's stock, schedules, and the ledger.
-func (g *Gateway) openLimitsAndStock(o Options) (err error) {
+// openAll opens what goes on when the configuration changes, and applies the first one.
+func (g *Gateway) openAll() (err error) {
 	c := g.Config
+	if g.access, err = openAccessLog(c, g.now, g.log); err != nil {
+		return err
+	}
+	g.onClose(g.access.Close)
+	g.onClose(g.link.close)
 	if c.SharesRedis() && !c.UsesLedger() { // a ledger finds it out
 		if err := stores.CheckName(c); err != nil {
 			return err
@@ -131,104 +138,126 @@ func (g *Gateway) openLimitsAndStock(o Options) (err error) {
 	}
 	g.limits = limits.New(c, g.now, g.log)
 	g.onClose(g.limits.Close)
-	memory := o.Memory
-	if memory == nil && c.Stock.Source == "memory" {
-		memory = embedredis.Start()
-		g.onClose(memory.Stop)
+	if g.memory == nil && c.Stock.Source == "memory" {
+		g.memory = embedredis.Start()
+		g.onClose(g.memory.Stop)
 	}
-	if err := g.openStock(memory, g.log); err != nil {
+	if err := g.openStock(g.log); err != nil {
 		return err
 	}
 	if err := g.openSales(); err != nil {
 		return err
 	}
-	if c.UsesLedger() {
-		g.Orders, err = orders.Open(c, memory, g.mirror(), orders.Clocks{Now: g.now, Wall: g.schedule.Wall}, g.log)
-		if err != nil {
-			return err
-		}
-		g.onClose(g.Orders.Close)
-		g.Metrics.MustRegister(g.Orders)
-	}
-	return nil
-}
-
-// openUpstream opens what forwards requests: the pool of connections, traces, the page cache.
-func (g *Gateway) openUpstream(o Options) (err error) {
-	c := g.Config
 	if g.shop, err = openUpstream(c, g.adopt, g.log); err != nil {
 		return c.Errorf("upstream.targets", "%v", err)
 	}
 	g.onClose(g.shop.Close)
-	if g.tracer, err = openTraces(c, o.Version, g.log); err != nil {
-		return err
-	}
-	if g.tracer != nil {
-		g.onClose(g.tracer.Close)
-		g.Metrics.MustRegister(g.tracer)
-	}
 	if g.cache, err = cache.New(cacheOptions(c)); err != nil {
 		return c.Errorf("cache.size", "%v", err)
 	}
-	return nil
-}
-
-// openProxy opens the proxy and its server on the parts that are open.
-func (g *Gateway) openProxy(Options) (err error) {
-	c := g.Config
-	ask, use := g.limits.Prepare(c)
-	use()
-	g.onClose(func() { g.queue.Load().Close(0) })
-	if err := g.openQueue(c); err != nil {
-		return err
+	if g.secure, err = tlsConfig(c.Server.TLS, g.log); err != nil {
+		return c.Errorf("server.tls", "%v", err)
 	}
-	if err := g.openRooms(); err != nil {
+	g.openRooms()
+	g.fleet = newMembership(g)
+	if err := g.swap(c); err != nil {
 		return err
 	}
 	g.onClose(g.rooms.Close)
-	if g.proxy, err = proxy.New(g.proxyOptions(c, ask, nil)); err != nil {
-		return err
+	g.onClose(g.endTraces)
+	return nil
+}
+
+// openRooms makes the waiting rooms, which follow the sales and the ledgers.
+func (g *Gateway) openRooms() {
+	g.rooms = rooms.New(rooms.Options{Schedule: g.schedule, Now: g.now, Log: g.log, Ledger: g.reserver,
+		Link: func() (*redisconn.Client, error) { return g.link.of(g.Config, g.log) },
+		Audit: func(room, commit string) {
+			g.trail.Record(admin.AuditEntry{What: "room.commit", Object: room, Detail: commit},
+				"room: there is a draw", "room", room, "draw_commit", commit)
+		}})
+}
+
+// endTraces sends what is queued.
+func (g *Gateway) endTraces() {
+	if g.tracer != nil {
+		g.tracer.Close()
 	}
-	listening, err := serverOptions(c, g.limits.Connections(), g.log)
-	if err != nil {
-		return err
-	}
-	listening.MaxConns = g.limits.MaxClients(c)
-	g.Server = proxy.NewServer(g.proxy, listening)
-	g.adopter.Store(g.Server)
-	g.openDeciders(listening)
-	if g.Orders != nil {
-		if err := g.Orders.Await(); err != nil {
-			return err
-		}
-		g.opener = orders.OpenBySales(c, g.schedule, g.Orders, g.log)
-		g.onClose(g.opener.Close)
-	}
-	g.openDemand()
-	if g.redis != nil {
-		g.writer = sale.NewWriter(g.schedule, g.redis, g.writesBack(c), g.log)
-		g.onClose(g.writer.Close)
+	g.retiring.Wait()
+}
+
+// Orders is the ledger; nil = no route has reserved.
+func (g *Gateway) Orders() *orders.Ledger { return g.orders.Load() }
+
+// reserver is that of the ledger; nil = none is open.
+func (g *Gateway) reserver() *ledger.Reserver {
+	if o := g.Orders(); o != nil {
+		return o.Reserver()
 	}
 	return nil
 }
 
-// openQueue starts the delivery of orders that wait as soon as a route of c has them wait, or some were found that an
-// earlier configuration has left. It goes on when no route does so any more: what waits is delivered.
-func (g *Gateway) openQueue(c *config.Config) error {
-	if g.Orders == nil || g.queue.Load() != nil || !c.Queues() && !g.Orders.Left.Any() {
+// buildLedger begins to open the ledger as soon as a route reserves. It stays open: orders under way must be decided.
+func (g *Gateway) buildLedger(r *runtime) (err error) {
+	switch {
+	case r.orders != nil:
+		use, err := r.orders.Prepare(r.config, g.mirror(r.config))
+		r.use = append(r.use, use)
+		return err
+	case !r.config.UsesLedger():
 		return nil
 	}
-	o, began := g.Orders, *g.Config
-	began.Queue, began.Routes = c.Queue, c.Routes
-	queue, err := queueing.Open(&began, queueing.Parts{Store: o.Store, Upstream: g.shop, Status: o.Status(),
-		Rules: g.settlement(c), Reserver: o.Reserver, Draining: g.draining.Load,
-		Log: g.log})
+	r.orders, err = orders.Open(r.config, g.memory, g.mirror(r.config), orders.Clocks{Now: g.now, Wall: g.schedule.Wall},
+		g.log)
 	if err != nil {
 		return err
 	}
-	g.queue.Store(queue)
-	g.Orders.Left.Delivered()
-	g.Metrics.MustRegister(queue)
+	r.undo = append(r.undo, r.orders.Close)
+	r.use = append(r.use, func() {
+		g.orders.Store(r.orders)
+		g.onClose(r.orders.Close)
+		g.onClose(orders.OpenBySales(g.schedule, r.orders, g.log).Close)
+		g.Metrics.MustRegister(r.orders)
+		if g.shown != nil {
+			g.shown.MustRegister(r.orders)
+		}
+		if g.controller != nil {
+			g.controller.awake()
+		}
+	})
+	return nil
+}
+
+// awaitLedger waits for the first attempt to open a ledger.
+func (g *Gateway) awaitLedger(r *runtime) error {
+	if r.orders == g.Orders() {
+		return nil
+	}
+	return r.orders.Await()
+}
+
+// buildQueue begins the delivery of orders that wait as soon as a route has them wait, or some were found that an
+// earlier configuration has left. It goes on when no route does so any more: what waits is delivered.
+func (g *Gateway) buildQueue(r *runtime) (err error) {
+	queue := g.queue.Load()
+	if queue == nil {
+		if r.orders == nil || !r.config.Queues() && !r.orders.Left.Any() {
+			return nil
+		}
+		if queue, err = queueing.Open(r.config, queueing.Parts{Store: r.orders.Store, Upstream: g.shop,
+			Reserver: r.orders.Reserver, Draining: g.draining.Load, Log: g.log}); err != nil {
+			return err
+		}
+	}
+	r.parts.Queue = queue
+	r.use = append(r.use, func() {
+		queue.Use(r.config, g.settlement(r.config), r.orders.Status())
+		if g.queue.Swap(queue) == nil {
+			g.onClose(func() { queue.Close(0) })
+			r.orders.Left.Delivered()
+			g.Metrics.MustRegister(queue)
+		}
+	})
 	return nil
 }
 
@@ -239,31 +268,6 @@ func (g *Gateway) settlement(c *config.Config) proxy.OutcomeRules {
 	return rules
 }
 
-// openRooms opens the waiting rooms, which follow the sales and the ledgers.
-func (g *Gateway) openRooms() (err error) {
-	o := rooms.Options{Schedule: g.schedule, Now: g.now, Few: stockStatus(&g.Config.Stock).Few, Log: g.log,
-		Audit: func(room, commit string) {
-			g.trail.Record(admin.AuditEntry{What: "room.commit", Object: room, Detail: commit},
-				"room: there is a draw", "room", room, "draw_commit", commit)
-		}}
-	if g.Orders != nil {
-		o.Ledger = g.Orders.Reserver
-	}
-	if o.Pages, err = reject.NewRoomPages(responses(&g.Config.Responses)); err != nil {
-		return err
-	}
-	if len(g.Config.Rooms) > 0 {
-		if o.Link, err = g.link.of(g.Config, g.log); err != nil {
-			return err
-		}
-	}
-	if g.rooms, err = rooms.Open(g.Config, o); err != nil {
-		return err
-	}
-	g.Metrics.MustRegister(g.rooms.Collector())
-	return nil
-}
-
 // adopt has the event loops wait for a new connection to the upstream.
 func (g *Gateway) adopt(c net.Conn) net.Conn {
 	if s := g.adopter.Load(); s != nil {
@@ -272,16 +276,16 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 	return c
 }
 
-// options are those of a Proxy on the parts of g, which takes over from before. ask is what its checks ask.
-func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *proxy.Proxy) proxy.Options {
-	o := proxyOptions(c)
-	o.MaxQuantity, o.SigningKey = int64(g.Config.Stock.Reserve.MaxPerUser), []byte(g.Config.Stock.Reserve.Secret)
+// proxyOptions are those of a Proxy on the parts of r and g, which takes over from the one before. ask is what its
+// checks ask.
+func (g *Gateway) proxyOptions(r *runtime, ask proxy.Limiters) proxy.Options {
+	c, o := r.config, proxyOptions(r.config)
 	o.Settlement = g.settlement(c)
 	if o.SoldOutOn != nil {
 		o.SoldOutOn.Unread = g.unread
 	}
-	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, before
-	o.AccessLog, o.Bounds, o.Version = g.accessLogger(c), limits.Bounds(c), c.Version()
+	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, g.proxy
+	o.AccessLog, o.Version = g.accessLogger(c), c.Version()
 	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", c.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
@@ -292,17 +296,11 @@ func (g *Gateway) proxyOptions(c *config.Config, ask proxy.Limiters, before *pro
 	if g.Stock != nil {
 		o.Stock = g.Stock
 	}
-	if g.Orders != nil {
-		o.Orders = g.Orders
+	if r.orders != nil {
+		o.Orders = r.orders
 	}
-	if queue := g.queue.Load(); queue != nil {
-		o.Queue, o.MaxWaiting = queue, int64(c.Queue.MaxOrder)
-	}
-	o.Schedule, o.Feedback, o.Availability = g.schedule, soldOutFeedback{g.feedback, g.Orders}, g.availability(c)
-	if g.tracer != nil {
-		o.Tracer = g.tracer
-	}
-	o.Rooms = g.rooms.Proxy()
+	o.Schedule, o.Feedback, o.Availability = g.schedule, soldOutFeedback{g.feedback, r.orders}, g.availability(r)
+	o.Queue, o.Rooms, o.Tracer = r.parts.Queue, r.parts.Rooms, r.parts.Tracer
 	return o
 }
 

@@ -3,23 +3,19 @@ package gateway
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/gateway/stores"
 	"sluice/stockgate/demand"
 )
 
 // openDemand follows which SKUs are wanted.
 func (g *Gateway) openDemand() {
-	o := demand.Options{
-		Counters: g.proxy.Counters(), Named: stores.LabelledSKUs(g.Config), Most: g.Config.Ops.MetricsMaxSKUs,
-		Gate: g.Stock, Source: g.source, Reads: g.looksAtShopStock(g.Config), Now: g.now, Log: g.log,
-	}
-	if g.Orders != nil {
-		o.Ledger = func(sku string) bool {
-			d := g.Orders.Reserver()
+	g.demand = demand.New(demand.Options{
+		Counters: g.proxy.Counters(), Most: g.Config.Ops.MetricsMaxSKUs, Gate: g.Stock, Source: g.source,
+		Ledger: func(sku string) bool {
+			d := g.reserver()
 			return d != nil && d.Knows(sku)
-		}
-	}
-	g.demand = demand.New(o)
+		},
+		Now: g.now, Log: g.log,
+	})
 	g.onClose(g.demand.Close)
 	g.Metrics.MustRegister(g.demand)
 }
@@ -33,9 +29,10 @@ func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	if g.redis != nil {
 		shown.MustRegister(g.redis)
 	}
-	if g.Orders != nil {
-		shown.MustRegister(g.Orders)
+	if o := g.Orders(); o != nil {
+		shown.MustRegister(o)
 	}
+	g.shown = shown
 	return shown
 }
 

@@ -31,7 +31,7 @@ func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Ga
 		t.Cleanup(g.Close)
 		gates = append(gates, g)
 	}
-	if _, err := gates[0].Orders.Store.SetTotal(t.Context(), "1001", units, 0); err != nil {
+	if _, err := gates[0].Orders().Store.SetTotal(t.Context(), "1001", units, 0); err != nil {
 		t.Fatal(err)
 	}
 	return gates, c
@@ -62,7 +62,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 		buyers.Go(func() {
 			for i := range 20 {
 				in := protocol.Order{SKU: []byte("1001"), Key: []byte(fmt.Sprint(g, "-", i)), Quantity: 1}
-				got := gates[g%2].Orders.Reserve(gates[g%2].now(), in)
+				got := gates[g%2].Orders().Reserve(gates[g%2].now(), in)
 				if got.Reason != reject.Admitted {
 					t.Logf("order %d of buyer %d: %v", i, g, got.Reason)
 					continue
@@ -73,7 +73,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	}
 	buyers.Wait()
 	free := func() int64 {
-		s, ok, err := gates[0].Orders.Store.ReadStock(t.Context(), "1001")
+		s, ok, err := gates[0].Orders().Store.ReadStock(t.Context(), "1001")
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
@@ -87,7 +87,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	done()
 	page.Wait()
 	for range 3 {
-		gates[0].Orders.Settle([]byte("1001"), <-serials, metrics.OrderRejected)
+		gates[0].Orders().Settle([]byte("1001"), <-serials, metrics.OrderRejected)
 	}
 	testkit.Eventually(t, "the units that came back are shown", shows(left+3))
 }
@@ -96,7 +96,7 @@ func TestMirror_ThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Client.HSet(t.Context(), "stock:1001", "a", 1)
 	gates, _ := mirroring(t, server, 5)
-	gates[0].Orders.Reserve(gates[0].now(), protocol.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
+	gates[0].Orders().Reserve(gates[0].now(), protocol.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
 	testkit.Eventually(t, "it fails", func() bool {
 		all, err := gates[0].Metrics.Gather()
 		for _, family := range all {

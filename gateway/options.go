@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"net"
@@ -88,6 +89,10 @@ func proxyOptions(c *config.Config) proxy.Options {
 		ObserveOnly:     limits.ObserveOnly(c),
 		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
 		StockStatus:     stockStatus(&c.Stock),
+		MaxQuantity:     int64(c.Stock.Reserve.MaxPerUser),
+		SigningKey:      []byte(c.Stock.Reserve.Secret),
+		Settlement:      settlement(&c.Stock.Reserve),
+		Bounds:          limits.Bounds(c),
 	}
 }
 
@@ -136,22 +141,18 @@ func responses(r *config.Responses) reject.Options {
 	}
 }
 
-func serverOptions(c *config.Config, conns proxy.Connections, log *slog.Logger) (proxy.ServerOptions, error) {
-	secure, err := tlsConfig(c.Server.TLS, log)
-	if err != nil {
-		return proxy.ServerOptions{}, c.Errorf("server.tls", "%v", err)
-	}
-	s := c.Server
+func serverOptions(c *config.Config, l *limits.Limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
+	s := &c.Server
 	return proxy.ServerOptions{
 		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
 		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
-		Connections:   conns,
+		Connections:   l.Connections(), MaxConns: l.MaxClients(c),
 		TLS:           secure,
 		ProxyProtocol: s.ProxyProtocol,
 		Log:           log,
-	}, nil
+	}
 }
 
 // Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
@@ -159,9 +160,6 @@ func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, 
 	options := proxyOptions(c)
 	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
 	options.Limiters, _ = asked.Prepare(c)
-	options.MaxQuantity, options.SigningKey = int64(c.Stock.Reserve.MaxPerUser), []byte(c.Stock.Reserve.Secret)
-	options.Settlement = settlement(&c.Stock.Reserve)
-	options.Bounds = limits.Bounds(c)
 	options.Rooms = rooms.Explained(c)
 	p, err := proxy.New(options)
 	if err != nil {
@@ -177,13 +175,12 @@ func cacheOptions(c *config.Config) cache.Options {
 }
 
 // openTraces begins to tell a collector of requests; nil when c names none.
-func openTraces(c *config.Config, version string, log *slog.Logger) (*tracing.Tracer, error) {
+func openTraces(c *config.Config, count *tracing.Counts, version string, log *slog.Logger) (*tracing.Tracer, error) {
 	if c.Traces.Endpoint == "" {
 		return nil, nil
 	}
 	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
-		Service: c.Traces.ServiceName,
-		Version: version, Log: log})
+		Service: c.Traces.ServiceName, Version: version, Counts: count, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}

@@ -58,14 +58,14 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 		t.Cleanup(g.Close)
 		return g
 	}
-	if _, err := begin(&lockedBuffer{}).Orders.Store.SetTotal(context.Background(), "1001", 3, 0); err != nil {
+	if _, err := begin(&lockedBuffer{}).Orders().Store.SetTotal(context.Background(), "1001", 3, 0); err != nil {
 		t.Fatal(err)
 	}
 	const line = "has a ledger, with another total"
 	same, other := &lockedBuffer{}, &lockedBuffer{}
 	g := begin(same, 3)
 	testkit.Eventually(t, "its hours are told", func() bool {
-		s, ok, err := g.Orders.Store.ReadStock(context.Background(), "1001")
+		s, ok, err := g.Orders().Store.ReadStock(context.Background(), "1001")
 		return ok && err == nil && s.Opens != 0
 	})
 	if strings.Contains(same.String(), line) {

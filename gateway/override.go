@@ -84,7 +84,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		others = slices.Delete(others, at, at+1)
 	}
 	want.Since, want.Until = time.Now().UTC(), want.Until.UTC()
-	next, err := h.running, error(nil)
+	next, err := h.g.running, error(nil)
 	if want.SKU != "" {
 		err = h.mayShut(ctx, &want)
 	} else {
@@ -98,7 +98,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	}
 	if want.SKU != "" {
 		err = h.shut(ctx, &want)
-	} else if next != h.running {
+	} else if next != h.g.running {
 		err = h.enforce(next, &want)
 	}
 	if err != nil && want.Fault == "" {
@@ -132,10 +132,9 @@ func (h *controller) number(ctx context.Context, x *fleet.Fleet, want *admin.Ove
 // enforce has the gate run next, with want above the others. One of the fleet that cannot be in force here holds on the
 // other instances.
 func (h *controller) enforce(next *config.Config, want *admin.Override) error {
-	err := h.g.change(h.running, next)
+	err := h.g.swap(next)
 	switch {
 	case err == nil:
-		h.running = next
 		return nil
 	case want.Scope == admin.ScopeFleet:
 		want.Fault = err.Error()

@@ -21,7 +21,7 @@ const (
 // is first is no matter.
 func (h *controller) end(ctx context.Context, at int) error {
 	o := h.overrides[at]
-	if l := h.g.ledgers(); o.SKU != "" && l != nil {
+	if l := h.g.ledgers(h.g.running); o.SKU != "" && l != nil {
 		if err := l.Reinstate(ctx, o.SKU, o.Number); err != nil {
 			return err
 		}
@@ -38,10 +38,10 @@ func (h *controller) drop(at int) error {
 		return nil
 	}
 	next, kept, dropped := h.laidOver(h.filed, others)
-	if err := h.g.change(h.running, next); err != nil {
+	if err := h.g.swap(next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
-	h.running, h.overrides = next, kept
+	h.overrides = kept
 	for _, gone := range dropped { // it stood on the one that has ended
 		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
@@ -59,11 +59,11 @@ func (h *controller) awake() {
 // attend ends each override in its time, and has orders delivered that an earlier configuration has left.
 func (h *controller) attend() {
 	defer close(h.stopped)
-	var left <-chan struct{}
-	if h.g.Orders != nil {
-		left = h.g.Orders.Left.Found()
-	}
 	for {
+		var left <-chan struct{}
+		if o := h.g.Orders(); o != nil {
+			left = o.Left.Found()
+		}
 		next := time.NewTimer(h.endDue())
 		select {
 		case <-h.stop:
@@ -82,7 +82,7 @@ func (h *controller) attend() {
 func (h *controller) deliverLeft() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.g.change(h.running, h.running); err != nil {
+	if err := h.g.swap(h.g.running); err != nil {
 		h.log.Error("orders that wait are not delivered; the next reload tries it again", "err", err)
 	}
 }

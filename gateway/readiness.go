@@ -35,8 +35,8 @@ func (g *Gateway) Checks() []admin.Check {
 	if len(g.schedule.All()) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
 	}
-	if g.Orders != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: g.Orders.Check},
+	if o := g.Orders(); o != nil {
+		checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check},
 			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
 	}
 	return checks
@@ -46,7 +46,7 @@ func (g *Gateway) Checks() []admin.Check {
 func (h *controller) inForceNow() *config.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.running
+	return h.g.running
 }
 
 // check tells whether the file is in force. That another one is, is never a reason to send clients elsewhere.

@@ -6,53 +6,195 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/gateway/limits"
+	"sluice/gateway/orders"
 	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/reject"
+	"sluice/tracing"
 )
 
-// live are the keys and tables that a reload changes, besides those of the limits. A file that changes another one is
-// rejected as a whole: it holds from the next start on.
-var live = []string{
-	"mode", "route", "responses", "auth", "sale", "stock.on_error", "stock.unknown_sku",
-	"stock.poll_interval", "stock.sold_out_ttl", "stock.reserve.confirm_on", "stock.reserve.release_on",
-	"stock.reserve.confirm_json", "stock.max_in_flight_per_unit", "stock.layout", "stock.detail", "stock.low_stock",
-	"stock.sold_out_on",
-	"server.trusted_proxies", "server.client_ip_header", "server.max_body_size", "server.body_memory",
-	"server.request_id_header",
-	"server.shutdown_delay", "server.shutdown_timeout",
-	"queue.max_in_flight", "queue.rate", "queue.max_order", "queue.deliver_within", "queue.attempts", "queue.redeliver",
-	"limits.bypass", "limits.deny", "limits.observe_only", "fleet.instances",
-	"access_log", "cache", "upstream",
+// restartKeys are the keys and tables that a running gateway cannot change, and why. A reload changes all others.
+var restartKeys = []struct{ key, why string }{
+	{"name", "what is kept in Redis is kept under it"},
+	{"server.listen", "the listeners are opened at the start"},
+	{"server.socket_mode", "the listeners are opened at the start"},
+	{"server.socket_group", "the listeners are opened at the start"},
+	{"server.proxy_protocol", "the listeners are opened at the start"},
+	{"server.tls", "the listeners are opened at the start; other certificates in the same files are read by themselves"},
+	{"server.state_dir", "the ledger keeps there what it must know when it returns"},
+	{"decide", "the listeners are opened at the start"},
+	{"admin.listen", "the listeners are opened at the start"},
+	{"ops.listen", "the listeners are opened at the start"},
+	{"ops.metrics_max_skus", "a SKU that metrics have named stays named"},
+	{"stock.source", "orders under way were taken from it"},
+	{"stock.redis", "connections, ledgers and orders under way are there"},
+	{"stock.reserve.secret_file", "orders under way were signed by it"},
+	{"stock.reserve.stream_max_events", "the ledger is opened with it"},
+	{"stock.reserve.stream_keep_unread", "the ledger is opened with it"},
+	{"settle.database", "the ledger keeps unread orders from the start where there is one"},
 }
 
-func ChangesOnReload(key string) bool {
-	for _, l := range live {
-		if key == l || strings.HasPrefix(key, l+".") || strings.HasPrefix(key, l+"[") {
-			return true
+// whyRestart is why key changes only with a restart; "" = a reload changes it.
+func whyRestart(key string) string {
+	for _, r := range restartKeys {
+		if rest, ours := strings.CutPrefix(key, r.key); ours && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return r.why
 		}
 	}
-	return limits.ChangesOnReload(key)
+	return ""
 }
 
-// restartReason says why a table changes only with a restart.
-type restartReason struct{ table, why string }
+func ChangesOnReload(key string) bool { return whyRestart(key) == "" }
 
-// restarts are the reasons; the first one whose table a key begins with is its own.
-var restarts = []restartReason{
-	{"server.", "listeners and their connections are opened at the start"},
-	{"stock.", "what reads and keeps stock is opened at the start"},
-	{"decide", "its listener is opened at the start"},
-	{"admin.", "its listener and tokens are set up at the start"},
-	{"ops.", "its listener is opened at the start"},
-	{"", "it is read at the start alone"},
+// rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
+func rejectRestarts(now, next *config.Config) error {
+	return next.ErrorsOf(slices.DeleteFunc(config.Diff(now, next), ChangesOnReload), func(key string) string {
+		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value",
+			whyRestart(key))
+	})
 }
 
-// whyRestart tells why a key changes only with a restart.
-func whyRestart(key string) string {
-	at := slices.IndexFunc(restarts, func(r restartReason) bool { return strings.HasPrefix(key, r.table) })
-	return restarts[at].why
+// runtime is what one configuration comes to on what goes on: all that can fail has been made.
+type runtime struct {
+	config *config.Config
+	proxy  *proxy.Proxy
+	orders *orders.Ledger // nil = no route has reserved
+	parts  proxy.Options  // of proxy; build fills them in
+	tracer *tracing.Tracer
+	use    []func() // puts it into force, in this order; none of it fails
+	undo   []func() // where something cannot be made, in the reverse order
+}
+
+// Apply makes the gateway behave as c says, below what operators have overridden, or changes nothing and says why.
+// Connections, counts, orders and requests in flight go on; so do windows whose size, max_delay and warm_up stay. It is
+// safe for concurrent use.
+func (g *Gateway) Apply(c *config.Config) error {
+	g.controller.mu.Lock()
+	defer g.controller.mu.Unlock()
+	_, err := g.controller.apply(c, false)
+	return err
+}
+
+// swap puts c into force, all of it or nothing. The controller's lock is held, where there is a controller.
+func (g *Gateway) swap(c *config.Config) error {
+	if g.running != nil {
+		if err := rejectRestarts(g.running, c); err != nil {
+			return err
+		}
+		same := *c
+		same.Stock.Reserve.Secret = g.running.Stock.Reserve.Secret // also where its file has another content now
+		c = &same
+	}
+	next := &runtime{config: c, orders: g.Orders()}
+	for _, build := range []func(*runtime) error{g.buildLedger, g.buildQueue, g.buildStock, g.buildRooms, g.buildTraces,
+		g.buildProxy, g.buildAccessLog, g.buildUpstream, g.buildFleet, g.awaitLedger} {
+		if err := build(next); err != nil {
+			for _, undo := range slices.Backward(next.undo) {
+				undo()
+			}
+			return err
+		}
+	}
+	for _, use := range next.use {
+		use()
+	}
+	g.running = c
+	if g.control.now.Load() != nil {
+		g.useControls()
+	}
+	return nil
+}
+
+// buildRooms makes the rooms that are new.
+func (g *Gateway) buildRooms(r *runtime) error {
+	pages, err := reject.NewRoomPages(responses(&r.config.Responses))
+	if err != nil {
+		return err
+	}
+	rooms, use, err := g.rooms.Prepare(r.config, stockStatus(&r.config.Stock).Few, pages)
+	if err != nil {
+		return err
+	}
+	r.parts.Rooms, r.use = rooms, append(r.use, use)
+	return nil
+}
+
+// buildTraces begins to send to another collector. What is queued for the one before is sent in the background.
+func (g *Gateway) buildTraces(r *runtime) (err error) {
+	r.tracer = g.tracer
+	if g.running == nil || g.running.Traces != r.config.Traces {
+		if r.tracer, err = openTraces(r.config, &g.traced, g.version, g.log); err != nil {
+			return err
+		}
+		if t := r.tracer; t != nil {
+			r.undo = append(r.undo, t.Close)
+		}
+	}
+	if r.tracer != nil {
+		r.parts.Tracer = r.tracer
+	}
+	r.use = append(r.use, func() {
+		if g.tracer != nil && g.tracer != r.tracer {
+			g.retiring.Go(g.tracer.Close)
+		}
+		g.tracer = r.tracer
+	})
+	return nil
+}
+
+// buildProxy compiles what decides about requests, and what its checks ask.
+func (g *Gateway) buildProxy(r *runtime) (err error) {
+	ask, use := g.limits.Prepare(r.config)
+	if r.proxy, err = proxy.New(g.proxyOptions(r, ask)); err != nil {
+		return err
+	}
+	r.use = append(r.use, use, func() {
+		options := serverOptions(r.config, g.limits, g.secure, g.log)
+		if g.proxy = r.proxy; g.Server == nil {
+			g.Server = proxy.NewServer(r.proxy, options)
+			g.adopter.Store(g.Server)
+			g.openDeciders(options)
+			g.openDemand()
+		} else {
+			g.Server.Replace(r.proxy, options)
+		}
+		g.demand.Use(stores.LabelledSKUs(r.config), g.looksAtShopStock(r.config))
+		g.cache.Adjust(cacheOptions(r.config))
+		if h, ours := g.log.Handler().(*logHandler); ours {
+			h.form.use(r.config.Log)
+		}
+	})
+	return nil
+}
+
+// buildAccessLog opens another output.
+func (g *Gateway) buildAccessLog(r *runtime) error {
+	if g.running == nil {
+		return nil // it was opened with c
+	}
+	if err := g.access.Set(accessSettings(r.config)); err != nil {
+		return r.config.Errorf("access_log.output", "%v", err)
+	}
+	r.undo = append(r.undo, func() { _ = g.access.Set(accessSettings(g.running)) }) // what was open a moment ago
+	return nil
+}
+
+// buildUpstream connects to other targets.
+func (g *Gateway) buildUpstream(r *runtime) error {
+	if g.running == nil {
+		return nil // it was opened with c
+	}
+	if err := g.shop.Reconfigure(upstreamOptions(r.config)); err != nil {
+		return r.config.Errorf("upstream.targets", "%v", err)
+	}
+	r.undo = append(r.undo, func() { _ = g.shop.Reconfigure(upstreamOptions(g.running)) })
+	return nil
+}
+
+// buildFleet joins the fleet. An instance that has joined without need does no harm.
+func (g *Gateway) buildFleet(r *runtime) error {
+	r.use = append(r.use, g.fleet.countRates)
+	return g.fleet.use(r.config)
 }
 
 // otherStock are the routes whose gate changes from check to reserve, or back: they sell from another stock from then
@@ -71,92 +213,28 @@ func otherStock(now, next *config.Config) (routes []string) {
 	return routes
 }
 
-// rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
-func rejectRestarts(began, next *config.Config) error {
-	return next.ErrorsOf(slices.DeleteFunc(config.Diff(began, next), ChangesOnReload), func(key string) string {
-		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value",
-			whyRestart(key))
-	})
-}
-
-// change has the gate run next from now on, all of it or nothing. Connections, counts and what is in flight go on; so
-// do windows whose size, max_delay and warm_up stay.
-func (g *Gateway) change(now, next *config.Config) error {
-	if g.Stock == nil && next.ReadsStock() {
-		return next.Errorf("route",
-			"a gateway that looks at stock needs stock.source, which only a restart can change")
-	}
-	if g.Orders == nil && next.HasGate("reserve") {
-		return next.Errorf("route", "gate \"reserve\" needs a ledger, which only a restart can open")
-	}
-	if err := g.openQueue(next); err != nil {
-		return err
-	}
-	useStock, err := g.prepareStock(now, next)
-	if err != nil {
-		return err
-	}
-	ask, use := g.limits.Prepare(next)
-	successor, err := proxy.New(g.proxyOptions(next, ask, g.proxy))
-	if err != nil {
-		return err
-	}
-	pages, err := reject.NewRoomPages(responses(&next.Responses))
-	if err != nil {
-		return err
-	}
-	if err := g.fleet.use(next); err != nil { // an instance that has joined without need does no harm
-		return err
-	}
-	if err := g.access.Set(accessSettings(next)); err != nil {
-		return next.Errorf("access_log.output", "%v", err)
-	}
-	if err := g.shop.Reconfigure(upstreamOptions(next)); err != nil {
-		_ = g.access.Set(accessSettings(now)) // what was open a moment ago
-		return next.Errorf("upstream.targets", "%v", err)
-	}
-	if err := g.rooms.Use(next, pages); err != nil {
-		_ = g.access.Set(accessSettings(now))
-		_ = g.shop.Reconfigure(upstreamOptions(now))
-		return err
-	}
-	use() // from here on nothing fails
-	g.fleet.countRates()
-	useStock()
-	g.queue.Load().Use(&next.Queue, g.settlement(next))
-	g.schedule.Use(stores.SalesOf(next))
-	g.opener.Use(next)
-	if g.writer != nil {
-		g.writer.Use(g.writesBack(next))
-	}
-	g.demand.Use(stores.LabelledSKUs(next), g.looksAtShopStock(next))
-	g.cache.Adjust(cacheOptions(next))
-	g.proxy = successor
-	g.Server.Replace(successor)
-	g.control.use(g.api(next, g.log))
-	return nil
-}
-
-// changedKeys are the keys that a reload changes, with those of which only a file differs that they name: lists of
-// addresses, pages, keys and certificates.
-func changedKeys(now, next *config.Config) (changed []string) {
-	for _, key := range config.Diff(now, next) {
-		if ChangesOnReload(key) {
-			changed = append(changed, key)
+// changedKeys are the keys whose values differ, with those of which only a file differs that they name.
+func changedKeys(now, next *config.Config) []string {
+	changed := config.Diff(now, next)
+	for _, file := range []struct {
+		key  string
+		same bool
+	}{
+		{"limits.bypass", slices.Equal(now.Limits.Bypassed, next.Limits.Bypassed)},
+		{"limits.deny", slices.Equal(now.Limits.Denied, next.Limits.Denied)},
+		{"upstream.tls.ca_file", now.Upstream.TLS.CA == next.Upstream.TLS.CA},
+		{"responses.template_dir", now.Responses.SamePages(&next.Responses)},
+		{"auth.jwt_key_file", now.Auth.JWTKey == next.Auth.JWTKey},
+		{"auth.cookie_key_file", now.Auth.CookieKey == next.Auth.CookieKey},
+		{"auth.order_token_key_file", now.Auth.OrderTokenKey == next.Auth.OrderTokenKey},
+		{"auth.room_key_file", now.Auth.RoomKeys == next.Auth.RoomKeys},
+		{"admin.token_file", now.Admin.Token == next.Admin.Token},
+		{"admin.viewer_token_file", now.Admin.ViewerToken == next.Admin.ViewerToken},
+		{"admin.consumer_token_file", now.Admin.ConsumerToken == next.Admin.ConsumerToken},
+	} {
+		if !file.same && !slices.Contains(changed, file.key) {
+			changed = append(changed, file.key)
 		}
 	}
-	a, b := &now.Limits, &next.Limits
-	if slices.Equal(a.Bypass, b.Bypass) && !slices.Equal(a.Bypassed, b.Bypassed) {
-		changed = append(changed, "limits.bypass")
-	}
-	if slices.Equal(a.Deny, b.Deny) && !slices.Equal(a.Denied, b.Denied) {
-		changed = append(changed, "limits.deny")
-	}
-	if now.Upstream.TLS.CAFile == next.Upstream.TLS.CAFile && now.Upstream.TLS.CA != next.Upstream.TLS.CA {
-		changed = append(changed, "upstream.tls.ca_file")
-	}
-	if now.Responses.TemplateDir == next.Responses.TemplateDir && !now.Responses.SamePages(&next.Responses) {
-		changed = append(changed, "responses.template_dir")
-	}
-	return append(changed, now.Auth.ChangedKeys(&next.Auth)...)
+	return changed
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"sluice/config"
 	"sluice/internal/failpoint"
 	"sluice/internal/listener"
-	"sluice/internal/octets"
 )
 
 // pauseCollection turns garbage collection off until collect is called. Of what is made at start hardly anything is
@@ -82,7 +80,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	leave := from.follow(c.Watch, hangup, log, g.controller.reloadUnasked)
+	leave := from.follow(func() bool { return g.controller.config().Watch }, hangup, log, g.controller.reloadUnasked)
 	select {
 	case err = <-failed:
 		log.Error("listening failed; draining", "err", err)
@@ -147,47 +145,4 @@ func (g *Gateway) Listen(listeners []net.Listener, log *slog.Logger) (failed cha
 		log.Info("listening for shoppers", "address", ln.Addr().String())
 	}
 	return failed
-}
-
-var levels = map[string]slog.Level{
-	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
-}
-
-func NewLog(c config.Log, out *os.File) *slog.Logger {
-	o := &slog.HandlerOptions{Level: levels[c.Level]}
-	format := c.Format
-	if format == "auto" {
-		format = "json"
-		if info, err := out.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			format = "text"
-		}
-	}
-	if format == "text" {
-		return slog.New(slog.NewTextHandler(out, o))
-	}
-	o.ReplaceAttr = escapeBidi // the form of text quotes such characters itself
-	return slog.New(slog.NewJSONHandler(out, o))
-}
-
-// escapeBidi escapes bidi controls, with which a SKU or a user could look like another one.
-func escapeBidi(_ []string, a slog.Attr) slog.Attr {
-	text := ""
-	switch v := a.Value.Any().(type) {
-	case string:
-		text = v
-	case error:
-		text = v.Error()
-	}
-	if !strings.ContainsFunc(text, octets.IsBidiControl) {
-		return a
-	}
-	var out strings.Builder
-	for _, c := range text {
-		if octets.IsBidiControl(c) {
-			fmt.Fprintf(&out, `\u%04x`, c)
-		} else {
-			out.WriteRune(c)
-		}
-	}
-	return slog.String(a.Key, out.String())
 }

@@ -43,7 +43,7 @@ func TestApp_TheDashboardMissesNoMetricThatItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	if _, err := g.Orders.Store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
+	if _, err := g.Orders().Store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the ledger has been audited",

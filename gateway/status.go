@@ -16,12 +16,12 @@ func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
 	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
-		Mode: h.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+		Mode: h.g.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
 	}
-	for _, c := range g.probes {
+	for _, c := range g.Checks() {
 		detail, health := c.Probe()
 		one := admin.Probed{Name: c.Name, OK: health != admin.Unready, Degraded: health == admin.Degraded, Detail: detail}
 		s.Checks = append(s.Checks, one)
@@ -45,16 +45,16 @@ func (g *Gateway) Limits() []admin.Limit {
 	h := g.controller
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := g.limits.Show(h.running, h.numberOf)
+	all := g.limits.Show(h.g.running, h.numberOf)
 	for i := range all {
-		all[i].ObserveOnly = all[i].ObserveOnly || h.running.Mode == "observe"
+		all[i].ObserveOnly = all[i].ObserveOnly || h.g.running.Mode == "observe"
 	}
 	return all
 }
 
 // numberOf is one number of a limit.
 func (h *controller) numberOf(key string) admin.Number {
-	n := admin.Number{Key: key, InForce: valueAt(h.running, key), Configured: valueAt(h.filed, key)}
+	n := admin.Number{Key: key, InForce: valueAt(h.g.running, key), Configured: valueAt(h.filed, key)}
 	for _, o := range h.inForce() {
 		if o.Key == key && (n.Override == "" || o.Scope == admin.ScopeInstance) {
 			n.Override = o.ID
@@ -70,7 +70,7 @@ func (g *Gateway) Settings() admin.Settings {
 	defer h.mu.Unlock()
 	origins := h.origins()
 	s := admin.Settings{File: h.filed.Files()[0], Config: h.filed.Version()}
-	for _, one := range h.running.Settings() {
+	for _, one := range h.g.running.Settings() {
 		set := admin.Setting{Setting: one, Live: ChangesOnReload(one.Key)}
 		set.Origin = cmp.Or(origins[one.Key], one.Origin)
 		s.Settings = append(s.Settings, set)
@@ -85,7 +85,7 @@ func (h *controller) origins() map[string]string {
 		origins["mode"] = "--mode"
 	}
 	for _, o := range h.inForce() {
-		place := h.running.Place(o.Key)
+		place := h.g.running.Place(o.Key)
 		if o.SKU == "" && (origins[place] == "" || o.Scope == admin.ScopeInstance) {
 			origins[place] = "override " + o.ID
 		}
@@ -106,17 +106,17 @@ func valueAt(c *config.Config, key string) any {
 func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	h := g.controller
 	h.mu.Lock()
-	c, mode, reloaded, overrides := h.filed, h.running.Mode, h.reloaded, h.inForce()
+	c, mode, reloaded, overrides := h.filed, h.g.running.Mode, h.reloaded, h.inForce()
 	h.mu.Unlock()
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
 	g.checkState(o, mode, overrides)
 	checkReload(o, reloaded)
-	g.checkSales(o)
+	g.checkSales(o, c)
 	o.Examine(c)
 	if err := o.Try(ctx, c); err != nil {
 		o.Fail("redis", "%v", err)
 	}
-	if c.Stock.Source == "memory" && g.Orders != nil {
+	if c.Stock.Source == "memory" && g.Orders() != nil {
 		g.checkMemoryLedgers(ctx, o, c)
 	}
 	return o.Findings
@@ -124,7 +124,7 @@ func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 
 // checkState is what only a running gate knows.
 func (g *Gateway) checkState(o *doctor.Report, mode string, overrides []admin.Override) {
-	for _, c := range g.probes {
+	for _, c := range g.Checks() {
 		if c.Name == "reload" {
 			continue // checkReload says more
 		}
@@ -164,8 +164,8 @@ func checkReload(o *doctor.Report, reloaded admin.Reload) {
 }
 
 // checkSales tells of the sales.
-func (g *Gateway) checkSales(o *doctor.Report) {
-	all := g.sales().All()
+func (g *Gateway) checkSales(o *doctor.Report, c *config.Config) {
+	all := g.sales(c).All()
 	if len(all) == 0 {
 		o.OK("sale", "none is configured: the gateway is always open")
 	}
@@ -186,7 +186,7 @@ func (g *Gateway) checkSales(o *doctor.Report) {
 
 // checkMemoryLedgers looks at the ledgers of a trial.
 func (g *Gateway) checkMemoryLedgers(ctx context.Context, o *doctor.Report, c *config.Config) {
-	l := g.ledgers()
+	l := g.ledgers(c)
 	named := c.SKUsOnSale()
 	if len(named) == 0 {
 		o.TryAnyLedger(ctx, c, l)

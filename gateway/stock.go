@@ -11,7 +11,6 @@ import (
 	"sluice/config"
 	"sluice/gateway/orders"
 	"sluice/gateway/stores"
-	"sluice/internal/embedredis"
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
@@ -22,7 +21,7 @@ import (
 )
 
 // openStock makes the stock gate and what it reads.
-func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
+func (g *Gateway) openStock(log *slog.Logger) error {
 	c := g.Config
 	var source *stockgate.Redis
 	switch c.Stock.Source {
@@ -30,7 +29,7 @@ func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
 		return nil
 	case "memory":
 		var err error
-		if source, err = stores.MemoryShopStock(memory, c, log); err != nil {
+		if source, err = stores.MemoryShopStock(g.memory, c, log); err != nil {
 			return err
 		}
 		g.onClose(func() { _ = source.Close() })
@@ -57,9 +56,12 @@ func (g *Gateway) openStock(memory *embedredis.Server, log *slog.Logger) error {
 		g.Metrics.MustRegister(r)
 	}
 	g.Store = stores.NewStore(source)
-	var err error
 	o := stockOptions(&c.Stock)
-	o.Instances, o.Bought, o.Now, o.Log = g.limits.Instances, g.bought(), g.now, log
+	o.Instances, o.Now, o.Log = g.limits.Instances, g.now, log
+	if g.redis != nil {
+		o.Bought = g.redis.Bought
+	}
+	var err error
 	if g.Stock, err = stockgate.New(o, source); err != nil {
 		return err
 	}
@@ -77,56 +79,51 @@ func stockOptions(c *config.Stock) stockgate.Options {
 		PerUnit:       c.MaxInFlightPerUnit,
 		AllowOnError:  c.OnError == "allow",
 		AllowUnknown:  c.UnknownSKU == "allow",
+		Again:         c.Layout.UsersKey == "",
 		Wait:          c.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
 	}
 }
 
-// prepareStock finds out whether the stock can be read as next says; use reads it so from then on. What is known of the
-// stock stays known, unless it is in other keys.
-func (g *Gateway) prepareStock(now, next *config.Config) (use func(), err error) {
-	if g.Stock == nil {
-		return func() {}, nil
-	}
+// buildStock finds out whether the stock can be read as r says. What is known of it stays known, unless it is in other
+// keys.
+func (g *Gateway) buildStock(r *runtime) (err error) {
+	next, useRules := r.config, func() {}
 	var l *layout.Layout
-	if g.redis != nil && !reflect.DeepEqual(now.Stock.Layout, next.Stock.Layout) {
+	if g.running != nil && g.redis != nil && !reflect.DeepEqual(g.running.Stock.Layout, next.Stock.Layout) {
 		if l, err = stores.ShopLayout(next); err != nil {
-			return nil, err
-		}
-		if l.HasUsers() != g.redis.HasUsers() {
-			return nil, next.Errorf("stock.layout", "whether it names who has bought changes only with a restart; restart "+
-				"the gateway, or keep users_key as it was")
+			return err
 		}
 		if err := g.redis.Fits(context.Background(), l); errors.Is(err, layout.ErrApart) {
-			return nil, next.Errorf("stock.layout", "%v", err)
+			return next.Errorf("stock.layout", "%v", err)
 		}
 	}
-	useRules, err := g.Stock.Prepare(stockOptions(&next.Stock), l != nil)
-	if err != nil {
-		return nil, err
+	if g.Stock != nil {
+		if useRules, err = g.Stock.Prepare(stockOptions(&next.Stock), l != nil); err != nil {
+			return err
+		}
 	}
-	return func() {
+	r.use = append(r.use, func() {
 		if l != nil {
 			g.redis.UseLayout(l)
 		}
 		useRules()
 		g.feedback.Use(next.Stock.SoldOutTTL)
-		if g.Orders != nil {
-			g.Orders.UseSoldOutMemory(next.Stock.SoldOutTTL)
+		g.schedule.Use(stores.SalesOf(next))
+		switch {
+		case g.redis == nil:
+		case g.writer == nil:
+			g.writer = sale.NewWriter(g.schedule, g.redis, g.writesBack(r), g.log)
+			g.onClose(g.writer.Close)
+		default:
+			g.writer.Use(g.writesBack(r))
 		}
-	}, nil
-}
-
-// bought asks the shop's own set who has bought; nil when it keeps none.
-func (g *Gateway) bought() func(context.Context, []stockgate.Buyer) error {
-	if g.redis == nil || !g.redis.HasUsers() {
-		return nil
-	}
-	return g.redis.Bought
+	})
+	return nil
 }
 
 // mirror writes what the ledgers have free into the shop's own keys; nil when that is not configured.
-func (g *Gateway) mirror() ledger.Mirror {
-	if !g.Config.Stock.Reserve.WriteBack || g.redis == nil {
+func (g *Gateway) mirror(c *config.Config) ledger.Mirror {
+	if !c.Stock.Reserve.WriteBack || g.redis == nil {
 		return nil
 	}
 	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {
@@ -185,33 +182,29 @@ func (g *Gateway) openSales() (err error) {
 	return nil
 }
 
-// writesBack is what the sales of c write into the shop's keys. Stock goes there where the shop takes the units,
-// or where the ledger is shown there. write_back changes only with a restart.
-func (g *Gateway) writesBack(c *config.Config) (p sale.Writes) {
-	p.Status = g.Config.Stock.Reserve.WriteBack
-	if g.Orders != nil && !p.Status {
-		return p
-	}
-	if g.Orders != nil {
+// writesBack is what the sales write into the shop's keys. Stock goes there where the shop takes the units, or where
+// the ledger is shown there.
+func (g *Gateway) writesBack(r *runtime) (p sale.Writes) {
+	p.Status = r.config.Stock.Reserve.WriteBack
+	if o := r.orders; o != nil {
+		if !p.Status {
+			return p
+		}
 		p.Ended = func(ctx context.Context, sku string) (ended, known bool) {
-			if r := g.Orders.Reserver(); r != nil {
-				return r.Ended(ctx, sku)
+			if d := o.Reserver(); d != nil {
+				return d.Ended(ctx, sku)
 			}
 			return false, false // not before Redis is known to be fit
 		}
 	}
 	p.Stock = map[string]map[string]int{}
-	for i := range c.Sales {
-		p.Stock[c.Sales[i].Name] = c.Sales[i].Stock
+	for _, s := range r.config.Sales {
+		p.Stock[s.Name] = s.Stock
 	}
 	return p
 }
 
 // sales are those of a gate.
-func (g *Gateway) sales() stores.Sales {
-	s := stores.Sales{Schedule: g.schedule}
-	if g.Orders != nil {
-		s.Ledgers = g.ledgers()
-	}
-	return s
+func (g *Gateway) sales(c *config.Config) stores.Sales {
+	return stores.Sales{Schedule: g.schedule, Ledgers: g.ledgers(c)}
 }

@@ -188,6 +188,6 @@ func TestBodyMemory_OutlivesAReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Replace(next)
+	s.Replace(next, ServerOptions{})
 	occupy(t, addr, 64<<10, 1)
 }

@@ -61,7 +61,7 @@ const maxKeptQuestion = 8 << 10
 
 // decide answers one request to a Server that decides.
 func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
-	p, d, state := s.proxy.Load(), dialects[s.options.Decide.Dialect], c.State.(*connState)
+	p, d, state := s.proxy.Load(), dialects[s.decides.Dialect], c.State.(*connState)
 	p.resolveTrust(state, c)
 	path := c.Request().Path
 	admitted := false

@@ -683,7 +683,7 @@ func FuzzQuestions(f *testing.F) {
 				p.limits(32<<10, false))
 			got := "malformed"
 			if err == nil {
-				c.State = &connState{shard: p.counters.Shard(), decides: s.options.Decide}
+				c.State = &connState{shard: p.counters.Shard(), decides: s.decides}
 				s.Handle(c.Ctx())
 				if got = reasonIn(c); (got == "") != (c.Ctx().Response.StatusCode() == 200) {
 					t.Fatalf("%q: %d for %q", target, c.Ctx().Response.StatusCode(), got)

@@ -47,40 +47,45 @@ type ServerOptions struct {
 // server.Server.
 type Server struct {
 	*server.Server
-	options  ServerOptions
-	proxy    atomic.Pointer[Proxy]
-	rejected [reject.NumReasons]atomic.Uint64 // connections
-	observed [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
-	open     *decisions                       // of all deciders of a server
-	deciders []*Server
+	connections Connections
+	proxy       atomic.Pointer[Proxy]
+	rejected    [reject.NumReasons]atomic.Uint64 // connections
+	observed    [reject.NumReasons]atomic.Uint64 // connections that observe mode admitted
+	decides     *Decide                          // nil = requests are forwarded
+	open        *decisions                       // of all deciders of a server
+	deciders    []*Server
 }
 
 // NewServer makes a Server that has no listener yet.
 func NewServer(p *Proxy, o ServerOptions) *Server {
-	s := &Server{options: o, open: newDecisions()}
-	s.proxy.Store(p)
+	s := &Server{connections: o.Connections, decides: o.Decide, open: newDecisions()}
+	s.Server = server.NewServer(s, server.Limits{}, server.Options{})
+	s.Replace(p, o)
+	return s
+}
+
+// Replace has p handle all requests from now on, and connections go by o; requests under way are finished by the Proxy
+// before. Connections stay, with what is known of them: their request rate, and whether they count as one client.
+// Whether they are trusted is decided anew. Connections and Decide of o, and whether there are TLS and PROXY headers,
+// must stay.
+func (s *Server) Replace(p *Proxy, o ServerOptions) {
+	if s.decides != nil { // proxies ask from this machine or near, by plain HTTP
+		o.TLS, o.ProxyProtocol = nil, false
+	}
 	h := server.Options{ReadHeaderTimeout: o.ReadHeaderTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: o.IdleTimeout, MaxConns: o.MaxConns, TLS: o.TLS, Logger: o.Log}
 	if o.ProxyProtocol {
 		h.ProxyProtocol = func(peer netip.Addr) bool { return s.proxy.Load().Trusted.Has(peer) }
 	}
-	s.Server = server.NewServer(s, p.limits(o.MaxHeader, o.LenientTarget), h)
-	return s
-}
-
-// Replace has p handle all requests from now on; those under way are finished by the one before. Connections stay, with
-// what is known of them: their request rate, and whether they count as one client. Whether they are trusted is decided
-// anew.
-func (s *Server) Replace(p *Proxy) {
-	s.SetLimits(p.limits(s.options.MaxHeader, s.options.LenientTarget))
+	s.Use(p.limits(o.MaxHeader, o.LenientTarget), h)
 	s.proxy.Store(p)
 	for _, d := range s.deciders {
-		d.Replace(p)
+		d.Replace(p, o)
 	}
 }
 
 // Decider makes a Server that answers questions, on which it listens itself: o.Decide says whose. s replaces its Proxy
-// and drains it. It must be made before s serves.
+// and options, and drains it. It must be made before s serves.
 func (s *Server) Decider(o ServerOptions) *Server {
 	d := NewServer(s.proxy.Load(), o)
 	d.open = s.open
@@ -107,7 +112,7 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 	}
 	cut = s.Server.Drain(ctx)
 	all.Wait()
-	if s.options.Decide == nil {
+	if s.decides == nil {
 		s.open.close()
 	}
 	return cut + int(cutOff.Load())
@@ -116,7 +121,7 @@ func (s *Server) Drain(ctx context.Context) (cut int) {
 // Handle implements server.Handler.
 func (s *Server) Handle(ctx *fasthttp.RequestCtx) {
 	if c, ok := server.Of(ctx); ok {
-		if s.options.Decide != nil {
+		if s.decides != nil {
 			s.decide(ctx, c)
 			return
 		}
@@ -130,8 +135,8 @@ func (s *Server) Handle(ctx *fasthttp.RequestCtx) {
 func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError) {
 	if c, ok := server.Of(ctx); ok {
 		s.proxy.Load().protocolError(ctx, c, e)
-		if s.options.Decide != nil {
-			d := dialects[s.options.Decide.Dialect]
+		if s.decides != nil {
+			d := dialects[s.decides.Dialect]
 			d.markRejection(ctx, c)
 		}
 	}
@@ -141,7 +146,7 @@ func (s *Server) ProtocolError(ctx *fasthttp.RequestCtx, e server.ProtocolError)
 // the limits of connections are that server's to keep.
 func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 	p := s.proxy.Load()
-	c, err := server.Foreign(ctx, p.limits(s.options.MaxHeader, s.options.LenientTarget))
+	c, err := s.Foreign(ctx)
 	c.State = &connState{shard: p.counters.Shard()}
 	if e, broken := err.(server.ProtocolError); broken {
 		p.protocolError(ctx, c, e)
@@ -158,12 +163,12 @@ func (s *Server) handleForeign(ctx *fasthttp.RequestCtx) {
 // no descriptor left it rejects in observe mode too: nothing could be forwarded.
 func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 	p := s.proxy.Load()
-	state := &connState{shard: p.counters.ShardOf(c.Loop()), decides: s.options.Decide}
+	state := &connState{shard: p.counters.ShardOf(c.Loop()), decides: s.decides}
 	p.resolveTrust(state, c)
 	state.shared = state.trusted || p.bypass.Has(c.Peer())
 	reason := reject.ConnOpen
 	if !full {
-		reason = s.options.Connections.Open(c.Peer(), !state.shared)
+		reason = s.connections.Open(c.Peer(), !state.shared)
 	}
 	switch {
 	case reason == reject.Admitted:
@@ -184,7 +189,7 @@ func (s *Server) OpenConn(c *server.Conn, full bool) (answer []byte, ok bool) {
 // CloseConn implements server.Handler.
 func (s *Server) CloseConn(c *server.Conn) {
 	if state := c.State.(*connState); state.counted {
-		s.options.Connections.Close(c.Peer(), !state.shared)
+		s.connections.Close(c.Peer(), !state.shared)
 	}
 }
 

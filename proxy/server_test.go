@@ -157,7 +157,7 @@ func TestServer_ReplaceKeepsConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Replace(next)
+	s.Replace(next, ServerOptions{})
 	if status, body := ask(t, conns[0], ins[0], get); status != 200 || body != "after" || *client != "127.0.0.1" {
 		t.Errorf("after: %d %s of %s", status, body, *client)
 	}
@@ -193,7 +193,7 @@ func TestServer_ReplaceKeepsTheRequestRateOfConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Replace(next)
+			s.Replace(next, ServerOptions{})
 		}
 		if status, body := ask(t, c, in, pageRequest); status != want {
 			t.Errorf("request %d: %d %s, want %d", i, status, body, want)
@@ -219,7 +219,7 @@ func TestServer_ReplaceProtectsTheHeadersOfNewRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Replace(next)
+	s.Replace(next, ServerOptions{})
 	if resp, body := talk(t, addr, raw); resp.StatusCode != 400 || resp.Header.Get("X-Sluice-Reason") != "malformed" {
 		t.Errorf("after: %d %s", resp.StatusCode, body)
 	}
@@ -240,7 +240,7 @@ func TestServer_ReplacedProxyIsCollected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Replace(next)
+		s.Replace(next, ServerOptions{})
 		if resp, body := talk(t, addr, pageRequest); resp.StatusCode != 200 {
 			t.Fatalf("%d %s", resp.StatusCode, body)
 		}

@@ -58,7 +58,7 @@ func (s *sender) attempt(sku string, o *protocol.Leased) result {
 	var resp fasthttp.Response
 	req.Reset()
 	s.build(&req, &m, sku, o)
-	outcome := s.o.Send(&req, &resp)
+	outcome := s.live().Send(&req, &resp)
 	defer req.Reset()
 	defer resp.Reset()
 	now = time.Now()
@@ -89,8 +89,8 @@ func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o 
 	h.Add("Sluice-Quantity", strconv.FormatInt(o.Quantity, 10))
 	h.Add("Sluice-Deadline", strconv.FormatInt(o.Deadline, 10))
 	h.Add("Sluice-Attempt", strconv.FormatInt(o.Attempt, 10))
-	if s.o.Signer != nil {
-		h.Add("Sluice-Signature", string(s.o.Signer.Append(nil, auth.SignedOrder{Method: []byte(m.Method),
+	if s.live().Signer != nil {
+		h.Add("Sluice-Signature", string(s.live().Signer.Append(nil, auth.SignedOrder{Method: []byte(m.Method),
 			Target: []byte(m.Target), Serial: o.Serial, SKU: []byte(sku), Quantity: o.Quantity, Deadline: o.Deadline})))
 	}
 	if m.HasBody {
@@ -114,7 +114,7 @@ func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Respons
 		s.pace.taken()
 	}
 	stated := len(resp.Header.Peek(proxy.OrderHeader)) > 0
-	switch outcome := s.o.Outcome(resp); {
+	switch outcome := s.live().Outcome(resp); {
 	case outcome == metrics.OrderConfirmed:
 		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}
 	case outcome != metrics.OrderRejected:

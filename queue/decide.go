@@ -30,23 +30,23 @@ func (c *decider) decide(sku string, o *protocol.Leased, r result) {
 	done, h, err := c.tell(sku, o, r)
 	switch {
 	case err != nil && r.move == protocol.MoveConfirm:
-		c.o.Settle(sku, o.Serial, protocol.Confirm)
+		c.live().Settle(sku, o.Serial, protocol.Confirm)
 	case err != nil:
-		c.o.Log.Warn("the store was not told of an order; it is asked about at the end of its attempt", "sku", sku,
+		c.live().Log.Warn("the store was not told of an order; it is asked about at the end of its attempt", "sku", sku,
 			"serial", o.Serial, "move", string(r.move), "err", err)
 	case done == protocol.Changed && r.move == protocol.MoveConfirm:
-		c.o.Settled(sku, o.Serial, protocol.Confirm, h)
+		c.live().Settled(sku, o.Serial, protocol.Confirm, h)
 		c.news(sku, o, protocol.StatusSold, r.answer)
 	case done == protocol.Changed && r.move == protocol.MoveRelease:
-		c.o.Settled(sku, o.Serial, protocol.Release, h)
+		c.live().Settled(sku, o.Serial, protocol.Release, h)
 		c.news(sku, o, protocol.StatusReleased, r.answer)
 	case done == protocol.Changed && r.time == protocol.Never:
 		c.alarms.Add(1)
-		c.o.Log.Error("an order is stuck: its unit stays held until a person decides; see what the upstream has, then "+
+		c.live().Log.Error("an order is stuck: its unit stays held until a person decides; see what the upstream has, then "+
 			"sluice reservation requeue, confirm or release", "sku", sku, "serial", o.Serial, "attempts", o.Attempt, "cause",
 			r.why)
 	case done == protocol.WasReleased && r.move == protocol.MoveConfirm:
-		c.o.Settle(sku, o.Serial, protocol.Confirm) // which counts the contradiction, and says it
+		c.live().Settle(sku, o.Serial, protocol.Confirm) // which counts the contradiction, and says it
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *decider) tell(sku string, o *protocol.Leased, r result) (done protocol.
 
 // askedAgain is when an order is asked about that waits again, where the ledger has lost changes: see MoveAgain.
 func (c *decider) askedAgain(now time.Time) int64 {
-	return now.Add(4*c.o.Timeout + c.o.Grace).UnixMilli()
+	return now.Add(4*c.live().Timeout + c.live().Grace).UnixMilli()
 }
 
 // decided is what a decision came to.
@@ -88,8 +88,8 @@ func (c *decider) tellAll(sku string, all []protocol.Decision) ([]decided, error
 	defer cancel()
 	now := time.Now()
 	c.calls[callDecide].Add(1)
-	done, version, err := c.o.Store.Decide(ctx, sku, protocol.DecideCall{Now: now.UnixMilli(),
-		Keep: now.Add(c.o.Keep).UnixMilli(), AnswerFor: answerFor.Milliseconds(), Decisions: all})
+	done, version, err := c.live().Store.Decide(ctx, sku, protocol.DecideCall{Now: now.UnixMilli(),
+		Keep: now.Add(c.live().Keep).UnixMilli(), AnswerFor: answerFor.Milliseconds(), Decisions: all})
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (c *decider) expired(sku string, o protocol.Leased) {
 	done, h, err := c.tell(sku, &o, result{move: protocol.MoveCancel, answer: answer})
 	if err == nil && done == protocol.Changed {
 		c.expire.Add(1)
-		c.o.Settled(sku, o.Serial, protocol.Release, h)
+		c.live().Settled(sku, o.Serial, protocol.Release, h)
 		c.news(sku, &o, protocol.StatusReleased, answer)
 	}
 }
 
 // news tells of an order that was handed out here.
 func (c *decider) news(sku string, o *protocol.Leased, status protocol.Status, answer string) {
-	if c.o.News == nil {
+	if c.live().News == nil {
 		return
 	}
 	p := protocol.Position{Record: o.Record, Answer: answer}
@@ -122,5 +122,5 @@ func (c *decider) news(sku string, o *protocol.Leased, status protocol.Status, a
 	} else { // before the news: see Delivers
 		c.underway.end(orderName{sku, o.Serial})
 	}
-	c.o.News(sku, p)
+	c.live().News(sku, p)
 }

@@ -34,8 +34,7 @@ type Deliverer struct {
 
 // shared is what the parts of a deliverer have in common. It is safe for concurrent use.
 type shared struct {
-	o    Options // but for its Settings, which are those of the start
-	now  atomic.Pointer[Settings]
+	now  atomic.Pointer[Options]
 	ctx  context.Context // of what is sent and asked; ends when Close gives up
 	pace *pace
 
@@ -45,8 +44,8 @@ type shared struct {
 	alarms atomic.Uint64 // orders that became stuck
 }
 
-// live are the settings in force.
-func (s *shared) live() *Settings { return s.now.Load() }
+// live are the options in force.
+func (s *shared) live() *Options { return s.now.Load() }
 
 const (
 	idleWait    = 250 * time.Millisecond  // while nothing waits
@@ -63,8 +62,8 @@ func New(o Options) *Deliverer {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	common := &shared{o: o, pace: newPace(o.MaxInFlight, time.Now())}
-	common.now.Store(&o.Settings)
+	common := &shared{pace: newPace(o.MaxInFlight, time.Now())}
+	common.now.Store(&o)
 	d := &Deliverer{shared: common, wake: make(chan struct{}, 1), halt: make(chan struct{}), sender: sender{common}}
 	common.ctx, d.stop = context.WithCancel(context.Background())
 	d.slots.shared, d.slots.prefix = common, rand.Text()[:12]
@@ -75,10 +74,10 @@ func New(o Options) *Deliverer {
 	return d
 }
 
-// Use changes the settings. What is under way goes on.
-func (d *Deliverer) Use(s Settings) {
-	d.now.Store(&s)
-	d.pace.use(s.MaxInFlight, time.Now())
+// Use goes by other options from now on, on the same store. What is under way goes on.
+func (d *Deliverer) Use(o Options) {
+	d.now.Store(&o)
+	d.pace.use(o.MaxInFlight, time.Now())
 	d.rouse()
 }
 
@@ -165,7 +164,7 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	ctx, cancel := context.WithTimeout(d.ctx, callLimit)
 	defer cancel()
 	now := time.Now()
-	if err := d.lines.scan(ctx, d.o.Store, now); err != nil {
+	if err := d.lines.scan(ctx, d.live().Store, now); err != nil {
 		return d.fault(err), 0, false
 	}
 	active := d.lines.active()
@@ -177,7 +176,7 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 	if err != nil {
 		return d.fault(err), 0, false
 	}
-	if !d.o.Pulls {
+	if !d.live().Pulls {
 		d.noteGrant(now, d.slots.inVain)
 	}
 	unused := d.share(ctx, now, active, places)
@@ -194,7 +193,7 @@ func (d *Deliverer) turn() (wait time.Duration, sent int, left bool) {
 
 func (d *Deliverer) fault(err error) time.Duration {
 	if !errors.Is(err, context.Canceled) {
-		d.o.Log.Debug("orders wait, since the store does not answer", "err", err)
+		d.live().Log.Debug("orders wait, since the store does not answer", "err", err)
 	}
 	return faultWait
 }
@@ -207,13 +206,13 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 	}
 	for i, l := range active {
 		n := 0
-		if l.depth.Waiting > 0 && !d.o.Pulls {
+		if l.depth.Waiting > 0 && !d.live().Pulls {
 			n = min((len(places)+len(active)-i-1)/(len(active)-i), d.live().atOnce())
 		}
 		if n == 0 && now.Sub(l.looked) < max(lookEvery, time.Duration(len(active))*lookEach) {
 			continue
 		}
-		taken, err := d.take(ctx, now, l, n, d.o.Timeout)
+		taken, err := d.take(ctx, now, l, n, d.live().Timeout)
 		if err != nil {
 			if errors.Is(err, protocol.ErrUnknownSKU) || errors.Is(err, protocol.ErrLost) {
 				d.lines.learn(now, l, protocol.Depth{}) // its orders are gone with its ledger
@@ -235,8 +234,8 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 ) {
 	limit := d.live().MaxInFlight + int(d.underway.answered.Load()) // those are not in the upstream any more
 	d.calls[callTake].Add(1)
-	taken, err := d.o.Store.HandOut(ctx, l.sku, protocol.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
-		Timeout: timeout.Milliseconds(), Slowest: d.o.Timeout.Milliseconds(), Grace: d.o.Grace.Milliseconds(),
+	taken, err := d.live().Store.HandOut(ctx, l.sku, protocol.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
+		Timeout: timeout.Milliseconds(), Slowest: d.live().Timeout.Milliseconds(), Grace: d.live().Grace.Milliseconds(),
 		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {
 		return taken, err
@@ -274,11 +273,11 @@ func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 		}
 		d.slots.inFlight.Add(-1)
 		d.rouse()
-		if r.kind == attemptUnknown && !d.o.Cancels && d.sender.ask(sku, o.Serial) == ledger.OrderExists {
+		if r.kind == attemptUnknown && !d.live().Cancels && d.sender.ask(sku, o.Serial) == ledger.OrderExists {
 			r.move = protocol.MoveConfirm // its answer alone was lost
 		}
 		if r.move == "" && r.ended { // answered, and not by what came of it: asked about at the end of its lease
-			r.move, r.time = protocol.MoveLater, o.Deadline+d.o.Grace.Milliseconds()
+			r.move, r.time = protocol.MoveLater, o.Deadline+d.live().Grace.Milliseconds()
 		}
 		d.decider.decide(sku, &o, r)
 		d.underway.end(name)

@@ -66,7 +66,7 @@ func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = storetest.Ledger(t)
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
-		Settings: Settings{MaxInFlight: 4, Attempts: 3}, Timeout: time.Second,
+		MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
 		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {

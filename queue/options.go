@@ -54,11 +54,15 @@ type Options struct {
 	// it never makes.
 	Fenced, Cancels bool
 
-	Settings               // until Use changes them
-	Pulls    bool          // consumers take orders by Pull; nothing is sent
-	Timeout  time.Duration // of a first attempt; where consumers take orders, the longest lease
-	Grace    time.Duration // by how much the upstream's clock may be late
-	Keep     time.Duration // how long a release is remembered
+	MaxInFlight int           // orders in the upstream at once, over all instances and SKUs
+	Rate        float64       // orders a second that begin, likewise; 0 = no limit
+	Attempts    int           // after so many an order waits for a person
+	MaxOrder    int           // bytes of the longest order; 0 = it is not known
+	ByKey       bool          // the upstream makes one order of all attempts with an Idempotency-Key
+	Pulls       bool          // consumers take orders by Pull; nothing is sent
+	Timeout     time.Duration // of a first attempt; where consumers take orders, the longest lease
+	Grace       time.Duration // by how much the upstream's clock may be late
+	Keep        time.Duration // how long a release is remembered
 
 	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
 	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
@@ -69,21 +73,12 @@ type Options struct {
 	Log *slog.Logger // nil = slog.Default()
 }
 
-// Settings are what changes while orders are delivered.
-type Settings struct {
-	MaxInFlight int     // orders in the upstream at once, over all instances and SKUs
-	Rate        float64 // orders a second that begin, likewise; 0 = no limit
-	Attempts    int     // after so many an order waits for a person
-	MaxOrder    int     // bytes of the longest order; 0 = it is not known
-	ByKey       bool    // the upstream makes one order of all attempts with an Idempotency-Key
-}
-
 // takeBytes is about how many bytes of orders one call of the store hands out: its reply must not take longer than a
 // call may, or else all of them would be handed out to no one.
 const takeBytes = 2 << 20
 
 // atOnce is how many orders one call hands out.
-func (s *Settings) atOnce() int { return min(max(takeBytes/max(s.MaxOrder, 1), 1), protocol.MaxItems) }
+func (o *Options) atOnce() int { return min(max(takeBytes/max(o.MaxOrder, 1), 1), protocol.MaxItems) }
 
 const (
 	answerFor     = 15 * time.Minute // how long an answer is kept at least; twice as long at most

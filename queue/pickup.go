@@ -70,7 +70,7 @@ func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, err
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	d.calls[callPlaces].Add(1)
-	return d.o.Store.Positions(ctx, sku, serials)
+	return d.live().Store.Positions(ctx, sku, serials)
 }
 
 // Cancel releases an order while it waits.
@@ -81,7 +81,7 @@ func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (protocol.Do
 	came, err := d.decider.batch.do(ctx, sku, protocol.Decision{Serial: serial, Move: protocol.MoveCancel,
 		Answer: (&message.Answer{State: message.Cancelled}).Text()})
 	if err == nil && came.done == protocol.Changed {
-		d.o.Settled(sku, serial, protocol.Release, came.version)
+		d.live().Settled(sku, serial, protocol.Release, came.version)
 	}
 	return came.done, err
 }

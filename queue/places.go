@@ -44,7 +44,7 @@ type slots struct {
 // acquire gives back places that are free, and takes others: for as many orders as wait, within the limit.
 func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (granted []place, err error) {
 	limit, pause, rate := s.pace.now(now), s.pace.takePause(), s.live().Rate
-	if s.o.Pulls {
+	if s.live().Pulls {
 		waiting = 0
 	}
 	if pause > 0 {
@@ -58,7 +58,7 @@ func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (gran
 	s.inVain = s.inVain && want > 0 && len(granted) == 0
 	back := s.old(now)
 	s.mu.Unlock()
-	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (s.o.Timeout + s.o.Grace + reuseFor).Milliseconds(),
+	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (s.live().Timeout + s.live().Grace + reuseFor).Milliseconds(),
 		Pause: pause.Milliseconds(), Longest: s.longest().Milliseconds()}
 	if now.After(s.dry) || len(back) > 0 {
 		call.Want = s.newTokens(want - len(granted))
@@ -72,7 +72,7 @@ func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (gran
 		return granted, nil
 	}
 	s.calls[callSlots].Add(1)
-	n, err := s.o.Store.Slots(ctx, call)
+	n, err := s.live().Store.Slots(ctx, call)
 	if err != nil {
 		s.release(append(granted, back...)...)
 		return nil, err
@@ -146,7 +146,7 @@ func (s *slots) giveBack() {
 		tokens = append(tokens, p.token)
 	}
 	if len(tokens) > 0 {
-		_, _ = s.o.Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1,
+		_, _ = s.live().Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1,
 			Longest: s.longest().Milliseconds()}) // or they end by themselves
 	}
 }
@@ -158,12 +158,12 @@ func (s *slots) extend(o *protocol.Leased, p place) bool {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, callLimit)
 	defer cancel()
-	lasts := time.Until(time.UnixMilli(o.Deadline)) + s.o.Grace + time.Second
+	lasts := time.Until(time.UnixMilli(o.Deadline)) + s.live().Grace + time.Second
 	if lasts <= 0 {
 		return false
 	}
 	s.calls[callSlots].Add(1)
-	n, err := s.o.Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
+	n, err := s.live().Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
 		Limit: s.live().MaxInFlight, For: lasts.Milliseconds(), Longest: s.longest().Milliseconds()})
 	return err == nil && n == 1
 }

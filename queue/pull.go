@@ -41,7 +41,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 		return nil, errors.New("this instance drains: ask another")
 	default:
 	}
-	now, lease := time.Now(), min(c.Lease, d.o.Timeout)
+	now, lease := time.Now(), min(c.Lease, d.live().Timeout)
 	active := d.lines.active()
 	if c.SKU != "" {
 		if err := protocol.CheckSKU(c.SKU); err != nil {
@@ -54,8 +54,9 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	defer cancel()
 	tokens := d.slots.newTokens(min(c.Orders, maxPull))
 	d.calls[callSlots].Add(1)
-	granted, err := d.o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: d.live().MaxInFlight, Rate: d.live().Rate,
-		For: (4*lease + d.o.Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
+	o := d.live()
+	granted, err := o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: o.MaxInFlight, Rate: o.Rate,
+		For: (4*lease + d.live().Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +151,11 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 	}
 	switch {
 	case done == protocol.WasReleased && c.Move == protocol.MoveConfirm:
-		d.o.Settle(c.SKU, c.Serial, protocol.Confirm) // which counts the contradiction, and says it
+		d.live().Settle(c.SKU, c.Serial, protocol.Confirm) // which counts the contradiction, and says it
 	case done == protocol.Changed && decision.Move == protocol.MoveLater:
 		d.counts[attemptUnknown].Add(1)
 	case done == protocol.Changed && c.Move != protocol.MoveNotNow:
-		d.o.Settled(c.SKU, c.Serial, op, came.version)
+		d.live().Settled(c.SKU, c.Serial, op, came.version)
 		fallthrough
 	case done == protocol.Changed:
 		d.counts[kind].Add(1)

@@ -79,21 +79,21 @@ func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
 
 // The reply to one call of Take has a bounded size, however long orders are.
 func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
-	settings := Settings{MaxInFlight: 1, Attempts: 3, MaxOrder: 256 << 10}
 	for name, pulls := range map[string]bool{"sent": false, "taken": true} {
 		t.Run(name, func(t *testing.T) {
 			b, store, all := &bench{}, &tallied{}, make(chan struct{})
 			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-all; return 201, upstream.Answered }
 			open(t, b, func(o *Options) {
-				o.Pulls, o.Settings, store.Store = pulls, settings, o.Store.(*redisstore.Store)
+				o.Pulls, o.MaxInFlight, o.MaxOrder = pulls, 1, 256<<10
+				store.Store = o.Store.(*redisstore.Store)
 				o.Store = store
 			})
 			for i := range 30 {
 				b.order(t, "1", fmt.Sprint(i))
 			}
-			settings := settings
-			settings.MaxInFlight = 64
-			b.Use(settings)
+			more := *b.live()
+			more.MaxInFlight = 64
+			b.Use(more)
 			close(all)
 			if pulls {
 				orders, err := b.Pull(t.Context(), PullCall{SKU: "1", Orders: 20, Lease: time.Second})

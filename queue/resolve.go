@@ -19,12 +19,13 @@ const (
 
 // ask asks the upstream for an order.
 func (s *sender) ask(sku, serial string) ledger.OrderStatus {
-	if s.o.Source == nil {
+	source := s.live().Source
+	if source == nil {
 		return ledger.OrderUnknown
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
 	defer cancel()
-	status, err := s.o.Source.Ask(ctx, sku, serial)
+	status, err := source.Ask(ctx, sku, serial)
 	if err != nil {
 		return ledger.OrderUnknown
 	}
@@ -38,11 +39,11 @@ func (s *sender) resolve(sku string, o *protocol.Leased) result {
 	now := time.Now()
 	status := s.ask(sku, o.Serial)
 	over := now.UnixMilli() >= o.Until
-	nowhere := status == ledger.OrderNotFound && (s.o.Fenced || s.o.Cancels)
+	nowhere := status == ledger.OrderNotFound && (s.live().Fenced || s.live().Cancels)
 	switch {
 	case status == ledger.OrderExists:
 		return result{move: protocol.MoveConfirm}
-	case nowhere && (over || s.o.Cancels):
+	case nowhere && (over || s.live().Cancels):
 		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
 	case nowhere:
 		return s.again(o, protocol.MoveNowhere)
@@ -50,9 +51,9 @@ func (s *sender) resolve(sku string, o *protocol.Leased) result {
 		return s.again(o, protocol.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
-	case s.live().ByKey && s.o.Source == nil:
+	case s.live().ByKey && s.live().Source == nil:
 		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
-	case s.o.Source == nil:
+	case s.live().Source == nil:
 		return stuck("the upstream cannot be asked about it: there is no status_url")
 	}
 	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)

@@ -57,13 +57,13 @@ func (d *Deliverer) Stalled(now time.Time) time.Duration {
 
 // noteGrant notes whether places were asked for in vain.
 func (d *Deliverer) noteGrant(now time.Time, inVain bool) {
-	d.stall.note(now, inVain, d.lines.total().Delivered, d.longestWait(), d.o.Log)
+	d.stall.note(now, inVain, d.lines.total().Delivered, d.longestWait(), d.live().Log)
 }
 
 // longest is for how long an attempt of any instance may have a place.
 func (s *shared) longest() time.Duration {
 	const ofOthers = time.Minute // whose upstream.timeout may be longer
-	return max(4*s.o.Timeout+s.o.Grace+time.Second, ofOthers)
+	return max(4*s.live().Timeout+s.live().Grace+time.Second, ofOthers)
 }
 
 // longestWait is for how long no place may be granted while orders wait: all are taken, or the upstream wants a pause,

@@ -118,7 +118,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 	}
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
-	if reason == reject.Admitted && g.buyers != nil && len(user) > 0 && v != unread && v != faulty {
+	if reason == reject.Admitted && g.asksBuyers(user) && v != unread && v != faulty {
 		return g.checkBuyer(e, user)
 	}
 	return reason
@@ -127,7 +127,7 @@ func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
 // EnterAtOnce implements proxy.Stock.
 func (g *Gate) EnterAtOnce(now int64, sku, user []byte) (reason reject.Reason, known bool) {
 	e := g.table.Find(sku)
-	if e == nil || g.buyers != nil && len(user) > 0 {
+	if e == nil || g.asksBuyers(user) {
 		return reject.Admitted, false
 	}
 	v, at := e.reading()
@@ -136,6 +136,11 @@ func (g *Gate) EnterAtOnce(now int64, sku, user []byte) (reason reject.Reason, k
 	}
 	e.markAsked(now, at)
 	return g.decide(e, v), true
+}
+
+// asksBuyers reports whether user may have bought before.
+func (g *Gate) asksBuyers(user []byte) bool {
+	return g.buyers != nil && len(user) > 0 && !g.rules.Load().again
 }
 
 // checkBuyer decides for a request that decide has admitted: only who has not bought goes on. It is the last question

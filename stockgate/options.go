@@ -22,6 +22,7 @@ type Options struct {
 	// Bought asks for all buyers in one round trip whether they have bought before, in their Bought and Fault; an
 	// error means that nothing was learnt. It ends within a bound of its own. nil = buyers may come again.
 	Bought func(context.Context, []Buyer) error
+	Again  bool // buyers may come again, although Bought knows them
 
 	Now func() int64 // the clock whose nanoseconds the callers pass; required
 	Log *slog.Logger // changes of state, and faulty keys; slog.Default

@@ -56,7 +56,7 @@ func NewRedisOn(link *redisconn.Client, l *layout.Layout, log *slog.Logger) *Red
 	return r
 }
 
-// UseLayout reads stock in another layout from now on. Whether it has users must be as before.
+// UseLayout reads stock in another layout from now on.
 func (r *Redis) UseLayout(l *layout.Layout) {
 	r.layout.Store(l)
 	r.fits.Store(false)

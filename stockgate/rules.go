@@ -17,6 +17,7 @@ type rules struct {
 	wait  time.Duration // for one reading
 	next  time.Duration // for that of the next turn
 	allow bool          // on_error
+	again bool          // buyers are not asked for
 
 	refresh int64 // ns between readings of a SKU on sale
 	quiet   int64 // ns between readings of one that is not, or that no request asks for
@@ -38,7 +39,7 @@ func rulesOf(o *Options, since int64) *rules {
 			faulty:    memory,
 			crowded:   math.MinInt64,
 		},
-		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError,
+		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError, again: o.Again,
 		refresh: int64(o.Refresh), quiet: int64(max(o.Refresh, o.SoldOutMemory/4)), memory: memory,
 		perUnit: int64(o.PerUnit),
 	}

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/proxy/metrics"
@@ -30,6 +29,7 @@ type Options struct {
 	SampleRatio float64 // of requests without a trusted parent, 0 to 1
 	Service     string  // the name that traces carry
 	Version     string  // of Sluice
+	Counts      *Counts // of this Tracer and of those before it; nil = of this one alone
 	Log         *slog.Logger
 }
 
@@ -40,7 +40,7 @@ type Tracer struct {
 	sender  *sender
 	failing bool // the last message failed; used by write alone
 
-	sent, dropped, failed atomic.Uint64 // requests
+	*Counts
 
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -57,7 +57,10 @@ func New(o Options) (*Tracer, error) {
 		return nil, fmt.Errorf("open traces to %q: %w", o.Endpoint, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	t := &Tracer{options: o, queue: make(chan record, queueSize), sender: sender, end: end}
+	t := &Tracer{options: o, queue: make(chan record, queueSize), sender: sender, end: end, Counts: o.Counts}
+	if t.Counts == nil {
+		t.Counts = &Counts{}
+	}
 	t.done.Go(func() { t.write(ctx) })
 	return t, nil
 }

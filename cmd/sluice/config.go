@@ -122,11 +122,6 @@ func inText(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// exceptions are values of keys that change with a reload, and need a restart themselves.
-var exceptions = map[string]string{
-	"route.gate": "; the first route with \"check\" or \"reserve\" needs a restart: its stock is opened at the start",
-}
-
 // explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
 func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 	for _, s := range c.Settings() {
@@ -137,7 +132,7 @@ func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 		ok = true
 		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
 		if gateway.ChangesOnReload(s.Key) {
-			fmt.Fprintln(to, "changes   with a reload"+exceptions[bare])
+			fmt.Fprintln(to, "changes   with a reload")
 		} else {
 			fmt.Fprintln(to, "changes   with a restart: a reload rejects a file that changes it")
 		}

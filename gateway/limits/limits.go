@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -96,7 +95,7 @@ var limitRows = []limitRow{
 		},
 		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Concurrency = in.concurrency.total(c)
-			to.Priority, _ = param.CompilePriority(c.Limits.Concurrency.Priority) // app.Validate tells the error
+			to.Priority, _ = param.CompilePriority(c.Limits.Concurrency.Priority) // gateway.Validate tells the error
 		},
 		use: func(in *Limiters, c *config.Config) { in.concurrency.use(c) },
 		now: func(in *Limiters) []admin.Now {
@@ -232,14 +231,6 @@ func Bounds(c *config.Config) map[reject.Reason]string {
 		}
 	}
 	return all
-}
-
-// ChangesOnReload tells whether a reload changes a key of [limits.NAME].
-func ChangesOnReload(key string) bool {
-	return slices.ContainsFunc(limitRows, func(row limitRow) bool {
-		name, ours := strings.CutPrefix(key, "limits."+row.name)
-		return ours && (name == "" || name[0] == '[' || name[0] == '.')
-	})
 }
 
 // OverridableKeys are the keys of limits that an operator may change for a while.

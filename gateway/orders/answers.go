@@ -55,7 +55,7 @@ func (o *Ledger) Reserve(now int64, in protocol.Order) proxy.Reservation {
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
 	}
-	if quotas := o.quotas.Load(); quotas != nil && len(in.User) > 0 {
+	if quotas := o.now.Load().quotas; quotas != nil && len(in.User) > 0 {
 		if bounds := quotas.of(in, o.clocks.Wall()); len(bounds) > 0 {
 			return o.reserveWithin(d, quotas, bounds, in)
 		}

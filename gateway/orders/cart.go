@@ -75,7 +75,7 @@ func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (
 // with it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or
 // released, and the upstream's answer decides each line.
 func (o *Ledger) reserveCart(d *ledger.Reserver, in protocol.Order) proxy.Reservation {
-	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
+	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
 	one := line(in, 0)
 	first := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), one))
 	if first.Reason != reject.Admitted {

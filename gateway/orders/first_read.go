@@ -28,7 +28,7 @@ func (o *Ledger) readFirst(ctx context.Context) {
 		return // what is wrong with Redis is said elsewhere
 	}
 	seen := map[string]bool{}
-	skus := slices.DeleteFunc(append(o.config.SKUsOnSale(), others...), func(sku string) bool {
+	skus := slices.DeleteFunc(append(o.now.Load().SKUsOnSale(), others...), func(sku string) bool {
 		again := seen[sku]
 		seen[sku] = true
 		return again

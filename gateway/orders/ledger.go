@@ -35,12 +35,8 @@ type Clocks struct {
 // Ledger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
 // stock_error and everything else is served.
 type Ledger struct {
-	config *config.Config
 	Store  *redisstore.Store
-	memory atomic.Int64           // ns: stock.sold_out_ttl
-	quotas atomic.Pointer[quotas] // of the sales in force; nil = no sale bounds what a user may have
-	status *ledger.StatusURL      // nil = the upstream cannot be asked
-	mirror ledger.Mirror          // nil = none
+	now    atomic.Pointer[inForce]
 	clocks Clocks
 	log    *slog.Logger
 
@@ -52,6 +48,14 @@ type Ledger struct {
 	lost    atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
 	unknown chan struct{}          // holds one: a SKU that is asked for is not known
 	Left    LeftOrders
+}
+
+// inForce is what a configuration says. It does not change.
+type inForce struct {
+	*config.Config
+	quotas *quotas           // of the sales; nil = no sale bounds what a user may have
+	status *ledger.StatusURL // nil = the upstream cannot be asked
+	mirror ledger.Mirror     // nil = none
 }
 
 const (
@@ -70,15 +74,8 @@ const (
 func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by Clocks, log *slog.Logger) (
 	*Ledger, error,
 ) {
-	o := &Ledger{config: c, mirror: mirror, clocks: by, log: log, first: make(chan error, 1),
-		unknown: make(chan struct{}, 1)}
+	o := &Ledger{clocks: by, log: log, first: make(chan error, 1), unknown: make(chan struct{}, 1)}
 	o.Left.found = make(chan struct{}, 1)
-	if c.Stock.Reserve.StatusURL != "" {
-		var err error
-		if o.status, err = ledger.NewStatusURL(c.Stock.Reserve.StatusURL); err != nil {
-			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
-		}
-	}
 	var err error
 	if c.Stock.Source == "memory" {
 		o.Store, err = stores.MemoryLedger(memory, c, false, log)
@@ -88,12 +85,40 @@ func Open(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by 
 	if err != nil {
 		return nil, err
 	}
-	o.quotas.Store(newQuotas(c, o.Store))
-	o.memory.Store(int64(c.Stock.SoldOutTTL))
+	use, err := o.Prepare(c, mirror)
+	if err != nil {
+		_ = o.Store.Close()
+		return nil, err
+	}
+	use()
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.work.Go(func() { o.run(ctx) })
 	return o, nil
+}
+
+// Prepare finds out whether the ledger can go by c; use has it go by c from then on. An order keeps the deadline that
+// it was given.
+func (o *Ledger) Prepare(c *config.Config, mirror ledger.Mirror) (use func(), err error) {
+	before, next := o.now.Load(), &inForce{Config: c, quotas: newQuotas(c, o.Store), mirror: mirror}
+	switch text := c.Stock.Reserve.StatusURL; {
+	case text == "":
+	case before != nil && text == before.Stock.Reserve.StatusURL:
+		next.status = before.status
+	default:
+		if next.status, err = ledger.NewStatusURL(text); err != nil {
+			return nil, c.Errorf("stock.reserve.status_url", "%v", err)
+		}
+	}
+	return func() {
+		o.now.Store(next)
+		if d := o.Reserver(); d != nil {
+			d.Use(o.settings())
+		}
+		if before != nil && before.status != nil && before.status != next.status {
+			before.status.Close()
+		}
+	}, nil
 }
 
 // run opens the ledger, and has it looked after from the first attempt on. It tries again until it succeeds or the gate
@@ -131,17 +156,17 @@ func needsOperator(err error) bool {
 func (o *Ledger) Reserver() *ledger.Reserver { return o.reserver.Load() }
 
 // Status asks the upstream about orders; nil = it cannot be asked.
-func (o *Ledger) Status() *ledger.StatusURL { return o.status }
+func (o *Ledger) Status() *ledger.StatusURL { return o.now.Load().status }
 
 // Await waits for the first attempt, once. A Redis that must not keep a ledger, or where the name is another shop's, is
 // an error; one that is away is waited for in the background.
 func (o *Ledger) Await() error {
 	switch err := <-o.first; {
 	case errors.Is(err, redisstore.ErrUnfit):
-		return o.config.Errorf("stock.redis.addresses",
+		return o.now.Load().Errorf("stock.redis.addresses",
 			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
 	case errors.Is(err, namespace.ErrClaimed):
-		return o.config.Errorf("name", "%v", err)
+		return o.now.Load().Errorf("name", "%v", err)
 	}
 	return nil
 }
@@ -150,58 +175,55 @@ func (o *Ledger) Await() error {
 func (o *Ledger) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
-	options, err := o.options(ctx)
-	if err != nil {
+	options, source := o.settings()
+	if err := o.identify(ctx, &options); err != nil {
 		return err
-	}
-	var source ledger.OrderStatusSource
-	if o.status != nil {
-		source = o.status
 	}
 	r, err := ledger.New(options, failpoint.Store(o.Store), source)
 	if err != nil {
 		return err
 	}
 	o.reserver.Store(r)
-	r.UseSoldOutMemory(time.Duration(o.memory.Load()))
+	r.Use(o.settings()) // what is in force may have changed meanwhile
 	return nil
-}
-
-// UseSoldOutMemory reads the stock of a sold-out SKU again after d at the latest from now on.
-func (o *Ledger) UseSoldOutMemory(d time.Duration) {
-	o.memory.Store(int64(d)) // before the reserver is looked at: one that opens meanwhile reads it
-	if r := o.Reserver(); r != nil {
-		r.UseSoldOutMemory(d)
-	}
 }
 
 // maxBatch is how many orders one call of a script has. 64 occupy a Redis that others share for about 1 ms.
 const maxBatch = 64
 
-func (o *Ledger) options(ctx context.Context) (options ledger.Options, err error) {
-	r := o.config.Stock.Reserve
-	options = ledger.Options{
-		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
-		OnNotFound: r.OnNotFound,
-		Grace:      max(leastGrace, o.config.Queue.Grace),
-		MaxBatch:   maxBatch,
-		Timeout:    o.config.Stock.Redis.ConnectTimeout() + o.config.Stock.Redis.Timeout,
-		Resend:     o.config.Stock.Redis.Timeout,
-		MetricSKUs: o.config.Ops.MetricsMaxSKUs,
-		Named:      stores.LabelledSKUs(o.config),
-		Mirror:     o.mirror,
-		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
+// settings are what a reserver goes by, and who is asked about orders.
+func (o *Ledger) settings() (options ledger.Options, source ledger.OrderStatusSource) {
+	now := o.now.Load()
+	r := now.Stock.Reserve
+	if now.status != nil {
+		source = now.status
 	}
+	return ledger.Options{
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		OnNotFound: r.OnNotFound, SoldOutMemory: now.Stock.SoldOutTTL,
+		Grace:      max(leastGrace, now.Queue.Grace),
+		MaxBatch:   maxBatch,
+		Timeout:    now.Stock.Redis.ConnectTimeout() + now.Stock.Redis.Timeout,
+		Resend:     now.Stock.Redis.Timeout,
+		MetricSKUs: now.Ops.MetricsMaxSKUs,
+		Named:      stores.LabelledSKUs(now.Config),
+		Mirror:     now.mirror,
+		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
+	}, source
+}
+
+// identify adds what Redis keeps for all instances, where it is fit.
+func (o *Ledger) identify(ctx context.Context, options *ledger.Options) (err error) {
 	if err = o.Store.Check(ctx); err != nil {
-		return options, err
+		return err
 	}
 	if len(options.Secret) == 0 {
 		if options.Secret, err = o.Store.Secret(ctx); err != nil {
-			return options, err
+			return err
 		}
 	}
 	options.Mark, err = o.Store.Mark(ctx)
-	return options, err
+	return err
 }
 
 const (
@@ -280,8 +302,8 @@ func (o *Ledger) Close() {
 		d.Close(ctx)
 	}
 	_ = o.Store.Close()
-	if o.status != nil {
-		o.status.Close()
+	if status := o.Status(); status != nil {
+		status.Close()
 	}
 }
 

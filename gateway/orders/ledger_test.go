@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/storetest"
 )
 
 // The last attempt of a requeued order may end with its reservation. What the upstream does not know then is not
@@ -14,9 +13,10 @@ func TestLedger_WaitsForTheGraceOfTheQueue(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 30 * time.Second: 30 * time.Second} {
 		c := &config.Config{}
 		c.Queue.Grace = grace
-		options, err := (&Ledger{config: c, Store: storetest.Ledger(t)}).options(t.Context())
-		if err != nil || options.Grace != want {
-			t.Errorf("queue.grace %v: %v, %v", grace, options.Grace, err)
+		o := &Ledger{}
+		o.now.Store(&inForce{Config: c})
+		if options, _ := o.settings(); options.Grace != want {
+			t.Errorf("queue.grace %v: %v", grace, options.Grace)
 		}
 	}
 }

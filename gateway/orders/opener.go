@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/config"
@@ -25,7 +24,6 @@ type Opener struct {
 	schedule *sale.Schedule
 	orders   *Ledger
 	log      *slog.Logger
-	config   atomic.Pointer[config.Config]
 
 	written  map[string]hours // by SKU: what its ledger was told; of the goroutine alone
 	retryAt  map[string]int64 // by SKU: it is not tried before (ns)
@@ -44,23 +42,14 @@ const (
 	tellTimeout = time.Second
 )
 
-// OpenBySales keeps the ledgers of orders to the sales of c.
-func OpenBySales(c *config.Config, board *sale.Schedule, orders *Ledger, log *slog.Logger) *Opener {
+// OpenBySales keeps the ledgers of orders to the sales in force.
+func OpenBySales(board *sale.Schedule, orders *Ledger, log *slog.Logger) *Opener {
 	o := &Opener{schedule: board, orders: orders, log: log, written: map[string]hours{},
 		retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
-	o.config.Store(c)
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.done.Go(func() { o.run(ctx) })
 	return o
-}
-
-// Use keeps them to other sales from now on.
-func (o *Opener) Use(c *config.Config) {
-	if o != nil {
-		o.config.Store(c)
-		o.orders.quotas.Store(newQuotas(c, o.orders.Store))
-	}
 }
 
 // Close ends that.
@@ -74,7 +63,7 @@ func (o *Opener) run(ctx context.Context) { periodic.Now(ctx, openEvery, o.openD
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
 // reached.
 func (o *Opener) openDue(ctx context.Context) {
-	c, now := o.config.Load(), o.orders.clocks.Now()
+	c, now := o.orders.now.Load().Config, o.orders.clocks.Now()
 	if o.orders.Reserver() == nil {
 		return // not before Redis is known to be fit
 	}
@@ -123,7 +112,7 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 	}
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
-		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.config.Stock.Reserve.MaxPerUser),
+		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.now.Load().Stock.Reserve.MaxPerUser),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
 			_, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,

@@ -124,7 +124,7 @@ func (q *quotas) wait(user []byte) (end func(), ok bool) {
 
 // reserveWithin reserves an order of which some sales bound what its user may have.
 func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in protocol.Order) proxy.Reservation {
-	began, limit := time.Now(), o.config.Stock.Reserve.ReservationTTL/2
+	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
 	end, ok := q.wait(in.User)
 	if !ok {
 		return proxy.Reservation{Reason: reject.Concurrency}

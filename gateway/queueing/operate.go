@@ -22,7 +22,7 @@ func (q *Queue) State(limit int) admin.QueueState {
 		}
 		return max(now.UnixMilli()-(oldest-time.Duration(q.within.Load()).Milliseconds()), 0)
 	}
-	pace := q.settings.Load()
+	pace := q.options.Load()
 	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased, Unknown: unknown(s.Asking, s.Stuck),
 		Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
 		Rate: int(pace.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
@@ -42,7 +42,7 @@ func unknown(asking, stuck int64) int64 { return max(asking-stuck, 0) }
 
 // Take implements admin.Queue.
 func (q *Queue) Take(ctx context.Context, sku string, n int, lease time.Duration) ([]admin.QueuedOrder, error) {
-	if !q.pulls {
+	if !q.options.Load().Pulls {
 		return nil, fmt.Errorf("take: %w: orders are sent to the upstream here; queue.pull = \"30s\" has consumers take them",
 			admin.ErrConflict)
 	}

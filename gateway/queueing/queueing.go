@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/valyala/fasthttp"
 
 	"sluice/admin"
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/auth"
-	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 	"sluice/queue"
@@ -36,8 +34,6 @@ import (
 type Parts struct {
 	Store    *redisstore.Store
 	Upstream *upstream.Pool
-	Rules    proxy.OutcomeRules      // as it begins
-	Status   *ledger.StatusURL       // nil = the upstream cannot be asked
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
 	Log      *slog.Logger
@@ -46,70 +42,57 @@ type Parts struct {
 // Queue is the queue of a gate. It implements proxy.Queue and admin.Queue.
 type Queue struct {
 	Parts
-	within    atomic.Int64  // ns
-	longest   time.Duration // that an order may wait, within its reservation
-	settings  atomic.Pointer[queue.Settings]
-	rules     atomic.Pointer[proxy.OutcomeRules] // of the answers to orders
+	within    atomic.Int64 // ns
+	options   atomic.Pointer[queue.Options]
+	signer    *auth.Signer // nil = what the upstream is told is not signed
 	deliverer *queue.Deliverer
 	closing   sync.Once
 	closed    chan struct{}
 	attending sync.WaitGroup
-	pulls     bool // consumers take orders
 	parking   parking
 }
 
 const lookLimit = 2 * time.Second
 
-// Open starts the delivery of orders that wait.
-func Open(c *config.Config, parts Parts) (*Queue, error) {
-	o := queue.Options{
-		Store: parts.Store, Send: parts.Upstream.Send,
-		Fenced:   c.Stock.Reserve.OnNotFound == "release_after_deadline",
-		Cancels:  c.Stock.Reserve.OnNotFound == "cancel_then_release",
-		Settings: settings(&c.Queue), Pulls: c.Queue.Pull > 0, Timeout: c.FirstAttempt(), Grace: c.Queue.Grace,
-		Keep: stores.KeepReleased, Log: parts.Log,
-	}
-	if parts.Status != nil {
-		o.Source = parts.Status
-	}
-	if key := c.Stock.Reserve.Secret; key != "" {
-		signer, err := auth.NewSigner([]byte(key))
-		if err != nil {
-			return nil, c.Errorf("stock.reserve.secret_file", "%v", err)
-		}
-		o.Signer = signer
-	}
-	q := &Queue{Parts: parts, longest: c.Stock.Reserve.ReservationTTL - c.LongestAttempt(), closed: make(chan struct{})}
+// Open makes a queue, which delivers orders that wait from the first Use on.
+func Open(c *config.Config, parts Parts) (q *Queue, err error) {
+	q = &Queue{Parts: parts, closed: make(chan struct{})}
 	q.parking = parking{orders: map[orderName]*parked{}, answers: map[server.Client]answer{},
 		filled: make(chan struct{}, 1)}
-	q.set(&c.Queue)
-	q.rules.Store(&parts.Rules)
-	o.Outcome = func(resp *fasthttp.Response) metrics.OrderOutcome { return q.rules.Load().Outcome(resp) }
-	o.Settled, o.Settle, o.News = q.settled, q.settle, q.news
-	q.pulls, q.deliverer = o.Pulls, queue.New(o)
-	q.attending.Go(q.attend)
+	if key := c.Stock.Reserve.Secret; key != "" {
+		if q.signer, err = auth.NewSigner([]byte(key)); err != nil {
+			return nil, c.Errorf("stock.reserve.secret_file", "%v", err)
+		}
+	}
 	return q, nil
 }
 
-func settings(c *config.Queue) queue.Settings {
-	return queue.Settings{MaxInFlight: c.MaxInFlight, Rate: float64(c.Rate), Attempts: c.Attempts,
-		MaxOrder: int(c.MaxOrder), ByKey: c.Redeliver == "by_key"}
-}
-
-func (q *Queue) set(c *config.Queue) {
-	now := settings(c)
-	q.settings.Store(&now)
-	q.within.Store(int64(min(c.DeliverWithin, q.longest)))
-}
-
-// Use has the pace of c from now on, and reads the shop's answers by rules. Orders that wait already keep their time.
-func (q *Queue) Use(c *config.Queue, rules proxy.OutcomeRules) {
+// Use delivers as c says from now on, reads the shop's answers by rules, and asks status about orders; nil = it cannot
+// be asked. Orders that wait already keep their time.
+func (q *Queue) Use(c *config.Config, rules proxy.OutcomeRules, status *ledger.StatusURL) {
 	if q == nil {
 		return
 	}
-	q.set(c)
-	q.rules.Store(&rules)
-	q.deliverer.Use(*q.settings.Load())
+	k, reserve := &c.Queue, &c.Stock.Reserve
+	q.within.Store(int64(min(k.DeliverWithin, reserve.ReservationTTL-c.LongestAttempt())))
+	o := queue.Options{
+		Store: q.Store, Send: q.Upstream.Send, Signer: q.signer, Outcome: rules.Outcome,
+		Fenced: reserve.OnNotFound == "release_after_deadline", Cancels: reserve.OnNotFound == "cancel_then_release",
+		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: k.Attempts,
+		MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key",
+		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: stores.KeepReleased,
+		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
+	}
+	if status != nil {
+		o.Source = status
+	}
+	q.options.Store(&o)
+	if q.deliverer != nil {
+		q.deliverer.Use(o)
+		return
+	}
+	q.deliverer = queue.New(o)
+	q.attending.Go(q.attend)
 }
 
 // settled tells the reserver what the store has.
@@ -146,6 +129,9 @@ func (q *Queue) Close(limit time.Duration) {
 		return
 	}
 	q.closing.Do(func() {
+		if q.deliverer == nil {
+			return // it was never used
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		q.deliverer.Close(ctx)

@@ -40,7 +40,7 @@ func TestLook_InventedSKUsAreNoCallsOfTheirOwn(t *testing.T) {
 	}
 	t.Cleanup(func() { r.Close(context.Background()) })
 	q := &Queue{Parts: Parts{Reserver: func() *ledger.Reserver { return r }}}
-	q.deliverer = queue.New(queue.Options{Store: store, Settings: queue.Settings{MaxInFlight: 1}, Timeout: time.Second,
+	q.deliverer = queue.New(queue.Options{Store: store, MaxInFlight: 1, Timeout: time.Second,
 		Keep: time.Hour})
 	t.Cleanup(func() { q.deliverer.Close(context.Background()) })
 	for i := range 50 {

@@ -43,6 +43,7 @@ func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.S
 	if err != nil {
 		t.Fatal(err)
 	}
+	one.Start()
 	t.Cleanup(one.Close)
 	return one
 }

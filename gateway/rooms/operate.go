@@ -19,7 +19,7 @@ const maxMessage = 500
 
 // All implements admin.Rooms.
 func (r *Rooms) All() (all []admin.Room) {
-	for _, one := range r.all {
+	for _, one := range r.now.Load().all {
 		s, word, parked, age := one.Status()
 		rules := one.Rules()
 		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
@@ -55,7 +55,7 @@ func (r *Rooms) All() (all []admin.Room) {
 // Change implements admin.Rooms.
 func (r *Rooms) Change(ctx context.Context, name string, c admin.RoomChange) error {
 	var names []string
-	for _, one := range r.all {
+	for _, one := range r.now.Load().all {
 		if one.Rules().Name == name {
 			return change(ctx, one, &c)
 		}

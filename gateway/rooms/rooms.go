@@ -3,11 +3,16 @@
 package rooms
 
 import (
+	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/config"
 	"sluice/gateway/stores"
@@ -25,97 +30,130 @@ import (
 
 // Options are what rooms follow.
 type Options struct {
-	Link     *redisconn.Client // to Redis; stays the caller's
+	Link     func() (*redisconn.Client, error) // to Redis; stays the caller's
 	Schedule *sale.Schedule
-	Ledger   func() *ledger.Reserver   // nil, or a nil one = no ledger is open
+	Ledger   func() *ledger.Reserver   // nil = no ledger is open
 	Now      func() int64              // monotonic ns
-	Few      int64                     // so many units or less are few; below 0 = nothing is said
 	Audit    func(room, commit string) // a draw has been committed to
-	Pages    reject.RoomPages
 	Log      *slog.Logger
 }
 
-// Rooms are the rooms of a gateway. It implements admin.Rooms.
+// Rooms are the rooms of a gateway. It implements admin.Rooms and prometheus.Collector.
 type Rooms struct {
-	all    roomgate.Rooms
-	byName map[string]proxy.Room
+	o        Options
+	now      atomic.Pointer[inForce]
+	retiring sync.WaitGroup
 }
 
-// Open opens the rooms of c.
-func Open(c *config.Config, o Options) (*Rooms, error) {
-	r := &Rooms{byName: map[string]proxy.Room{}}
-	for i := range c.Rooms {
-		one, err := open(c, &c.Rooms[i], o)
-		if err != nil {
-			r.Close()
-			return nil, err
+// inForce are the rooms of one configuration. They do not change.
+type inForce struct {
+	all   roomgate.Rooms
+	rules []rules
+}
+
+// rules are what a room is made by. A room whose rules change is made anew; where people are is kept in Redis.
+type rules struct {
+	config.Room
+	hold time.Duration
+	few  int64 // so many units or less are few; below 0 = nothing is said
+	keys [][]byte
+	look config.Responses // of its pages
+}
+
+// New has no room yet.
+func New(o Options) *Rooms {
+	r := &Rooms{o: o}
+	r.now.Store(&inForce{})
+	return r
+}
+
+// Prepare makes the rooms of c, by their names, but for those that run already. few units or less are few. use runs
+// them, after the schedule has the sales of c, and ends those that c has not.
+func (r *Rooms) Prepare(c *config.Config, few int64, pages reject.RoomPages) (
+	byName map[string]proxy.Room, use func(), err error,
+) {
+	before, next, byName := r.now.Load(), &inForce{}, map[string]proxy.Room{}
+	for _, m := range c.Rooms {
+		made := rules{m, c.Stock.Reserve.ReservationTTL, few, c.Auth.RoomKeyList(), c.Responses}
+		var one *roomgate.Room
+		at := slices.IndexFunc(before.rules, func(b rules) bool { return b.Name == m.Name })
+		if at >= 0 {
+			one = before.all[at]
 		}
-		r.all = append(r.all, one)
-		r.byName[c.Rooms[i].Name] = one
+		if one == nil || !reflect.DeepEqual(before.rules[at], made) {
+			if one, err = r.open(c, &made, pages, one); err != nil {
+				return nil, nil, c.Errorf("room", "%v", err)
+			}
+		}
+		next.all, next.rules = append(next.all, one), append(next.rules, made)
+		byName[m.Name] = one
 	}
-	return r, nil
+	return byName, func() {
+		for _, one := range next.all {
+			if !slices.Contains(before.all, one) {
+				one.Start()
+			}
+		}
+		r.now.Store(next)
+		for _, one := range before.all {
+			if !slices.Contains(next.all, one) {
+				r.retiring.Go(one.Retire)
+			}
+		}
+	}, nil
 }
 
 // pollFloor is the pause between two polls of a client, at least: no page shows a faster clock.
 const pollFloor = time.Second
 
-func open(c *config.Config, m *config.Room, o Options) (*roomgate.Room, error) {
+func (r *Rooms) open(c *config.Config, m *rules, pages reject.RoomPages, before *roomgate.Room) (
+	*roomgate.Room, error,
+) {
 	bypass, err := proxy.NewRoomBypass(m.Bypass)
 	if err != nil {
-		return nil, c.Errorf("room", "bypass: %v", err)
+		return nil, fmt.Errorf("bypass: %w", err)
 	}
-	key, rounds := beaconOf(m)
-	f := &follower{Options: o, name: m.Sale, hold: c.Stock.Reserve.ReservationTTL}
+	link, err := r.o.Link()
+	if err != nil {
+		return nil, err
+	}
+	key, rounds := beaconOf(&m.Room)
+	f := &follower{Options: r.o, name: m.Sale, hold: m.hold}
 	made := roomgate.Options{
 		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: pollFloor, PollCeiling: m.PollCeiling},
-		Bypass: bypass, Audit: o.Audit, Pages: o.Pages, MaxParked: m.MaxParked,
-		Few: o.Few, Store: roomstore.New(o.Link, stores.Name(c), m.Name), Log: o.Log,
-		Now: func() int64 { return o.Schedule.Time(o.Now()) / 1e6 },
+		Bypass: bypass, Audit: r.o.Audit, Pages: pages, MaxParked: m.MaxParked, Before: before,
+		Few: m.few, Store: roomstore.New(link, stores.Name(c), m.Name), Log: r.o.Log,
+		Now: func() int64 { return r.o.Schedule.Time(r.o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
-		f.skus.Store(&map[string]bool{})
-		f.sale() // the first request knows which SKUs there are
+		f.skus.Store(&map[string]bool{}) // its first tick knows which SKUs there are
 		made.Sale, made.Stock, made.Sells = f.sale, f.stock, f.sells
 	}
-	one, err := roomgate.New(made, c.Auth.RoomKeyList())
-	if err != nil {
-		return nil, c.Errorf("auth.room_key_file", "%v", err)
-	}
-	return one, nil
-}
-
-// Proxy are the rooms by name, as the proxy asks them.
-func (r *Rooms) Proxy() map[string]proxy.Room { return r.byName }
-
-// Collector are their metrics.
-func (r *Rooms) Collector() roomgate.Rooms { return r.all }
-
-// Use takes the keys of another configuration, and its pages. All else of a room changes with a restart.
-func (r *Rooms) Use(c *config.Config, pages reject.RoomPages) error {
-	for _, one := range r.all {
-		one.UsePages(pages)
-		if err := one.Use(c.Auth.RoomKeyList()); err != nil {
-			return c.Errorf("auth.room_key_file", "%v", err)
-		}
-	}
-	return nil
+	return roomgate.New(made, m.keys)
 }
 
 // Wake answers all requests that wait for news: the instance is going to stop.
 func (r *Rooms) Wake() {
-	for _, one := range r.all {
+	for _, one := range r.now.Load().all {
 		one.Wake()
 	}
 }
 
 // Close ends the rooms.
 func (r *Rooms) Close() {
-	for _, one := range r.all {
+	for _, one := range r.now.Load().all {
 		one.Close()
 	}
+	r.retiring.Wait()
 }
+
+// Describe implements prometheus.Collector.
+func (r *Rooms) Describe(to chan<- *prometheus.Desc) { r.now.Load().all.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (r *Rooms) Collect(to chan<- prometheus.Metric) { r.now.Load().all.Collect(to) }
 
 // follower reads what a room needs of its sale.
 type follower struct {
@@ -153,7 +191,7 @@ func (f *follower) sells(sku []byte) bool { return (*f.skus.Load())[string(sku)]
 // or frozen may be sold later: they count as held.
 func (f *follower) stock() *roomstore.Stock {
 	sum, list := &roomstore.Stock{Hold: f.hold}, f.list.Load()
-	if f.Ledger == nil || list == nil {
+	if list == nil {
 		return sum
 	}
 	reserver := f.Ledger()

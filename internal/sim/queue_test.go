@@ -26,7 +26,7 @@ func (g *gateway) openQueue() {
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	g.queue = queue.New(queue.Options{
 		Store: g.store, Send: g.send, Outcome: rules.Outcome, Source: g.w.shop, Fenced: true,
-		Settings: queue.Settings{MaxInFlight: 2, Attempts: attempts}, Timeout: timeout, Grace: grace,
+		MaxInFlight: 2, Attempts: attempts, Timeout: timeout, Grace: grace,
 		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
 		Settle: func(sku, serial string, op protocol.Op) {
 			g.reserver.Settle(sku, protocol.Item{Serial: serial}, op)

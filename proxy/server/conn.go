@@ -67,7 +67,7 @@ func (c *Conn) Peer() netip.Addr { return c.peer }
 func (c *Conn) Unnamed() bool { return c.unnamed }
 
 // Secure reports a connection over TLS.
-func (c *Conn) Secure() bool { return c.server.TLS != nil }
+func (c *Conn) Secure() bool { return c.server.options.Load().TLS != nil }
 
 // Requests is how many requests have come on the connection, this one included.
 func (c *Conn) Requests() int { return c.requests }
@@ -124,7 +124,7 @@ func (c *Conn) LimitEachRead() { c.eachRead = true }
 // LimitWrites gives all writes of this answer one WriteTimeout together, instead of one for each. It is for a
 // streamed answer that holds a resource: a client that reads slowly would hold it without end. Only the time in which
 // the server waits for the client counts.
-func (c *Conn) LimitWrites() { c.writeBudget = c.server.WriteTimeout }
+func (c *Conn) LimitWrites() { c.writeBudget = c.server.options.Load().WriteTimeout }
 
 // StepAside must come before anything that may block, but for reads and writes of this connection and of those that
 // Adopt returned and Bind bound to Owner. It makes another goroutine run the event loop; this one goes on. More calls
@@ -229,18 +229,18 @@ func (s socket) Read(p []byte) (int, error) {
 	case c.exchange.reader.bodyRead():
 		if c.phase.Load() != phaseHead {
 			c.phase.Store(phaseHead)
-			c.deadlines.limitReads(c.Conn, c.server.ReadHeaderTimeout)
+			c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadHeaderTimeout)
 		}
 	case c.phase.Load() != phaseBody:
 		c.phase.Store(phaseBody)
-		c.deadlines.limitReads(c.Conn, c.server.ReadTimeout)
+		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
 		if c.exchange.reader.head.Expect100 {
 			if _, err := c.write(goOn); err != nil {
 				return 0, err
 			}
 		}
 	case c.eachRead:
-		c.deadlines.limitReads(c.Conn, c.server.ReadTimeout)
+		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
 	}
 	return c.Conn.Read(p)
 }
@@ -275,8 +275,8 @@ func (c *Conn) write(p []byte) (int, error) {
 	switch {
 	case c.writeBudget != 0:
 		return c.writeWithinBudget(p)
-	case c.server.WriteTimeout > 0:
-		c.deadlines.limitWrite(c.Conn, c.server.WriteTimeout)
+	case c.server.options.Load().WriteTimeout > 0:
+		c.deadlines.limitWrite(c.Conn, c.server.options.Load().WriteTimeout)
 	}
 	return c.Conn.Write(p)
 }
@@ -300,7 +300,7 @@ func (c *Conn) writeWithinBudget(p []byte) (int, error) {
 func (c *Conn) discardRest() bool {
 	if c.eachRead {
 		c.eachRead = false
-		c.deadlines.limitReads(c.Conn, c.server.ReadTimeout)
+		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
 	}
 	if !c.exchange.reader.dropBody() {
 		return false

@@ -16,12 +16,12 @@ const (
 
 // full reports that clients hold all descriptors that they may hold.
 func (s *Server) full() bool {
-	if s.MaxConns <= 0 {
+	if s.options.Load().MaxConns <= 0 {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open)+int(s.lingering.Load()) >= s.MaxConns
+	return len(s.open)+int(s.lingering.Load()) >= s.options.Load().MaxConns
 }
 
 // spare is a descriptor that a listener keeps, so that it can still accept a connection and close it when the process
@@ -91,7 +91,7 @@ func (p *spare) warn(err error) {
 // reject rejects a connection that has the spare descriptor, closes it at once, and takes the descriptor back.
 func (p *spare) reject(s *Server, nc net.Conn) {
 	answer, _ := s.handler.OpenConn(newConn(s, nc, peerAddr(nc)), true)
-	if s.TLS != nil {
+	if s.options.Load().TLS != nil {
 		answer = nil
 	}
 	closeWith(nc, answer)

@@ -64,7 +64,7 @@ func (c *Conn) shakeHands() bool {
 	if !ok {
 		return true
 	}
-	if t.SetDeadline(deadline(c.server.ReadHeaderTimeout)) != nil {
+	if t.SetDeadline(deadline(c.server.options.Load().ReadHeaderTimeout)) != nil {
 		return false
 	}
 	if err := t.Handshake(); err != nil {
@@ -107,9 +107,9 @@ func (c *Conn) awaitRequest() bool {
 	}
 	c.phase.Store(phaseIdle)
 	if c.requests == 0 {
-		c.deadlines.limitReads(c.Conn, s.ReadHeaderTimeout)
+		c.deadlines.limitReads(c.Conn, s.options.Load().ReadHeaderTimeout)
 	} else {
-		c.deadlines.limitIdle(c.Conn, s.IdleTimeout)
+		c.deadlines.limitIdle(c.Conn, s.options.Load().IdleTimeout)
 	}
 	if s.closing.Load() { // Drain may have set its deadline a moment before
 		c.expedite()
@@ -158,9 +158,9 @@ func (s *Server) waitInLoop(c *Conn) bool {
 	if c.suspension != nil {
 		return c.suspension.release()
 	}
-	timeout := s.IdleTimeout
+	timeout := s.options.Load().IdleTimeout
 	if c.requests == 0 {
-		timeout = s.ReadHeaderTimeout
+		timeout = s.options.Load().ReadHeaderTimeout
 	}
 	c.phase.Store(phaseIdle)
 	waiting, err := c.event.Wait(timeout)
@@ -178,7 +178,7 @@ func (s *Server) waitInLoop(c *Conn) bool {
 // be.
 func (s *Server) throughLoops(ln net.Listener) net.Listener {
 	tcp, ok := ln.(*net.TCPListener)
-	if !ok || s.TLS != nil || s.ProxyProtocol != nil {
+	if !ok || s.options.Load().TLS != nil || s.options.Load().ProxyProtocol != nil {
 		return ln
 	}
 	if loops := s.openLoops(); loops != nil {

@@ -15,7 +15,7 @@ func newEventLoops(s *Server) eventLoops {
 		Expire: func(k *eventloop.Conn) { k.Owner.(*Conn).close() },
 	})
 	if err != nil {
-		s.Logger.Warn("cannot open event loops; each connection costs a goroutine", "err", err)
+		s.options.Load().Logger.Warn("cannot open event loops; each connection costs a goroutine", "err", err)
 		return nil
 	}
 	return loopGroup{group}

@@ -231,7 +231,7 @@ func (x *exchange) reset() {
 // is not valid HTTP/1.1. What is read of it is not pooled.
 func Read(raw string, peer netip.Addr, l Limits) (*Conn, error) {
 	s := &Server{}
-	s.SetLimits(l)
+	s.Use(l, Options{})
 	c := newConn(s, script{Reader: strings.NewReader(raw)}, peer)
 	c.acquire(s.parser.Load())
 	x := c.exchange

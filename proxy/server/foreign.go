@@ -8,18 +8,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// What is of another server's connections. Their times are that server's.
+var foreignPlain, foreignSecure = Options{}, Options{TLS: new(tls.Config)}
+
 // Foreign is the connection of a request that another fasthttp server has read, and whose answer it writes. The error
 // is a ProtocolError where the look rejects the head; there is a connection all the same. Its request cannot wait by
 // Suspend, and cannot leave HTTP.
-func Foreign(ctx *fasthttp.RequestCtx, l Limits) (*Conn, error) {
-	s := &Server{}
-	s.SetLimits(l)
+func (s *Server) Foreign(ctx *fasthttp.RequestCtx) (*Conn, error) {
+	other, p := &Server{}, s.parser.Load()
+	other.parser.Store(p)
+	other.options.Store(&foreignPlain)
 	if ctx.IsTLS() {
-		s.TLS = new(tls.Config)
+		other.options.Store(&foreignSecure)
 	}
-	c := newConn(s, ctx.Conn(), peerAddr(ctx.Conn()))
+	c := newConn(other, ctx.Conn(), peerAddr(ctx.Conn()))
 	c.foreign = true
-	p := s.parser.Load()
 	c.acquire(p)
 	x := c.exchange
 	x.request.reset()

@@ -28,7 +28,7 @@ func (s *Server) acceptProxied(nc net.Conn, proxy netip.Addr) {
 		defer s.awaiting.Add(-1)
 		require := proxyproto.WithPolicy(proxyproto.REQUIRE)
 		whole := &headerConn{Conn: nc}
-		timeout := proxyproto.SetReadHeaderTimeout(s.ReadHeaderTimeout)
+		timeout := proxyproto.SetReadHeaderTimeout(s.options.Load().ReadHeaderTimeout)
 		c := proxiedConn{proxyproto.NewConn(whole, require, timeout), nc}
 		header := c.ProxyHeader()
 		if header == nil {

@@ -205,7 +205,7 @@ func (x *exchange) writeStream(c *Conn, frame framing) (err error) {
 	defer c.server.pieces.Put(w.piece)
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.server.Logger.Error("reading a body stream panicked", "fault", fault)
+			c.server.options.Load().Logger.Error("reading a body stream panicked", "fault", fault)
 			err = fmt.Errorf("body stream: %v", fault)
 		}
 		if err != nil && !w.flushed && frame != untilClose { // the head says what was cut off

@@ -54,8 +54,8 @@ type Options struct {
 
 // Server accepts connections and hands their requests to a Handler until Drain. It is safe for concurrent use.
 type Server struct {
-	Options
 	handler Handler
+	options atomic.Pointer[Options]
 	parser  atomic.Pointer[parser]
 
 	exchanges sync.Pool // of *exchange
@@ -81,17 +81,21 @@ type Server struct {
 
 // NewServer makes a Server that has no listener yet. It panics on limits under their minimum.
 func NewServer(h Handler, l Limits, o Options) *Server {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	s := &Server{Options: o, handler: h, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
+	s := &Server{handler: h, open: map[*Conn]struct{}{}, emptied: make(chan struct{})}
 	s.pieces.New = func() any { return new(piece) }
-	s.SetLimits(l)
+	s.Use(l, o)
 	return s
 }
 
-// SetLimits bounds the heads that begin to arrive from now on.
-func (s *Server) SetLimits(l Limits) { s.parser.Store(newParser(l)) }
+// Use has the heads that begin to arrive from now on go by l, and all connections by o. Whether there are TLS and PROXY
+// headers must stay as it was: Serve has opened its listeners for that.
+func (s *Server) Use(l Limits, o Options) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	s.options.Store(&o)
+	s.parser.Store(newParser(l))
+}
 
 // Stats are counters since the server was made, and the connections that are open now.
 type Stats struct {
@@ -121,7 +125,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		return nil
 	}
 	defer s.accepting.Done()
-	spare := newSpare(s.Logger)
+	spare := newSpare(s.options.Load().Logger)
 	defer spare.release()
 	for {
 		nc, short, err := spare.accept(ln)
@@ -156,7 +160,7 @@ func (s *Server) addListener(ln net.Listener) bool {
 // accept admits a connection, once its peer is known.
 func (s *Server) accept(nc net.Conn) {
 	peer := peerAddr(nc)
-	if s.ProxyProtocol != nil && s.ProxyProtocol(peer) && !s.full() {
+	if named := s.options.Load().ProxyProtocol; named != nil && named(peer) && !s.full() {
 		s.acceptProxied(nc, peer)
 		return
 	}
@@ -180,8 +184,8 @@ func (s *Server) admit(nc net.Conn, peer netip.Addr, unnamed bool) {
 	if raw := rawConn(nc); raw != nil {
 		_ = raw.Control(limitUnsent)
 	}
-	if s.TLS != nil {
-		c.Conn = tls.Server(nc, s.TLS)
+	if secure := s.options.Load().TLS; secure != nil {
+		c.Conn = tls.Server(nc, secure)
 	}
 	s.track(c)
 	if c.event == nil {
@@ -207,11 +211,11 @@ const maxLingering = 256
 // reject writes a whole answer to a connection that was not admitted. Behind TLS it could not be read before a
 // handshake, which is the cost that a flood aims at: such a connection is closed without one.
 func (s *Server) reject(nc net.Conn, answer []byte) {
-	most := int32(maxLingering)
-	if s.MaxConns > 0 {
-		most = min(most, int32(s.MaxConns/8))
+	most, o := int32(maxLingering), s.options.Load()
+	if o.MaxConns > 0 {
+		most = min(most, int32(o.MaxConns/8))
 	}
-	if s.TLS != nil {
+	if o.TLS != nil {
 		answer = nil
 	}
 	if len(answer) == 0 || s.lingering.Load() >= most || s.full() {

@@ -52,7 +52,7 @@ func TestServer_HeadsOfEverySizeUpToTheLimitAreServed(t *testing.T) {
 		if got := converse(t, addr, head(17<<10)); !strings.HasSuffix(got, "header_too_large") {
 			t.Errorf("over the limit: %q", got)
 		}
-		s.SetLimits(Limits{Header: 20 << 10})
+		s.Use(Limits{Header: 20 << 10}, Options{})
 		c.send(head(17 << 10)) // the connection was idle: its next head has the new limits
 		c.expect(200, fmt.Sprint(17<<10, " <nil>"))
 	})

@@ -70,7 +70,8 @@ func TestConn_LimitWritesGivesAllWritesOneTime(t *testing.T) {
 		var crawling sync.WaitGroup
 		defer crawling.Wait()
 		defer client.Close()
-		c := &Conn{Conn: served, server: &Server{Options: Options{WriteTimeout: 3 * time.Second}}}
+		c := &Conn{Conn: served, server: &Server{}}
+		c.server.options.Store(&Options{WriteTimeout: 3 * time.Second})
 		crawling.Go(func() { crawl(client) })
 		piece := make([]byte, 9)
 		c.beginRequest()

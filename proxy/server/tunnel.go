@@ -18,7 +18,7 @@ func runTunnel(c *Conn, behind []byte) {
 	c.StepAside()
 	c.phase.Store(phaseTunnel)
 	_ = c.Conn.SetDeadline(time.Time{})
-	t := tunnel{idle: c.server.IdleTimeout}
+	t := tunnel{idle: c.server.options.Load().IdleTimeout}
 	t.join(&tunnelEnd{c.Conn, behind}, upstream)
 }
 

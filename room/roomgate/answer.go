@@ -63,7 +63,7 @@ func (v *view) at(unixMS int64) *room.State {
 
 // look reads the ticket of q, and tells where it stands.
 func (r *Room) look(q *proxy.RoomQuestion, v *view) (place room.Place, pos room.Position, has bool) {
-	place, err := r.secret.Load().tickets.Read(q.Signed, r.name, q.User)
+	place, err := r.secret.tickets.Read(q.Signed, r.name, q.User)
 	if err != nil {
 		return place, pos, false
 	}
@@ -101,7 +101,7 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 		}
 	}
 	m.Poll = r.o.Rules.NextPoll(v.at(q.Time), &pos).Milliseconds()
-	if r.secret.Load().passes.Valid(q.Pass, v.passes, q.User, q.Time) {
+	if r.secret.passes.Valid(q.Pass, v.passes, q.User, q.Time) {
 		m.State = hasPassed
 	}
 	return m
@@ -164,7 +164,7 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		place.Flags = room.Early
 	}
 	r.joined.Add(1)
-	q.Signed = r.secret.Load().tickets.Append(nil, r.name, q.User, place)
+	q.Signed = r.secret.tickets.Append(nil, r.name, q.User, place)
 	m := r.describe(q, r.view.Load())
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
@@ -195,7 +195,7 @@ func (r *Room) notJoined(v *view, unixMS int64) proxy.RoomAnswer {
 func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	place, pos, has := r.look(q, v)
-	secret := r.secret.Load()
+	secret := r.secret
 	passed := secret.passes.Valid(q.Pass, v.passes, q.User, q.Time)
 	if v.state.Phase == room.Off || passed {
 		m := r.describe(q, v)

@@ -20,7 +20,6 @@ var errFull = errors.New("too many requests wait for the room")
 // When a call fails all questions that wait meanwhile fail with it: no client waits for longer than two calls.
 type batcher[Q, A any] struct {
 	ask  func(ctx context.Context, questions []Q) ([]A, error)
-	ctx  context.Context
 	work sync.WaitGroup
 
 	mu      sync.Mutex
@@ -39,7 +38,7 @@ type question[Q, A any] struct {
 func (b *batcher[Q, A]) do(q Q) (A, error) {
 	own := &question[Q, A]{q: q, done: make(chan struct{})}
 	b.mu.Lock()
-	if len(b.pending) >= maxPending || b.ctx.Err() != nil {
+	if len(b.pending) >= maxPending {
 		b.mu.Unlock()
 		return own.a, errFull
 	}
@@ -85,7 +84,7 @@ func (b *batcher[Q, A]) fail(err error) {
 }
 
 func (b *batcher[Q, A]) call(some []*question[Q, A]) error {
-	ctx, cancel := context.WithTimeout(b.ctx, batchTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 	defer cancel()
 	questions := make([]Q, len(some))
 	for i, one := range some {

@@ -15,7 +15,7 @@ func askedAtOnce(t *testing.T, first error) (calls, asked, failed int64) {
 	t.Helper()
 	var nCalls, nAsked, nFailed atomic.Int64
 	begun, release := make(chan struct{}, 10), make(chan struct{})
-	b := &batcher[int, int]{ctx: context.Background(), ask: func(_ context.Context, q []int) ([]int, error) {
+	b := &batcher[int, int]{ask: func(_ context.Context, q []int) ([]int, error) {
 		nCalls.Add(1)
 		nAsked.Add(int64(len(q)))
 		begun <- struct{}{}

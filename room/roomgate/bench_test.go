@@ -13,11 +13,13 @@ import (
 func standing(b testing.TB) *Room {
 	b.Helper()
 	r := &Room{o: Options{Rules: room.Rules{Name: "r", Pass: time.Minute, PollFloor: time.Second,
-		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r")}
+		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r"), carried: &carried{}}
 	r.waiters = map[*waiter]struct{}{}
-	if err := r.Use([][]byte{key}); err != nil {
+	made, err := r.secretsOf([][]byte{key})
+	if err != nil {
 		b.Fatal(err)
 	}
+	r.secret = made
 	s := &room.State{Phase: room.Open, At: 1_000_000, Issued: 1_000_000, Serving: 500, Called: 500, Count: 600}
 	for i := range 600 {
 		s.Steps = append(s.Steps, room.Step{At: int64(400_000 + 1000*i), Serving: int64(i), Called: int64(i)})
@@ -28,7 +30,7 @@ func standing(b testing.TB) *Room {
 
 func BenchmarkRoom_Admits(b *testing.B) {
 	r, user := standing(b), []byte("u1")
-	pass := r.secret.Load().passes.Append(nil, r.view.Load().passes, user, 1_000_000)
+	pass := r.secret.passes.Append(nil, r.view.Load().passes, user, 1_000_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if !admits(r, 1_000_000, nil, user, pass) {
@@ -49,7 +51,7 @@ func BenchmarkRoom_Document(b *testing.B) {
 func BenchmarkRoom_Me(b *testing.B) {
 	r, user := standing(b), []byte("u1")
 	q := proxy.RoomQuestion{Action: []byte("me"), User: user, Time: 1_000_000, Client: &there{},
-		Signed: r.secret.Load().tickets.Append(nil, r.name, user, room.Place{Number: 900_000, Joined: 999})}
+		Signed: r.secret.tickets.Append(nil, r.name, user, room.Place{Number: 900_000, Joined: 999})}
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = r.Answer(&q)

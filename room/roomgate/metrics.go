@@ -9,10 +9,7 @@ import (
 )
 
 // counts are what this instance has answered.
-type counts struct {
-	joined, passed, polls, failed atomic.Uint64
-	record                        recordCache
-}
+type counts struct{ joined, passed, polls, failed atomic.Uint64 }
 
 // Rooms are the rooms of an instance, for metrics.
 type Rooms []*Room

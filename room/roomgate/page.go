@@ -23,9 +23,6 @@ const (
 //go:embed verify.html
 var verifyHTML string
 
-// UsePages takes other pages from now on.
-func (r *Room) UsePages(p reject.RoomPages) { r.pages.Store(&p) }
-
 // builtInPages are those of a room without pages of its own.
 func builtInPages() (reject.RoomPages, error) {
 	return reject.NewRoomPages(reject.Options{Languages: []string{"zh-CN", "en"}})
@@ -33,7 +30,7 @@ func builtInPages() (reject.RoomPages, error) {
 
 // page is what a browser shows. It needs no script: it reloads while the client waits.
 func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
-	p := r.pages.Load().In(q.Language)
+	p := r.o.Pages.In(q.Language)
 	state, action, button := shown(m)
 	values := map[string]string{"lang": p.Lang(), "title": p.Text("room_" + state), "room": m.Room, "state": state,
 		"phase": string(m.Phase), "back": back, "back_label": p.Text("room_back"), "message": m.Message,

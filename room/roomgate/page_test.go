@@ -50,7 +50,7 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Room{}
-	r.UsePages(pages)
+	r.o.Pages = pages
 	r.o.Rules.ClaimWithin, r.o.Stock = 90*time.Second, func() *roomstore.Stock { return nil }
 	one := int64(1)
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ func (r *Room) flushUses(ctx context.Context) {
 
 // Admits implements proxy.Room, from memory: user may order with a good pass, or where the room is not in force.
 func (r *Room) Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reject.Cause) {
-	v, passes := r.view.Load(), r.secret.Load().passes
+	v, passes := r.view.Load(), r.secret.passes
 	switch {
 	case !r.sells(sku), v.state.Phase == room.Off, passes.Valid(pass, v.passes, user, unixMS):
 		return reject.Admitted, reject.NoCause

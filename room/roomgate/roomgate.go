@@ -52,6 +52,7 @@ type Options struct {
 	Sells     func(sku []byte) bool     // whether the room's sale has a SKU; nil = each one
 	Now       func() int64              // Unix ms of the clock that all instances share
 	Log       *slog.Logger
+	Before    *Room // of the same name, which this one replaces: its counts and the joins of each user go on; nil = none
 }
 
 // Room is one room on this instance. It is safe for concurrent use.
@@ -59,16 +60,12 @@ type Room struct {
 	o      Options
 	name   []byte
 	view   atomic.Pointer[view]
-	secret atomic.Pointer[secrets]
-	pages  atomic.Pointer[reject.RoomPages]
+	secret *secrets
 	parking
 	joins  batcher[string, number]
 	claims batcher[roomstore.Claim, int64]
-	rate   *limiter.RateLimiter // of the joins of each user
-	began  time.Time            // of the clock of rate
-
-	usesMu sync.Mutex
-	uses   []string
+	*carried
+	record recordCache
 
 	// Of the goroutine alone.
 	last  roomstore.Reading
@@ -76,10 +73,19 @@ type Room struct {
 	drawn room.Lottery // that was checked last
 	final *room.Final  // what it came to; nil = it is wrong
 
-	counts
 	redis *redisconn.Beats
 	stop  context.CancelFunc
 	done  sync.WaitGroup
+}
+
+// carried is what goes on where another Room takes the place of one.
+type carried struct {
+	counts
+	rate  *limiter.RateLimiter // of the joins of each user
+	began time.Time            // of the clock of rate
+
+	usesMu sync.Mutex
+	uses   []string
 }
 
 // secrets are what tickets and passes are made with.
@@ -107,7 +113,7 @@ type view struct {
 	passes []byte // what passes are signed for: the room, and when it was opened
 }
 
-// New runs a room with keys for its tickets and passes, of which the first one signs.
+// New makes a room with keys for its tickets and passes, of which the first one signs. Start runs it.
 func New(o Options, keys [][]byte) (*Room, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -119,41 +125,47 @@ func New(o Options, keys [][]byte) (*Room, error) {
 		"room: cannot read the room; no more people are called, and no client can join",
 		"room: Redis is reached again")}
 	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
-	if err := r.Use(keys); err != nil {
+	var err error
+	if r.secret, err = r.secretsOf(keys); err != nil {
 		return nil, err
 	}
 	if o.Pages == nil {
-		var err error
-		if o.Pages, err = builtInPages(); err != nil {
+		if r.o.Pages, err = builtInPages(); err != nil {
 			return nil, err
 		}
 	}
-	r.UsePages(o.Pages)
-	r.publish(&room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{}) // until Redis has answered
-	ctx, stop := context.WithCancel(context.Background())
-	r.stop = stop
-	r.joins.ctx, r.joins.ask = ctx, r.takeNumbers
-	r.rate = limiter.NewRateLimiter(limiter.RateSpec{PerSecond: 1.0 / 60, Burst: joinBurst, MaxKeys: joinUsers})
-	r.began = time.Now()
-	r.claims.ctx, r.claims.ask = ctx, r.claimPasses
-	r.tick(ctx) // before the first request: passes are of what it reads
-	r.done.Go(func() { r.run(ctx) })
-	r.done.Go(func() { r.sweepAll(ctx) })
+	r.carried = &carried{began: time.Now(),
+		rate: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: 1.0 / 60, Burst: joinBurst, MaxKeys: joinUsers})}
+	state, word, sale := &room.State{Phase: room.Hold, At: o.Now()}, "", room.Sale{} // until Redis has answered
+	if b := o.Before; b != nil {
+		v := b.view.Load()
+		state, word, sale = v.state, v.word, v.sale
+		r.carried, r.final, r.drawn, r.o.Before = b.carried, v.final, v.state.Lottery, nil
+	}
+	r.publish(state, word, sale)
+	r.joins.ask, r.claims.ask = r.takeNumbers, r.claimPasses
 	return r, nil
 }
 
-// Use takes other keys from now on.
-func (r *Room) Use(keys [][]byte) error {
+// Start reads the room, or makes it, and follows it from then on.
+func (r *Room) Start() {
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	r.tick(ctx) // before the first request: passes are of what it reads
+	r.done.Go(func() { r.run(ctx) })
+	r.done.Go(func() { r.sweepAll(ctx) })
+}
+
+func (r *Room) secretsOf(keys [][]byte) (*secrets, error) {
 	tickets, err := room.NewKeys(keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	passes, err := auth.NewPasses(keys, r.o.Rules.Pass)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.secret.Store(&secrets{tickets, passes})
-	return nil
+	return &secrets{tickets, passes}, nil
 }
 
 // Bypass is who needs no pass.
@@ -175,11 +187,17 @@ func (r *Room) Status() (s *room.State, word string, parked int, age int64) {
 // Wake answers all requests that wait for news, and has no more wait: the instance is going to stop.
 func (r *Room) Wake() { r.parking.close() }
 
-// Close ends what New started.
-func (r *Room) Close() {
+// Retire ends what Start has begun, but for calls under way. Those who wait for news are answered. Requests that still
+// have this room are served.
+func (r *Room) Retire() {
 	r.Wake()
 	r.stop()
 	r.done.Wait()
+}
+
+// Close is Retire, and waits for all calls. No request may have the room any more.
+func (r *Room) Close() {
+	r.Retire()
 	r.joins.work.Wait()
 	r.claims.work.Wait()
 }
@@ -363,5 +381,5 @@ func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, erro
 
 // claimPasses asks until when the passes of users are good.
 func (r *Room) claimPasses(ctx context.Context, claims []roomstore.Claim) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.Load().passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
+	return r.o.Store.Claim(ctx, r.secret.passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
 }

@@ -54,6 +54,7 @@ func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	if s.Room, err = New(o, [][]byte{key}); err != nil {
 		t.Fatal(err)
 	}
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
@@ -326,7 +327,7 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	s.inPhase(t, room.Open)
 	now := time.Now().UnixMilli()
 	sku, user := []byte("1001"), []byte("u1")
-	good := s.secret.Load().passes.Append(nil, s.view.Load().passes, user, now)
+	good := s.secret.passes.Append(nil, s.view.Load().passes, user, now)
 	if !admits(s.Room, now, sku, user, good) || admits(s.Room, now, sku, user, nil) ||
 		!admits(s.Room, now, []byte("x"), user, nil) {
 		t.Fatal("passes are not checked")
@@ -346,7 +347,7 @@ func TestRoom_SaysWhyAnOrderIsRejected(t *testing.T) {
 	s.inPhase(t, room.Open)
 	now, minute, user := time.Now().UnixMilli(), time.Minute.Milliseconds(), []byte("u1")
 	made := func(at int64, user string) []byte {
-		return s.secret.Load().passes.Append(nil, s.view.Load().passes, []byte(user), at)
+		return s.secret.passes.Append(nil, s.view.Load().passes, []byte(user), at)
 	}
 	says := func(pass []byte, reason reject.Reason, cause reject.Cause) {
 		t.Helper()

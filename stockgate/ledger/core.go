@@ -14,6 +14,7 @@ import (
 // core is what all parts of a reserver share: the store, the SKUs, the orders that are known, and the metrics.
 type core struct {
 	o       Options
+	live    atomic.Pointer[live]
 	store   Store
 	start   time.Time // of the clock of maintenance and look-ups
 	skus    *skutable.Table[skuQueue]
@@ -25,13 +26,22 @@ type core struct {
 	gapUntil   atomic.Int64 // ns: until when notifications may have been missed
 	faultNames tokenBucket  // SKUs that the log names as they get into trouble
 	deadline   atomic.Int64 // Unix ms: of the reservations that are made now
-	memory     atomic.Int64 // ns: SoldOutMemory, as UseSoldOutMemory has said last
 
 	closed atomic.Bool
 	ctx    context.Context // of calls; ends when Close gives up
 	work   sync.WaitGroup  // calls for orders, and those that settle
 
 	metrics
+}
+
+// live is what Use changes.
+type live struct {
+	perUser          int64
+	hold, grace      time.Duration
+	soldOutMemory    int64 // ns
+	reasonOfNotFound string
+	mirror           Mirror            // nil = none
+	source           OrderStatusSource // nil = the upstream cannot be asked
 }
 
 // queue returns the queue of sku, or nil when there are too many, or too many new ones.
@@ -100,7 +110,7 @@ func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.R
 // does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
 // two calls at once.
 func (r *core) nextDeadline() int64 {
-	at := r.o.Clock().Add(r.o.Hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
+	at := r.o.Clock().Add(r.live.Load().hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
 	for {
 		last := r.deadline.Load()
 		if at <= last {

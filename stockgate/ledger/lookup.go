@@ -131,12 +131,6 @@ func (r *Reserver) LookUp(now int64, o protocol.Order) (Outcome, bool) {
 	return out, out.Code != passOn
 }
 
-// Recall looks one order up that gets no unit, within the bound of LookUp: past it the error is ErrTooMany.
-func (r *Reserver) Recall(sku, serial string) (protocol.Record, bool, error) {
-	f := r.lookups.findOne(sku, serial)
-	return f.Record, f.OK, f.Err
-}
-
 // lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
 func (r *Reserver) lookUpEarlier(now int64, o protocol.Order, k *knownOrder) Outcome {
 	q := r.skus.Find(o.SKU)

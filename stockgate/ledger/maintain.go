@@ -92,7 +92,7 @@ func (r *maintenance) frozen() (skus []string) {
 // removeUseless removes the queue of a SKU without a ledger that was not asked for lately, unless it is in use.
 func (r *maintenance) removeUseless(q *skuQueue) {
 	s := q.stock.Load()
-	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*r.memory.Load() {
+	if s == nil && q.preloaded.Load() || s != nil && r.o.Now()-s.at <= 10*r.live.Load().soldOutMemory {
 		return
 	}
 	q.mu.Lock()

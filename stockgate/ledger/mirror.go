@@ -31,7 +31,7 @@ type mirrorWriter struct {
 // the last change; an older version never overwrites a later one. What a verifying or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
 func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
-	if r.o.Mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||
+	if r.live.Load().mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||
 		!q.mirror.want.Older(s.StockVersion) {
 		return
 	}
@@ -64,7 +64,11 @@ func (r *mirrorWriter) show(ctx context.Context, sku string, h protocol.StockVer
 			return false, err
 		}
 	}
-	return r.o.Mirror(ctx, sku, h)
+	mirror := r.live.Load().mirror
+	if mirror == nil {
+		return false, nil // it ended meanwhile
+	}
+	return mirror(ctx, sku, h)
 }
 
 // toShow returns what is to be shown after done, or false when that is the newest; then busy is false.
@@ -91,7 +95,7 @@ func (r *mirrorWriter) giveUpShowing(q *skuQueue, err error) {
 // checkMirror looks whether the mirror of a SKU is right, also after the instance that changed the ledger last has
 // died before it wrote. Only maintenance calls it.
 func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
-	if r.o.Mirror == nil {
+	if r.live.Load().mirror == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)

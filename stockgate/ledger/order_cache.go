@@ -137,7 +137,7 @@ func (r *core) known(now int64, q *skuQueue, o *protocol.Order) *knownOrder {
 
 // keep remembers that p's order is held or sold.
 func (p *pendingOrder) keep(r *core, now int64, sold bool) {
-	p.until = now + int64(r.o.Hold) + int64(time.Minute)
+	p.until = now + int64(r.live.Load().hold) + int64(time.Minute)
 	p.sold.Store(sold)
 	r.serials.keep(p.knownOrder)
 	if p.derived {

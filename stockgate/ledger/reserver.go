@@ -66,8 +66,8 @@ func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
-	r.UseSoldOutMemory(o.SoldOutMemory)
-	r.connect(source)
+	r.Use(o, source)
+	r.connect()
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
 	r.searches.open(&r.core, stateSize, searchInterval)
@@ -79,18 +79,27 @@ func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
 	return r, nil
 }
 
-// UseSoldOutMemory has another SoldOutMemory from now on.
-func (r *Reserver) UseSoldOutMemory(d time.Duration) { r.memory.Store(int64(d)) }
+// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on. All else
+// stays. An order keeps the deadline that it was given.
+func (r *Reserver) Use(o Options, source OrderStatusSource) {
+	o.Secret, o.Mark = r.o.Secret, r.o.Mark
+	o, err := o.checked()
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	r.live.Store(&live{perUser: o.PerUser, hold: o.Hold, grace: o.Grace, soldOutMemory: int64(o.SoldOutMemory),
+		reasonOfNotFound: o.OnNotFound, mirror: o.Mirror, source: source})
+}
 
 // connect makes the parts of r known to each other.
-func (r *Reserver) connect(source OrderStatusSource) {
+func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
 	r.batcher = batcher{&r.core, &r.mirrors}
 	r.settler = settler{
 		core: &r.core, batches: &r.batcher,
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
 	}
-	r.resolver = resolver{&r.core, &r.settler, source}
+	r.resolver = resolver{&r.core, &r.settler}
 	r.upkeep = maintenance{core: &r.core, batches: &r.batcher, resolver: &r.resolver}
 }
 

@@ -48,7 +48,6 @@ const (
 type resolver struct {
 	*core
 	settlements *settler
-	source      OrderStatusSource // nil = the upstream cannot be asked
 }
 
 // question is an unresolved serial whose time has come, as it was then.
@@ -101,6 +100,7 @@ func (r *resolver) collectDue(q *skuQueue, now int64, questions chan<- question)
 
 // resolve tries to find out one outcome.
 func (r *resolver) resolve(ctx context.Context, u *question) resolution {
+	source := r.live.Load().source
 	rec, ok, err := r.find(ctx, u.queue, u.serial)
 	switch {
 	case err != nil:
@@ -114,13 +114,13 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 		return r.releaseOrphan(ctx, u)
 	case !u.asks:
 		return gone // the reservation is another order's
-	case r.source == nil:
+	case source == nil:
 		return undecided
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	fenced := r.fenced(rec.Deadline) // before it is asked: by the time that it answers an order may have come
-	status, err := r.source.Ask(ctx, u.queue.sku, u.serial)
+	status, err := source.Ask(ctx, u.queue.sku, u.serial)
 	switch {
 	case err != nil:
 		return askFailed
@@ -163,11 +163,12 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 // fenced reports whether an order that the upstream does not know now, of a reservation until deadline, can no longer
 // come into being.
 func (r *resolver) fenced(deadline int64) bool {
-	switch r.o.OnNotFound {
+	now := r.live.Load()
+	switch now.reasonOfNotFound {
 	case fenceCancel:
 		return true
 	case fenceDeadline, fenceHold:
-		return r.o.Clock().UnixMilli() >= deadline+r.o.Grace.Milliseconds()
+		return r.o.Clock().UnixMilli() >= deadline+now.grace.Milliseconds()
 	}
 	return false
 }

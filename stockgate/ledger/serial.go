@@ -141,7 +141,7 @@ func (r *Reserver) tryGenerations(o protocol.Order, try orderAttempt, sale int64
 		case out.Code == protocol.ReplaySold && out.Serial == k.Serial:
 			confirmed = out
 			bought += quantity
-			if r.o.PerUser > 0 && bought+o.Quantity > r.o.PerUser {
+			if most := r.live.Load().perUser; most > 0 && bought+o.Quantity > most {
 				return confirmed, true
 			}
 		case out.Code == protocol.Held,

@@ -99,7 +99,7 @@ func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code pro
 // nothing: s is old, and no other order refreshes it already. Orders refresh at most refreshRate SKUs a second in
 // all; notifications tell of units that come back before that.
 func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
-	age, memory := now-s.at, r.memory.Load()
+	age, memory := now-s.at, r.live.Load().soldOutMemory
 	switch code, sold := s.unavailable(now, units); {
 	case !sold || q.refreshing.Load():
 		return false
@@ -151,7 +151,7 @@ func (r *Reserver) unverified(now int64, q *skuQueue, o *protocol.Order, out Out
 // SoldOutMemory its orders hear so, but those that are found to have won before.
 func (r *core) MarkSoldOut(now int64, sku []byte) {
 	if q := r.skus.Find(sku); q != nil {
-		q.reportedSoldOut.Store(now + r.memory.Load())
+		q.reportedSoldOut.Store(now + r.live.Load().soldOutMemory)
 	}
 }
 
@@ -214,4 +214,4 @@ func (r *core) onGap() {
 }
 
 // expire makes s, which no request reads yet, so old that an order is to refresh it.
-func (r *core) expire(now int64, s *cachedStock) { s.at = now - r.memory.Load() - 1 }
+func (r *core) expire(now int64, s *cachedStock) { s.at = now - r.live.Load().soldOutMemory - 1 }

@@ -36,7 +36,7 @@ func (r *Reserver) Unknown(sku, serial string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := r.o.Clock().UnixMilli()
-	r.markUnresolved(q, serial, now, now+r.o.Hold.Milliseconds())
+	r.markUnresolved(q, serial, now, now+r.live.Load().hold.Milliseconds())
 }
 
 // markUnresolved makes serial a reservation whose outcome is asked for, until a time or further. mu is held.

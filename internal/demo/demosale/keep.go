@@ -77,7 +77,7 @@ func (d *Options) kept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return tellKept(units.books(g.Orders)(), audited)
+	return tellKept(units.books(g.Orders())(), audited)
 }
 
 // crowds lets one wave of shoppers in after the other, and returns when all have gone home.

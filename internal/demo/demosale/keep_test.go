@@ -61,7 +61,7 @@ func TestKeep_TheDemosLinkOpensItsDashboard(t *testing.T) {
 		t.Errorf("without the token: page %d, data %d", page, data)
 	}
 	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: 20, Spread: 50 * time.Millisecond,
-		GiveUpAfter: 30 * time.Second, Ledger: units.books(g.Orders)}
+		GiveUpAfter: 30 * time.Second, Ledger: units.books(g.Orders())}
 	if _, err := crowd.Run(context.Background(), shop, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
 	crowd := demo.Crowd{Front: front, SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
-		Ledger: booksOf(books, g.Orders), Room: &demo.Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
+		Ledger: booksOf(books, g.Orders()), Room: &demo.Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
 		r.Audit, err = d.audit(ctx, books, shop.Orders())

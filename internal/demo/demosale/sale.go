@@ -137,7 +137,7 @@ func (d *Options) sale(ctx context.Context, withGate bool) (demo.Report, error) 
 			return demo.Report{}, err
 		}
 		defer g.stop()
-		crowd.Ledger = units.books(g.Orders)
+		crowd.Ledger = units.books(g.Orders())
 		d.introduce(shop, g, units.gate(), crowd.Front)
 		fmt.Printf("crowd  %d shoppers\n\n", d.Shoppers)
 	}

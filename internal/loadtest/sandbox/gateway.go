@@ -121,8 +121,8 @@ func (r *testedGateway) stock(c *config.Config) error {
 	switch g := r.gate; {
 	case r.sandbox.route(c).Gate == "limit" || g.Stock == nil:
 		return nil
-	case g.Orders != nil && r.sandbox.route(c).Gate == "reserve":
-		_, err := g.Orders.Store.SetTotal(ctx, r.sandbox.SKU, r.sandbox.Units, int64(c.Stock.Reserve.MaxPerUser))
+	case g.Orders() != nil && r.sandbox.route(c).Gate == "reserve":
+		_, err := g.Orders().Store.SetTotal(ctx, r.sandbox.SKU, r.sandbox.Units, int64(c.Stock.Reserve.MaxPerUser))
 		return err
 	default:
 		_, err := g.Store.Set(ctx, r.sandbox.SKU, r.sandbox.Units)
@@ -220,8 +220,8 @@ func (r *testedGateway) Read(context.Context) (loadtest.GatewayReading, error) {
 	defer cancel()
 	c := g.Config
 	switch {
-	case g.Orders != nil && r.sandbox.route(c).Gate == "reserve":
-		now, ok, err := g.Orders.Store.ReadStock(ctx, r.sandbox.SKU)
+	case g.Orders() != nil && r.sandbox.route(c).Gate == "reserve":
+		now, ok, err := g.Orders().Store.ReadStock(ctx, r.sandbox.SKU)
 		if err != nil {
 			return l, err
 		}

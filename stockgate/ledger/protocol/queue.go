@@ -66,11 +66,6 @@ func (c *HandOutCall) Check(sku string) error {
 // Longest is how long an attempt of any caller may take, from the longest timeout to the end of the grace.
 func (c *HandOutCall) Longest() int64 { return c.Slowest*maxDoubled + c.Grace }
 
-// Doubled is the timeout of an attempt, which counts from 1.
-func (c *HandOutCall) Doubled(attempt int64) int64 {
-	return c.Timeout * min(int64(1)<<min(max(attempt, 1)-1, 8), maxDoubled)
-}
-
 const maxDoubled = 4 // first timeouts are the longest
 
 // HandedOut is what HandOut hands out.
