@@ -34,7 +34,7 @@ const (
 )
 
 // errNoSerial is the cause when no ledger that was asked knows a serial.
-var errNoSerial = errors.New("no such reservation")
+var errNoSerial = errors.New("no such reservation; look: sluice reservation list")
 
 // reserved answers for a gate that never reserves.
 func (a *API) reserved(next handler) handler {
@@ -99,8 +99,8 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU,
-			all[1].SKU, ErrConflict)
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one: --sku %s", serial, all[0].SKU,
+			all[1].SKU, ErrConflict, all[0].SKU)
 	}
 	return Reservation{}, fmt.Errorf("%q: %w", serial, errNoSerial)
 }
@@ -152,7 +152,8 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) (any, error) 
 		all, cut, err = a.gather(r.Context(), all, skus[i], &want)
 		more = more || cut
 	}
-	return map[string]any{"reservations": all, "more": more, "held": want.held}, err // there may be others that belong into the list
+	// more: there may be others that belong into the list.
+	return map[string]any{"reservations": all, "more": more, "held": want.held}, err
 }
 
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.

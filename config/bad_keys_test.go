@@ -121,13 +121,13 @@ listen = [
 var typeMistakes = []mistake{
 	{`[server]
 read_timeout = 5`,
-		`:2: server.read_timeout: 5 has no unit; write "5s" or "5ms"`},
+		`:2: server.read_timeout: 5 has no unit; write "5s", "5m" or "5ms"`},
 	{`[server]
 read_timeout = "5"`,
-		`:2: server.read_timeout: "5" has no unit; write "5s" or "5ms"`},
+		`:2: server.read_timeout: "5" has no unit; write "5s", "5m" or "5ms"`},
 	{`[server]
 read_timeout = 1.5`,
-		`:2: server.read_timeout: 1.5 has no unit; write "1.5s" or "1.5ms"`},
+		`:2: server.read_timeout: 1.5 has no unit; write "1.5s", "1.5m" or "1.5ms"`},
 	{`[server]
 read_timeout = "5 s"`,
 		`:2: server.read_timeout: "5 s" is not a duration; write it like "10ms", "1s" or "1m30s"`},
@@ -166,7 +166,7 @@ request_rate = "-1/s"`,
 		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`},
 	{`[server]
 listen = [8080]`,
-		`:2: server.listen[1]: wants a string, not a whole number; write "8080"`},
+		`:2: server.listen[1]: wants a string, not a whole number; write ":8080"`},
 	{`[upstream]
 max_conns = "512"`,
 		`:2: upstream.max_conns: wants a whole number, not a string; write it without quotes`},

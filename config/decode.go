@@ -67,7 +67,7 @@ func (d *decoder) value(v any, into reflect.Value, key string) {
 	}
 	switch into.Interface().(type) {
 	case time.Duration:
-		unit(d, v, into, key, parseDuration, `"%vs" or "%vms"`)
+		unit(d, v, into, key, parseDuration, `"%vs", "%vm" or "%vms"`)
 		return
 	case Size:
 		unit(d, v, into, key, parseSize, `"%vB" or "%vKiB"`)
@@ -150,7 +150,7 @@ func unit[T any](d *decoder, v any, into reflect.Value, key string, parse func(s
 		}
 		into.Set(reflect.ValueOf(parsed))
 	case int64, float64:
-		d.Fail(key, "%v has no unit; write "+like, v, v, v)
+		d.Fail(key, "%[1]v has no unit; write "+strings.ReplaceAll(like, "%v", "%[1]v"), v)
 	default:
 		d.mismatch(v, into, key)
 	}
@@ -246,6 +246,8 @@ func (d *decoder) mismatch(v any, into reflect.Value, key string) {
 	case isText && (into.Kind() == reflect.Bool && (text == "true" || text == "false") || into.Kind() == reflect.Int &&
 		digits(text)):
 		way = "; write it without quotes"
+	case into.Kind() == reflect.String && kindOf(v) == "a whole number" && strings.Contains(key, "listen"):
+		way = fmt.Sprintf("; write \":%v\"", v) // a port
 	case into.Kind() == reflect.String && (kindOf(v) == "a whole number" || kindOf(v) == "a boolean"):
 		way = fmt.Sprintf("; write \"%v\"", v)
 	}

@@ -95,7 +95,7 @@ func parseRate(text string) (PerSecond, error) {
 
 func parseDuration(text string) (time.Duration, error) {
 	if digits(text) {
-		return 0, fmt.Errorf(`%q has no unit; write "%ss" or "%sms"`, text, text, text)
+		return 0, fmt.Errorf(`%q has no unit; write "%ss", "%sm" or "%sms"`, text, text, text, text)
 	}
 	d, err := time.ParseDuration(text)
 	if err == nil {

@@ -87,7 +87,11 @@ func (p *Proxy) checkRoom(r *Request) rejection {
 		return rejected(fault)
 	}
 	if !r.route.room.Admits(p.sharedTime(r.now), r.buyer.sku, r.buyer.user, pass) {
-		return rejection{Reason: reject.Room}
+		cause := reject.PassInvalid
+		if len(pass) == 0 {
+			cause = reject.PassMissing
+		}
+		return rejection{Reason: reject.Room, Detail: reject.Detail{Cause: cause}}
 	}
 	return rejection{}
 }

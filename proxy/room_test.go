@@ -47,6 +47,16 @@ func TestRoom_AddressesAreAnsweredWithWhoAsks(t *testing.T) {
 	}
 }
 
+func TestRoom_OrderIsToldWhatIsWrongWithItsPass(t *testing.T) {
+	p, _ := atRoom(t, nil)
+	for pass, want := range map[string]string{"": "pass missing", "Sluice-Pass: bad\r\n": "pass has expired, or is of"} {
+		resp, text := handleOneWith(t, p, orderWith("Cookie", pass+"Cookie"))
+		if !strings.Contains(text, `"reason":"room"`) || !strings.Contains(text, want) {
+			t.Errorf("%q: %d %s", pass, resp.StatusCode, text)
+		}
+	}
+}
+
 func TestRoom_WhatIsOfOneClientIsNotShared(t *testing.T) {
 	p, _ := atRoom(t, nil)
 	resp, _ := handleOneWith(t, p, "GET /.sluice/room/rush/me HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n\r\n")

@@ -34,8 +34,12 @@ func newRoomReport(at *target) *cobra.Command {
 
 func reportRoom(w io.Writer, r *admin.Room) {
 	fmt.Fprintf(w, "room       %s is %s\n", r.Name, r.Phase)
-	fmt.Fprintf(w, "people     of %d people %d were called, %d claimed a pass and %d placed an order\n", r.People,
-		r.Called, r.Claimed, r.Used)
+	if r.Called > r.People {
+		fmt.Fprintf(w, "people     %d are known now: Redis has lost others; %d were called", r.People, r.Called)
+	} else {
+		fmt.Fprintf(w, "people     of %d people %d were called", r.People, r.Called)
+	}
+	fmt.Fprintf(w, ", %d claimed a pass and %d placed an order\n", r.Claimed, r.Used)
 	fmt.Fprintf(w, "numbers    %d were given out\n", r.Issued)
 	fmt.Fprintf(w, "passes     with %.0f %% of those decided an order was placed; %d were not used in time\n",
 		100*r.Conversion, r.Expired)

@@ -98,8 +98,16 @@ func (o *Report) checkNames(c *config.Config) {
 	}
 }
 
-// checkRooms warns of waiting rooms in which a client can invent users: each of them has a place.
+// checkRooms lists waiting rooms, and warns of those in which a client can invent users: each of them has a place.
 func (o *Report) checkRooms(c *config.Config) {
+	for i := range c.Rooms {
+		m, opens := &c.Rooms[i], ""
+		if m.Sale != "" {
+			opens = fmt.Sprintf("opens %s before sale %s, ", m.Opens, m.Sale)
+		}
+		o.Info("room", "%-18s %s, %sclaim within %s, pass for %s, overshoot %g", m.Name, m.Order, opens, m.ClaimWithin,
+			m.Pass, m.Overshoot)
+	}
 	for i, r := range c.Routes {
 		if name := config.ForgeableVariable(r.User); r.Room != "" && name != "" {
 			o.Warn("rooms", "%s: a client can write $%s as it likes, and so have many places in room %q; name users by what "+

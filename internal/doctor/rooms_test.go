@@ -3,6 +3,7 @@ package doctor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/config"
 	"sluice/internal/testkit"
@@ -18,6 +19,26 @@ func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 		}
 		if got := examined(c); strings.Contains(got, "config.toml:7: a client can write "+user) != warns {
 			t.Errorf("%s: %q", user, got)
+		}
+	}
+}
+
+func TestRooms_CheckListsThem(t *testing.T) {
+	c := testkit.LimitConfig(t, "")
+	c.Rooms = []config.Room{{Name: "night", Sale: "n5", Order: "fifo", Opens: 30 * time.Minute,
+		ClaimWithin: 90 * time.Second, Pass: 10 * time.Minute, Overshoot: 1.3}}
+	want := "fifo, opens 30m0s before sale n5, claim within 1m30s, pass for 10m0s, overshoot 1.3"
+	if said := examined(c); !strings.Contains(said, want) {
+		t.Errorf("want %q in:\n%s", want, said)
+	}
+}
+
+func TestRoutes_CheckWarnsOfAQuantityThatNothingCompares(t *testing.T) {
+	c := testkit.LimitConfig(t, "")
+	for gate, warns := range map[string]bool{"check": true, "reserve": false, "limit": false} {
+		c.Routes[0].Gate, c.Routes[0].Quantity = gate, "$json_qty"
+		if said := examined(c); strings.Contains(said, "does not compare the quantity") != warns {
+			t.Errorf("%s:\n%s", gate, said)
 		}
 	}
 }

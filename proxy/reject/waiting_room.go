@@ -36,6 +36,7 @@ var roomTexts = map[string][numLanguages]string{
 	"room_back":            {"Back to the item", "返回商品页面"},
 	"room_next":            {"You are next", "下一位就是您"},
 	"room_ahead":           {"About {n} people are before you", "前面大约还有 {n} 人"},
+	"room_one":             {"1 person is before you", "前面还有 1 人"},
 	"room_eta":             {"About {n} seconds to wait", "预计等待约 {n} 秒"},
 	"room_until":           {"You have {n} seconds for this", "请在 {n} 秒内领取"},
 	"room_early":           {"The sale has not begun; people are called after its start", "活动尚未开始；开始后按规则叫号"},

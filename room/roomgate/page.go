@@ -92,8 +92,11 @@ func shown(m *me) (state, action, button string) {
 func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
 	if m.Ahead != nil {
 		values["ahead"], values["ahead_text"] = counted(p, "room_ahead", *m.Ahead)
-		if *m.Ahead == 0 {
+		switch *m.Ahead {
+		case 0:
 			values["ahead_text"] = p.Text("room_next")
+		case 1:
+			values["ahead_text"] = p.Text("room_one")
 		}
 	}
 	if m.ETA != nil {

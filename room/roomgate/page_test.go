@@ -42,6 +42,22 @@ func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
 	}
 }
 
+func TestPage_CountsOnePersonBefore(t *testing.T) {
+	pages, err := builtInPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Room{}
+	r.UsePages(pages)
+	for ahead, want := range map[int64]string{0: "You are next", 1: "1 person is before you",
+		2: "About 2 people are before you"} {
+		m := me{Room: "r", ServerTime: 1000, Phase: room.Open, State: room.IsWaiting, Ahead: &ahead}
+		if page := string(r.page(&proxy.RoomQuestion{Language: []byte("en")}, &m, "/")); !strings.Contains(page, want) {
+			t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+}
+
 // One who is called reads how long the turn lasts, and the page renews itself, without a script, too.
 func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 	pages, err := builtInPages()
