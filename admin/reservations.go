@@ -22,7 +22,8 @@ type Reservation struct {
 	Quantity int64           `json:"quantity"`
 	State    protocol.Status `json:"state"`
 	Deadline time.Time       `json:"deadline,omitzero"` // of what is held: until when it must be decided
-	Overdue  bool            `json:"overdue"`           // held, and not decided in time: its outcome is unknown
+	Overdue  bool            `json:"overdue"`           // held, and not decided in time
+	Unknown  bool            `json:"unknown"`           // held, and this instance asks the shop what became of it
 }
 
 const (
@@ -33,7 +34,7 @@ const (
 )
 
 // errNoSerial is the cause when no ledger that was asked knows a serial.
-var errNoSerial = errors.New("no such reservation")
+var errNoSerial = errors.New("no such reservation; look: sluice reservation list")
 
 // reserved answers for a gate that never reserves.
 func (a *API) reserved(next handler) handler {
@@ -98,8 +99,8 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one with sku=", serial, all[0].SKU,
-			all[1].SKU, ErrConflict)
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one: --sku %s", serial, all[0].SKU,
+			all[1].SKU, ErrConflict, all[0].SKU)
 	}
 	return Reservation{}, fmt.Errorf("%q: %w", serial, errNoSerial)
 }
@@ -108,6 +109,7 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 type wanted struct {
 	sku, state string
 	limit      int
+	held       int // counts, of a list of the unknown, what is held and does not belong into it
 }
 
 func wantedOf(r *http.Request) (want wanted, err error) {
@@ -129,7 +131,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
 	return want.state == "" || want.state == stuck && r.State == protocol.StatusHeld || want.state == r.State.String() ||
-		want.state == "unknown" && r.Overdue
+		want.state == "unknown" && (r.Overdue || r.Unknown)
 }
 
 // reservations lists them, the oldest deadline first and what is decided last.
@@ -150,7 +152,8 @@ func (a *API) reservations(w http.ResponseWriter, r *http.Request) (any, error) 
 		all, cut, err = a.gather(r.Context(), all, skus[i], &want)
 		more = more || cut
 	}
-	return map[string]any{"reservations": all, "more": more}, err // there may be others that belong into the list
+	// more: there may be others that belong into the list.
+	return map[string]any{"reservations": all, "more": more, "held": want.held}, err
 }
 
 // gather adds those of sku that are wanted, and keeps the first so many. cut tells that it knows of others.
@@ -168,6 +171,8 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 	for _, one := range read {
 		if one = one.at(now); want.shows(one) {
 			all = append(all, one)
+		} else if want.state == "unknown" && one.State == protocol.StatusHeld {
+			want.held++
 		}
 	}
 	sorted.By(all, byDeadline)

@@ -166,7 +166,7 @@ request_rate = "-1/s"`,
 		`:2: limits.connection.request_rate: "-1/s" is not a rate; write it like "20/s", "600/m", "100/h" or "5/d"`},
 	{`[server]
 listen = [8080]`,
-		`:2: server.listen[1]: wants a string, not a whole number; write "8080"`},
+		`:2: server.listen[1]: wants a string, not a whole number; write ":8080"`},
 	{`[upstream]
 max_conns = "512"`,
 		`:2: upstream.max_conns: wants a whole number, not a string; write it without quotes`},

@@ -246,6 +246,8 @@ func (d *decoder) mismatch(v any, into reflect.Value, key string) {
 	case isText && (into.Kind() == reflect.Bool && (text == "true" || text == "false") || into.Kind() == reflect.Int &&
 		digits(text)):
 		way = "; write it without quotes"
+	case into.Kind() == reflect.String && kindOf(v) == "a whole number" && strings.Contains(key, "listen"):
+		way = fmt.Sprintf("; write \":%v\"", v) // a port
 	case into.Kind() == reflect.String && (kindOf(v) == "a whole number" || kindOf(v) == "a boolean"):
 		way = fmt.Sprintf("; write \"%v\"", v)
 	}

@@ -312,7 +312,7 @@ func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
 		"--config", path)
 	wants(t, out, "client    198.51.100.4", "route     order", "gate      check (", "sku       1001", "user      7",
 		"seckill:stock:1001", "check 1 ", "sold-out cache (stock)", ": sold_out, ",
-		"concurrency (limits.concurrency): limits.concurrency: max_in_flight ")
+		"concurrency (limits.concurrency): max_in_flight ")
 	wants(t, explained(t, "", "/page", "--config", path), "route     everything-else", "gate      pass")
 	wants(t, explained(t, "", "GET //x", "--config", path), "route     everything-else")
 	path = file(t,

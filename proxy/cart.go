@@ -49,18 +49,18 @@ func appendCart(dst []protocol.Line, sku, quantity *param.Variable, s *param.Sou
 		if len(value) == 0 {
 			bad = lineFault(reject.QuantityMissing, quantity)
 		} else if all[i].Quantity, ok = param.ParseQuantity(value, max); !ok {
-			bad = lineFault(reject.QuantityInvalid, quantity)
+			bad = quantityFault(value, quantity, max)
 		}
 		return bad.Reason == reject.Admitted
 	})
 	if fault.Reason != reject.Admitted || bad.Reason != reject.Admitted {
 		return dst, firstFault(fault, bad)
 	}
-	return mergeLines(dst, all[:n], quantity, max)
+	return mergeLines(dst, all[:n], max)
 }
 
 // mergeLines sorts lines, and sums those of one SKU up. So few are inserted one by one, as slices.SortFunc does it.
-func mergeLines(dst, lines []protocol.Line, quantity *param.Variable, max int64) ([]protocol.Line, param.Fault) {
+func mergeLines(dst, lines []protocol.Line, max int64) ([]protocol.Line, param.Fault) {
 	for i := range lines {
 		for ; i > 0 && bytes.Compare(lines[i].SKU, lines[i-1].SKU) < 0; i-- {
 			lines[i], lines[i-1] = lines[i-1], lines[i]
@@ -72,7 +72,7 @@ func mergeLines(dst, lines []protocol.Line, quantity *param.Variable, max int64)
 			dst = dst[:n-1]
 		}
 		if max > 0 && l.Quantity > max {
-			return dst[:0], lineFault(reject.QuantityInvalid, quantity)
+			return dst[:0], overMax(max)
 		}
 		dst = append(dst, l)
 	}

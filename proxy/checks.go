@@ -218,6 +218,9 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	if c.name == requirement.name {
 		row.Value = strings.Join(rt.Require, ", ")
 	}
+	if c.name == body.name && !rt.Queue {
+		row.Config = "server.max_body_size, server.body_memory"
+	}
 	if c.name == slot.name && rt.Bound != "" {
 		row.Value = rt.Bound
 	}

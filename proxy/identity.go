@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
+	"strconv"
 
 	"sluice/internal/octets"
 	"sluice/limiter"
@@ -127,6 +128,19 @@ func (p *Proxy) checkRequirement(r *Request) rejection {
 	return rejection{}
 }
 
+// quantityFault says why amount is no quantity that one order may ask for.
+func quantityFault(amount []byte, v *param.Variable, max int64) param.Fault {
+	if _, whole := param.ParseQuantity(amount, 0); whole {
+		return overMax(max)
+	}
+	return lineFault(reject.QuantityInvalid, v)
+}
+
+func overMax(max int64) param.Fault {
+	return param.Fault{Reason: reject.BadRequest,
+		Detail: reject.Detail{Cause: reject.QuantityOverMax, Operand: strconv.FormatInt(max, 10)}}
+}
+
 // findOrder finds out how many units are bought, and by which key the client knows its order.
 func (p *Proxy) findOrder(r *Request) rejection {
 	if v := &r.route.quantity; !v.IsList() {
@@ -139,7 +153,7 @@ func (p *Proxy) findOrder(r *Request) rejection {
 		}
 		var ok bool
 		if r.buyer.quantity, ok = param.ParseQuantity(amount, p.MaxQuantity); !ok {
-			return badRequest(reject.QuantityInvalid, v.String())
+			return rejected(quantityFault(amount, v, p.MaxQuantity))
 		}
 	}
 	var fault param.Fault

@@ -12,6 +12,8 @@ type health struct {
 	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or not tried yet
 	log   *slog.Logger
 	rules *atomic.Pointer[rules]
+
+	losses redisconn.LossLog // the sampler's
 }
 
 func (h *health) lost() bool { return h.since.Load() != 0 }
@@ -27,16 +29,16 @@ func (h *health) away(now int64) time.Duration {
 // record records the outcome of a round trip that began at now.
 func (h *health) record(now int64, err error) {
 	switch {
-	case err != nil && !h.lost():
-		h.since.Store(max(1, now))
+	case err != nil:
+		begins := h.since.CompareAndSwap(0, max(1, now))
 		consequence := `orders are rejected with 503 (stock.on_error); in observe mode they are forwarded`
 		if h.rules.Load().allow {
 			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
 		}
-		h.log.Warn("cannot reach Redis; "+consequence, "err", err,
+		h.losses.Lost(h.log, time.Unix(0, now), begins, "cannot reach Redis; "+consequence, err,
 			"fix", redisconn.Remedy(err))
-	case err == nil && h.lost():
-		h.log.Info("Redis is reached again; the stock is known", "after", h.away(now).String())
+	case h.lost():
+		h.losses.Found(h.log, "Redis is reached again; the stock is known", "after", h.away(now).String())
 		h.since.Store(0)
 	}
 }

@@ -16,8 +16,8 @@ const figures = {
   in: (s) => [rate(per(s, s.requests)), say("connections_n", { n: whole(s.connections) })],
   admitted: (s) => [rate(per(s, s.admitted)), s.requests ? say("of_all", { n: percent(s.admitted, s.requests) }) : say("none")],
   rejected: (s) => {
-    const [most] = Object.entries(s.rejected).sort((a, b) => b[1] - a[1]);
-    return [rate(per(s, sum(s.rejected) + sum(s.rejected_connections))), most ? `${say("mostly")} ${nameOf(most[0])}` : say("none")];
+    const [most] = Object.entries(s.rejected).sort((a, b) => b[1] - a[1]), would = sum(s.observed);
+    return [rate(per(s, sum(s.rejected) + sum(s.rejected_connections))), would ? say("would_be_ps", { ps: rate(per(s, would)) }) : most ? `${say("mostly")} ${nameOf(most[0])}` : say("none")];
   },
   inflight: (s) => [s.shop.limit ? `${whole(s.shop.in_flight)} / ${whole(s.shop.limit)}` : whole(s.shop.in_flight), say("queue_n", { n: whole(s.shop.queue) })],
   latency: (s) => [s.shop.requests ? millis(s.shop.p99_ms) : "–", s.shop.requests ? say("half_within", { t: millis(s.shop.p50_ms) }) : say("no_orders")],
@@ -50,8 +50,14 @@ function reasonsSeen() {
   return stacked(seen);
 }
 
+// enforced is what would have been admitted in enforce mode.
+const enforced = (s) => Math.max(0, s.admitted - sum(s.observed));
+
 const traffic = () => [
-  { key: "admitted", label: say("admitted"), colour: shade("admitted"), shape: "stack", of: (s) => per(s, s.admitted) },
+  { key: "admitted", label: say("admitted"), colour: shade("admitted"), shape: "stack", of: (s) => per(s, enforced(s)) },
+  ...(spread(600).places.some((s) => s && sum(s.observed)) ? [{
+    key: "observed", label: say("would_be_rejected"), colour: paint("warn"), shape: "stack", of: (s) => per(s, s.admitted - enforced(s)),
+  }] : []),
   ...reasonsSeen().map((reason) => ({
     key: reason, label: nameOf(reason), about: reason, colour: shade(reason), shape: "stack",
     of: (s) => per(s, (s.rejected[reason] || 0) + (s.rejected_connections[reason] || 0)),

@@ -43,7 +43,7 @@ function draw() {
   if (!told) return fill($("orders-body"), el("p", { class: "empty" }, fault || say("nothing_yet")));
   const heads = [say("serial"), "SKU", say("user"), say("units"), say("how"), say("deadline"), ""].map((text, i) => ({ text, number: i === 3 }));
   const rows = told.reservations.map((r) => [
-    el("code", {}, r.serial), r.sku, r.user || "–", whole(r.quantity), say(r.overdue ? "state_unknown" : `state_${r.state}`), r.deadline ? moment(r.deadline) : "–",
+    el("code", {}, r.serial), r.sku, r.user || "–", whole(r.quantity), say(r.overdue ? "state_overdue" : r.unknown ? "state_unknown" : `state_${r.state}`), r.deadline ? moment(r.deadline) : "–",
     el("div", { class: "actions" }, r.state === "held" ? deciding(r) : r.state === "sold" ? refunding(r) : null),
   ]);
   refill($("orders-body"), table(say("orders"), heads, rows, say(`none_${state()}`), "rows"), told.more ? el("p", { class: "hint" }, say("there_are_more", { n: most })) : null);

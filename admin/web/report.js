@@ -8,6 +8,7 @@ import { watched } from "./feed.js";
 import { clock, millis, moment, percent, rate, whole } from "./format.js";
 import { nameOf, shade } from "./reasons.js";
 import { all as sales } from "./sales.js";
+import { paint } from "./theme.js";
 import { say } from "./words.js";
 
 let told = null, fault = "";
@@ -49,11 +50,14 @@ function notCounted() {
   return table(say("not_counted"), [{ text: "SKU" }, { text: say("free"), number: true }], rows);
 }
 
+// would is how many were let through that enforcing would have rejected; they are admitted, too.
+const would = () => Object.values(told.traffic.observed).reduce((all, n) => all + n, 0);
+
 function rejections() {
   const t = told.traffic, max = Math.max(t.admitted, ...Object.values(t.rejected), 1);
   const bar = (n, colour) => { const i = el("i", { class: "bar-of" }); i.style.width = `${(100 * n) / max}%`; i.style.background = colour; return i; };
-  const rows = [["admitted", t.admitted, say("admitted")], ...Object.entries(t.rejected).sort((a, b) => b[1] - a[1]).map(([r, n]) => [r, n, nameOf(r)])]
-    .map(([r, n, name]) => [[name, r === "admitted" ? "" : el("code", {}, ` ${r}`)], whole(n), percent(n, t.requests), bar(n, shade(r))]);
+  const rows = [["admitted", t.admitted, say("admitted")], ...(would() ? [["observed", would(), say("would_be_rejected")]] : []), ...Object.entries(t.rejected).sort((a, b) => b[1] - a[1]).map(([r, n]) => [r, n, nameOf(r)])]
+    .map(([r, n, name]) => [[name, r === "admitted" || r === "observed" ? "" : el("code", {}, ` ${r}`)], whole(n), percent(n, t.requests), bar(n, r === "observed" ? paint("warn") : shade(r))]);
   return table(say("by_reason"), [{ text: say("reason") }, { text: say("requests"), number: true }, { text: "%", number: true }, { text: "" }], rows);
 }
 
@@ -86,7 +90,7 @@ function draw() {
       [say("report_of"), told.sale ? `${told.sale.name} – ${say(`sale_${told.sale.state}`)}` : say("everything")]]),
     el("h3", {}, say("books")), scroll(books()),
     told.not_counted.length ? el("h3", {}, say("not_counted")) : null, told.not_counted.length ? scroll(notCounted()) : null,
-    el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("rejected"), whole(t.requests - t.admitted)],
+    el("h3", {}, say("requests")), facts([[say("requests"), whole(t.requests)], [say("admitted"), whole(t.admitted)], [say("rejected"), whole(t.requests - t.admitted)], ...(would() ? [[say("would_be_rejected"), whole(would())]] : []),
       [say("shop_errors"), whole(t.shop_errors)], [say("figure_unknown"), whole(told.unknown)]]),
     el("div", { class: "pair" }, scroll(rejections()), scroll(peaks())),
     el("p", { class: "hint" }, say("report_hint")));

@@ -22,7 +22,7 @@ export const shades = {
   in_progress: [320, 0.08, 63],
   key_reused: [325, 0.09, 43],
   released: [290, 0.06, 76],
-  unknown_sku: [110, 0.09, 51],
+  unknown_sku: [140, 0.09, 41],
   unidentified: [120, 0.1, 73],
   token: [130, 0.1, 57],
   denied: [135, 0.07, 67],

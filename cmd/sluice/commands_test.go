@@ -130,7 +130,7 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 		{"reservation refund a", "", 0, 0, nil},
 		{"reservation release b", "", 0, 0, hold("1001")},
 		{"reservation get b", "", 0, 0, nil},
-		{"reservation get b --sku 1002", "no such reservation", 0, 0, nil},
+		{"reservation get b --sku 1002", "no such reservation; look: sluice reservation list", 0, 0, nil},
 		{"reservation confirm c", "", 0, 0, hold("1002")},
 		{"reservation confirm d --sku 1002", "no such reservation", 1, 0, hold("1001")},
 		{"reservation list --unknown", "", 1, 0, nil},
@@ -203,6 +203,27 @@ func TestSluice_WhatNoFileConfiguresIgnoresTheEnvironment(t *testing.T) {
 	}
 	if err := typed(t, "demo --shoppers 3 --units 2 --patience 1m"); err != nil {
 		t.Errorf("demo: %v", err)
+	}
+}
+
+// In observe mode a rejection is counted only, so explain does not fail for it.
+func TestExplain_RepeatsTheRequestAndFollowsTheMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	for mode, rejected := range map[string]bool{"observe": false, "enforce": true} {
+		text := "mode = \"" + mode + "\"\nupstream.targets = [\"http://127.0.0.1:9\"]\n[[route]]\nname = \"order\"\n" +
+			"match = \"/orders\"\ngate = \"limit\"\nuser = \"$cookie_uid\"\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := command(t, "explain", "/orders", "--config", path)
+		if errors.Is(err, errRejected) != rejected || !strings.HasPrefix(out, "request   GET /orders\n") {
+			t.Errorf("%s: %v\n%s", mode, err, out)
+		}
+		out, err = command(t, "explain", "/orders", "-H", "Cookie: uid=1", "--config", path)
+		if err != nil || strings.Contains(out, "schedule") || strings.Contains(out, "queue.max_order") ||
+			strings.Contains(out, "max 0") || strings.Contains(out, ": limits.") {
+			t.Errorf("%s: %v\n%s", mode, err, out)
+		}
 	}
 }
 

@@ -80,8 +80,9 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "request   %s\n", stores.PrintableName(requestLine(request)))
 	printExplanation(cmd.OutOrStdout(), c, &found)
-	if found.Reason != reject.Admitted {
+	if found.Reason != reject.Admitted && (c.Mode != "observe" || found.Route == "" || found.Reason.ClosesConnection()) {
 		return errRejected
 	}
 	return nil
@@ -128,10 +129,15 @@ func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) 
 	if found.User != "" {
 		fmt.Fprintf(to, "user      %s\n", stores.PrintableName(found.User))
 	}
+	if found.Quantity > 0 {
+		fmt.Fprintf(to, "quantity  %d\n", found.Quantity)
+	}
 	if found.GuardsStock && found.SKU != "" && c.Stock.Source == "redis" {
 		fmt.Fprintf(to, "stock     %s\n", stockPlace(c, found))
 	}
-	printChecks(to, found.Checks)
+	printChecks(to, slices.DeleteFunc(found.Checks, func(row proxy.CheckRow) bool {
+		return row.Config == "sale" && len(c.Sales) == 0
+	}))
 }
 
 // missing are the flags of explain that give what detail says is missing, by the variable at its end; "" = none.
@@ -214,8 +220,12 @@ func printReading(to io.Writer, r *config.Route) {
 func printChecks(to io.Writer, checks []proxy.CheckRow) {
 	for i, row := range checks {
 		fmt.Fprintf(to, "check %-3d %s (%s)", i+1, row.Name, row.Config)
-		if row.Value != "" {
-			fmt.Fprintf(to, ": %s", row.Value)
+		if row.Value != "" { // it may begin with the table that the key is in
+			table, bound, _ := strings.Cut(row.Value, ": ")
+			if !strings.HasPrefix(row.Config, table) {
+				bound = row.Value
+			}
+			fmt.Fprintf(to, ": %s", bound)
 		}
 		if row.Observed {
 			fmt.Fprint(to, "; only observed")
@@ -236,14 +246,19 @@ func stockPlace(c *config.Config, found *proxy.Explanation) string {
 	return fmt.Sprintf("%s in Redis (%s)", l.Key(found.SKU), c.Stock.Layout.Type)
 }
 
-// raw is the request as a client would send it.
-func (o *explainOptions) raw(request string) string {
+// requestLine is the method and target of request: GET unless it names another method.
+func requestLine(request string) string {
 	line := strings.TrimSpace(request)
 	if !strings.Contains(line, " ") {
 		line = "GET " + line
 	}
+	return line
+}
+
+// raw is the request as a client would send it.
+func (o *explainOptions) raw(request string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s HTTP/1.1\r\n", line)
+	fmt.Fprintf(&b, "%s HTTP/1.1\r\n", requestLine(request))
 	host := false
 	for _, h := range o.header {
 		name, _, _ := strings.Cut(h, ":")

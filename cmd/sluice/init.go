@@ -31,6 +31,7 @@ match = "/"
 gate = "pass"
 [stock]
 source = "redis"
+# redis.addresses = ["127.0.0.1:6379"]  # where Redis is
 [stock.layout]
 key = "seckill:stock:$sku"              # your own key; sluice init --full shows the rest
 `
@@ -41,6 +42,7 @@ var starterInChinese = strings.NewReplacer(
 	`count rejections only; then "enforce"`, `只统计本该拒绝的请求；确认无误后改为 "enforce"`,
 	"your shop", "你的商城",
 	"what an order looks like", "下单请求是什么样的",
+	"where Redis is", "Redis 的地址",
 	"your own key; sluice init --full shows the rest", "你自己的 key；其余的键：sluice init --full --lang zh",
 ).Replace(starter)
 

@@ -24,6 +24,8 @@ func newLoadtest() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "loadtest", Short: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.",
+		Long: "Test a sale beforehand with a crowd and a stand-in shop, and say what to change.\n" +
+			"The shop and its stock are not touched. It loads the Redis of the configuration, under keys of its own.",
 		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {

@@ -120,8 +120,11 @@ func (s *stockTarget) recover(cmd *cobra.Command, want *recovery) error {
 	}
 	if !want.apply {
 		if _, err = want.take(ctx, orders); err == nil {
-			fmt.Fprintf(want.err, "sluice: nothing was changed; --from FILE|settle|none and --apply do it, and a frozen "+
-				"SKU is %s then (--state)\n", want.state)
+			add := "add --apply"
+			if !cmd.Flags().Changed("from") {
+				add = "add --from FILE|settle|none and --apply"
+			}
+			fmt.Fprintf(want.err, "sluice: nothing was changed; %s; a frozen SKU is %s then (--state)\n", add, want.state)
 		}
 		return err
 	}

@@ -131,7 +131,8 @@ func newReservationList(at *target) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&unknown, "unknown", false,
-		"only those that were not decided in time: ask the shop, then confirm or release them")
+		"only those past their deadline, and with --admin those whose outcome the instance asks for: ask the shop, then "+
+			"confirm or release them")
 	cmd.Flags().BoolVar(&stuck, "stuck", false,
 		"only orders of the queue that wait for a person: ask the shop, then confirm, release or requeue them")
 	cli.ChoiceFlag(cmd, cmd.Flags(), &state, "state", "only those of one state", "held", "unknown", "stuck", "sold",
@@ -151,6 +152,7 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 	var all struct {
 		Reservations []admin.Reservation `json:"reservations"`
 		More         bool                `json:"more"`
+		Held         int                 `json:"held"`
 	}
 	if err := at.call(cmd, "GET", "/reservations?"+query.Encode(), nil, &all); err != nil {
 		return err
@@ -171,13 +173,29 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 		} else {
 			fmt.Fprintln(os.Stderr, "there are more: raise --limit")
 		}
-	case len(all.Reservations) == 0 && state == "unknown":
-		fmt.Fprintln(os.Stderr, "no order is overdue: nothing is left to decide by hand; orders that are not overdue "+
-			"yet: --state held")
+	case state == "unknown":
+		fmt.Fprintln(os.Stderr, otherHeld(len(all.Reservations), all.Held, at.Admin != ""))
 	case len(all.Reservations) == 0 && state == "stuck":
 		fmt.Fprintln(os.Stderr, "no order of the queue is stuck")
 	case len(all.Reservations) == 0:
 		fmt.Fprintln(os.Stderr, "no such reservation")
 	}
 	return nil
+}
+
+// otherHeld says what a list of so many unknown orders leaves out. Only an instance knows of which orders the response
+// was lost, and only until it ends.
+func otherHeld(listed, held int, running bool) string {
+	switch {
+	case held == 0 && listed == 0:
+		return "no order is held: nothing is left to decide by hand"
+	case held == 0:
+		return "no other order is held"
+	}
+	text := fmt.Sprintf("%d other held orders have no known outcome yet and are not past their deadline: "+
+		"sluice reservation list --state held", held)
+	if !running {
+		text += "\norders whose response was lost are known to the instance that sent them: add --admin ADDRESS"
+	}
+	return text
 }

@@ -26,7 +26,8 @@ func newWhy() *cobra.Command {
 	var id, user, sku string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "why [request-id]", Short: "Show what became of a request. Exit code 3 if that is not known.", Args: cli.Exactly,
+		Use: "why [request-id]", Example: "  sluice why <request-id>\n  sluice why --user USER --sku SKU",
+		Short: "Show what became of a request. Exit code 3 if that is not known.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && id != "" {
 				return cli.Misuse(cmd, fmt.Errorf("%q and --request-id: name one of them", args[0]))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -43,6 +44,14 @@ type limitRow struct {
 	now func(in *Limiters) []admin.Now       // what it counts at the moment; nil = nothing
 }
 
+// orOff is a number of which 0 means that there is no such limit.
+func orOff(n int) string {
+	if n == 0 {
+		return "off"
+	}
+	return strconv.Itoa(n)
+}
+
 var limitRows = []limitRow{
 	{
 		name: "connection", numbers: []string{"request_rate", "request_burst", "max_connections", "max_connections_per_ip"},
@@ -68,8 +77,8 @@ var limitRows = []limitRow{
 		name: "window", numbers: []string{"max", "max_per_sku", "size"}, filed: []string{"size"},
 		bounds: func(l *config.Limits) map[reject.Reason]string {
 			w := l.Window
-			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %d, max_per_sku %d in %s, max_delay %s",
-				w.Max, w.MaxPerSKU, w.Size, w.MaxDelay)}
+			return map[reject.Reason]string{reject.Window: fmt.Sprintf("max %s, max_per_sku %s in %s, max_delay %s",
+				orOff(w.Max), orOff(w.MaxPerSKU), w.Size, w.MaxDelay)}
 		},
 		limit: func(in *Limiters, c *config.Config, _ []*limiter.RateLimiter, to *proxy.Limiters) {
 			to.Windows = in.windows.prepare(c)

@@ -28,8 +28,8 @@ func Check(c *config.Config) (errs []error) {
 		return errs
 	}
 	if len(c.Auth.RoomKeyList()) == 0 {
-		fail("auth.room_key_file", "is missing: tickets and passes are signed with a key that all instances share; write "+
-			"where it is")
+		fail("auth.room_key_file", "is missing: tickets and passes are signed with a key that all instances share; make "+
+			"one: openssl rand -hex 32 > room.key; chmod 600 room.key")
 	}
 	if c.Stock.Source != "redis" {
 		fail("room[1]", "instances share a room through Redis, but stock.source is %q; write \"redis\", or drop the room",

@@ -12,10 +12,12 @@ import (
 	"sluice/stockgate/ledger/protocol"
 )
 
-func reservation(sku string, r protocol.Record) admin.Reservation {
+func (l *Ledgers) reservation(sku string, r protocol.Record) admin.Reservation {
 	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: r.Status}
 	if r.Status == protocol.StatusHeld {
 		out.Deadline = time.UnixMilli(r.Deadline).UTC()
+		d := l.reserver()
+		out.Unknown = d != nil && d.IsUnknown(sku, r.Serial)
 	}
 	return out
 }
@@ -31,7 +33,7 @@ func (l *Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Re
 	if err != nil || !ok {
 		return admin.Reservation{}, false, err
 	}
-	return reservation(sku, r), true, nil
+	return l.reservation(sku, r), true, nil
 }
 
 // notLost is an error, with the way out, if a SKU has no ledger any more: what it does not know may be an order.
@@ -57,11 +59,11 @@ func (l *Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]ad
 	place := make(map[string]int)
 	err := l.store.Records(ctx, sku, func(r protocol.Record) bool {
 		if i, seen := place[r.Serial]; seen {
-			all[i] = reservation(sku, r)
+			all[i] = l.reservation(sku, r)
 			return true
 		}
 		place[r.Serial] = len(all)
-		all = append(all, reservation(sku, r))
+		all = append(all, l.reservation(sku, r))
 		return len(all) < limit
 	})
 	return all, err
@@ -147,7 +149,7 @@ func (l *Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin
 		}
 		for i := range places {
 			if places[i].Where == protocol.ForAPerson { // and not decided meanwhile
-				all = append(all, reservation(sku, places[i].Record))
+				all = append(all, l.reservation(sku, places[i].Record))
 			}
 		}
 	}

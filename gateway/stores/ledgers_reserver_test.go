@@ -55,6 +55,23 @@ func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 	}
 }
 
+// The instance knows of which orders the response was lost, long before their deadline.
+func TestLedgersReserver_OrderWhoseResponseWasLostIsListedAsUnknownAtOnce(t *testing.T) {
+	k := apitest.New(t, storetest.Ledger(t), 0)
+	reserver := reserverAt(t, k)
+	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5, "limit": 0}`)
+	var serials [2]string
+	for i := range serials {
+		serials[i] = reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Quantity: 1}).Serial
+	}
+	k.Says(200, apitest.Words(`"reservations":[]`, `"held":2`), "GET", "/reservations?state=unknown", "")
+	reserver.Unknown("1001", serials[0])
+	k.Says(200, apitest.Words(serials[0], `"unknown":true`, `"overdue":false`, `"held":1`), "GET",
+		"/reservations?state=unknown", "")
+	k.Says(200, nil, "POST", "/reservations/"+serials[0]+"/confirm?sku=1001", "")
+	k.Says(200, apitest.Words(`"reservations":[]`, `"held":1`), "GET", "/reservations?state=unknown", "")
+}
+
 // Who comes again with a key that was decided by hand must not hear what the gate remembers of it. While a SKU is sold
 // out and too many orders are looked up, the gate answers from what it remembers.
 func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {

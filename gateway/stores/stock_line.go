@@ -52,7 +52,10 @@ func PrintableName(user string) string {
 // DescribeReservation shows one order: serial, SKU, state, units, user, and until when it must be decided.
 func DescribeReservation(r admin.Reservation) string {
 	state := r.State.String()
-	if r.Overdue {
+	switch {
+	case r.Overdue:
+		state = "overdue"
+	case r.Unknown:
 		state = "unknown"
 	}
 	cells := []string{PrintableName(r.Serial), PrintableName(r.SKU), state, strconv.FormatInt(r.Quantity, 10),

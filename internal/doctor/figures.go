@@ -20,6 +20,10 @@ func (o *Report) listRoutes(c *config.Config) {
 			o.Warn("route", "%s: sku %q is the same for every request, so all products have one stock; for a value of the "+
 				"request write a variable, such as $path_sku or $json_sku", c.At(fmt.Sprintf("route[%d].sku", i+1)), r.SKU)
 		}
+		if r.Gate == "check" && strings.Contains(r.Quantity, "$") {
+			o.Warn("route", "%s: gate \"check\" does not compare the quantity with the stock; gate \"reserve\" does",
+				c.At(fmt.Sprintf("route[%d].quantity", i+1)))
+		}
 	}
 }
 

@@ -24,6 +24,16 @@ func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 	}
 }
 
+func TestRoutes_CheckWarnsOfAQuantityThatNothingCompares(t *testing.T) {
+	c := testkit.LimitConfig(t, "")
+	for gate, warns := range map[string]bool{"check": true, "reserve": false, "limit": false} {
+		c.Routes[0].Gate, c.Routes[0].Quantity = gate, "$json_qty"
+		if said := examined(c); strings.Contains(said, "does not compare the quantity") != warns {
+			t.Errorf("%s:\n%s", gate, said)
+		}
+	}
+}
+
 func TestCheck_MemoryHasTheWaitingRooms(t *testing.T) {
 	for want, parked := range map[string][]int{
 		" + tables 16) + 48;":             nil,

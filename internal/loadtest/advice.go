@@ -254,5 +254,9 @@ func (a *adviser) unsold() {
 	if n > 0 {
 		text += fmt.Sprintf("; most were rejected for %q (%d times)", most, n)
 	}
+	if a.r.Room != nil && a.r.Buyer.GaveUp > 0 {
+		text += fmt.Sprintf("; %d buyers gave up, and the room publishes a call some seconds before a pass can be claimed: "+
+			"raise --patience", a.r.Buyer.GaveUp)
+	}
 	a.addRow("", "", "", "%s.", strings.TrimSpace(text))
 }

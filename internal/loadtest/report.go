@@ -57,7 +57,11 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 		for _, kind := range slices.Sorted(maps.Keys(r.Redis.Calls)) {
 			kinds = append(kinds, fmt.Sprintf("%s %d", kind, r.Redis.Calls[kind]))
 		}
-		line("redis calls", "%s; %.2f an order", strings.Join(kinds, ", "), r.Redis.PerOrder)
+		text := strings.Join(kinds, ", ")
+		if r.Shop.Orders > 0 {
+			text += fmt.Sprintf("; %.2f an order", r.Redis.PerOrder)
+		}
+		line("redis calls", "%s", text)
 	}
 	if c := r.Redis.Command; c.Count > 0 {
 		line("redis", "a command takes p50 %.2f ms, p99 %.2f ms", c.P50, c.P99)

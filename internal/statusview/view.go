@@ -103,6 +103,10 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 		b.cut(fmt.Sprintf("          in flight %d %s, queue %d, %d of %d targets up", s.Upstream.InFlight, limit,
 			s.Upstream.Queue,
 			s.Upstream.Up, s.Upstream.Targets)))
+	if s.Unknown > 0 {
+		lines = append(lines, b.in(warn, b.cut(fmt.Sprintf("unknown   %d orders: sluice reservation list --unknown "+
+			"--admin ADDRESS", s.Unknown))))
+	}
 	if r := s.Redis; r != nil {
 		up := "up"
 		if !r.Up {

@@ -16,8 +16,9 @@ func busyGate() *admin.Status {
 	s := &admin.Status{Version: "1.0", Host: "gate-1", Phase: "serving", Ready: true, Mode: "enforce", Config: "abcdef",
 		Reload:    admin.Reload{OK: true},
 		Overrides: []admin.Override{{ID: "3", Key: "limits.window.max", Value: 50, Before: 100}},
-		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Rejected: map[string]int64{"window": 400,
-			"sold_out": 1600},
+		Second: &admin.Second{At: 100, Span: 2, Requests: 3000, Admitted: 1000, Unknown: 2,
+			Rejected: map[string]int64{"window": 400,
+				"sold_out": 1600},
 			Upstream: admin.UpstreamSecond{Requests: 1000, P50: 12, P99: 45, InFlight: 20, Limit: 256, Up: 1, Targets: 2},
 			Redis:    &admin.RedisSecond{Calls: 200, P50: 0.3, Up: false}}}
 	for i := range 20 {
@@ -49,7 +50,8 @@ func TestView_TheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 	text := View{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
 	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s",
 		"rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
-		"redis     AWAY  100/s", "override  3: limits.window.max = 50, 100 again at"} {
+		"redis     AWAY  100/s", "unknown   2 orders: sluice reservation list --unknown",
+		"override  3: limits.window.max = 50, 100 again at"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -30,7 +30,8 @@ const (
 	ValueMissing             // operand: the variable of a condition that the route requires
 	ConditionUnmet           // operand: the condition
 	QuantityMissing          // operand: the route's variable
-	QuantityInvalid          // not a whole number from 1 to stock.reserve.max_per_user
+	QuantityInvalid          // not a whole number from 1 on; operand: the route's variable
+	QuantityOverMax          // a whole number above it; operand: the bound
 	TooManyLines             // an order over several SKUs has more than 16; operand: the route's variable
 	KeyInvalid               // Idempotency-Key is not 1 to 128 visible ASCII characters
 	DuplicateKey             // a name occurs twice in the source that the route reads; operand: the name
@@ -82,6 +83,7 @@ var causes = [NumCauses]struct{ label, text string }{
 	ConditionUnmet:     {"condition_unmet", "condition not met"},
 	QuantityMissing:    {"quantity_missing", "quantity missing"},
 	QuantityInvalid:    {"quantity_invalid", "quantity invalid"},
+	QuantityOverMax:    {"quantity_over_max", "quantity is over stock.reserve.max_per_user"},
 	TooManyLines:       {"too_many_lines", "more than 16 lines"},
 	KeyInvalid:         {"key_invalid", "Idempotency-Key is not 1 to 128 visible ASCII characters"},
 	DuplicateKey:       {"duplicate_key", "duplicate key"},

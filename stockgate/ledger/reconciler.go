@@ -77,6 +77,9 @@ func (c *reconciler) Run(ctx context.Context, frozen []string) {
 	for sku, of := range c.frozen {
 		switch {
 		case !slices.Contains(pending, sku) && !slices.Contains(frozen, sku):
+			if of.said { // opened by another instance, or by an operator
+				c.o.Log.Info("SKU is on sale again, or closed by its operator: it was recovered", "sku", sku)
+			}
 			delete(c.frozen, sku)
 		case of.said && (stuck == nil || sku < *stuck):
 			stuck = &sku

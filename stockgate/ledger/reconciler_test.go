@@ -43,5 +43,8 @@ func TestReconciler_NamesASKUThatNoInstanceCanOpen(t *testing.T) {
 		if sku := c.Stuck(); sku != "" {
 			t.Errorf("%q is stuck, although it is open again", sku)
 		}
+		if lines := strings.Split(text.String(), "\n"); !strings.Contains(lines[len(lines)-2], "level=INFO") {
+			t.Errorf("the log ends with an alarm: %s", text.String())
+		}
 	})
 }

@@ -39,6 +39,18 @@ func (r *Reserver) Unknown(sku, serial string) {
 	r.markUnresolved(q, serial, now, now+r.live.Load().hold.Milliseconds())
 }
 
+// IsUnknown reports whether the outcome of an order is unknown and the upstream is asked about it.
+func (r *core) IsUnknown(sku, serial string) bool {
+	q := r.skus.Find([]byte(sku))
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.unresolved[serial]
+	return u != nil && u.asks
+}
+
 // markUnresolved makes serial a reservation whose outcome is asked for, until a time or further. mu is held.
 func (r *core) markUnresolved(q *skuQueue, serial string, now, until int64) {
 	u := r.openUnresolved(q, serial, now)

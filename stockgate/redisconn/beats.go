@@ -2,7 +2,9 @@ package redisconn
 
 import (
 	"log/slog"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -14,6 +16,42 @@ type Beats struct {
 	lost, found      string // what is logged
 	answered, failed atomic.Uint64
 	state            atomic.Uint32 // 0 = not called yet
+	losses           LossLog
+}
+
+// lossEvery is how often a LossLog names a loss at most.
+const lossEvery = 10 * time.Second
+
+// LossLog logs that Redis is lost and found, at most one loss in 10 s: a slow Redis is lost and found many times in a
+// second. It is not safe for concurrent use.
+type LossLog struct {
+	at    time.Time // of the last line
+	since int       // losses since then
+	said  bool      // the log says that Redis is lost
+}
+
+// Lost logs that Redis is lost at now, unless it is too early; the next call that fails does so then. begins says that
+// Redis answered the call before. text begins with "cannot reach Redis", which a late answer does not show.
+func (l *LossLog) Lost(log *slog.Logger, now time.Time, begins bool, text string, err error, args ...any) {
+	if begins {
+		l.since++
+	}
+	if l.said || !l.at.IsZero() && now.Sub(l.at) < lossEvery {
+		return
+	}
+	if isLate(err) {
+		text = strings.Replace(text, "cannot reach Redis", "Redis answers later than stock.redis.timeout", 1)
+	}
+	log.Warn(text, append([]any{"err", err, "losses", l.since}, args...)...)
+	l.at, l.since, l.said = now, 0, true
+}
+
+// Found logs that Redis is found again, if the log says that it is lost.
+func (l *LossLog) Found(log *slog.Logger, text string, args ...any) {
+	if l.said {
+		log.Info(text, args...)
+	}
+	l.said = false
 }
 
 const (
@@ -31,15 +69,13 @@ func (b *Beats) Record(err error) {
 	before := b.state.Load()
 	if err != nil {
 		b.failed.Add(1)
-		if b.state.Store(beatLost); before != beatLost {
-			b.log.Warn(b.lost, "err", err)
-		}
+		b.state.Store(beatLost)
+		b.losses.Lost(b.log, time.Now(), before != beatLost, b.lost, err)
 		return
 	}
 	b.answered.Add(1)
-	if b.state.Store(beatAnswered); before == beatLost {
-		b.log.Info(b.found)
-	}
+	b.state.Store(beatAnswered)
+	b.losses.Found(b.log, b.found)
 }
 
 // Up reports whether Redis answered the last call.

@@ -142,9 +142,15 @@ func withoutKeys(cmd redis.Cmder) bool {
 	return false
 }
 
+// isLate reports whether err is that an answer, or a connection, took too long.
+func isLate(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout() || errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(err.Error(), "i/o timeout")
+}
+
 // Remedy is what an operator does where Redis cannot be asked because of err.
 func Remedy(err error) string {
-	var network net.Error
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
@@ -158,8 +164,7 @@ func Remedy(err error) string {
 		return "start Redis, write its unixsocket into redis.conf, or correct stock.redis.addresses"
 	case strings.Contains(text, "no such host"):
 		return "correct the host in stock.redis.addresses, or the name server"
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded),
-		strings.Contains(text, "i/o timeout"):
+	case isLate(err):
 		return "Redis is slower than stock.redis.timeout: look at its load and the network, or raise it"
 	}
 	return "start Redis, or correct stock.redis.addresses"
