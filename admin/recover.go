@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Recovery is what recovering a SKU came to, or would come to.
@@ -105,7 +105,7 @@ func (a *API) recover(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	if err != nil && want.Total != nil && !want.Apply && (errors.Is(err, ErrNoSKU) || errors.Is(err, ErrConflict)) {
 		for _, o := range want.Orders { // its ledger is gone: it knows none of them
-			done.counts(protocol.StatusNone, o.Quantity)
+			done.counts(ledger.StatusNone, o.Quantity)
 		}
 		return done, nil
 	}
@@ -151,14 +151,14 @@ func (a *API) adopt(ctx context.Context, done *Recovery, o Order, missing bool) 
 }
 
 // counts notes an order that is in a state now, and reports whether adopting changes anything.
-func (d *Recovery) counts(state protocol.Status, quantity int64) bool {
+func (d *Recovery) counts(state ledger.Status, quantity int64) bool {
 	switch state {
-	case protocol.StatusSold:
+	case ledger.StatusSold:
 		d.Sold++
 		return false
-	case protocol.StatusHeld:
+	case ledger.StatusHeld:
 		d.Held++
-	case protocol.StatusNone:
+	case ledger.StatusNone:
 		d.Unknown++
 	default:
 		d.Returned++

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/config/report"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Report is what became of a sale, or of everything since the start.
@@ -244,9 +244,9 @@ func (b *LedgerTotals) count(all []Reservation) {
 	var held, sold int64
 	for _, one := range all {
 		switch one.State {
-		case protocol.StatusHeld:
+		case ledger.StatusHeld:
 			held += one.Quantity
-		case protocol.StatusSold:
+		case ledger.StatusSold:
 			sold += one.Quantity
 		}
 	}

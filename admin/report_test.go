@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // kept are ledgers of SKUs in fixed numbers, with their orders. Each read while changing is above 0 is of another
@@ -59,9 +59,9 @@ func balanced() *kept {
 	return &kept{
 		stock: map[string]Ledger{"1001": {Total: 10, Held: 1, Sold: 5, Free: 4, State: "on"},
 			"=1+1": {Total: 2, Free: 2, State: "on"}},
-		orders: map[string][]Reservation{"1001": {{State: protocol.StatusHeld, Quantity: 1},
-			{State: protocol.StatusSold, Quantity: 2}, {State: protocol.StatusSold, Quantity: 3},
-			{State: protocol.StatusReleased, Quantity: 1}}},
+		orders: map[string][]Reservation{"1001": {{State: ledger.StatusHeld, Quantity: 1},
+			{State: ledger.StatusSold, Quantity: 2}, {State: ledger.StatusSold, Quantity: 3},
+			{State: ledger.StatusReleased, Quantity: 1}}},
 	}
 }
 
@@ -104,13 +104,13 @@ func TestReport_SaysWhatDoesNotBalance(t *testing.T) {
 		orders []Reservation
 		says   string
 	}{
-		"a sum": {Ledger{Total: 10, Sold: 5, Free: 4}, []Reservation{{State: protocol.StatusSold, Quantity: 5}},
+		"a sum": {Ledger{Total: 10, Sold: 5, Free: 4}, []Reservation{{State: ledger.StatusSold, Quantity: 5}},
 			"10 is not 0 + 5 + 4"},
 		"more than there": {Ledger{Total: 10, Sold: 12, Free: -2},
-			[]Reservation{{State: protocol.StatusSold, Quantity: 12}},
+			[]Reservation{{State: ledger.StatusSold, Quantity: 12}},
 			"2 more are held and sold than there are"},
 		"below none": {Ledger{Total: 10, Held: -1, Free: 11}, nil, "below 0"},
-		"an order too many": {Ledger{Total: 10, Sold: 1, Free: 9}, []Reservation{{State: protocol.StatusSold, Quantity: 2}},
+		"an order too many": {Ledger{Total: 10, Sold: 1, Free: 9}, []Reservation{{State: ledger.StatusSold, Quantity: 2}},
 			"the orders come to 0 held and 2 sold"},
 		"an order too few": {Ledger{Total: 10, Held: 1, Free: 9}, nil, "the orders come to 0 held and 0 sold"},
 	} {

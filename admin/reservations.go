@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"sluice/internal/sorted"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Reservation is one order in a ledger.
 type Reservation struct {
-	SKU      string          `json:"sku"`
-	Serial   string          `json:"serial"`
-	User     string          `json:"user"` // "" = no user was identified
-	Quantity int64           `json:"quantity"`
-	State    protocol.Status `json:"state"`
-	Deadline time.Time       `json:"deadline,omitzero"` // of what is held: until when it must be decided
-	Overdue  bool            `json:"overdue"`           // held, and not decided in time
-	Unknown  bool            `json:"unknown"`           // held, and this instance asks the shop what became of it
+	SKU      string        `json:"sku"`
+	Serial   string        `json:"serial"`
+	User     string        `json:"user"` // "" = no user was identified
+	Quantity int64         `json:"quantity"`
+	State    ledger.Status `json:"state"`
+	Deadline time.Time     `json:"deadline,omitzero"` // of what is held: until when it must be decided
+	Overdue  bool          `json:"overdue"`           // held, and not decided in time
+	Unknown  bool          `json:"unknown"`           // held, and this instance asks the shop what became of it
 }
 
 const (
@@ -48,7 +48,7 @@ func (a *API) reserved(next handler) handler {
 
 // at is r as it stands at now.
 func (r Reservation) at(now time.Time) Reservation {
-	r.Overdue = r.State == protocol.StatusHeld && !r.Deadline.IsZero() && now.After(r.Deadline)
+	r.Overdue = r.State == ledger.StatusHeld && !r.Deadline.IsZero() && now.After(r.Deadline)
 	return r
 }
 
@@ -118,7 +118,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 	if want.limit, err = limitOf(r); err != nil {
 		return want, err
 	}
-	if _, err := protocol.ParseStatus(want.state); err != nil && want.state != "" && want.state != "unknown" &&
+	if _, err := ledger.ParseStatus(want.state); err != nil && want.state != "" && want.state != "unknown" &&
 		want.state != stuck {
 		return want, fmt.Errorf("state: %w: %w, or unknown or stuck", ErrInvalid, err)
 	}
@@ -130,7 +130,7 @@ func wantedOf(r *http.Request) (want wanted, err error) {
 
 // shows reports whether r belongs into the list. What is unknown is held too.
 func (want *wanted) shows(r Reservation) bool {
-	return want.state == "" || want.state == stuck && r.State == protocol.StatusHeld || want.state == r.State.String() ||
+	return want.state == "" || want.state == stuck && r.State == ledger.StatusHeld || want.state == r.State.String() ||
 		want.state == "unknown" && (r.Overdue || r.Unknown)
 }
 
@@ -171,7 +171,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 	for _, one := range read {
 		if one = one.at(now); want.shows(one) {
 			all = append(all, one)
-		} else if want.state == "unknown" && one.State == protocol.StatusHeld {
+		} else if want.state == "unknown" && one.State == ledger.StatusHeld {
 			want.held++
 		}
 	}
@@ -182,7 +182,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 
 // byDeadline orders what is held by the time of the decision, and puts all others behind it.
 func byDeadline(x, y Reservation) int {
-	if held := x.State == protocol.StatusHeld; held != (y.State == protocol.StatusHeld) {
+	if held := x.State == ledger.StatusHeld; held != (y.State == ledger.StatusHeld) {
 		if held {
 			return -1
 		}

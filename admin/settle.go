@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Outcome is what came of settling one reservation.
 type Outcome struct {
-	Changed bool            `json:"changed"` // false: it had been done before
-	State   protocol.Status `json:"state"`   // of the reservation now; none = the ledger does not know it
+	Changed bool          `json:"changed"` // false: it had been done before
+	State   ledger.Status `json:"state"`   // of the reservation now; none = the ledger does not know it
 }
 
 // settled is an Outcome as it is answered.
@@ -53,7 +53,7 @@ func (a *API) settleLines(r *http.Request, op string, skus []string) (any, error
 	all := settled{SKU: strings.Join(skus, " "), Serial: r.PathValue("serial")}
 	for _, one := range lines {
 		out, err := a.Ledgers.Settle(r.Context(), op, one)
-		if err == nil && out.State == protocol.StatusNone {
+		if err == nil && out.State == ledger.StatusNone {
 			err = fmt.Errorf("%s %q of %q: %w", op, one.Serial, one.SKU, errNoSerial)
 		}
 		if err != nil {
@@ -83,8 +83,8 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 			return nil, err
 		case !ok && op != "release":
 			return nil, fmt.Errorf("%s %q of %q: %w; no line was settled", op, r.PathValue("serial"), sku, errNoSerial)
-		case op == "confirm" && found.State.Final(), op == "release" && found.State == protocol.StatusSold,
-			op == "refund" && found.State == protocol.StatusReleased:
+		case op == "confirm" && found.State.Final(), op == "release" && found.State == ledger.StatusSold,
+			op == "refund" && found.State == ledger.StatusReleased:
 			return nil, fmt.Errorf("%s %q of %q: %w: it is %s; no line was settled", op, found.Serial, sku, ErrConflict,
 				found.State)
 		}
@@ -96,7 +96,7 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 // settle does op to what was found before.
 func (a *API) settle(r *http.Request, op string, before Reservation) (any, error) {
 	out, err := a.Ledgers.Settle(r.Context(), op, before)
-	if err == nil && out.State == protocol.StatusNone {
+	if err == nil && out.State == ledger.StatusNone {
 		err = fmt.Errorf("%s %q of %q: %w; if the shop has that order: sluice stock recover %s --from FILE", op,
 			before.Serial, before.SKU, errNoSerial, before.SKU)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -22,7 +22,7 @@ import (
 func stockAll(t *testing.T, o redisconn.Options, skus, units int) {
 	t.Helper()
 	o.PoolSize, o.ConnectTimeout, o.Timeout, o.BreakerErrors, o.BreakerPause = 4, long, long, 100, time.Second
-	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: o, Events: 10_000, Visitor: true,
+	r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: o, Events: 10_000, Visitor: true,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,7 @@ import (
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -44,7 +43,7 @@ type settleBench struct {
 	*testing.T
 	url    string
 	redis  *redistest.Server
-	ledger *redisstore.Store
+	ledger *ledger.Store
 }
 
 // The figures are printed, and none is asserted: they are those of the machine.
@@ -64,7 +63,7 @@ func TestSettlementBench_BesideATransactionAnOrder(t *testing.T) {
 func benchSettlement(t *testing.T, url string, orders int) {
 	b := &settleBench{T: t, url: url, redis: redistest.Start(t)}
 	var err error
-	b.ledger, err = redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
+	b.ledger, err = ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{b.redis.Addr}, PoolSize: 32, ConnectTimeout: long, Timeout: long,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 100_000_000, Acknowledged: true, Visitor: true})
@@ -160,11 +159,11 @@ func single(db *sql.DB, insert, deduct, serial string) error {
 // sell reserves and confirms orders of a SKU, some in each call to its ledger.
 func (b *settleBench) sell(sku string, first, orders, call int) {
 	ctx := context.Background()
-	codes, done := make([]protocol.Code, call), make([]protocol.Done, call)
+	codes, done := make([]ledger.Code, call), make([]ledger.Done, call)
 	for n := first; n < first+orders; n += call {
-		items := make([]protocol.Item, min(call, first+orders-n))
+		items := make([]ledger.Item, min(call, first+orders-n))
 		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%09d", sku, n+i), User: fmt.Sprintf("user-%d", n+i), Quantity: 1}
+			items[i] = ledger.Item{Serial: fmt.Sprintf("%s-%09d", sku, n+i), User: fmt.Sprintf("user-%d", n+i), Quantity: 1}
 		}
 		now := time.Now().UnixMilli()
 		keep := now + time.Hour.Milliseconds()
@@ -172,7 +171,7 @@ func (b *settleBench) sell(sku string, first, orders, call int) {
 			b.Error(err)
 			return
 		}
-		if _, err := b.ledger.Finish(ctx, sku, now, keep, protocol.Confirm, items, done[:len(items)]); err != nil {
+		if _, err := b.ledger.Finish(ctx, sku, now, keep, ledger.Confirm, items, done[:len(items)]); err != nil {
 			b.Error(err)
 			return
 		}

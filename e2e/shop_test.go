@@ -13,36 +13,36 @@ import (
 	"testing"
 )
 
-// ledger is what a shop remembers: how many requests came, and how often each order attempt did.
-type ledger struct {
+// arrivalLog is what a shop remembers: how many requests came, and how often each order attempt did.
+type arrivalLog struct {
 	arrivals atomic.Int64
 	mu       sync.Mutex
 	serials  map[string]int // by the header Serial
 }
 
 // note writes one arrival down.
-func (l *ledger) note(r *http.Request) {
-	l.arrivals.Add(1)
+func (a *arrivalLog) note(r *http.Request) {
+	a.arrivals.Add(1)
 	if serial := r.Header.Get("Serial"); serial != "" {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.serials == nil {
-			l.serials = map[string]int{}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.serials == nil {
+			a.serials = map[string]int{}
 		}
-		l.serials[serial]++
+		a.serials[serial]++
 	}
 }
 
 // seen is how often the shop got the order with this serial.
-func (l *ledger) seen(serial string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.serials[serial]
+func (a *arrivalLog) seen(serial string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.serials[serial]
 }
 
 // shop is a well-behaved shop that records what reaches it.
 type shop struct {
-	ledger
+	arrivalLog
 	url string
 }
 
@@ -68,7 +68,7 @@ func (s *shop) setting() string { return "upstream.targets = " + quoted(s.url) }
 
 // rogue is a shop that breaks the rules of HTTP. It records a request as soon as it has read its head and body.
 type rogue struct {
-	ledger
+	arrivalLog
 	url string
 }
 

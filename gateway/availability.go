@@ -5,7 +5,7 @@ import (
 	"sluice/gateway/orders"
 	"sluice/proxy"
 	"sluice/stockgate"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/sale"
 )
 
@@ -77,10 +77,10 @@ func (s availability) left(now int64, sku []byte) proxy.StockStatus {
 }
 
 // inLedger says in the gate's words what a ledger says of its SKU.
-func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockStatus {
+func (s availability) inLedger(now int64, l ledger.StockVersion) proxy.StockStatus {
 	shown := proxy.StockStatus{Free: max(l.Free, 0), Closes: l.Closes}
 	switch l.At(s.Time(now)) {
-	case protocol.On:
+	case ledger.On:
 		shown.Phase = proxy.PhaseInStock
 		if l.Free <= 0 {
 			shown.Phase = proxy.PhaseSoldOut
@@ -88,11 +88,11 @@ func (s availability) inLedger(now int64, l protocol.StockVersion) proxy.StockSt
 		if l.Free <= 0 && l.Held == 0 {
 			shown.Phase = proxy.PhaseEnded // all is sold, and nothing comes back unless the shop cancels an order
 		}
-	case protocol.Waiting:
+	case ledger.Waiting:
 		shown.Phase, shown.Opens = proxy.PhaseNotStarted, l.Opens
-	case protocol.Ended, protocol.Over:
+	case ledger.Ended, ledger.Over:
 		shown.Phase, shown.Free = proxy.PhaseEnded, -1
-	case protocol.Paused:
+	case ledger.Paused:
 		shown.Phase = proxy.PhasePaused
 	default:
 		shown.Free = -1

@@ -15,7 +15,7 @@ import (
 	"sluice/config"
 	"sluice/gateway/orders"
 	"sluice/internal/storetest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 const steered = `
@@ -228,7 +228,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		state := func(sku string) protocol.State {
+		state := func(sku string) ledger.State {
 			s, _, err := store.ReadStock(t.Context(), sku)
 			if err != nil {
 				t.Fatal(err)

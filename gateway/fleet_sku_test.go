@@ -17,7 +17,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/stockgate/fleet"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // What commands contain, by which a link tells them apart.
@@ -250,7 +250,7 @@ func TestFleetPause_WhatIsSaidMeanwhileStands(t *testing.T) {
 				t.Fatal(err)
 			}
 			becomes(t, "paused", 1, a)
-			if _, err := a.Orders().Store.SetState(t.Context(), "1001", protocol.State(state)); err != nil {
+			if _, err := a.Orders().Store.SetState(t.Context(), "1001", ledger.State(state)); err != nil {
 				t.Fatal(err)
 			}
 			late := joined(t, server, "")
@@ -336,7 +336,7 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
-	if s, _, err := g.Orders().Store.ReadStock(t.Context(), sku); err != nil || s.State != protocol.Paused {
+	if s, _, err := g.Orders().Store.ReadStock(t.Context(), sku); err != nil || s.State != ledger.Paused {
 		t.Errorf("it is %s, %v; want paused with its sale", s.State, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // mirroring are two gates over one Redis, whose ledgers are shown in the shop's own keys.
@@ -61,7 +61,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	for g := range 8 {
 		buyers.Go(func() {
 			for i := range 20 {
-				in := protocol.Order{SKU: []byte("1001"), Key: []byte(fmt.Sprint(g, "-", i)), Quantity: 1}
+				in := ledger.Order{SKU: []byte("1001"), Key: []byte(fmt.Sprint(g, "-", i)), Quantity: 1}
 				got := gates[g%2].Orders().Reserve(gates[g%2].now(), in)
 				if got.Reason != reject.Admitted {
 					t.Logf("order %d of buyer %d: %v", i, g, got.Reason)
@@ -96,7 +96,7 @@ func TestMirror_ThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	server := redistest.Start(t)
 	server.Client.HSet(t.Context(), "stock:1001", "a", 1)
 	gates, _ := mirroring(t, server, 5)
-	gates[0].Orders().Reserve(gates[0].now(), protocol.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
+	gates[0].Orders().Reserve(gates[0].now(), ledger.Order{SKU: []byte("1001"), Key: []byte("a"), Quantity: 1})
 	testkit.Eventually(t, "it fails", func() bool {
 		all, err := gates[0].Metrics.Gather()
 		for _, family := range all {

@@ -12,7 +12,7 @@ import (
 	"sluice/stockgate/fleet"
 )
 
-// A SKU of a ledger can be in another state for a while: see redisstore.Store.
+// A SKU of a ledger can be in another state for a while: see ledger.Store.
 //
 // A pause of the fleet is written into its list first. Each instance that reads it there overrules the ledger, and ends
 // that at the time that the list says. The number of the pause begins once and ends once in the ledger. So it does not

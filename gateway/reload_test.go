@@ -19,7 +19,7 @@ import (
 	"sluice/proxy"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // changing is the i-th of many configurations. They differ in limits, routes, the layout of the stock, targets, times,
@@ -277,7 +277,7 @@ sku = "$path_sku"
 		t.Fatal(err)
 	}
 	order := func() proxy.Reservation {
-		return g.Orders().Reserve(g.now(), protocol.Order{SKU: []byte("1"), User: []byte("7"), Quantity: 1})
+		return g.Orders().Reserve(g.now(), ledger.Order{SKU: []byte("1"), User: []byte("7"), Quantity: 1})
 	}
 	first := order()
 	if first.Reason != reject.Admitted {
@@ -291,7 +291,7 @@ sku = "$path_sku"
 	if second := order(); second.Reason != reject.Admitted || second.Serial == first.Serial {
 		t.Errorf("a second order of two: %+v", second)
 	}
-	key := protocol.Order{SKU: []byte("1"), Key: []byte("unknown"), Quantity: 1}
+	key := ledger.Order{SKU: []byte("1"), Key: []byte("unknown"), Quantity: 1}
 	if held := g.Orders().Reserve(g.now(), key); held.Reason != reject.Admitted {
 		t.Fatal(held.Reason)
 	}

@@ -15,7 +15,6 @@ import (
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 )
@@ -126,7 +125,7 @@ func (g *Gateway) mirror(c *config.Config) ledger.Mirror {
 	if !c.Stock.Reserve.WriteBack || g.redis == nil {
 		return nil
 	}
-	return func(ctx context.Context, sku string, h protocol.StockVersion) (bool, error) {
+	return func(ctx context.Context, sku string, h ledger.StockVersion) (bool, error) {
 		return g.redis.Mirror(ctx, sku, h.Free, h.Epoch, h.Ver)
 	}
 }

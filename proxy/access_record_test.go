@@ -18,7 +18,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -174,8 +174,8 @@ func TestAccessRecord_HoldsTheOrdersOutcome(t *testing.T) {
 // oneSerial reserves for every order under the same serial.
 type oneSerial struct{ Orders }
 
-func (oneSerial) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
-func (oneSerial) Reserve(int64, protocol.Order) Reservation {
+func (oneSerial) Decided(int64, ledger.Order) (Reservation, bool) { return Reservation{}, false }
+func (oneSerial) Reserve(int64, ledger.Order) Reservation {
 	return Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}
 }
 func (oneSerial) Settle([]byte, string, metrics.OrderOutcome) {}

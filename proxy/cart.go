@@ -10,7 +10,7 @@ import (
 
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // maxCartLines is how many elements the array of an order may have.
@@ -19,10 +19,10 @@ const maxCartLines = 16
 // appendCart finds the lines of an order by two lists of one array, and adds them to dst, which is empty. Elements of
 // one SKU are one line with the sum of their units, which is at most max. Lines come in the order of their SKUs: all
 // instances reserve them in the same order.
-func appendCart(dst []protocol.Line, sku, quantity *param.Variable, s *param.Source, max int64) (
-	[]protocol.Line, param.Fault,
+func appendCart(dst []ledger.Line, sku, quantity *param.Variable, s *param.Source, max int64) (
+	[]ledger.Line, param.Fault,
 ) {
-	var all [maxCartLines]protocol.Line
+	var all [maxCartLines]ledger.Line
 	n, bad := 0, param.Fault{}
 	fault := sku.Each(s, func(i int, value []byte) bool {
 		switch {
@@ -60,7 +60,7 @@ func appendCart(dst []protocol.Line, sku, quantity *param.Variable, s *param.Sou
 }
 
 // mergeLines sorts lines, and sums those of one SKU up. So few are inserted one by one, as slices.SortFunc does it.
-func mergeLines(dst, lines []protocol.Line, max int64) ([]protocol.Line, param.Fault) {
+func mergeLines(dst, lines []ledger.Line, max int64) ([]ledger.Line, param.Fault) {
 	for i := range lines {
 		for ; i > 0 && bytes.Compare(lines[i].SKU, lines[i-1].SKU) < 0; i-- {
 			lines[i], lines[i-1] = lines[i-1], lines[i]
@@ -91,7 +91,7 @@ func firstFault(a, b param.Fault) param.Fault {
 }
 
 // appendCartText appends lines as the upstream is told them, a query string: 1001=2&1002=1.
-func appendCartText(dst []byte, lines []protocol.Line) []byte {
+func appendCartText(dst []byte, lines []ledger.Line) []byte {
 	for i, l := range lines {
 		if i > 0 {
 			dst = append(dst, '&')
@@ -103,7 +103,7 @@ func appendCartText(dst []byte, lines []protocol.Line) []byte {
 }
 
 // cartDigest tells this cart from every other one, in 16 letters and digits; "" of one line.
-func cartDigest(lines []protocol.Line) string {
+func cartDigest(lines []ledger.Line) string {
 	if len(lines) < 2 {
 		return ""
 	}
@@ -114,16 +114,16 @@ func cartDigest(lines []protocol.Line) string {
 // lineStates are those of a line. Each outweighs what follows it in the state of the cart: while a line is held the
 // cart is undecided; the upstream has every cart of which a line is sold; where no line is, the cart came to
 // nothing.
-var lineStates = []protocol.Status{protocol.StatusHeld, protocol.StatusSold, protocol.StatusRefunded,
-	protocol.StatusReleased, protocol.StatusNone}
+var lineStates = []ledger.Status{ledger.StatusHeld, ledger.StatusSold, ledger.StatusRefunded,
+	ledger.StatusReleased, ledger.StatusNone}
 
 // outweighs reports whether the state of a line says more of its cart than the state of another one.
-func outweighs(state, other protocol.Status) bool {
+func outweighs(state, other ledger.Status) bool {
 	return slices.Index(lineStates, state) < slices.Index(lineStates, other)
 }
 
 // unitsOf are those of all lines.
-func unitsOf(lines []protocol.Line) (n int64) {
+func unitsOf(lines []ledger.Line) (n int64) {
 	for _, l := range lines {
 		n += l.Quantity
 	}

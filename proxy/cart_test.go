@@ -8,7 +8,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 func cartText(t *testing.T, body string, max int64) (string, param.Fault) {
@@ -41,9 +41,9 @@ func TestCart_LinesAreSortedAndSummed(t *testing.T) {
 }
 
 func TestCart_DigestIsOneCarts(t *testing.T) {
-	line := func(sku string, n int64) protocol.Line { return protocol.Line{SKU: []byte(sku), Quantity: n} }
+	line := func(sku string, n int64) ledger.Line { return ledger.Line{SKU: []byte(sku), Quantity: n} }
 	seen := map[string]bool{}
-	for _, c := range [][]protocol.Line{
+	for _, c := range [][]ledger.Line{
 		{line("a", 1), line("b", 1)},
 		{line("a", 1), line("b", 2)},
 		{line("a", 1), line("c", 1)},
@@ -56,7 +56,7 @@ func TestCart_DigestIsOneCarts(t *testing.T) {
 		}
 		seen[d] = true
 	}
-	if d := cartDigest([]protocol.Line{line("a", 1)}); d != "" {
+	if d := cartDigest([]ledger.Line{line("a", 1)}); d != "" {
 		t.Errorf("an order of one SKU: %q", d)
 	}
 }

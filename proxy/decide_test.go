@@ -21,7 +21,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // decider starts a Server that answers questions in a dialect.
@@ -227,14 +227,14 @@ type settledOrders struct {
 	mu       sync.Mutex
 	reserved int
 	settled  []string
-	state    protocol.Status
+	state    ledger.Status
 }
 
-func (s *settledOrders) Decided(int64, protocol.Order) (Reservation, bool) {
+func (s *settledOrders) Decided(int64, ledger.Order) (Reservation, bool) {
 	return Reservation{}, false
 }
 
-func (s *settledOrders) Reserve(_ int64, o protocol.Order) Reservation {
+func (s *settledOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reserved++
@@ -263,7 +263,7 @@ func (s *settledOrders) calls() []string {
 	return append([]string(nil), s.settled...)
 }
 
-func (s *settledOrders) become(state protocol.Status) {
+func (s *settledOrders) become(state ledger.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.settled = state, nil
@@ -314,7 +314,7 @@ func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
 		{"", "", "held", "unknown"}, {"0", "Sluice-Order: confirmed\r\n", "sold", "confirmed"},
 	} {
 		serial := admit()
-		seen.become(protocol.StatusNone)
+		seen.become(ledger.StatusNone)
 		for i := range 2 { // the second time changes nothing
 			if code, state := settle(t, addr, "1001", serial, c.status, c.fields); code != 200 || state != c.state {
 				t.Errorf("%s, call %d: %d %s, want 200 %s", c.status, i+1, code, state, c.state)
@@ -339,16 +339,16 @@ func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
 func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 	addr, seen := settling(t, time.Hour)
 	for _, c := range []struct {
-		state   protocol.Status
+		state   ledger.Status
 		status  string
 		code    int
 		becomes string
 		calls   int
 	}{
-		{protocol.StatusNone, "201", 404, "none", 0}, {protocol.StatusHeld, "201", 200, "sold", 1},
-		{protocol.StatusHeld, "404", 200, "released", 1},
-		{protocol.StatusSold, "201", 200, "sold", 0}, {protocol.StatusSold, "409", 409, "sold", 0},
-		{protocol.StatusReleased, "201", 409, "released", 0}, {protocol.StatusReleased, "500", 200, "released", 0},
+		{ledger.StatusNone, "201", 404, "none", 0}, {ledger.StatusHeld, "201", 200, "sold", 1},
+		{ledger.StatusHeld, "404", 200, "released", 1},
+		{ledger.StatusSold, "201", 200, "sold", 0}, {ledger.StatusSold, "409", 409, "sold", 0},
+		{ledger.StatusReleased, "201", 409, "released", 0}, {ledger.StatusReleased, "500", 200, "released", 0},
 	} {
 		seen.become(c.state)
 		if code, state := settle(t, addr, "1001", "s-9", c.status, ""); code != c.code || state != c.becomes ||
@@ -356,7 +356,7 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 			t.Errorf("%s, told %s: %d %s %q", c.state, c.status, code, state, seen.calls())
 		}
 	}
-	seen.become(protocol.StatusHeld)
+	seen.become(ledger.StatusHeld)
 	if code, state := settle(t, addr, "", "s-9", "201", ""); code != 404 || state != "none" || len(seen.calls()) > 0 {
 		t.Errorf("an order of any SKU was settled: %d %s %q", code, state, seen.calls())
 	}
@@ -365,7 +365,7 @@ func TestDecide_SettlesOrdersThatAreNotOpenByTheLedger(t *testing.T) {
 // What is told stands in fields, each of them once: no value of a client could be read as two.
 func TestDecide_SettlementIsReadInOneWay(t *testing.T) {
 	addr, seen := settling(t, time.Hour)
-	seen.become(protocol.StatusHeld)
+	seen.become(ledger.StatusHeld)
 	const whole = "POST /settle HTTP/1.1\r\nHost: sluice\r\nSluice-Serial: s-9\r\nSluice-Sku: 1001\r\n" +
 		"Sluice-Status: 201\r\nSluice-Order: confirmed\r\n"
 	for _, c := range []struct{ from, to, says string }{
@@ -463,7 +463,7 @@ func TestDecide_CallsAtOnceAgree(t *testing.T) {
 	for range 8 {
 		resp, _ := talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
 		serial := resp.Header.Get("Sluice-Serial")
-		seen.become(protocol.StatusNone)
+		seen.become(ledger.StatusNone)
 		var calls sync.WaitGroup
 		for _, status := range []string{"500", "201", "", "201"} {
 			calls.Go(func() {

@@ -16,7 +16,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // decisions are the requests that other proxies were told to forward, and of which something is to be given back. There
@@ -195,7 +195,7 @@ func (p *Proxy) settle(r *Request, open *decisions) rejection {
 		return rejection{Reason: reason}
 	}
 	agrees := found.State == orderStates[told] || told == metrics.OrderUnknown
-	if found.State == protocol.StatusHeld {
+	if found.State == ledger.StatusHeld {
 		p.Orders.Settle([]byte(of.sku), of.serial, told)
 		found.State, agrees = orderStates[told], true
 	}
@@ -251,9 +251,9 @@ func (p *Proxy) toldOutcome(status int, order string) metrics.OrderOutcome {
 }
 
 // orderStates are the state of an order after each outcome.
-var orderStates = map[metrics.OrderOutcome]protocol.Status{
-	metrics.OrderConfirmed: protocol.StatusSold, metrics.OrderRejected: protocol.StatusReleased,
-	metrics.OrderUnknown: protocol.StatusHeld,
+var orderStates = map[metrics.OrderOutcome]ledger.Status{
+	metrics.OrderConfirmed: ledger.StatusSold, metrics.OrderRejected: ledger.StatusReleased,
+	metrics.OrderUnknown: ledger.StatusHeld,
 }
 
 // stateOf is the state of an order that is not open here: it was settled, its time is over, or another instance has
@@ -278,7 +278,7 @@ func (p *Proxy) writeSettled(r *Request, sku, state string, agrees bool) {
 	}
 	out := r.localResponse(fasthttp.StatusOK, "application/json")
 	switch {
-	case state == protocol.StatusNone.String():
+	case state == ledger.StatusNone.String():
 		out.SetStatusCode(fasthttp.StatusNotFound)
 	case !agrees:
 		out.SetStatusCode(fasthttp.StatusConflict)

@@ -24,7 +24,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -176,10 +176,10 @@ type (
 	slots        struct{ *observer }
 )
 
-func (fuzzedOrders) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
-func (fuzzedOrders) LookUp(int64, protocol.Order) (Reservation, bool)  { return Reservation{}, false }
+func (fuzzedOrders) Decided(int64, ledger.Order) (Reservation, bool) { return Reservation{}, false }
+func (fuzzedOrders) LookUp(int64, ledger.Order) (Reservation, bool)  { return Reservation{}, false }
 
-func (o fuzzedOrders) Reserve(_ int64, order protocol.Order) Reservation {
+func (o fuzzedOrders) Reserve(_ int64, order ledger.Order) Reservation {
 	o.now.sku, o.now.serial = string(order.SKU), "serial-of-the-ledger"
 	o.owed["order"]++
 	return Reservation{Serial: o.now.serial, Deadline: 1}

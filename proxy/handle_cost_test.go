@@ -18,7 +18,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -131,13 +131,13 @@ type fixedOrders struct {
 	reservation Reservation
 }
 
-func (f fixedOrders) Decided(int64, protocol.Order) (Reservation, bool) {
+func (f fixedOrders) Decided(int64, ledger.Order) (Reservation, bool) {
 	return f.reservation, f.decided
 }
-func (f fixedOrders) LookUp(int64, protocol.Order) (Reservation, bool) {
+func (f fixedOrders) LookUp(int64, ledger.Order) (Reservation, bool) {
 	return f.reservation, f.decided
 }
-func (f fixedOrders) Reserve(int64, protocol.Order) Reservation { return f.reservation }
+func (f fixedOrders) Reserve(int64, ledger.Order) Reservation   { return f.reservation }
 func (fixedOrders) Settle([]byte, string, metrics.OrderOutcome) {}
 func (fixedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{}, reject.Admitted

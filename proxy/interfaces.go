@@ -9,7 +9,7 @@ import (
 	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -88,15 +88,15 @@ type Stock interface {
 type Orders interface {
 	// Decided answers from memory alone, at once, what is known about o already. It reports false when Reserve must be
 	// asked, or LookUp before it, if the Reservation says so.
-	Decided(now int64, o protocol.Order) (Reservation, bool)
+	Decided(now int64, o ledger.Order) (Reservation, bool)
 
 	// LookUp finds out whether o has won before, for a SKU of which nothing is left. It may wait, within a bound, and
 	// reserves nothing. It reports false when Reserve must be asked.
-	LookUp(now int64, o protocol.Order) (Reservation, bool)
+	LookUp(now int64, o ledger.Order) (Reservation, bool)
 
 	// Reserve asks for the units of o. It may wait, within a bound. Only an order that is Admitted may be forwarded,
 	// once; it must be settled once.
-	Reserve(now int64, o protocol.Order) Reservation
+	Reserve(now int64, o ledger.Order) Reservation
 
 	// Settle tells what became of an order that Reserve admitted. It does not wait for the store.
 	Settle(sku []byte, serial string, outcome metrics.OrderOutcome)
@@ -120,8 +120,8 @@ type Reservation struct {
 // OrderState is what is known of a serial.
 type OrderState struct {
 	SKU      string
-	State    protocol.Status // none = the serial is unknown
-	Deadline int64           // Unix ms, while it is held
+	State    ledger.Status // none = the serial is unknown
+	Deadline int64         // Unix ms, while it is held
 }
 
 // Schedule knows when SKUs are on sale.

@@ -18,7 +18,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -214,10 +214,10 @@ type mixupOrders struct {
 	owed *mixupOwed
 }
 
-func (*mixupOrders) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
-func (*mixupOrders) LookUp(int64, protocol.Order) (Reservation, bool)  { return Reservation{}, false }
+func (*mixupOrders) Decided(int64, ledger.Order) (Reservation, bool) { return Reservation{}, false }
+func (*mixupOrders) LookUp(int64, ledger.Order) (Reservation, bool)  { return Reservation{}, false }
 
-func (o *mixupOrders) Reserve(_ int64, order protocol.Order) Reservation {
+func (o *mixupOrders) Reserve(_ int64, order ledger.Order) Reservation {
 	if string(order.SKU) == "sold-out" {
 		return Reservation{Reason: reject.SoldOut}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -154,8 +154,8 @@ func observing(t *testing.T, target, limits string, orders Orders) (addr string,
 // noUnits has no unit for any order.
 type noUnits struct{ Orders }
 
-func (noUnits) Decided(int64, protocol.Order) (Reservation, bool) { return Reservation{}, false }
-func (noUnits) Reserve(int64, protocol.Order) Reservation         { return Reservation{Reason: reject.SoldOut} }
+func (noUnits) Decided(int64, ledger.Order) (Reservation, bool) { return Reservation{}, false }
+func (noUnits) Reserve(int64, ledger.Order) Reservation         { return Reservation{Reason: reject.SoldOut} }
 
 // deliver sends raw on a connection of its own, and returns the status of the response.
 func deliver(t *testing.T, addr, raw string) (status int, body string) {

@@ -11,7 +11,7 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -75,8 +75,8 @@ type buyer struct {
 	sku, user []byte
 	key       []byte // the client's Idempotency-Key
 	quantity  int64
-	lines     []protocol.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
-	cart      string          // the digest of lines
+	lines     []ledger.Line // of an order over several SKUs; sku is the first, or the one that it is rejected for
+	cart      string        // the digest of lines
 }
 
 // attempt is the one time that the request goes to the upstream.

@@ -12,7 +12,7 @@ import (
 	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // idempotencyKey names an order between the client, the proxy and the upstream
@@ -23,13 +23,13 @@ const idempotencyKey = "Idempotency-Key"
 const skuHeader = "Sluice-Sku"
 
 // order is what the request wants to buy.
-func (r *Request) order() protocol.Order {
+func (r *Request) order() ledger.Order {
 	b := &r.buyer
 	if len(b.lines) > 0 {
-		return protocol.Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
+		return ledger.Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
 			Cart: b.cart}
 	}
-	return protocol.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
+	return ledger.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
 }
 
 // answered takes what was said of the order, and the SKU that it is about.
@@ -186,12 +186,12 @@ func (p *Proxy) answerOrderState(r *Request) rejection {
 
 func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	answer := struct {
-		Serial   string          `json:"serial"`
-		SKU      string          `json:"sku,omitempty"`
-		State    protocol.Status `json:"state"`
-		Deadline string          `json:"deadline,omitempty"`
+		Serial   string        `json:"serial"`
+		SKU      string        `json:"sku,omitempty"`
+		State    ledger.Status `json:"state"`
+		Deadline string        `json:"deadline,omitempty"`
 	}{Serial: serial, SKU: s.SKU, State: s.State}
-	if s.State == protocol.StatusHeld {
+	if s.State == ledger.StatusHeld {
 		answer.Deadline = time.UnixMilli(s.Deadline).UTC().Format(time.RFC3339Nano)
 	}
 	text, err := json.Marshal(answer)
@@ -199,7 +199,7 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 		panic("BUG: an order's state is no JSON: " + err.Error())
 	}
 	out := r.localResponse(200, "application/json")
-	if s.State == protocol.StatusNone {
+	if s.State == ledger.StatusNone {
 		out.SetStatusCode(404)
 	}
 	out.Header.Add("Cache-Control", "no-store")

@@ -11,7 +11,7 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // fakeOrders are orders that the test decides: what it is asked and told is kept.
@@ -24,16 +24,16 @@ type fakeOrders struct {
 	outcomes []metrics.OrderOutcome
 }
 
-func (f *fakeOrders) Decided(int64, protocol.Order) (Reservation, bool) {
+func (f *fakeOrders) Decided(int64, ledger.Order) (Reservation, bool) {
 	if f.lookUp {
 		return Reservation{LookUp: true}, false
 	}
 	return f.answer, f.decided
 }
 
-func (f *fakeOrders) LookUp(int64, protocol.Order) (Reservation, bool) { return f.answer, f.lookUp }
+func (f *fakeOrders) LookUp(int64, ledger.Order) (Reservation, bool) { return f.answer, f.lookUp }
 
-func (f *fakeOrders) Reserve(_ int64, o protocol.Order) Reservation {
+func (f *fakeOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text := string(o.SKU) + " " + string(o.User) + " " + string(o.Key) + " " + string(rune('0'+o.Quantity))
@@ -54,7 +54,7 @@ func (f *fakeOrders) State(_ int64, sku, serial []byte) (OrderState, reject.Reas
 	if string(serial) != "s-1" {
 		return OrderState{}, reject.Admitted
 	}
-	return OrderState{SKU: "1001", State: protocol.StatusHeld, Deadline: 1_700_000_000_123}, reject.Admitted
+	return OrderState{SKU: "1001", State: ledger.StatusHeld, Deadline: 1_700_000_000_123}, reject.Admitted
 }
 
 func (f *fakeOrders) asked() []string {

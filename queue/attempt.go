@@ -10,16 +10,16 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/metrics"
 	"sluice/queue/message"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
 // result is what an attempt came to.
 type result struct {
 	kind   attemptKind
-	move   protocol.Move // "" = nothing is decided: the lease ends, and then it is asked about
-	time   int64         // of the move, Unix ms
-	from   int64         // of MoveNotNow, Unix ms
+	move   ledger.Move // "" = nothing is decided: the lease ends, and then it is asked about
+	time   int64       // of the move, Unix ms
+	from   int64       // of MoveNotNow, Unix ms
 	answer string
 	why    string // of an order that is stuck
 	ended  bool   // the upstream has answered: it does not work on this attempt any more
@@ -45,14 +45,14 @@ func (k attemptKind) String() string {
 type sender struct{ *shared }
 
 // attempt sends an order once.
-func (s *sender) attempt(sku string, o *protocol.Leased) result {
+func (s *sender) attempt(sku string, o *ledger.Leased) result {
 	m, err := message.DecodeRequest(o.Request)
 	if err != nil {
-		return result{kind: attemptUnsent, move: protocol.MoveLater, time: protocol.Never, why: "its request is lost"}
+		return result{kind: attemptUnsent, move: ledger.MoveLater, time: ledger.Never, why: "its request is lost"}
 	}
 	now := time.Now()
 	if now.UnixMilli() >= o.Deadline { // this process was stopped meanwhile: another may ask about the order already
-		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
+		return result{kind: attemptUnsent, move: ledger.MoveUnsent}
 	}
 	var req upstream.Request
 	var resp fasthttp.Response
@@ -65,7 +65,7 @@ func (s *sender) attempt(sku string, o *protocol.Leased) result {
 	switch outcome {
 	case upstream.NotSent, upstream.Busy:
 		s.pace.unreachable(now)
-		return result{kind: attemptUnsent, move: protocol.MoveUnsent}
+		return result{kind: attemptUnsent, move: ledger.MoveUnsent}
 	case upstream.Answered:
 		s.pace.answered()
 		r := s.judge(now, o, &resp)
@@ -76,7 +76,7 @@ func (s *sender) attempt(sku string, o *protocol.Leased) result {
 }
 
 // build makes the request of one attempt.
-func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o *protocol.Leased) {
+func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o *ledger.Leased) {
 	req.Order, req.Whole = true, true
 	h := &req.HTTP.Header
 	h.SetMethod(m.Method)
@@ -101,7 +101,7 @@ func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o 
 
 // judge reads the upstream's answer. One that rejects the order for now, or since it came after the attempt's deadline,
 // lets it wait again: the upstream has said that this attempt made none.
-func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Response) result {
+func (s *sender) judge(now time.Time, o *ledger.Leased, resp *fasthttp.Response) result {
 	status := resp.StatusCode()
 	busy := true
 	switch status {
@@ -116,7 +116,7 @@ func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Respons
 	stated := len(resp.Header.Peek(proxy.OrderHeader)) > 0
 	switch outcome := s.live().Outcome(resp); {
 	case outcome == metrics.OrderConfirmed:
-		return result{kind: attemptConfirmed, move: protocol.MoveConfirm, answer: answerOf(resp)}
+		return result{kind: attemptConfirmed, move: ledger.MoveConfirm, answer: answerOf(resp)}
 	case outcome != metrics.OrderRejected:
 		return result{kind: attemptUnknown}
 	case !stated && busy:
@@ -124,9 +124,9 @@ func (s *sender) judge(now time.Time, o *protocol.Leased, resp *fasthttp.Respons
 	case !stated && o.Open: // it says nothing of the earlier attempt, which may have made the order
 		return result{kind: attemptUnknown}
 	case !stated && now.UnixMilli() >= o.Deadline:
-		return s.again(o, protocol.MoveAgain)
+		return s.again(o, ledger.MoveAgain)
 	}
-	return result{kind: attemptReleased, move: protocol.MoveRelease, answer: answerOf(resp)}
+	return result{kind: attemptReleased, move: ledger.MoveRelease, answer: answerOf(resp)}
 }
 
 const (
@@ -135,15 +135,15 @@ const (
 )
 
 // notNow lets an order wait again that the upstream rejects for now: for as long as it says, and longer each time.
-func notNow(now time.Time, o *protocol.Leased, retryAfter time.Duration) result {
+func notNow(now time.Time, o *ledger.Leased, retryAfter time.Duration) result {
 	wait := max(retryAfter, firstNotNow<<min(max(o.Lease-o.Attempt, 0), notNowDoubles))
-	return result{kind: attemptAgain, move: protocol.MoveNotNow, from: now.Add(wait).UnixMilli()}
+	return result{kind: attemptAgain, move: ledger.MoveNotNow, from: now.Add(wait).UnixMilli()}
 }
 
 // again lets an order wait again, unless it had enough attempts.
-func (s *sender) again(o *protocol.Leased, move protocol.Move) result {
+func (s *sender) again(o *ledger.Leased, move ledger.Move) result {
 	if o.Attempt >= int64(s.live().Attempts) {
-		return result{kind: attemptAgain, move: protocol.MoveLater, time: protocol.Never,
+		return result{kind: attemptAgain, move: ledger.MoveLater, time: ledger.Never,
 			why: "it had as many attempts as queue.attempts allows"}
 	}
 	return result{kind: attemptAgain, move: move}
@@ -181,7 +181,7 @@ func KeptAnswer(status int, field func(name string) string, body []byte) message
 	} else {
 		a.TooLong = true
 	}
-	if len(a.Text()) > protocol.MaxAnswer {
+	if len(a.Text()) > ledger.MaxAnswer {
 		return message.Answer{Status: status, TooLong: true}
 	}
 	return a

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // batches gathers what the store is asked about the orders of each SKU: one call of a SKU is under way at a time, and
@@ -70,7 +70,7 @@ func (b *batches[In, Out]) join(sku string, in In) (mine *batch[In, Out], at int
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting, running := b.bySKU[sku]
-	if n := len(waiting); n > 0 && len(waiting[n-1].in) < protocol.MaxItems {
+	if n := len(waiting); n > 0 && len(waiting[n-1].in) < ledger.MaxItems {
 		mine = waiting[n-1]
 	} else {
 		mine = &batch[In, Out]{done: make(chan struct{})}
@@ -98,7 +98,7 @@ func (b *batches[In, Out]) next(sku string) *batch[In, Out] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := b.bySKU[sku]
-	if pause := b.paced.pause(time.Now()); pause > 0 && len(waiting) == 1 && len(waiting[0].in) < protocol.MaxItems {
+	if pause := b.paced.pause(time.Now()); pause > 0 && len(waiting) == 1 && len(waiting[0].in) < ledger.MaxItems {
 		b.mu.Unlock()
 		time.Sleep(pause)
 		b.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -22,20 +22,20 @@ type counted struct {
 
 const callTakes = time.Millisecond
 
-func (c *counted) HandOut(ctx context.Context, sku string, call protocol.HandOutCall) (protocol.HandedOut, error) {
+func (c *counted) HandOut(ctx context.Context, sku string, call ledger.HandOutCall) (ledger.HandedOut, error) {
 	c.takes.Add(1)
 	time.Sleep(callTakes)
 	return c.Store.HandOut(ctx, sku, call)
 }
 
-func (c *counted) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
-	protocol.StockVersion, error) {
+func (c *counted) Decide(ctx context.Context, sku string, call ledger.DecideCall) ([]ledger.Done,
+	ledger.StockVersion, error) {
 	c.decides.Add(1)
 	time.Sleep(callTakes)
 	return c.Store.Decide(ctx, sku, call)
 }
 
-func (c *counted) Slots(ctx context.Context, call protocol.SlotCall) (int, error) {
+func (c *counted) Slots(ctx context.Context, call ledger.SlotCall) (int, error) {
 	c.slots.Add(1)
 	time.Sleep(callTakes)
 	return c.Store.Slots(ctx, call)
@@ -97,7 +97,7 @@ func TestDeliverer_FewOrdersDoNotWait(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		all := protocol.SlotCall{Want: []string{"a", "b", "c", "d"}, Limit: 4, For: 1000}
+		all := ledger.SlotCall{Want: []string{"a", "b", "c", "d"}, Limit: 4, For: 1000}
 		if n, err := b.store.Slots(t.Context(), all); n != 4 || err != nil {
 			t.Errorf("%d of 4 places are free, %v; %d calls", n, err, c.slots.Load())
 		}
@@ -110,7 +110,7 @@ func TestDeliverer_AsksSeldomWhileAllPlacesAreTaken(t *testing.T) {
 		b := &bench{}
 		c := counting(t, b, nil)
 		all := []string{"a", "b", "c", "d"}
-		if n, err := b.store.Slots(t.Context(), protocol.SlotCall{Want: all, Limit: 4, For: 2000}); n != 4 || err != nil {
+		if n, err := b.store.Slots(t.Context(), ledger.SlotCall{Want: all, Limit: 4, For: 2000}); n != 4 || err != nil {
 			t.Fatal(n, err)
 		}
 		for i := range 1000 {
@@ -155,7 +155,7 @@ func TestBatches_OneCallAtATimeAndTheRestTogether(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if len(calls) != 3 || len(calls[0]) != 1 || len(calls[1]) != protocol.MaxItems {
+		if len(calls) != 3 || len(calls[0]) != 1 || len(calls[1]) != ledger.MaxItems {
 			t.Errorf("%d calls", len(calls))
 		}
 	})

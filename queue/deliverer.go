@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // Deliverer takes orders that wait, of all SKUs, and sends them. Every instance has one. It is safe for concurrent use.
@@ -22,7 +21,7 @@ type Deliverer struct {
 	work sync.WaitGroup
 
 	lines    lines
-	looks    batches[string, protocol.Position]
+	looks    batches[string, ledger.Position]
 	looking  atomic.Int64 // orders that clients look for now
 	asks     atomic.Int64
 	slots    slots
@@ -214,8 +213,8 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 		}
 		taken, err := d.take(ctx, now, l, n, d.live().Timeout)
 		if err != nil {
-			if errors.Is(err, protocol.ErrUnknownSKU) || errors.Is(err, protocol.ErrLost) {
-				d.lines.learn(now, l, protocol.Depth{}) // its orders are gone with its ledger
+			if errors.Is(err, ledger.ErrUnknownSKU) || errors.Is(err, ledger.ErrLost) {
+				d.lines.learn(now, l, ledger.Depth{}) // its orders are gone with its ledger
 			}
 			d.fault(err)
 			continue
@@ -230,11 +229,11 @@ func (d *Deliverer) share(ctx context.Context, now time.Time, active []*line, pl
 
 // take takes n orders of a SKU for attempts of a timeout, and sees to those that must be asked about or are expired.
 func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, timeout time.Duration) (
-	protocol.HandedOut, error,
+	ledger.HandedOut, error,
 ) {
 	limit := d.live().MaxInFlight + int(d.underway.answered.Load()) // those are not in the upstream any more
 	d.calls[callTake].Add(1)
-	taken, err := d.live().Store.HandOut(ctx, l.sku, protocol.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
+	taken, err := d.live().Store.HandOut(ctx, l.sku, ledger.HandOutCall{Now: now.UnixMilli(), Orders: n, Limit: limit,
 		Timeout: timeout.Milliseconds(), Slowest: d.live().Timeout.Milliseconds(), Grace: d.live().Grace.Milliseconds(),
 		Ask: int(max(maxAsks-d.asks.Load(), 0)), AskFor: askFor.Milliseconds()})
 	if err != nil {
@@ -252,13 +251,13 @@ func (d *Deliverer) take(ctx context.Context, now time.Time, l *line, n int, tim
 
 // send delivers one order. Its place is free when the upstream has answered, but for an answer of a gateway before it
 // that has heard nothing itself; else at the end of its lease.
-func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
+func (d *Deliverer) send(sku string, o ledger.Leased, p place) {
 	name := orderName{sku, o.Serial}
 	d.slots.inFlight.Add(1)
 	d.underway.begin(name)
 	d.work.Go(func() {
-		d.decider.news(sku, &o, protocol.StatusHeld, "")
-		r := result{kind: attemptUnsent, move: protocol.MoveUnsent}
+		d.decider.news(sku, &o, ledger.StatusHeld, "")
+		r := result{kind: attemptUnsent, move: ledger.MoveUnsent}
 		if d.slots.extend(&o, p) {
 			r = d.sender.attempt(sku, &o)
 		} else {
@@ -274,10 +273,10 @@ func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 		d.slots.inFlight.Add(-1)
 		d.rouse()
 		if r.kind == attemptUnknown && !d.live().Cancels && d.sender.ask(sku, o.Serial) == ledger.OrderExists {
-			r.move = protocol.MoveConfirm // its answer alone was lost
+			r.move = ledger.MoveConfirm // its answer alone was lost
 		}
 		if r.move == "" && r.ended { // answered, and not by what came of it: asked about at the end of its lease
-			r.move, r.time = protocol.MoveLater, o.Deadline+d.live().Grace.Milliseconds()
+			r.move, r.time = ledger.MoveLater, o.Deadline+d.live().Grace.Milliseconds()
 		}
 		d.decider.decide(sku, &o, r)
 		d.underway.end(name)
@@ -291,7 +290,7 @@ func (d *Deliverer) send(sku string, o protocol.Leased, p place) {
 }
 
 // resolveLater decides about an order whose last attempt has an unknown outcome.
-func (d *Deliverer) resolveLater(sku string, o protocol.Leased) {
+func (d *Deliverer) resolveLater(sku string, o ledger.Leased) {
 	d.asks.Add(1)
 	d.work.Go(func() {
 		defer d.asks.Add(-1)

@@ -18,15 +18,13 @@ import (
 	"sluice/proxy"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // bench is a deliverer over a Redis in this process, and an upstream of the test's own.
 type bench struct {
 	*Deliverer
-	store *redisstore.Store
+	store *ledger.Store
 	mu    sync.Mutex
 	sent  []string                                                                  // SKU and serial of each attempt
 	reply func(attempt int, req *upstream.Request) (status int, o upstream.Outcome) // nil = 201
@@ -67,8 +65,8 @@ func open(t *testing.T, b *bench, change func(*Options)) {
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
 		MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
-		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, protocol.Op, protocol.StockVersion) {},
-		Settle: func(string, string, protocol.Op) {}, Log: slog.New(slog.DiscardHandler)}
+		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, ledger.Op, ledger.StockVersion) {},
+		Settle: func(string, string, ledger.Op) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&o)
 	}
@@ -85,10 +83,10 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 		}
 	}
 	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host"}}}
-	codes, now := make([]protocol.Code, 1), time.Now()
-	_, err := b.store.Reserve(t.Context(), sku, 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []protocol.Item{{
-		Serial: serial, Quantity: 1, Request: protocol.NewRequest(now.Add(time.Minute).UnixMilli(), m.Text())}}, codes)
-	if err != nil || codes[0] != protocol.Held {
+	codes, now := make([]ledger.Code, 1), time.Now()
+	_, err := b.store.Reserve(t.Context(), sku, 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []ledger.Item{{
+		Serial: serial, Quantity: 1, Request: ledger.NewRequest(now.Add(time.Minute).UnixMilli(), m.Text())}}, codes)
+	if err != nil || codes[0] != ledger.Held {
 		t.Fatal(codes, err)
 	}
 	b.Accepted(sku)
@@ -109,18 +107,18 @@ func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
 		change  func(*Options)
 		outcome upstream.Outcome // of the first attempt
 		sent    string
-		status  protocol.Status
-		where   protocol.Where
+		status  ledger.Status
+		where   ledger.Where
 	}{
 		"not sent":           {ledger.OrderNotFound, nil, upstream.NotSent, "[1 a 1 1 a 1]", 'C', ""},
 		"unknown, nowhere":   {ledger.OrderNotFound, nil, upstream.Broken, "[1 a 1 1 a 2]", 'C', ""},
 		"unknown, it exists": {ledger.OrderExists, nil, upstream.Broken, "[1 a 1]", 'C', ""},
-		"unknown, no answer": {ledger.OrderUnknown, nil, upstream.TimedOut, "[1 a 1]", 'H', protocol.Asking},
+		"unknown, no answer": {ledger.OrderUnknown, nil, upstream.TimedOut, "[1 a 1]", 'H', ledger.Asking},
 		"unknown, no fence": {ledger.OrderNotFound, func(o *Options) { o.Fenced = false }, upstream.TimedOut, "[1 a 1]",
-			'H', protocol.ForAPerson},
+			'H', ledger.ForAPerson},
 		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true },
 			upstream.Broken, "[1 a 1]", 'X', ""},
-		"unknown, no one": {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', protocol.ForAPerson},
+		"unknown, no one": {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', ledger.ForAPerson},
 		"unknown, by key": {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
 			'C', ""},
 	} {
@@ -157,7 +155,7 @@ func TestDeliverer_WaitsUntilTheFenceHasPassed(t *testing.T) {
 			t.Errorf("sent %s", got)
 		}
 		time.Sleep(time.Minute)
-		if got := b.attempts(); got != "[1 a 1 1 a 2 1 a 3]" || b.state(t, "1", "a").Where != protocol.ForAPerson {
+		if got := b.attempts(); got != "[1 a 1 1 a 2 1 a 3]" || b.state(t, "1", "a").Where != ledger.ForAPerson {
 			t.Errorf("sent %s: want three attempts, and then a person", got)
 		}
 	})
@@ -177,7 +175,7 @@ func TestDeliverer_GivesEachSKUItsTurn(t *testing.T) {
 		time.Sleep(time.Second)
 		b.order(t, "small", "s")
 		time.Sleep(400 * time.Millisecond)
-		if got := b.state(t, "small", "s"); got.Status != protocol.StatusSold {
+		if got := b.state(t, "small", "s"); got.Status != ledger.StatusSold {
 			t.Errorf("it waits behind another SKU: %+v, sent %s", got, b.attempts())
 		}
 	})
@@ -190,7 +188,7 @@ func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 		open(t, b, nil)
 		b.order(t, "1", "a")
 		time.Sleep(2 * time.Minute)
-		if got := b.state(t, "1", "a"); got.Status != protocol.StatusReleased || got.Answer.State != message.Expired {
+		if got := b.state(t, "1", "a"); got.Status != ledger.StatusReleased || got.Answer.State != message.Expired {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -281,11 +279,11 @@ func TestDeliverer_OpenOrderStaysHeld(t *testing.T) {
 			open(t, b, func(o *Options) { o.Source, o.ByKey = nil, true })
 			b.order(t, "1", "a")
 			time.Sleep(4 * time.Second)
-			if done, err := b.Cancel(t.Context(), "1", "a"); done != protocol.TooLate || err != nil {
+			if done, err := b.Cancel(t.Context(), "1", "a"); done != ledger.TooLate || err != nil {
 				t.Errorf("then %d: cancel %v, %v", second, done, err)
 			}
 			time.Sleep(5 * time.Minute)
-			if got := b.state(t, "1", "a"); got.Status != protocol.StatusHeld || got.Where != protocol.ForAPerson {
+			if got := b.state(t, "1", "a"); got.Status != ledger.StatusHeld || got.Where != ledger.ForAPerson {
 				t.Errorf("then %d: %+v, sent %s", second, got, b.attempts())
 			}
 		})
@@ -304,7 +302,7 @@ func TestDeliverer_BusyUpstreamMakesNoOrderStuck(t *testing.T) {
 		open(t, b, nil)
 		b.order(t, "1", "a")
 		time.Sleep(40 * time.Second)
-		if got := b.state(t, "1", "a"); got.Status != protocol.StatusSold || b.attempts() !=
+		if got := b.state(t, "1", "a"); got.Status != ledger.StatusSold || b.attempts() !=
 			"[1 a 1 1 a 1 1 a 1 1 a 1 1 a 1 1 a 1]" {
 			t.Errorf("%+v, sent %s", got, b.attempts())
 		}
@@ -324,7 +322,7 @@ func TestDeliverer_AnsweredAttemptFreesItsPlace(t *testing.T) {
 			if got := b.attempts(); got != sent {
 				t.Errorf("%d: sent %s, want %s", status, got, sent)
 			}
-			if got := b.state(t, "1", "a"); status == 500 && got.Where != protocol.Asking {
+			if got := b.state(t, "1", "a"); status == 500 && got.Where != ledger.Asking {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -349,7 +347,7 @@ func TestDeliverer_PutOffOrderDoesNotStarve(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			b.order(t, "1", fmt.Sprint(i))
 		}
-		if got := b.state(t, "1", "first"); got.Status != protocol.StatusSold {
+		if got := b.state(t, "1", "first"); got.Status != ledger.StatusSold {
 			t.Errorf("%+v, sent %s", got, b.attempts())
 		}
 	})
@@ -359,7 +357,7 @@ func TestDeliverer_PutOffOrderDoesNotStarve(t *testing.T) {
 func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
 	b := &bench{}
 	open(t, b, func(o *Options) { o.MaxInFlight = 1; o.Pulls = true })
-	const n = 3*protocol.MaxItems + 7
+	const n = 3*ledger.MaxItems + 7
 	for i := range n {
 		b.order(t, "1", fmt.Sprint(i))
 	}
@@ -376,13 +374,13 @@ func TestLook_ManyAtOnceAreAllAnswered(t *testing.T) {
 
 // emptied is a store that has lost everything, as a Redis without a file does at its restart.
 type emptied struct {
-	*redisstore.Store
+	*ledger.Store
 	lost atomic.Bool
 }
 
-func (e *emptied) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (protocol.HandedOut, error) {
+func (e *emptied) HandOut(ctx context.Context, sku string, c ledger.HandOutCall) (ledger.HandedOut, error) {
 	if e.lost.Load() {
-		return protocol.HandedOut{}, protocol.LostLedger(sku)
+		return ledger.HandedOut{}, ledger.LostLedger(sku)
 	}
 	return e.Store.HandOut(ctx, sku, c)
 }
@@ -398,7 +396,7 @@ func TestDeliverer_OrdersOfALostLedgerDoNotWait(t *testing.T) {
 	b, store, sent := &bench{}, &emptied{}, make(chan struct{})
 	b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-sent; return 201, upstream.Answered }
 	open(t, b, func(o *Options) {
-		o.MaxInFlight, store.Store = 1, o.Store.(*redisstore.Store)
+		o.MaxInFlight, store.Store = 1, o.Store.(*ledger.Store)
 		o.Store = store
 	})
 	defer close(sent)

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // line is what is known of the orders of one SKU.
 type line struct {
 	sku       string
-	depth     protocol.Depth
+	depth     ledger.Depth
 	looked    time.Time // when it was asked for the last time
 	delivered int64     // at the time measured
 	measured  time.Time
@@ -69,7 +69,7 @@ func (s *lines) active() (list []*line) {
 }
 
 // learn takes in what a store said of a line.
-func (s *lines) learn(now time.Time, of *line, d protocol.Depth) {
+func (s *lines) learn(now time.Time, of *line, d ledger.Depth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.open(of.sku)
@@ -102,7 +102,7 @@ func (s *lines) eta(sku string, ahead int64) time.Duration {
 }
 
 // total is what all lines have.
-func (s *lines) total() (sum protocol.Depth) {
+func (s *lines) total() (sum ledger.Depth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
@@ -129,7 +129,7 @@ func (s *lines) scan(ctx context.Context, store Store, now time.Time) error {
 	if len(skus) > 0 {
 		s.after = skus[len(skus)-1]
 	}
-	for some := range slices.Chunk(skus, protocol.MaxTogether) {
+	for some := range slices.Chunk(skus, ledger.MaxTogether) {
 		depths, err := store.Depths(ctx, some)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (s *lines) scan(ctx context.Context, store Store, now time.Time) error {
 }
 
 // found takes in how many orders a SKU has. mu is held.
-func (s *lines) found(sku string, d protocol.Depth) {
+func (s *lines) found(sku string, d ledger.Depth) {
 	l := s.all[sku]
 	switch {
 	case l != nil && !d.Active():

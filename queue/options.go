@@ -22,22 +22,21 @@ import (
 	"sluice/proxy/auth"
 	"sluice/proxy/metrics"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 	"sluice/upstream"
 )
 
-// Store is what a deliverer asks of the ledgers: a *redisstore.Store, or in tests one that counts calls or fails.
+// Store is what a deliverer asks of the ledgers: a *ledger.Store, or in tests one that counts calls or fails.
 //
 // An order that waits is held, like every other; what a Store says of it besides is where it is on its way to the
 // upstream. All of it goes when the reservation is decided, by whichever call. An order that is handed out was not sent
 // to the upstream, or an attempt of it is known to have come to nothing. What a ledger that has lost its last changes
 // says of orders is not believed: they are asked about first.
 type Store interface {
-	Slots(ctx context.Context, c protocol.SlotCall) (granted int, err error)
-	HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (protocol.HandedOut, error)
-	Decide(ctx context.Context, sku string, c protocol.DecideCall) ([]protocol.Done, protocol.StockVersion, error)
-	Positions(ctx context.Context, sku string, serials []string) ([]protocol.Position, error)
-	Depths(ctx context.Context, skus []string) ([]protocol.Depth, error)
+	Slots(ctx context.Context, c ledger.SlotCall) (granted int, err error)
+	HandOut(ctx context.Context, sku string, c ledger.HandOutCall) (ledger.HandedOut, error)
+	Decide(ctx context.Context, sku string, c ledger.DecideCall) ([]ledger.Done, ledger.StockVersion, error)
+	Positions(ctx context.Context, sku string, serials []string) ([]ledger.Position, error)
+	Depths(ctx context.Context, skus []string) ([]ledger.Depth, error)
 	Names(ctx context.Context, after string) ([]string, error)
 }
 
@@ -64,11 +63,11 @@ type Options struct {
 	Grace       time.Duration // by how much the upstream's clock may be late
 	Keep        time.Duration // how long a release is remembered
 
-	Settled func(sku, serial string, op protocol.Op, h protocol.StockVersion) // an order was settled here
-	Settle  func(sku, serial string, op protocol.Op)                          // settles what Decide could not
+	Settled func(sku, serial string, op ledger.Op, h ledger.StockVersion) // an order was settled here
+	Settle  func(sku, serial string, op ledger.Op)                        // settles what Decide could not
 
 	// this instance has handed an order out, or settled it; nil = no one listens
-	News func(sku string, p protocol.Position)
+	News func(sku string, p ledger.Position)
 
 	Log *slog.Logger // nil = slog.Default()
 }
@@ -78,7 +77,7 @@ type Options struct {
 const takeBytes = 2 << 20
 
 // atOnce is how many orders one call hands out.
-func (o *Options) atOnce() int { return min(max(takeBytes/max(o.MaxOrder, 1), 1), protocol.MaxItems) }
+func (o *Options) atOnce() int { return min(max(takeBytes/max(o.MaxOrder, 1), 1), ledger.MaxItems) }
 
 const (
 	answerFor     = 15 * time.Minute // how long an answer is kept at least; twice as long at most

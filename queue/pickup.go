@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"sluice/queue/message"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // State is where an order of the queue is.
 type State struct {
-	protocol.Position
+	ledger.Position
 	ETA    time.Duration // until it is delivered; 0 = not known
 	Answer message.Answer
 }
 
 // Settled reports whether nothing of it changes any more.
-func (s *State) Settled() bool { return s.Status != protocol.StatusHeld }
+func (s *State) Settled() bool { return s.Status != ledger.StatusHeld }
 
 // maxLooks are the orders that are looked for at once.
 const maxLooks = 16 << 10
 
 // Find finds an order. tooMany reports that too many ask.
 func (d *Deliverer) Find(ctx context.Context, sku, serial string) (s State, tooMany bool, err error) {
-	if protocol.CheckSKU(sku) != nil || protocol.CheckSerial(serial) != nil {
+	if ledger.CheckSKU(sku) != nil || ledger.CheckSerial(serial) != nil {
 		return State{}, false, nil
 	}
 	defer d.looking.Add(-1)
@@ -40,7 +40,7 @@ func (d *Deliverer) Find(ctx context.Context, sku, serial string) (s State, tooM
 
 // FindAll finds orders of a SKU, by position.
 func (d *Deliverer) FindAll(sku string, serials []string) (states []State, err error) {
-	for some := range slices.Chunk(serials, protocol.MaxItems) {
+	for some := range slices.Chunk(serials, ledger.MaxItems) {
 		places, err := d.find(sku, some)
 		if err != nil {
 			return nil, err
@@ -53,9 +53,9 @@ func (d *Deliverer) FindAll(sku string, serials []string) (states []State, err e
 }
 
 // StateOf is what is known of an order at a place.
-func (d *Deliverer) StateOf(sku string, p protocol.Position) State {
+func (d *Deliverer) StateOf(sku string, p ledger.Position) State {
 	s := State{Position: p}
-	if s.Where == protocol.Queued {
+	if s.Where == ledger.Queued {
 		s.ETA = d.lines.eta(sku, s.Ahead)
 	}
 	s.Answer, _ = message.DecodeAnswer(p.Answer) // what cannot be read is no answer
@@ -66,7 +66,7 @@ func (d *Deliverer) StateOf(sku string, p protocol.Position) State {
 func (d *Deliverer) Delivers(sku, serial string) bool { return d.underway.has(orderName{sku, serial}) }
 
 // find asks the store where orders of a SKU are. It does so while this instance drains, too.
-func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, error) {
+func (d *Deliverer) find(sku string, serials []string) ([]ledger.Position, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	d.calls[callPlaces].Add(1)
@@ -74,14 +74,14 @@ func (d *Deliverer) find(sku string, serials []string) ([]protocol.Position, err
 }
 
 // Cancel releases an order while it waits.
-func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (protocol.Done, error) {
-	if protocol.CheckSKU(sku) != nil || protocol.CheckSerial(serial) != nil {
-		return protocol.NotFound, nil
+func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (ledger.Done, error) {
+	if ledger.CheckSKU(sku) != nil || ledger.CheckSerial(serial) != nil {
+		return ledger.NotFound, nil
 	}
-	came, err := d.decider.batch.do(ctx, sku, protocol.Decision{Serial: serial, Move: protocol.MoveCancel,
+	came, err := d.decider.batch.do(ctx, sku, ledger.Decision{Serial: serial, Move: ledger.MoveCancel,
 		Answer: (&message.Answer{State: message.Cancelled}).Text()})
-	if err == nil && came.done == protocol.Changed {
-		d.live().Settled(sku, serial, protocol.Release, came.version)
+	if err == nil && came.done == ledger.Changed {
+		d.live().Settled(sku, serial, ledger.Release, came.version)
 	}
 	return came.done, err
 }

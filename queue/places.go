@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // place is one of those that the upstream has for orders, as this instance holds it. Its zero time is one that is given
@@ -58,7 +58,7 @@ func (s *slots) acquire(ctx context.Context, now time.Time, waiting int64) (gran
 	s.inVain = s.inVain && want > 0 && len(granted) == 0
 	back := s.old(now)
 	s.mu.Unlock()
-	call := protocol.SlotCall{Limit: limit, Rate: rate, For: (s.live().Timeout + s.live().Grace + reuseFor).Milliseconds(),
+	call := ledger.SlotCall{Limit: limit, Rate: rate, For: (s.live().Timeout + s.live().Grace + reuseFor).Milliseconds(),
 		Pause: pause.Milliseconds(), Longest: s.longest().Milliseconds()}
 	if now.After(s.dry) || len(back) > 0 {
 		call.Want = s.newTokens(want - len(granted))
@@ -110,7 +110,7 @@ func (s *slots) reuse(now time.Time, n int) (taken []place) {
 func (s *slots) old(now time.Time) (back []place) {
 	kept := s.free[:0]
 	for _, p := range s.free {
-		if len(back) < protocol.MaxTokens && now.Sub(p.granted) >= reuseFor {
+		if len(back) < ledger.MaxTokens && now.Sub(p.granted) >= reuseFor {
 			back = append(back, p)
 		} else {
 			kept = append(kept, p)
@@ -132,7 +132,7 @@ func (s *slots) newTokens(n int) (tokens []string) {
 func (s *slots) release(free ...place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, free[:min(len(free), max(4*protocol.MaxTokens-len(s.free), 0))]...)
+	s.free = append(s.free, free[:min(len(free), max(4*ledger.MaxTokens-len(s.free), 0))]...)
 }
 
 // giveBack gives back what is free when nothing is sent any more.
@@ -142,17 +142,17 @@ func (s *slots) giveBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var tokens []string
-	for _, p := range s.free[:min(len(s.free), protocol.MaxTokens)] {
+	for _, p := range s.free[:min(len(s.free), ledger.MaxTokens)] {
 		tokens = append(tokens, p.token)
 	}
 	if len(tokens) > 0 {
-		_, _ = s.live().Store.Slots(ctx, protocol.SlotCall{Free: tokens, For: 1,
+		_, _ = s.live().Store.Slots(ctx, ledger.SlotCall{Free: tokens, For: 1,
 			Longest: s.longest().Milliseconds()}) // or they end by themselves
 	}
 }
 
 // extend keeps the place of an attempt that may take longer than a first one, or reports that it is lost.
-func (s *slots) extend(o *protocol.Leased, p place) bool {
+func (s *slots) extend(o *ledger.Leased, p place) bool {
 	if o.Attempt <= 1 {
 		return true
 	}
@@ -163,7 +163,7 @@ func (s *slots) extend(o *protocol.Leased, p place) bool {
 		return false
 	}
 	s.calls[callSlots].Add(1)
-	n, err := s.live().Store.Slots(ctx, protocol.SlotCall{Free: []string{p.token}, Want: []string{p.token},
+	n, err := s.live().Store.Slots(ctx, ledger.SlotCall{Free: []string{p.token}, Want: []string{p.token},
 		Limit: s.live().MaxInFlight, For: lasts.Milliseconds(), Longest: s.longest().Milliseconds()})
 	return err == nil && n == 1
 }

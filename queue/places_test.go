@@ -8,18 +8,16 @@ import (
 
 	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // watched calls seen after it has handed orders out.
 type watched struct {
-	*redisstore.Store
-	seen func(protocol.HandedOut)
+	*ledger.Store
+	seen func(ledger.HandedOut)
 }
 
-func (w *watched) HandOut(ctx context.Context, sku string, c protocol.HandOutCall) (protocol.HandedOut, error) {
+func (w *watched) HandOut(ctx context.Context, sku string, c ledger.HandOutCall) (ledger.HandedOut, error) {
 	t, err := w.Store.HandOut(ctx, sku, c)
 	w.seen(t)
 	return t, err
@@ -38,7 +36,7 @@ func TestDeliverer_LostPlaceIsNotUsedAgain(t *testing.T) {
 			time.Sleep(500 * time.Millisecond)
 			return 201, upstream.Answered
 		}
-		slots := func(c protocol.SlotCall) int {
+		slots := func(c ledger.SlotCall) int {
 			c.Limit, c.For = 1, time.Minute.Milliseconds()
 			n, err := store.Slots(t.Context(), c)
 			if err != nil {
@@ -47,31 +45,31 @@ func TestDeliverer_LostPlaceIsNotUsedAgain(t *testing.T) {
 			return n
 		}
 		paused := false
-		store.seen = func(h protocol.HandedOut) {
+		store.seen = func(h ledger.HandedOut) {
 			if len(h.Orders) == 0 || h.Orders[0].Attempt < 2 || paused {
 				return
 			}
 			paused = true
 			b.order(t, "2", "c")
-			slots(protocol.SlotCall{Pause: 20})
+			slots(ledger.SlotCall{Pause: 20})
 		}
 		open(t, b, func(o *Options) {
-			o.MaxInFlight, store.Store = 1, o.Store.(*redisstore.Store)
+			o.MaxInFlight, store.Store = 1, o.Store.(*ledger.Store)
 			o.Store = store
 		})
 		b.order(t, "1", "a")
 		for range 600 {
 			time.Sleep(5 * time.Millisecond)
-			if n := slots(protocol.SlotCall{Want: []string{"other"}}); n > 0 {
+			if n := slots(ledger.SlotCall{Want: []string{"other"}}); n > 0 {
 				synctest.Wait() // an order that gave its place back in this instant has ended now
 				if b.slots.inFlight.Load() > 0 {
 					t.Fatal("another instance got the only place while an order was in the upstream")
 				}
-				slots(protocol.SlotCall{Free: []string{"other"}})
+				slots(ledger.SlotCall{Free: []string{"other"}})
 			}
 		}
 		testkit.Eventually(t, "both are made", func() bool {
-			return b.state(t, "1", "a").Status == protocol.StatusSold && b.state(t, "2", "c").Status == protocol.StatusSold
+			return b.state(t, "1", "a").Status == ledger.StatusSold && b.state(t, "2", "c").Status == ledger.StatusSold
 		})
 		if !paused {
 			t.Error("there was no second attempt")

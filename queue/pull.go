@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"sluice/queue/message"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Pulled is one order that was handed out to a consumer, which makes it until the deadline.
 type Pulled struct {
 	SKU string
-	protocol.Leased
+	ledger.Leased
 	Message message.Request
 	Receipt string // names this attempt and its place, for Settle
 }
@@ -44,7 +44,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	now, lease := time.Now(), min(c.Lease, d.live().Timeout)
 	active := d.lines.active()
 	if c.SKU != "" {
-		if err := protocol.CheckSKU(c.SKU); err != nil {
+		if err := ledger.CheckSKU(c.SKU); err != nil {
 			return nil, err
 		}
 		active = []*line{{sku: c.SKU}}
@@ -55,7 +55,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	tokens := d.slots.newTokens(min(c.Orders, maxPull))
 	d.calls[callSlots].Add(1)
 	o := d.live()
-	granted, err := o.Store.Slots(ctx, protocol.SlotCall{Want: tokens, Limit: o.MaxInFlight, Rate: o.Rate,
+	granted, err := o.Store.Slots(ctx, ledger.SlotCall{Want: tokens, Limit: o.MaxInFlight, Rate: o.Rate,
 		For: (4*lease + d.live().Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	return nil, err
 }
 
-func (d *Deliverer) pulled(sku string, o protocol.Leased, token string) (Pulled, bool) {
+func (d *Deliverer) pulled(sku string, o ledger.Leased, token string) (Pulled, bool) {
 	m, err := message.DecodeRequest(o.Request)
 	if err != nil {
 		d.work.Go(func() { d.decider.decide(sku, &o, stuck("its request is lost")) })
@@ -109,30 +109,30 @@ const openMark = ".open"
 type SettleCall struct {
 	SKU, Serial, Receipt string
 	// MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
-	Move   protocol.Move
+	Move   ledger.Move
 	After  time.Duration  // of MoveNotNow: not before, and at least a second
 	Answer message.Answer // for the client; its Status is 0 where there is none
 }
 
 // Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time, any
 // other word only while this attempt is the last one. It may be repeated after an error.
-func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, error) {
+func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (ledger.Done, error) {
 	number, token, ok := strings.Cut(c.Receipt, ".")
 	token, open := strings.CutSuffix(token, openMark)
-	lease, err := protocol.Digits(number)
+	lease, err := ledger.Digits(number)
 	if !ok || err != nil || len(token) > maxToken {
 		return 0, fmt.Errorf("receipt %.60q is none that was given out", c.Receipt)
 	}
-	if err := protocol.CheckSerial(c.Serial); err != nil { // the store would reject all decisions of its call
+	if err := ledger.CheckSerial(c.Serial); err != nil { // the store would reject all decisions of its call
 		return 0, err
 	}
 	now := time.Now()
-	decision := protocol.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.decider.askedAgain(now)}
+	decision := ledger.Decision{Serial: c.Serial, Move: c.Move, Lease: lease, Time: d.decider.askedAgain(now)}
 	switch {
-	case open && c.Move == protocol.MoveRelease:
+	case open && c.Move == ledger.MoveRelease:
 		// whether it exists is asked, or it is handed out again
-		decision.Move, decision.Time = protocol.MoveLater, now.UnixMilli()
-	case c.Move == protocol.MoveNotNow:
+		decision.Move, decision.Time = ledger.MoveLater, now.UnixMilli()
+	case c.Move == ledger.MoveNotNow:
 		decision.From = now.Add(max(c.After, firstNotNow)).UnixMilli()
 	case c.Answer.Status > 0:
 		decision.Answer = c.Answer.Text()
@@ -142,22 +142,22 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (protocol.Done, er
 		return 0, err
 	}
 	done := came.done
-	kind, op := attemptAgain, protocol.Release
+	kind, op := attemptAgain, ledger.Release
 	switch c.Move {
-	case protocol.MoveConfirm:
-		kind, op = attemptConfirmed, protocol.Confirm
-	case protocol.MoveRelease:
+	case ledger.MoveConfirm:
+		kind, op = attemptConfirmed, ledger.Confirm
+	case ledger.MoveRelease:
 		kind = attemptReleased
 	}
 	switch {
-	case done == protocol.WasReleased && c.Move == protocol.MoveConfirm:
-		d.live().Settle(c.SKU, c.Serial, protocol.Confirm) // which counts the contradiction, and says it
-	case done == protocol.Changed && decision.Move == protocol.MoveLater:
+	case done == ledger.WasReleased && c.Move == ledger.MoveConfirm:
+		d.live().Settle(c.SKU, c.Serial, ledger.Confirm) // which counts the contradiction, and says it
+	case done == ledger.Changed && decision.Move == ledger.MoveLater:
 		d.counts[attemptUnknown].Add(1)
-	case done == protocol.Changed && c.Move != protocol.MoveNotNow:
+	case done == ledger.Changed && c.Move != ledger.MoveNotNow:
 		d.live().Settled(c.SKU, c.Serial, op, came.version)
 		fallthrough
-	case done == protocol.Changed:
+	case done == ledger.Changed:
 		d.counts[kind].Add(1)
 	}
 	d.slots.release(place{token: token})

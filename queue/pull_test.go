@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
 // leaving is a store whose caller goes away once it has its places, before it has its orders.
 type leaving struct {
-	*redisstore.Store
+	*ledger.Store
 	leave context.CancelFunc
 }
 
-func (l *leaving) Slots(ctx context.Context, c protocol.SlotCall) (int, error) {
+func (l *leaving) Slots(ctx context.Context, c ledger.SlotCall) (int, error) {
 	defer l.leave()
 	return l.Store.Slots(ctx, c)
 }
@@ -30,7 +29,7 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 	b := &bench{}
 	open(t, b, func(o *Options) {
 		o.Pulls = true
-		o.Store = &leaving{o.Store.(*redisstore.Store), leave}
+		o.Store = &leaving{o.Store.(*ledger.Store), leave}
 	})
 	b.order(t, "1", "a")
 	orders, err := b.Pull(ctx, PullCall{SKU: "1", Orders: 4, Lease: time.Second})
@@ -41,25 +40,25 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 		t.Fatal("the consumer has not left")
 	}
 	done, err := b.Settle(t.Context(), SettleCall{SKU: "1", Serial: "a", Receipt: orders[0].Receipt,
-		Move: protocol.MoveConfirm})
-	if err != nil || done != protocol.Changed {
+		Move: ledger.MoveConfirm})
+	if err != nil || done != ledger.Changed {
 		t.Errorf("%v, %v", done, err)
 	}
 }
 
 // tallied counts the calls about decisions, and the most orders that one call was to hand out.
 type tallied struct {
-	*redisstore.Store
+	*ledger.Store
 	decide, most atomic.Int64
 }
 
-func (c *tallied) HandOut(ctx context.Context, sku string, call protocol.HandOutCall) (protocol.HandedOut, error) {
+func (c *tallied) HandOut(ctx context.Context, sku string, call ledger.HandOutCall) (ledger.HandedOut, error) {
 	c.most.Store(max(c.most.Load(), int64(call.Orders)))
 	return c.Store.HandOut(ctx, sku, call)
 }
 
-func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCall) ([]protocol.Done,
-	protocol.StockVersion, error) {
+func (c *tallied) Decide(ctx context.Context, sku string, call ledger.DecideCall) ([]ledger.Done,
+	ledger.StockVersion, error) {
 	c.decide.Add(1)
 	return c.Store.Decide(ctx, sku, call)
 }
@@ -68,10 +67,10 @@ func (c *tallied) Decide(ctx context.Context, sku string, call protocol.DecideCa
 func TestSettle_WhatCannotBeAnOrderIsRejectedAlone(t *testing.T) {
 	b, store := &bench{}, &tallied{}
 	open(t, b, func(o *Options) {
-		o.Pulls, store.Store = true, o.Store.(*redisstore.Store)
+		o.Pulls, store.Store = true, o.Store.(*ledger.Store)
 		o.Store = store
 	})
-	_, err := b.Settle(t.Context(), SettleCall{SKU: "1", Receipt: "1.token", Move: protocol.MoveConfirm})
+	_, err := b.Settle(t.Context(), SettleCall{SKU: "1", Receipt: "1.token", Move: ledger.MoveConfirm})
 	if n := store.decide.Load(); err == nil || n != 0 {
 		t.Errorf("an order without a serial: %v after %d calls", err, n)
 	}
@@ -85,7 +84,7 @@ func TestTake_LongOrdersAreHandedOutFewAtATime(t *testing.T) {
 			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { <-all; return 201, upstream.Answered }
 			open(t, b, func(o *Options) {
 				o.Pulls, o.MaxInFlight, o.MaxOrder = pulls, 1, 256<<10
-				store.Store = o.Store.(*redisstore.Store)
+				store.Store = o.Store.(*ledger.Store)
 				o.Store = store
 			})
 			for i := range 30 {

@@ -6,7 +6,6 @@ import (
 
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -35,20 +34,20 @@ func (s *sender) ask(sku, serial string) ledger.OrderStatus {
 // resolve decides about an order whose last attempt has an unknown outcome. The deadline of that attempt and the grace
 // have passed before the upstream is asked: what it does not know then it does not make of that attempt any more, if it
 // keeps to the deadline.
-func (s *sender) resolve(sku string, o *protocol.Leased) result {
+func (s *sender) resolve(sku string, o *ledger.Leased) result {
 	now := time.Now()
 	status := s.ask(sku, o.Serial)
 	over := now.UnixMilli() >= o.Until
 	nowhere := status == ledger.OrderNotFound && (s.live().Fenced || s.live().Cancels)
 	switch {
 	case status == ledger.OrderExists:
-		return result{move: protocol.MoveConfirm}
+		return result{move: ledger.MoveConfirm}
 	case nowhere && (over || s.live().Cancels):
-		return result{move: protocol.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
+		return result{move: ledger.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
 	case nowhere:
-		return s.again(o, protocol.MoveNowhere)
+		return s.again(o, ledger.MoveNowhere)
 	case s.live().ByKey && !over:
-		return s.again(o, protocol.MoveRepeat)
+		return s.again(o, ledger.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
 	case s.live().ByKey && s.live().Source == nil:
@@ -57,9 +56,9 @@ func (s *sender) resolve(sku string, o *protocol.Leased) result {
 		return stuck("the upstream cannot be asked about it: there is no status_url")
 	}
 	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)
-	return result{move: protocol.MoveLater, time: now.Add(wait).UnixMilli()}
+	return result{move: ledger.MoveLater, time: now.Add(wait).UnixMilli()}
 }
 
 func stuck(why string) result {
-	return result{move: protocol.MoveLater, time: protocol.Never, why: why}
+	return result{move: ledger.MoveLater, time: ledger.Never, why: why}
 }

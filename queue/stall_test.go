@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -18,7 +18,7 @@ type miserly struct {
 	closed atomic.Bool
 }
 
-func (m *miserly) Slots(ctx context.Context, c protocol.SlotCall) (int, error) {
+func (m *miserly) Slots(ctx context.Context, c ledger.SlotCall) (int, error) {
 	if m.closed.Load() {
 		return 0, nil
 	}

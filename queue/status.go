@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"sluice/internal/sorted"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Status is the queue as this instance sees it.
 type Status struct {
-	protocol.Depth
+	ledger.Depth
 	PerSecond float64           // attempts of all instances, smoothed
 	Limit     int               // orders that this instance lets the upstream have at once now
 	Attempts  map[string]uint64 // of this instance, by outcome
@@ -21,7 +21,7 @@ type Status struct {
 // SKUStatus is the queue of one SKU.
 type SKUStatus struct {
 	SKU string
-	protocol.Depth
+	ledger.Depth
 	PerSecond float64       // attempts of all instances, smoothed; 0 = not known
 	ETA       time.Duration // of an order that comes now; 0 = not known
 }

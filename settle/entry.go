@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Entry is one change of a ledger, as its stream has it (docs/metrics.md).
@@ -83,7 +83,7 @@ func (e *Entry) decode(r *reply, words int) {
 	for i := range e.Records {
 		r := &e.Records[i]
 		r.At = e.At
-		if op == "reserve" && r.Status == protocol.StatusHeld {
+		if op == "reserve" && r.Status == ledger.StatusHeld {
 			r.Anew = e.Position
 		}
 	}
@@ -95,11 +95,11 @@ func (e *Entry) decode(r *reply, words int) {
 
 // parseRecord reads a record as it lies in Redis.
 func parseRecord(serial, text string) (Record, error) {
-	is, err := protocol.DecodeRecord(serial, text)
+	is, err := ledger.DecodeRecord(serial, text)
 	r := Record{Serial: serial, User: is.User, Quantity: is.Quantity, Status: is.Status}
-	if r.Status == protocol.StatusSold {
+	if r.Status == ledger.StatusSold {
 		count, _, _ := strings.Cut(strings.TrimPrefix(text, "C|"), "|")
-		r.Anew.Epoch, r.Anew.Ver = protocol.Since(count) // it was adopted
+		r.Anew.Epoch, r.Anew.Ver = ledger.Since(count) // it was adopted
 	}
 	return r, err
 }
@@ -107,8 +107,8 @@ func parseRecord(serial, text string) (Record, error) {
 // text is what parseRecord reads.
 func (r Record) text() string {
 	since := ""
-	if r.Status == protocol.StatusSold && r.Anew != (Position{}) {
-		since = "/" + protocol.AnyCart + r.Anew.String()
+	if r.Status == ledger.StatusSold && r.Anew != (Position{}) {
+		since = "/" + ledger.AnyCart + r.Anew.String()
 	}
 	return fmt.Sprintf("%c|%d%s|0|%s", r.Status, r.Quantity, since, r.User)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // books are a ledger and its orders in the database, compared once.
@@ -50,7 +50,7 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 	var rows []Record
 	err = s.db.Orders(ctx, p.sku, l.Born, func(r Record) {
 		// Rows that were left behind are old.
-		if r.Status != protocol.StatusReleased && (p.cursor == nil || p.cursor.State != Moved) {
+		if r.Status != ledger.StatusReleased && (p.cursor == nil || p.cursor.State != Moved) {
 			rows = append(rows, r)
 		}
 	})
@@ -72,12 +72,12 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 		r, ok := b.records[row.Serial]
 		lost := isLost(row, r, ok, !b.intact, forgotten)
 		switch {
-		case row.Status == protocol.StatusHeld && !ok && b.intact:
+		case row.Status == ledger.StatusHeld && !ok && b.intact:
 			b.unknown = append(b.unknown, row)
 		case !lost:
-		case row.Status == protocol.StatusSold:
+		case row.Status == ledger.StatusSold:
 			b.sold = append(b.sold, row)
-		case row.Status == protocol.StatusRefunded:
+		case row.Status == ledger.StatusRefunded:
 			b.refunded = append(b.refunded, row)
 		case !l.remade:
 			b.held = append(b.held, row)
@@ -92,23 +92,23 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 // forgotten, Unix ms, the ledger may have forgotten, and have the serial for another order.
 func isLost(row, r Record, ok, incomplete bool, forgotten int64) bool {
 	switch {
-	case row.Status == protocol.StatusRefunded && 0 < row.At && row.At < forgotten, row.Status == protocol.StatusReleased:
+	case row.Status == ledger.StatusRefunded && 0 < row.At && row.At < forgotten, row.Status == ledger.StatusReleased:
 		return false
-	case !ok && row.Status != protocol.StatusSold:
+	case !ok && row.Status != ledger.StatusSold:
 		return incomplete
 	case !ok:
 		return true
-	case row.Status == protocol.StatusRefunded && row.Position.Before(r.Anew):
+	case row.Status == ledger.StatusRefunded && row.Position.Before(r.Anew):
 		return false
 	}
 	there := r.said()
-	return protocol.Merge(there, row.said()).Status != there.Status
+	return ledger.Merge(there, row.said()).Status != there.Status
 }
 
 // said is what a record says when it is merged.
-func (r Record) said() protocol.Said {
-	s := protocol.Said{Status: r.Status, Epoch: r.Epoch, Ver: r.Ver}
-	if r.Status == protocol.StatusSold {
+func (r Record) said() ledger.Said {
+	s := ledger.Said{Status: r.Status, Epoch: r.Epoch, Ver: r.Ver}
+	if r.Status == ledger.StatusSold {
 		s.Epoch, s.Ver, s.Adopted = r.Anew.Epoch, r.Anew.Ver, r.Anew != Position{}
 	}
 	return s

@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // The targets. Each has a cursor of its own for each SKU.
@@ -82,7 +82,7 @@ type Record struct {
 	Serial   string // 1 to 128 bytes
 	User     string // any bytes
 	Quantity int64
-	Status   protocol.Status
+	Status   ledger.Status
 	At       int64 // Unix ms; 0 = not known
 	Missing  bool  // only the database knows it
 	Deducted int64 // units by which it has lowered the stock; of rows alone
@@ -97,12 +97,12 @@ type Record struct {
 // been released then. whole says that r is of a ledger that is read whole: what it holds, the shop may still have.
 func (r Record) Replaces(row Record, whole bool, forgotten int64) bool {
 	return !row.Status.Final() || r.Status.Final() || row.Position.Before(r.Anew) || 0 < row.At && row.At < forgotten ||
-		whole && row.Status == protocol.StatusReleased && r.Status == protocol.StatusHeld
+		whole && row.Status == ledger.StatusReleased && r.Status == ledger.StatusHeld
 }
 
 // counted is how many units of the stock the record uses up.
 func (r Record) counted() int64 {
-	if r.Status == protocol.StatusSold {
+	if r.Status == ledger.StatusSold {
 		return r.Quantity
 	}
 	return 0

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 const (
@@ -149,7 +149,7 @@ func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entr
 
 // forgotten is when an order must have been given back at the latest, Unix ms, for a ledger to have forgotten it by
 // now.
-func (s *Settler) forgotten() int64 { return s.now().Add(-protocol.KeepReleased).UnixMilli() }
+func (s *Settler) forgotten() int64 { return s.now().Add(-ledger.KeepReleased).UnixMilli() }
 
 // findBorn corrects the first epoch of a ledger whose beginning was not read.
 func (s *Settler) findBorn(ctx context.Context, b *Batch) error {

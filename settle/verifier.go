@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 const (
@@ -50,7 +50,7 @@ type Explanation struct {
 // explains reports whether a difference is one that is on its way, or that a conflict has already.
 func (e Explanation) explains(row, r Record, ok bool) bool {
 	return row.Missing && !ok ||
-		row.Status == protocol.StatusRefunded && ok && r.Status == protocol.StatusSold && e.Givebacks[row.Serial]
+		row.Status == ledger.StatusRefunded && ok && r.Status == ledger.StatusSold && e.Givebacks[row.Serial]
 }
 
 // look is what a settler remembers of the SKU that it has verified.

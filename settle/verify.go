@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // ErrMoving means that a SKU could not be compared, since its ledger changed all the time.
@@ -116,21 +116,21 @@ func positions(ctx context.Context, stream Stream, db Database, sku string) (Led
 // compare fills in what differs. A released or refunded order that Redis has forgotten is no difference.
 func (c *Comparison) compare(ctx context.Context, db Database, records map[string]Record,
 	explained func(row, r Record, ok bool) bool) error {
-	forgotten := time.Now().Add(-protocol.KeepReleased).UnixMilli()
+	forgotten := time.Now().Add(-ledger.KeepReleased).UnixMilli()
 	err := db.Orders(ctx, c.SKU, c.born, func(row Record) {
 		c.Booked += row.counted()
 		r, ok := records[row.Serial]
 		delete(records, row.Serial)
 		text := describe(r, ok)
 		switch {
-		case text == describe(row, true), !ok && row.Status != protocol.StatusSold && row.Status != protocol.StatusHeld,
+		case text == describe(row, true), !ok && row.Status != ledger.StatusSold && row.Status != ledger.StatusHeld,
 			explained != nil && explained(row, r, ok):
 			return
-		case isLost(row, r, ok, false, forgotten), row.Status == protocol.StatusHeld && !ok:
+		case isLost(row, r, ok, false, forgotten), row.Status == ledger.StatusHeld && !ok:
 			c.lost++
-		case row.Status == protocol.StatusReleased && r.Status == protocol.StatusSold && !r.Replaces(row, true, forgotten):
+		case row.Status == ledger.StatusReleased && r.Status == ledger.StatusSold && !r.Replaces(row, true, forgotten):
 			c.final++
-		case row.Status == protocol.StatusSold && r.Status == protocol.StatusSold && row.Deducted > r.Quantity:
+		case row.Status == ledger.StatusSold && r.Status == ledger.StatusSold && row.Deducted > r.Quantity:
 			c.unproven++
 		}
 		c.differ(row.Serial, text, describe(row, true))

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/cli"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 func TestSettleCommands_TellTheBooks(t *testing.T) {
@@ -118,9 +118,9 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	run("", true, "archive", "none")
 	run("1002 has no ledger", true, "archive", "past") // 1001 is on
 	ledgers, now := openLedgers(t, server.Addr), time.Now().UnixMilli()
-	_, err1 := ledgers.SetState(t.Context(), "1001", protocol.Ended)
-	_, err2 := ledgers.Finish(t.Context(), "1001", now, now+60_000, protocol.Release,
-		[]protocol.Item{{Serial: "s2"}}, make([]protocol.Done, 1))
+	_, err1 := ledgers.SetState(t.Context(), "1001", ledger.Ended)
+	_, err2 := ledgers.Finish(t.Context(), "1001", now, now+60_000, ledger.Release,
+		[]ledger.Item{{Serial: "s2"}}, make([]ledger.Done, 1))
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestSettleArchive_FreesASaleThatIsOver(t *testing.T) {
 	if n := server.Client.Exists(t.Context(), "sluice:shop:{1001}:r", "sluice:shop:{1001}:u").Val(); n != 0 {
 		t.Errorf("%d keys of orders are left", n)
 	}
-	if stock, _, err := ledgers.ReadStock(t.Context(), "1001"); err != nil || stock.State != protocol.Ended {
+	if stock, _, err := ledgers.ReadStock(t.Context(), "1001"); err != nil || stock.State != ledger.Ended {
 		t.Errorf("the ledger is %+v, %v", stock, err)
 	}
 }

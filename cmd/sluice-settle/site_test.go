@@ -15,8 +15,7 @@ import (
 	"sluice/config"
 	"sluice/internal/settler"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -52,9 +51,9 @@ func oneOrder(t *testing.T, redis, sku string) {
 }
 
 // openLedgers opens the ledgers of settleConfig until the test ends.
-func openLedgers(t *testing.T, redis string) *redisstore.Store {
+func openLedgers(t *testing.T, redis string) *ledger.Store {
 	t.Helper()
-	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
+	r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{redis}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 1000, Acknowledged: true, Visitor: true})
@@ -69,11 +68,11 @@ func oneOrderOf(t *testing.T, redis, sku, user string) {
 	t.Helper()
 	ctx, r := t.Context(), openLedgers(t, redis)
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "=1+1", User: user, Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
+	items := []ledger.Item{{Serial: "=1+1", User: user, Quantity: 2}, {Serial: "s2", User: "bob", Quantity: 1}}
 	_, err1 := r.SetTotal(ctx, sku, 10, 1)
 	_, err2 := r.SetTotal(ctx, sku, 10, 2)
-	_, err3 := r.Reserve(ctx, sku, 0, now, now+60_000, items, make([]protocol.Code, 2))
-	_, err4 := r.Finish(ctx, sku, now, now+60_000, protocol.Confirm, items[:1], make([]protocol.Done, 1))
+	_, err3 := r.Reserve(ctx, sku, 0, now, now+60_000, items, make([]ledger.Code, 2))
+	_, err4 := r.Finish(ctx, sku, now, now+60_000, ledger.Confirm, items[:1], make([]ledger.Done, 1))
 	_, err5 := r.SetTotal(ctx, sku, 10, 1) // now alice has more than one may have
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)

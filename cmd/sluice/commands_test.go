@@ -20,7 +20,7 @@ import (
 	"sluice/internal/listener"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // ops.listen and admin.listen may be unix sockets: then those who ask must find them there.
@@ -160,7 +160,7 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 			t.Errorf("%s: %d held, %d sold; want %d and %d", c.words, s.Held, s.Sold, c.held, c.sold)
 		}
 	}
-	if s := k.Stock("1001"); s.Total != 3 || s.Limit != 3 || s.State != protocol.On {
+	if s := k.Stock("1001"); s.Total != 3 || s.Limit != 3 || s.State != ledger.On {
 		t.Errorf("in the end: %+v", s)
 	}
 	if s := k.Stock("1002"); s.Sold != 1 || s.Limit != 1 {
@@ -176,7 +176,7 @@ func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
 	if err := typed(t, "stock set 1001 10 --admin "+gate.URL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Store.SetState(t.Context(), "1001", protocol.Frozen); err != nil {
+	if _, err := k.Store.SetState(t.Context(), "1001", ledger.Frozen); err != nil {
 		t.Fatal(err)
 	}
 	err := typed(t, "stock resume 1001 --admin "+gate.URL)
@@ -185,12 +185,12 @@ func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
 	}
 	for _, more := range []string{"", " --from none", " --from none --state frozen --apply"} {
 		if err := typed(t, "stock recover 1001"+more+" --admin "+gate.URL); err != nil ||
-			k.Stock("1001").State != protocol.Frozen {
+			k.Stock("1001").State != ledger.Frozen {
 			t.Errorf("recover%s: %v", more, err)
 		}
 	}
 	if err := typed(t, "stock recover 1001 --from none --apply --admin "+gate.URL); err != nil ||
-		k.Stock("1001").State != protocol.On {
+		k.Stock("1001").State != ledger.On {
 		t.Errorf("recover: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"sluice/internal/apitest"
 	"sluice/internal/storetest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // recovered opens a gateway whose ledger of 9 holds "held" and "other", has sold "sold" and given "returned" back, and
@@ -67,11 +67,11 @@ func TestRecover_FrozenSKUOpensUnlessOrdersContradict(t *testing.T) {
 	}
 	for _, c := range []struct {
 		orders, flags string
-		state         protocol.State
+		state         ledger.State
 	}{
-		{"sku,serial,user,quantity\n1001,lost,8,2\n1002,far,8,2\n", "--apply --state frozen", protocol.Frozen},
-		{ordersOfTheShop, "", protocol.Frozen},
-		{ordersOfTheShop, "--apply", protocol.On},
+		{"sku,serial,user,quantity\n1001,lost,8,2\n1002,far,8,2\n", "--apply --state frozen", ledger.Frozen},
+		{ordersOfTheShop, "", ledger.Frozen},
+		{ordersOfTheShop, "--apply", ledger.On},
 	} {
 		if _, err := run(c.orders, c.flags); err != nil || k.Stock("1001").State != c.state {
 			t.Errorf("%s: %v, %+v", c.flags, err, k.Stock("1001"))

@@ -13,7 +13,7 @@ import (
 	"sluice/gateway/stores"
 	"sluice/internal/adminclient"
 	"sluice/internal/cli"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 func newReservation() *cobra.Command {
@@ -31,7 +31,7 @@ func newReservation() *cobra.Command {
 
 // checkSerial reports what no order is known by.
 func checkSerial(cmd *cobra.Command, serial string) error {
-	if protocol.ValidSerial([]byte(serial)) {
+	if ledger.ValidSerial([]byte(serial)) {
 		return nil
 	}
 	return cli.Misuse(cmd, fmt.Errorf(

@@ -8,14 +8,13 @@ import (
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // askAgain is when an order that was not looked up does well to come again.
 const askAgain = time.Second
 
 // Decided implements proxy.Orders.
-func (o *Ledger) Decided(now int64, in protocol.Order) (proxy.Reservation, bool) {
+func (o *Ledger) Decided(now int64, in ledger.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
@@ -27,7 +26,7 @@ func (o *Ledger) Decided(now int64, in protocol.Order) (proxy.Reservation, bool)
 }
 
 // decided asks memory about one SKU.
-func (o *Ledger) decided(d *ledger.Reserver, now int64, in protocol.Order) (proxy.Reservation, bool) {
+func (o *Ledger) decided(d *ledger.Reserver, now int64, in ledger.Order) (proxy.Reservation, bool) {
 	out, closed := d.Cached(now, in)
 	if !closed {
 		return proxy.Reservation{LookUp: out.LookUp}, false
@@ -36,7 +35,7 @@ func (o *Ledger) decided(d *ledger.Reserver, now int64, in protocol.Order) (prox
 }
 
 // LookUp implements proxy.Orders.
-func (o *Ledger) LookUp(now int64, in protocol.Order) (proxy.Reservation, bool) {
+func (o *Ledger) LookUp(now int64, in ledger.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
@@ -50,7 +49,7 @@ func (o *Ledger) LookUp(now int64, in protocol.Order) (proxy.Reservation, bool) 
 }
 
 // Reserve implements proxy.Orders.
-func (o *Ledger) Reserve(now int64, in protocol.Order) proxy.Reservation {
+func (o *Ledger) Reserve(now int64, in ledger.Order) proxy.Reservation {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}
@@ -64,7 +63,7 @@ func (o *Ledger) Reserve(now int64, in protocol.Order) proxy.Reservation {
 }
 
 // take takes the units of an order, of all its lines or of none.
-func (o *Ledger) take(d *ledger.Reserver, now int64, in protocol.Order) proxy.Reservation {
+func (o *Ledger) take(d *ledger.Reserver, now int64, in ledger.Order) proxy.Reservation {
 	if len(in.More) > 0 {
 		return o.reserveCart(d, in)
 	}
@@ -72,38 +71,38 @@ func (o *Ledger) take(d *ledger.Reserver, now int64, in protocol.Order) proxy.Re
 }
 
 // reservation says in the gate's words what the ledger said of an order.
-func (by Clocks) reservation(in protocol.Order, out ledger.Outcome) proxy.Reservation {
+func (by Clocks) reservation(in ledger.Order, out ledger.Outcome) proxy.Reservation {
 	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline,
 		ByKey: len(in.Key) > 0 && string(in.Key) == out.Serial && !ledger.LooksDerived(out.Serial)}
 	switch out.Code {
-	case protocol.Held:
+	case ledger.Held:
 		t.Reason = reject.Admitted
-	case protocol.ReplayHeld:
+	case ledger.ReplayHeld:
 		t.Reason = reject.InProgress
-	case protocol.ReplaySold:
+	case ledger.ReplaySold:
 		t.Reason = reject.Duplicate
 		if len(in.Key) > 0 {
 			t.Reason = reject.Confirmed
 		}
-	case protocol.SoldOut:
+	case ledger.SoldOut:
 		t.Reason = reject.SoldOut
 		if out.Unverified {
 			t.Wait = askAgain
 		}
 	case ledger.Undecided:
 		t.Reason = reject.Undecided
-	case protocol.NotOnSale:
+	case ledger.NotOnSale:
 		t.Reason = offSale(out.State)
-		if out.State == protocol.Waiting {
+		if out.State == ledger.Waiting {
 			t.Wait = time.UnixMilli(out.Opens).Sub(by.Wall())
 		}
-	case protocol.UserLimit:
+	case ledger.UserLimit:
 		t.Reason, t.Serial = reject.Duplicate, "" // it left no trace that could be asked for
-	case protocol.OtherOrder:
+	case ledger.OtherOrder:
 		t.Reason, t.Serial = reject.KeyReused, ""
-	case protocol.Released, protocol.Refunded:
-		t.Reason, t.Refunded = reject.Released, out.Code == protocol.Refunded
-	case protocol.UnknownSKU:
+	case ledger.Released, ledger.Refunded:
+		t.Reason, t.Refunded = reject.Released, out.Code == ledger.Refunded
+	case ledger.UnknownSKU:
 		t.Reason = reject.UnknownSKU
 	case ledger.Overloaded:
 		t.Reason = reject.Concurrency
@@ -115,13 +114,13 @@ func (by Clocks) reservation(in protocol.Order, out ledger.Outcome) proxy.Reserv
 	return t
 }
 
-func offSale(s protocol.State) reject.Reason {
+func offSale(s ledger.State) reject.Reason {
 	switch s {
-	case protocol.Waiting:
+	case ledger.Waiting:
 		return reject.NotStarted
-	case protocol.Ended, protocol.Over:
+	case ledger.Ended, ledger.Over:
 		return reject.Ended
-	case protocol.Frozen, protocol.Verifying, protocol.Lost:
+	case ledger.Frozen, ledger.Verifying, ledger.Lost:
 		return reject.StockError
 	}
 	return reject.Paused
@@ -132,9 +131,9 @@ func (o *Ledger) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
 	d := o.Reserver() // there is one: it took the order
 	switch f {
 	case metrics.OrderConfirmed:
-		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Confirm)
+		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Confirm)
 	case metrics.OrderRejected:
-		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Release)
+		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Release)
 	default:
 		d.Unknown(string(sku), serial)
 	}

@@ -6,7 +6,6 @@ import (
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // An order over several SKUs is one reservation in the ledger of each, all under one serial, taken in the order of the
@@ -20,7 +19,7 @@ import (
 //  4. An attempt that finds its own cart in a later line releases nothing: the lock was lost.
 
 // line is the part of an order that is about one SKU.
-func line(in protocol.Order, i int) protocol.Order {
+func line(in ledger.Order, i int) ledger.Order {
 	if i > 0 {
 		in.SKU, in.Quantity = in.More[i-1].SKU, in.More[i-1].Quantity
 	}
@@ -29,7 +28,7 @@ func line(in protocol.Order, i int) protocol.Order {
 }
 
 // about says which line an answer is about, where it is not the first.
-func about(of, in protocol.Order, t proxy.Reservation) proxy.Reservation {
+func about(of, in ledger.Order, t proxy.Reservation) proxy.Reservation {
 	if len(in.More) > 0 && string(of.SKU) != string(in.SKU) {
 		t.SKU = of.SKU
 	}
@@ -38,8 +37,8 @@ func about(of, in protocol.Order, t proxy.Reservation) proxy.Reservation {
 
 // linesThatMayRepeat are those by which an earlier order may be found. Without a key the serial is derived from the
 // first SKU alone.
-func linesThatMayRepeat(in protocol.Order) []protocol.Order {
-	all := []protocol.Order{line(in, 0)}
+func linesThatMayRepeat(in ledger.Order) []ledger.Order {
+	all := []ledger.Order{line(in, 0)}
 	if len(in.Key) > 0 {
 		for i := range in.More {
 			all = append(all, line(in, i+1))
@@ -50,7 +49,7 @@ func linesThatMayRepeat(in protocol.Order) []protocol.Order {
 
 // decidedCart asks memory about all lines. The first comes first: it alone may repeat an order without a key. Where
 // another one is sold out such an order was not looked up: its client may have won before.
-func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (t proxy.Reservation, decided bool) {
+func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in ledger.Order) (t proxy.Reservation, decided bool) {
 	lookUp := false
 	for i := range len(in.More) + 1 {
 		one := line(in, i)
@@ -74,7 +73,7 @@ func (o *Ledger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (
 // A later line that has this very cart already tells that the ledger of the first one has lost its reservation, and
 // with it the lock. The order may have been forwarded then. So what is missing is taken, nothing is forwarded or
 // released, and the upstream's answer decides each line.
-func (o *Ledger) reserveCart(d *ledger.Reserver, in protocol.Order) proxy.Reservation {
+func (o *Ledger) reserveCart(d *ledger.Reserver, in ledger.Order) proxy.Reservation {
 	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
 	one := line(in, 0)
 	first := o.clocks.reservation(one, d.Reserve(o.clocks.Now(), one))
@@ -100,7 +99,7 @@ func (o *Ledger) reserveCart(d *ledger.Reserver, in protocol.Order) proxy.Reserv
 		}
 		if !lost {
 			for _, sku := range taken {
-				d.Settle(sku, protocol.Item{Serial: first.Serial}, protocol.Release)
+				d.Settle(sku, ledger.Item{Serial: first.Serial}, ledger.Release)
 			}
 			next.Serial = ""
 			return about(one, in, next)

@@ -21,8 +21,6 @@ import (
 	"sluice/internal/failpoint"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/namespace"
 )
 
@@ -35,7 +33,7 @@ type Clocks struct {
 // Ledger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
 // stock_error and everything else is served.
 type Ledger struct {
-	Store  *redisstore.Store
+	Store  *ledger.Store
 	now    atomic.Pointer[inForce]
 	clocks Clocks
 	log    *slog.Logger
@@ -149,7 +147,7 @@ func (o *Ledger) run(ctx context.Context) {
 
 // needsOperator reports whether no ledger can be opened until an operator changes something.
 func needsOperator(err error) bool {
-	return errors.Is(err, redisstore.ErrUnfit) || errors.Is(err, namespace.ErrClaimed)
+	return errors.Is(err, ledger.ErrUnfit) || errors.Is(err, namespace.ErrClaimed)
 }
 
 // Reserver is what reserves in the ledger; nil = the ledger is not open yet.
@@ -162,7 +160,7 @@ func (o *Ledger) Status() *ledger.StatusURL { return o.now.Load().status }
 // an error; one that is away is waited for in the background.
 func (o *Ledger) Await() error {
 	switch err := <-o.first; {
-	case errors.Is(err, redisstore.ErrUnfit):
+	case errors.Is(err, ledger.ErrUnfit):
 		return o.now.Load().Errorf("stock.redis.addresses",
 			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
 	case errors.Is(err, namespace.ErrClaimed):
@@ -314,7 +312,7 @@ func (o *Ledger) Check() (string, admin.Health) {
 	}
 	if sku := o.lost.Load(); sku != nil {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
-			"shows all such SKUs", *sku, protocol.RecoverLost(*sku)), admin.Degraded
+			"shows all such SKUs", *sku, ledger.RecoverLost(*sku)), admin.Degraded
 	}
 	if sku := o.Reserver().Stuck(); sku != "" {
 		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books; with "+

@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // LeftOrders are orders that wait in the ledger although no route of this instance has orders wait. An earlier
@@ -34,16 +33,16 @@ func (l *LeftOrders) Any() bool { return l.waiting.Load() }
 func (l *LeftOrders) Delivered() { l.delivered.Store(true) }
 
 // find looks for such orders among SKUs, of which the ledger has just made a list.
-func (l *LeftOrders) find(ctx context.Context, store *redisstore.Store, skus []string, log *slog.Logger) {
+func (l *LeftOrders) find(ctx context.Context, store *ledger.Store, skus []string, log *slog.Logger) {
 	if l.delivered.Load() || time.Since(l.sought) < seekLeft {
 		return
 	}
-	for some := range slices.Chunk(skus, protocol.MaxTogether) {
+	for some := range slices.Chunk(skus, ledger.MaxTogether) {
 		depths, err := store.Depths(ctx, some)
 		if err != nil {
 			return // it is tried again when the SKUs are listed again
 		}
-		at := slices.IndexFunc(depths, protocol.Depth.Active)
+		at := slices.IndexFunc(depths, ledger.Depth.Active)
 		if at < 0 {
 			continue
 		}

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"sluice/internal/storetest"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
+	"sluice/stockgate/ledger"
 )
 
 // Another instance accepts an order after this one has looked for some, and ends.
 func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, left := storetest.Ledger(t), &LeftOrders{found: make(chan struct{}, 1)}
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1", 10, 0))
+		testkit.Must[ledger.Stock](t)(s.SetTotal(t.Context(), "1", 10, 0))
 		find := func() bool {
 			left.find(t.Context(), s, []string{"1"}, slog.New(slog.DiscardHandler))
 			select {
@@ -28,10 +28,10 @@ func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 		if find() || left.Any() {
 			t.Error("there are none")
 		}
-		now, codes := time.Now(), make([]protocol.Code, 1)
-		_, err := s.Reserve(t.Context(), "1", 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []protocol.Item{{
-			Serial: "a", Quantity: 1, Request: protocol.NewRequest(now.Add(time.Hour).UnixMilli(), "data")}}, codes)
-		if err != nil || codes[0] != protocol.Held {
+		now, codes := time.Now(), make([]ledger.Code, 1)
+		_, err := s.Reserve(t.Context(), "1", 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []ledger.Item{{
+			Serial: "a", Quantity: 1, Request: ledger.NewRequest(now.Add(time.Hour).UnixMilli(), "data")}}, codes)
+		if err != nil || codes[0] != ledger.Held {
 			t.Fatal(codes, err)
 		}
 		if time.Sleep(seekLeft - time.Second); find() { // of synctest

@@ -10,7 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/sale"
 )
 
@@ -76,7 +76,7 @@ func (o *Opener) openDue(ctx context.Context) {
 			}
 			if err := o.open(ctx, &c.Sales[i], sku, p); err != nil {
 				o.retryAt[sku] = now + openRest
-				if ctx.Err() != nil || !errors.Is(err, protocol.ErrUnknownSKU) && !errors.Is(err, protocol.ErrLost) {
+				if ctx.Err() != nil || !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost) {
 					return
 				}
 			}
@@ -110,9 +110,9 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 			"added", "sale", s.Name, "sku", sku, "stock", units, "total", has.Total, "sold", has.Sold,
 			"next", "sluice stock add "+sku+" UNITS")
 	}
-	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, protocol.ErrUnknownSKU) && p.Wait > 0 {
+	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
-		begin := protocol.Opening{Total: int64(units), Limit: int64(o.orders.now.Load().Stock.Reserve.MaxPerUser),
+		begin := ledger.Opening{Total: int64(units), Limit: int64(o.orders.now.Load().Stock.Reserve.MaxPerUser),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
 			_, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,
@@ -127,11 +127,11 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 		o.track(sku)
 		return nil
 	}
-	lost, again := errors.Is(err, protocol.ErrLost), o.missed[sku]
+	lost, again := errors.Is(err, ledger.ErrLost), o.missed[sku]
 	o.missed[sku] = lost
 	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !o.reported[sku] {
 		o.reported[sku] = true
-		next := protocol.RecoverLost(sku)
+		next := ledger.RecoverLost(sku)
 		if !lost {
 			next = "if it was ever sold: " + next + "; if it is new: sluice stock set " + sku + " UNITS"
 		}

@@ -12,8 +12,6 @@ import (
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // A sale with max_per_user bounds the units of one user in all its ledgers together. No record is kept of that: each
@@ -31,7 +29,7 @@ import (
 // quotas are the sales, of which some bound what one user may have.
 type quotas struct {
 	sales   []*quota // all of them: one without a bound may come before one with a bound
-	ledgers *redisstore.Store
+	ledgers *ledger.Store
 	timeout time.Duration
 	turns   [1024]chan struct{} // of users: one order of each is counted at a time
 	seed    maphash.Seed
@@ -61,7 +59,7 @@ type bound struct {
 }
 
 // newQuotas returns nil where no sale bounds anything.
-func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
+func newQuotas(c *config.Config, ledgers *ledger.Store) *quotas {
 	r := &c.Stock.Redis
 	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout() + r.Timeout, seed: maphash.MakeSeed()}
 	bounds := false
@@ -78,7 +76,7 @@ func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
 }
 
 // of are the quotas of an order: of each SKU that of the sale that is on, or is the next.
-func (q *quotas) of(in protocol.Order, now time.Time) (all []bound) {
+func (q *quotas) of(in ledger.Order, now time.Time) (all []bound) {
 	for k := range len(in.More) + 1 {
 		one := line(in, k)
 		s := q.saleOf(string(one.SKU), now)
@@ -123,7 +121,7 @@ func (q *quotas) wait(user []byte) (end func(), ok bool) {
 }
 
 // reserveWithin reserves an order of which some sales bound what its user may have.
-func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in protocol.Order) proxy.Reservation {
+func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in ledger.Order) proxy.Reservation {
 	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
 	end, ok := q.wait(in.User)
 	if !ok {
@@ -149,14 +147,14 @@ func (o *Ledger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []bound, in
 		return t
 	}
 	for k := range len(in.More) + 1 {
-		d.Settle(string(line(in, k).SKU), protocol.Item{Serial: t.Serial}, protocol.Release)
+		d.Settle(string(line(in, k).SKU), ledger.Item{Serial: t.Serial}, ledger.Release)
 	}
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }
 
 // earlier is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its
 // key, and answers by its record. Where that cannot be looked up, it is not known.
-func earlier(d *ledger.Reserver, in protocol.Order) reject.Reason {
+func earlier(d *ledger.Reserver, in ledger.Order) reject.Reason {
 	if len(in.Key) == 0 {
 		return reject.Duplicate
 	}
@@ -190,7 +188,7 @@ func (q *quotas) count(bounds []bound, user []byte, onTop bool) reject.Reason {
 }
 
 // count counts the units of c by a call that begins after this one.
-func (s *quota) count(c *counted, ledgers *redisstore.Store, timeout time.Duration) {
+func (s *quota) count(c *counted, ledgers *ledger.Store, timeout time.Duration) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, c)
 	s.mu.Unlock()
@@ -198,7 +196,7 @@ func (s *quota) count(c *counted, ledgers *redisstore.Store, timeout time.Durati
 	defer s.calling.Unlock()
 	for !c.done {
 		s.mu.Lock()
-		n := min(len(s.waiting), protocol.MaxItems)
+		n := min(len(s.waiting), ledger.MaxItems)
 		some := s.waiting[:n:n]
 		s.waiting = s.waiting[n:]
 		s.mu.Unlock()
@@ -207,7 +205,7 @@ func (s *quota) count(c *counted, ledgers *redisstore.Store, timeout time.Durati
 }
 
 // call counts for some users.
-func (s *quota) call(some []*counted, ledgers *redisstore.Store, timeout time.Duration) {
+func (s *quota) call(some []*counted, ledgers *ledger.Store, timeout time.Duration) {
 	users := make([]string, len(some))
 	for i, c := range some {
 		users[i], c.done = c.user, true
@@ -217,7 +215,7 @@ func (s *quota) call(some []*counted, ledgers *redisstore.Store, timeout time.Du
 	for _, owned := range ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
 		known := owned.Err == nil
 		switch owned.State {
-		case protocol.Frozen, protocol.Verifying, protocol.Lost:
+		case ledger.Frozen, ledger.Verifying, ledger.Lost:
 			known = false
 		}
 		for i, c := range some {

@@ -9,11 +9,9 @@ import (
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -22,22 +20,22 @@ func TestQuota_EachIsCountedByItself(t *testing.T) {
 	s := storetest.Ledger(t)
 	skus := []string{"a", "b"}
 	for _, sku := range skus {
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 10_000, 0))
+		testkit.Must[ledger.Stock](t)(s.SetTotal(t.Context(), sku, 10_000, 0))
 	}
 	c := &config.Config{Sales: []config.Sale{{SKUs: append(skus, "none"), MaxPerUser: 3, Ends: time.Unix(9, 0)}}}
 	c.Stock.Redis.Timeout = time.Minute
 	q := newQuotas(c, s)
-	ledgertest.Storm(600, 600, func(i int) {
+	testkit.Storm(600, 600, func(i int) {
 		user := fmt.Sprint("u", i)
-		codes := make([]protocol.Code, 1)
+		codes := make([]ledger.Code, 1)
 		for k := range 1 + i%4 {
-			it := protocol.Item{Serial: fmt.Sprint(user, "-", k), User: user, Quantity: 1}
-			_, err := s.Reserve(t.Context(), skus[k%2], 0, 1, 9, []protocol.Item{it}, codes)
-			if err != nil || codes[0] != protocol.Held {
+			it := ledger.Item{Serial: fmt.Sprint(user, "-", k), User: user, Quantity: 1}
+			_, err := s.Reserve(t.Context(), skus[k%2], 0, 1, 9, []ledger.Item{it}, codes)
+			if err != nil || codes[0] != ledger.Held {
 				t.Errorf("reserve: %v %v", codes, err)
 			}
 		}
-		bounds := q.of(protocol.Order{SKU: []byte("a"), Quantity: 1}, time.Unix(1, 0))
+		bounds := q.of(ledger.Order{SKU: []byte("a"), Quantity: 1}, time.Unix(1, 0))
 		has := q.count(bounds, []byte(user), false)
 		more := q.count(bounds, []byte(user), true)
 		if (has == reject.Duplicate) != (i%4 == 3) || (more == reject.Duplicate) != (i%4 >= 2) {
@@ -55,7 +53,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 		sale("free before", 0, 5, 9, "a"),
 	}}
 	q := newQuotas(c, storetest.Ledger(t))
-	order := protocol.Order{SKU: []byte("a"), Quantity: 2, More: []protocol.Line{{SKU: []byte("b"), Quantity: 3},
+	order := ledger.Order{SKU: []byte("a"), Quantity: 2, More: []ledger.Line{{SKU: []byte("b"), Quantity: 3},
 		{SKU: []byte("c"), Quantity: 4}}}
 	for at, want := range map[int64]string{1: "early 3", 8: "early 3", 9: "early 5", 19: "early 5", 20: "late 2", 30: ""} {
 		got := ""
@@ -75,22 +73,25 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 // none.
 func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
 	server := redistest.Start(t)
-	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
+	s := testkit.Must[*ledger.Store](t)(ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 4, Timeout: 5 * time.Second, ConnectTimeout: 5 * time.Second,
 		BreakerErrors: 20, BreakerPause: time.Second}, Events: 1000}))
 	t.Cleanup(func() { _ = s.Close() })
-	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 0))
-	d := ledgertest.Must[*ledger.Reserver](t)(ledger.New(ledger.Options{Secret: protocol.NewSecret(),
+	testkit.Must[ledger.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 0))
+	d := testkit.Must[*ledger.Reserver](t)(ledger.New(ledger.Options{Secret: ledger.NewSecret(),
 		Timeout: 5 * time.Second}, s, nil))
 	t.Cleanup(func() { d.Close(context.Background()) })
-	ledgertest.Want(t, "an order", ledgertest.Take(t, s, "first", "ann"), protocol.Held)
+	var codes [1]ledger.Code
+	testkit.Must[ledger.StockVersion](t)(s.Reserve(t.Context(), "1001", 0, 1, 1_000,
+		[]ledger.Item{{Serial: "first", User: "ann", Quantity: 1}}, codes[:]))
+	testkit.Want(t, "an order", codes[0], ledger.Held)
 	hears := func(what, key string, want reject.Reason) {
 		t.Helper()
-		ledgertest.Want(t, what, earlier(d, protocol.Order{SKU: []byte("1001"), Key: []byte(key)}), want)
+		testkit.Want(t, what, earlier(d, ledger.Order{SKU: []byte("1001"), Key: []byte(key)}), want)
 	}
 	hears("its repetition", "first", reject.Admitted)
 	hears("another one", "second", reject.Duplicate)
-	ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), "1001", protocol.Frozen))
+	testkit.Must[ledger.Stock](t)(s.SetState(t.Context(), "1001", ledger.Frozen))
 	hears("its repetition, while the ledger may lack orders", "first", reject.Admitted)
 	hears("another one", "second", reject.StockError)
 	server.Kill()

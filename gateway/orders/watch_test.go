@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"sluice/internal/storetest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.Ledger(t)
-		r, err := ledger.New(ledger.Options{Secret: protocol.NewSecret(), Hold: time.Hour, Keep: time.Hour,
+		r, err := ledger.New(ledger.Options{Secret: ledger.NewSecret(), Hold: time.Hour, Keep: time.Hour,
 			Log: slog.New(slog.DiscardHandler)}, store, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +32,7 @@ func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 			if sku == "" || r.Knows(sku) { // the next list shows it
 				made++
 				sku = fmt.Sprint("sku ", made)
-				ledgertest.Must[protocol.Stock](t)(store.SetTotal(ctx, sku, 1, 0))
+				testkit.Must[ledger.Stock](t)(store.SetTotal(ctx, sku, 1, 0))
 			}
 			time.Sleep(time.Duration(seconds * float64(time.Second))) // of synctest
 			synctest.Wait()

@@ -9,7 +9,7 @@ import (
 
 	"sluice/admin"
 	"sluice/queue"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // State implements admin.Queue.
@@ -85,8 +85,8 @@ func (q *Queue) opened(sku, serial, sealed string) (receipt string, ok bool) {
 	return receipt, want != "" && subtle.ConstantTimeCompare([]byte(sealed[at:]), []byte("."+want)) == 1
 }
 
-var moves = map[string]protocol.Move{"confirmed": protocol.MoveConfirm, "released": protocol.MoveRelease,
-	"again": protocol.MoveNotNow}
+var moves = map[string]ledger.Move{"confirmed": ledger.MoveConfirm, "released": ledger.MoveRelease,
+	"again": ledger.MoveNotNow}
 
 // Settle implements admin.Queue.
 func (q *Queue) Settle(ctx context.Context, s admin.QueueOutcome) (string, error) {
@@ -115,13 +115,13 @@ func (q *Queue) Settle(ctx context.Context, s admin.QueueOutcome) (string, error
 		return "", err
 	}
 	switch done {
-	case protocol.Changed:
+	case ledger.Changed:
 		return "changed", nil
-	case protocol.Already:
+	case ledger.Already:
 		return "already", nil
-	case protocol.TooLate:
+	case ledger.TooLate:
 		return "too_late", nil
-	case protocol.WasSold, protocol.WasReleased:
+	case ledger.WasSold, ledger.WasReleased:
 		return "contradicts", nil
 	}
 	return "unknown", nil

@@ -6,7 +6,7 @@ import (
 
 	"sluice/proxy"
 	"sluice/proxy/server"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // parking holds the requests of clients that wait for another state of an order. None of them has a goroutine where
@@ -204,7 +204,7 @@ func (p *parking) later(name orderName, look time.Time) {
 }
 
 // news takes in what this instance has done with an order.
-func (q *Queue) news(sku string, place protocol.Position) {
+func (q *Queue) news(sku string, place ledger.Position) {
 	if q.parking.count() == 0 {
 		return
 	}
@@ -217,11 +217,11 @@ func (q *Queue) news(sku string, place protocol.Position) {
 // it is going to wait, or the more clients wait. What this instance does with it is news by itself.
 func (q *Queue) lookAgain(o *proxy.WaitingOrder) time.Duration {
 	switch {
-	case o.State == string(protocol.Delivering) && q.deliverer.Delivers(o.SKU, o.Serial):
+	case o.State == string(ledger.Delivering) && q.deliverer.Delivers(o.SKU, o.Serial):
 		return lookLate
-	case o.State == string(protocol.Delivering):
+	case o.State == string(ledger.Delivering):
 		return lookSoon
-	case o.State != string(protocol.Queued) || o.ETA == 0:
+	case o.State != string(ledger.Queued) || o.ETA == 0:
 		return max(lookUsual, q.parking.turn())
 	}
 	return max(min(max(o.ETA/4, lookSoon), lookLate), q.parking.turn())

@@ -25,14 +25,12 @@ import (
 	"sluice/queue"
 	"sluice/queue/message"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/upstream"
 )
 
 // Parts are what a queue works on.
 type Parts struct {
-	Store    *redisstore.Store
+	Store    *ledger.Store
 	Upstream *upstream.Pool
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
@@ -96,16 +94,16 @@ func (q *Queue) Use(c *config.Config, rules proxy.OutcomeRules, status *ledger.S
 }
 
 // settled tells the reserver what the store has.
-func (q *Queue) settled(sku, serial string, op protocol.Op, h protocol.StockVersion) {
+func (q *Queue) settled(sku, serial string, op ledger.Op, h ledger.StockVersion) {
 	if r := q.Reserver(); r != nil {
 		r.Delivered(sku, serial, op, h)
 	}
 }
 
 // settle has the reserver tell the store. While there is none, the order is asked about later.
-func (q *Queue) settle(sku, serial string, op protocol.Op) {
+func (q *Queue) settle(sku, serial string, op ledger.Op) {
 	if r := q.Reserver(); r != nil {
-		r.Settle(sku, protocol.Item{Serial: serial}, op)
+		r.Settle(sku, ledger.Item{Serial: serial}, op)
 	}
 }
 
@@ -142,13 +140,13 @@ func (q *Queue) Close(limit time.Duration) {
 
 // Accept implements proxy.Queue.
 func (q *Queue) Accept(m *message.Request) string {
-	return protocol.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
+	return ledger.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
 }
 
 // Accepted implements proxy.Queue.
 func (q *Queue) Accepted(sku, serial string) proxy.WaitingOrder {
 	ahead, eta := q.deliverer.Accepted(sku)
-	return proxy.WaitingOrder{Serial: serial, SKU: sku, State: string(protocol.Queued), Ahead: ahead, ETA: eta}
+	return proxy.WaitingOrder{Serial: serial, SKU: sku, State: string(ledger.Queued), Ahead: ahead, ETA: eta}
 }
 
 // Proof implements proxy.Queue.
@@ -178,7 +176,7 @@ func (q *Queue) Find(sku, serial string, wait time.Duration, client server.Clien
 	if !q.parking.park(&o, client, now.Add(q.lookAgain(&o)), now.Add(wait)) {
 		return o, false, reject.Admitted
 	}
-	if o.State == string(protocol.Delivering) && !q.deliverer.Delivers(sku, serial) { // its news may have come before
+	if o.State == string(ledger.Delivering) && !q.deliverer.Delivers(sku, serial) { // its news may have come before
 		q.parking.later(orderName{sku, serial}, now.Add(lookSoon))
 	}
 	return o, true, reject.Admitted
@@ -210,7 +208,7 @@ func (q *Queue) look(sku, serial string) (proxy.WaitingOrder, reject.Reason) {
 func orderOf(sku, serial string, s *queue.State) proxy.WaitingOrder {
 	o := proxy.WaitingOrder{Serial: serial, SKU: sku, User: s.User, State: stateOf(s), Ahead: s.Ahead, ETA: s.ETA,
 		Answer: s.Answer}
-	if s.Status == protocol.StatusHeld {
+	if s.Status == ledger.StatusHeld {
 		o.Deadline = s.Deadline
 	}
 	return o
@@ -221,7 +219,7 @@ func stateOf(s *queue.State) string {
 	switch {
 	case s.Status.Final() && s.Answer.State != "":
 		return s.Answer.State
-	case s.Status == protocol.StatusHeld && s.Where != protocol.NotWaiting:
+	case s.Status == ledger.StatusHeld && s.Where != ledger.NotWaiting:
 		return string(s.Where)
 	}
 	return s.Status.String()
@@ -236,7 +234,7 @@ func (q *Queue) Cancel(sku, serial string) (o proxy.WaitingOrder, late bool, rea
 		return o, false, reject.StockError
 	}
 	o, reason = q.look(sku, serial)
-	return o, done != protocol.Changed && done != protocol.Already && done != protocol.NotFound, reason
+	return o, done != ledger.Changed && done != ledger.Already && done != ledger.NotFound, reason
 }
 
 // Describe implements prometheus.Collector.

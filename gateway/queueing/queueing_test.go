@@ -12,17 +12,15 @@ import (
 	"sluice/proxy/reject"
 	"sluice/queue"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // counted counts the calls about places, each of which is of one SKU.
 type counted struct {
-	*redisstore.Store
+	*ledger.Store
 	places atomic.Int64
 }
 
-func (c *counted) Positions(ctx context.Context, sku string, serials []string) ([]protocol.Position, error) {
+func (c *counted) Positions(ctx context.Context, sku string, serials []string) ([]ledger.Position, error) {
 	c.places.Add(1)
 	return c.Store.Positions(ctx, sku, serials)
 }
@@ -33,7 +31,7 @@ func TestLook_InventedSKUsAreNoCallsOfTheirOwn(t *testing.T) {
 	if _, err := store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}
-	r, err := ledger.New(ledger.Options{Secret: protocol.NewSecret(), Hold: time.Hour, Keep: time.Hour,
+	r, err := ledger.New(ledger.Options{Secret: ledger.NewSecret(), Hold: time.Hour, Keep: time.Hour,
 		Log: slog.New(slog.DiscardHandler)}, store, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,6 @@ import (
 	"sluice/room/roomgate"
 	"sluice/room/roomstore"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 )
@@ -207,9 +206,9 @@ func (f *follower) stock() *roomstore.Stock {
 		print.AddString(sku)
 		sum.Epoch, sum.Version = sum.Epoch+v.Epoch, sum.Version+v.Ver
 		switch v.At(at) {
-		case protocol.On, protocol.Waiting:
+		case ledger.On, ledger.Waiting:
 			sum.Free, sum.Held = sum.Free+max(v.Free, 0), sum.Held+v.Held
-		case protocol.Ended, protocol.Over:
+		case ledger.Ended, ledger.Over:
 			sum.Held += v.Held
 		default:
 			sum.Held += max(v.Free, 0) + v.Held

@@ -11,26 +11,24 @@ import (
 
 	"sluice/config"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
 // KeepReleased is how long a released serial is remembered: longer than a sale, and than any message is late.
-const KeepReleased = protocol.KeepReleased
+const KeepReleased = ledger.KeepReleased
 
 // OpenLedger connects to the configured Redis, for our own keys.
-func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
+func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	return openLedger(c, RedisOptions(c), visitor, log)
 }
 
-func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
+func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	way.Guard = claim(c, visitor)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
-	r, err := redisstore.New(redisstore.Options{
+	r, err := ledger.NewStore(ledger.StoreOptions{
 		Options: way, Name: Name(c), Events: c.Stock.Reserve.StreamMaxEvents,
 		Acknowledged: c.KeepsUnread(),
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
@@ -79,14 +77,14 @@ func CheckName(c *config.Config) error {
 // InstanceName is what of this host's name can begin the name of an instance, which is unique anyway.
 func InstanceName() string {
 	name, _ := os.Hostname()
-	if len(name) > 64 || !protocol.ValidSerial([]byte(name)) || strings.Contains(name, "|") {
+	if len(name) > 64 || !ledger.ValidSerial([]byte(name)) || strings.Contains(name, "|") {
 		return ""
 	}
 	return name
 }
 
 // NewLedgers is store as the API wants it. reserver may be nil, and return nil as long as there is none.
-func NewLedgers(c *config.Config, store *redisstore.Store, reserver func() *ledger.Reserver) *Ledgers {
+func NewLedgers(c *config.Config, store *ledger.Store, reserver func() *ledger.Reserver) *Ledgers {
 	if reserver == nil {
 		reserver = func() *ledger.Reserver { return nil }
 	}

@@ -11,13 +11,11 @@ import (
 
 	"sluice/admin"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // Ledgers is our own protocol as admin wants it, whichever store it is on.
 type Ledgers struct {
-	store    *redisstore.Store
+	store    *ledger.Store
 	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
 	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
@@ -25,7 +23,7 @@ type Ledgers struct {
 func (l *Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.ReadStock(ctx, sku)
 	if err == nil && !ok {
-		err = protocol.ErrUnknownSKU
+		err = ledger.ErrUnknownSKU
 	}
 	if err != nil {
 		return admin.Stock{}, unledgered(sku, err)
@@ -33,9 +31,9 @@ func (l *Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	return inNumbers(sku, s), nil
 }
 
-func inNumbers(sku string, s protocol.Stock) admin.Stock {
+func inNumbers(sku string, s ledger.Stock) admin.Stock {
 	state := s.At(time.Now().UnixMilli())
-	return admin.Stock{SKU: sku, Left: s.Free, OnSale: state == protocol.On, Ledger: &admin.Ledger{
+	return admin.Stock{SKU: sku, Left: s.Free, OnSale: state == ledger.On, Ledger: &admin.Ledger{
 		Total: s.Total, Held: s.Held, Sold: s.Sold, Free: s.Free, Limit: s.Limit, State: string(state),
 		Epoch: s.Epoch, Ver: s.Ver, Why: s.Why, Untold: s.Untold,
 	}}
@@ -44,10 +42,10 @@ func inNumbers(sku string, s protocol.Stock) admin.Stock {
 // unledgered lets admin recognise that there is no ledger.
 func unledgered(sku string, err error) error {
 	switch {
-	case errors.Is(err, protocol.ErrUnknownSKU):
+	case errors.Is(err, ledger.ErrUnknownSKU):
 		return fmt.Errorf("%q: %w: it has no ledger, and nothing here remembers one; if it was ever sold: %s; if it is new: "+
-			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, protocol.RecoverLost(sku), sku)
-	case errors.Is(err, protocol.ErrLost), errors.Is(err, protocol.ErrExists), errors.Is(err, protocol.ErrOrdersLeft):
+			"sluice stock set %s UNITS", sku, admin.ErrNoSKU, ledger.RecoverLost(sku), sku)
+	case errors.Is(err, ledger.ErrLost), errors.Is(err, ledger.ErrExists), errors.Is(err, ledger.ErrOrdersLeft):
 		return told{err, admin.ErrConflict}
 	}
 	return err
@@ -55,10 +53,10 @@ func unledgered(sku string, err error) error {
 
 func (l *Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
 	if limit < 0 {
-		limit = protocol.KeepLimit
+		limit = ledger.KeepLimit
 	}
 	s, err := l.store.SetTotal(ctx, sku, total, limit)
-	if limit == protocol.KeepLimit && errors.Is(err, protocol.ErrUnknownSKU) {
+	if limit == ledger.KeepLimit && errors.Is(err, ledger.ErrUnknownSKU) {
 		s, err = l.store.SetTotal(ctx, sku, total, l.perUser)
 	}
 	return l.changed(sku, s, err)
@@ -70,7 +68,7 @@ func (l *Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, 
 	}
 	s, err := l.store.Recreate(ctx, sku, total, limit, none)
 	if err != nil {
-		s = protocol.Stock{} // what is there is not what was asked for
+		s = ledger.Stock{} // what is there is not what was asked for
 	}
 	return l.changed(sku, s, err)
 }
@@ -81,7 +79,7 @@ func (l *Ledgers) Add(ctx context.Context, sku string, delta int64, key string) 
 }
 
 func (l *Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
-	s, err := l.store.SetState(ctx, sku, protocol.State(state))
+	s, err := l.store.SetState(ctx, sku, ledger.State(state))
 	return l.changed(sku, s, err)
 }
 
@@ -90,9 +88,9 @@ func (l *Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock,
 func (l *Ledgers) Overrule(ctx context.Context, sku, state string, number int64) (
 	before string, inForce bool, err error,
 ) {
-	s, was, inForce, err := l.store.Overrule(ctx, sku, protocol.State(state), number)
+	s, was, inForce, err := l.store.Overrule(ctx, sku, ledger.State(state), number)
 	now, err := l.changed(sku, s, err)
-	if err == nil && !inForce && (s.State == protocol.Frozen || s.State == protocol.Verifying) {
+	if err == nil && !inForce && (s.State == ledger.Frozen || s.State == ledger.Verifying) {
 		err = fmt.Errorf("override %q: %w: it is %s, and sells nothing", sku, admin.ErrConflict, now.Ledger.State)
 	}
 	return string(was), inForce, err
@@ -101,21 +99,21 @@ func (l *Ledgers) Overrule(ctx context.Context, sku, state string, number int64)
 // Reinstate ends what Overrule has done. Where there is no ledger, there is nothing to be done.
 func (l *Ledgers) Reinstate(ctx context.Context, sku string, number int64) error {
 	s, err := l.store.Reinstate(ctx, sku, number)
-	if _, err = l.changed(sku, s, err); errors.Is(err, admin.ErrNoSKU) || errors.Is(err, protocol.ErrLost) {
+	if _, err = l.changed(sku, s, err); errors.Is(err, admin.ErrNoSKU) || errors.Is(err, ledger.ErrLost) {
 		return nil
 	}
 	return err
 }
 
 // changed is the answer to a change. A store that rejects one for what it holds says with its error what that is.
-func (l *Ledgers) changed(sku string, s protocol.Stock, err error) (admin.Stock, error) {
+func (l *Ledgers) changed(sku string, s ledger.Stock, err error) (admin.Stock, error) {
 	switch {
 	case err == nil:
 		if d := l.reserver(); d != nil {
 			d.Learn(sku, s.StockVersion)
 		}
 		return inNumbers(sku, s), nil
-	case s != protocol.Stock{}:
+	case s != ledger.Stock{}:
 		return admin.Stock{}, told{err, admin.ErrConflict}
 	}
 	return admin.Stock{}, unledgered(sku, err)
@@ -133,7 +131,7 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	all := make([]admin.Stock, 0, len(lost))
 	for _, sku := range lost {
-		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: protocol.RecoverLost(sku)}})
+		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: ledger.RecoverLost(sku)}})
 	}
 	if limit -= len(lost); limit == 0 {
 		return all, nil
@@ -144,7 +142,7 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 		switch {
 		case err == nil:
 			all = append(all, s)
-		case !errors.Is(err, admin.ErrNoSKU) && !errors.Is(err, protocol.ErrLost): // gone meanwhile: the next list has it
+		case !errors.Is(err, admin.ErrNoSKU) && !errors.Is(err, ledger.ErrLost): // gone meanwhile: the next list has it
 			return nil, err
 		}
 	}
@@ -160,7 +158,7 @@ func (l *Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {
 }
 
 // Settlements reads what settlers have told of each home, by name.
-func Settlements(store *redisstore.Store) func(context.Context) ([]admin.Settlement, error) {
+func Settlements(store *ledger.Store) func(context.Context) ([]admin.Settlement, error) {
 	return func(ctx context.Context) (all []admin.Settlement, err error) {
 		homes, err := store.Settlements(ctx)
 		for _, name := range slices.Sorted(maps.Keys(homes)) {

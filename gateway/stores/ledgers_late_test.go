@@ -10,18 +10,16 @@ import (
 	"sluice/internal/apitest"
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // slowStore is a store that a reserver reaches late.
 type slowStore struct {
-	*redisstore.Store
+	*ledger.Store
 	reached chan struct{}
 }
 
-func (s slowStore) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
-	done []protocol.Done) (protocol.StockVersion, error) {
+func (s slowStore) Finish(ctx context.Context, sku string, now, keep int64, op ledger.Op, items []ledger.Item,
+	done []ledger.Done) (ledger.StockVersion, error) {
 	<-s.reached
 	return s.Store.Finish(ctx, sku, now, keep, op, items, done)
 }
@@ -36,7 +34,7 @@ func TestLedgersLate_WhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
 	}
 	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return reserver })
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
-	reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
+	reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
 	k.Says(200, apitest.Words(`"units":1`), "POST", "/stock/1001/recover",
 		`{"orders": [{"serial": "one", "user": "7", "quantity": 1}], "apply": true}`)
 	elsewhere := apitest.New(t, k.Store, 0)

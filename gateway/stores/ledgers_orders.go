@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
-func (l *Ledgers) reservation(sku string, r protocol.Record) admin.Reservation {
+func (l *Ledgers) reservation(sku string, r ledger.Record) admin.Reservation {
 	out := admin.Reservation{SKU: sku, Serial: r.Serial, User: r.User, Quantity: r.Quantity, State: r.Status}
-	if r.Status == protocol.StatusHeld {
+	if r.Status == ledger.StatusHeld {
 		out.Deadline = time.UnixMilli(r.Deadline).UTC()
 		d := l.reserver()
 		out.Unknown = d != nil && d.IsUnknown(sku, r.Serial)
@@ -47,7 +47,7 @@ func (l *Ledgers) notLost(ctx context.Context, sku string) error {
 
 // speakable rejects what no order could have as its serial.
 func speakable(serial string) error {
-	if protocol.ValidSerial([]byte(serial)) {
+	if ledger.ValidSerial([]byte(serial)) {
 		return nil
 	}
 	return fmt.Errorf("serial %.140q: %w: it has 1 to 128 visible ASCII characters", serial, admin.ErrInvalid)
@@ -57,7 +57,7 @@ func speakable(serial string) error {
 func (l *Ledgers) Reservations(ctx context.Context, sku string, limit int) ([]admin.Reservation, error) {
 	var all []admin.Reservation
 	place := make(map[string]int)
-	err := l.store.Records(ctx, sku, func(r protocol.Record) bool {
+	err := l.store.Records(ctx, sku, func(r ledger.Record) bool {
 		if i, seen := place[r.Serial]; seen {
 			all[i] = l.reservation(sku, r)
 			return true
@@ -73,23 +73,23 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 	if err := speakable(r.Serial); err != nil {
 		return admin.Outcome{}, err
 	}
-	if op == string(protocol.MoveRequeue) {
+	if op == string(ledger.MoveRequeue) {
 		return l.requeue(ctx, r)
 	}
-	now, did := time.Now(), protocol.Op(op)
-	item := protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
-	var done [1]protocol.Done
-	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(KeepReleased).UnixMilli(), did, []protocol.Item{item},
+	now, did := time.Now(), ledger.Op(op)
+	item := ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
+	var done [1]ledger.Done
+	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(KeepReleased).UnixMilli(), did, []ledger.Item{item},
 		done[:])
-	if err == nil && done[0] == protocol.NoLedger {
+	if err == nil && done[0] == ledger.NoLedger {
 		_, err := l.Stock(ctx, r.SKU)
-		return admin.Outcome{}, cmp.Or(err, unledgered(r.SKU, protocol.ErrUnknownSKU))
+		return admin.Outcome{}, cmp.Or(err, unledgered(r.SKU, ledger.ErrUnknownSKU))
 	}
 	if err != nil {
 		return admin.Outcome{}, fmt.Errorf("%w; it is unknown whether it was done: say it again, it is done once", err)
 	}
-	if d := l.reserver(); d != nil && (done[0] == protocol.Changed || done[0] == protocol.Already ||
-		done[0] == protocol.Oversold) {
+	if d := l.reserver(); d != nil && (done[0] == ledger.Changed || done[0] == ledger.Already ||
+		done[0] == ledger.Oversold) {
 		d.Decided(r.SKU, r.Serial, did)
 		d.Learn(r.SKU, hint)
 	}
@@ -103,33 +103,33 @@ func (l *Ledgers) requeue(ctx context.Context, r admin.Reservation) (admin.Outco
 		return admin.Outcome{}, err
 	}
 	now := time.Now().UnixMilli()
-	done, _, err := l.store.Decide(ctx, r.SKU, protocol.DecideCall{Now: now, Keep: now,
-		Decisions: []protocol.Decision{{Serial: r.Serial, Move: protocol.MoveRequeue, Time: found.Deadline}}})
+	done, _, err := l.store.Decide(ctx, r.SKU, ledger.DecideCall{Now: now, Keep: now,
+		Decisions: []ledger.Decision{{Serial: r.Serial, Move: ledger.MoveRequeue, Time: found.Deadline}}})
 	switch {
 	case err != nil:
 		return admin.Outcome{}, err
-	case done[0] == protocol.Changed:
-		return admin.Outcome{Changed: true, State: protocol.StatusHeld}, nil
+	case done[0] == ledger.Changed:
+		return admin.Outcome{Changed: true, State: ledger.StatusHeld}, nil
 	}
 	return admin.Outcome{}, fmt.Errorf("requeue %q of %q: %w: it does not wait for a person, or its reservation has "+
 		"ended; ask the shop, then confirm or release it", r.Serial, r.SKU, admin.ErrConflict)
 }
 
 // outcome says what the ledger's answer means, and what the operator must do now.
-func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Outcome, error) {
+func outcome(r admin.Reservation, op ledger.Op, done ledger.Done) (admin.Outcome, error) {
 	reject := func(why string) (admin.Outcome, error) {
 		return admin.Outcome{}, fmt.Errorf("%s %q of %q: %w: %s", op, r.Serial, r.SKU, admin.ErrConflict, why)
 	}
 	switch done {
-	case protocol.Changed, protocol.Already, protocol.Oversold:
-		to, _ := protocol.Next(op, protocol.StatusHeld)
-		return admin.Outcome{Changed: done != protocol.Already, State: to}, nil
-	case protocol.NotFound:
+	case ledger.Changed, ledger.Already, ledger.Oversold:
+		to, _ := ledger.Next(op, ledger.StatusHeld)
+		return admin.Outcome{Changed: done != ledger.Already, State: to}, nil
+	case ledger.NotFound:
 		return admin.Outcome{}, nil
-	case protocol.WasSold:
+	case ledger.WasSold:
 		return reject("it is sold; refund it if its units are to be sold again")
-	case protocol.WasReleased:
-		if op == protocol.Refund {
+	case ledger.WasReleased:
+		if op == ledger.Refund {
 			return reject("it was released before, so that its units are free already; nothing is left to do")
 		}
 		return reject("it was released before, and its units may be sold to another user; cancel the order at the shop, " +
@@ -142,13 +142,13 @@ func outcome(r admin.Reservation, op protocol.Op, done protocol.Done) (admin.Out
 // Stuck reads the orders of the queue that wait for a person.
 func (l *Ledgers) Stuck(ctx context.Context, sku string, limit int) (all []admin.Reservation, err error) {
 	serials, err := l.store.Stuck(ctx, sku, limit)
-	for some := range slices.Chunk(serials, protocol.MaxItems) {
+	for some := range slices.Chunk(serials, ledger.MaxItems) {
 		places, err := l.store.Positions(ctx, sku, some)
 		if err != nil {
 			return nil, err
 		}
 		for i := range places {
-			if places[i].Where == protocol.ForAPerson { // and not decided meanwhile
+			if places[i].Where == ledger.ForAPerson { // and not decided meanwhile
 				all = append(all, l.reservation(sku, places[i].Record))
 			}
 		}

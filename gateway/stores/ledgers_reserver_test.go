@@ -12,7 +12,6 @@ import (
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // reserverAt lets a reserver sell what the counter's operators see.
@@ -32,25 +31,25 @@ func TestLedgersReserver_UnitThatComesBackByHandIsForSaleAtOnce(t *testing.T) {
 	k := apitest.New(t, storetest.Ledger(t), 0)
 	reserver := reserverAt(t, k)
 	buy := func(user string) ledger.Outcome {
-		return reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
+		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), User: []byte(user), Quantity: 1})
 	}
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	first := buy("7")
-	if first.Code != protocol.Held {
+	if first.Code != ledger.Held {
 		t.Fatalf("the only unit: %+v", first)
 	}
 	if out := buy("8"); out.Code != ledger.Undecided {
 		t.Fatalf("without a unit: %+v", out)
 	}
 	k.Says(200, apitest.Words("released"), "POST", "/reservations/"+first.Serial+"/release?sku=1001", "")
-	if out := buy("8"); out.Code != protocol.Held {
+	if out := buy("8"); out.Code != ledger.Held {
 		t.Errorf("a unit came back, but: %+v", out)
 	}
 	if out := buy("9"); out.Code != ledger.Undecided {
 		t.Fatalf("without a unit: %+v", out)
 	}
 	k.Says(200, nil, "POST", "/stock/1001", `{"add": 1}`)
-	if out := buy("9"); out.Code != protocol.Held {
+	if out := buy("9"); out.Code != ledger.Held {
 		t.Errorf("a unit was added, but: %+v", out)
 	}
 }
@@ -62,7 +61,7 @@ func TestLedgersReserver_OrderWhoseResponseWasLostIsListedAsUnknownAtOnce(t *tes
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 5, "limit": 0}`)
 	var serials [2]string
 	for i := range serials {
-		serials[i] = reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Quantity: 1}).Serial
+		serials[i] = reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Quantity: 1}).Serial
 	}
 	k.Says(200, apitest.Words(`"reservations":[]`, `"held":2`), "GET", "/reservations?state=unknown", "")
 	reserver.Unknown("1001", serials[0])
@@ -78,15 +77,15 @@ func TestLedgersReserver_TheReserverLearnsWhatWasDecidedByHand(t *testing.T) {
 	k := apitest.New(t, storetest.Ledger(t), 0)
 	reserver := reserverAt(t, k)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
-	buy := func() protocol.Code {
-		return reserver.Reserve(0, protocol.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
+	buy := func() ledger.Code {
+		return reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("one"), Quantity: 1}).Code
 	}
-	if code := buy(); code != protocol.Held {
+	if code := buy(); code != ledger.Held {
 		t.Fatalf("the only unit: %d", code)
 	}
-	if code := buy(); code != protocol.ReplayHeld {
+	if code := buy(); code != ledger.ReplayHeld {
 		t.Fatalf("again: %d", code)
 	}
 	k.Says(200, nil, "POST", "/reservations/one/confirm?sku=1001", "")
-	testkit.Eventually(t, "the reserver learns it from the ledger", func() bool { return buy() == protocol.ReplaySold })
+	testkit.Eventually(t, "the reserver learns it from the ledger", func() bool { return buy() == ledger.ReplaySold })
 }

@@ -12,17 +12,16 @@ import (
 	"sluice/internal/apitest"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
 // everyStore runs a test on memory and on Redis: the API is the same.
-func everyStore(t *testing.T, test func(t *testing.T, s *redisstore.Store)) {
+func everyStore(t *testing.T, test func(t *testing.T, s *ledger.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, storetest.Ledger(t)) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t)
-		r, err := redisstore.New(redisstore.Options{Name: "shop", Events: 1000, Options: redisconn.Options{
+		r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Events: 1000, Options: redisconn.Options{
 			Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 			BreakerErrors: 100, BreakerPause: time.Second,
 		}})
@@ -35,7 +34,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s *redisstore.Store)) {
 }
 
 func TestLedgers_OperatorSetsLedgers(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 2)
 		k.Says(404, apitest.Words("no such SKU", "if it was ever sold: sluice stock recover 1001",
 			"if it is new: sluice stock set 1001 UNITS"), "GET", "/stock/1001", "")
@@ -89,7 +88,7 @@ func TestLedgers_StockThatNoLedgerCanHoldIsTheCallersFault(t *testing.T) {
 }
 
 func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 		for range 3 {
@@ -101,7 +100,7 @@ func TestLedgers_AdditionWithAKeyIsDoneOnce(t *testing.T) {
 
 // What froze a ledger is not healed by an operator who presses resume.
 func TestLedgers_FrozenLedgerOpensOnlyWhenItIsRecovered(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 1)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 5}`)
 		k.Says(200, apitest.Words("frozen"), "POST", "/stock/1001", `{"state": "frozen"}`)
@@ -127,7 +126,7 @@ func TestLedgers_FrozenLedgerOpensOnlyWhenItIsRecovered(t *testing.T) {
 }
 
 func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
 		for _, serial := range []string{"confirm", "release", "refund"} {
@@ -149,7 +148,7 @@ func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
 }
 
 func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 100}`)
 		k.Hold("1001", "sold", "7", 1, apitest.FarOff)
@@ -173,19 +172,19 @@ func TestLedgers_RejectionSaysWhatToDoInstead(t *testing.T) {
 
 // A release that comes before its order must keep that order out.
 func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 0)
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
 		before := time.Now()
 		k.Says(404, apitest.Words("no such reservation"), "POST", "/reservations/late/release", "")
 		k.Says(200, apitest.Words(`"changed":true`, `"released"`), "POST", "/reservations/late/release?sku=1001", "")
-		var codes [1]protocol.Code
+		var codes [1]ledger.Code
 		if r, ok, err := k.Store.Find(t.Context(), "1001", "late"); err != nil || !ok ||
 			r.Deadline < before.Add(stores.KeepReleased).UnixMilli() {
 			t.Errorf("it is forgotten at %d: %v", r.Deadline, err)
 		}
 		if _, err := k.Store.Reserve(t.Context(), "1001", 0, apitest.LongAgo, apitest.FarOff,
-			[]protocol.Item{{Serial: "late", Quantity: 1}}, codes[:]); err != nil || codes[0] != protocol.Released {
+			[]ledger.Item{{Serial: "late", Quantity: 1}}, codes[:]); err != nil || codes[0] != ledger.Released {
 			t.Errorf("the late order: %d, %v", codes[0], err)
 		}
 	})
@@ -210,7 +209,7 @@ func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 }
 
 func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 0)
 		take := func(status int, serial, user string, quantity int, words ...string) {
 			k.Says(status, apitest.Words(words...), "POST", "/stock/1001/recover", fmt.Sprintf(
@@ -247,7 +246,7 @@ func TestLedgers_OrderOfTheShopIsAdopted(t *testing.T) {
 
 // The list is what an operator works through by hand: what was due first comes first, and nothing else is in it.
 func TestLedgers_ListOfTheUnknownIsWhatMustBeDecided(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *redisstore.Store) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := apitest.New(t, s, 0)
 		for _, sku := range []string{"1001", "1002"} {
 			k.Says(200, nil, "POST", "/stock/"+sku, `{"set": 10}`)

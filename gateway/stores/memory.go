@@ -7,7 +7,7 @@ import (
 	"sluice/config"
 	"sluice/internal/embedredis"
 	"sluice/stockgate"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -20,7 +20,7 @@ func MemoryShopStock(in *embedredis.Server, c *config.Config, log *slog.Logger) 
 }
 
 // MemoryLedger is OpenLedger in a Redis of this process.
-func MemoryLedger(in *embedredis.Server, c *config.Config, visitor bool, log *slog.Logger) (*redisstore.Store, error) {
+func MemoryLedger(in *embedredis.Server, c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	alone := *c // what is lost with the process has no replica, no journal and no settler
 	alone.Stock.Redis.WaitReplicas, alone.Server.StateDir, alone.Stock.Reserve.StreamKeepUnread = 0, "", false
 	return openLedger(&alone, memoryOptions(in, c), visitor, log)

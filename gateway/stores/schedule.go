@@ -11,7 +11,7 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/failpoint"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 )
@@ -101,7 +101,7 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 			if !s.Schedule.Sells(name, sku) {
 				continue // its ledger serves another sale now
 			}
-			if err := s.setLedgerState(ctx, sku, protocol.State(state)); err != nil {
+			if err := s.setLedgerState(ctx, sku, ledger.State(state)); err != nil {
 				return err
 			}
 		}
@@ -110,12 +110,12 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 }
 
 // setLedgerState brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
-func (s Sales) setLedgerState(ctx context.Context, sku string, to protocol.State) error {
+func (s Sales) setLedgerState(ctx context.Context, sku string, to ledger.State) error {
 	now, ok, err := s.Ledgers.store.ReadStock(ctx, sku)
 	if err != nil {
 		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)
 	}
-	if !ok || now.State != protocol.On && now.State != protocol.Paused || now.State == to && to != protocol.Paused {
+	if !ok || now.State != ledger.On && now.State != ledger.Paused || now.State == to && to != ledger.Paused {
 		return nil // one that an override pauses is said to be paused all the same: it must not open at its end
 	}
 	_, err = s.Ledgers.SetState(ctx, sku, string(to))

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"sluice/admin"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // DescribeStock shows one SKU: its name and what can be bought come first, for other programs.
@@ -29,7 +29,7 @@ func DescribeStock(s admin.Stock) string {
 		text += fmt.Sprintf("; %d a person", l.Limit)
 	}
 	switch {
-	case l.State == string(protocol.Frozen) && l.Untold > 0:
+	case l.State == string(ledger.Frozen) && l.Untold > 0:
 		text += fmt.Sprintf("  (frozen: %d instances or settlers have not told it what they know; if they do not come back: "+
 			"sluice stock recover %s --from FILE --apply, with the shop's orders)", l.Untold, PrintableName(s.SKU))
 	case !s.OnSale:

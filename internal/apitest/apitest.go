@@ -13,21 +13,20 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/gateway/stores"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // API is a control API over ledgers, as an operator and a shop ask it.
 type API struct {
 	t       *testing.T
-	Store   *redisstore.Store
+	Store   *ledger.Store
 	Control *admin.API
 	Handler http.Handler
 	Log     *bytes.Buffer
 }
 
 // New opens the API over a store; perUser is what is configured for a person.
-func New(t *testing.T, s *redisstore.Store, perUser int) *API {
+func New(t *testing.T, s *ledger.Store, perUser int) *API {
 	c := config.Default()
 	c.Stock.Reserve.MaxPerUser = perUser
 	k := &API{t: t, Store: s, Log: &bytes.Buffer{}}
@@ -80,16 +79,16 @@ const (
 // Hold reserves units until a time.
 func (k *API) Hold(sku, serial, user string, quantity, until int64) {
 	k.t.Helper()
-	var codes [1]protocol.Code
-	_, err := k.Store.Reserve(k.t.Context(), sku, 0, LongAgo, until, []protocol.Item{{Serial: serial, User: user,
+	var codes [1]ledger.Code
+	_, err := k.Store.Reserve(k.t.Context(), sku, 0, LongAgo, until, []ledger.Item{{Serial: serial, User: user,
 		Quantity: quantity}}, codes[:])
-	if err != nil || codes[0] != protocol.Held {
+	if err != nil || codes[0] != ledger.Held {
 		k.t.Fatalf("hold %s: %d, %v", serial, codes[0], err)
 	}
 }
 
 // Stock reads the ledger of a SKU.
-func (k *API) Stock(sku string) protocol.Stock {
+func (k *API) Stock(sku string) ledger.Stock {
 	k.t.Helper()
 	s, _, err := k.Store.ReadStock(k.t.Context(), sku)
 	if err != nil {

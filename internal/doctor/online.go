@@ -14,8 +14,7 @@ import (
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
@@ -99,7 +98,7 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 
 // evictionRemedy says how an unfit Redis is made fit.
 func evictionRemedy(err error) string {
-	if errors.Is(err, redisstore.ErrUnfit) {
+	if errors.Is(err, ledger.ErrUnfit) {
 		return "write maxmemory-policy noeviction into its redis.conf, and for now: redis-cli CONFIG SET maxmemory-policy " +
 			"noeviction"
 	}
@@ -142,7 +141,7 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l *stores.Ledg
 		o.OK("ledger", "%s has none yet: its sale makes it before the start, once sluice run is started", sku)
 	case errors.Is(err, admin.ErrNoSKU):
 		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
-			sku, o.setCommand(c, sku), protocol.RecoverLost(sku))
+			sku, o.setCommand(c, sku), ledger.RecoverLost(sku))
 	case err != nil:
 		o.Fail("ledger", "%s: %v", sku, err)
 	case s.Ledger.State == "frozen":

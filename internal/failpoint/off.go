@@ -6,11 +6,10 @@ import (
 	"net"
 
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // Store returns s: nothing is to fail here.
-func Store(s *redisstore.Store) ledger.Store { return s }
+func Store(s *ledger.Store) ledger.Calls { return s }
 
 // WrapUpstream returns adopt, which hands new connections of the upstream to the event loops.
 func WrapUpstream(adopt func(net.Conn) net.Conn) func(net.Conn) net.Conn { return adopt }

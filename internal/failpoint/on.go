@@ -13,8 +13,6 @@ import (
 	"syscall"
 
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // failpoint is the place at which this process kills itself, without any word: "place:N" of SLUICE_FAILPOINT, at the
@@ -63,22 +61,22 @@ func die() {
 	select {}
 }
 
-type failpointStore struct{ *redisstore.Store }
+type failpointStore struct{ *ledger.Store }
 
-func Store(s *redisstore.Store) ledger.Store { return failpointStore{s} }
+func Store(s *ledger.Store) ledger.Calls { return failpointStore{s} }
 
-func (s failpointStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
-	codes []protocol.Code,
-) (protocol.StockVersion, error) {
+func (s failpointStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []ledger.Item,
+	codes []ledger.Code,
+) (ledger.StockVersion, error) {
 	hit("before-reserve")
 	hint, err := s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
 	hit("after-reserve")
 	return hint, err
 }
 
-func (s failpointStore) Finish(ctx context.Context, sku string, now, keep int64, op protocol.Op, items []protocol.Item,
-	done []protocol.Done,
-) (protocol.StockVersion, error) {
+func (s failpointStore) Finish(ctx context.Context, sku string, now, keep int64, op ledger.Op, items []ledger.Item,
+	done []ledger.Done,
+) (ledger.StockVersion, error) {
 	hit("before-settle")
 	hint, err := s.Store.Finish(ctx, sku, now, keep, op, items, done)
 	hit("after-settle")

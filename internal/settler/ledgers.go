@@ -8,20 +8,18 @@ import (
 
 	"sluice/gateway/stores"
 	"sluice/settle"
-	"sluice/stockgate/ledger/failover"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // Ledgers are the ledgers of one Redis, as the settlers of one home change them.
 type Ledgers struct {
-	store *redisstore.Store
+	store *ledger.Store
 	home  string
 	hold  time.Duration // for which an undecided order is held
 }
 
 // NewLedgers returns the ledgers of store for a home. hold is for how long an undecided order is held.
-func NewLedgers(store *redisstore.Store, home string, hold time.Duration) *Ledgers {
+func NewLedgers(store *ledger.Store, home string, hold time.Duration) *Ledgers {
 	return &Ledgers{store: store, home: home, hold: hold}
 }
 
@@ -34,7 +32,7 @@ func (l *Ledgers) Acknowledge(ctx context.Context, sku, id string) error {
 // JoinRecovery implements settle.ChangeableLedger.
 func (l *Ledgers) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
 	return l.store.JoinRecovery(ctx, l.home, sku,
-		protocol.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: protocol.State(at.State)})
+		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)})
 }
 
 // Told implements settle.ChangeableLedger.
@@ -45,7 +43,7 @@ func (l *Ledgers) Told(ctx context.Context, sku string) (opened bool, err error)
 
 // End implements settle.ChangeableLedger.
 func (l *Ledgers) End(ctx context.Context, sku string) error {
-	done, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	done, err := l.store.SetPaid(ctx, sku, ledger.Ended)
 	if err == nil && !done {
 		err = errors.New("it is not on sale any more, or a unit is free again; it is looked at again")
 	}
@@ -54,18 +52,18 @@ func (l *Ledgers) End(ctx context.Context, sku string) error {
 
 // Reopen implements settle.ChangeableLedger.
 func (l *Ledgers) Reopen(ctx context.Context, sku string) (ok bool, err error) {
-	return l.store.SetPaid(ctx, sku, protocol.On)
+	return l.store.SetPaid(ctx, sku, ledger.On)
 }
 
 // Refund implements settle.ChangeableLedger. A ledger that is gone may come back.
 func (l *Ledgers) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
-	now, done := time.Now(), make([]protocol.Done, 1)
-	_, err = l.store.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), protocol.Refund,
-		[]protocol.Item{{Serial: serial}}, done)
-	if errors.Is(err, protocol.ErrUnknownSKU) {
+	now, done := time.Now(), make([]ledger.Done, 1)
+	_, err = l.store.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), ledger.Refund,
+		[]ledger.Item{{Serial: serial}}, done)
+	if errors.Is(err, ledger.ErrUnknownSKU) {
 		return false, nil
 	}
-	return err == nil && done[0] != protocol.NotFound && done[0] != protocol.NoLedger, err
+	return err == nil && done[0] != ledger.NotFound && done[0] != ledger.NoLedger, err
 }
 
 // PutBack implements settle.ChangeableLedger. The resolver asks about a held order when its time is over, as it
@@ -73,11 +71,11 @@ func (l *Ledgers) Refund(ctx context.Context, sku, serial string) (ok bool, err 
 func (l *Ledgers) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for some := range slices.Chunk(orders, putBackAtOnce) {
 		now := time.Now()
-		known := make([]failover.Known, len(some))
+		known := make([]ledger.Known, len(some))
 		for i, r := range some {
-			known[i] = failover.Known{
-				Item: protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}, Status: r.Status,
-				Due: l.due(r, now.UnixMilli()), Done: protocol.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
+			known[i] = ledger.Known{
+				Item: ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}, Status: r.Status,
+				Due: l.due(r, now.UnixMilli()), Done: ledger.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
 			}
 		}
 		err := l.store.PutBack(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), known)

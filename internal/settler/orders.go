@@ -11,7 +11,7 @@ import (
 	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // CheckNew is an error where the database of a home has ever settled a SKU, or cannot tell: its ledger was lost then.
@@ -38,7 +38,7 @@ func checkNewAt(ctx context.Context, c *config.Config, home, sku string) error {
 	}
 	_, ok, err := store.Cursor(ctx, sku)
 	if err == nil && ok {
-		err = fmt.Errorf("%s was sold before, says the settlement's database %s: %w", sku, home, protocol.LostLedger(sku))
+		err = fmt.Errorf("%s was sold before, says the settlement's database %s: %w", sku, home, ledger.LostLedger(sku))
 	}
 	return err
 }
@@ -97,10 +97,10 @@ func (h Homes) Orders(ctx context.Context, c *config.Config, sku string, remarks
 	var orders []admin.Order
 	undecided := 0
 	err = of.Store.Orders(ctx, sku, cursor.Born, func(one settle.Record) {
-		if one.Status == protocol.StatusSold || one.Status == protocol.StatusHeld {
+		if one.Status == ledger.StatusSold || one.Status == ledger.StatusHeld {
 			orders = append(orders, admin.Order{Serial: one.Serial, User: one.User, Quantity: one.Quantity})
 		}
-		if one.Status == protocol.StatusHeld {
+		if one.Status == ledger.StatusHeld {
 			undecided++
 		}
 	})
@@ -127,10 +127,10 @@ func (s *Settlement) UnknownOrders(ctx context.Context, query, sku string) (orde
 	}
 	users := make(map[string]string) // of undecided orders, which the shop may have
 	err = s.Store.Orders(ctx, sku, cursor.Born, func(r settle.Record) {
-		switch undecided := r.Status == protocol.StatusHeld && r.Missing; {
+		switch undecided := r.Status == ledger.StatusHeld && r.Missing; {
 		case undecided && query != "":
 			users[r.Serial] = r.User
-		case undecided, r.Status == protocol.StatusSold:
+		case undecided, r.Status == ledger.StatusSold:
 			orders = append(orders, admin.Order{Serial: r.Serial, User: r.User, Quantity: r.Quantity})
 		}
 	})

@@ -13,8 +13,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -62,7 +61,7 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	options.Log = log
 	s.Stream.Name = stores.Name(c)
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {
-		var ledgers *redisstore.Store
+		var ledgers *ledger.Store
 		if ledgers, err = stores.OpenLedger(c, true, log); err == nil {
 			s.Ledgers = NewLedgers(ledgers, name, c.Stock.Reserve.ReservationTTL)
 		}
@@ -124,5 +123,5 @@ func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settle
 }
 
 func (s *Settlement) listen(ctx context.Context, wake func(string)) {
-	s.store.Listen(ctx, func(sku string, _ protocol.StockVersion) { wake(sku) }, func() {})
+	s.store.Listen(ctx, func(sku string, _ ledger.StockVersion) { wake(sku) }, func() {})
 }

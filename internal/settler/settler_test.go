@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -48,9 +48,9 @@ func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 	}
 }
 
-func openLedger(t *testing.T, server *redistest.Server) *redisstore.Store {
+func openLedger(t *testing.T, server *redistest.Server) *ledger.Store {
 	t.Helper()
-	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: redisconn.Options{
+	store, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
 	}, Events: 10, Visitor: true})

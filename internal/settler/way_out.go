@@ -7,7 +7,7 @@ import (
 
 	"sluice/config"
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // WayOut is the command that ends a conflict of this home. Its detail says what comes before.
@@ -32,7 +32,7 @@ func (s *Settlement) frozen(ctx context.Context, sku string) bool {
 		return false
 	}
 	all, err := s.Stream.Ledgers(ctx, []string{sku})
-	return err == nil && all[0].State == string(protocol.Frozen)
+	return err == nil && all[0].State == string(ledger.Frozen)
 }
 
 // option names the home, where a conflict's number needs it.

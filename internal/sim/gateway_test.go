@@ -14,8 +14,6 @@ import (
 	"sluice/queue"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -26,14 +24,14 @@ const (
 )
 
 // unaudited is a ledger in which an audit finds nothing: the audits of all seeds would take a quarter of the time.
-type unaudited struct{ *redisstore.Store }
+type unaudited struct{ *ledger.Store }
 
-func (unaudited) Inspect(context.Context, string, protocol.Part, string, int) (protocol.Page, error) {
-	return protocol.Page{}, nil
+func (unaudited) Inspect(context.Context, string, ledger.Part, string, int) (ledger.Page, error) {
+	return ledger.Page{}, nil
 }
 
-func (unaudited) InspectAll(_ context.Context, skus []string) []protocol.Inspection {
-	return make([]protocol.Inspection, len(skus))
+func (unaudited) InspectAll(_ context.Context, skus []string) []ledger.Inspection {
+	return make([]ledger.Inspection, len(skus))
 }
 
 // gateway is one instance: the real ledger client.
@@ -42,7 +40,7 @@ type gateway struct {
 	name     string
 	stateDir string
 	began    time.Time
-	store    *redisstore.Store
+	store    *ledger.Store
 	reserver *ledger.Reserver
 	queue    *queue.Deliverer // nil where orders do not wait
 	stops    atomic.Bool
@@ -60,14 +58,14 @@ func (w *world) redisOptions(who string) redisconn.Options {
 func (w *world) start(name, stateDir string, mark int64) *gateway {
 	g := &gateway{w: w, name: name, stateDir: stateDir, began: time.Now()}
 	var err error
-	g.store, err = redisstore.New(redisstore.Options{
+	g.store, err = ledger.NewStore(ledger.StoreOptions{
 		Name: "shop", Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
 		StateDir: stateDir, Log: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var books ledger.Store = g.store
+	var books ledger.Calls = g.store
 	if !w.audits {
 		books = unaudited{g.store}
 	}
@@ -88,14 +86,14 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 
 // buy is one shopper: the gateway takes a unit, forwards the order, and tells what became of it.
 func (g *gateway) buy(b buying) {
-	o := protocol.Order{SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity}
+	o := ledger.Order{SKU: []byte(sku), User: []byte(b.user), Key: []byte(b.key), Quantity: b.quantity}
 	if g.queue != nil {
 		o.Request = request(b.number)
 	}
 	out := g.reserver.Reserve(int64(time.Since(g.began)), o)
 	g.w.tell("%s buy %s %d: code %d %s", g.name, b.user, b.quantity, out.Code, out.Serial)
 	switch {
-	case out.Code != protocol.Held || g.w.isDead(g):
+	case out.Code != ledger.Held || g.w.isDead(g):
 		return
 	case g.queue != nil:
 		g.queue.Accepted(sku)
@@ -113,13 +111,13 @@ func (g *gateway) buy(b buying) {
 	}
 	switch {
 	case b.lost && has("a hold is released when time is out"):
-		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
+		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Release)
 	case b.lost || b.after > b.answer:
 		g.reserver.Unknown(sku, out.Serial)
 	case b.makes:
-		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Confirm)
+		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Confirm)
 	default:
-		g.reserver.Settle(sku, protocol.Item{Serial: out.Serial}, protocol.Release)
+		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Release)
 	}
 	g.w.repeat(out.Serial, b)
 }
@@ -130,10 +128,10 @@ func (w *world) repeat(serial string, b buying) {
 		return
 	}
 	time.Sleep(b.repeats) // of synctest
-	op := protocol.Release
+	op := ledger.Release
 	switch seen, made := w.shop.has(serial); {
 	case made:
-		op = protocol.Confirm
+		op = ledger.Confirm
 	case !seen || b.makes:
 		return
 	}
@@ -142,7 +140,7 @@ func (w *world) repeat(serial string, b buying) {
 		return
 	}
 	w.tell("the shop says again what became of %s: %s", serial, op)
-	g.reserver.Settle(sku, protocol.Item{Serial: serial}, op)
+	g.reserver.Settle(sku, ledger.Item{Serial: serial}, op)
 }
 
 // stop ends an instance: in good order, or as if it was killed, when its connections are cut.
@@ -162,7 +160,7 @@ func (g *gateway) stop(kill bool) {
 
 // startSettler starts the real settler on the modelled database.
 func (w *world) startSettler(ctx context.Context) error {
-	store, err := redisstore.New(redisstore.Options{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000,
+	store, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: w.redisOptions("settler"), Events: 10_000,
 		Acknowledged: true,
 		Visitor:      true, Log: w.log})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // calm waits until nothing is wrong, or until an operator has to open the SKU.
@@ -47,10 +46,10 @@ func (w *world) operate(ctx context.Context) error {
 		time.Sleep(8 * time.Second) // as sluice stock recover does: instances tell what they know
 	}
 	w.shop.mu.Lock()
-	var sold, back []protocol.Item
+	var sold, back []ledger.Item
 	for _, serial := range slices.Sorted(maps.Keys(w.shop.orders)) {
 		o := w.shop.orders[serial]
-		it := protocol.Item{Serial: serial, User: o.user, Quantity: o.quantity}
+		it := ledger.Item{Serial: serial, User: o.user, Quantity: o.quantity}
 		switch {
 		case o.made && !o.cancelled:
 			sold = append(sold, it)
@@ -59,11 +58,11 @@ func (w *world) operate(ctx context.Context) error {
 		}
 	}
 	w.shop.mu.Unlock()
-	lost, err := w.tellLedger(ctx, store, protocol.Refund, back) // of which it knows nothing
+	lost, err := w.tellLedger(ctx, store, ledger.Refund, back) // of which it knows nothing
 	for _, act := range []struct {
-		op    protocol.Op
-		items []protocol.Item
-	}{{protocol.Adopt, append(sold, lost...)}, {protocol.Refund, lost}} {
+		op    ledger.Op
+		items []ledger.Item
+	}{{ledger.Adopt, append(sold, lost...)}, {ledger.Refund, lost}} {
 		if err == nil {
 			_, err = w.tellLedger(ctx, store, act.op, act.items)
 		}
@@ -71,20 +70,20 @@ func (w *world) operate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.SetState(ctx, sku, protocol.On)
+	_, err = store.SetState(ctx, sku, ledger.On)
 	return err
 }
 
 // tellLedger tells the ledger what an operator knows of orders, and returns those that it does not know.
-func (w *world) tellLedger(ctx context.Context, store *redisstore.Store, op protocol.Op, items []protocol.Item) (
-	unknown []protocol.Item, err error) {
+func (w *world) tellLedger(ctx context.Context, store *ledger.Store, op ledger.Op, items []ledger.Item) (
+	unknown []ledger.Item, err error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
-	done, now := make([]protocol.Done, len(items)), time.Now().UnixMilli()
+	done, now := make([]ledger.Done, len(items)), time.Now().UnixMilli()
 	_, err = store.Finish(ctx, sku, now, now+keep, op, items, done)
 	for i, it := range items {
-		if done[i] == protocol.NotFound {
+		if done[i] == ledger.NotFound {
 			unknown = append(unknown, it)
 		}
 	}
@@ -101,13 +100,13 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 	w.closed, w.gone = false, false
 	stock, ok, err := store.ReadStock(ctx, sku)
 	if err != nil || !ok {
-		w.gone = errors.Is(err, protocol.ErrLost) || err == nil
+		w.gone = errors.Is(err, ledger.ErrLost) || err == nil
 		w.closed = w.gone
 		wrong("the ledger cannot be read: %v %t", err, ok)
 		return faults
 	}
-	records := make(map[string]protocol.Record)
-	if err := store.Records(ctx, sku, func(r protocol.Record) bool { records[r.Serial] = r; return true }); err != nil {
+	records := make(map[string]ledger.Record)
+	if err := store.Records(ctx, sku, func(r ledger.Record) bool { records[r.Serial] = r; return true }); err != nil {
 		wrong("the records cannot be read: %v", err)
 		return faults
 	}
@@ -145,7 +144,7 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 	if sold := w.shop.sold(); sold > w.total {
 		wrong("oversold: %d of %d", sold, w.total)
 	}
-	if w.closed = stock.State != protocol.On; w.closed {
+	if w.closed = stock.State != ledger.On; w.closed {
 		wrong("the SKU is %s", stock.State)
 	}
 	if stock.Held > 0 {
@@ -156,12 +155,12 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 	}
 	for serial, o := range w.shop.orders {
 		r := records[serial]
-		if stands := o.made && !o.cancelled; stands != (r.Status == protocol.StatusSold) {
+		if stands := o.made && !o.cancelled; stands != (r.Status == ledger.StatusSold) {
 			wrong("%s: shop: %s; ledger: %c", serial, o, r.Status)
 		}
 	}
 	for serial, r := range records {
-		if r.Status == protocol.StatusSold && w.shop.orders[serial] == nil {
+		if r.Status == ledger.StatusSold && w.shop.orders[serial] == nil {
 			wrong("%s is sold, and the shop does not know it", serial)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // buying is one shopper's order, and what the shop makes of it.
@@ -155,11 +155,11 @@ func (w *world) giveBack(n int) {
 	}
 	w.background.Go(func() { // the shop says so until it is heard
 		for ctx := w.ctx; ctx.Err() == nil; time.Sleep(time.Second) {
-			done := make([]protocol.Done, 1)
+			done := make([]ledger.Done, 1)
 			now := time.Now().UnixMilli()
-			_, err := w.at(n%len(w.gateways)).store.Finish(ctx, sku, now, now+keep, protocol.Refund,
-				[]protocol.Item{{Serial: serial}}, done)
-			if err == nil && done[0] != protocol.NotFound {
+			_, err := w.at(n%len(w.gateways)).store.Finish(ctx, sku, now, now+keep, ledger.Refund,
+				[]ledger.Item{{Serial: serial}}, done)
+			if err == nil && done[0] != ledger.NotFound {
 				return
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"sluice/proxy"
 	"sluice/queue"
 	"sluice/queue/message"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
 
@@ -28,8 +28,8 @@ func (g *gateway) openQueue() {
 		Store: g.store, Send: g.send, Outcome: rules.Outcome, Source: g.w.shop, Fenced: true,
 		MaxInFlight: 2, Attempts: attempts, Timeout: timeout, Grace: grace,
 		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
-		Settle: func(sku, serial string, op protocol.Op) {
-			g.reserver.Settle(sku, protocol.Item{Serial: serial}, op)
+		Settle: func(sku, serial string, op ledger.Op) {
+			g.reserver.Settle(sku, ledger.Item{Serial: serial}, op)
 		},
 		Log: g.w.log,
 	})
@@ -39,7 +39,7 @@ func (g *gateway) openQueue() {
 func request(n int) string {
 	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host", Value: "shop"}},
 		HasBody: true, Body: strconv.Itoa(n)}
-	return protocol.NewRequest(time.Now().Add(deliver).UnixMilli(), m.Text())
+	return ledger.NewRequest(time.Now().Add(deliver).UnixMilli(), m.Text())
 }
 
 // send is one attempt of the deliverer. The answer to a first attempt may be lost.

@@ -10,14 +10,14 @@ import (
 	"sluice/internal/embedredis"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
 // Ledger is a store without any ledger, until the test ends.
-func Ledger(t testing.TB) *redisstore.Store {
+func Ledger(t testing.TB) *ledger.Store {
 	t.Helper()
-	r, err := redisstore.New(redisstore.Options{Name: "shop", Options: options(t), Events: 10_000,
+	r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: options(t), Events: 10_000,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

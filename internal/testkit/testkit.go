@@ -9,13 +9,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sluice/config"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/config"
 )
 
 // Eventually waits until what becomes true, which other goroutines, the kernel or a server need a moment for. It fails
@@ -135,4 +137,43 @@ func Nightly(t testing.TB, why string) {
 	if os.Getenv("SLUICE_NIGHTLY") == "" {
 		t.Skip("make nightly runs it: " + why)
 	}
+}
+
+// Must is v, where err is nil.
+func Must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		Check(t, err)
+		return v
+	}
+}
+
+// Check fails the test for err.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Want fails the test unless got is want.
+func Want[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// Storm runs n calls on workers goroutines.
+func Storm(n, workers int, call func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				call(i)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -21,7 +21,7 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // insertAtOnce bounds the memory that one statement needs.
@@ -32,15 +32,15 @@ const prefix = "order." // of every kind
 // Args are the arguments of a job: the order as the change has left it. A SKU, a serial or a user that is not valid
 // UTF-8 is \x and hexadecimal.
 type Args struct {
-	SKU      string          `json:"sku"`
-	Serial   string          `json:"serial"`
-	Status   protocol.Status `json:"status"`
-	Quantity int64           `json:"quantity"`
-	User     string          `json:"user"`
-	Time     int64           `json:"time"` // Unix ms; 0 = not known
-	Born     int64           `json:"born"` // the first epoch of the ledger: a SKU that is sold again has another one
-	Epoch    int64           `json:"epoch"`
-	Version  int64           `json:"version"`
+	SKU      string        `json:"sku"`
+	Serial   string        `json:"serial"`
+	Status   ledger.Status `json:"status"`
+	Quantity int64         `json:"quantity"`
+	User     string        `json:"user"`
+	Time     int64         `json:"time"` // Unix ms; 0 = not known
+	Born     int64         `json:"born"` // the first epoch of the ledger: a SKU that is sold again has another one
+	Epoch    int64         `json:"epoch"`
+	Version  int64         `json:"version"`
 }
 
 // Kind implements river.JobArgs.
@@ -60,7 +60,7 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 	}
 	options := &river.InsertOpts{Queue: queue}
 	return &sqlstore.Jobs{
-		Wants: func(to protocol.Status) bool { return slices.Contains(kinds, prefix+to.String()) },
+		Wants: func(to ledger.Status) bool { return slices.Contains(kinds, prefix+to.String()) },
 		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error {
 			for some := range slices.Chunk(changes, insertAtOnce) {
 				params := make([]river.InsertManyParams, len(some))

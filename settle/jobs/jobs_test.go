@@ -22,7 +22,7 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/jobs"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // The environment of a test binary that is a settler or a worker, until it is killed.
@@ -70,8 +70,8 @@ func TestJobs_OneForEachSettledChange(t *testing.T) {
 		}
 	}
 	now := time.Now().UnixMilli()
-	if _, err := s.ledger.Finish(t.Context(), "a", now, now+60_000, protocol.Refund, []protocol.Item{{Serial: "a-2"}},
-		make([]protocol.Done, 1)); err != nil {
+	if _, err := s.ledger.Finish(t.Context(), "a", now, now+60_000, ledger.Refund, []ledger.Item{{Serial: "a-2"}},
+		make([]ledger.Done, 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.drain("a")
@@ -169,8 +169,8 @@ func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "r-1", User: "alice", Quantity: 2}}
-	if _, err := s.ledger.Reserve(t.Context(), "r", 0, now, now+60_000, items, make([]protocol.Code, 1)); err != nil {
+	items := []ledger.Item{{Serial: "r-1", User: "alice", Quantity: 2}}
+	if _, err := s.ledger.Reserve(t.Context(), "r", 0, now, now+60_000, items, make([]ledger.Code, 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.drain("r")
@@ -209,8 +209,8 @@ func TestWork_IDIsThatOfTheChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "i-1", User: "alice", Quantity: 1}, {Serial: "i-2", User: "bob", Quantity: 1}}
-	if _, err := s.ledger.Reserve(t.Context(), "i", 0, now, now+60_000, items, make([]protocol.Code, 2)); err != nil {
+	items := []ledger.Item{{Serial: "i-1", User: "alice", Quantity: 1}, {Serial: "i-2", User: "bob", Quantity: 1}}
+	if _, err := s.ledger.Reserve(t.Context(), "i", 0, now, now+60_000, items, make([]ledger.Code, 2)); err != nil {
 		t.Fatal(err)
 	}
 	for round := 1; round <= 2; round++ {
@@ -248,8 +248,8 @@ func TestWork_RetryAfterIsATryAfterADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "w-1", User: "alice", Quantity: 1}}
-	if _, err := s.ledger.Reserve(t.Context(), "w", 0, now, now+60_000, items, make([]protocol.Code, 1)); err != nil {
+	items := []ledger.Item{{Serial: "w-1", User: "alice", Quantity: 1}}
+	if _, err := s.ledger.Reserve(t.Context(), "w", 0, now, now+60_000, items, make([]ledger.Code, 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.drain("w")

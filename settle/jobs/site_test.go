@@ -20,8 +20,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/jobs"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -125,7 +124,7 @@ type site struct {
 	url    string
 	pool   *pgxpool.Pool
 	store  *sqlstore.Store
-	ledger *redisstore.Store
+	ledger *ledger.Store
 	stream settle.Stream
 }
 
@@ -135,7 +134,7 @@ func newSite(t *testing.T) *site {
 	var err1, err2, err3, err4 error
 	s.pool, err1 = jobs.Open(s.url, "")
 	s.store, err2 = openStore(s.url)
-	s.ledger, err3 = redisstore.New(redisstore.Options{Name: "shop", Options: redisOptions(s.redis.Addr),
+	s.ledger, err3 = ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisOptions(s.redis.Addr),
 		Events:       1_000_000,
 		Acknowledged: true, Visitor: true})
 	s.stream.Name = "shop"
@@ -199,18 +198,18 @@ func (s *site) sell(sku string, orders int) error {
 	now := time.Now().UnixMilli()
 	keep := now + time.Hour.Milliseconds()
 	for first := 0; first < orders; first += 10 {
-		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
+		items, codes, done := make([]ledger.Item, 10), make([]ledger.Code, 10), make([]ledger.Done, 10)
 		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprintf("u\x00%d", first+i),
+			items[i] = ledger.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprintf("u\x00%d", first+i),
 				Quantity: 1}
 		}
 		if _, err := s.ledger.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
 			return err
 		}
 		for _, step := range []struct {
-			op    protocol.Op
-			items []protocol.Item
-		}{{protocol.Confirm, items[:9]}, {protocol.Release, items[9:]}, {protocol.Refund, items[8:9]}} {
+			op    ledger.Op
+			items []ledger.Item
+		}{{ledger.Confirm, items[:9]}, {ledger.Release, items[9:]}, {ledger.Refund, items[8:9]}} {
 			if _, err := s.ledger.Finish(ctx, sku, now, keep, step.op, step.items, done); err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/settle/webhook"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 const (
@@ -101,7 +101,7 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 func newClient(pool *pgxpool.Pool, o Options) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	work := &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout), requests: o.Requests}
-	for status := range protocol.Statuses {
+	for status := range ledger.Statuses {
 		river.AddWorkerArgs(workers, Args{Status: status}, work)
 	}
 	whole := o.Timeout + timeoutMargin

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // archives frees a SKU, or returns why not.
@@ -30,7 +30,7 @@ func archivesSettledSale(s *site) {
 	if err := s.archives(sku); err == nil || !strings.Contains(err.Error(), "not over") {
 		s.Errorf("a sale that is on: %v", err)
 	}
-	s.ledger.change(sku, protocol.Ended)
+	s.ledger.change(sku, ledger.Ended)
 	if err := s.archives(sku); err == nil || !strings.Contains(err.Error(), "not settled yet") {
 		s.Errorf("a change that is not settled: %v", err)
 	}
@@ -73,7 +73,7 @@ func archivesBehindTheSettler(s *site) {
 	const sku = "unseen"
 	s.ledger.set(sku, 10)
 	s.ledger.buy(sku, 0, 3)
-	s.ledger.change(sku, protocol.Ended)
+	s.ledger.change(sku, ledger.Ended)
 	s.drain(sku)
 	if err := s.archives(sku); err != nil {
 		s.Fatal(err)
@@ -130,7 +130,7 @@ func deductsOrdersOfTheNextSale(t *testing.T, server *redistest.Server, url stri
 		s.exec("INSERT INTO next_stock VALUES ('" + sku + "', 10)")
 		s.ledger.set(sku, 3)
 		s.ledger.buy(sku, 0, 3)
-		s.ledger.change(sku, protocol.Ended)
+		s.ledger.change(sku, ledger.Ended)
 		s.drain(sku)
 		if err := s.archives(sku); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // sizes notes how many records the transactions have.
@@ -38,9 +38,9 @@ func TestBatch_IsBoundedByItsOrders(t *testing.T) {
 		if n < before {
 			call = 1
 		}
-		items, codes := make([]protocol.Item, call), make([]protocol.Code, call)
+		items, codes := make([]ledger.Item, call), make([]ledger.Code, call)
 		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%d-%d", n, i), User: "ann", Quantity: 1}
+			items[i] = ledger.Item{Serial: fmt.Sprintf("%d-%d", n, i), User: "ann", Quantity: 1}
 		}
 		if _, err := s.ledger.store.Reserve(t.Context(), sku, 0, now, keep, items, codes); err != nil {
 			t.Fatal(err)

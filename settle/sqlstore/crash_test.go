@@ -17,7 +17,7 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -102,18 +102,18 @@ func sell(l *testLedger, sku string, kills *atomic.Int64) error {
 		for kills.Load() < int64(first*(leastKills+1)/crashOrders) && !l.t.Failed() {
 			<-time.After(time.Millisecond) // until the other goroutine has killed
 		}
-		items, codes, done := make([]protocol.Item, 10), make([]protocol.Code, 10), make([]protocol.Done, 10)
+		items, codes, done := make([]ledger.Item, 10), make([]ledger.Code, 10), make([]ledger.Done, 10)
 		for i := range items {
-			items[i] = protocol.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i),
+			items[i] = ledger.Item{Serial: fmt.Sprintf("%s-%d", sku, first+i), User: fmt.Sprint("u", first+i),
 				Quantity: 1 + int64(i%3)}
 		}
 		if _, err := l.store.Reserve(ctx, sku, 0, now, keep, items, codes); err != nil {
 			return err
 		}
 		for _, step := range []struct {
-			op    protocol.Op
-			items []protocol.Item
-		}{{protocol.Confirm, items[:9]}, {protocol.Release, items[9:]}, {protocol.Refund, items[8:9]}} {
+			op    ledger.Op
+			items []ledger.Item
+		}{{ledger.Confirm, items[:9]}, {ledger.Release, items[9:]}, {ledger.Refund, items[8:9]}} {
 			if _, err := l.store.Finish(ctx, sku, now, keep, step.op, step.items, done); err != nil {
 				return err
 			}

@@ -9,14 +9,13 @@ import (
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // gate is an instance of a gateway: it has a journal, and tells a ledger what it knows. stateDir may be "".
 func (s *site) gate(stateDir string) *testLedger {
 	s.Helper()
-	store := must(redisstore.New(redisstore.Options{Name: "shop",
+	store := must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
 		Options: redisOptions(s.redis), Events: 1_000_000, Acknowledged: true, StateDir: stateDir,
 	}))(s.T)
 	s.Cleanup(func() { store.Close() })
@@ -33,7 +32,7 @@ func (s *site) calls(g *testLedger, sku string, now time.Time) {
 		s.Logf("sweep: %v", err) // the ledger is gone
 	}
 	if len(g.store.Pending()) > 0 {
-		if _, err := g.store.Recover(s.Context(), sku, at, now.Add(protocol.KeepReleased).UnixMilli()); err != nil {
+		if _, err := g.store.Recover(s.Context(), sku, at, now.Add(ledger.KeepReleased).UnixMilli()); err != nil {
 			s.Logf("recover: %v", err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Due implements settle.Givebacks.
@@ -50,16 +50,16 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 		switch {
 		case err != nil:
 			return err
-		case r.Status == protocol.StatusReleased:
+		case r.Status == ledger.StatusReleased:
 			known = settle.KnownReleased
 			return nil
-		case r.Status != protocol.StatusRefunded && r.Status != protocol.StatusSold:
+		case r.Status != ledger.StatusRefunded && r.Status != ledger.StatusSold:
 			return nil
 		}
 		if known = settle.KnownRefunded; r.born != c.Born {
 			known = settle.KnownEarlier
 		}
-		if r.Status == protocol.StatusSold {
+		if r.Status == ledger.StatusSold {
 			if err := s.refund(ctx, tx, &b, r); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
-	r.Status = protocol.Status((status + " ")[0])
+	r.Status = ledger.Status((status + " ")[0])
 	return r, err
 }
 
@@ -123,7 +123,7 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 // insertRefund inserts the job of an order that is refunded by the database first. It has the version of the change
 // before: the ledger's own one comes later.
 func (s *Store) insertRefund(ctx context.Context, conn *sql.Conn, sku string, born int64, r settle.Record) error {
-	if r.Status = protocol.StatusRefunded; s.jobs == nil || !s.jobs.Wants(r.Status) {
+	if r.Status = ledger.StatusRefunded; s.jobs == nil || !s.jobs.Wants(r.Status) {
 		return nil
 	}
 	return s.insertJobs(ctx, conn, sku, born, []settle.Record{r}, nil)

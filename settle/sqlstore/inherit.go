@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // earlier is the ledger of the SKU before that of the batch; 0 = there is none, or its units do not count: Sluice's own
@@ -22,8 +22,8 @@ func (s *Store) earlier(ctx context.Context, tx *sql.Tx, b *settle.Batch) (born 
 }
 
 // firstStatuses are those in which the batch meets each order first.
-func firstStatuses(b *settle.Batch) map[string]protocol.Status {
-	first := make(map[string]protocol.Status)
+func firstStatuses(b *settle.Batch) map[string]ledger.Status {
+	first := make(map[string]ledger.Status)
 	note := func(records []settle.Record) {
 		for _, r := range records {
 			if first[r.Serial] == 0 {
@@ -46,7 +46,7 @@ func firstStatuses(b *settle.Batch) map[string]protocol.Status {
 func (w *writer) inherit(ctx context.Context, records []settle.Record) (units int64, err error) {
 	args := []any{stored(w.b.SKU), w.earlier, w.b.To.Born}
 	for _, r := range records {
-		if w.first[r.Serial] == protocol.StatusSold {
+		if w.first[r.Serial] == ledger.StatusSold {
 			args = append(args, stored(r.Serial))
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 var errJobs = errors.New("jobs need PostgreSQL: begin with postgres://, or use a webhook")
 
 // Jobs are what follows the changes of orders, in the same transaction.
 type Jobs struct {
-	Wants func(status protocol.Status) bool // of an order that has got it
+	Wants func(status ledger.Status) bool // of an order that has got it
 
 	// Insert inserts a job for each change, on a connection that has begun a transaction.
 	Insert func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error
@@ -70,7 +70,7 @@ func (s *Store) statusesOf(ctx context.Context, tx *sql.Tx, b *settle.Batch, rec
 		var o order
 		var serial, status string
 		err := rows.Scan(&serial, &status, &o.Epoch, &o.Ver, &o.At)
-		o.Status = protocol.Status((status + " ")[0])
+		o.Status = ledger.Status((status + " ")[0])
 		to[original(serial)] = o
 		return err
 	}, "SELECT r.serial, o.status, o.epoch, o.ver, o.at FROM unnest($3::text[]) AS r (serial), "+

@@ -9,9 +9,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/settle"
-	"sluice/stockgate/ledger/failover"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -26,7 +24,7 @@ func redisOptions(server *redistest.Server) redisconn.Options {
 type testLedger struct {
 	t      testing.TB
 	server *redistest.Server
-	store  *redisstore.Store
+	store  *ledger.Store
 	home   string // the settlers that call it are of this home
 }
 
@@ -43,7 +41,7 @@ func (l *testLedger) forget() {
 	if l.store != nil {
 		l.store.Close()
 	}
-	l.store = must(redisstore.New(redisstore.Options{Name: "shop",
+	l.store = must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
 		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	}))(l.t)
 	l.store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it
@@ -73,22 +71,22 @@ func (l *testLedger) epoch(sku string) int64 {
 
 func (l *testLedger) reserve(sku, serial, user string, quantity int64) {
 	l.t.Helper()
-	codes := make([]protocol.Code, 1)
+	codes := make([]ledger.Code, 1)
 	now := time.Now().UnixMilli()
 	_, err := l.store.Reserve(context.Background(), sku, l.epoch(sku), now, now+time.Hour.Milliseconds(),
-		[]protocol.Item{{Serial: serial, User: user, Quantity: quantity}}, codes)
-	if err != nil || codes[0] != protocol.Held {
+		[]ledger.Item{{Serial: serial, User: user, Quantity: quantity}}, codes)
+	if err != nil || codes[0] != ledger.Held {
 		l.t.Fatalf("reserve %q: code %d, %v", serial, codes[0], err)
 	}
 }
 
 func (l *testLedger) finish(sku, op, serial string) {
 	l.t.Helper()
-	done := make([]protocol.Done, 1)
+	done := make([]ledger.Done, 1)
 	now := time.Now().UnixMilli()
-	_, err := l.store.Finish(context.Background(), sku, now, now+time.Hour.Milliseconds(), protocol.Op(op),
-		[]protocol.Item{{Serial: serial}}, done)
-	if err != nil || done[0] != protocol.Changed {
+	_, err := l.store.Finish(context.Background(), sku, now, now+time.Hour.Milliseconds(), ledger.Op(op),
+		[]ledger.Item{{Serial: serial}}, done)
+	if err != nil || done[0] != ledger.Changed {
 		l.t.Fatalf("%s %q: %d, %v", op, serial, done[0], err)
 	}
 }
@@ -103,13 +101,13 @@ func (l *testLedger) buy(sku string, first, n int) {
 	}
 }
 
-func (l *testLedger) change(sku string, to protocol.State) {
+func (l *testLedger) change(sku string, to ledger.State) {
 	l.t.Helper()
 	_ = must(l.store.SetState(context.Background(), sku, to))(l.t)
 }
 
-func (l *testLedger) freeze(sku string) { l.t.Helper(); l.change(sku, protocol.Frozen) }
-func (l *testLedger) open(sku string)   { l.t.Helper(); l.change(sku, protocol.On) }
+func (l *testLedger) freeze(sku string) { l.t.Helper(); l.change(sku, ledger.Frozen) }
+func (l *testLedger) open(sku string)   { l.t.Helper(); l.change(sku, ledger.On) }
 
 func (l *testLedger) state(sku string) string {
 	l.t.Helper()
@@ -129,7 +127,7 @@ func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
 // JoinRecovery implements settle.ChangeableLedger.
 func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
 	return l.store.JoinRecovery(ctx, l.home, sku,
-		protocol.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: protocol.State(at.State)})
+		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)})
 }
 
 // Told implements settle.ChangeableLedger.
@@ -140,7 +138,7 @@ func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err err
 
 // End implements settle.ChangeableLedger.
 func (l *testLedger) End(ctx context.Context, sku string) error {
-	done, err := l.store.SetPaid(ctx, sku, protocol.Ended)
+	done, err := l.store.SetPaid(ctx, sku, ledger.Ended)
 	if err == nil && !done {
 		err = errors.New("it is not on sale any more")
 	}
@@ -149,31 +147,31 @@ func (l *testLedger) End(ctx context.Context, sku string) error {
 
 // Reopen implements settle.ChangeableLedger.
 func (l *testLedger) Reopen(ctx context.Context, sku string) (bool, error) {
-	return l.store.SetPaid(ctx, sku, protocol.On)
+	return l.store.SetPaid(ctx, sku, ledger.On)
 }
 
 // Refund implements settle.ChangeableLedger.
 func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, error) {
-	now, done := time.Now().UnixMilli(), make([]protocol.Done, 1)
+	now, done := time.Now().UnixMilli(), make([]ledger.Done, 1)
 	_, err := l.store.Finish(
 		ctx,
 		sku,
 		now,
 		now+time.Hour.Milliseconds(),
-		protocol.Refund,
-		[]protocol.Item{{Serial: serial}},
+		ledger.Refund,
+		[]ledger.Item{{Serial: serial}},
 		done,
 	)
-	return err == nil && done[0] != protocol.NotFound, err
+	return err == nil && done[0] != ledger.NotFound, err
 }
 
 // PutBack implements settle.ChangeableLedger.
 func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {
 		now := time.Now().UnixMilli()
-		err := l.store.PutBack(ctx, sku, now, now+time.Hour.Milliseconds(), []failover.Known{{
-			Item:   protocol.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity},
-			Status: r.Status, Due: now, Done: protocol.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
+		err := l.store.PutBack(ctx, sku, now, now+time.Hour.Milliseconds(), []ledger.Known{{
+			Item:   ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity},
+			Status: r.Status, Due: now, Done: ledger.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
 		}})
 		if err != nil {
 			return err
@@ -185,9 +183,9 @@ func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Re
 // Adopt is what an operator does with orders of the shop.
 func (l *testLedger) Adopt(ctx context.Context, sku string, orders []settle.Record) error {
 	for _, r := range orders {
-		items := []protocol.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
+		items := []ledger.Item{{Serial: r.Serial, User: r.User, Quantity: r.Quantity}}
 		now := time.Now().UnixMilli()
-		if _, err := l.store.Finish(ctx, sku, now, now, protocol.Adopt, items, make([]protocol.Done, 1)); err != nil {
+		if _, err := l.store.Finish(ctx, sku, now, now, ledger.Adopt, items, make([]ledger.Done, 1)); err != nil {
 			return err
 		}
 	}

@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // is wants an order to have a status in Redis and in the database.
-func (s *site) is(sku, serial string, status protocol.Status) {
+func (s *site) is(sku, serial string, status ledger.Status) {
 	s.Helper()
 	if r := must(s.stream.Records(s.Context(), sku))(s.T)[serial]; r.Status != status {
 		s.Errorf("Redis has the order %s as %q: want %q", serial, r.Status, status)
 	}
 	c, _, _ := s.store.Cursor(s.Context(), sku)
-	found := protocol.StatusNone
+	found := ledger.StatusNone
 	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
 		if r.Serial == serial {
 			found = r.Status
@@ -50,10 +50,10 @@ func (s *site) recovers(sku string, orders int64) {
 // soldOut wants the ledger to have no unit to sell.
 func (s *site) soldOut(sku string) {
 	s.Helper()
-	codes, now := make([]protocol.Code, 1), time.Now().UnixMilli()
+	codes, now := make([]ledger.Code, 1), time.Now().UnixMilli()
 	_, err := s.ledger.store.Reserve(s.Context(), sku, s.ledger.epoch(sku), now, now+time.Hour.Milliseconds(),
-		[]protocol.Item{{Serial: "beyond", User: "bob", Quantity: 1}}, codes)
-	if err != nil || codes[0] == protocol.Held {
+		[]ledger.Item{{Serial: "beyond", User: "bob", Quantity: 1}}, codes)
+	if err != nil || codes[0] == ledger.Held {
 		s.Errorf("a unit is sold twice: code %d, %v", codes[0], err)
 	}
 }

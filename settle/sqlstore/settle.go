@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 const (
@@ -348,7 +348,7 @@ func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle
 		if err := rows.Scan(&serial, &status, &r.Quantity, &r.Epoch, &r.Ver, &r.At, &r.taken); err != nil {
 			return nil, err
 		}
-		r.Status = protocol.Status((status + " ")[0])
+		r.Status = ledger.Status((status + " ")[0])
 		before[original(serial)] = r
 	}
 	return before, rows.Err()
@@ -356,7 +356,7 @@ func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle
 
 // counted is how many units of the stock a record uses up.
 func counted(r settle.Record) int64 {
-	if r.Status == protocol.StatusSold {
+	if r.Status == ledger.StatusSold {
 		return r.Quantity
 	}
 	return 0

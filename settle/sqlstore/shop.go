@@ -11,7 +11,7 @@ import (
 
 	"sluice/internal/sorted"
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // CompareShop compares the orders of a ledger with those of the shop. query returns serial and quantity, and names the
@@ -24,12 +24,12 @@ func (s *Store) CompareShop(ctx context.Context, query, sku string, born int64) 
 	}
 	var unsold []settle.ShopOrder
 	err = s.Orders(ctx, sku, born, func(r settle.Record) {
-		if r.Status != protocol.StatusSold && (r.Status != protocol.StatusHeld || r.Missing) {
+		if r.Status != ledger.StatusSold && (r.Status != ledger.StatusHeld || r.Missing) {
 			return
 		}
 		if has := shop[r.Serial]; has > r.Quantity {
 			differ = append(differ, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
-		} else if has < r.Quantity && r.Status == protocol.StatusSold {
+		} else if has < r.Quantity && r.Status == ledger.StatusSold {
 			unsold = append(unsold, settle.ShopOrder{Serial: r.Serial, Shop: has, Booked: r.Quantity})
 		}
 		delete(shop, r.Serial)
@@ -85,7 +85,7 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 	}
 	units := make(map[string]int64)
 	err = s.Orders(ctx, sku, born, func(r settle.Record) {
-		if r.User != "" && (r.Status == protocol.StatusSold || r.Status == protocol.StatusHeld) {
+		if r.User != "" && (r.Status == ledger.StatusSold || r.Status == ledger.StatusHeld) {
 			units[r.User] += r.Quantity
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // Options say which database, and where the shop keeps its stock.
@@ -168,7 +168,7 @@ func (s *Store) Orders(ctx context.Context, sku string, born int64, see func(set
 		var buyer []byte
 		err := rows.Scan(&serial, &buyer, &r.Quantity, &status, &r.Epoch, &r.Ver, &r.At, &r.Missing, &r.Deducted)
 		if err == nil {
-			r.Serial, r.User, r.Status = original(serial), string(buyer), protocol.Status((status + " ")[0])
+			r.Serial, r.User, r.Status = original(serial), string(buyer), ledger.Status((status + " ")[0])
 			see(r)
 		}
 		return err

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"testing"
 
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // FuzzText: what a client chooses as a serial is stored as it is, so that a shop which writes it into sluice_giveback
@@ -16,7 +16,7 @@ func FuzzText(f *testing.F) {
 		if original(stored(serial)) != serial {
 			t.Fatalf("%q is read as %q", stored(serial), original(stored(serial)))
 		}
-		if protocol.ValidSerial([]byte(serial)) && original(serial) != serial {
+		if ledger.ValidSerial([]byte(serial)) && original(serial) != serial {
 			t.Fatalf("what the shop writes for %q is read as %q", serial, original(serial))
 		}
 	})

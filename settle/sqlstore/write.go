@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // written is what writing the records of a batch has done.
@@ -25,8 +25,8 @@ type writer struct {
 	tx      *sql.Tx
 	b       *settle.Batch
 	e       effort
-	earlier int64                      // the ledger of the SKU before that of the batch
-	first   map[string]protocol.Status // the first status of each order, where there is an earlier ledger
+	earlier int64                    // the ledger of the SKU before that of the batch
+	first   map[string]ledger.Status // the first status of each order, where there is an earlier ledger
 }
 
 // write writes the orders. All batches go this way: entries, and ledgers that are read whole.

@@ -10,7 +10,7 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger"
 )
 
 // body is what one request tells, as JSON: docs/settlement-reference.md.
@@ -27,13 +27,13 @@ type body struct {
 }
 
 type change struct {
-	Serial   string          `json:"serial"`
-	Status   protocol.Status `json:"status"`
-	Quantity int64           `json:"quantity"`
-	User     string          `json:"user"`
-	Time     int64           `json:"time"` // Unix ms; 0 = not known
-	Epoch    int64           `json:"epoch"`
-	Version  int64           `json:"version"`
+	Serial   string        `json:"serial"`
+	Status   ledger.Status `json:"status"`
+	Quantity int64         `json:"quantity"`
+	User     string        `json:"user"`
+	Time     int64         `json:"time"` // Unix ms; 0 = not known
+	Epoch    int64         `json:"epoch"`
+	Version  int64         `json:"version"`
 }
 
 // bodies are the requests of a batch, each of at most some changes, in the ledger's order. Changes of the same order

@@ -25,8 +25,7 @@ import (
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/settle/webhook"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -160,7 +159,7 @@ type site struct {
 	server   *redistest.Server
 	receiver *receiver
 	stream   settle.Stream
-	ledger   *redisstore.Store
+	ledger   *ledger.Store
 	store    *sqlstore.Store
 	timeout  time.Duration // of a request
 	minWait  time.Duration // after a fault
@@ -180,7 +179,7 @@ func newSite(t *testing.T, url string) *site {
 	s.need(err)
 	t.Cleanup(func() { client.Close() })
 	s.stream = settle.Stream{Name: "shop", Redis: client}
-	s.ledger, err = redisstore.New(redisstore.Options{Name: "shop",
+	s.ledger, err = ledger.NewStore(ledger.StoreOptions{Name: "shop",
 		Options: redisOptions(s.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	})
 	s.need(err)
@@ -211,7 +210,7 @@ func (s *site) need(err error) {
 // trimmer lets the stream forget. A settler changes nothing else here.
 type trimmer struct {
 	settle.ChangeableLedger
-	ledger *redisstore.Store
+	ledger *ledger.Store
 }
 
 func (l trimmer) Acknowledge(ctx context.Context, sku, id string) error {
@@ -257,10 +256,10 @@ func (s *site) buy(sku string, first, n int) {
 	s.Helper()
 	now := time.Now().UnixMilli()
 	for i := first; i < first+n; i++ {
-		items := []protocol.Item{{Serial: fmt.Sprintf("%s-%d", sku, i), User: "u\xff", Quantity: 1}}
-		_, err := s.ledger.Reserve(s.Context(), sku, 0, now, now+time.Hour.Milliseconds(), items, make([]protocol.Code, 1))
+		items := []ledger.Item{{Serial: fmt.Sprintf("%s-%d", sku, i), User: "u\xff", Quantity: 1}}
+		_, err := s.ledger.Reserve(s.Context(), sku, 0, now, now+time.Hour.Milliseconds(), items, make([]ledger.Code, 1))
 		s.need(err)
-		_, err = s.ledger.Finish(s.Context(), sku, now, now, protocol.Confirm, items, make([]protocol.Done, 1))
+		_, err = s.ledger.Finish(s.Context(), sku, now, now, ledger.Confirm, items, make([]ledger.Done, 1))
 		s.need(err)
 	}
 }

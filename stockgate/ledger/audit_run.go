@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"log/slog"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // auditRun adds up what lies in one ledger, page by page. The pages of a large one are read at different moments; they
@@ -11,14 +9,14 @@ import (
 // them. A sweep alone raises none: it moves times and forgets tombstones, and neither is counted. The records come
 // first, so that nothing that is due later can be unknown.
 type auditRun struct {
-	part protocol.Part // to be read next
-	next string        // its cursor; "" = from its beginning
+	part Part   // to be read next
+	next string // its cursor; "" = from its beginning
 
-	first   protocol.Numbers           // the numbers, of the first page
-	begun   bool                       // first is read
-	found   violations                 // as far as is known
-	records map[string]protocol.Status // status by serial; a scan may show an entry twice
-	users   map[string]struct{}        // a scan may show them twice as well
+	first   Numbers             // the numbers, of the first page
+	begun   bool                // first is read
+	found   violations          // as far as is known
+	records map[string]Status   // status by serial; a scan may show an entry twice
+	users   map[string]struct{} // a scan may show them twice as well
 	due     map[string]struct{}
 
 	held, sold, units int64
@@ -34,14 +32,14 @@ const maxEntries = 1 << 20
 
 func (t *auditRun) cursor() string {
 	if t.next == "" {
-		return protocol.FirstPage
+		return FirstPage
 	}
 	return t.next
 }
 
 // add takes a page in. It reports whether there is another to read; there is none when the ledger has changed since
 // the first, and then done is false.
-func (t *auditRun) add(p *protocol.Page) (more bool) {
+func (t *auditRun) add(p *Page) (more bool) {
 	if !t.begun {
 		t.begin(p)
 	} else if p.Numbers != t.first || p.Wrong {
@@ -53,34 +51,34 @@ func (t *auditRun) add(p *protocol.Page) (more bool) {
 	}
 	t.countPage(p)
 	switch {
-	case t.part == protocol.AllParts && p.Next == "":
-		t.part = protocol.PartRecords
+	case t.part == AllParts && p.Next == "":
+		t.part = PartRecords
 		return true
-	case t.part != protocol.AllParts && p.Next != protocol.FirstPage:
+	case t.part != AllParts && p.Next != FirstPage:
 		t.next = p.Next
 		return true
 	}
 	t.next = ""
 	switch t.part {
-	case protocol.PartRecords:
-		t.part = protocol.PartUsers
+	case PartRecords:
+		t.part = PartUsers
 		return true
-	case protocol.PartUsers:
-		t.part = protocol.PartDue
+	case PartUsers:
+		t.part = PartDue
 		return true
 	}
 	t.compare()
 	return false
 }
 
-func (t *auditRun) begin(p *protocol.Page) {
+func (t *auditRun) begin(p *Page) {
 	t.begun, t.first, t.found = true, p.Numbers, brokenNumbers(p)
 	t.none, t.large = p.None(), p.Entries > maxEntries
-	t.records, t.users, t.due = map[string]protocol.Status{}, map[string]struct{}{}, map[string]struct{}{}
+	t.records, t.users, t.due = map[string]Status{}, map[string]struct{}{}, map[string]struct{}{}
 }
 
 // countPage adds up a page.
-func (t *auditRun) countPage(p *protocol.Page) {
+func (t *auditRun) countPage(p *Page) {
 	for i := 0; i+1 < len(p.Records); i += 2 {
 		t.record(p.Records[i], p.Records[i+1])
 	}
@@ -89,7 +87,7 @@ func (t *auditRun) countPage(p *protocol.Page) {
 			continue
 		}
 		t.users[p.Users[i]] = struct{}{}
-		n, err := protocol.Digits(p.Users[i+1])
+		n, err := Digits(p.Users[i+1])
 		t.units += n
 		t.found.add(usersAddUp, err != nil || n == 0)
 	}
@@ -103,14 +101,14 @@ func (t *auditRun) record(serial, text string) {
 	if _, twice := t.records[serial]; twice {
 		return
 	}
-	r, err := protocol.DecodeRecord(serial, text)
+	r, err := DecodeRecord(serial, text)
 	t.records[serial] = r.Status
 	t.found.add(recordsRead, err != nil)
 	switch r.Status {
-	case protocol.StatusHeld:
+	case StatusHeld:
 		t.held += r.Quantity
 		t.holds++
-	case protocol.StatusSold:
+	case StatusSold:
 		t.sold += r.Quantity
 	}
 }
@@ -118,17 +116,17 @@ func (t *auditRun) record(serial, text string) {
 // compare compares, when everything was counted.
 func (t *auditRun) compare() {
 	t.done = true
-	h, err1 := protocol.Digits(t.first.Held)
-	s, err2 := protocol.Digits(t.first.Sold)
+	h, err1 := Digits(t.first.Held)
+	s, err2 := Digits(t.first.Sold)
 	t.found.add(heldAddsUp, err1 == nil && h != t.held)
 	t.found.add(soldAddsUp, err2 == nil && s != t.sold)
 	t.found.add(usersAddUp, err1 == nil && err2 == nil && t.units != h+s)
 	for serial := range t.due {
 		status, there := t.records[serial]
-		t.found.add(holdsAreDue, !there || status == protocol.StatusSold)
+		t.found.add(holdsAreDue, !there || status == StatusSold)
 	}
 	for serial, status := range t.records {
-		if status == protocol.StatusHeld {
+		if status == StatusHeld {
 			_, due := t.due[serial]
 			t.found.add(holdsAreDue, !due)
 		}

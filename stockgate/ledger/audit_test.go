@@ -15,16 +15,13 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
 )
 
 // audited audits 1001, and fails if there is nothing.
-func audited(t testing.TB, s Store) Audit {
+func audited(t testing.TB, s Calls) Audit {
 	t.Helper()
 	a, ok, err := auditOf(context.Background(), s, "1001")
-	ledgertest.Check(t, err)
+	testkit.Check(t, err)
 	if !ok {
 		t.Fatal("nothing to audit")
 	}
@@ -63,13 +60,13 @@ func TestAudit_EachBrokenInvariantIsFound(t *testing.T) {
 		"unlink sluice:shop:{1001}:u sluice:shop:{1001}:x sluice:shop:{1001}:r ghosts": "held sold users",
 	} {
 		t.Run(command, func(t *testing.T) {
-			ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
+			testkit.Check(t, server.Client.FlushAll(t.Context()).Err())
 			r := storeOn(t, server, 4)
-			ledgertest.Finish(t, r, protocol.Release, "a tombstone")
+			finishOne(t, r, Release, "a tombstone")
 			if a := audited(t, r); len(a.Broken) != 0 || !a.Whole {
 				t.Fatalf("whole: %+v", a)
 			}
-			ledgertest.Check(t, server.Client.Do(t.Context(), args(command)...).Err())
+			testkit.Check(t, server.Client.Do(t.Context(), args(command)...).Err())
 			if a := audited(t, r); strings.Join(a.Broken, " ") != kinds || !a.Whole {
 				t.Errorf("broken: %q, want %q in %+v", a.Broken, kinds, a)
 			}
@@ -79,13 +76,13 @@ func TestAudit_EachBrokenInvariantIsFound(t *testing.T) {
 
 func TestAudit_BrokenInvariantIsFoundAmongThousands(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.FillUp(t, r, 3_000)
+	fillUp(t, r, 3_000)
 	a := audited(t, r)
 	if len(a.Broken) != 0 || !a.Whole || a.HeldUnits != 2_001 || a.SoldUnits != 1_001 || a.Holds != 2_001 ||
 		a.Due != 2_001 {
 		t.Fatalf("whole: %+v", a)
 	}
-	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:r", "1501", "H|2|1000|").Err())
+	testkit.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:r", "1501", "H|2|1000|").Err())
 	if a := audited(t, r); strings.Join(a.Broken, " ") != "held" {
 		t.Errorf("broken: %+v", a)
 	}
@@ -94,7 +91,7 @@ func TestAudit_BrokenInvariantIsFoundAmongThousands(t *testing.T) {
 func TestAudit_NoLedgerBreaksNothing(t *testing.T) {
 	_, s := onRedis(t)
 	a, ok, err := auditOf(t.Context(), s, "nothing")
-	ledgertest.Check(t, err)
+	testkit.Check(t, err)
 	if ok || len(a.Broken) != 0 {
 		t.Errorf("%v %+v", ok, a)
 	}
@@ -105,39 +102,39 @@ func TestAudit_NoLedgerBreaksNothing(t *testing.T) {
 
 // meddled is a Redis to which something happens between any two pages.
 type meddled struct {
-	*redisstore.Store
+	*Store
 	between func()
 }
 
 func (m meddled) Inspect(
 	ctx context.Context,
 	sku string,
-	p protocol.Part,
+	p Part,
 	cursor string,
 	most int,
-) (protocol.Page, error) {
+) (Page, error) {
 	defer m.between()
 	return m.Store.Inspect(ctx, sku, p, cursor, most)
 }
 
 // meddle makes one call of a healthy schedule.
-func meddle(t testing.TB, r *redisstore.Store, n *rand.Rand) {
-	item := []protocol.Item{
+func meddle(t testing.TB, r *Store, n *rand.Rand) {
+	item := []Item{
 		{Serial: fmt.Sprint(n.IntN(4_000)), User: fmt.Sprint("user ", n.IntN(50)), Quantity: 1 + n.Int64N(3)},
 	}
 	var err error
 	switch n.IntN(4) {
 	case 0:
-		_, err = r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, item, make([]protocol.Code, 1))
+		_, err = r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, item, make([]Code, 1))
 	case 1:
 		_, err = r.Finish(
 			context.Background(),
 			"1001",
 			1,
 			2_000_000,
-			[]protocol.Op{protocol.Confirm, protocol.Refund, protocol.Release}[n.IntN(3)],
+			[]Op{Confirm, Refund, Release}[n.IntN(3)],
 			item,
-			make([]protocol.Done, 1),
+			make([]Done, 1),
 		)
 	case 2:
 		_, err = r.Finish(
@@ -145,24 +142,24 @@ func meddle(t testing.TB, r *redisstore.Store, n *rand.Rand) {
 			"1001",
 			1,
 			5,
-			protocol.Release,
+			Release,
 			item,
-			make([]protocol.Done, 1),
+			make([]Done, 1),
 		) // soon forgotten
 	case 3:
 		_, err = r.Sweep(context.Background(), "1001", 10, 2_000_000, 10)
 	}
-	ledgertest.Check(t, err)
+	testkit.Check(t, err)
 }
 
 func TestAudit_HealthyLedgerIsNeverFoundBrokenWhateverHappensBetweenTwoPages(t *testing.T) {
 	_, r := onRedis(t)
-	ledgertest.FillUp(t, r, 1_000)
+	fillUp(t, r, 1_000)
 	n := rand.New(rand.NewPCG(1, 2))
 	cut, whole := 0, 0
 	for range 100 {
 		tl := &auditRun{}
-		ledgertest.Check(t, tl.walk(t.Context(), meddled{r, func() {
+		testkit.Check(t, tl.walk(t.Context(), meddled{r, func() {
 			if n.IntN(12) == 0 {
 				meddle(t, r, n)
 			}
@@ -183,14 +180,14 @@ func TestAudit_HealthyLedgerIsNeverFoundBrokenWhateverHappensBetweenTwoPages(t *
 
 func TestAudit_SweepsDoNotDisturbAnAudit(t *testing.T) {
 	_, r := onRedis(t)
-	ledgertest.FillUp(t, r, 600)
+	fillUp(t, r, 600)
 	for i := range 600 {
-		ledgertest.Finish(t, r, protocol.Release, fmt.Sprint("gone ", i)) // until 2,000
+		finishOne(t, r, Release, fmt.Sprint("gone ", i)) // until 2,000
 	}
 	tl, at := &auditRun{}, int64(2_000)
-	ledgertest.Check(t, tl.walk(t.Context(), meddled{r, func() {
+	testkit.Check(t, tl.walk(t.Context(), meddled{r, func() {
 		_, err := r.Sweep(t.Context(), "1001", at, at+1_000, 1)
-		ledgertest.Check(t, err)
+		testkit.Check(t, err)
 		at += 500_000
 	}}, "1001"))
 	if a := tl.audit(); !a.Whole || len(a.Broken) != 0 {
@@ -200,9 +197,9 @@ func TestAudit_SweepsDoNotDisturbAnAudit(t *testing.T) {
 
 func TestAudit_HealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 	server, _ := onRedis(t)
-	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, 16))) // no call waits for a connection
+	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 16))) // no call waits for a connection
 	t.Cleanup(func() { r.Close() })
-	ledgertest.FillUp(t, r, 600)
+	fillUp(t, r, 600)
 	a := auditorOf(r, "1001") // in a hurry
 	var workers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +232,7 @@ func TestAudit_HealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 }
 
 // auditorOf returns an auditor of some SKUs.
-func auditorOf(s Store, skus ...string) *auditor {
+func auditorOf(s Calls, skus ...string) *auditor {
 	return newAuditor(auditorOptions{
 		SKUs: func() []string { return slices.Clone(skus) }, Timeout: 20 * time.Second, Named: 10,
 		Log: slog.New(slog.DiscardHandler),
@@ -249,7 +246,7 @@ func sweep(t *testing.T, a *auditor) { a.check(t.Context(), a.o.SKUs()) }
 func alarm(t *testing.T, a *auditor, i invariant) bool {
 	t.Helper()
 	return strings.Contains(
-		ledgertest.Scrape(t, collected{a}),
+		scrape(t, collected{a}),
 		fmt.Sprintf(`sluice_ledger_invariant_broken{kind="%v"} 1`, i),
 	)
 }
@@ -263,34 +260,34 @@ func TestAuditor_BrokenInvariantIsAnAlarmUntilItIsWholeAgain(t *testing.T) {
 	server, r := onRedis(t)
 	a := auditorOf(r, "1001")
 	var log testkit.Log
-	a.o.Log = ledgertest.LogTo(&log)
+	a.o.Log = logTo(&log)
 	sweep(t, a)
 	for i := range numInvariants {
-		ledgertest.Want(t, i.String(), alarm(t, a, i), false)
+		testkit.Want(t, i.String(), alarm(t, a, i), false)
 	}
 	set := func(n int64) {
-		ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", n).Err())
+		testkit.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", n).Err())
 		sweep(t, a)
 	}
 	set(2)
-	ledgertest.Want(t, "held", alarm(t, a, heldAddsUp), true)
-	ledgertest.Want(t, "sold", alarm(t, a, soldAddsUp), false)
+	testkit.Want(t, "held", alarm(t, a, heldAddsUp), true)
+	testkit.Want(t, "sold", alarm(t, a, soldAddsUp), false)
 	for _, words := range []string{"level=ERROR", "sku=1001", `broken="[held users]"`, "total=5", " held=2",
 		"counted.held=1"} {
-		ledgertest.Want(t, "lines with "+words, log.Count(words), 1)
+		testkit.Want(t, "lines with "+words, log.Count(words), 1)
 	}
 	set(6)
-	ledgertest.Want(t, "over total", alarm(t, a, withinTotal), true)
+	testkit.Want(t, "over total", alarm(t, a, withinTotal), true)
 	set(1)
-	ledgertest.Want(t, "held", alarm(t, a, heldAddsUp), false)
-	ledgertest.Want(t, "over total", alarm(t, a, withinTotal), false)
-	ledgertest.Want(t, "failed", ledgertest.Value(a.audits.WithLabelValues("failed")), 0)
-	ledgertest.Want(t, "lines for 2 findings", log.Count("breaks an invariant"), 2)
+	testkit.Want(t, "held", alarm(t, a, heldAddsUp), false)
+	testkit.Want(t, "over total", alarm(t, a, withinTotal), false)
+	testkit.Want(t, "failed", valueOf(a.audits.WithLabelValues("failed")), 0)
+	testkit.Want(t, "lines for 2 findings", log.Count("breaks an invariant"), 2)
 }
 
 func TestAuditor_RawCommandThatBreaksALargeLedgerIsAnAlarm(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.FillUp(t, r, 600)
+	fillUp(t, r, 600)
 	a := auditorOf(r, "1001")
 	runs := func(what string, so func() bool) {
 		t.Helper()
@@ -301,49 +298,49 @@ func TestAuditor_RawCommandThatBreaksALargeLedgerIsAnAlarm(t *testing.T) {
 		}
 		t.Fatal("never: " + what)
 	}
-	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", 1).Err())
+	testkit.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", 1).Err())
 	runs("an alarm", func() bool { return alarm(t, a, usersAddUp) })
-	ledgertest.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", -1).Err())
+	testkit.Check(t, server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:u", "user 77", -1).Err())
 	runs("its end", func() bool { return !alarm(t, a, usersAddUp) })
 }
 
 func TestAuditor_VanishedNumbersStayAnAlarm(t *testing.T) {
 	server, r := onRedis(t)
 	a := auditorOf(r, "1001")
-	ledgertest.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1001}:s").Err())
+	testkit.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1001}:s").Err())
 	sweep(t, a)
 	a.o.SKUs = func() []string { return nil } // the reserver has forgotten it
 	sweep(t, a)
-	ledgertest.Want(t, "keys", a.broken[typedKeys].Load(), 1)
-	ledgertest.Check(t, server.Client.FlushAll(t.Context()).Err())
+	testkit.Want(t, "keys", a.broken[typedKeys].Load(), 1)
+	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())
 	sweep(t, a)
-	ledgertest.Want(t, "keys", a.broken[typedKeys].Load(), 0)
+	testkit.Want(t, "keys", a.broken[typedKeys].Load(), 0)
 }
 
 func TestAuditor_CallThatFailsIsCountedAndIsNoAlarm(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "default", "-type").Err())
+	testkit.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "default", "-type").Err())
 	a := auditorOf(r, "1001")
 	sweep(t, a)
-	ledgertest.Want(t, "failed", ledgertest.Value(a.audits.WithLabelValues("failed")), 2)
-	ledgertest.Want(t, "alarms", len(a.known), 0)
+	testkit.Want(t, "failed", valueOf(a.audits.WithLabelValues("failed")), 2)
+	testkit.Want(t, "alarms", len(a.known), 0)
 }
 
 func TestAuditor_SKUThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	server, r := onRedis(t)
-	ledgertest.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "state", "open").Err())
+	testkit.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "state", "open").Err())
 	a := auditorOf(r, "{", "1001")
 	sweep(t, a)
-	ledgertest.Want(t, "state", a.broken[knownState].Load(), 1)
-	ledgertest.Want(t, "failed", ledgertest.Value(a.audits.WithLabelValues("failed")), 2)
+	testkit.Want(t, "state", a.broken[knownState].Load(), 1)
+	testkit.Want(t, "failed", valueOf(a.audits.WithLabelValues("failed")), 2)
 }
 
 func FuzzPage(f *testing.F) {
 	f.Add("H|1|2|ann", "1", "3")
 	f.Fuzz(func(t *testing.T, record, units, held string) {
-		p := protocol.Page{
-			Numbers: protocol.Numbers{Total: "5", Held: held, Sold: "0", State: "on", Epoch: "1", Limit: "0", Ver: "1"},
-			Next:    protocol.FirstPage,
+		p := Page{
+			Numbers: Numbers{Total: "5", Held: held, Sold: "0", State: "on", Epoch: "1", Limit: "0", Ver: "1"},
+			Next:    FirstPage,
 			Records: []string{"a", record},
 			Users:   []string{"ann", units},
 			Due:     []string{"a"},
@@ -352,10 +349,10 @@ func FuzzPage(f *testing.F) {
 		if tl.add(&p) || !tl.done {
 			t.Fatal("one page is all")
 		}
-		r, err := protocol.DecodeRecord("a", record)
+		r, err := DecodeRecord("a", record)
 		fine := err == nil && r.Status == 'H' && r.Quantity > 0 && r.Quantity <= 5
 		for _, text := range []string{units, held} {
-			n, err := protocol.Digits(text)
+			n, err := Digits(text)
 			fine = fine && err == nil && n == r.Quantity
 		}
 		if fine != (tl.found == 0) {

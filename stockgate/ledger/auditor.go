@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // pagesPerSweep is how much an auditor counts at a sweep. A page costs Redis up to 200 µs, and the numbers of a ledger
@@ -37,7 +35,7 @@ type auditorOptions struct {
 // and, when it changes, by the log. It repairs nothing.
 type auditor struct {
 	o      auditorOptions
-	store  Store
+	store  Calls
 	broken [numInvariants]atomic.Int64 // SKUs
 	audits *prometheus.CounterVec      // by result: whole ones, and pages that could not be read
 
@@ -51,7 +49,7 @@ type auditor struct {
 }
 
 // newAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
-func newAuditor(o auditorOptions, s Store) *auditor {
+func newAuditor(o auditorOptions, s Calls) *auditor {
 	if o.Observe == nil {
 		o.Observe = func(int) {}
 	}
@@ -81,7 +79,7 @@ func (a *auditor) check(ctx context.Context, swept []string) {
 			faults--
 		}
 	}
-	for some := range slices.Chunk(swept, protocol.MaxTogether) {
+	for some := range slices.Chunk(swept, MaxTogether) {
 		if faults > 0 && !a.judgeNumbers(ctx, some) {
 			faults--
 		}
@@ -142,12 +140,12 @@ func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok b
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.o.Observe(1)
-	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), protocol.PageSize)
+	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), PageSize)
 	return a.add(sku, t, &p, err)
 }
 
 // add adds a page to t. It reports whether there is another, and whether the store answered.
-func (a *auditor) add(sku string, t *auditRun, p *protocol.Page, err error) (more, ok bool) {
+func (a *auditor) add(sku string, t *auditRun, p *Page, err error) (more, ok bool) {
 	if err != nil {
 		a.audits.WithLabelValues("failed").Inc()
 		return false, false

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 // hostile is a fakeStore behind a network that is bad at times: calls take long, are lost, are done although no caller
@@ -38,7 +37,7 @@ func (h *hostile) lag(ctx context.Context) error {
 		case 1:
 			d = time.Duration(h.upTo(600)) * time.Millisecond
 		case 2:
-			return ledgertest.ErrNetwork
+			return errNetwork
 		}
 	}
 	select {
@@ -64,9 +63,9 @@ func (h *hostile) Reserve(
 	ctx context.Context,
 	sku string,
 	epoch, now, deadline int64,
-	items []protocol.Item,
-	codes []protocol.Code,
-) (hint protocol.StockVersion, err error) {
+	items []Item,
+	codes []Code,
+) (hint StockVersion, err error) {
 	if err = h.lag(ctx); err == nil {
 		if hint, err = h.fakeStore.Reserve(ctx, sku, epoch, now, deadline, items, codes); err == nil {
 			err = h.lag(ctx)
@@ -74,23 +73,23 @@ func (h *hostile) Reserve(
 		return hint, err
 	}
 	if h.upTo(2) == 0 {
-		sent, wait := append([]protocol.Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
+		sent, wait := append([]Item(nil), items...), time.Duration(h.upTo(4)*h.upTo(1000))*time.Millisecond
 		go func() {
 			time.Sleep(wait)
-			_, _ = h.fakeStore.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]protocol.Code, len(sent)))
+			_, _ = h.fakeStore.Reserve(context.Background(), sku, epoch, now, deadline, sent, make([]Code, len(sent)))
 		}()
 	}
-	return protocol.StockVersion{}, err
+	return StockVersion{}, err
 }
 
 func (h *hostile) Finish(
 	ctx context.Context,
 	sku string,
 	now, keep int64,
-	op protocol.Op,
-	items []protocol.Item,
-	done []protocol.Done,
-) (hint protocol.StockVersion, err error) {
+	op Op,
+	items []Item,
+	done []Done,
+) (hint StockVersion, err error) {
 	err = h.through(ctx, func() (err error) {
 		hint, err = h.fakeStore.Finish(ctx, sku, now, keep, op, items, done)
 		return err
@@ -98,10 +97,10 @@ func (h *hostile) Finish(
 	return hint, err
 }
 
-func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (found []protocol.Found) {
+func (h *hostile) FindAll(ctx context.Context, orders []OrderName) (found []Found) {
 	err := h.through(ctx, func() error { found = h.fakeStore.FindAll(ctx, orders); return found[0].Err })
 	if err != nil {
-		found = make([]protocol.Found, len(orders))
+		found = make([]Found, len(orders))
 		for i := range found {
 			found[i].Err = err
 		}
@@ -109,12 +108,12 @@ func (h *hostile) FindAll(ctx context.Context, orders []protocol.OrderName) (fou
 	return found
 }
 
-func (h *hostile) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+func (h *hostile) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
 	err = h.through(ctx, func() (err error) { r, ok, err = h.fakeStore.Find(ctx, sku, serial); return err })
 	return r, ok, err
 }
 
-func (h *hostile) ReadStock(ctx context.Context, sku string) (s protocol.Stock, ok bool, err error) {
+func (h *hostile) ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error) {
 	err = h.through(ctx, func() (err error) { s, ok, err = h.fakeStore.ReadStock(ctx, sku); return err })
 	return s, ok, err
 }
@@ -132,7 +131,7 @@ func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 		case 2:
 			reservers[h.upTo(len(reservers))].onGap()
 		case 3:
-			state := []protocol.State{protocol.On, protocol.Paused, protocol.On, protocol.Ended}[h.upTo(4)]
+			state := []State{On, Paused, On, Ended}[h.upTo(4)]
 			_, _ = h.fakeStore.SetState(context.Background(), sku, state)
 		case 4:
 			hint := h.stock(sku).StockVersion
@@ -142,7 +141,7 @@ func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 		case 5:
 			_, _ = h.fakeStore.Add(context.Background(), sku, int64(h.upTo(3)), "")
 		case 6:
-			state := []protocol.State{protocol.On, protocol.Verifying, protocol.On}[h.upTo(3)]
+			state := []State{On, Verifying, On}[h.upTo(3)]
 			h.fakeStore.mu.Lock()
 			h.skus[sku].stock.State = state
 			h.fakeStore.mu.Unlock()
@@ -150,7 +149,7 @@ func (h *hostile) bother(ctx context.Context, reservers []*Reserver, skus int) {
 	}
 	h.be(func(bool) bool { return false })
 	for i := range skus {
-		_, _ = h.fakeStore.SetState(context.Background(), fmt.Sprint("m-", i), protocol.On)
+		_, _ = h.fakeStore.SetState(context.Background(), fmt.Sprint("m-", i), On)
 	}
 }
 
@@ -213,21 +212,21 @@ func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 					t.Errorf("seed %d: %v waited %v for %v", seed, of, took, out)
 				}
 				switch long := has && began.Sub(since) > 2*time.Second; {
-				case out.Code == protocol.Held && has:
+				case out.Code == Held && has:
 					t.Errorf("seed %d: %v is held twice", seed, of)
-				case out.Code == protocol.Held && i%6 == 1:
-					go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Release)
-				case out.Code == protocol.Held:
+				case out.Code == Held && i%6 == 1:
+					go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Release)
+				case out.Code == Held:
 					won[of] = time.Now()
 					if i%3 > 0 {
-						go d.Settle(string(ask.SKU), protocol.Item{Serial: out.Serial}, protocol.Confirm)
+						go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Confirm)
 					}
-				case long && (out.Code == protocol.Released || out.Code == protocol.UnknownSKU ||
-					out.Code == protocol.SoldOut && !out.Unverified):
+				case long && (out.Code == Released || out.Code == UnknownSKU ||
+					out.Code == SoldOut && !out.Unverified):
 					t.Errorf("seed %d: %v (key %q), won since %v, heard %v", seed, of, key, time.Since(since), out)
 				}
 			}
-			ledgertest.Storm(buyers, buyers, func(i int) {
+			testkit.Storm(buyers, buyers, func(i int) {
 				for range steps {
 					time.Sleep(time.Duration(h.upTo(3)*h.upTo(200)) * time.Millisecond)
 					buy(i)
@@ -268,7 +267,7 @@ func restocked(
 ) {
 	t.Helper()
 	for i := range skus {
-		ledgertest.Must[protocol.Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(reservers)), ""))
+		testkit.Must[Stock](t)(s.Add(t.Context(), fmt.Sprint(prefix, i), int64(len(reservers)), ""))
 	}
 	for n, d := range reservers {
 		user := fmt.Sprint("late-", n)
@@ -276,7 +275,7 @@ func restocked(
 			time.Sleep(1100 * time.Millisecond)
 			ask := attempt(user, "")
 			ask.SKU = fmt.Append(nil, prefix, i)
-			if out := d.Reserve(d.o.Now(), ask); out.Code != protocol.Held {
+			if out := d.Reserve(d.o.Now(), ask); out.Code != Held {
 				t.Errorf("of new units of SKU %d at reserver %d: %v", i, n, out)
 			}
 			held(i, user)
@@ -297,7 +296,7 @@ func TestBadNetwork_NothingIsForwardedTwiceOrLostWhateverTheNetworkDoes(t *testi
 
 func unreliable(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := fakeStoreOf(ledgertest.SKU, 60)
+	s := fakeStoreOf(testSKU, 60)
 	var mu sync.Mutex // of r
 	chance := func(percent int) bool {
 		mu.Lock()
@@ -307,7 +306,7 @@ func unreliable(t *testing.T, seed uint64) {
 	faults := func(op string, after bool) error {
 		time.Sleep(time.Millisecond)
 		if chance(25) {
-			return ledgertest.ErrNetwork
+			return errNetwork
 		}
 		return nil
 	}
@@ -318,8 +317,8 @@ func unreliable(t *testing.T, seed uint64) {
 	for i, d := range reservers {
 		d.o.Mark = int64(i + 1)
 	}
-	forwarded := make(map[string]protocol.Op)
-	ledgertest.Storm(200, 50, func(i int) {
+	forwarded := make(map[string]Op)
+	testkit.Storm(200, 50, func(i int) {
 		user, key := fmt.Sprint("u", i%120), "" // some users order twice
 		if i%2 == 0 {
 			key = fmt.Sprint("k", i%120)
@@ -329,10 +328,10 @@ func unreliable(t *testing.T, seed uint64) {
 			d := reservers[r.IntN(len(reservers))]
 			mu.Unlock()
 			out := d.buy(user, key)
-			if out.Code == protocol.Held {
-				op := protocol.Confirm
+			if out.Code == Held {
+				op := Confirm
 				if chance(30) {
-					op = protocol.Release
+					op = Release
 				}
 				mu.Lock()
 				if forwarded[out.Serial] != "" {
@@ -340,7 +339,7 @@ func unreliable(t *testing.T, seed uint64) {
 				}
 				forwarded[out.Serial] = op
 				mu.Unlock()
-				d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, op)
+				d.Settle(testSKU, Item{Serial: out.Serial}, op)
 				return
 			}
 			time.Sleep(300 * time.Millisecond)
@@ -351,17 +350,17 @@ func unreliable(t *testing.T, seed uint64) {
 	synctest.Wait()
 	sold := int64(0)
 	for serial, op := range forwarded {
-		want := protocol.StatusSold
-		if op == protocol.Release {
+		want := StatusSold
+		if op == Release {
 			want = 'X'
 		} else {
 			sold++
 		}
-		if got := s.record(ledgertest.SKU, serial); got.Status != want {
+		if got := s.record(testSKU, serial); got.Status != want {
 			t.Errorf("%s: %c, want %c", serial, got.Status, want)
 		}
 	}
-	if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Sold != sold {
+	if st := s.stock(testSKU); st.Held != 0 || st.Sold != sold {
 		t.Errorf("%d orders at the shop, stock %+v", sold, st)
 	}
 }

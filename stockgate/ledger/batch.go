@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
 )
 
@@ -21,20 +20,20 @@ type batcher struct {
 // batch is the orders of one call, each serial once.
 type batch struct {
 	orders    []*pendingOrder
-	items     []protocol.Item
-	codes     []protocol.Code
+	items     []Item
+	codes     []Code
 	confirmed []bool // a client heard before that the serial is reserved, until this very deadline
 	units     int64  // of all items
 	bytes     int    // of their requests
 	// Unix ms; with the serial it tells this batch's reservation from any other, where confirmed is false.
 	deadline  int64
-	seen      protocol.StockVersion // the newest when the orders were taken out
-	refreshes bool                  // the first order refreshes the cache
-	sent      bool                  // the store may have it
-	adrift    bool                  // a sending that was not answered may arrive after one that was
-	stock     *cachedStock          // what the reply said; nil = there was none
-	began     int64                 // ns: the last sending
-	err       error                 // of it, where there was no reply
+	seen      StockVersion // the newest when the orders were taken out
+	refreshes bool         // the first order refreshes the cache
+	sent      bool         // the store may have it
+	adrift    bool         // a sending that was not answered may arrive after one that was
+	stock     *cachedStock // what the reply said; nil = there was none
+	began     int64        // ns: the last sending
+	err       error        // of it, where there was no reply
 }
 
 // runBatches sends the orders of q and answers them, until none is left that may be sent.
@@ -102,7 +101,7 @@ func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool 
 		return false
 	}
 	if p.derived && p.sale != b.seen.Sale {
-		q.complete(p, Outcome{Code: protocol.StaleEpoch})
+		q.complete(p, Outcome{Code: StaleEpoch})
 		return false
 	}
 	b.orders = append(b.orders, p)
@@ -130,7 +129,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 		}
 		b.began = r.o.Now()
 		hint, err := r.reserve(q, b, epoch)
-		few := errors.Is(err, protocol.ErrFewReplicas)
+		few := errors.Is(err, ErrFewReplicas)
 		b.sent = b.sent || err == nil || !redisconn.Unsent(err)
 		if err != nil && !few {
 			unsure, b.err = true, err
@@ -138,12 +137,12 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			continue
 		}
 		// Nothing was done: decide again once, by the epoch that it has. The serials of another sale are others.
-		if b.codes[0] == protocol.StaleEpoch && !stale && hint.Sale == b.seen.Sale {
+		if b.codes[0] == StaleEpoch && !stale && hint.Sale == b.seen.Sale {
 			epoch, stale, b.err = hint.Epoch, true, nil
 			try--
 			continue
 		}
-		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == protocol.UnknownSKU, at: b.began}, nil
+		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == UnknownSKU, at: b.began}, nil
 		if unsure {
 			r.reclaim(q, b)
 		}
@@ -167,7 +166,7 @@ func (r *batcher) stamp(q *skuQueue, b *batch) {
 }
 
 // reserve makes the call.
-func (r *batcher) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVersion, error) {
+func (r *batcher) reserve(q *skuQueue, b *batch, epoch int64) (StockVersion, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	r.countCall(callReserve, len(b.items))
@@ -180,7 +179,7 @@ func (r *batcher) reserve(q *skuQueue, b *batch, epoch int64) (protocol.StockVer
 func (r *batcher) reclaim(q *skuQueue, b *batch) {
 	lost := false
 	for i, code := range b.codes {
-		if code != protocol.ReplayHeld || b.confirmed[i] {
+		if code != ReplayHeld || b.confirmed[i] {
 			continue
 		}
 		if lost {
@@ -192,8 +191,8 @@ func (r *batcher) reclaim(q *skuQueue, b *batch) {
 		case err != nil:
 			lost = true
 			b.codes[i] = Unsure
-		case ok && rec.Status == protocol.StatusHeld && rec.Deadline == b.deadline:
-			b.codes[i] = protocol.Held
+		case ok && rec.Status == StatusHeld && rec.Deadline == b.deadline:
+			b.codes[i] = Held
 		}
 	}
 }
@@ -217,7 +216,7 @@ func (r *batcher) checkReplicas(q *skuQueue, b *batch, few bool) {
 // distrust makes what was reserved just now unsure, so that no client is told of it, and it is given back.
 func (b *batch) distrust() {
 	for i, code := range b.codes {
-		if code == protocol.Held {
+		if code == Held {
 			b.codes[i] = Unsure
 		}
 	}
@@ -228,7 +227,7 @@ func (b *batch) distrust() {
 // back. A Redis looks for itself before it reserves a unit.
 func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	seen := b.seen
-	if seen.Ver == 0 || b.stock.State == protocol.Lost || !b.stock.absent && !b.stock.Older(seen) {
+	if seen.Ver == 0 || b.stock.State == Lost || !b.stock.absent && !b.stock.Older(seen) {
 		return
 	}
 	r.lost.Inc()
@@ -243,12 +242,12 @@ func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	defer cancel()
 	found := cachedStock{StockVersion: seen, at: b.stock.at}
 	// Else the store has noticed it, and a further epoch could outrun a ledger that is right.
-	if b.stock.State != protocol.Frozen {
-		if stock, err := r.store.SetState(ctx, q.sku, protocol.Frozen); err == nil {
+	if b.stock.State != Frozen {
+		if stock, err := r.store.SetState(ctx, q.sku, Frozen); err == nil {
 			found.StockVersion = stock.StockVersion
 		}
 	}
-	found.State = protocol.Frozen
+	found.State = Frozen
 	b.stock = &found
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -303,19 +302,19 @@ func (r *batcher) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 	}
 	out := Outcome{Code: code, Serial: p.Serial}
 	switch code {
-	case protocol.Held:
+	case Held:
 		out.Deadline = b.deadline
 		p.keep(r.core, now, false)
 		q.confirmHeld(p.Serial, b.deadline, r.nextDeadline())
-	case protocol.ReplayHeld, protocol.ReplaySold:
-		p.keep(r.core, now, code == protocol.ReplaySold)
-	case protocol.SoldOut:
+	case ReplayHeld, ReplaySold:
+		p.keep(r.core, now, code == ReplaySold)
+	case SoldOut:
 		out = Outcome{Code: shortage(b.stock.StockVersion, p.Quantity)}
-	case protocol.UnknownSKU:
+	case UnknownSKU:
 		out.Serial = ""
-	case protocol.NotOnSale:
+	case NotOnSale:
 		out = notOnSale(b.stock.StockVersion, r.o.Wall().UnixMilli())
-	case protocol.StaleEpoch: // it is answered anew
+	case StaleEpoch: // it is answered anew
 		return out
 	}
 	r.countAnswer(q, out.Code, 1)
@@ -324,11 +323,11 @@ func (r *batcher) decide(now int64, q *skuQueue, b *batch, i int) Outcome {
 
 // leavesRoom reports whether an earlier sending of an order that heard c would still reserve units where it arrives
 // later, when some have come back. In a later epoch it would not, and where there is no ledger it finds none.
-func leavesRoom(c protocol.Code) bool {
-	return c == protocol.SoldOut || c == protocol.NotOnSale || c == protocol.UserLimit
+func leavesRoom(c Code) bool {
+	return c == SoldOut || c == NotOnSale || c == UserLimit
 }
 
 // holds reports whether any order is held, now or since an earlier sending.
-func holds(codes []protocol.Code) bool {
-	return slices.Contains(codes, protocol.Held) || slices.Contains(codes, protocol.ReplayHeld)
+func holds(codes []Code) bool {
+	return slices.Contains(codes, Held) || slices.Contains(codes, ReplayHeld)
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/skutable"
 )
 
@@ -15,7 +14,7 @@ import (
 type core struct {
 	o       Options
 	live    atomic.Pointer[live]
-	store   Store
+	store   Calls
 	start   time.Time // of the clock of maintenance and look-ups
 	skus    *skutable.Table[skuQueue]
 	serials *orderCache // of orders
@@ -98,7 +97,7 @@ func (r *core) ledgers() (skus []string) {
 }
 
 // find looks a serial up.
-func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.Record, bool, error) {
+func (r *core) find(ctx context.Context, q *skuQueue, serial string) (Record, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	r.countCall(callFind, 1)
@@ -110,7 +109,7 @@ func (r *core) find(ctx context.Context, q *skuQueue, serial string) (protocol.R
 // does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
 // two calls at once.
 func (r *core) nextDeadline() int64 {
-	at := r.o.Clock().Add(r.live.Load().hold).UnixMilli()&^(protocol.Marks-1) + protocol.Marks + r.o.Mark
+	at := r.o.Clock().Add(r.live.Load().hold).UnixMilli()&^(Marks-1) + Marks + r.o.Mark
 	for {
 		last := r.deadline.Load()
 		if at <= last {
@@ -120,4 +119,31 @@ func (r *core) nextDeadline() int64 {
 			return at
 		}
 	}
+}
+
+// Calls are what a reserver asks of its ledgers: a *Store, or in tests one whose calls are late, lost or
+// wrong. Times are Unix milliseconds. Every call may be repeated after an error: what was done by the first is found by
+// the second.
+type Calls interface {
+	Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item, codes []Code) (
+		StockVersion, error)
+	Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item,
+		done []Done) (StockVersion, error)
+	Decide(ctx context.Context, sku string, c DecideCall) ([]Done, StockVersion, error)
+	Sweep(ctx context.Context, sku string, now, lease int64, limit int) ([]Record, error)
+	SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept
+	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
+	FindAll(ctx context.Context, orders []OrderName) []Found
+	ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error)
+	SetState(ctx context.Context, sku string, state State) (Stock, error)
+	Backlog(ctx context.Context, skus []string) []error
+	Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func())
+
+	Inspect(ctx context.Context, sku string, p Part, cursor string, most int) (Page, error)
+	InspectAll(ctx context.Context, skus []string) []Inspection
+
+	Pending() []string
+	NoteUnknown(sku, serial string)
+	Look(ctx context.Context, sku string, now int64) (Result, error)
+	Recover(ctx context.Context, sku string, now, keep int64) (Result, error)
 }

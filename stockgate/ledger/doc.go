@@ -62,8 +62,12 @@
 //
 // The queue of a SKU (skuQueue) has the state of all parts for that SKU, and one mutex.
 //
-// # Other packages
+// # The store and its recovery
 //
-// protocol has the values of a store, and redisstore is the store. failover has what an instance has seen of each
-// ledger, and what instances tell a ledger that has lost its last changes.
+// A Store keeps ledgers in Redis by the Lua scripts in lua/ (store.go). A change is done whole or not at all, and no
+// script is sent twice unless Redis says that it did not run it. A missing or unreadable key is never 0, and a Redis
+// that may evict keys is rejected. protocol.go has the values of its calls.
+//
+// A ledger that lost what it had said sells nothing until it is recovered (recovery.go): seen.go has what an instance
+// has seen of each ledger, operation_log.go the orders that it tells again, state_dir.go their journal on a disk.
 package ledger

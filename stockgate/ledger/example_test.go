@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/embedredis"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
 
@@ -15,7 +14,7 @@ func Example() {
 	ctx := context.Background()
 	server := embedredis.Start() // a Redis in this process
 	defer server.Stop()
-	store, err := redisstore.New(redisstore.Options{Name: "shop", Events: 1000, Options: redisconn.Options{
+	store, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Events: 1000, Options: redisconn.Options{
 		Addresses: []string{"memory"}, Dialer: server.Dial, PoolSize: 1, ConnectTimeout: time.Minute, Timeout: time.Minute,
 		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second}})
 	if err != nil {
@@ -28,20 +27,20 @@ func Example() {
 	}
 
 	now, deadline := int64(1_000), int64(901_000) // Unix milliseconds
-	orders := []protocol.Item{
+	orders := []ledger.Item{
 		{Serial: "order-1", User: "ann", Quantity: 1},
 		{Serial: "order-2", User: "bob", Quantity: 1},
 		{Serial: "order-1", User: "ann", Quantity: 1}, // ann's browser repeats itself
 	}
-	codes := make([]protocol.Code, len(orders))
+	codes := make([]ledger.Code, len(orders))
 	if _, err := store.Reserve(ctx, "1001", 0, now, deadline, orders, codes); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(codes[0] == protocol.Held, codes[1] == protocol.SoldOut, codes[2] == protocol.ReplayHeld)
+	fmt.Println(codes[0] == ledger.Held, codes[1] == ledger.SoldOut, codes[2] == ledger.ReplayHeld)
 
-	done := make([]protocol.Done, 1)
-	hint, err := store.Finish(ctx, "1001", now, deadline, protocol.Release, orders[:1], done)
-	fmt.Println(done[0] == protocol.Changed, hint.Free, err)
+	done := make([]ledger.Done, 1)
+	hint, err := store.Finish(ctx, "1001", now, deadline, ledger.Release, orders[:1], done)
+	fmt.Println(done[0] == ledger.Changed, hint.Free, err)
 	// Output:
 	// true true true
 	// true 1 <nil>

@@ -5,23 +5,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // Orders that come while a call hangs would else wait for it, and then for their own, which hangs too.
 func TestReserver_OrderWaitsForAtMostOneCallThatHangs(t *testing.T) {
 	const hangs = 100 * time.Millisecond
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		o := testOptions()
 		o.Resend = hangs
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
 				time.Sleep(hangs)
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
@@ -41,21 +38,21 @@ func TestReserver_OrderWaitsForAtMostOneCallThatHangs(t *testing.T) {
 			}
 		}
 		s.set(nil)
-		wants(t, "afterwards", d.buy("last", ""), protocol.Held)
+		wants(t, "afterwards", d.buy("last", ""), Held)
 	})
 }
 
 // Nothing was sent for those who were sent away: no doubt is kept, and their next try is as good as the first.
 func TestReserver_OrderThatWasNotSentIsNotUnresolved(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		o := testOptions()
 		o.Tries = 1
 		d := opened(t, o, s, nil)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
 				time.Sleep(time.Second)
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
@@ -63,13 +60,13 @@ func TestReserver_OrderThatWasNotSentIsNotUnresolved(t *testing.T) {
 		synctest.Wait()
 		wants(t, "behind it", d.buy("second", "second"), Unsure)
 		s.set(nil)
-		l := d.skus.Find([]byte(ledgertest.SKU))
+		l := d.skus.Find([]byte(testSKU))
 		l.mu.Lock()
 		unresolved := l.unresolved["second"] != nil
 		l.mu.Unlock()
 		if unresolved {
 			t.Error("an order that was never sent is in doubt")
 		}
-		wants(t, "again", d.buy("second", "second"), protocol.Held)
+		wants(t, "again", d.buy("second", "second"), Held)
 	})
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	"sluice/stockgate/ledger/failover"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // fakeStore is an honest store for the tests of the reserver, small enough to be read. fault, if set, is asked before
@@ -22,8 +19,8 @@ type fakeStore struct {
 }
 
 type fakeSKU struct {
-	stock   protocol.Stock
-	records map[string]protocol.Record
+	stock   Stock
+	records map[string]Record
 	users   map[string]int64
 	leases  map[string]int64
 }
@@ -41,12 +38,12 @@ func fakeStoreOf(sku string, units int64) *fakeStore {
 
 func (s *fakeStore) put(sku string, units, limit int64) {
 	s.skus[sku] = &fakeSKU{
-		stock: protocol.Stock{
-			StockVersion: protocol.StockVersion{Free: units, Epoch: 1, Ver: 1, State: protocol.On},
+		stock: Stock{
+			StockVersion: StockVersion{Free: units, Epoch: 1, Ver: 1, State: On},
 			Total:        units,
 			Limit:        limit,
 		},
-		records: make(map[string]protocol.Record), users: make(map[string]int64), leases: make(map[string]int64),
+		records: make(map[string]Record), users: make(map[string]int64), leases: make(map[string]int64),
 	}
 }
 
@@ -85,13 +82,13 @@ func (s *fakeStore) count(op string) int {
 	return s.calls[op]
 }
 
-func (s *fakeStore) stock(sku string) protocol.Stock {
+func (s *fakeStore) stock(sku string) Stock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].stock
 }
 
-func (s *fakeStore) record(sku, serial string) protocol.Record {
+func (s *fakeStore) record(sku, serial string) Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skus[sku].records[serial]
@@ -110,7 +107,7 @@ func (b *fakeSKU) move(held, sold int64, user string) {
 }
 
 // nextSale forgets the orders of a SKU and begins its next sale.
-func (s *fakeStore) nextSale(sku string, units int64) protocol.StockVersion {
+func (s *fakeStore) nextSale(sku string, units int64) StockVersion {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	epoch := s.skus[sku].stock.Epoch + 1
@@ -124,9 +121,9 @@ func (s *fakeStore) Reserve(
 	ctx context.Context,
 	sku string,
 	epoch, now, deadline int64,
-	items []protocol.Item,
-	codes []protocol.Code,
-) (h protocol.StockVersion, err error) {
+	items []Item,
+	codes []Code,
+) (h StockVersion, err error) {
 	err = s.do(ctx, "reserve", func() {
 		s.items += len(items)
 		s.peak = max(s.peak, len(items))
@@ -141,27 +138,27 @@ func (s *fakeStore) Reserve(
 	return h, err
 }
 
-func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol.Code {
+func (b *fakeSKU) reserve(epoch, now, deadline int64, it Item) Code {
 	if b == nil {
-		return protocol.UnknownSKU
+		return UnknownSKU
 	}
 	r, ok := b.records[it.Serial]
 	switch {
 	case epoch != b.stock.Epoch && (epoch != 0 || b.stock.Sale != 0):
-		return protocol.StaleEpoch
+		return StaleEpoch
 	case ok && (r.User != it.User || r.Quantity != it.Quantity):
-		return protocol.OtherOrder
+		return OtherOrder
 	case ok:
-		return map[protocol.Status]protocol.Code{
-			'H': protocol.ReplayHeld, 'C': protocol.ReplaySold, 'X': protocol.Released}[r.Status]
-	case b.stock.At(now) != protocol.On:
-		return protocol.NotOnSale
+		return map[Status]Code{
+			'H': ReplayHeld, 'C': ReplaySold, 'X': Released}[r.Status]
+	case b.stock.At(now) != On:
+		return NotOnSale
 	case b.stock.Free < it.Quantity:
-		return protocol.SoldOut
+		return SoldOut
 	case it.User != "" && b.stock.Limit > 0 && b.users[it.User]+it.Quantity > b.stock.Limit:
-		return protocol.UserLimit
+		return UserLimit
 	}
-	b.records[it.Serial] = protocol.Record{
+	b.records[it.Serial] = Record{
 		Serial:   it.Serial,
 		User:     it.User,
 		Quantity: it.Quantity,
@@ -169,21 +166,21 @@ func (b *fakeSKU) reserve(epoch, now, deadline int64, it protocol.Item) protocol
 		Deadline: deadline,
 	}
 	b.move(it.Quantity, 0, it.User)
-	return protocol.Held
+	return Held
 }
 
 func (s *fakeStore) Finish(
 	ctx context.Context,
 	sku string,
 	_, keep int64,
-	op protocol.Op,
-	items []protocol.Item,
-	done []protocol.Done,
-) (h protocol.StockVersion, err error) {
+	op Op,
+	items []Item,
+	done []Done,
+) (h StockVersion, err error) {
 	err = s.do(ctx, "finish", func() {
 		b := s.skus[sku]
 		for i, it := range items {
-			if done[i] = protocol.NoLedger; b != nil {
+			if done[i] = NoLedger; b != nil {
 				done[i] = b.finish(op, keep, it)
 			}
 		}
@@ -194,32 +191,32 @@ func (s *fakeStore) Finish(
 	return h, err
 }
 
-func (b *fakeSKU) finish(op protocol.Op, keep int64, it protocol.Item) protocol.Done {
+func (b *fakeSKU) finish(op Op, keep int64, it Item) Done {
 	r, ok := b.records[it.Serial]
-	switch op + protocol.Op(r.Status) {
-	case protocol.Confirm + "H":
+	switch op + Op(r.Status) {
+	case Confirm + "H":
 		b.move(-r.Quantity, r.Quantity, r.User)
 		r.Status = 'C'
-	case protocol.Release + "H":
+	case Release + "H":
 		b.move(-r.Quantity, 0, r.User)
 		r.Status, r.Deadline = 'X', keep
-	case protocol.Refund + "C":
+	case Refund + "C":
 		b.move(0, -r.Quantity, r.User)
 		r.Status, r.Deadline = 'X', keep
-	case protocol.Release + "C":
-		return protocol.WasSold
-	case protocol.Confirm + "X":
-		return protocol.WasReleased
-	case protocol.Confirm + "C", protocol.Release + "X", protocol.Refund + "X":
-		return protocol.Already
+	case Release + "C":
+		return WasSold
+	case Confirm + "X":
+		return WasReleased
+	case Confirm + "C", Release + "X", Refund + "X":
+		return Already
 	default:
-		if op != protocol.Release || ok {
-			return protocol.NotFound
+		if op != Release || ok {
+			return NotFound
 		}
-		r = protocol.Record{Serial: it.Serial, Status: 'X', Deadline: keep}
+		r = Record{Serial: it.Serial, Status: 'X', Deadline: keep}
 	}
 	b.records[it.Serial] = r
-	return protocol.Changed
+	return Changed
 }
 
 func (s *fakeStore) Sweep(
@@ -227,7 +224,7 @@ func (s *fakeStore) Sweep(
 	sku string,
 	now, lease int64,
 	limit int,
-) (due []protocol.Record, err error) {
+) (due []Record, err error) {
 	err = s.do(ctx, "sweep", func() {
 		b := s.skus[sku]
 		if b == nil {
@@ -243,21 +240,21 @@ func (s *fakeStore) Sweep(
 	return due, err
 }
 
-func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int64) []protocol.Swept {
+func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
 	return sweepEach(ctx, s, skus, now, lease)
 }
 
 // sweepEach is a SweepAll of a store where nothing is gained by asking about several at once.
-func sweepEach(ctx context.Context, s Store, skus []string, now, lease int64) []protocol.Swept {
-	swept := make([]protocol.Swept, len(skus))
+func sweepEach(ctx context.Context, s Calls, skus []string, now, lease int64) []Swept {
+	swept := make([]Swept, len(skus))
 	for i, sku := range skus {
-		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, protocol.SharedLeases)
-		swept[i].More = len(swept[i].Holds) == protocol.SharedLeases
+		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, SharedLeases)
+		swept[i].More = len(swept[i].Holds) == SharedLeases
 	}
 	return swept
 }
 
-func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Record, ok bool, err error) {
+func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error) {
 	err = s.do(ctx, "find", func() {
 		if b := s.skus[sku]; b != nil {
 			r, ok = b.records[serial]
@@ -266,7 +263,7 @@ func (s *fakeStore) Find(ctx context.Context, sku, serial string) (r protocol.Re
 	return r, ok, err
 }
 
-func (s *fakeStore) ReadStock(ctx context.Context, sku string) (st protocol.Stock, ok bool, err error) {
+func (s *fakeStore) ReadStock(ctx context.Context, sku string) (st Stock, ok bool, err error) {
 	err = s.do(ctx, "look", func() {
 		if b := s.skus[sku]; b != nil {
 			st, ok = b.stock, true
@@ -275,7 +272,7 @@ func (s *fakeStore) ReadStock(ctx context.Context, sku string) (st protocol.Stoc
 	return st, ok, err
 }
 
-func (s *fakeStore) SetTotal(ctx context.Context, sku string, total, _ int64) (st protocol.Stock, err error) {
+func (s *fakeStore) SetTotal(ctx context.Context, sku string, total, _ int64) (st Stock, err error) {
 	err = s.do(ctx, "total", func() {
 		b := s.skus[sku]
 		b.stock.Total = total
@@ -285,12 +282,12 @@ func (s *fakeStore) SetTotal(ctx context.Context, sku string, total, _ int64) (s
 	return st, err
 }
 
-func (s *fakeStore) SetState(ctx context.Context, sku string, state protocol.State) (st protocol.Stock, err error) {
+func (s *fakeStore) SetState(ctx context.Context, sku string, state State) (st Stock, err error) {
 	err = s.do(ctx, "state", func() {
 		b := s.skus[sku]
 		b.stock.State = state
 		b.stock.Ver++
-		if state == protocol.Frozen {
+		if state == Frozen {
 			b.stock.Epoch++
 		}
 		st = b.stock
@@ -298,7 +295,7 @@ func (s *fakeStore) SetState(ctx context.Context, sku string, state protocol.Sta
 	return st, err
 }
 
-func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) (st protocol.Stock, err error) {
+func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) (st Stock, err error) {
 	err = s.do(ctx, "add", func() {
 		b := s.skus[sku]
 		b.stock.Total += delta
@@ -308,7 +305,7 @@ func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) 
 	return st, err
 }
 
-func (s *fakeStore) SetSchedule(ctx context.Context, sku string, opens, closes int64) (st protocol.Stock, err error) {
+func (s *fakeStore) SetSchedule(ctx context.Context, sku string, opens, closes int64) (st Stock, err error) {
 	err = s.do(ctx, "hours", func() {
 		b := s.skus[sku]
 		b.stock.Opens, b.stock.Closes = opens, closes
@@ -322,8 +319,8 @@ func (s *fakeStore) SetSchedule(ctx context.Context, sku string, opens, closes i
 func (s *fakeStore) asked() int { return s.count("reserve") + s.count("lookup") }
 
 // FindAll makes one call for all.
-func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []protocol.Found {
-	found := make([]protocol.Found, len(orders))
+func (s *fakeStore) FindAll(ctx context.Context, orders []OrderName) []Found {
+	found := make([]Found, len(orders))
 	err := s.do(ctx, "lookup", func() {
 		for i, o := range orders {
 			if b := s.skus[o.SKU]; b != nil {
@@ -339,36 +336,36 @@ func (s *fakeStore) FindAll(ctx context.Context, orders []protocol.OrderName) []
 }
 
 // Decide answers as for orders of no queue.
-func (s *fakeStore) Decide(_ context.Context, _ string, c protocol.DecideCall) (
-	[]protocol.Done, protocol.StockVersion, error,
+func (s *fakeStore) Decide(_ context.Context, _ string, c DecideCall) (
+	[]Done, StockVersion, error,
 ) {
-	return slices.Repeat([]protocol.Done{protocol.NotQueued}, len(c.Decisions)), protocol.StockVersion{}, nil
+	return slices.Repeat([]Done{NotQueued}, len(c.Decisions)), StockVersion{}, nil
 }
 
 // Nothing below happens to a fakeStore: no news, no consumers, no audit that finds anything, no loss.
 
-func (s *fakeStore) Listen(ctx context.Context, _ func(string, protocol.StockVersion), _ func()) {
+func (s *fakeStore) Listen(ctx context.Context, _ func(string, StockVersion), _ func()) {
 	<-ctx.Done()
 }
 
 func (s *fakeStore) Backlog(context.Context, []string) []error { return nil }
 
-func (s *fakeStore) Inspect(context.Context, string, protocol.Part, string, int) (protocol.Page, error) {
-	return protocol.Page{}, nil
+func (s *fakeStore) Inspect(context.Context, string, Part, string, int) (Page, error) {
+	return Page{}, nil
 }
 
-func (s *fakeStore) InspectAll(_ context.Context, skus []string) []protocol.Inspection {
-	return make([]protocol.Inspection, len(skus))
+func (s *fakeStore) InspectAll(_ context.Context, skus []string) []Inspection {
+	return make([]Inspection, len(skus))
 }
 
 func (s *fakeStore) Pending() []string { return nil }
 
 func (s *fakeStore) NoteUnknown(string, string) {}
 
-func (s *fakeStore) Look(context.Context, string, int64) (failover.Result, error) {
-	return failover.Result{}, nil
+func (s *fakeStore) Look(context.Context, string, int64) (Result, error) {
+	return Result{}, nil
 }
 
-func (s *fakeStore) Recover(context.Context, string, int64, int64) (failover.Result, error) {
-	return failover.Result{}, nil
+func (s *fakeStore) Recover(context.Context, string, int64, int64) (Result, error) {
+	return Result{}, nil
 }

@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // withOrder returns a reserver that holds the order "a", its store and its log.
 func withOrder(t *testing.T) (d *Reserver, s *fakeStore, said *testkit.Log) {
 	o := testOptions()
-	said, s = logged(&o), fakeStoreOf(ledgertest.SKU, 5)
+	said, s = logged(&o), fakeStoreOf(testSKU, 5)
 	d = opened(t, o, s, nil)
-	wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+	wants(t, "the first order", d.buy("a", "a"), Held)
 	return d, s, said
 }
 
@@ -35,11 +33,11 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 			case op == "finish" && after:
 				time.Sleep(time.Second)
 			case op == "reserve" && !after && broken.Load():
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
 		time.Sleep(100 * time.Millisecond)
 		d.buy("b", "b")
 		time.Sleep(2 * time.Second)
@@ -47,7 +45,7 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 			t.Errorf("%d faults and %d ends are logged:\n%s", faults, ends, said.String())
 		}
 		broken.Store(false)
-		wants(t, "an order after the fault", d.buy("c", "c"), protocol.Held)
+		wants(t, "an order after the fault", d.buy("c", "c"), Held)
 		synctest.Wait() // the order is answered before the end is logged
 		if n := said.Count("takes orders again"); n != 1 {
 			t.Errorf("the end of the fault is logged %d times:\n%s", n, said.String())
@@ -60,21 +58,21 @@ func TestFaults_FailureOfAnEarlierCallIsNone(t *testing.T) {
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.MaxBatch, o.Tries = 1, 1
-		said, s := logged(&o), fakeStoreOf(ledgertest.SKU, 5)
+		said, s := logged(&o), fakeStoreOf(testSKU, 5)
 		d := opened(t, o, s, nil)
-		wants(t, "the first order", d.buy("a", "a"), protocol.Held)
+		wants(t, "the first order", d.buy("a", "a"), Held)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after && !lost.Swap(true) {
 				time.Sleep(200 * time.Millisecond)
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
 		found := make(chan Outcome)
 		go func() { found <- d.buy("b", "b") }()
 		time.Sleep(100 * time.Millisecond)
-		wants(t, "an order that is sent later", d.buy("c", "c"), protocol.Held)
+		wants(t, "an order that is sent later", d.buy("c", "c"), Held)
 		wants(t, "the order that is lost", <-found, Unsure)
 		time.Sleep(2 * time.Second)
 		if n := said.Count("takes no orders"); n != 0 {
@@ -94,21 +92,21 @@ func TestFaults_OrdersAndSettlementsHaveTheirOwn(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := testOptions()
 				o.Tries = 1
-				said, s := logged(&o), fakeStoreOf(ledgertest.SKU, 100)
+				said, s := logged(&o), fakeStoreOf(testSKU, 100)
 				d := opened(t, o, s, nil)
 				var broken, worked atomic.Bool
 				s.set(func(op string, after bool) error {
 					if worked.Store(worked.Load() || op == c.works && after); op == c.fails && broken.Load() {
-						return ledgertest.ErrNetwork
+						return errNetwork
 					}
 					return nil
 				})
 				for i := range 40 {
-					wants(t, "an order", d.buy(strconv.Itoa(i), strconv.Itoa(i)), protocol.Held)
+					wants(t, "an order", d.buy(strconv.Itoa(i), strconv.Itoa(i)), Held)
 				}
 				broken.Store(true)
 				for i := range 40 {
-					d.Settle(ledgertest.SKU, protocol.Item{Serial: strconv.Itoa(i)}, protocol.Confirm)
+					d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
 					d.buy("late"+strconv.Itoa(i), "late"+strconv.Itoa(i))
 					time.Sleep(50 * time.Millisecond)
 				}

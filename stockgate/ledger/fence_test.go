@@ -6,8 +6,6 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"sluice/stockgate/ledger/ledgertest"
 )
 
 // slowly answers what was true when it was asked, after a while.
@@ -28,11 +26,11 @@ func TestFence_OnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 		o := testOptions()
 		o.Hold, o.Grace, o.OnNotFound = time.Minute, 3*askTimeout/4, fenceDeadline
 		s := abandoned(t, o)
-		deadline := time.UnixMilli(s.record(ledgertest.SKU, "k").Deadline)
+		deadline := time.UnixMilli(s.record(testSKU, "k").Deadline)
 		d := opened(t, o, s, slowly{askTimeout - time.Millisecond})
 		for fence := deadline.Add(o.Grace); time.Now().Before(fence.Add(time.Minute)); time.Sleep(100 * time.Millisecond) {
-			d.Track(ledgertest.SKU)
-			if s.record(ledgertest.SKU, "k").Status == 'H' {
+			d.Track(testSKU)
+			if s.record(testSKU, "k").Status == 'H' {
 				continue
 			}
 			if since := time.Since(fence); since < askTimeout-time.Millisecond {

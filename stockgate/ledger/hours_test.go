@@ -9,18 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 // opening returns a reserver that knows of 10 units, on sale after 10 s and for 20 s.
 func opening(t *testing.T, o Options) (*Reserver, *fakeStore, int64) {
 	t.Helper()
-	s := fakeStoreOf(ledgertest.SKU, 10)
+	s := fakeStoreOf(testSKU, 10)
 	opens := time.Now().Add(10 * time.Second).UnixMilli()
-	ledgertest.Must[protocol.Stock](t)(s.SetSchedule(t.Context(), ledgertest.SKU, opens, opens+20_000))
+	testkit.Must[Stock](t)(s.SetSchedule(t.Context(), testSKU, opens, opens+20_000))
 	d := opened(t, o, s, nil)
-	if out := d.buy("early", ""); out.Code != protocol.NotOnSale || out.State != protocol.Waiting || out.Opens != opens {
+	if out := d.buy("early", ""); out.Code != NotOnSale || out.State != Waiting || out.Opens != opens {
 		t.Fatal(out)
 	}
 	return d, s, opens
@@ -33,15 +32,15 @@ func TestSoldOutCache_OpensByItsHoursWithoutACall(t *testing.T) {
 		d, s, opens := opening(t, o)
 		time.Sleep(10*time.Second - 1)
 		for i, key := range []string{"", "key"} {
-			if out := d.buy(fmt.Sprint("almost", i), key); out.Code != protocol.NotOnSale || out.State != protocol.Waiting ||
+			if out := d.buy(fmt.Sprint("almost", i), key); out.Code != NotOnSale || out.State != Waiting ||
 				out.Opens != opens {
 				t.Fatal(out)
 			}
 		}
 		time.Sleep(time.Nanosecond)
 		before := s.asked()
-		wants(t, "at the very moment", d.buy("first", ""), protocol.Held)
-		ledgertest.Want(t, "calls", s.asked()-before, 1)
+		wants(t, "at the very moment", d.buy("first", ""), Held)
+		testkit.Want(t, "calls", s.asked()-before, 1)
 	})
 }
 
@@ -58,7 +57,7 @@ func TestHours_CrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) 
 		})
 		for range 100 { // of them, one a second looks
 			time.Sleep(99 * time.Millisecond)
-			ledgertest.Storm(50, 50, func(i int) { wants(t, "early", d.buy(fmt.Sprint(i), ""), protocol.NotOnSale) })
+			testkit.Storm(50, 50, func(i int) { wants(t, "early", d.buy(fmt.Sprint(i), ""), NotOnSale) })
 		}
 		if n := s.asked(); n > 11 {
 			t.Errorf("%d calls before", n)
@@ -66,16 +65,16 @@ func TestHours_CrowdThatWaitsForTheOpeningCostsNoMoreThanAnyOther(t *testing.T) 
 		time.Sleep(time.Second)
 		before := s.asked()
 		var held atomic.Int64
-		ledgertest.Storm(5_000, 500, func(i int) {
+		testkit.Storm(5_000, 500, func(i int) {
 			switch out := d.buy(fmt.Sprint("u", i), ""); out.Code {
-			case protocol.Held:
+			case Held:
 				held.Add(1)
-			case protocol.SoldOut, Undecided:
+			case SoldOut, Undecided:
 			default:
 				t.Errorf("heard %v", out)
 			}
 		})
-		ledgertest.Want(t, "winners", held.Load(), 10)
+		testkit.Want(t, "winners", held.Load(), 10)
 		if n := s.asked() - before; n > 20 { // 2 to 4 of them
 			t.Errorf("%d calls", n)
 		}
@@ -89,21 +88,21 @@ func TestHours_SaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 		d, s, _ := opening(t, o)
 		other := opened(t, o, s, nil)
 		time.Sleep(10 * time.Second)
-		wants(t, "in time", d.buy("ann", ""), protocol.Held)
-		wants(t, "in time elsewhere", other.buy("bob", ""), protocol.Held)
+		wants(t, "in time", d.buy("ann", ""), Held)
+		wants(t, "in time elsewhere", other.buy("bob", ""), Held)
 		time.Sleep(20 * time.Second)
-		wants(t, "a winner of the other instance", d.buy("bob", ""), protocol.ReplayHeld)
+		wants(t, "a winner of the other instance", d.buy("bob", ""), ReplayHeld)
 		before := s.asked()
 		for range 100 {
 			time.Sleep(time.Duration(lookupInterval))
 			for _, user := range []string{"late", ""} {
-				if out := d.buy(user, ""); out.Code != protocol.NotOnSale || out.State != protocol.Over || out.Opens != 0 {
+				if out := d.buy(user, ""); out.Code != NotOnSale || out.State != Over || out.Opens != 0 {
 					t.Fatal(out)
 				}
 			}
 		}
-		ledgertest.Want(t, "look-ups", s.asked()-before, 100)
-		wants(t, "a winner's retry", d.buy("ann", ""), protocol.ReplayHeld)
+		testkit.Want(t, "look-ups", s.asked()-before, 100)
+		wants(t, "a winner's retry", d.buy("ann", ""), ReplayHeld)
 	})
 }
 
@@ -111,10 +110,10 @@ func TestHours_PauseIsToldBeforeTheHours(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s, _ := opening(t, testOptions())
 		d.Learn(
-			ledgertest.SKU,
-			ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused)).StockVersion,
+			testSKU,
+			testkit.Must[Stock](t)(s.SetState(t.Context(), testSKU, Paused)).StockVersion,
 		)
-		if out := d.buy("early", ""); out.Code != protocol.NotOnSale || out.State != protocol.Paused || out.Opens != 0 {
+		if out := d.buy("early", ""); out.Code != NotOnSale || out.State != Paused || out.Opens != 0 {
 			t.Fatal(out)
 		}
 	})
@@ -125,20 +124,20 @@ func TestHours_ScheduleIsExactToTheNanosecond(t *testing.T) {
 	wall := time.Unix(1_800_000_000, 123_456_789)
 	now := wall.UnixMilli()
 	s := cachedStock{wall: wall.UnixNano() - 77}
-	s.State, s.Opens, s.Closes = protocol.On, now+1, now+2
+	s.State, s.Opens, s.Closes = On, now+1, now+2
 	const opens, closes = 77 + 1e6 - 456_789, 77 + 2e6 - 456_789
-	for at, want := range map[int64]protocol.State{0: protocol.Waiting, opens - 1: protocol.Waiting, opens: protocol.On,
-		closes - 1: protocol.On, closes: protocol.Over, math.MaxInt64 / 8: protocol.Over} {
-		ledgertest.Want(t, fmt.Sprint("at ", at), s.stateAt(at), want)
+	for at, want := range map[int64]State{0: Waiting, opens - 1: Waiting, opens: On,
+		closes - 1: On, closes: Over, math.MaxInt64 / 8: Over} {
+		testkit.Want(t, fmt.Sprint("at ", at), s.stateAt(at), want)
 	}
 }
 
 func TestReserver_RejectionOfAStoreThatOpenedSinceIsStillOne(t *testing.T) {
-	h := protocol.StockVersion{State: protocol.On, Opens: 10, Closes: 20}
-	ledgertest.Want(t, "before", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
-	ledgertest.Want(t, "just opened", notOnSale(h, 10),
-		Outcome{Code: protocol.NotOnSale, State: protocol.Waiting, Opens: 10})
-	ledgertest.Want(t, "over", notOnSale(h, 20), Outcome{Code: protocol.NotOnSale, State: protocol.Over})
-	h.State = protocol.Frozen
-	ledgertest.Want(t, "frozen", notOnSale(h, 9), Outcome{Code: protocol.NotOnSale, State: protocol.Frozen})
+	h := StockVersion{State: On, Opens: 10, Closes: 20}
+	testkit.Want(t, "before", notOnSale(h, 9), Outcome{Code: NotOnSale, State: Waiting, Opens: 10})
+	testkit.Want(t, "just opened", notOnSale(h, 10),
+		Outcome{Code: NotOnSale, State: Waiting, Opens: 10})
+	testkit.Want(t, "over", notOnSale(h, 20), Outcome{Code: NotOnSale, State: Over})
+	h.State = Frozen
+	testkit.Want(t, "frozen", notOnSale(h, 9), Outcome{Code: NotOnSale, State: Frozen})
 }

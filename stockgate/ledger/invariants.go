@@ -1,7 +1,5 @@
 package ledger
 
-import "sluice/stockgate/ledger/protocol"
-
 // invariant is what is true of every ledger at every moment.
 type invariant int
 
@@ -44,18 +42,18 @@ func (f violations) names() (all []string) {
 }
 
 // brokenNumbers judges what the numbers alone show. Nothing at all breaks nothing.
-func brokenNumbers(p *protocol.Page) (f violations) {
-	if p.Wrong || p.Numbers == (protocol.Numbers{}) {
+func brokenNumbers(p *Page) (f violations) {
+	if p.Wrong || p.Numbers == (Numbers{}) {
 		f.add(typedKeys, !p.None())
 		return f
 	}
 	var n [6]int64
 	for i, text := range []string{p.Total, p.Held, p.Sold, p.Epoch, p.Limit, p.Ver} {
-		v, err := protocol.Digits(text)
+		v, err := Digits(text)
 		n[i] = v
 		f.add(readable, err != nil)
 	}
-	f.add(knownState, protocol.CheckState(protocol.State(p.State)) != nil)
+	f.add(knownState, CheckState(State(p.State)) != nil)
 	f.add(withinTotal, !f.has(readable) && n[1]+n[2] > n[0])
 	return f
 }

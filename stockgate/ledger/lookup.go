@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // ErrTooMany is the cause when an order was not looked up, since too many others are.
@@ -31,8 +29,8 @@ type lookups struct {
 
 // lookup is what one order, or one client that asks for the state of one, wants to know.
 type lookup struct {
-	names []protocol.OrderName
-	found []protocol.Found
+	names []OrderName
+	found []Found
 	done  chan struct{}
 }
 
@@ -41,7 +39,7 @@ func (x *lookups) hasRoom(most int64) bool { return x.waits.Load() < most }
 
 // findMany looks names up, of which there is at least one and no more than size. It waits for its turn and for the
 // call.
-func (x *lookups) findMany(names []protocol.OrderName) ([]protocol.Found, error) {
+func (x *lookups) findMany(names []OrderName) ([]Found, error) {
 	l := &lookup{names: names, done: make(chan struct{})}
 	if !x.add(l) {
 		return nil, ErrTooMany
@@ -51,10 +49,10 @@ func (x *lookups) findMany(names []protocol.OrderName) ([]protocol.Found, error)
 }
 
 // findOne looks one order up.
-func (x *lookups) findOne(sku, serial string) protocol.Found {
-	found, err := x.findMany([]protocol.OrderName{{SKU: sku, Serial: serial}})
+func (x *lookups) findOne(sku, serial string) Found {
+	found, err := x.findMany([]OrderName{{SKU: sku, Serial: serial}})
 	if err != nil {
-		return protocol.Found{Err: err}
+		return Found{Err: err}
 	}
 	return found[0]
 }
@@ -83,7 +81,7 @@ func (x *lookups) run() {
 		}
 		runtime.Gosched() // the goroutines that are about to ask come along
 		batch := x.take()
-		var names []protocol.OrderName
+		var names []OrderName
 		for _, l := range batch {
 			names = append(names, l.names...)
 		}
@@ -113,7 +111,7 @@ func (x *lookups) more() bool {
 }
 
 // call makes one call.
-func (x *lookups) call(names []protocol.OrderName) []protocol.Found {
+func (x *lookups) call(names []OrderName) []Found {
 	ctx, cancel := context.WithTimeout(x.ctx, x.o.Timeout)
 	defer cancel()
 	x.countCall(callLookup, len(names))
@@ -123,7 +121,7 @@ func (x *lookups) call(names []protocol.OrderName) []protocol.Found {
 // LookUp finds out whether an order has won before, where Cached said that this may answer it. It waits for one call of
 // the store, and reserves nothing, so that the caller need not hold what a reservation needs. It reports false when the
 // order is to be passed on to Reserve.
-func (r *Reserver) LookUp(now int64, o protocol.Order) (Outcome, bool) {
+func (r *Reserver) LookUp(now int64, o Order) (Outcome, bool) {
 	if !valid(&o) {
 		return Outcome{}, false
 	}
@@ -132,7 +130,7 @@ func (r *Reserver) LookUp(now int64, o protocol.Order) (Outcome, bool) {
 }
 
 // lookUpEarlier looks one order up if its SKU is sold out, and if no call that may reserve it is under way.
-func (r *Reserver) lookUpEarlier(now int64, o protocol.Order, k *knownOrder) Outcome {
+func (r *Reserver) lookUpEarlier(now int64, o Order, k *knownOrder) Outcome {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: passOn}
@@ -155,7 +153,7 @@ func (r *Reserver) underWay(q *skuQueue, serial string) bool {
 
 // verify looks an order up that the sold-out cache answered with out. A winner whose response was lost hears so of its
 // order. A serial of an earlier sale than the ledger's says nothing, and another one is derived.
-func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *protocol.Order, out Outcome) Outcome {
+func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out Outcome) Outcome {
 	f := r.lookups.findOne(q.sku, p.Serial)
 	switch {
 	case f.Err != nil:
@@ -164,13 +162,13 @@ func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *protocol.O
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.learnSale(f.Sale)
-		return Outcome{Code: protocol.StaleEpoch}
+		return Outcome{Code: StaleEpoch}
 	case !f.OK:
 		return out
 	}
-	found := Outcome{Code: protocol.Replay(f.Record, p.Item), Serial: p.Serial}
-	if found.Code == protocol.ReplayHeld || found.Code == protocol.ReplaySold {
-		p.keep(&r.core, now, found.Code == protocol.ReplaySold)
+	found := Outcome{Code: Replay(f.Record, p.Item), Serial: p.Serial}
+	if found.Code == ReplayHeld || found.Code == ReplaySold {
+		p.keep(&r.core, now, found.Code == ReplaySold)
 	}
 	return found
 }
@@ -179,19 +177,19 @@ const maxSearched = 1024 // SKUs
 
 // State looks up what is known of a serial; without a SKU, among the SKUs that have a ledger, if these are not more
 // than maxSearched. Past that, and when too many ask, the error is ErrTooMany.
-func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok bool, err error) {
+func (r *Reserver) State(sku, serial string) (rec Record, of string, ok bool, err error) {
 	skus, by := []string{sku}, &r.states
 	if sku == "" {
 		by = &r.searches
 		if skus = r.ledgers(); len(skus) > maxSearched {
-			return protocol.Record{}, "", false, ErrTooMany
+			return Record{}, "", false, ErrTooMany
 		}
 	}
 	for len(skus) > 0 {
-		n := min(len(skus), protocol.MaxTogether)
-		names := make([]protocol.OrderName, n)
+		n := min(len(skus), MaxTogether)
+		names := make([]OrderName, n)
 		for i, sku := range skus[:n] {
-			names[i] = protocol.OrderName{SKU: sku, Serial: serial}
+			names[i] = OrderName{SKU: sku, Serial: serial}
 		}
 		skus = skus[n:]
 		all, fault := by.findMany(names)
@@ -205,5 +203,5 @@ func (r *Reserver) State(sku, serial string) (rec protocol.Record, of string, ok
 			break
 		}
 	}
-	return protocol.Record{}, "", false, err
+	return Record{}, "", false, err
 }

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"testing"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // A crowd of users leaves room in each call for those who name an order.
@@ -11,10 +9,10 @@ func TestReserver_UsersWithoutKeysLeaveRoomForKeys(t *testing.T) {
 	at(t, func(t *testing.T) {
 		_, s := soldOut(t, testOptions())
 		other := opened(t, testOptions(), s, nil)
-		wants(t, "loser", other.buyUnnamed(), protocol.SoldOut)
+		wants(t, "loser", other.buyUnnamed(), SoldOut)
 		other.lookups.waits.Store(userLookups)
 		for what, c := range map[string]struct {
-			order protocol.Order
+			order Order
 			waits bool
 		}{
 			"user": {attempt("loser", ""), false},
@@ -25,6 +23,6 @@ func TestReserver_UsersWithoutKeysLeaveRoomForKeys(t *testing.T) {
 				t.Errorf("%s: %+v, %v", what, out, closed)
 			}
 		}
-		wants(t, "winner elsewhere", other.buy("winner", "won"), protocol.ReplaySold)
+		wants(t, "winner elsewhere", other.buy("winner", "won"), ReplaySold)
 	})
 }

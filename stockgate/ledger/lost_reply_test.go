@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 // losing loses every nth message of some operations: requests, which then are not executed, or replies.
@@ -22,7 +21,7 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 		}
 		for _, o := range ops {
 			if o == op && nth > 0 && n.Add(1)%nth == 0 {
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 		}
 		return nil
@@ -31,31 +30,31 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 
 func TestLostReply_TakesOneUnitASerial(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && !lost.Swap(true) {
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
 		d := opened(t, testOptions(), s, nil)
 		out := d.buy("7", "k")
-		wants(t, "executed, reply lost, asked again", out, protocol.Held)
-		if s.stock(ledgertest.SKU).Held != 1 || s.record(ledgertest.SKU, "k").Deadline != out.Deadline {
-			t.Errorf("stock %+v, %+v, %v", s.stock(ledgertest.SKU), s.record(ledgertest.SKU, "k"), out)
+		wants(t, "executed, reply lost, asked again", out, Held)
+		if s.stock(testSKU).Held != 1 || s.record(testSKU, "k").Deadline != out.Deadline {
+			t.Errorf("stock %+v, %+v, %v", s.stock(testSKU), s.record(testSKU, "k"), out)
 		}
-		wants(t, "the client asks again", d.buy("7", "k"), protocol.ReplayHeld)
+		wants(t, "the client asks again", d.buy("7", "k"), ReplayHeld)
 	})
 }
 
 func TestLostReply_TellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		s.set(func(op string, after bool) error {
 			time.Sleep(time.Millisecond)
 			if op == "reserve" && after && s.count(op) == 2 {
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
@@ -63,23 +62,23 @@ func TestLostReply_TellsOneOfManyThatItWon(t *testing.T) {
 		go d.buy("8", "before") // the others share the call behind it
 		synctest.Wait()
 		var held, others atomic.Int64
-		ledgertest.Storm(200, 200, func(i int) {
+		testkit.Storm(200, 200, func(i int) {
 			user := "7"
 			if i%10 == 9 {
 				user = "thief"
 			}
 			switch out := d.buy(user, "k"); out.Code {
-			case protocol.Held:
+			case Held:
 				held.Add(1)
-			case protocol.OtherOrder:
+			case OtherOrder:
 				others.Add(1)
-			case protocol.ReplayHeld:
+			case ReplayHeld:
 			default:
 				t.Errorf("%s: %v", user, out)
 			}
 		})
-		if held.Load() != 1 || s.stock(ledgertest.SKU).Held != 2 || others.Load() != 20 && others.Load() != 180 {
-			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(ledgertest.SKU))
+		if held.Load() != 1 || s.stock(testSKU).Held != 2 || others.Load() != 20 && others.Load() != 180 {
+			t.Errorf("%d held, %d others, stock %+v", held.Load(), others.Load(), s.stock(testSKU))
 		}
 	})
 }
@@ -87,61 +86,61 @@ func TestLostReply_TellsOneOfManyThatItWon(t *testing.T) {
 // A hold of the same second, and so of the same deadline, is still no lost reply's when its buyer was told of it.
 func TestLostReply_HoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "first", d.buy("7", "k"), protocol.Held)
+		wants(t, "first", d.buy("7", "k"), Held)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after && s.count(op) == 2 {
 				time.Sleep(2 * time.Second) // the next order's deadline is another
-				return ledgertest.ErrNetwork
+				return errNetwork
 			}
 			return nil
 		})
 		second := make(chan Outcome)
 		go func() { second <- d.buy("7", "k") }()
 		time.Sleep(1500 * time.Millisecond)
-		wants(t, "repeated at once, reply lost", <-second, protocol.ReplayHeld)
+		wants(t, "repeated at once, reply lost", <-second, ReplayHeld)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "another", d.buy("8", "k2"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(ledgertest.SKU, "k").Status != 'H' || s.record(ledgertest.SKU, "k2").Status != 'X' {
-			t.Errorf("%+v, %+v", s.record(ledgertest.SKU, "k"), s.record(ledgertest.SKU, "k2"))
+		if s.record(testSKU, "k").Status != 'H' || s.record(testSKU, "k2").Status != 'X' {
+			t.Errorf("%+v, %+v", s.record(testSKU, "k"), s.record(testSKU, "k2"))
 		}
 	})
 }
 
 func TestLostReply_UnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 5)
+		s := fakeStoreOf(testSKU, 5)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "first", d.buy("7", "k"), protocol.Held)
+		wants(t, "first", d.buy("7", "k"), Held)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "repeated at once", d.buy("7", "k"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(ledgertest.SKU, "k").Status != 'H' {
-			t.Errorf("%+v", s.record(ledgertest.SKU, "k"))
+		if s.record(testSKU, "k").Status != 'H' {
+			t.Errorf("%+v", s.record(testSKU, "k"))
 		}
 	})
 }
 
 func TestLostReply_ReplayIsNotTakenForALostReply(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
-		wants(t, "first", first.buy("7", "k"), protocol.Held)
+		wants(t, "first", first.buy("7", "k"), Held)
 		s.set(losing(0, 2, "reserve")) // every other reply
 		for range 10 {
-			wants(t, "elsewhere, replies lost", second.buy("7", "k"), protocol.ReplayHeld)
+			wants(t, "elsewhere, replies lost", second.buy("7", "k"), ReplayHeld)
 		}
 	})
 }
 
 func TestLostReply_UnsureOrderGivesItsUnitBack(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 5)
+		s := fakeStoreOf(testSKU, 5)
 		d := opened(t, testOptions(), s, nil)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "all replies lost", d.buy("7", "k"), Unsure)
@@ -149,47 +148,47 @@ func TestLostReply_UnsureOrderGivesItsUnitBack(t *testing.T) {
 		s.set(nil)
 		calls := s.count("reserve")
 		wants(t, "the same second, when replies come", d.buy("7", "k"), Unsure)
-		if s.stock(ledgertest.SKU).Held != 1 || s.count("reserve") != calls {
-			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).Held != 1 || s.count("reserve") != calls {
+			t.Fatalf("stock %+v", s.stock(testSKU))
 		}
 		time.Sleep(1500 * time.Millisecond)
-		if s.stock(ledgertest.SKU).Held != 0 {
-			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).Held != 0 {
+			t.Fatalf("stock %+v", s.stock(testSKU))
 		}
-		wants(t, "again with the key", d.buy("7", "k"), protocol.Released)
-		wants(t, "again without a key", d.buy("7", ""), protocol.Held)
+		wants(t, "again with the key", d.buy("7", "k"), Released)
+		wants(t, "again without a key", d.buy("7", ""), Held)
 	})
 }
 
 // A reservation that a client was told of is no orphan's, even if a call for the same serial was unsure.
 func TestLostReply_UnsureRepetitionNeverReleasesTheWinner(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 5)
+		s := fakeStoreOf(testSKU, 5)
 		first, second := opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)
 		second.o.Mark = first.o.Mark ^ 1
-		wants(t, "first", first.buy("7", "k"), protocol.Held)
+		wants(t, "first", first.buy("7", "k"), Held)
 		s.set(losing(0, 1, "reserve"))
 		wants(t, "repeated elsewhere", second.buy("7", "k"), Unsure)
 		wants(t, "repeated here", first.buy("8", "other"), Unsure)
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.record(ledgertest.SKU, "k").Status != 'H' || s.stock(ledgertest.SKU).Held != 1 {
-			t.Errorf("%+v, stock %+v", s.record(ledgertest.SKU, "k"), s.stock(ledgertest.SKU))
+		if s.record(testSKU, "k").Status != 'H' || s.stock(testSKU).Held != 1 {
+			t.Errorf("%+v, stock %+v", s.record(testSKU, "k"), s.stock(testSKU))
 		}
 	})
 }
 
 func TestLostReply_StaleEpochIsLearntAndTriedOnce(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 5)
+		s := fakeStoreOf(testSKU, 5)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "first", d.buy("1", ""), protocol.Held)
-		for _, state := range []protocol.State{protocol.Frozen, protocol.On} {
-			if _, err := s.SetState(t.Context(), ledgertest.SKU, state); err != nil {
+		wants(t, "first", d.buy("1", ""), Held)
+		for _, state := range []State{Frozen, On} {
+			if _, err := s.SetState(t.Context(), testSKU, state); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wants(t, "in the next epoch", d.buy("2", ""), protocol.Held)
+		wants(t, "in the next epoch", d.buy("2", ""), Held)
 		if n := s.count("reserve"); n != 3 {
 			t.Errorf("%d calls", n)
 		}
@@ -198,27 +197,27 @@ func TestLostReply_StaleEpochIsLearntAndTriedOnce(t *testing.T) {
 
 func TestLostReply_LostHistoryClosesTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
 		for i := range 5 {
-			wants(t, "before", d.buy(fmt.Sprint(i), ""), protocol.Held)
+			wants(t, "before", d.buy(fmt.Sprint(i), ""), Held)
 		}
-		s.put(ledgertest.SKU, 10, 0) // a fail-over that lost it all
+		s.put(testSKU, 10, 0) // a fail-over that lost it all
 		wants(t, "after", d.buy("5", ""), Unsure)
-		if s.stock(ledgertest.SKU).State != protocol.Frozen {
-			t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).State != Frozen {
+			t.Fatalf("stock %+v", s.stock(testSKU))
 		}
-		if out := d.buy("6", ""); out.Code != protocol.NotOnSale || out.State != protocol.Frozen {
+		if out := d.buy("6", ""); out.Code != NotOnSale || out.State != Frozen {
 			t.Errorf("closed: %v", out)
 		}
 		time.Sleep(3 * time.Second)
-		if s.stock(ledgertest.SKU).Held != 0 {
-			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).Held != 0 {
+			t.Errorf("stock %+v", s.stock(testSKU))
 		}
-		if _, err := s.SetState(t.Context(), ledgertest.SKU, protocol.On); err != nil {
+		if _, err := s.SetState(t.Context(), testSKU, On); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, "reconciled", d.buy("7", ""), protocol.Held)
+		wants(t, "reconciled", d.buy("7", ""), Held)
 	})
 }
 
@@ -226,7 +225,7 @@ func TestLostReply_LostHistoryClosesTheSKU(t *testing.T) {
 // taken for one that never came.
 func TestResolver_OrphanThatComesAfterALongOutageIsReleased(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 5)
+		s := fakeStoreOf(testSKU, 5)
 		d := opened(t, testOptions(), s, nil)
 		var late func()
 		s.set(func(op string, after bool) error {
@@ -235,17 +234,17 @@ func TestResolver_OrphanThatComesAfterALongOutageIsReleased(t *testing.T) {
 				late = func() {
 					_, err := s.Reserve(
 						t.Context(),
-						ledgertest.SKU,
+						testSKU,
 						0,
 						1,
 						deadline,
-						[]protocol.Item{{Serial: "k", User: "7", Quantity: 1}},
-						make([]protocol.Code, 1),
+						[]Item{{Serial: "k", User: "7", Quantity: 1}},
+						make([]Code, 1),
 					)
-					ledgertest.Check(t, err)
+					testkit.Check(t, err)
 				}
 			}
-			return ledgertest.ErrNetwork
+			return errNetwork
 		})
 		wants(t, "in the outage", d.buy("7", "k"), Unsure)
 		time.Sleep(3 * time.Minute)
@@ -255,22 +254,22 @@ func TestResolver_OrphanThatComesAfterALongOutageIsReleased(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		late()
-		ledgertest.Want(t, "held", s.stock(ledgertest.SKU).Held, 1)
+		testkit.Want(t, "held", s.stock(testSKU).Held, 1)
 		time.Sleep(10 * time.Minute)
-		ledgertest. // less than the hold lasts
-				Want(t, "held", s.stock(ledgertest.SKU).Held, 0)
+		// less than the hold lasts
+		testkit.Want(t, "held", s.stock(testSKU).Held, 0)
 	})
 }
 
 // A sending that was not answered may arrive after its repetition, which was rejected: where a unit has come
 // back by then it reserves that unit for no client.
 func TestResolver_SendingThatComesAfterItsRejectedRepetitionIsReleased(t *testing.T) {
-	for want, refusing := range map[protocol.Code]func(*protocol.Stock){
-		protocol.SoldOut:   func(st *protocol.Stock) { st.Free, st.Total = 0, 0 },
-		protocol.NotOnSale: func(st *protocol.Stock) { st.State = protocol.Paused },
+	for want, refusing := range map[Code]func(*Stock){
+		SoldOut:   func(st *Stock) { st.Free, st.Total = 0, 0 },
+		NotOnSale: func(st *Stock) { st.State = Paused },
 	} {
 		at(t, func(t *testing.T) {
-			s := fakeStoreOf(ledgertest.SKU, 1)
+			s := fakeStoreOf(testSKU, 1)
 			s.say(refusing)
 			d := opened(t, testOptions(), s, nil)
 			deadline := int64(0)
@@ -279,31 +278,31 @@ func TestResolver_SendingThatComesAfterItsRejectedRepetitionIsReleased(t *testin
 					return nil
 				}
 				deadline = d.nextDeadline()
-				return ledgertest.ErrNetwork
+				return errNetwork
 			})
 			wants(t, "put again", d.buy("7", "k"), want)
-			s.say(func(st *protocol.Stock) { st.State, st.Total, st.Free, st.Ver = protocol.On, 1, 1, st.Ver+1 })
-			ledgertest.Must[protocol.StockVersion](
+			s.say(func(st *Stock) { st.State, st.Total, st.Free, st.Ver = On, 1, 1, st.Ver+1 })
+			testkit.Must[StockVersion](
 				t,
 			)(
 				s.Reserve(
 					t.Context(),
-					ledgertest.SKU,
+					testSKU,
 					0,
 					1,
 					deadline,
-					[]protocol.Item{{Serial: "k", User: "7", Quantity: 1}},
-					make([]protocol.Code, 1),
+					[]Item{{Serial: "k", User: "7", Quantity: 1}},
+					make([]Code, 1),
 				),
 			)
-			if s.stock(ledgertest.SKU).Held != 1 {
+			if s.stock(testSKU).Held != 1 {
 				t.Fatal("it took no unit: this has tried nothing")
 			}
 			time.Sleep(time.Minute) // less than the hold lasts
-			if st := s.stock(ledgertest.SKU); st.Held != 0 || st.Free != 1 {
+			if st := s.stock(testSKU); st.Held != 0 || st.Free != 1 {
 				t.Errorf("%v: stock %+v", want, st)
 			}
-			wants(t, "the next order", d.buy("8", ""), protocol.Held)
+			wants(t, "the next order", d.buy("8", ""), Held)
 		})
 	}
 }
@@ -316,8 +315,8 @@ func TestResolver_KeepsASerialThatChangedMeanwhile(t *testing.T) {
 		"forwarded": func(d *Reserver, l *skuQueue) { d.markUnresolved(l, "k", 0, math.MaxInt64) },
 	} {
 		at(t, func(t *testing.T) {
-			d := opened(t, testOptions(), fakeStoreOf(ledgertest.SKU, 5), nil)
-			l := d.open([]byte(ledgertest.SKU))
+			d := opened(t, testOptions(), fakeStoreOf(testSKU, 5), nil)
+			l := d.open([]byte(testSKU))
 			l.mu.Lock()
 			for i := range int64(maxOrphans) {
 				d.markOrphan(l, "k", i+1)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/protocol"
 )
 
 const (
@@ -60,7 +59,7 @@ func (r *maintenance) sweepDue(ctx context.Context) (swept []string) {
 	interval := min(sweepInterval, time.Duration(ledgers/sweepsPerSecond)*time.Second) - maintainInterval/2
 	slices.SortFunc(due, func(a, b *skuQueue) int { return cmp.Compare(a.nextSweep, b.nextSweep) })
 	due = due[:min(len(due), max(sweepsPerSecond, ledgers/int(sweepInterval/time.Second)+1))]
-	for some := range slices.Chunk(due, protocol.MaxTogether) {
+	for some := range slices.Chunk(due, MaxTogether) {
 		if ctx.Err() != nil {
 			return swept
 		}
@@ -82,7 +81,7 @@ func (r *maintenance) sweepDue(ctx context.Context) (swept []string) {
 // frozen are the SKUs that are known to be frozen.
 func (r *maintenance) frozen() (skus []string) {
 	for _, q := range r.skus.All() {
-		if s := q.stock.Load(); s != nil && s.State == protocol.Frozen {
+		if s := q.stock.Load(); s != nil && s.State == Frozen {
 			skus = append(skus, q.sku)
 		}
 	}
@@ -136,7 +135,7 @@ func (r *maintenance) sweepWhole(ctx context.Context, q *skuQueue) {
 }
 
 // markOverdue has the resolver find out what became of overdue reservations.
-func (r *maintenance) markOverdue(q *skuQueue, overdue []protocol.Record, now, lease int64) {
+func (r *maintenance) markOverdue(q *skuQueue, overdue []Record, now, lease int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, rec := range overdue {
@@ -155,7 +154,7 @@ func (r *maintenance) checkBacklog(ctx context.Context, some []*skuQueue, skus [
 	}
 	for i, q := range some {
 		switch err := errs[i]; {
-		case errors.Is(err, protocol.ErrBacklog) && !q.backlogged:
+		case errors.Is(err, ErrBacklog) && !q.backlogged:
 			q.backlogged = true
 			r.backlogged.Inc()
 			r.o.Log.Error("the ledger's changes are not acknowledged, and fill Redis' memory", "sku", q.sku, "cause", err)

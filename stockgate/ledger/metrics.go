@@ -5,22 +5,20 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // Labels of orders by their answers, and of settlements that changed the ledger. What has no answer is unsure.
 var (
-	answerEvents = map[protocol.Code]string{
-		protocol.Held: "held", protocol.ReplayHeld: "replay_held", protocol.ReplaySold: "replay_sold",
-		protocol.SoldOut: "sold_out", protocol.NotOnSale: "not_on_sale", protocol.UserLimit: "user_limit",
-		protocol.OtherOrder: "other_order", protocol.Released: "released_before", protocol.UnknownSKU: "unknown_sku",
-		protocol.Refunded: "refunded_before",
-		Overloaded:        "overloaded", Unsure: "unsure", Undecided: "undecided",
+	answerEvents = map[Code]string{
+		Held: "held", ReplayHeld: "replay_held", ReplaySold: "replay_sold",
+		SoldOut: "sold_out", NotOnSale: "not_on_sale", UserLimit: "user_limit",
+		OtherOrder: "other_order", Released: "released_before", UnknownSKU: "unknown_sku",
+		Refunded:   "refunded_before",
+		Overloaded: "overloaded", Unsure: "unsure", Undecided: "undecided",
 	}
-	settleEvents = map[protocol.Op]string{
-		protocol.Confirm: "confirmed", protocol.Release: "released", protocol.Refund: "refunded",
-		protocol.Adopt: "adopted",
+	settleEvents = map[Op]string{
+		Confirm: "confirmed", Release: "released", Refund: "refunded",
+		Adopt: "adopted",
 	}
 )
 
@@ -118,12 +116,12 @@ func (m *metrics) counter(name, help string) prometheus.Counter {
 }
 
 // countAnswer counts n orders of q with the same answer.
-func (m *metrics) countAnswer(q *skuQueue, c protocol.Code, n int) {
+func (m *metrics) countAnswer(q *skuQueue, c Code, n int) {
 	m.orders.WithLabelValues(q.label, cmp.Or(answerEvents[c], answerEvents[Unsure])).Add(float64(n))
 }
 
 // countSettled counts one settlement of q that changed the ledger.
-func (m *metrics) countSettled(q *skuQueue, op protocol.Op) {
+func (m *metrics) countSettled(q *skuQueue, op Op) {
 	m.orders.WithLabelValues(q.label, settleEvents[op]).Inc()
 }
 

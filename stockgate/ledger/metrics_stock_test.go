@@ -8,34 +8,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/internal/testkit"
 )
 
 func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *redisstore.Store) {
+	withUnits(t, func(t *testing.T, s *Store) {
 		o := testOptions()
 		o.MetricSKUs = 2
 		d := opened(t, o, s, nil)
 		for i := range 5 {
 			name := fmt.Sprint("sku ", i)
-			ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), name, int64(10+i), 0))
+			testkit.Must[Stock](t)(s.SetTotal(t.Context(), name, int64(10+i), 0))
 			d.Track(name)
 		}
 		d.Track("nothing")
-		codes := make([]protocol.Code, 1)
-		ledgertest.Must[protocol.StockVersion](t)(s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40,
-			[]protocol.Item{{Serial: "a", User: "ann", Quantity: 3}}, codes))
-		ledgertest.Must[protocol.StockVersion](t)(s.Finish(t.Context(), "sku 1", 1, 1<<40, protocol.Confirm,
-			[]protocol.Item{{Serial: "a"}}, make([]protocol.Done, 1)))
-		ledgertest.Must[protocol.StockVersion](t)(s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40,
-			[]protocol.Item{{Serial: "a", User: "ann", Quantity: 2}}, codes))
+		codes := make([]Code, 1)
+		testkit.Must[StockVersion](t)(s.Reserve(t.Context(), "sku 1", 0, 1, 1<<40,
+			[]Item{{Serial: "a", User: "ann", Quantity: 3}}, codes))
+		testkit.Must[StockVersion](t)(s.Finish(t.Context(), "sku 1", 1, 1<<40, Confirm,
+			[]Item{{Serial: "a"}}, make([]Done, 1)))
+		testkit.Must[StockVersion](t)(s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40,
+			[]Item{{Serial: "a", User: "ann", Quantity: 2}}, codes))
 		d.upkeep.audits.judgeNumbers(t.Context(), d.ledgers())
 		r := prometheus.NewRegistry()
 		r.MustRegister(d)
 		var got []string
-		for _, family := range ledgertest.Must[[]*dto.MetricFamily](t)(r.Gather()) {
+		for _, family := range testkit.Must[[]*dto.MetricFamily](t)(r.Gather()) {
 			if !strings.HasPrefix(family.GetName(), "sluice_stock_") {
 				continue
 			}
@@ -55,7 +53,7 @@ func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T
 			"free _other 37", "free sku 0 10", "free sku 1 8", "held _other 2", "held sku 0 0", "held sku 1 0",
 			"sold _other 0", "sold sku 0 0", "sold sku 1 3", "total _other 39", "total sku 0 10", "total sku 1 11",
 		}
-		if err := ledgertest.Differ("metrics", fmt.Sprint(got), fmt.Sprint(want)); err != nil {
+		if err := differ("metrics", fmt.Sprint(got), fmt.Sprint(want)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -5,23 +5,20 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
-	s := fakeStoreOf(ledgertest.SKU, 2)
+	s := fakeStoreOf(testSKU, 2)
 	s.put("invented", 2, 0)
 	o := testOptions()
-	o.Named = []string{ledgertest.SKU}
+	o.Named = []string{testSKU}
 	d := opened(t, o, s, nil)
-	for _, of := range []string{ledgertest.SKU, "invented"} {
+	for _, of := range []string{testSKU, "invented"} {
 		for _, user := range []string{"1", "2", "3"} {
-			d.Reserve(0, protocol.Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
+			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
 		}
 	}
-	text := ledgertest.Scrape(t, d)
+	text := scrape(t, d)
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Error(err, problems)

@@ -4,19 +4,17 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // Mirror shows the free units of a ledger somewhere else, as of the version of h: in the shop's own key, for the pages
 // that read it. It reports false where a later version is shown already, and may be called again after an error.
-type Mirror func(ctx context.Context, sku string, h protocol.StockVersion) (written bool, err error)
+type Mirror func(ctx context.Context, sku string, h StockVersion) (written bool, err error)
 
 // mirrorState is how far one SKU is with that. The queue's mutex guards it.
 type mirrorState struct {
-	want   protocol.StockVersion // the newest that is to be shown
-	busy   bool                  // a goroutine shows it
-	failed bool                  // the log says so
+	want   StockVersion // the newest that is to be shown
+	busy   bool         // a goroutine shows it
+	failed bool         // the log says so
 }
 
 // mirrorWriter writes mirrors in the background.
@@ -31,7 +29,7 @@ type mirrorWriter struct {
 // the last change; an older version never overwrites a later one. What a verifying or frozen ledger says may be
 // more than is free, and is not shown. mu is held.
 func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
-	if r.live.Load().mirror == nil || r.ended.Load() || s.unusable() || s.State == protocol.Frozen ||
+	if r.live.Load().mirror == nil || r.ended.Load() || s.unusable() || s.State == Frozen ||
 		!q.mirror.want.Older(s.StockVersion) {
 		return
 	}
@@ -45,7 +43,7 @@ func (r *mirrorWriter) reflect(q *skuQueue, s *cachedStock) {
 // writeMirror writes until the newest version is shown. Where Redis rejects a write, the next version or sweep has it
 // shown.
 func (r *mirrorWriter) writeMirror(q *skuQueue) {
-	for h, ok := q.toShow(protocol.StockVersion{}); ok; h, ok = q.toShow(h) {
+	for h, ok := q.toShow(StockVersion{}); ok; h, ok = q.toShow(h) {
 		ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 		written, err := r.show(ctx, q.sku, h)
 		cancel()
@@ -58,9 +56,9 @@ func (r *mirrorWriter) writeMirror(q *skuQueue) {
 }
 
 // show writes what is free. A ledger that was archived has no total, and its key stays as it was.
-func (r *mirrorWriter) show(ctx context.Context, sku string, h protocol.StockVersion) (written bool, err error) {
-	if h.State == protocol.Ended && h.Free == 0 && h.Held == 0 {
-		if s, ok, err := r.store.ReadStock(ctx, sku); err != nil || ok && s.Total == 0 && s.State == protocol.Ended {
+func (r *mirrorWriter) show(ctx context.Context, sku string, h StockVersion) (written bool, err error) {
+	if h.State == Ended && h.Free == 0 && h.Held == 0 {
+		if s, ok, err := r.store.ReadStock(ctx, sku); err != nil || ok && s.Total == 0 && s.State == Ended {
 			return false, err
 		}
 	}
@@ -72,10 +70,10 @@ func (r *mirrorWriter) show(ctx context.Context, sku string, h protocol.StockVer
 }
 
 // toShow returns what is to be shown after done, or false when that is the newest; then busy is false.
-func (q *skuQueue) toShow(done protocol.StockVersion) (protocol.StockVersion, bool) {
+func (q *skuQueue) toShow(done StockVersion) (StockVersion, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if done != (protocol.StockVersion{}) {
+	if done != (StockVersion{}) {
 		q.mirror.failed = false
 	}
 	q.mirror.busy = done.Older(q.mirror.want)

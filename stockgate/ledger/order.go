@@ -1,21 +1,19 @@
 package ledger
 
-import "sluice/stockgate/ledger/protocol"
-
-func valid(o *protocol.Order) bool {
-	return o.Quantity >= 1 && o.Quantity <= protocol.MaxQuantity && len(o.Request) <= protocol.MaxRequest &&
-		(len(o.Key) == 0 || protocol.ValidSerial(o.Key))
+func valid(o *Order) bool {
+	return o.Quantity >= 1 && o.Quantity <= MaxQuantity && len(o.Request) <= MaxRequest &&
+		(len(o.Key) == 0 || ValidSerial(o.Key))
 }
 
 // mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which
 // that could be found. Before the start of a sale an order without a key is new.
-func mayRepeat(o *protocol.Order, state protocol.State) bool {
-	return len(o.Key) > 0 || len(o.User) > 0 && state != protocol.Waiting
+func mayRepeat(o *Order, state State) bool {
+	return len(o.Key) > 0 || len(o.User) > 0 && state != Waiting
 }
 
 // mostLookups is how many orders may wait for a look-up before this one. A key asks to hear of the order that it names;
 // a user is, in a crowd, most likely one who has none.
-func mostLookups(o *protocol.Order) int64 {
+func mostLookups(o *Order) int64 {
 	if len(o.Key) > 0 {
 		return lookupSize
 	}
@@ -26,30 +24,30 @@ func mostLookups(o *protocol.Order) int64 {
 const (
 	// Overloaded: the order was not tried, since too many orders wait or it waited for too long. It is certain that
 	// nothing was done. A later attempt may find another answer.
-	Overloaded protocol.Code = -100
+	Overloaded Code = -100
 
 	// Unsure: the order was tried and the result is unknown. It must not be forwarded. If a unit was reserved for it,
 	// the reserver gives that unit back once the store can be asked.
-	Unsure protocol.Code = -101
+	Unsure Code = -101
 
 	// Invalid: the quantity is not within 1 to MaxQuantity, ValidSerial rejects the key, or the request is too long.
-	Invalid protocol.Code = -102
+	Invalid Code = -102
 
 	// Undecided: too few units are free, but enough of them are held. Some may come back, so this
 	// is not sold out. A later attempt may find another answer.
-	Undecided protocol.Code = -103
+	Undecided Code = -103
 
 	// passOn: a look-up alone cannot answer the order.
-	passOn protocol.Code = -104
+	passOn Code = -104
 )
 
 // Outcome is the reserver's answer to one order.
 type Outcome struct {
-	Code     protocol.Code
-	State    protocol.State // of the SKU, with the code NotOnSale; Waiting and Over by its hours
-	Opens    int64          // Unix ms when it goes on sale, with the state Waiting
-	Serial   string         // of the order; "" when the answer did not need one
-	Deadline int64          // Unix ms until which the unit is held, with the code Held
+	Code     Code
+	State    State  // of the SKU, with the code NotOnSale; Waiting and Over by its hours
+	Opens    int64  // Unix ms when it goes on sale, with the state Waiting
+	Serial   string // of the order; "" when the answer did not need one
+	Deadline int64  // Unix ms until which the unit is held, with the code Held
 
 	// Unverified: the SKU is sold out, and there was no capacity to look up whether this order had won before. The
 	// client may ask again, or ask for the state of its order.

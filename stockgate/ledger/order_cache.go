@@ -5,32 +5,30 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // knownOrder is an order that this instance has seen held or sold. Once it is kept nothing of it changes, but that it
 // is sold.
 type knownOrder struct {
-	protocol.Item // without a Request
-	queue         *skuQueue
-	derived       bool  // the serial is the reserver's own, of a user, a sale of the SKU and a generation
-	sale          int64 // of a derived serial
-	generation    int   // of a derived serial
-	bought        int64 // units that the user bought in the generations before
-	until         int64 // ns: forgotten then
-	sold          atomic.Bool
+	Item       // without a Request
+	queue      *skuQueue
+	derived    bool  // the serial is the reserver's own, of a user, a sale of the SKU and a generation
+	sale       int64 // of a derived serial
+	generation int   // of a derived serial
+	bought     int64 // units that the user bought in the generations before
+	until      int64 // ns: forgotten then
+	sold       atomic.Bool
 }
 
 // replay is the answer to o, whose serial or user k is known by.
-func (k *knownOrder) replay(o *protocol.Order) Outcome {
+func (k *knownOrder) replay(o *Order) Outcome {
 	switch {
 	case len(o.Key) > 0 && (k.User != string(o.User) || k.Quantity != o.Quantity || k.Cart != o.Cart):
-		return Outcome{Code: protocol.OtherOrder, Serial: k.Serial}
+		return Outcome{Code: OtherOrder, Serial: k.Serial}
 	case k.sold.Load():
-		return Outcome{Code: protocol.ReplaySold, Serial: k.Serial}
+		return Outcome{Code: ReplaySold, Serial: k.Serial}
 	}
-	return Outcome{Code: protocol.ReplayHeld, Serial: k.Serial}
+	return Outcome{Code: ReplayHeld, Serial: k.Serial}
 }
 
 // cacheWays is the number of slots among which one order is kept: as many tags as a line of the processor's cache has.
@@ -123,7 +121,7 @@ func (m *orderCache) forget(k *knownOrder) {
 }
 
 // known finds the order that o may repeat, or nil.
-func (r *core) known(now int64, q *skuQueue, o *protocol.Order) *knownOrder {
+func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 	switch {
 	case len(o.Key) > 0:
 		return r.serials.find(now, q, o.Key)
@@ -146,11 +144,11 @@ func (p *pendingOrder) keep(r *core, now int64, sold bool) {
 }
 
 // noteSettled keeps or forgets the order of a serial after op was done to it.
-func (r *core) noteSettled(q *skuQueue, serial string, op protocol.Op) {
+func (r *core) noteSettled(q *skuQueue, serial string, op Op) {
 	k := r.serials.find(r.o.Now(), q, []byte(serial))
 	switch {
 	case k == nil:
-	case op == protocol.Release || op == protocol.Refund:
+	case op == Release || op == Refund:
 		r.serials.forget(k)
 		r.users.forget(k)
 	default:

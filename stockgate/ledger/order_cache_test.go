@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 func bySerial(size int) *orderCache {
@@ -33,13 +31,13 @@ func TestOrderCache_MemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 			case 0:
 				k := &knownOrder{
 					queue: l,
-					Item:  protocol.Item{Serial: serial},
+					Item:  Item{Serial: serial},
 					until: rapid.SampledFrom([]int64{50, 100, 101, 1 << 40}).Draw(t, "until"),
 				}
 				m.keep(k)
 				kept[name] = k
 			case 1:
-				m.forget(&knownOrder{queue: l, Item: protocol.Item{Serial: serial}})
+				m.forget(&knownOrder{queue: l, Item: Item{Serial: serial}})
 				delete(kept, name)
 			}
 			want := kept[name]
@@ -56,9 +54,9 @@ func TestOrderCache_MemoryFindsWhatWasKeptAndNothingElse(t *testing.T) {
 func TestOrderCache_FullMemoryForgetsFirstWhatWouldBeForgottenFirst(t *testing.T) {
 	m, l := bySerial(cacheWays), &skuQueue{sku: "1001"}
 	for i := range cacheWays {
-		m.keep(&knownOrder{queue: l, Item: protocol.Item{Serial: fmt.Sprint(i)}, until: int64(i+1) << 32})
+		m.keep(&knownOrder{queue: l, Item: Item{Serial: fmt.Sprint(i)}, until: int64(i+1) << 32})
 	}
-	m.keep(&knownOrder{queue: l, Item: protocol.Item{Serial: "new"}, until: 1 << 40})
+	m.keep(&knownOrder{queue: l, Item: Item{Serial: "new"}, until: 1 << 40})
 	for i := range cacheWays {
 		if found := m.find(0, l, []byte(fmt.Sprint(i))) != nil; found != (i > 0) {
 			t.Errorf("%d is found: %v", i, found)
@@ -76,7 +74,7 @@ func TestOrderCache_MemoryIsSharedWithoutMixingOrdersUp(t *testing.T) {
 	for g := range 4 {
 		all.Go(func() {
 			for i := range 2_000 {
-				k := &knownOrder{queue: l, Item: protocol.Item{Serial: fmt.Sprint((i + g) % 40)}, until: 1 << 40}
+				k := &knownOrder{queue: l, Item: Item{Serial: fmt.Sprint((i + g) % 40)}, until: 1 << 40}
 				m.keep(k)
 				if got := m.find(0, l, []byte(k.Serial)); got != nil && got.Serial != k.Serial {
 					t.Errorf("%s was found for %s", got.Serial, k.Serial)

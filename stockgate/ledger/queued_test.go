@@ -11,23 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/storetest"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/internal/testkit"
 )
 
 // deafStore is a store whose replies to Reserve are lost for a while.
 type deafStore struct {
-	*redisstore.Store
+	*Store
 	deaf atomic.Bool
 }
 
-func (s *deafStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
-	codes []protocol.Code) (protocol.StockVersion, error) {
+func (s *deafStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
+	codes []Code) (StockVersion, error) {
 	h, err := s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
 	if s.deaf.Load() {
-		return protocol.StockVersion{}, ledgertest.ErrNetwork
+		return StockVersion{}, errNetwork
 	}
 	return h, err
 }
@@ -36,48 +33,48 @@ func (s *deafStore) Reserve(ctx context.Context, sku string, epoch, now, deadlin
 // handed out to the upstream is not.
 func TestUnsureOrderOfAQueue_IsReleasedUnlessItWasHandedOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := &deafStore{Store: storetest.Ledger(t)}
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
+		s := &deafStore{Store: storeInProcess(t)}
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		buy := func(key string) Outcome {
-			return d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
-				Request: protocol.NewRequest(protocol.MaxNumber, "request of "+key)})
+			return d.Reserve(d.o.Now(), Order{SKU: []byte(testSKU), Key: []byte(key), Quantity: 1,
+				Request: NewRequest(MaxNumber, "request of "+key)})
 		}
 		s.deaf.Store(true)
 		wants(t, "handed out", buy("sent"), Unsure)
-		taken, err := s.HandOut(t.Context(), ledgertest.SKU, protocol.HandOutCall{Now: time.Now().UnixMilli(), Orders: 9,
+		taken, err := s.HandOut(t.Context(), testSKU, HandOutCall{Now: time.Now().UnixMilli(), Orders: 9,
 			Limit:   9,
 			Timeout: 1000, Slowest: 1000, Ask: 1, AskFor: 1})
-		ledgertest.Check(t, err)
+		testkit.Check(t, err)
 		if len(taken.Orders) != 1 || taken.Orders[0].Request != "request of sent" {
 			t.Fatalf("taken: %+v", taken.Orders)
 		}
 		wants(t, "waiting", buy("waiting"), Unsure)
 		s.deaf.Store(false)
 		time.Sleep(time.Minute)
-		places := ledgertest.Must[[]protocol.Position](t)(s.Positions(t.Context(), ledgertest.SKU, []string{"sent",
+		places := testkit.Must[[]Position](t)(s.Positions(t.Context(), testSKU, []string{"sent",
 			"waiting"}))
-		ledgertest.Want(t, "the one that was handed out", places[0].Where, protocol.Delivering)
-		ledgertest.Want(t, "the one that waited", places[1].Status, protocol.StatusReleased)
-		wants(t, "an order that nobody doubts", buy("third"), protocol.Held)
+		testkit.Want(t, "the one that was handed out", places[0].Where, Delivering)
+		testkit.Want(t, "the one that waited", places[1].Status, StatusReleased)
+		wants(t, "an order that nobody doubts", buy("third"), Held)
 	})
 }
 
 // The header of a request may be so long that it cannot wait. Orders that share a call with it are placed.
 func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := storetest.Ledger(t)
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
+		s := storeInProcess(t)
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
 		var told sync.WaitGroup
-		for key, want := range map[string]protocol.Code{"long": Invalid, "b": protocol.Held, "c": protocol.Held} {
+		for key, want := range map[string]Code{"long": Invalid, "b": Held, "c": Held} {
 			request := strings.Repeat("x", 1000)
 			if key == "long" {
-				request = strings.Repeat("x", protocol.MaxRequest)
+				request = strings.Repeat("x", MaxRequest)
 			}
 			told.Go(func() {
-				wants(t, key, d.Reserve(d.o.Now(), protocol.Order{SKU: []byte(ledgertest.SKU), Key: []byte(key), Quantity: 1,
-					Request: protocol.NewRequest(protocol.MaxNumber, request)}), want)
+				wants(t, key, d.Reserve(d.o.Now(), Order{SKU: []byte(testSKU), Key: []byte(key), Quantity: 1,
+					Request: NewRequest(MaxNumber, request)}), want)
 			})
 		}
 		told.Wait()
@@ -86,12 +83,12 @@ func TestOrderThatIsTooLongToWait_IsRejectedAlone(t *testing.T) {
 
 // heavyStore knows how many bytes of requests its calls have had at most. The first call takes a second.
 type heavyStore struct {
-	*redisstore.Store
+	*Store
 	calls, most atomic.Int64
 }
 
-func (s *heavyStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []protocol.Item,
-	codes []protocol.Code) (protocol.StockVersion, error) {
+func (s *heavyStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
+	codes []Code) (StockVersion, error) {
 	n := 0
 	for _, i := range items {
 		n += len(i.Request)
@@ -106,17 +103,17 @@ func (s *heavyStore) Reserve(ctx context.Context, sku string, epoch, now, deadli
 // A call that is too large takes longer than it may, and then all its orders are unsure.
 func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s, request := &heavyStore{Store: storetest.Ledger(t)}, strings.Repeat("x", 256<<10)
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 50, 0))
+		s, request := &heavyStore{Store: storeInProcess(t)}, strings.Repeat("x", 256<<10)
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 50, 0))
 		o := testOptions()
 		o.Timeout, o.MaxWait = 5*time.Second, 5*time.Second
 		d := opened(t, o, s, nil)
 		var told sync.WaitGroup
 		for i := range 40 {
 			told.Go(func() {
-				wants(t, "an order", d.Reserve(d.o.Now(), protocol.Order{
-					SKU: []byte(ledgertest.SKU), Key: fmt.Appendf(nil, "k%d", i),
-					Quantity: 1, Request: protocol.NewRequest(protocol.MaxNumber, request)}), protocol.Held)
+				wants(t, "an order", d.Reserve(d.o.Now(), Order{
+					SKU: []byte(testSKU), Key: fmt.Appendf(nil, "k%d", i),
+					Quantity: 1, Request: NewRequest(MaxNumber, request)}), Held)
 			})
 		}
 		told.Wait()
@@ -129,7 +126,7 @@ func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 func TestProof_IsOfOneOrderAndOneSecret(t *testing.T) {
 	a, b := newDeriver([]byte("sixteen bytes at least")), newDeriver([]byte("another secret of so many bytes"))
 	proof := a.Proof("1001", "serial")
-	ledgertest.Want(t, "again", a.Proof("1001", "serial"), proof)
+	testkit.Want(t, "again", a.Proof("1001", "serial"), proof)
 	for what, other := range map[string]string{
 		"another order": a.Proof("1001", "serial2"), "another SKU": a.Proof("10", "01serial"),
 		"another secret": b.Proof("1001", "serial"), "a derived serial": a.derive([]byte("1001"), []byte("serial"), 0, 0),

@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"sluice/stockgate/ledger/failover"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // reconcilerOptions say how a reconciler works.
 type reconcilerOptions struct {
-	Keep    time.Duration                             // how long a released serial is remembered
-	Unknown func(sku, serial string)                  // takes an order that was put back, whose outcome is not known
-	Learn   func(sku string, h protocol.StockVersion) // takes the version after a recovery
+	Keep    time.Duration                    // how long a released serial is remembered
+	Unknown func(sku, serial string)         // takes an order that was put back, whose outcome is not known
+	Learn   func(sku string, h StockVersion) // takes the version after a recovery
 	Log     *slog.Logger
 }
 
@@ -28,7 +25,7 @@ type reconcilerOptions struct {
 // frozen until an operator has adopted what only the upstream knows; the log says so.
 type reconciler struct {
 	o       reconcilerOptions
-	store   Store
+	store   Calls
 	frozen  map[string]reopening // by SKU
 	stuck   atomic.Pointer[string]
 	opened  prometheus.Counter
@@ -47,7 +44,7 @@ const (
 )
 
 // newReconciler returns a reconciler of the ledgers in s.
-func newReconciler(o reconcilerOptions, s Store) *reconciler {
+func newReconciler(o reconcilerOptions, s Calls) *reconciler {
 	return &reconciler{o: o, store: s, frozen: make(map[string]reopening),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_reopened_total",
 			Help: "Frozen SKUs that this instance opened again, as the last one to tell what it knew."}),
@@ -134,7 +131,7 @@ func (c *reconciler) Collect(ch chan<- prometheus.Metric) {
 }
 
 // report says what the log must have: that the SKU is open again and how it balances, or why it stays closed.
-func (c *reconciler) report(now time.Time, sku string, s *failover.Result) {
+func (c *reconciler) report(now time.Time, sku string, s *Result) {
 	c.putBack.Add(float64(s.Fresh))
 	if s.Opened {
 		c.opened.Inc()
@@ -146,21 +143,21 @@ func (c *reconciler) report(now time.Time, sku string, s *failover.Result) {
 	attrs := []any{"sku", sku, "put_back", s.Restored, "total", s.Total, "held", s.Held, "sold", s.Sold, "free", s.Free}
 	late := now.Sub(of.since) > longWait
 	switch {
-	case s.Free < 0 && s.Over && s.State != protocol.Frozen: // before, others may know that orders were given back
+	case s.Free < 0 && s.Over && s.State != Frozen: // before, others may know that orders were given back
 		c.o.Log.Error("the ledger has more sold than there is: compare it with the shop (sluice-settle verify): refund what "+
 			"the shop has not, and for the rest raise the total, or cancel orders there", attrs...)
 	case s.Opened:
 		c.o.Log.Info("ledger is recovered: the SKU goes on", append(attrs, "state", string(s.State))...)
-	case s.Over && s.State != protocol.Frozen && s.Restored > 0:
+	case s.Over && s.State != Frozen && s.Restored > 0:
 		c.o.Log.Info("ledger has what this instance knows", attrs...)
 	}
-	if s.State == protocol.Frozen && !of.said && (late || s.ByHand()) {
+	if s.State == Frozen && !of.said && (late || s.ByHand()) {
 		of.said = true
 		c.o.Log.Error("SKU stays frozen: make sure that this is the right Redis, and that the instances in waits_for are "+
 			"back or stopped, since one may still sell on a master that was left; then give it the orders that the "+
 			"upstream has: sluice stock recover "+sku+" --from FILE --apply",
 			append(attrs, "why", s.Why, "waits_for", s.Waits, "journal_too_short", s.Partial,
-				"older_than_seen", s.Was == protocol.Frozen)...)
+				"older_than_seen", s.Was == Frozen)...)
 	}
 	c.frozen[sku] = of
 	if s.Over {

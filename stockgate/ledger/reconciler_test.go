@@ -8,19 +8,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"sluice/stockgate/ledger/failover"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // untold is a frozen ledger of which this instance knows nothing.
-type untold struct{ Store }
+type untold struct{ Calls }
 
 func (untold) Pending() []string { return nil }
 
-func (untold) Look(context.Context, string, int64) (failover.Result, error) {
-	return failover.Result{Stock: protocol.Stock{StockVersion: protocol.StockVersion{State: protocol.Frozen}},
-		Was: protocol.On, Waits: []string{"gone"}}, nil
+func (untold) Look(context.Context, string, int64) (Result, error) {
+	return Result{Stock: Stock{StockVersion: StockVersion{State: Frozen}},
+		Was: On, Waits: []string{"gone"}}, nil
 }
 
 // When all instances were started again before they had told what they knew, none has anything to tell any more. The

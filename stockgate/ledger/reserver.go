@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/skutable"
 )
 
@@ -50,7 +49,7 @@ const (
 )
 
 // New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
-func New(o Options, store Store, source OrderStatusSource) (*Reserver, error) {
+func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (x *lookups) open(r *core, size int, interval int64) {
 // Reserve asks for the units of one order. It waits for at most MaxWait, and then for the call under way and its own,
 // of at most Tries × Timeout each; for a SKU that is sold out, for a look-up. Only an order that hears Held may be
 // forwarded, and once. now is of Options.Now.
-func (r *Reserver) Reserve(now int64, o protocol.Order) Outcome {
+func (r *Reserver) Reserve(now int64, o Order) Outcome {
 	if !valid(&o) { // the store would reject all orders of its call
 		return Outcome{Code: Invalid}
 	}
@@ -139,9 +138,9 @@ const maxStale = 3
 
 // answer answers o by the sale of the SKU that is known. If that was an earlier one than the ledger's, the store has
 // done nothing and told the right one, by which the order is answered then.
-func (r *Reserver) answer(now int64, o protocol.Order, try orderAttempt) Outcome {
+func (r *Reserver) answer(now int64, o Order, try orderAttempt) Outcome {
 	for range maxStale {
-		if out := r.answerInSale(now, o, try); out.Code != protocol.StaleEpoch {
+		if out := r.answerInSale(now, o, try); out.Code != StaleEpoch {
 			return out
 		}
 		now = r.o.Now()
@@ -153,27 +152,27 @@ func (r *Reserver) answer(now int64, o protocol.Order, try orderAttempt) Outcome
 }
 
 // answerInSale finds the serials that o may have, and lets try ask for one after the other.
-func (r *Reserver) answerInSale(now int64, o protocol.Order, try orderAttempt) Outcome {
+func (r *Reserver) answerInSale(now int64, o Order, try orderAttempt) Outcome {
 	switch {
 	case len(o.Key) > 0:
-		return try(r, now, o, &knownOrder{Item: protocol.Item{Serial: string(o.Key)}})
+		return try(r, now, o, &knownOrder{Item: Item{Serial: string(o.Key)}})
 	case len(o.User) > 0:
 		return r.answerUser(now, o, try)
 	}
-	return try(r, now, o, &knownOrder{Item: protocol.Item{Serial: unique()}})
+	return try(r, now, o, &knownOrder{Item: Item{Serial: unique()}})
 }
 
 // orderAttempt asks for one order under the serial of k: for its units (try), or whether it has won (lookUpEarlier).
-type orderAttempt func(r *Reserver, now int64, o protocol.Order, k *knownOrder) Outcome
+type orderAttempt func(r *Reserver, now int64, o Order, k *knownOrder) Outcome
 
 // pending is o, known as k.
-func (k *knownOrder) pending(now int64, o *protocol.Order) *pendingOrder {
+func (k *knownOrder) pending(now int64, o *Order) *pendingOrder {
 	k.User, k.Quantity, k.Cart = string(o.User), o.Quantity, o.Cart
 	return &pendingOrder{knownOrder: k, request: o.Request, since: now, out: make(chan Outcome, 1)}
 }
 
 // try asks for the units of one order.
-func (r *Reserver) try(now int64, o protocol.Order, k *knownOrder) Outcome {
+func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
 	p := k.pending(now, &o)
 	for {
 		q := r.queue(now, o.SKU)

@@ -12,8 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 func testOptions() Options {
@@ -26,7 +25,7 @@ func testOptions() Options {
 }
 
 // opened returns a reserver that is closed with the test, and settles what it owes.
-func opened(t testing.TB, o Options, s Store, oracle OrderStatusSource) *Reserver {
+func opened(t testing.TB, o Options, s Calls, oracle OrderStatusSource) *Reserver {
 	t.Helper()
 	d, err := New(o, s, oracle)
 	if err != nil {
@@ -36,14 +35,14 @@ func opened(t testing.TB, o Options, s Store, oracle OrderStatusSource) *Reserve
 	return d
 }
 
-func attempt(user, key string) protocol.Order {
-	return protocol.Order{SKU: []byte(ledgertest.SKU), User: []byte(user), Key: []byte(key), Quantity: 1}
+func attempt(user, key string) Order {
+	return Order{SKU: []byte(testSKU), User: []byte(user), Key: []byte(key), Quantity: 1}
 }
 
 func (d *Reserver) buy(user, key string) Outcome { return d.Reserve(d.o.Now(), attempt(user, key)) }
 
 // wants fails unless the outcome has a code.
-func wants(t *testing.T, what string, got Outcome, want protocol.Code) {
+func wants(t *testing.T, what string, got Outcome, want Code) {
 	t.Helper()
 	if got.Code != want {
 		t.Fatalf("%s: %v, want %v", what, got, want)
@@ -70,25 +69,25 @@ func TestReserver_StoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 	for what, key := range map[string]string{"derived": "", "keyed": "key-%d"} {
 		t.Run(what, func(t *testing.T) {
 			leakless(t)
-			s := fakeStoreOf(ledgertest.SKU, 10)
+			s := fakeStoreOf(testSKU, 10)
 			reservers := []*Reserver{opened(t, testOptions(), s, nil), opened(t, testOptions(), s, nil)}
 			var held, other atomic.Int64
 			began := time.Now()
-			ledgertest.Storm(50_000, 2_000, func(i int) {
+			testkit.Storm(50_000, 2_000, func(i int) {
 				k := ""
 				if key != "" {
 					k = fmt.Sprintf(key, i)
 				}
 				switch out := reservers[i%2].buy(fmt.Sprint("user-", i), k); out.Code {
-				case protocol.Held:
+				case Held:
 					held.Add(1)
 				case Undecided:
 				default:
 					other.Add(1)
 				}
 			})
-			if held.Load() != 10 || other.Load() != 0 || s.stock(ledgertest.SKU).Held != 10 {
-				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(ledgertest.SKU))
+			if held.Load() != 10 || other.Load() != 0 || s.stock(testSKU).Held != 10 {
+				t.Errorf("%d held, %d heard something else, stock %+v", held.Load(), other.Load(), s.stock(testSKU))
 			}
 			// On a busy machine the crowd takes a while: each of the two makes 50 look-up calls and a refresh a second.
 			took := int(time.Since(began) / time.Second)
@@ -101,28 +100,28 @@ func TestReserver_StoreSeesTheStockAndNotTheCrowd(t *testing.T) {
 }
 
 func TestReserver_OneUserHasOneOrder(t *testing.T) {
-	s := fakeStoreOf(ledgertest.SKU, 1000)
+	s := fakeStoreOf(testSKU, 1000)
 	o := testOptions()
 	o.PerUser = 1
 	reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 	var held atomic.Int64
-	ledgertest.Storm(200, 200, func(i int) {
+	testkit.Storm(200, 200, func(i int) {
 		switch out := reservers[i%2].buy("7", ""); out.Code {
-		case protocol.Held:
+		case Held:
 			held.Add(1)
-		case protocol.ReplayHeld:
+		case ReplayHeld:
 		default:
 			t.Errorf("heard %v", out)
 		}
 	})
-	if held.Load() != 1 || s.stock(ledgertest.SKU).Held != 1 {
-		t.Errorf("%d held, stock %+v", held.Load(), s.stock(ledgertest.SKU))
+	if held.Load() != 1 || s.stock(testSKU).Held != 1 {
+		t.Errorf("%d held, stock %+v", held.Load(), s.stock(testSKU))
 	}
 }
 
 func TestReserver_BatchesShareCalls(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		var under, most atomic.Int64
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after {
@@ -135,7 +134,7 @@ func TestReserver_BatchesShareCalls(t *testing.T) {
 			return nil
 		})
 		d := opened(t, testOptions(), s, nil)
-		ledgertest.Storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), protocol.Held) })
+		testkit.Storm(1000, 1000, func(i int) { wants(t, "order", d.buy(fmt.Sprint(i), ""), Held) })
 		if s.peak > 64 || most.Load() != 2 || s.asked() > 18 {
 			t.Errorf("%d calls, at most %d orders, %d at once", s.asked(), s.peak, most.Load())
 		}
@@ -144,10 +143,10 @@ func TestReserver_BatchesShareCalls(t *testing.T) {
 
 func TestReserver_TriesNeverExceedTheHint(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 20)
+		s := fakeStoreOf(testSKU, 20)
 		var d *Reserver
 		s.set(func(op string, after bool) error {
-			if l := d.skus.Find([]byte(ledgertest.SKU)); op == "reserve" && !after {
+			if l := d.skus.Find([]byte(testSKU)); op == "reserve" && !after {
 				l.mu.Lock()
 				if v := l.stock.Load(); v != nil && l.trying > v.Free {
 					t.Errorf("%d tries for %d units", l.trying, v.Free)
@@ -158,8 +157,8 @@ func TestReserver_TriesNeverExceedTheHint(t *testing.T) {
 			return nil
 		})
 		d = opened(t, testOptions(), s, nil)
-		wants(t, "first", d.buy("first", ""), protocol.Held)
-		ledgertest.Storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
+		wants(t, "first", d.buy("first", ""), Held)
+		testkit.Storm(500, 500, func(i int) { d.buy(fmt.Sprint(i), "") })
 		if s.items > 20 {
 			t.Errorf("%d orders reached the store for 20 units", s.items)
 		}
@@ -168,37 +167,37 @@ func TestReserver_TriesNeverExceedTheHint(t *testing.T) {
 
 func TestReserver_QueueIsBoundedInNumberAndAge(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		s.set(func(string, bool) error { time.Sleep(time.Second); return nil })
 		o := testOptions()
 		o.MaxQueue, o.MaxWait = 3, 500*time.Millisecond
 		d := opened(t, o, s, nil)
-		codes := make(chan protocol.Code, 10)
+		codes := make(chan Code, 10)
 		for i := range 6 {
 			go func() { codes <- d.buy(fmt.Sprint(i), "").Code }()
 			synctest.Wait()
 		}
 		wants(t, "the fifth", Outcome{Code: <-codes}, Overloaded)
 		wants(t, "the sixth", Outcome{Code: <-codes}, Overloaded)
-		count := map[protocol.Code]int{}
+		count := map[Code]int{}
 		for range 4 {
 			count[<-codes]++
 		}
-		if count[protocol.Held] != 1 || count[Overloaded] != 3 || s.stock(ledgertest.SKU).Held != 1 {
-			t.Errorf("%v, stock %+v", count, s.stock(ledgertest.SKU))
+		if count[Held] != 1 || count[Overloaded] != 3 || s.stock(testSKU).Held != 1 {
+			t.Errorf("%v, stock %+v", count, s.stock(testSKU))
 		}
 	})
 }
 
 func TestReserver_LargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 3)
+		s := fakeStoreOf(testSKU, 3)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "one", d.buy("1", ""), protocol.Held)
+		wants(t, "one", d.buy("1", ""), Held)
 		three := attempt("2", "")
 		three.Quantity = 3
 		wants(t, "three", d.Reserve(d.o.Now(), three), Undecided)
-		wants(t, "one more", d.buy("3", ""), protocol.Held)
+		wants(t, "one more", d.buy("3", ""), Held)
 		if n := s.asked(); n != 3 { // one of them since the three could have been bought before
 			t.Errorf("%d calls", n)
 		}
@@ -206,9 +205,9 @@ func TestReserver_LargerOrdersThanTheStockAreSoldOutAndSmallerOnesNot(t *testing
 }
 
 func TestReserver_InvalidOrdersDoNotReachTheStore(t *testing.T) {
-	s := fakeStoreOf(ledgertest.SKU, 3)
+	s := fakeStoreOf(testSKU, 3)
 	d := opened(t, testOptions(), s, nil)
-	for _, quantity := range []int64{0, -1, protocol.MaxQuantity + 1} {
+	for _, quantity := range []int64{0, -1, MaxQuantity + 1} {
 		o := attempt("1", "")
 		o.Quantity = quantity
 		wants(t, "quantity", d.Reserve(0, o), Invalid)
@@ -226,23 +225,23 @@ func TestReserver_UnknownSKUIsRememberedAndForgotten(t *testing.T) {
 		s := newFakeStore()
 		d := opened(t, testOptions(), s, nil)
 		for range 100 {
-			wants(t, "unknown", d.buy("1", "k"), protocol.UnknownSKU)
+			wants(t, "unknown", d.buy("1", "k"), UnknownSKU)
 		}
 		if s.asked() != 1 {
 			t.Errorf("%d calls", s.asked())
 		}
 		time.Sleep(20 * time.Second)
-		if d.skus.Find([]byte(ledgertest.SKU)) != nil {
+		if d.skus.Find([]byte(testSKU)) != nil {
 			t.Error("still remembered")
 		}
-		s.put(ledgertest.SKU, 1, 0)
-		wants(t, "made since", d.buy("1", "k"), protocol.Held)
+		s.put(testSKU, 1, 0)
+		wants(t, "made since", d.buy("1", "k"), Held)
 	})
 }
 
 func TestReserver_RejectsOrdersAfterClose(t *testing.T) {
 	leakless(t)
-	s := fakeStoreOf(ledgertest.SKU, 3)
+	s := fakeStoreOf(testSKU, 3)
 	d, err := New(testOptions(), s, nil)
 	if err != nil {
 		t.Fatal(err)

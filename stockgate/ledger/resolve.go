@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // OrderStatus is what the upstream knows of a serial.
@@ -108,7 +106,7 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 	case !ok && len(u.orphans) > 0 && u.misses < orphanLookups:
 		u.misses++ // tries alone pass while Redis is away, and what was sent before an outage may arrive after it
 		return undecided
-	case !ok, rec.Status != protocol.StatusHeld:
+	case !ok, rec.Status != StatusHeld:
 		return gone
 	case slices.Contains(u.orphans, rec.Deadline):
 		return r.releaseOrphan(ctx, u)
@@ -125,9 +123,9 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 	case err != nil:
 		return askFailed
 	case status == OrderExists:
-		return r.settleResolved(u, protocol.Confirm, foundOrder)
+		return r.settleResolved(u, Confirm, foundOrder)
 	case status == OrderNotFound && fenced:
-		return r.settleResolved(u, protocol.Release, foundNone)
+		return r.settleResolved(u, Release, foundNone)
 	case status == OrderNotFound:
 		return unfenced
 	}
@@ -140,19 +138,19 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	now := r.o.Clock()
-	done, hint, err := r.store.Decide(ctx, u.queue.sku, protocol.DecideCall{Now: now.UnixMilli(),
+	done, hint, err := r.store.Decide(ctx, u.queue.sku, DecideCall{Now: now.UnixMilli(),
 		Keep:      now.Add(r.o.Keep).UnixMilli(),
-		Decisions: []protocol.Decision{{Serial: u.serial, Move: protocol.MoveCancel}}})
+		Decisions: []Decision{{Serial: u.serial, Move: MoveCancel}}})
 	switch {
 	case err != nil:
 		return askFailed
-	case done[0] == protocol.NotQueued:
-		return r.settleResolved(u, protocol.Release, foundOrphan)
-	case done[0] != protocol.Changed:
+	case done[0] == NotQueued:
+		return r.settleResolved(u, Release, foundOrphan)
+	case done[0] != Changed:
 		return gone
 	}
-	r.countSettled(u.queue, protocol.Release)
-	r.noteSettled(u.queue, u.serial, protocol.Release)
+	r.countSettled(u.queue, Release)
+	r.noteSettled(u.queue, u.serial, Release)
 	r.settlements.batches.learnHint(u.queue, hint)
 	u.queue.mu.Lock()
 	defer u.queue.mu.Unlock()
@@ -174,13 +172,13 @@ func (r *resolver) fenced(deadline int64) bool {
 }
 
 // settleResolved queues the settlement of an outcome that was found out.
-func (r *resolver) settleResolved(u *question, op protocol.Op, result resolution) resolution {
+func (r *resolver) settleResolved(u *question, op Op, result resolution) resolution {
 	select {
 	case r.settlements.capacity <- struct{}{}:
 	default:
 		return askFailed // there is no room now
 	}
-	if !r.settlements.addSettlement(u.queue, settlement{item: protocol.Item{Serial: u.serial}, op: op}) {
+	if !r.settlements.addSettlement(u.queue, settlement{item: Item{Serial: u.serial}, op: op}) {
 		<-r.settlements.capacity
 		return askFailed
 	}

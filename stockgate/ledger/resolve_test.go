@@ -7,9 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // oracle answers with what it is told, and counts.
@@ -25,17 +22,17 @@ func (o *oracle) Ask(context.Context, string, string) (OrderStatus, error) {
 }
 
 // unknowns is how many holds d asks the upstream about.
-func unknowns(d *Reserver) int64 { return ledgertest.Value(d.unknown.WithLabelValues(otherSKUs)) }
+func unknowns(d *Reserver) int64 { return valueOf(d.unknown.WithLabelValues(otherSKUs)) }
 
 // abandoned returns a fakeStore with one hold, "k", that no reserver knows, overdue in hold.
 func abandoned(t *testing.T, o Options) *fakeStore {
 	t.Helper()
-	s := fakeStoreOf(ledgertest.SKU, 1)
+	s := fakeStoreOf(testSKU, 1)
 	d, err := New(o, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "hold", d.buy("7", "k"), protocol.Held)
+	wants(t, "hold", d.buy("7", "k"), Held)
 	d.Close(t.Context())
 	return s
 }
@@ -45,7 +42,7 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 		fence   string
 		verdict OrderStatus
 		err     error
-		want    protocol.Status
+		want    Status
 	}{
 		"exists":          {fenceNone, OrderExists, nil, 'C'},
 		"exists, fenced":  {fenceDeadline, OrderExists, nil, 'C'},
@@ -63,17 +60,17 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
 				d := opened(t, o, s, shop)
-				d.Track(ledgertest.SKU)
+				d.Track(testSKU)
 				time.Sleep(time.Minute - time.Second)
 				if shop.asked.Load() != 0 {
 					t.Error("asked before the deadline")
 				}
 				time.Sleep(time.Minute)
-				if got := s.record(ledgertest.SKU, "k").Status; got != c.want {
+				if got := s.record(testSKU, "k").Status; got != c.want {
 					t.Errorf("%c, want %c", got, c.want)
 				}
-				if n := unknowns(d); n != int64(s.stock(ledgertest.SKU).Held) {
-					t.Errorf("%d unknown, stock %+v", n, s.stock(ledgertest.SKU))
+				if n := unknowns(d); n != int64(s.stock(testSKU).Held) {
+					t.Errorf("%d unknown, stock %+v", n, s.stock(testSKU))
 				}
 			})
 		})
@@ -81,31 +78,31 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 }
 
 func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t *testing.T) {
-	for fence, early := range map[string]protocol.Status{
+	for fence, early := range map[string]Status{
 		fenceDeadline: 'H', fenceHold: 'H', fenceNone: 'H', fenceCancel: 'X',
 	} {
 		t.Run(fence, func(t *testing.T) {
 			at(t, func(t *testing.T) {
 				o := testOptions()
 				o.Hold, o.OnNotFound = 10*time.Minute, fence
-				s := fakeStoreOf(ledgertest.SKU, 1)
+				s := fakeStoreOf(testSKU, 1)
 				shop := &oracle{verdict: OrderNotFound}
 				d := opened(t, o, s, shop)
-				wants(t, "order", d.buy("7", "k"), protocol.Held)
-				d.Unknown(ledgertest.SKU, "k")
+				wants(t, "order", d.buy("7", "k"), Held)
+				d.Unknown(testSKU, "k")
 				time.Sleep(9 * time.Minute)
 				if n := shop.asked.Load(); n == 0 || n > 12 {
 					t.Errorf("asked %d times", n)
 				}
-				if got := s.record(ledgertest.SKU, "k").Status; got != early {
+				if got := s.record(testSKU, "k").Status; got != early {
 					t.Errorf("%c before its deadline, want %c", got, early)
 				}
 				time.Sleep(10 * time.Minute)
-				want := protocol.StatusReleased
+				want := StatusReleased
 				if fence == fenceNone {
 					want = 'H'
 				}
-				if got := s.record(ledgertest.SKU, "k").Status; got != want {
+				if got := s.record(testSKU, "k").Status; got != want {
 					t.Errorf("%c in the end, want %c", got, want)
 				}
 			})
@@ -115,14 +112,14 @@ func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t 
 
 func TestResolve_UnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1)
+		s := fakeStoreOf(testSKU, 1)
 		d := opened(t, testOptions(), s, &oracle{verdict: OrderExists})
-		wants(t, "order", d.buy("7", "k"), protocol.Held)
-		d.Unknown(ledgertest.SKU, "k")
+		wants(t, "order", d.buy("7", "k"), Held)
+		d.Unknown(testSKU, "k")
 		time.Sleep(2 * time.Second)
-		confirmed := ledgertest.Value(d.resolutions.WithLabelValues(string(foundOrder)))
-		if s.stock(ledgertest.SKU).Sold != 1 || unknowns(d) != 0 || confirmed != 1 {
-			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
+		confirmed := valueOf(d.resolutions.WithLabelValues(string(foundOrder)))
+		if s.stock(testSKU).Sold != 1 || unknowns(d) != 0 || confirmed != 1 {
+			t.Errorf("stock %+v, %d unknown", s.stock(testSKU), unknowns(d))
 		}
 	})
 }
@@ -136,7 +133,7 @@ func TestResolve_HoldIsAskedForByOneInstance(t *testing.T) {
 		var reservers []*Reserver
 		for i := range shops {
 			reservers = append(reservers, opened(t, o, s, &shops[i]))
-			reservers[i].Track(ledgertest.SKU)
+			reservers[i].Track(testSKU)
 		}
 		time.Sleep(15*time.Second + 500*time.Millisecond) // between two turns
 		asking := 0
@@ -169,20 +166,20 @@ func TestResolve_HoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 		o := testOptions()
 		o.Hold = time.Second
 		s := abandoned(t, o)
-		if due, err := s.Sweep(t.Context(), ledgertest.SKU, time.Now().Add(time.Hour).UnixMilli(),
+		if due, err := s.Sweep(t.Context(), testSKU, time.Now().Add(time.Hour).UnixMilli(),
 			time.Now().Add(leaseFor).UnixMilli(), 9); err != nil ||
 			len(due) != 1 {
 			t.Fatal(due, err) // by an instance that dies now
 		}
 		d := opened(t, o, s, &oracle{verdict: OrderExists})
-		d.Track(ledgertest.SKU)
+		d.Track(testSKU)
 		time.Sleep(15 * time.Second)
-		if s.stock(ledgertest.SKU).Sold != 0 {
+		if s.stock(testSKU).Sold != 0 {
 			t.Error("not leased")
 		}
 		time.Sleep(10 * time.Second)
-		if s.stock(ledgertest.SKU).Sold != 1 {
-			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).Sold != 1 {
+			t.Errorf("stock %+v", s.stock(testSKU))
 		}
 	})
 }
@@ -193,18 +190,18 @@ func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.
 		o.Hold, o.OnNotFound = time.Second, fenceDeadline
 		s := abandoned(t, o)
 		d := opened(t, o, s, nil)
-		d.Track(ledgertest.SKU)
+		d.Track(testSKU)
 		for range 10 {
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if s.stock(ledgertest.SKU).Held != 1 || unknowns(d) != 1 {
-				t.Fatalf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
+			if s.stock(testSKU).Held != 1 || unknowns(d) != 1 {
+				t.Fatalf("stock %+v, %d unknown", s.stock(testSKU), unknowns(d))
 			}
 		}
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "k"}, protocol.Confirm) // by hand
+		d.Settle(testSKU, Item{Serial: "k"}, Confirm) // by hand
 		synctest.Wait()
-		if s.stock(ledgertest.SKU).Sold != 1 || unknowns(d) != 0 {
-			t.Errorf("stock %+v, %d unknown", s.stock(ledgertest.SKU), unknowns(d))
+		if s.stock(testSKU).Sold != 1 || unknowns(d) != 0 {
+			t.Errorf("stock %+v, %d unknown", s.stock(testSKU), unknowns(d))
 		}
 	})
 }

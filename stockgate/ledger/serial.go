@@ -9,8 +9,6 @@ import (
 	"hash"
 	"strings"
 	"sync"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // maxGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
@@ -104,7 +102,7 @@ func unique() string { return strings.ToLower(rand.Text()) }
 //
 // All serials are of the latest sale that was seen. If the ledger is in another one, nothing is reserved, and the
 // answer is StaleEpoch.
-func (r *Reserver) answerUser(now int64, o protocol.Order, try orderAttempt) Outcome {
+func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
 	sale := int64(0)
 	if q := r.skus.Find(o.SKU); q != nil {
 		sale = q.sale.Load()
@@ -121,42 +119,42 @@ func (r *Reserver) answerUser(now int64, o protocol.Order, try orderAttempt) Out
 
 // tryGenerations tries one generation of a sale after the other, of which the first is given, with what was bought
 // before it. It reports whether that and what was bought since is all that the user may have.
-func (r *Reserver) tryGenerations(o protocol.Order, try orderAttempt, sale int64, generation int, bought int64) (
+func (r *Reserver) tryGenerations(o Order, try orderAttempt, sale int64, generation int, bought int64) (
 	out Outcome, full bool,
 ) {
 	confirmed, last := Outcome{}, Outcome{}
 	for ; generation < maxGenerations; generation++ {
 		k := &knownOrder{
-			Item: protocol.Item{Serial: r.derive(o.SKU, o.User, sale, generation)}, derived: true, sale: sale,
+			Item: Item{Serial: r.derive(o.SKU, o.User, sale, generation)}, derived: true, sale: sale,
 			generation: generation, bought: bought,
 		}
 		out := try(r, r.o.Now(), o, k)
 		quantity := o.Quantity
-		if out.Code == protocol.OtherOrder {
+		if out.Code == OtherOrder {
 			out, quantity = r.sameGeneration(o, k.Serial)
 		}
 		switch {
-		case out.Code == protocol.Released, out.Code == protocol.Refunded:
+		case out.Code == Released, out.Code == Refunded:
 			last = out
-		case out.Code == protocol.ReplaySold && out.Serial == k.Serial:
+		case out.Code == ReplaySold && out.Serial == k.Serial:
 			confirmed = out
 			bought += quantity
 			if most := r.live.Load().perUser; most > 0 && bought+o.Quantity > most {
 				return confirmed, true
 			}
-		case out.Code == protocol.Held,
-			out.Code == protocol.ReplayHeld,
+		case out.Code == Held,
+			out.Code == ReplayHeld,
 			out.Code == Unsure,
 			out.Code == passOn,
-			out.Code == protocol.StaleEpoch,
-			out.Code == protocol.ReplaySold,
-			confirmed.Code != protocol.ReplaySold:
+			out.Code == StaleEpoch,
+			out.Code == ReplaySold,
+			confirmed.Code != ReplaySold:
 			return out, false
 		default:
 			return confirmed, false
 		}
 	}
-	if confirmed.Code == protocol.ReplaySold {
+	if confirmed.Code == ReplaySold {
 		return confirmed, false
 	}
 	return last, false // a user who has bought nothing must not hear that it was too much
@@ -164,7 +162,7 @@ func (r *Reserver) tryGenerations(o protocol.Order, try orderAttempt, sale int64
 
 // sameGeneration is the answer to an order whose derived serial the ledger has for another quantity or cart, and the
 // quantity that it has.
-func (r *Reserver) sameGeneration(o protocol.Order, serial string) (Outcome, int64) {
+func (r *Reserver) sameGeneration(o Order, serial string) (Outcome, int64) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{Code: Unsure}, 0
@@ -173,10 +171,10 @@ func (r *Reserver) sameGeneration(o protocol.Order, serial string) (Outcome, int
 	switch {
 	case err != nil, !ok:
 		return Outcome{Code: Overloaded}, 0
-	case rec.Status == protocol.StatusHeld:
-		return Outcome{Code: protocol.ReplayHeld, Serial: serial}, rec.Quantity
-	case rec.Status == protocol.StatusSold:
-		return Outcome{Code: protocol.ReplaySold, Serial: serial}, rec.Quantity
+	case rec.Status == StatusHeld:
+		return Outcome{Code: ReplayHeld, Serial: serial}, rec.Quantity
+	case rec.Status == StatusSold:
+		return Outcome{Code: ReplaySold, Serial: serial}, rec.Quantity
 	}
-	return Outcome{Code: protocol.Released, Serial: serial}, rec.Quantity
+	return Outcome{Code: Released, Serial: serial}, rec.Quantity
 }

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 func TestSerial_DerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T) {
@@ -30,7 +29,7 @@ func TestSerial_DerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T)
 		if got == other.derive([]byte(c.sku), []byte(c.user), c.sale, c.generation) {
 			t.Errorf("%v: the secret does not matter", c)
 		}
-		if seen[got] || !protocol.ValidSerial([]byte(got)) || len(got) != 32 {
+		if seen[got] || !ValidSerial([]byte(got)) || len(got) != 32 {
 			t.Errorf("%v: %s", c, got)
 		}
 		seen[got] = true
@@ -40,11 +39,11 @@ func TestSerial_DerivedSerialIsTheSameEverywhereAndOfOneOrderAlone(t *testing.T)
 func TestSerial_UserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newFakeStore()
-		s.put(ledgertest.SKU, 10, 2)
+		s.put(testSKU, 10, 2)
 		o := testOptions()
 		o.PerUser = 2
 		reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
-		each := func(what string, want protocol.Code) (out Outcome) {
+		each := func(what string, want Code) (out Outcome) {
 			t.Helper()
 			for _, d := range reservers {
 				out = d.buy("7", "")
@@ -52,25 +51,25 @@ func TestSerial_UserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) 
 			}
 			return out
 		}
-		settle := func(serial string, op protocol.Op) {
-			reservers[0].Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
+		settle := func(serial string, op Op) {
+			reservers[0].Settle(testSKU, Item{Serial: serial}, op)
 			synctest.Wait()
 		}
 		first := reservers[0].buy("7", "")
-		wants(t, "first", first, protocol.Held)
-		each("first is under way", protocol.ReplayHeld)
-		settle(first.Serial, protocol.Release)
+		wants(t, "first", first, Held)
+		each("first is under way", ReplayHeld)
+		settle(first.Serial, Release)
 		second := reservers[1].buy("7", "")
-		wants(t, "first came to nothing", second, protocol.Held)
-		settle(second.Serial, protocol.Confirm)
+		wants(t, "first came to nothing", second, Held)
+		settle(second.Serial, Confirm)
 		third := reservers[1].buy("7", "")
-		wants(t, "second is sold", third, protocol.Held)
-		each("third is under way", protocol.ReplayHeld)
-		settle(third.Serial, protocol.Confirm)
-		if last := each("no more", protocol.ReplaySold); last.Serial != third.Serial {
+		wants(t, "second is sold", third, Held)
+		each("third is under way", ReplayHeld)
+		settle(third.Serial, Confirm)
+		if last := each("no more", ReplaySold); last.Serial != third.Serial {
 			t.Errorf("%v, want %s", last, third.Serial)
 		}
-		if st := s.stock(ledgertest.SKU); st.Sold != 2 || st.Held != 0 {
+		if st := s.stock(testSKU); st.Sold != 2 || st.Held != 0 {
 			t.Errorf("stock %+v", st)
 		}
 	})
@@ -78,17 +77,17 @@ func TestSerial_UserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) 
 
 func TestSerial_BuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 2)
+		s := fakeStoreOf(testSKU, 2)
 		o := testOptions()
 		o.PerUser = 5
 		d := opened(t, o, s, nil)
 		won := d.buy("7", "")
-		wants(t, "first", won, protocol.Held)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: won.Serial}, protocol.Confirm)
+		wants(t, "first", won, Held)
+		d.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
 		synctest.Wait()
-		wants(t, "the last unit", d.buy("8", ""), protocol.Held)
+		wants(t, "the last unit", d.buy("8", ""), Held)
 		fresh := opened(t, o, s, nil) // has an empty cache
-		if out := fresh.buy("7", ""); out.Code != protocol.ReplaySold || out.Serial != won.Serial {
+		if out := fresh.buy("7", ""); out.Code != ReplaySold || out.Serial != won.Serial {
 			t.Errorf("%v", out)
 		}
 	})
@@ -96,18 +95,18 @@ func TestSerial_BuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 
 func TestSerial_AnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		o := testOptions()
 		o.PerUser = 3
 		d := opened(t, o, s, nil)
 		two := attempt("7", "")
 		two.Quantity = 2
 		first := d.buy("7", "")
-		wants(t, "one", first, protocol.Held)
-		wants(t, "two meanwhile", d.Reserve(0, two), protocol.ReplayHeld)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: first.Serial}, protocol.Confirm)
+		wants(t, "one", first, Held)
+		wants(t, "two meanwhile", d.Reserve(0, two), ReplayHeld)
+		d.Settle(testSKU, Item{Serial: first.Serial}, Confirm)
 		synctest.Wait()
-		wants(t, "two more", d.Reserve(0, two), protocol.Held)
+		wants(t, "two more", d.Reserve(0, two), Held)
 	})
 }
 
@@ -115,14 +114,14 @@ func TestSerial_UserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(
 	at(t, func(t *testing.T) {
 		o := testOptions()
 		o.PerUser = 2
-		d := opened(t, o, fakeStoreOf(ledgertest.SKU, 10), nil)
+		d := opened(t, o, fakeStoreOf(testSKU, 10), nil)
 		for range 2 {
 			out := d.buy("7", "")
-			wants(t, "order", out, protocol.Held)
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, protocol.Confirm)
+			wants(t, "order", out, Held)
+			d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
 			synctest.Wait()
 		}
-		wants(t, "one more", d.buy("7", ""), protocol.ReplaySold)
+		wants(t, "one more", d.buy("7", ""), ReplaySold)
 	})
 }
 
@@ -130,55 +129,55 @@ func TestSerial_UserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(
 func TestReserver_RefundOfAnEarlierGenerationLetsItsBuyerBuyAgain(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := newFakeStore()
-		s.put(ledgertest.SKU, 10, 2)
+		s.put(testSKU, 10, 2)
 		o := testOptions()
 		o.PerUser = 2
 		reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
-		settle := func(d *Reserver, serial string, op protocol.Op) {
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: serial}, op)
+		settle := func(d *Reserver, serial string, op Op) {
+			d.Settle(testSKU, Item{Serial: serial}, op)
 			synctest.Wait()
 		}
 		var serials []string
 		for range 2 {
 			out := reservers[0].buy("7", "")
-			wants(t, "order", out, protocol.Held)
-			settle(reservers[0], out.Serial, protocol.Confirm)
+			wants(t, "order", out, Held)
+			settle(reservers[0], out.Serial, Confirm)
 			serials = append(serials, out.Serial)
 		}
 		for _, d := range reservers {
-			wants(t, "no more", d.buy("7", ""), protocol.ReplaySold)
+			wants(t, "no more", d.buy("7", ""), ReplaySold)
 		}
-		settle(reservers[1], serials[0], protocol.Refund)
+		settle(reservers[1], serials[0], Refund)
 		again := reservers[0].buy("7", "")
-		wants(t, "after the refund", again, protocol.Held)
-		settle(reservers[0], again.Serial, protocol.Confirm)
+		wants(t, "after the refund", again, Held)
+		settle(reservers[0], again.Serial, Confirm)
 		for _, d := range reservers {
-			wants(t, "no more once again", d.buy("7", ""), protocol.ReplaySold)
+			wants(t, "no more once again", d.buy("7", ""), ReplaySold)
 		}
-		ledgertest.Want(t, "sold", s.stock(ledgertest.SKU).Sold, 2)
+		testkit.Want(t, "sold", s.stock(testSKU).Sold, 2)
 	})
 }
 
 func TestSerial_GenerationsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1000)
+		s := fakeStoreOf(testSKU, 1000)
 		d := opened(t, testOptions(), s, nil)
 		for i := range maxGenerations {
 			out := d.buy("7", "")
-			wants(t, fmt.Sprint(i), out, protocol.Held)
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: out.Serial}, protocol.Release)
+			wants(t, fmt.Sprint(i), out, Held)
+			d.Settle(testSKU, Item{Serial: out.Serial}, Release)
 			synctest.Wait()
 		}
-		wants(t, "too many", d.buy("7", ""), protocol.Released)
+		wants(t, "too many", d.buy("7", ""), Released)
 	})
 }
 
 func TestSerial_OrdersThatNothingIdentifiesAreOfTheirOwn(t *testing.T) {
-	s := fakeStoreOf(ledgertest.SKU, 10)
+	s := fakeStoreOf(testSKU, 10)
 	d := opened(t, testOptions(), s, nil)
 	a, b := d.buy("", ""), d.buy("", "")
-	if a.Code != protocol.Held || b.Code != protocol.Held || a.Serial == b.Serial ||
-		!protocol.ValidSerial([]byte(a.Serial)) {
+	if a.Code != Held || b.Code != Held || a.Serial == b.Serial ||
+		!ValidSerial([]byte(a.Serial)) {
 		t.Errorf("%v, %v", a, b)
 	}
 }
@@ -188,10 +187,10 @@ func FuzzValidSerial(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
-		if !protocol.ValidSerial(key) {
+		if !ValidSerial(key) {
 			return
 		}
-		if len(key) > protocol.MaxSerial || len(key) == 0 {
+		if len(key) > MaxSerial || len(key) == 0 {
 			t.Fatalf("%d bytes", len(key))
 		}
 		s, err := NewStatusURL("http://shop.example/orders/{serial}/status?by={x}")
@@ -205,16 +204,16 @@ func FuzzValidSerial(f *testing.F) {
 }
 
 func ExampleReserver() {
-	var store Store = fakeStoreOf("1001", 1)
+	var store Calls = fakeStoreOf("1001", 1)
 	reserver, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
 	if err != nil {
 		panic(err)
 	}
-	order := protocol.Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
+	order := Order{SKU: []byte("1001"), User: []byte("7"), Quantity: 1}
 	out := reserver.Reserve(0, order)
-	fmt.Println("forward:", out.Code == protocol.Held)
-	fmt.Println("forward again:", reserver.Reserve(0, order).Code == protocol.Held)
-	reserver.Settle("1001", protocol.Item{Serial: out.Serial}, protocol.Confirm) // the shop took it
+	fmt.Println("forward:", out.Code == Held)
+	fmt.Println("forward again:", reserver.Reserve(0, order).Code == Held)
+	reserver.Settle("1001", Item{Serial: out.Serial}, Confirm) // the shop took it
 	reserver.Close(context.Background())
 	// Output:
 	// forward: true

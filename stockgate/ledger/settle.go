@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // settler tells the ledger what became of orders, in batches of one operation for each SKU. The settlements of one
@@ -19,8 +18,8 @@ type settler struct {
 
 // settlement is what the ledger still has to be told of one order.
 type settlement struct {
-	item protocol.Item
-	op   protocol.Op
+	item Item
+	op   Op
 }
 
 const (
@@ -40,7 +39,7 @@ const (
 // It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds none,
 // what the store did not have when Close gave up, and what comes after Close is written to the log with its serial and
 // op, at error level: a reservation stays then, and the resolver finds it.
-func (r *settler) Settle(sku string, it protocol.Item, op protocol.Op) {
+func (r *settler) Settle(sku string, it Item, op Op) {
 	s := settlement{item: it, op: op}
 	if !r.acquireCapacity() {
 		r.dropToLog(sku, s, "too many settlements wait")
@@ -65,7 +64,7 @@ func (r *settler) Settle(sku string, it protocol.Item, op protocol.Op) {
 
 // Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and the
 // upstream is not asked about it any more.
-func (r *settler) Decided(sku, serial string, op protocol.Op) {
+func (r *settler) Decided(sku, serial string, op Op) {
 	q := r.skus.Find([]byte(sku))
 	if q == nil {
 		return
@@ -77,7 +76,7 @@ func (r *settler) Decided(sku, serial string, op protocol.Op) {
 }
 
 // Delivered says that a queue has settled an order: it is counted as one that Settle has settled.
-func (r *settler) Delivered(sku, serial string, op protocol.Op, h protocol.StockVersion) {
+func (r *settler) Delivered(sku, serial string, op Op, h StockVersion) {
 	q := r.open([]byte(sku))
 	if q == nil {
 		return
@@ -136,9 +135,9 @@ func (r *settler) settlePending(q *skuQueue) {
 
 // settleBatch is one call's worth of settlements.
 type settleBatch struct {
-	op    protocol.Op
-	items []protocol.Item
-	done  []protocol.Done
+	op    Op
+	items []Item
+	done  []Done
 	began int64 // ns: the last call
 }
 
@@ -164,12 +163,12 @@ func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 	left = append(left, q.pending[n:]...)
 	clear(q.pending[len(left):])
 	q.pending = left
-	b.done = make([]protocol.Done, len(b.items))
+	b.done = make([]Done, len(b.items))
 	return b
 }
 
 // finish makes the call until it is answered. It reports false when Close gives up before.
-func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, bool) {
+func (r *settler) finish(q *skuQueue, b *settleBatch) (StockVersion, bool) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		hint, err := r.call(q, b)
 		q.mu.Lock()
@@ -186,12 +185,12 @@ func (r *settler) finish(q *skuQueue, b *settleBatch) (protocol.StockVersion, bo
 }
 
 // call makes the call, one of at most maxSettling.
-func (r *settler) call(q *skuQueue, b *settleBatch) (protocol.StockVersion, error) {
+func (r *settler) call(q *skuQueue, b *settleBatch) (StockVersion, error) {
 	select {
 	case r.settling <- struct{}{}:
 		defer func() { <-r.settling }()
 	case <-r.ctx.Done():
-		return protocol.StockVersion{}, r.ctx.Err()
+		return StockVersion{}, r.ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
@@ -202,7 +201,7 @@ func (r *settler) call(q *skuQueue, b *settleBatch) (protocol.StockVersion, erro
 }
 
 // noteResults remembers the results of b, and returns how much is pending yet.
-func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint protocol.StockVersion) (left int) {
+func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint StockVersion) (left int) {
 	for i, it := range b.items {
 		r.noteResult(q, b.op, it, b.done[i])
 	}
@@ -213,22 +212,22 @@ func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint protocol.StockVe
 	}
 	left = len(q.pending)
 	q.mu.Unlock()
-	if b.done[0] != protocol.NoLedger {
+	if b.done[0] != NoLedger {
 		r.batches.learnHint(q, hint)
 	}
 	return left
 }
 
 // noteResult counts what one settlement came to, and logs what an operator must look at.
-func (r *settler) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done protocol.Done) {
+func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
 	switch done {
-	case protocol.Changed:
+	case Changed:
 		r.countSettled(q, op)
 		fallthrough
-	case protocol.Already:
+	case Already:
 		r.noteSettled(q, it.Serial, op)
 		return
-	case protocol.Oversold:
+	case Oversold:
 		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
 	}
@@ -238,17 +237,17 @@ func (r *settler) noteResult(q *skuQueue, op protocol.Op, it protocol.Item, done
 }
 
 // contradiction says what was found, for the log.
-func contradiction(done protocol.Done) string {
+func contradiction(done Done) string {
 	switch done {
-	case protocol.WasReleased:
+	case WasReleased:
 		return "released before: the upstream must cancel the order"
-	case protocol.WasSold:
+	case WasSold:
 		return "sold: use refund"
-	case protocol.NotFound:
+	case NotFound:
 		return "no such reservation"
-	case protocol.Oversold:
+	case Oversold:
 		return "more is sold than there is"
-	case protocol.NoLedger:
+	case NoLedger:
 		return "no ledger for this SKU"
 	}
 	return "unknown"

@@ -9,24 +9,22 @@ import (
 	"time"
 
 	"sluice/internal/testkit"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 func logged(o *Options) *testkit.Log {
 	w := &testkit.Log{}
-	o.Log = ledgertest.LogTo(w)
+	o.Log = logTo(w)
 	return w
 }
 
 // holding returns a reserver with n holds, of the keys 0 to n−1.
 func holding(t *testing.T, o Options, n int) (*Reserver, *fakeStore) {
 	t.Helper()
-	s := fakeStoreOf(ledgertest.SKU, int64(n))
+	s := fakeStoreOf(testSKU, int64(n))
 	d := opened(t, o, s, nil)
-	ledgertest.Storm(n, n, func(i int) { d.buy(fmt.Sprint(i), fmt.Sprint(i)) })
-	if s.stock(ledgertest.SKU).Held != int64(n) {
-		t.Fatalf("stock %+v", s.stock(ledgertest.SKU))
+	testkit.Storm(n, n, func(i int) { d.buy(fmt.Sprint(i), fmt.Sprint(i)) })
+	if s.stock(testSKU).Held != int64(n) {
+		t.Fatalf("stock %+v", s.stock(testSKU))
 	}
 	return d, s
 }
@@ -36,14 +34,14 @@ func TestSettle_SettlementsShareCallsOfTheirKind(t *testing.T) {
 		d, s := holding(t, testOptions(), 600)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		for i := range 600 {
-			op := protocol.Confirm
+			op := Confirm
 			if i%2 == 1 {
-				op = protocol.Release
+				op = Release
 			}
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, op)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, op)
 		}
 		time.Sleep(time.Second)
-		if st := s.stock(ledgertest.SKU); st.Sold != 300 || st.Held != 0 || s.count("finish") > 12 {
+		if st := s.stock(testSKU); st.Sold != 300 || st.Held != 0 || s.count("finish") > 12 {
 			t.Errorf("%d calls, stock %+v", s.count("finish"), st)
 		}
 	})
@@ -53,15 +51,15 @@ func TestSettle_SettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 1)
 		s.set(losing(1, 0, "finish"))
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "0"}, protocol.Confirm)
+		d.Settle(testSKU, Item{Serial: "0"}, Confirm)
 		time.Sleep(time.Hour)
-		if s.stock(ledgertest.SKU).Sold != 0 || ledgertest.Value(d.retries) < 1000 {
-			t.Fatalf("%d retries", ledgertest.Value(d.retries))
+		if s.stock(testSKU).Sold != 0 || valueOf(d.retries) < 1000 {
+			t.Fatalf("%d retries", valueOf(d.retries))
 		}
 		s.set(losing(0, 2, "finish")) // executed, every other reply lost
 		time.Sleep(10 * time.Second)
-		if s.stock(ledgertest.SKU).Sold != 1 || len(d.capacity) != 0 {
-			t.Errorf("stock %+v, %d owed", s.stock(ledgertest.SKU), len(d.capacity))
+		if s.stock(testSKU).Sold != 1 || len(d.capacity) != 0 {
+			t.Errorf("stock %+v, %d owed", s.stock(testSKU), len(d.capacity))
 		}
 	})
 }
@@ -72,18 +70,18 @@ func TestSettle_SettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 		s.set(losing(3, 4, "finish"))
 		for i := range 50 {
 			if i%3 == 0 {
-				d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Release)
+				d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Release)
 				continue
 			}
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Refund)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Refund)
 		}
 		time.Sleep(time.Minute)
-		if st := s.stock(ledgertest.SKU); st.Free != 50 || len(d.capacity) != 0 {
+		if st := s.stock(testSKU); st.Free != 50 || len(d.capacity) != 0 {
 			t.Errorf("stock %+v, %d owed", st, len(d.capacity))
 		}
 		for i := range 50 {
-			if r := s.record(ledgertest.SKU, fmt.Sprint(i)); r.Status != 'X' {
+			if r := s.record(testSKU, fmt.Sprint(i)); r.Status != 'X' {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -98,15 +96,15 @@ func TestSettle_SettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 		d, s := holding(t, o, 3)
 		s.set(losing(1, 0, "finish"))
 		for i := range 3 {
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
 		}
-		if log.Count("serial=2 op=confirm") != 1 || log.Count("serial=") != 1 || ledgertest.Value(d.dropped) != 1 {
+		if log.Count("serial=2 op=confirm") != 1 || log.Count("serial=") != 1 || valueOf(d.dropped) != 1 {
 			t.Errorf("log %s", log.String())
 		}
 		s.set(nil)
 		time.Sleep(time.Minute)
-		if s.stock(ledgertest.SKU).Sold != 2 {
-			t.Errorf("stock %+v", s.stock(ledgertest.SKU))
+		if s.stock(testSKU).Sold != 2 {
+			t.Errorf("stock %+v", s.stock(testSKU))
 		}
 	})
 }
@@ -116,11 +114,11 @@ func TestSettle_CloseSettlesWhatIsOwed(t *testing.T) {
 		d, s := holding(t, testOptions(), 300)
 		s.set(losing(2, 0, "finish"))
 		for i := range 300 {
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Confirm)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
 		}
 		d.Close(context.Background())
-		if s.stock(ledgertest.SKU).Sold != 300 || ledgertest.Value(d.dropped) != 0 {
-			t.Errorf("stock %+v, %d spilled", s.stock(ledgertest.SKU), ledgertest.Value(d.dropped))
+		if s.stock(testSKU).Sold != 300 || valueOf(d.dropped) != 0 {
+			t.Errorf("stock %+v, %d spilled", s.stock(testSKU), valueOf(d.dropped))
 		}
 	})
 }
@@ -132,20 +130,20 @@ func TestSettle_CloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 		d, s := holding(t, o, 3)
 		s.set(losing(1, 0, "finish"))
 		for i := range 3 {
-			d.Settle(ledgertest.SKU, protocol.Item{Serial: fmt.Sprint(i)}, protocol.Release)
+			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Release)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		d.Close(ctx)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "late"}, protocol.Confirm)
+		d.Settle(testSKU, Item{Serial: "late"}, Confirm)
 		for _, line := range []string{"serial=0 op=release", "serial=1 op=release", "serial=2 op=release",
 			"serial=late op=confirm"} {
 			if log.Count(line) != 1 {
 				t.Errorf("no line %q in %s", line, log.String())
 			}
 		}
-		if ledgertest.Value(d.dropped) != 4 || len(d.capacity) != 0 {
-			t.Errorf("%d spilled, %d owed", ledgertest.Value(d.dropped), len(d.capacity))
+		if valueOf(d.dropped) != 4 || len(d.capacity) != 0 {
+			t.Errorf("%d spilled, %d owed", valueOf(d.dropped), len(d.capacity))
 		}
 	})
 }
@@ -155,16 +153,16 @@ func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 		o := testOptions()
 		log := logged(&o)
 		d, _ := holding(t, o, 2)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "0"}, protocol.Release)
+		d.Settle(testSKU, Item{Serial: "0"}, Release)
 		d.Settle(
-			ledgertest.SKU,
-			protocol.Item{Serial: "0"},
-			protocol.Confirm,
+			testSKU,
+			Item{Serial: "0"},
+			Confirm,
 		) // the shop has an order for a unit that was given back
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "1"}, protocol.Confirm)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "1"}, protocol.Release)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: "2"}, protocol.Confirm)
-		d.Settle("1002", protocol.Item{Serial: "3"}, protocol.Confirm)
+		d.Settle(testSKU, Item{Serial: "1"}, Confirm)
+		d.Settle(testSKU, Item{Serial: "1"}, Release)
+		d.Settle(testSKU, Item{Serial: "2"}, Confirm)
+		d.Settle("1002", Item{Serial: "3"}, Confirm)
 		synctest.Wait()
 		for _, line := range []string{"the upstream must cancel the order", "use refund", "no such reservation",
 			"no ledger"} {
@@ -204,9 +202,9 @@ func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 		for _, c := range []struct{ owed, most int }{{4, 4}, {500, maxSettling}} {
 			most.Store(0)
 			for i := range c.owed {
-				d.Settle(fmt.Sprint(i), protocol.Item{Serial: "a"}, protocol.Release)
+				d.Settle(fmt.Sprint(i), Item{Serial: "a"}, Release)
 			}
-			ledgertest.Until(t, "all is settled", func() bool { return len(d.capacity) == 0 })
+			testkit.Eventually(t, "all is settled", func() bool { return len(d.capacity) == 0 })
 			if got := int(most.Load()); got != c.most {
 				t.Errorf("%d settle at once while %d are owed", got, c.owed)
 			}

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 const maxCalls = 2 // of one SKU under way at once; the second one only when its batch is full
@@ -53,7 +51,7 @@ type waiting struct {
 // pendingOrder is one order that waits.
 type pendingOrder struct {
 	*knownOrder
-	request    string          // as in protocol.Item
+	request    string          // as in Item
 	since      int64           // ns
 	duplicates []*pendingOrder // of the same serial
 	out        chan Outcome
@@ -68,7 +66,7 @@ func (q *skuQueue) hasLedger() bool {
 }
 
 // newest is the newest version of the stock, as far as a ledger is known, with the latest sale that was seen.
-func (q *skuQueue) newest() (h protocol.StockVersion) {
+func (q *skuQueue) newest() (h StockVersion) {
 	if s := q.stock.Load(); s != nil && !s.absent {
 		h = s.StockVersion
 	}
@@ -112,7 +110,7 @@ func (r *batcher) place(now int64, q *skuQueue, p *pendingOrder) {
 	case !sold:
 		q.complete(p, Outcome{Code: Overloaded})
 		r.countAnswer(q, Overloaded, 1)
-	case r.refreshDue(now, q, s, p.Quantity) && (s.State == protocol.Verifying || r.refreshes.take(now)):
+	case r.refreshDue(now, q, s, p.Quantity) && (s.State == Verifying || r.refreshes.take(now)):
 		q.refreshing.Store(true)
 		q.refresher = p
 	default:
@@ -156,14 +154,14 @@ func (q *skuQueue) complete(p *pendingOrder, out Outcome) {
 func (p *pendingOrder) outcomeAfter(first *pendingOrder, out Outcome) Outcome {
 	same := p.Item == first.Item
 	switch out.Code {
-	case protocol.Held, protocol.ReplayHeld, protocol.ReplaySold:
+	case Held, ReplayHeld, ReplaySold:
 		if !same {
-			return Outcome{Code: protocol.OtherOrder, Serial: out.Serial}
+			return Outcome{Code: OtherOrder, Serial: out.Serial}
 		}
-		if out.Code == protocol.Held {
-			return Outcome{Code: protocol.ReplayHeld, Serial: out.Serial}
+		if out.Code == Held {
+			return Outcome{Code: ReplayHeld, Serial: out.Serial}
 		}
-	case protocol.OtherOrder:
+	case OtherOrder:
 		if !same { // it may be p's
 			return Outcome{Code: Overloaded}
 		}

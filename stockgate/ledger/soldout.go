@@ -2,14 +2,12 @@ package ledger
 
 import (
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // cachedStock is one entry of the sold-out cache: what the newest reply said of a SKU, and when it was read. It is
 // never changed once it is published.
 type cachedStock struct {
-	protocol.StockVersion
+	StockVersion
 
 	absent bool  // there is no ledger
 	at     int64 // ns of the caller's clock: when the call behind it was made
@@ -24,14 +22,14 @@ const (
 
 // unavailable tells why so many units cannot be reserved at now. ok is false when they may be free, or nothing is
 // known.
-func (s *cachedStock) unavailable(now, units int64) (code protocol.Code, ok bool) {
+func (s *cachedStock) unavailable(now, units int64) (code Code, ok bool) {
 	switch {
 	case s == nil:
 		return 0, false
 	case s.absent:
-		return protocol.UnknownSKU, true
-	case s.stateAt(now) != protocol.On:
-		return protocol.NotOnSale, true
+		return UnknownSKU, true
+	case s.stateAt(now) != On:
+		return NotOnSale, true
 	case s.Free < units:
 		return shortage(s.StockVersion, units), true
 	}
@@ -39,58 +37,58 @@ func (s *cachedStock) unavailable(now, units int64) (code protocol.Code, ok bool
 }
 
 // shortage tells sold out, which is final, from units that are merely undecided.
-func shortage(h protocol.StockVersion, units int64) protocol.Code {
+func shortage(h StockVersion, units int64) Code {
 	if h.Free+h.Held >= units {
 		return Undecided
 	}
-	return protocol.SoldOut
+	return SoldOut
 }
 
 // unusable reports that the records of the SKU cannot be asked for: there is no ledger, or none that may be believed
 // now.
 func (s *cachedStock) unusable() bool {
-	return s.absent || s.State == protocol.Lost || s.State == protocol.Verifying
+	return s.absent || s.State == Lost || s.State == Verifying
 }
 
 // outlives reports whether s is to be kept although next came later: calls overtake each other.
 func (s *cachedStock) outlives(next *cachedStock) bool {
-	return s != nil && !s.absent && !next.absent && next.State != protocol.Lost && next.Older(s.StockVersion)
+	return s != nil && !s.absent && !next.absent && next.State != Lost && next.Older(s.StockVersion)
 }
 
 // stateAt is the state at now (ns), by the hours of the SKU. A wall clock that is set meanwhile counts from the next
 // reply on.
-func (s *cachedStock) stateAt(now int64) protocol.State {
+func (s *cachedStock) stateAt(now int64) State {
 	return s.At((now + s.wall) / int64(time.Millisecond))
 }
 
 // outcome is the answer from the cache to an order for units that s does not have at now, in ns.
-func (s *cachedStock) outcome(now int64, code protocol.Code) Outcome {
+func (s *cachedStock) outcome(now int64, code Code) Outcome {
 	out := Outcome{Code: code}
-	if code != protocol.UnknownSKU {
+	if code != UnknownSKU {
 		out.State = s.stateAt(now)
 	}
-	if out.State == protocol.Waiting {
+	if out.State == Waiting {
 		out.Opens = s.Opens
 	}
 	return out
 }
 
 // notOnSale is why the SKU was not on sale at now, by a ledger that said so.
-func notOnSale(h protocol.StockVersion, now int64) Outcome {
-	out := Outcome{Code: protocol.NotOnSale, State: h.At(now)}
-	if out.State == protocol.On { // it has opened since
-		out.State = protocol.Waiting
+func notOnSale(h StockVersion, now int64) Outcome {
+	out := Outcome{Code: NotOnSale, State: h.At(now)}
+	if out.State == On { // it has opened since
+		out.State = Waiting
 	}
-	if out.State == protocol.Waiting {
+	if out.State == Waiting {
 		out.Opens = h.Opens
 	}
 	return out
 }
 
 // unavailable tells why so many units of q cannot be reserved at now, by the cache or by what the upstream itself says.
-func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code protocol.Code, ok bool) {
+func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code Code, ok bool) {
 	if code, ok = s.unavailable(now, units); !ok && s != nil && now < q.reportedSoldOut.Load() {
-		return protocol.SoldOut, true
+		return SoldOut, true
 	}
 	return code, ok
 }
@@ -103,7 +101,7 @@ func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) b
 	switch code, sold := s.unavailable(now, units); {
 	case !sold || q.refreshing.Load():
 		return false
-	case s.State == protocol.Verifying:
+	case s.State == Verifying:
 		return age > min(memory, verifyingFor)
 	case code == Undecided:
 		memory = min(memory, undecidedFor)
@@ -117,7 +115,7 @@ func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) b
 //
 // An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
 // past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
-func (r *Reserver) Cached(now int64, o protocol.Order) (Outcome, bool) {
+func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	q := r.skus.Find(o.SKU)
 	if q == nil {
 		return Outcome{}, false
@@ -139,11 +137,11 @@ func (r *Reserver) Cached(now int64, o protocol.Order) (Outcome, bool) {
 }
 
 // unverified is the answer to an order that was not looked up, where out is what the sold-out cache says.
-func (r *Reserver) unverified(now int64, q *skuQueue, o *protocol.Order, out Outcome) Outcome {
+func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Outcome {
 	if k := r.known(now, q, o); k != nil {
 		return k.replay(o)
 	}
-	out.Unverified = out.Code == protocol.SoldOut
+	out.Unverified = out.Code == SoldOut
 	return out
 }
 
@@ -157,13 +155,13 @@ func (r *core) MarkSoldOut(now int64, sku []byte) {
 
 // Learn takes in a version of the stock that came by another way than a reply, so that units that came back can be
 // bought at once.
-func (r *Reserver) Learn(sku string, h protocol.StockVersion) {
+func (r *Reserver) Learn(sku string, h StockVersion) {
 	if q := r.skus.Find([]byte(sku)); q != nil {
 		r.learnHint(q, h)
 	}
 }
 
-func (r *batcher) learnHint(q *skuQueue, h protocol.StockVersion) {
+func (r *batcher) learnHint(q *skuQueue, h StockVersion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := r.o.Now()

@@ -7,21 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 // soldOut returns a reserver over one unit, which the user "winner" has bought under the key "won".
 func soldOut(t testing.TB, o Options) (*Reserver, *fakeStore) {
 	t.Helper()
-	s := fakeStoreOf(ledgertest.SKU, 1)
+	s := fakeStoreOf(testSKU, 1)
 	r := opened(t, o, s, nil)
-	if out := r.buy("winner", "won"); out.Code != protocol.Held {
+	if out := r.buy("winner", "won"); out.Code != Held {
 		t.Fatal(out)
 	}
-	r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Confirm)
-	ledgertest.Until(t, "sold", func() bool {
-		h, _ := r.Status(0, []byte(ledgertest.SKU))
+	r.Settle(testSKU, Item{Serial: "won"}, Confirm)
+	testkit.Eventually(t, "sold", func() bool {
+		h, _ := r.Status(0, []byte(testSKU))
 		return len(r.capacity) == 0 && h.Held == 0
 	})
 	return r, s
@@ -35,13 +34,13 @@ func TestSoldOutCache_IsRefreshedByOneOrderWhenItIsOld(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		before := s.count("reserve")
 		for range 1000 {
-			wants(t, "sold out", r.buyUnnamed(), protocol.SoldOut)
+			wants(t, "sold out", r.buyUnnamed(), SoldOut)
 		}
-		ledgertest.Want(t, "calls", s.count("reserve"), before)
+		testkit.Want(t, "calls", s.count("reserve"), before)
 		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
 		time.Sleep(time.Second + 1)
-		ledgertest.Storm(1000, 1000, func(int) { wants(t, "still sold out", r.buyUnnamed(), protocol.SoldOut) })
-		ledgertest.Want(t, "calls", s.count("reserve"), before+1)
+		testkit.Storm(1000, 1000, func(int) { wants(t, "still sold out", r.buyUnnamed(), SoldOut) })
+		testkit.Want(t, "calls", s.count("reserve"), before+1)
 	})
 }
 
@@ -53,8 +52,8 @@ func TestSoldOutCache_AnswersWhileOneOrderRefreshesIt(t *testing.T) {
 		first := make(chan Outcome)
 		go func() { first <- r.buyUnnamed() }()
 		synctest.Wait()
-		wants(t, "meanwhile", r.buyUnnamed(), protocol.SoldOut)
-		wants(t, "the order that refreshes", <-first, protocol.SoldOut)
+		wants(t, "meanwhile", r.buyUnnamed(), SoldOut)
+		wants(t, "the order that refreshes", <-first, SoldOut)
 	})
 }
 
@@ -62,12 +61,12 @@ func TestSoldOutCache_FailedRefreshLeavesItToTheNextOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		time.Sleep(time.Second + 1)
-		s.set(func(string, bool) error { return ledgertest.ErrNetwork })
+		s.set(func(string, bool) error { return errNetwork })
 		wants(t, "first", r.buyUnnamed(), Unsure)
 		s.set(nil)
 		before := s.count("reserve")
-		wants(t, "next", r.buyUnnamed(), protocol.SoldOut)
-		ledgertest.Want(t, "calls", s.count("reserve")-before, 1)
+		wants(t, "next", r.buyUnnamed(), SoldOut)
+		testkit.Want(t, "calls", s.count("reserve")-before, 1)
 	})
 }
 
@@ -75,19 +74,19 @@ func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		other := opened(t, testOptions(), s, nil)
-		wants(t, "before", other.buyUnnamed(), protocol.SoldOut)
-		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
+		wants(t, "before", other.buyUnnamed(), SoldOut)
+		r.Settle(testSKU, Item{Serial: "won"}, Refund)
 		synctest.Wait()
-		wants(t, "elsewhere", other.buyUnnamed(), protocol.SoldOut)
-		other.Learn(ledgertest.SKU, s.stock(ledgertest.SKU).StockVersion)
-		wants(t, "elsewhere, when told", other.buyUnnamed(), protocol.Held)
+		wants(t, "elsewhere", other.buyUnnamed(), SoldOut)
+		other.Learn(testSKU, s.stock(testSKU).StockVersion)
+		wants(t, "elsewhere, when told", other.buyUnnamed(), Held)
 	})
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 2, 0))
-		wants(t, "before", r.buyUnnamed(), protocol.SoldOut)
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 2, 0))
+		wants(t, "before", r.buyUnnamed(), SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "after sold_out_ttl", r.buyUnnamed(), protocol.Held)
+		wants(t, "after sold_out_ttl", r.buyUnnamed(), Held)
 	})
 }
 
@@ -95,39 +94,39 @@ func TestSoldOutCache_OlderVersionChangesNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		before := s.count("reserve")
-		for _, h := range []protocol.StockVersion{{Free: 5, Epoch: 1, Ver: 1, State: protocol.On},
-			{Free: 5, Epoch: 0, Ver: 99, State: protocol.On}} {
-			r.Learn(ledgertest.SKU, h)
-			wants(t, "older version", r.buyUnnamed(), protocol.SoldOut)
+		for _, h := range []StockVersion{{Free: 5, Epoch: 1, Ver: 1, State: On},
+			{Free: 5, Epoch: 0, Ver: 99, State: On}} {
+			r.Learn(testSKU, h)
+			wants(t, "older version", r.buyUnnamed(), SoldOut)
 		}
-		ledgertest.Want(t, "calls", s.count("reserve"), before)
+		testkit.Want(t, "calls", s.count("reserve"), before)
 	})
 }
 
 // While units are reserved and not confirmed, they may come back: no client is told that all is sold.
 func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 2)
+		s := fakeStoreOf(testSKU, 2)
 		r := opened(t, testOptions(), s, nil)
 		other := opened(t, testOptions(), s, nil)
-		wants(t, "a", r.buy("", "a"), protocol.Held)
-		wants(t, "b", r.buy("", "b"), protocol.Held)
+		wants(t, "a", r.buy("", "a"), Held)
+		wants(t, "b", r.buy("", "b"), Held)
 		three := attempt("", "c")
 		three.Quantity = 3
 		for what, r := range map[string]*Reserver{"here": r, "elsewhere": other} {
 			wants(t, what+", by the ledger or the cache", r.buyUnnamed(), Undecided)
 			wants(t, what+", by the cache", r.buyUnnamed(), Undecided)
 			wants(t, what+", with a key", r.buy("", "c"), Undecided)
-			wants(t, what+", more than there are", r.Reserve(r.o.Now(), three), protocol.SoldOut)
+			wants(t, what+", more than there are", r.Reserve(r.o.Now(), three), SoldOut)
 		}
-		r.Settle(ledgertest.SKU, protocol.Item{Serial: "a"}, protocol.Confirm)
+		r.Settle(testSKU, Item{Serial: "a"}, Confirm)
 		synctest.Wait()
 		wants(t, "one is undecided", r.buyUnnamed(), Undecided)
-		r.Settle(ledgertest.SKU, protocol.Item{Serial: "b"}, protocol.Confirm)
+		r.Settle(testSKU, Item{Serial: "b"}, Confirm)
 		synctest.Wait()
-		wants(t, "none is undecided", r.buyUnnamed(), protocol.SoldOut)
+		wants(t, "none is undecided", r.buyUnnamed(), SoldOut)
 		time.Sleep(time.Second + 1)
-		wants(t, "elsewhere, when the cache is old", other.buyUnnamed(), protocol.SoldOut)
+		wants(t, "elsewhere, when the cache is old", other.buyUnnamed(), SoldOut)
 	})
 }
 
@@ -135,27 +134,27 @@ func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
 func TestReserver_UnitsThatTooFewReplicasHaveAreUndecided(t *testing.T) {
 	at(t, func(t *testing.T) {
 		const units, clients = 100, 600
-		s := fakeStoreOf(ledgertest.SKU, units)
+		s := fakeStoreOf(testSKU, units)
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && after {
-				return protocol.ErrFewReplicas
+				return ErrFewReplicas
 			}
 			return nil
 		})
 		r := opened(t, testOptions(), s, nil)
-		codes := make(chan protocol.Code, clients)
-		ledgertest.Storm(clients, clients, func(i int) { codes <- r.buy(fmt.Sprint("user-", i), "").Code })
+		codes := make(chan Code, clients)
+		testkit.Storm(clients, clients, func(i int) { codes <- r.buy(fmt.Sprint("user-", i), "").Code })
 		close(codes)
-		heard := map[protocol.Code]int{}
+		heard := map[Code]int{}
 		for code := range codes {
 			heard[code]++
 		}
-		ledgertest.Want(t, "sold out", heard[protocol.SoldOut], 0)
-		ledgertest.Want(t, "reserved", heard[protocol.Held], 0)
+		testkit.Want(t, "sold out", heard[SoldOut], 0)
+		testkit.Want(t, "reserved", heard[Held], 0)
 		s.set(nil)
 		time.Sleep(5 * time.Second)
-		ledgertest.Want(t, "free", s.stock(ledgertest.SKU).Free, units)
-		wants(t, "later", r.buyUnnamed(), protocol.Held)
+		testkit.Want(t, "free", s.stock(testSKU).Free, units)
+		wants(t, "later", r.buyUnnamed(), Held)
 	})
 }
 
@@ -163,31 +162,31 @@ func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		other := opened(t, testOptions(), s, nil)
-		wants(t, "loser elsewhere", other.buyUnnamed(), protocol.SoldOut) // fills its cache
+		wants(t, "loser elsewhere", other.buyUnnamed(), SoldOut) // fills its cache
 		for what, r := range map[string]*Reserver{"the same instance": r, "another instance": other} {
-			wants(t, what, r.buy("winner", "won"), protocol.ReplaySold)
-			wants(t, what+", other content", r.buy("thief", "won"), protocol.OtherOrder)
-			wants(t, what+", another key", r.buy("loser", "lost"), protocol.SoldOut)
+			wants(t, what, r.buy("winner", "won"), ReplaySold)
+			wants(t, what+", other content", r.buy("thief", "won"), OtherOrder)
+			wants(t, what+", another key", r.buy("loser", "lost"), SoldOut)
 		}
-		r.Settle(ledgertest.SKU, protocol.Item{Serial: "won"}, protocol.Refund)
+		r.Settle(testSKU, Item{Serial: "won"}, Refund)
 		time.Sleep(time.Second + 1)
-		wants(t, "refunded", other.buy("winner", "won"), protocol.Released) // as the fake keeps it
+		wants(t, "refunded", other.buy("winner", "won"), Released) // as the fake keeps it
 	})
 }
 
 func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 4)
+		s := fakeStoreOf(testSKU, 4)
 		o := testOptions()
 		o.PerUser = 2
 		here, there := opened(t, o, s, nil), opened(t, o, s, nil)
-		two := protocol.Order{SKU: []byte(ledgertest.SKU), User: []byte("ann"), Quantity: 2}
+		two := Order{SKU: []byte(testSKU), User: []byte("ann"), Quantity: 2}
 		won := here.Reserve(here.o.Now(), two)
-		wants(t, "two units", won, protocol.Held)
-		wants(t, "another, elsewhere", there.buy("bob", ""), protocol.Held) // leaves one
+		wants(t, "two units", won, Held)
+		wants(t, "another, elsewhere", there.buy("bob", ""), Held) // leaves one
 		again := there.Reserve(there.o.Now(), two)
-		wants(t, "again, elsewhere", again, protocol.ReplayHeld)
-		ledgertest.Want(t, "serial", again.Serial, won.Serial)
+		wants(t, "again, elsewhere", again, ReplayHeld)
+		testkit.Want(t, "serial", again.Serial, won.Serial)
 		two.User = []byte("zoe")
 		wants(t, "a user who has won nothing", there.Reserve(there.o.Now(), two), Undecided)
 	})
@@ -195,20 +194,20 @@ func TestReserver_WinnerOfSeveralUnitsIsFoundWhileFewerAreFree(t *testing.T) {
 
 func TestReserver_WinnerWithoutKeyIsNeverSoldOut(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1)
+		s := fakeStoreOf(testSKU, 1)
 		o := testOptions()
 		o.PerUser = 2
 		r, other := opened(t, o, s, nil), opened(t, o, s, nil)
 		won := r.buy("winner", "")
-		wants(t, "winner", won, protocol.Held)
-		wants(t, "again", r.buy("winner", ""), protocol.ReplayHeld)
-		r.Settle(ledgertest.SKU, protocol.Item{Serial: won.Serial}, protocol.Confirm)
+		wants(t, "winner", won, Held)
+		wants(t, "again", r.buy("winner", ""), ReplayHeld)
+		r.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
 		synctest.Wait()
-		wants(t, "loser", r.buy("loser", ""), protocol.SoldOut)
-		wants(t, "loser", other.buy("loser", ""), protocol.SoldOut)
+		wants(t, "loser", r.buy("loser", ""), SoldOut)
+		wants(t, "loser", other.buy("loser", ""), SoldOut)
 		for range 10 {
 			for what, r := range map[string]*Reserver{"here": r, "elsewhere": other} {
-				if out := r.buy("winner", ""); out.Code != protocol.ReplaySold || out.Serial != won.Serial {
+				if out := r.buy("winner", ""); out.Code != ReplaySold || out.Serial != won.Serial {
 					t.Fatalf("%s: %v", what, out)
 				}
 			}
@@ -221,25 +220,25 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		other := opened(t, testOptions(), s, nil)
-		wants(t, "loser", other.buyUnnamed(), protocol.SoldOut)
+		wants(t, "loser", other.buyUnnamed(), SoldOut)
 		s.set(func(string, bool) error { time.Sleep(time.Millisecond); return nil })
 		before, began := s.asked(), time.Now()
 		var unverified atomic.Int64
 		for second := range 5 {
 			for tenth := range 10 {
-				ledgertest.Storm(400, 400, func(i int) {
+				testkit.Storm(400, 400, func(i int) {
 					out := other.buy("x", fmt.Sprint(second, "-", tenth, "-", i))
-					wants(t, "invented", out, protocol.SoldOut)
+					wants(t, "invented", out, SoldOut)
 					if out.Unverified {
 						unverified.Add(1)
 					}
 				})
 				switch out := other.buy("winner", "won"); {
-				case out.Code == protocol.ReplaySold:
-				case out.Code != protocol.SoldOut || !out.Unverified:
+				case out.Code == ReplaySold:
+				case out.Code != SoldOut || !out.Unverified:
 					t.Errorf("winner elsewhere: %v", out)
 				}
-				wants(t, "winner here", r.buy("winner", "won"), protocol.ReplaySold)
+				wants(t, "winner here", r.buy("winner", "won"), ReplaySold)
 				time.Sleep(90 * time.Millisecond)
 			}
 		}
@@ -253,15 +252,15 @@ func TestReserver_FloodOfInventedKeysIsBounded(t *testing.T) {
 
 func TestReserver_StateOfTheSKUIsTold(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 1)
+		s := fakeStoreOf(testSKU, 1)
 		r := opened(t, testOptions(), s, nil)
-		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), ledgertest.SKU, protocol.Paused))
+		testkit.Must[Stock](t)(s.SetState(t.Context(), testSKU, Paused))
 		for range 3 {
-			if out := r.buyUnnamed(); out.Code != protocol.NotOnSale || out.State != protocol.Paused {
+			if out := r.buyUnnamed(); out.Code != NotOnSale || out.State != Paused {
 				t.Fatalf("paused: %v", out)
 			}
 		}
-		ledgertest.Want(t, "calls", s.asked(), 1)
+		testkit.Want(t, "calls", s.asked(), 1)
 	})
 }
 
@@ -274,20 +273,20 @@ func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
 	r.lookups.waits.Store(lookupSize) // no capacity
 	counted := func() (n int64) {
 		for _, event := range answerEvents {
-			n += ledgertest.Value(r.orders.WithLabelValues(otherSKUs, event))
+			n += valueOf(r.orders.WithLabelValues(otherSKUs, event))
 		}
 		return n
 	}
 	before := counted()
 	for what, c := range map[string]struct {
-		order      protocol.Order
-		want       protocol.Code
+		order      Order
+		want       Code
 		unverified bool
 	}{
-		"user":           {attempt("loser", ""), protocol.SoldOut, true},
-		"no name":        {attempt("", ""), protocol.SoldOut, false},
-		"invented key":   {attempt("loser", "invented"), protocol.SoldOut, true},
-		"winner's retry": {attempt("winner", "won"), protocol.ReplaySold, false},
+		"user":           {attempt("loser", ""), SoldOut, true},
+		"no name":        {attempt("", ""), SoldOut, false},
+		"invented key":   {attempt("loser", "invented"), SoldOut, true},
+		"winner's retry": {attempt("winner", "won"), ReplaySold, false},
 	} {
 		if n := testing.AllocsPerRun(1000, func() {
 			if out, closed := r.Cached(0, c.order); !closed || out.Code != c.want || out.Unverified != c.unverified {
@@ -306,7 +305,7 @@ func TestReserver_RejectionFromMemoryAllocatesAndWritesNothing(t *testing.T) {
 }
 
 // buyEach asks once for each of n SKUs, at the same instant.
-func buyEach(t *testing.T, r *Reserver, n int, want protocol.Code) {
+func buyEach(t *testing.T, r *Reserver, n int, want Code) {
 	t.Helper()
 	all := make(chan Outcome, n)
 	for i := range n {
@@ -336,16 +335,16 @@ func TestReserver_RefreshesOfManySKUsAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
 		const n = 1000
 		r, s := manySoldOut(t, n)
-		buyEach(t, r, n, protocol.SoldOut)
+		buyEach(t, r, n, SoldOut)
 		synctest.Wait()
-		ledgertest.Want(t, "calls, one a SKU", s.count("reserve"), n)
+		testkit.Want(t, "calls, one a SKU", s.count("reserve"), n)
 		time.Sleep(time.Second + 1)
 		began := r.o.Now()
-		buyEach(t, r, n, protocol.SoldOut)
-		ledgertest.Want(t, "refreshes at once", s.count("reserve")-n, refreshDepth)
+		buyEach(t, r, n, SoldOut)
+		testkit.Want(t, "refreshes at once", s.count("reserve")-n, refreshDepth)
 		for range 40 { // 4 s: each is refreshed, some twice
 			time.Sleep(100 * time.Millisecond)
-			buyEach(t, r, n, protocol.SoldOut)
+			buyEach(t, r, n, SoldOut)
 		}
 		refreshed := s.count("reserve") - n
 		if most := refreshDepth + int((r.o.Now()-began)/refreshInterval) + 1; refreshed < n || refreshed > most {
@@ -366,7 +365,7 @@ func TestReserver_PreloadedSKUsDoNotWait(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute) // many sweeps
-		buyEach(t, r, n, protocol.SoldOut)
+		buyEach(t, r, n, SoldOut)
 	})
 }
 
@@ -380,9 +379,9 @@ func TestReserver_StateIsFoundAmongManySKUs(t *testing.T) {
 		}
 		o := attempt("", "mine")
 		o.SKU = []byte("the last")
-		wants(t, "order", r.Reserve(r.o.Now(), o), protocol.Held)
+		wants(t, "order", r.Reserve(r.o.Now(), o), Held)
 		rec, of, ok, err := r.State("", "mine")
-		if err != nil || !ok || of != "the last" || rec.Status != protocol.StatusHeld {
+		if err != nil || !ok || of != "the last" || rec.Status != StatusHeld {
 			t.Errorf("%+v of %q, %v, %v", rec, of, ok, err)
 		}
 		r.Track("one more")

@@ -9,19 +9,17 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/internal/testkit"
 )
 
 func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *redisstore.Store) {
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), ledgertest.SKU, 5, 0))
+	withUnits(t, func(t *testing.T, s *Store) {
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "an order", d.buy("ann", "key"), protocol.Held)
-		for _, of := range []string{ledgertest.SKU, ""} {
+		wants(t, "an order", d.buy("ann", "key"), Held)
+		for _, of := range []string{testSKU, ""} {
 			r, found, ok, err := d.State(of, "key")
-			if err != nil || !ok || found != ledgertest.SKU || r.Status != 'H' {
+			if err != nil || !ok || found != testSKU || r.Status != 'H' {
 				t.Errorf("of %q: %+v %q %v %v", of, r, found, ok, err)
 			}
 			if _, _, ok, err := d.State(of, "other"); ok || err != nil {
@@ -33,18 +31,18 @@ func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 
 // A ledger that may lack orders does not say that there is none, and hides none of another SKU.
 func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
-	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(redistest.Start(t), 64)))
+	s := testkit.Must[*Store](t)(NewStore(optionsFor(redistest.Start(t), 64)))
 	t.Cleanup(func() { s.Close() })
 	d := opened(t, testOptions(), s, nil)
-	for _, sku := range []string{"0", ledgertest.SKU, "z"} {
-		ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), sku, 5, 0))
+	for _, sku := range []string{"0", testSKU, "z"} {
+		testkit.Must[Stock](t)(s.SetTotal(t.Context(), sku, 5, 0))
 		d.Track(sku)
 	}
-	wants(t, "an order", d.buy("ann", "key"), protocol.Held)
+	wants(t, "an order", d.buy("ann", "key"), Held)
 	for _, sku := range []string{"0", "z"} {
-		ledgertest.Must[protocol.Stock](t)(s.SetState(t.Context(), sku, protocol.Frozen))
+		testkit.Must[Stock](t)(s.SetState(t.Context(), sku, Frozen))
 	}
-	if _, found, ok, err := d.State("", "key"); !ok || err != nil || found != ledgertest.SKU {
+	if _, found, ok, err := d.State("", "key"); !ok || err != nil || found != testSKU {
 		t.Errorf("%q %v %v", found, ok, err)
 	}
 	for _, of := range []string{"", "0"} {
@@ -56,7 +54,7 @@ func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
 
 func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		var searches sync.WaitGroup
@@ -65,7 +63,7 @@ func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 20 {
-			if _, _, _, err := d.State(ledgertest.SKU, "x"); err != nil {
+			if _, _, _, err := d.State(testSKU, "x"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,12 +73,12 @@ func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
 
 func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		var rejected atomic.Int64
-		ledgertest.Storm(3*stateSize, 3*stateSize, func(int) {
-			switch _, _, _, err := d.State(ledgertest.SKU, "x"); {
+		testkit.Storm(3*stateSize, 3*stateSize, func(int) {
+			switch _, _, _, err := d.State(testSKU, "x"); {
 			case errors.Is(err, ErrTooMany):
 				rejected.Add(1)
 			case err != nil:
@@ -93,7 +91,7 @@ func TestReserver_LookUpsOfStatesAreBounded(t *testing.T) {
 		if n := s.count("lookup"); n > 3 {
 			t.Errorf("%d calls", n)
 		}
-		if _, _, _, err := d.State(ledgertest.SKU, "x"); err != nil {
+		if _, _, _, err := d.State(testSKU, "x"); err != nil {
 			t.Error("later:", err)
 		}
 	})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // statusInterval is how old the public status of a SKU that is asked for may become: other instances sell too.
@@ -20,20 +18,20 @@ type statusCache struct {
 // Status tells from memory what is known of sku at now (ns of Options.Now), and keeps this no much older than half a
 // second while it is asked for: one reading for all who ask. ok is false for a SKU that this instance has not met, or
 // that has no ledger: invented ones cost nothing.
-func (r *Reserver) Status(now int64, sku []byte) (h protocol.StockVersion, ok bool) {
+func (r *Reserver) Status(now int64, sku []byte) (h StockVersion, ok bool) {
 	q := r.skus.Find(sku)
 	if q == nil {
-		return protocol.StockVersion{}, false
+		return StockVersion{}, false
 	}
 	s := q.stock.Load()
 	if s == nil && !q.tracked.Load() || s != nil && s.absent {
-		return protocol.StockVersion{}, false
+		return StockVersion{}, false
 	}
 	if now-q.status.at.Load() > statusInterval && q.status.reading.CompareAndSwap(false, true) {
 		r.readStatus(q)
 	}
 	if s == nil {
-		return protocol.StockVersion{}, false
+		return StockVersion{}, false
 	}
 	return s.StockVersion, true
 }
@@ -59,8 +57,8 @@ func (r *Reserver) Ended(ctx context.Context, sku string) (ended, known bool) {
 		return false, false
 	}
 	s := q.stock.Load()
-	closed := s.State == protocol.Frozen || s.State == protocol.Verifying || s.State == protocol.Lost
-	return s.State == protocol.Ended, !closed
+	closed := s.State == Frozen || s.State == Verifying || s.State == Lost
+	return s.State == Ended, !closed
 }
 
 // meet reads the numbers of q, or learns that it has no ledger.

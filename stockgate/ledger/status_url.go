@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 // Where a status URL takes the serial, and the SKU.
@@ -68,7 +66,7 @@ func (s *StatusURL) urlOf(sku, serial string) string {
 
 // Ask implements OrderStatusSource.
 func (s *StatusURL) Ask(ctx context.Context, sku, serial string) (OrderStatus, error) {
-	if !protocol.ValidSerial([]byte(serial)) {
+	if !ValidSerial([]byte(serial)) {
 		return OrderUnknown, errors.New("ask for an order: no valid serial")
 	}
 	if (sku == "." || sku == "..") && strings.Contains(s.text, skuHolder) {

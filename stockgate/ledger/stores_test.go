@@ -7,50 +7,28 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/embedredis"
 	"sluice/internal/redistest"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/internal/testkit"
 	"sluice/stockgate/redisconn"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
-func optionsFor(s *redistest.Server, connections int) redisstore.Options {
-	return redisstore.Options{Name: "shop",
-		Options: redisconn.Options{
-			Addresses: []string{s.Addr}, PoolSize: connections, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-			BreakerErrors: 20, BreakerPause: 50 * time.Millisecond,
-		},
-		Events: 10_000, Log: slog.New(slog.DiscardHandler),
-	}
-}
-
-// withUnits runs a law on a Redis that has the SKU "1001" with 5 units and 2 a person.
-func withUnits(t *testing.T, law func(t *testing.T, s *redisstore.Store)) {
-	t.Helper()
-	s := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(redistest.Start(t), 64)))
-	t.Cleanup(func() { s.Close() })
-	ledgertest.Must[protocol.Stock](t)(s.SetTotal(t.Context(), "1001", 5, 2))
-	law(t, s)
-}
-
 // onRedis returns a Redis with 1001: 5 units, 2 a person, "a" reserved and "b" confirmed for ann.
-func onRedis(t testing.TB) (*redistest.Server, *redisstore.Store) {
+func onRedis(t testing.TB) (*redistest.Server, *Store) {
 	t.Helper()
 	server := redistest.Start(t)
 	return server, storeOn(t, server, 64)
 }
 
 // storeOn returns a store on a server without a ledger, which gets that of onRedis.
-func storeOn(t testing.TB, server *redistest.Server, connections int) *redisstore.Store {
+func storeOn(t testing.TB, server *redistest.Server, connections int) *Store {
 	t.Helper()
-	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(optionsFor(server, connections)))
+	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, connections)))
 	t.Cleanup(func() { r.Close() })
-	ledgertest.Must[protocol.Stock](t)(r.SetTotal(context.Background(), "1001", 5, 2))
-	ledgertest.Take(t, r, "a", "ann")
-	ledgertest.Take(t, r, "b", "ann")
-	ledgertest.Finish(t, r, protocol.Confirm, "b")
+	testkit.Must[Stock](t)(r.SetTotal(context.Background(), "1001", 5, 2))
+	takeUnit(t, r, "a", "ann")
+	takeUnit(t, r, "b", "ann")
+	finishOne(t, r, Confirm, "b")
 	return r
 }
 
@@ -60,4 +38,19 @@ func args(command string) (all []any) {
 		all = append(all, word)
 	}
 	return all
+}
+
+// storeInProcess is a store without any ledger, in a Redis of this process.
+func storeInProcess(t testing.TB) *Store {
+	t.Helper()
+	s := embedredis.Start()
+	t.Cleanup(s.Stop)
+	// No call waits for a connection: go-redis keeps the timers of such waits for all its clients, and a timer of one
+	// synctest bubble ends the process in another.
+	r := testkit.Must[*Store](t)(NewStore(StoreOptions{Name: "shop", Events: 10_000, Log: slog.New(slog.DiscardHandler),
+		Options: redisconn.Options{Addresses: []string{"memory"}, Dialer: s.Dial, PoolSize: 64, ConnectTimeout: time.Minute,
+			Timeout: time.Minute, BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+			Log: slog.New(slog.DiscardHandler)}}))
+	t.Cleanup(func() { _ = r.Close() })
+	return r
 }

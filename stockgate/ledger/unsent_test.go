@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/internal/testkit"
 )
 
 // Orphans are looked up a few at a time. Orders that certainly never reached Redis must not stand in their way.
@@ -16,12 +14,12 @@ func TestReserver_OrdersThatWereNeverSentAreNoOrphans(t *testing.T) {
 	server := redistest.Start(t)
 	options := optionsFor(server, 2)
 	options.BreakerPause = time.Hour // whatever is asked now is not sent
-	r := ledgertest.Must[*redisstore.Store](t)(redisstore.New(options))
+	r := testkit.Must[*Store](t)(NewStore(options))
 	t.Cleanup(func() { r.Close() })
-	ledgertest.Must[protocol.Stock](t)(r.SetTotal(t.Context(), ledgertest.SKU, 1000, 0))
+	testkit.Must[Stock](t)(r.SetTotal(t.Context(), testSKU, 1000, 0))
 	d := opened(t, testOptions(), r, nil)
-	wants(t, "before", d.buy("before", ""), protocol.Held)
-	l := d.skus.Find([]byte(ledgertest.SKU))
+	wants(t, "before", d.buy("before", ""), Held)
+	l := d.skus.Find([]byte(testSKU))
 	orphans := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -29,8 +27,8 @@ func TestReserver_OrdersThatWereNeverSentAreNoOrphans(t *testing.T) {
 	}
 	server.Kill()
 	for range options.BreakerErrors {
-		_, _, _ = r.ReadStock(t.Context(), ledgertest.SKU)
+		_, _, _ = r.ReadStock(t.Context(), testSKU)
 	}
-	ledgertest.Storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
-	ledgertest.Want(t, "orphans", orphans(), 0)
+	testkit.Storm(2000, 100, func(i int) { wants(t, "not sent", d.buy(fmt.Sprint(i), ""), Unsure) })
+	testkit.Want(t, "orphans", orphans(), 0)
 }

@@ -5,64 +5,61 @@ package ledger
 import (
 	"testing"
 	"time"
-
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
 )
 
 // say changes what the fakeStore says of the SKU.
-func (s *fakeStore) say(change func(*protocol.Stock)) {
+func (s *fakeStore) say(change func(*Stock)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(&s.skus[ledgertest.SKU].stock)
+	change(&s.skus[testSKU].stock)
 }
 
 func TestReserver_VerifyingStateIsRefreshedSoonAndByOneOrder(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "before", d.buy("1", ""), protocol.Held)
-		s.say(func(st *protocol.Stock) { st.State = protocol.Verifying })
+		wants(t, "before", d.buy("1", ""), Held)
+		s.say(func(st *Stock) { st.State = Verifying })
 		for i := range 100 {
-			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Verifying {
+			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Verifying {
 				t.Fatalf("%d: %v", i, out)
 			}
 		}
 		if n := s.asked(); n != 2 {
 			t.Errorf("%d calls", n)
 		}
-		s.say(func(st *protocol.Stock) { st.State = protocol.On })
-		wants(t, "still believed", d.buy("2", ""), protocol.NotOnSale)
+		s.say(func(st *Stock) { st.State = On })
+		wants(t, "still believed", d.buy("2", ""), NotOnSale)
 		time.Sleep(time.Duration(verifyingFor) + 1)
-		wants(t, "looked into", d.buy("2", ""), protocol.Held)
+		wants(t, "looked into", d.buy("2", ""), Held)
 	})
 }
 
 // What is gone is older than what was known, and yet it is the truth.
 func TestReserver_LostLedgerClosesTheSKUUntilALaterOneIsThere(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(ledgertest.SKU, 10)
+		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
-		wants(t, "before", d.buy("1", ""), protocol.Held)
+		wants(t, "before", d.buy("1", ""), Held)
 		d.Learn(
-			ledgertest.SKU,
-			protocol.StockVersion{Free: 9, Epoch: 1, Ver: 50, State: protocol.On}, // by another way, and newer
+			testSKU,
+			StockVersion{Free: 9, Epoch: 1, Ver: 50, State: On}, // by another way, and newer
 		)
-		s.say(func(st *protocol.Stock) {
-			st.StockVersion = protocol.StockVersion{Epoch: 1, Ver: 2, State: protocol.Lost}
+		s.say(func(st *Stock) {
+			st.StockVersion = StockVersion{Epoch: 1, Ver: 2, State: Lost}
 		})
 		for range 3 {
-			if out := d.buy("2", ""); out.Code != protocol.NotOnSale || out.State != protocol.Lost {
+			if out := d.buy("2", ""); out.Code != NotOnSale || out.State != Lost {
 				t.Fatal(out)
 			}
 		}
-		if s.count("state") != 0 || ledgertest.Value(d.lost) != 0 {
+		if s.count("state") != 0 || valueOf(d.lost) != 0 {
 			t.Error("the reserver froze what is not there")
 		}
 		time.Sleep(time.Second + 1)
-		s.say(func(st *protocol.Stock) {
-			st.StockVersion = protocol.StockVersion{Free: 5, Epoch: 2, Ver: 1, State: protocol.On}
+		s.say(func(st *Stock) {
+			st.StockVersion = StockVersion{Free: 5, Epoch: 2, Ver: 1, State: On}
 		})
-		wants(t, "a later one", d.buy("2", ""), protocol.Held)
+		wants(t, "a later one", d.buy("2", ""), Held)
 	})
 }

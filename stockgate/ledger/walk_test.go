@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"sluice/stockgate/ledger/protocol"
 )
 
 const maxTries = 20
@@ -25,7 +23,7 @@ func (t *auditRun) audit() Audit {
 // auditOf looks whether every invariant of a ledger holds. It reads only, a page at a time, and begins again when the
 // ledger changes meanwhile, a few times, so that what it finds is never half of a change. ok is false when there is
 // nothing at all.
-func auditOf(ctx context.Context, s Store, sku string) (a Audit, ok bool, err error) {
+func auditOf(ctx context.Context, s Calls, sku string) (a Audit, ok bool, err error) {
 	for try := range maxTries {
 		t := &auditRun{}
 		err := t.walk(ctx, s, sku)
@@ -46,9 +44,9 @@ func auditOf(ctx context.Context, s Store, sku string) (a Audit, ok bool, err er
 }
 
 // walk turns pages until the end, or until the ledger changes.
-func (t *auditRun) walk(ctx context.Context, s Store, sku string) error {
+func (t *auditRun) walk(ctx context.Context, s Calls, sku string) error {
 	for {
-		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), protocol.PageSize)
+		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), PageSize)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/stockgate/ledger/ledgertest"
-	"sluice/stockgate/ledger/protocol"
+	"sluice/internal/testkit"
 )
 
 // crowd are buyers who order a few units again and again through any of three reservers, with keys and without. Some
@@ -18,8 +17,8 @@ type crowd struct {
 	mu        sync.Mutex
 	r         *rand.Rand
 	reservers []*Reserver
-	won       map[string]time.Time  // by name: since when one has a unit
-	told      map[protocol.Code]int // to who has one for long enough
+	won       map[string]time.Time // by name: since when one has a unit
+	told      map[Code]int         // to who has one for long enough
 }
 
 func (c *crowd) chance(percent int) bool { return c.upTo(100) < percent }
@@ -45,13 +44,13 @@ func (c *crowd) shop(t *testing.T, name string) {
 		old := has && time.Since(since) > time.Second
 		out := d.buy(name, key)
 		switch {
-		case out.Code == protocol.Held:
+		case out.Code == Held:
 			c.settle(d, name, out.Serial)
 		case old:
 			c.mu.Lock()
 			c.told[out.Code]++
 			c.mu.Unlock()
-			if out.Code == protocol.SoldOut && !out.Unverified || out.Code == protocol.Released {
+			if out.Code == SoldOut && !out.Unverified || out.Code == Released {
 				t.Errorf("%s, who has a unit since %v, heard %v", name, since, out)
 			}
 		}
@@ -61,7 +60,7 @@ func (c *crowd) shop(t *testing.T, name string) {
 // settle gives some units back and sells the others. Who gives back does not come again with the same order.
 func (c *crowd) settle(d *Reserver, name, serial string) {
 	if c.chance(50) {
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: serial}, protocol.Release)
+		d.Settle(testSKU, Item{Serial: serial}, Release)
 		return
 	}
 	c.mu.Lock()
@@ -69,18 +68,18 @@ func (c *crowd) settle(d *Reserver, name, serial string) {
 	c.mu.Unlock()
 	if c.chance(50) {
 		time.Sleep(time.Duration(c.upTo(1_000)) * time.Millisecond)
-		d.Settle(ledgertest.SKU, protocol.Item{Serial: serial}, protocol.Confirm)
+		d.Settle(testSKU, Item{Serial: serial}, Confirm)
 	}
 }
 
 // A client who has a unit for longer than the cache is believed never hears that all is sold out, whichever instance is
 // asked.
 func TestWinner_NoWinnerHearsThatAllIsSoldOut(t *testing.T) {
-	told := map[protocol.Code]int{}
+	told := map[Code]int{}
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			at(t, func(t *testing.T) {
-				s := fakeStoreOf(ledgertest.SKU, 20)
+				s := fakeStoreOf(testSKU, 20)
 				s.set(func(string, bool) error { time.Sleep(time.Millisecond / 2); return nil })
 				o := testOptions()
 				o.PerUser = 1
@@ -88,13 +87,13 @@ func TestWinner_NoWinnerHearsThatAllIsSoldOut(t *testing.T) {
 				for range 3 {
 					c.reservers = append(c.reservers, opened(t, o, s, nil))
 				}
-				ledgertest.Storm(150, 150, func(i int) { c.shop(t, fmt.Sprint("u", i)) })
+				testkit.Storm(150, 150, func(i int) { c.shop(t, fmt.Sprint("u", i)) })
 				synctest.Wait()
 			})
 		})
 	}
 	t.Logf("%v", told)
-	if told[protocol.ReplayHeld] < 100 || told[protocol.ReplaySold] < 100 {
+	if told[ReplayHeld] < 100 || told[ReplaySold] < 100 {
 		t.Error("too few winners came again: the test says little")
 	}
 }

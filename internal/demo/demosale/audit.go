@@ -5,37 +5,36 @@ import (
 	"time"
 
 	"sluice/internal/demo"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // auditTime bounds the last step of a sale, also after an interrupt.
 const auditTime = 30 * time.Second
 
 // audit counts a sale that is over, whose orders in the shop are buyers by serial.
-func (d *Options) audit(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+func (d *Options) audit(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*demo.Audit, error,
 ) {
 	if d.Audit != nil {
-		return d.Audit(ctx, ledger, orders)
+		return d.Audit(ctx, store, orders)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
 	defer cancel()
-	return AuditRecords(ctx, ledger, orders)
+	return AuditRecords(ctx, store, orders)
 }
 
 // AuditRecords compares each record of the ledger with the shop's order of the same serial. The shop is the one to
 // believe about its own orders; the ledger says how many there could be.
-func AuditRecords(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+func AuditRecords(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*demo.Audit, error,
 ) {
-	stock, _, err := ledger.ReadStock(ctx, demoSKU)
+	stock, _, err := store.ReadStock(ctx, demoSKU)
 	if err != nil {
 		return nil, err
 	}
 	sold := make(map[string]int64) // units by serial; a record may be read twice
-	err = ledger.Records(ctx, demoSKU, func(r protocol.Record) bool {
-		if r.Status == protocol.StatusSold {
+	err = store.Records(ctx, demoSKU, func(r ledger.Record) bool {
+		if r.Status == ledger.StatusSold {
 			sold[r.Serial] = r.Quantity
 		}
 		return true

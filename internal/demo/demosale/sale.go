@@ -11,7 +11,7 @@ import (
 
 	"sluice/internal/demo"
 	"sluice/internal/load"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // Options are the size of a sale, and where it can be watched.
@@ -31,7 +31,7 @@ type Options struct {
 
 	// Audit counts what the ledger has sold beside the shop's orders, which are buyers by serial, when a sale with a
 	// ledger is over; nil = by the ledger's own records.
-	Audit func(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (*demo.Audit, error)
+	Audit func(ctx context.Context, store *ledger.Store, orders map[string]string) (*demo.Audit, error)
 
 	slow bool // the shop is that of a queue, and no order waits
 }

@@ -12,7 +12,7 @@ import (
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // demoStock is where the units of a sale are, in a Redis of this process: with the shop, or in the gate's ledger. The
@@ -20,7 +20,7 @@ import (
 type demoStock struct {
 	memory *embedredis.Server
 	Shop   *shopStock
-	Ledger *redisstore.Store
+	Ledger *ledger.Store
 }
 
 // newDemoStock puts units where they are taken. The caller closes it.
@@ -99,11 +99,11 @@ func (s demoStock) books(orders prometheus.Collector) func() load.Ledger {
 }
 
 // booksOf are those of a ledger. One that is away has no units.
-func booksOf(ledger *redisstore.Store, orders prometheus.Collector) func() load.Ledger {
+func booksOf(store *ledger.Store, orders prometheus.Collector) func() load.Ledger {
 	counted := prometheus.NewRegistry()
 	counted.MustRegister(orders)
 	return func() load.Ledger {
-		now, _, err := ledger.ReadStock(context.Background(), demoSKU)
+		now, _, err := store.ReadStock(context.Background(), demoSKU)
 		if err != nil {
 			return load.Ledger{}
 		}

@@ -18,8 +18,7 @@ import (
 	"sluice/internal/demo"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // Settlement is a file of SQLite, into which one sale is settled.
@@ -85,12 +84,12 @@ const concludeTime = 30 * time.Second
 
 // Audit settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
 // called once, when the sale is over.
-func (s *Settlement) Audit(ctx context.Context, ledger *redisstore.Store, orders map[string]string) (
+func (s *Settlement) Audit(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*demo.Audit, error,
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
 	defer cancel()
-	records, err := s.settle(ctx, ledger)
+	records, err := s.settle(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +125,14 @@ func (s *Settlement) Audit(ctx context.Context, ledger *redisstore.Store, orders
 }
 
 // settle writes the ledger as it stands: a sale that is over changes no more. It returns the records by serial.
-func (s *Settlement) settle(ctx context.Context, ledger *redisstore.Store) (map[string]settle.Record, error) {
-	stock, _, err := ledger.ReadStock(ctx, demo.SKU)
+func (s *Settlement) settle(ctx context.Context, store *ledger.Store) (map[string]settle.Record, error) {
+	stock, _, err := store.ReadStock(ctx, demo.SKU)
 	if err != nil {
 		return nil, err
 	}
 	at := settle.Position{Epoch: stock.Epoch, Ver: stock.Ver}
 	records := make(map[string]settle.Record)
-	err = ledger.Records(ctx, demo.SKU, func(r protocol.Record) bool {
+	err = store.Records(ctx, demo.SKU, func(r ledger.Record) bool {
 		records[r.Serial] = settle.Record{Position: at, Serial: r.Serial, User: r.User, Quantity: r.Quantity,
 			Status: r.Status}
 		return true

@@ -12,21 +12,20 @@ import (
 	"sluice/internal/demo/demosale"
 	"sluice/internal/storetest"
 	"sluice/settle"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 )
 
 // threeUnits are a ledger of which two units are sold, "s1" and "s2", and one was given back.
-func threeUnits(t *testing.T) *redisstore.Store {
+func threeUnits(t *testing.T) *ledger.Store {
 	t.Helper()
 	m := storetest.Ledger(t)
 	now := time.Now().UnixMilli()
-	items := []protocol.Item{{Serial: "s1", User: "a", Quantity: 1}, {Serial: "s2", User: "b", Quantity: 1},
+	items := []ledger.Item{{Serial: "s1", User: "a", Quantity: 1}, {Serial: "s2", User: "b", Quantity: 1},
 		{Serial: "s3", User: "c", Quantity: 1}}
 	_, err1 := m.SetTotal(t.Context(), demo.SKU, 3, 1)
-	_, err2 := m.Reserve(t.Context(), demo.SKU, 0, now, now+60_000, items, make([]protocol.Code, 3))
-	_, err3 := m.Finish(t.Context(), demo.SKU, now, now+60_000, protocol.Confirm, items[:2], make([]protocol.Done, 2))
-	_, err4 := m.Finish(t.Context(), demo.SKU, now, now+60_000, protocol.Release, items[2:], make([]protocol.Done, 1))
+	_, err2 := m.Reserve(t.Context(), demo.SKU, 0, now, now+60_000, items, make([]ledger.Code, 3))
+	_, err3 := m.Finish(t.Context(), demo.SKU, now, now+60_000, ledger.Confirm, items[:2], make([]ledger.Done, 2))
+	_, err4 := m.Finish(t.Context(), demo.SKU, now, now+60_000, ledger.Release, items[2:], make([]ledger.Done, 1))
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +53,7 @@ func TestAudit_TellsByWhatTheShopHasOtherOrders(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			type audit func(context.Context, *redisstore.Store, map[string]string) (*demo.Audit, error)
+			type audit func(context.Context, *ledger.Store, map[string]string) (*demo.Audit, error)
 			for how, audit := range map[string]audit{
 				"SQL": s.Audit, "records": demosale.AuditRecords} {
 				got, err := audit(t.Context(), threeUnits(t), c.orders)

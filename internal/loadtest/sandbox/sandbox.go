@@ -18,8 +18,7 @@ import (
 	"sluice/room/roomstore"
 	"sluice/stockgate/key"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/ledger/protocol"
-	"sluice/stockgate/ledger/redisstore"
+	"sluice/stockgate/ledger"
 	"sluice/stockgate/namespace"
 )
 
@@ -189,7 +188,7 @@ func (s *sandbox) isolate(c *config.Config) {
 	l := &c.Stock.Layout
 	l.Prefix = s.name().Key("shop:" + l.Prefix)
 	l.StatusKey, l.StatusField, l.SoldOutKey = "", "", ""
-	c.Stock.Reserve.Secret = config.Secret(protocol.NewSecret())
+	c.Stock.Reserve.Secret = config.Secret(ledger.NewSecret())
 }
 
 // sendTo has the shop at an address get the orders, and the questions about them.
@@ -217,7 +216,7 @@ func (s *sandbox) apart(c *config.Config) error {
 
 // keys are all that the load test may leave in Redis, but for what ends by itself.
 func (s *sandbox) keys(c *config.Config) (all []string) {
-	all = redisstore.KeysOf(s.name(), s.SKU)
+	all = ledger.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
 		all = append(all, roomstore.KeysOf(s.name(), s.room())...)
 	}

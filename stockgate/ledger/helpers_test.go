@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"sluice/internal/testkit"
+)
+
+// testSKU is the one that most tests sell.
+const testSKU = "1001"
+
+// errNetwork is what a network does to a call.
+var errNetwork = errors.New("lost")
+
+// takeUnit reserves one unit for a user until 1,000 and returns the code.
+func takeUnit(t testing.TB, s Calls, serial, user string) Code {
+	t.Helper()
+	codes := make([]Code, 1)
+	_, err := s.Reserve(context.Background(), "1001", 0, 1, 1_000,
+		[]Item{{Serial: serial, User: user, Quantity: 1}}, codes)
+	testkit.Check(t, err)
+	return codes[0]
+}
+
+// finishOne decides one serial at the time 1; tombstones stay until 2,000.
+func finishOne(t testing.TB, s Calls, op Op, serial string) Done {
+	t.Helper()
+	done := make([]Done, 1)
+	_, err := s.Finish(context.Background(), "1001", 1, 2_000, op,
+		[]Item{{Serial: serial, User: "ann", Quantity: 1}}, done)
+	testkit.Check(t, err)
+	return done[0]
+}
+
+func stockIn(t testing.TB, s Calls) Stock {
+	t.Helper()
+	stock, ok, err := s.ReadStock(context.Background(), "1001")
+	testkit.Check(t, err)
+	if !ok {
+		t.Fatal("no ledger")
+	}
+	return stock
+}
+
+func differ[T any](what string, got, want T) error {
+	if reflect.DeepEqual(got, want) { // much faster than a diff
+		return nil
+	}
+	return fmt.Errorf("%s differ (-want +got):\n%s", what, cmp.Diff(want, got))
+}
+
+// scrape is what Prometheus would read of c.
+func scrape(t *testing.T, c prometheus.Collector) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(c); err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+	if answer.Code != 200 {
+		t.Fatalf("scrape: %s", answer.Body)
+	}
+	return answer.Body.String()
+}
+
+// valueOf is the value of a counter or a gauge.
+func valueOf(m prometheus.Metric) int64 {
+	var d dto.Metric
+	if err := m.Write(&d); err != nil {
+		panic(err)
+	}
+	return int64(d.GetCounter().GetValue() + d.GetGauge().GetValue())
+}
+
+// logTo logs to w.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// fillUp reserves n units of 1001 for serials "0" to "n-1", and confirms every third.
+func fillUp(t testing.TB, r *Store, n int) {
+	t.Helper()
+	testkit.Must[Stock](t)(r.SetTotal(context.Background(), "1001", int64(2*n), 0))
+	for from := 0; from < n; from += 100 {
+		var items, confirmed []Item
+		for i := from; i < min(from+100, n); i++ {
+			items = append(items, Item{Serial: fmt.Sprint(i), User: fmt.Sprint("user ", i), Quantity: 1})
+			if i%3 == 0 {
+				confirmed = append(confirmed, items[len(items)-1])
+			}
+		}
+		_, err := r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, items, make([]Code, len(items)))
+		testkit.Check(t, err)
+		_, err = r.Finish(context.Background(), "1001", 1, 2_000_000, Confirm, confirmed,
+			make([]Done, len(confirmed)))
+		testkit.Check(t, err)
+	}
+}

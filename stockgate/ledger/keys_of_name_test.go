@@ -1,0 +1,10 @@
+package ledger
+
+// shop is the store of the name that tests use, for its keys.
+var shop = &Store{name: "shop"}
+
+const shopNews = "sluice:shop:news"
+
+func keys(sku string) []string      { return shop.keys(sku) }
+func queueKeys(sku string) []string { return shop.queueKeys(sku) }
+func home(sku string) string        { return shop.home(sku) }

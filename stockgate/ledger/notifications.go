@@ -1,0 +1,157 @@
+package ledger
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/periodic"
+	"sluice/stockgate/namespace"
+)
+
+const (
+	subscriptionTimeout = time.Second // silence after which the subscription is tried; after as much more it is a dead one
+	firstSubscribe      = 25 * time.Millisecond
+	lastSubscribe       = 2 * time.Second
+)
+
+// channel is where all stores of a name tell, and hear, the notifications of a database. PUBLISH itself reaches all
+// databases, where other ledgers may lie.
+func channel(n namespace.Name, db int) string {
+	if db == 0 {
+		return n.Key("news")
+	}
+	return n.Key("news:" + strconv.Itoa(db))
+}
+
+// Listen calls hear with each piece of news until ctx ends, and missed whenever some may have been lost: each time
+// the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more
+// slowly, at most every lastListen; without the right to do so news just do not come.
+func (r *Store) Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func()) {
+	var seed [32]byte
+	_, _ = crand.Read(seed[:]) // it never fails; the simulation makes it repeat
+	jitter := rand.New(rand.NewChaCha8(seed))
+	wait := firstSubscribe
+	for ctx.Err() == nil {
+		if r.listen(ctx, hear, missed) {
+			wait = firstSubscribe
+		}
+		periodic.Pause(ctx, wait/2+time.Duration(jitter.Int64N(int64(wait/2)))) // many instances lost it at the same time
+		wait = min(2*wait, lastSubscribe)
+	}
+}
+
+// listen subscribes, and hears until the first fault. It reports whether Redis spoke at all after it had agreed.
+func (r *Store) listen(ctx context.Context, hear func(string, StockVersion), missed func()) (heard bool) {
+	sub, err := r.subscribe(ctx)
+	if err != nil {
+		return false
+	}
+	defer sub.Close()
+	defer context.AfterFunc(ctx, func() { sub.Close() })() // ends a read
+	missed()
+	for tried := false; ; {
+		message, err := sub.ReceiveTimeout(ctx, subscriptionTimeout)
+		switch {
+		case timedOut(err) && !tried:
+			tried = true
+			if sub.Ping(ctx) != nil {
+				return heard
+			}
+			continue
+		case err != nil:
+			return heard
+		}
+		heard, tried = true, false
+		switch m := message.(type) {
+		case *redis.Message:
+			if sku, hint, err := decodeNotification(m.Payload); err == nil {
+				r.Seen.HearSale(sku, hint.Sale)
+				hear(sku, hint)
+			}
+		case *redis.Subscription: // the client connected again by itself
+			missed()
+		}
+	}
+}
+
+// timedOut reports whether nothing came in time.
+func timedOut(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
+}
+
+// subscribe opens a connection for news alone.
+func (r *Store) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
+	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		sub = c.Subscribe(ctx, r.news)
+		if _, err := sub.ReceiveTimeout(ctx, subscriptionTimeout); err != nil {
+			sub.Close()
+			return err
+		}
+		return nil
+	}, unreachable)
+	return sub, err
+}
+
+// unreachable is err unless Redis itself gave it as its answer: a Redis that rejects one command can be reached.
+func unreachable(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return nil
+	}
+	return err
+}
+
+// decodeNotification reads what stock.lua publishes: the words of a hint and the SKU, which comes last since it may
+// hold any byte, with a bar between them.
+func decodeNotification(text string) (sku string, h StockVersion, err error) {
+	words := strings.SplitN(text, "|", versionSize+1)
+	if len(words) != versionSize+1 {
+		return "", StockVersion{}, fmt.Errorf("the news %.64q cannot be read", text)
+	}
+	reply := make([]any, versionSize)
+	for i, word := range words[:versionSize] {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			reply[i] = n
+		} else {
+			reply[i] = word
+		}
+	}
+	sku = words[versionSize]
+	if err := CheckSKU(sku); err != nil {
+		return "", StockVersion{}, err
+	}
+	h, err = versionOf(reply)
+	return sku, h, err
+}
+
+// Notifications are changes after which a client that was rejected may buy, or no client may any more: units that came
+// back while fewer than scarce were free, other hours, and another state. Reservations and confirmations are none: an
+// instance that needs to know of them hears of them in a reply.
+//
+// They go to one channel for all SKUs of a name and a database, so that an instance has one subscription, however many
+// SKUs there are. In a cluster a classic PUBLISH reaches every node, from whichever node the ledger is on. A sharded one
+// would need a subscription for each SKU, to save what give-backs cost the cluster's bus: a batch of them is one
+// message.
+//
+// Notifications may be lost, and nothing but time hangs on them: after SoldOutMemory a sold-out SKU is refreshed
+// anyway.
+
+// scarce is how many free units are so many that a unit which comes back changes nothing: no client was rejected but
+// one that wants more than that at once. The same number as in stock.lua.
+const scarce = 256
+
+// Notable reports whether h, which followed before, is worth a notification.
+func (h StockVersion) Notable(before StockVersion) bool {
+	return h.State != before.State || h.Opens != before.Opens || h.Closes != before.Closes ||
+		h.Free > before.Free && before.Free < scarce
+}

@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// recover runs recover.lua.
+func (r *Store) recover(ctx context.Context, sku string, args []any) (Result, error) {
+	return r.recoverAs(ctx, sku, nil, args)
+}
+
+// recoverAs runs it for the settlers of a home, or for this instance.
+func (r *Store) recoverAs(ctx context.Context, sku string, as *homeClaim, args []any) (s Result, err error) {
+	reply, err := r.call(ctx, &scriptCall{script: "recover", sku: sku, as: as, args: append([]any{r.events}, args...)})
+	if err == nil && reply == nil {
+		err = ErrUnknownSKU
+	}
+	if err != nil {
+		return s, err
+	}
+	return resultOf(reply)
+}
+
+// PutBack writes orders again that a database knows and the ledger has lost, by the rule of Merge: what the
+// ledger has as final stays so. Refunded ones are remembered until keep, Unix ms.
+func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders []Known) (err error) {
+	defer Describe(&err, "put back orders of", sku)
+	if len(orders) == 0 {
+		return nil
+	}
+	stock, _, err := r.ReadStock(ctx, sku)
+	if err != nil {
+		return err
+	}
+	return r.Recovery.PutBack(ctx, sku, now, keep, max(stock.Epoch, stock.Sale), orders)
+}
+
+// homeClaim is what a call that is made for the settlers of a home claims to have seen.
+type homeClaim struct {
+	name string // of the instance that they are together; mark.lua knows its beginning
+	Claim
+}
+
+// settlerOf is the settlers of a home, as an instance.
+func settlerOf(home string, c Claim) *homeClaim {
+	return &homeClaim{name: "settle:" + home, Claim: c}
+}
+
+// lostSettled is why a ledger froze in which a settler found that settled orders are gone.
+const lostSettled = "settled"
+
+// JoinRecovery freezes a ledger that stands at a version and has lost what was settled in a home, unless it is frozen,
+// and has it wait until ToldSettled of the same home: another database does not know what this one knows.
+func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at StockVersion) error {
+	claim := Claim{Epoch: at.Epoch, Ver: at.Ver, Lost: lostSettled}
+	if at.State == Frozen {
+		claim = Claim{Epoch: at.Epoch - 1} // it was open then
+	}
+	_, err := r.recoverHome(ctx, sku, settlerOf(home, claim), 0)
+	return err
+}
+
+// ToldSettled says that a frozen ledger has everything that was settled in a home. It is to be called until the SKU is
+// open: the last one who has told opens it.
+func (r *Store) ToldSettled(ctx context.Context, home, sku string) (Result, error) {
+	return r.recoverHome(ctx, sku, settlerOf(home, Claim{}), 2)
+}
+
+func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phase int) (s Result, err error) {
+	defer Describe(&err, "recover", sku)
+	if err := CheckSKU(sku); err != nil {
+		return s, err
+	}
+	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, r.Settle.Milliseconds(), 0})
+}
+
+// resultOf reads the reply of recover.lua.
+func resultOf(reply []any) (s Result, err error) {
+	if len(reply) != stockSize+4 {
+		return s, fmt.Errorf("%d values came back for a recovery", len(reply))
+	}
+	var opened int64
+	if s.Stock, opened, err = stockOf(reply[:stockSize]); err != nil {
+		return s, err
+	}
+	was, ok1 := reply[stockSize+1].(string)
+	restored, ok2 := reply[stockSize+2].(int64)
+	waits, ok3 := reply[stockSize+3].([]any)
+	here, ok4 := reply[stockSize].(int64)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return s, fmt.Errorf("the recovery %v cannot be read", reply[stockSize:])
+	}
+	for _, name := range waits {
+		s.Waits = append(s.Waits, fmt.Sprint(name))
+	}
+	s.Here, s.Was, s.Restored, s.Opened = here, State(was), int(restored), opened == 1
+	return s, nil
+}

@@ -1,0 +1,272 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// DefaultSettle is how long a frozen ledger stays so at least: an instance whose every mark was lost calls meanwhile.
+const DefaultSettle = 3 * time.Second
+
+// Recovery tells ledgers that may have lost their last changes what this instance knows of them. It is safe for
+// concurrent use.
+type Recovery struct {
+	ReadOnly bool          // this instance takes part in nothing, and tells nothing
+	Settle   time.Duration // how long a frozen ledger stays so at least; DefaultSettle
+
+	// Call runs the script that takes in what is told, with all its arguments but the first one.
+	Call func(ctx context.Context, sku string, args []any) (Result, error)
+
+	Seen *Seen
+	Log  *OperationLog
+}
+
+// progress is how far this instance has told a ledger what it knows, since its epoch rose.
+type progress struct {
+	due      bool  // it has not told all
+	phase    int   // 0 nothing, 1 of the orders that it took itself, 2 what it has done to those of others too
+	told     int64 // the changes of the journal that were told
+	restored int   // records that were put back
+	partial  bool  // the journal does not reach back to what may be lost
+
+	// It is told only to a frozen ledger. One that is open in the epoch that a process before has seen has lost nothing
+	// since, and what that process did may have been changed by others later.
+	ifFrozen bool
+}
+
+// Result is what came of telling.
+type Result struct {
+	Stock
+
+	Here     int64    // Unix ms: of this instance's last call that the ledger still knew
+	Restored int      // records that this instance has put back, in all
+	Fresh    int      // of these by this call
+	Opened   bool     // this very call has opened the SKU
+	Was      State    // what it goes back to; Frozen = an operator must open it; "" = not told
+	Waits    []string // names of the instances that have not told all
+	Partial  bool     // this instance's journal does not reach back to what may be lost
+	Over     bool     // there is nothing more to tell
+	Unknown  []string // serials that were put back, and whose outcome is unknown
+}
+
+// blocked reports that others must tell first.
+func (s *Result) blocked() bool { return s.State == Frozen && len(s.Waits) > 0 }
+
+// ByHand reports that an operator alone can open it.
+func (s *Result) ByHand() bool {
+	return s.State == Frozen && (s.Partial || s.Was == Frozen || s.Was == "" || s.Why == byOperator)
+}
+
+const byOperator = "operator"
+
+// Pending returns the SKUs whose epoch has risen since this instance told what it knows.
+func (r *Recovery) Pending() (skus []string) {
+	if r.ReadOnly {
+		return nil
+	}
+	r.Seen.mu.RLock()
+	defer r.Seen.mu.RUnlock()
+	for sku, t := range r.Seen.all {
+		if t.told().due {
+			skus = append(skus, sku)
+		}
+	}
+	return skus
+}
+
+// NoteUnknown notes that the outcome of an order is unknown.
+func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
+
+// Corrects notes what the ledger of sku says of what was intended.
+func (r *Recovery) Corrects(sku string, a Answer, op Op, items []Item, done []Done) {
+	t := r.Seen.Find(sku)
+	r.Log.Corrects(sku, a, t != nil && t.told().due, op, items, done)
+}
+
+// Recover tells the ledger of sku what this instance knows of its orders: first those that it took itself, then, when
+// all others have done so too, what it has done to theirs. It is to be called again until the story is over. keep is
+// until when tombstones are kept, in Unix ms.
+func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s Result, err error) {
+	return r.report(ctx, sku, now, keep, false)
+}
+
+// Look finds out how a frozen ledger stands of which this instance knows nothing.
+func (r *Recovery) Look(ctx context.Context, sku string, now int64) (Result, error) {
+	return r.tell(ctx, sku, now, now, 0, nil)
+}
+
+// HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
+// done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
+func (r *Recovery) HandOver(ctx context.Context, sku string) error {
+	now := time.Now()
+	_, err := r.report(ctx, sku, now.UnixMilli(), now.Add(24*time.Hour).UnixMilli(), true)
+	return err
+}
+
+// report is Recover; leaves says that others are not waited for.
+func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leaves bool) (s Result, err error) {
+	t := r.Seen.Find(sku)
+	at, epoch := t.told(), t.Claim().Epoch
+	before := at.restored
+	var unknown []string
+	if s, err = r.dismiss(ctx, sku, now, keep, &at); err != nil || s.Over {
+		t.setTold(epoch, at)
+		return s, err
+	}
+	from := toldFrom(now, keep)
+	if at.phase == 0 {
+		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && e.changed > from })
+		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
+			return s, err
+		}
+		unknown = unknownSerials(all)
+		at.phase, at.told, at.restored = 1, changes, s.Restored
+	}
+	if at.phase == 1 {
+		s, err = r.tell(ctx, sku, now, keep, 1, nil)
+	}
+	if err == nil && (leaves || at.phase == 2 || !s.blocked()) {
+		s, err = r.tellRest(ctx, sku, now, keep, s.Here, &at)
+	}
+	s.Restored, s.Fresh, s.Unknown = at.restored, at.restored-before, unknown
+	s.Over = err == nil && at.phase == 2 && (s.State != Frozen || s.ByHand())
+	at.due = !s.Over
+	t.setTold(epoch, at)
+	return s, err
+}
+
+// toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have
+// been given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not
+// come back. No tail that is lost is as old. The clocks of instances may differ by the 24th part of that, an hour of a
+// day.
+func toldFrom(now, keep int64) int64 { return now - (keep-now)/24*23 }
+
+// dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
+func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at *progress) (s Result, err error) {
+	if !at.ifFrozen {
+		return s, nil
+	}
+	if s, err = r.tell(ctx, sku, now, keep, 0, nil); err != nil {
+		return s, err
+	}
+	at.ifFrozen = false
+	if s.Over = s.State != Frozen; s.Over {
+		*at = progress{}
+	}
+	return s, nil
+}
+
+// tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
+// that does not reach back so far can tell, but not vouch that it was all.
+func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
+	at *progress) (s Result, err error) {
+	from := toldFrom(now, keep)
+	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
+		return e.changed > from && (e.change > at.told || at.phase < 2 && e.bare)
+	})
+	at.partial = at.partial || at.phase < 2 && !r.Log.reachesBack(here)
+	phase := 2
+	if at.partial {
+		phase = 1
+	}
+	if s, err = r.tell(ctx, sku, now, keep, phase, all); err != nil {
+		return s, err
+	}
+	s.Partial = at.partial
+	at.phase, at.told, at.restored = 2, changes, at.restored+s.Restored
+	return s, nil
+}
+
+// Known is an order that a database knows.
+type Known struct {
+	Item
+	Status Status
+	Due    int64        // Unix ms: from when on the resolver looks at a held one
+	Done   StockVersion // in which it was refunded
+}
+
+// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as held, sold or
+// refunded.
+func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int64, orders []Known) error {
+	all := make([]entry, len(orders))
+	for i, o := range orders {
+		o.Cart = AnyCart
+		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch, done: o.Done}
+	}
+	_, err := r.tell(ctx, sku, now, keep, 0, all)
+	return err
+}
+
+// tell makes as many calls as all needs; the last one says how far this instance is.
+func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, phase int,
+	all []entry) (s Result, err error) {
+	restored := 0
+	for {
+		part := all[:min(len(all), MaxItems)]
+		all = all[len(part):]
+		last := phase
+		if len(all) > 0 {
+			last = 0
+		}
+		args := append([]any{now, keep, last, r.Settle.Milliseconds(), len(part)}, columns(part)...)
+		if s, err = r.Call(ctx, sku, args); err != nil {
+			return s, fmt.Errorf("recover %q: %w", sku, err)
+		}
+		restored += s.Restored
+		if len(all) == 0 {
+			s.Restored = restored
+			return s, nil
+		}
+	}
+}
+
+// columns are entries as the script reads them.
+func columns(all []entry) (args []any) {
+	for _, of := range []func(*entry) any{
+		func(e *entry) any { return e.item.Serial },
+		func(e *entry) any { return e.item.User },
+		func(e *entry) any { return UnitsText(e.item.Quantity, e.item.Cart) },
+		func(e *entry) any { return e.word() },
+		func(e *entry) any { return e.deadline },
+		func(e *entry) any { return e.epoch },
+		func(e *entry) any { return e.done.Epoch },
+		func(e *entry) any {
+			if e.done.Ver == MaxNumber {
+				return 0 // the caller has got an error, and asks again
+			}
+			return e.done.Ver
+		},
+	} {
+		for i := range all {
+			args = append(args, of(&all[i]))
+		}
+	}
+	return args
+}
+
+// unknowns are the serials whose outcome is unknown.
+func unknownSerials(all []entry) (serials []string) {
+	for i := range all {
+		if all[i].unknown {
+			serials = append(serials, all[i].item.Serial)
+		}
+	}
+	return serials
+}
+
+// told is how far this instance has told.
+func (t *SeenState) told() progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.progress
+}
+
+// setTold notes how far it is, unless the epoch rose once more since it was epoch.
+func (t *SeenState) setTold(epoch int64, at progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.epoch == epoch {
+		t.progress = at
+	}
+}
