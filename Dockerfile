@@ -22,7 +22,7 @@ ARG VERSION
 ARG TARGETOS
 ARG TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/buildinfo.linked=$VERSION" \
+    go build -trimpath -tags nethttpomithttp2 -buildvcs=false -ldflags "-s -w -X sluice/internal/cli.linked=$VERSION" \
     -o /built/ ./cmd/sluice ./cmd/sluice-settle
 
 FROM scratch

@@ -23,7 +23,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1|/p' Makefile | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
 
 build: ## the static binaries ./sluice and ./sluice-settle
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/buildinfo.linked=$(VERSION)' -o ./ ./cmd/sluice ./cmd/sluice-settle
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X sluice/internal/cli.linked=$(VERSION)' -o ./ ./cmd/sluice ./cmd/sluice-settle
 
 # Every package but the black-box tests. Most tests wait most of the time: four packages, and four tests of each, run at
 # the same time. Debug information would cost a third of the time of linking.

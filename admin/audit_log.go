@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"sluice/internal/sorted"
 )
 
 // AuditEntry is one line of the audit: what an operator changed, or was kept from changing.
@@ -87,7 +85,7 @@ func (t *AuditLog) since(after int64, most int) []AuditEntry {
 		return nil
 	}
 	all := slices.Concat(t.deeds, t.rejections)
-	sorted.By(all, func(x, y AuditEntry) int { return int(x.ID - y.ID) })
+	slices.SortStableFunc(all, func(x, y AuditEntry) int { return int(x.ID - y.ID) })
 	all = slices.DeleteFunc(all, func(d AuditEntry) bool { return d.ID <= after })
 	return all[max(0, len(all)-most):]
 }

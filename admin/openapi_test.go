@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/openapi"
+	"sluice/internal/testkit"
 )
 
-func described3(t *testing.T) *openapi.Description {
+func described3(t *testing.T) *testkit.Description {
 	t.Helper()
-	d, err := openapi.Read(description)
+	d, err := testkit.ReadAPI(description)
 	if err != nil {
 		t.Fatal(err)
 	}

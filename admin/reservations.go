@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/ledger"
 )
 
@@ -175,7 +174,7 @@ func (a *API) gather(ctx context.Context, all []Reservation, sku string, want *w
 			want.held++
 		}
 	}
-	sorted.By(all, byDeadline)
+	slices.SortStableFunc(all, byDeadline)
 	cut = len(read) == maxRead || len(all) > want.limit
 	return slices.Clip(all[:min(len(all), want.limit)]), cut, nil
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"sluice/internal/sorted"
 )
 
 // Second is what the gate did in one second, and how it stood at its end.
@@ -145,7 +143,7 @@ func (r *reading) mostSold() []StockSecond {
 	for _, s := range r.stock {
 		all = append(all, *s)
 	}
-	sorted.By(all, func(x, y StockSecond) int {
+	slices.SortStableFunc(all, func(x, y StockSecond) int {
 		return cmp.Or(int(y.Held+y.Sold-x.Held-x.Sold), cmp.Compare(x.SKU,
 			y.SKU))
 	})
@@ -160,7 +158,7 @@ func (r *reading) leastLeft() []NotCounted {
 			all = append(all, NotCounted{sku, left})
 		}
 	}
-	sorted.By(all, func(x, y NotCounted) int { return cmp.Or(int(x.Left-y.Left), cmp.Compare(x.SKU, y.SKU)) })
+	slices.SortStableFunc(all, func(x, y NotCounted) int { return cmp.Or(int(x.Left-y.Left), cmp.Compare(x.SKU, y.SKU)) })
 	return all[:min(len(all), mostStock)]
 }
 
@@ -176,7 +174,7 @@ func (r *reading) hottest() []HotSecond {
 		}
 		all = append(all, one)
 	}
-	sorted.By(all, func(x, y HotSecond) int { return cmp.Or(int(y.Requests-x.Requests), cmp.Compare(x.SKU, y.SKU)) })
+	slices.SortStableFunc(all, func(x, y HotSecond) int { return cmp.Or(int(y.Requests-x.Requests), cmp.Compare(x.SKU, y.SKU)) })
 	return all
 }
 

@@ -29,7 +29,7 @@ func link(t *testing.T, root, further string) (path, said string) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", "-ldflags",
-		strings.TrimSpace("-s -w -X sluice/internal/buildinfo.linked=v0 "+further), "-o", dir+"/",
+		strings.TrimSpace("-s -w -X sluice/internal/cli.linked=v0 "+further), "-o", dir+"/",
 		"./cmd/sluice", "./cmd/sluice-settle")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	text, err := cmd.CombinedOutput()
@@ -227,7 +227,7 @@ func TestDockerfile_CompilesForThePlatformThatIsAskedFor(t *testing.T) {
 	text := read(t, "../Dockerfile")
 	wants(t, text, "FROM --platform=$BUILDPLATFORM golang:", "\nARG TARGETOS\n", "\nARG TARGETARCH\n",
 		"GOOS=$TARGETOS GOARCH=$TARGETARCH",
-		"-X sluice/internal/buildinfo.linked=$VERSION", "\nFROM scratch\n", "\nUSER 65532:65532\n")
+		"-X sluice/internal/cli.linked=$VERSION", "\nFROM scratch\n", "\nUSER 65532:65532\n")
 	if strings.Contains(text, "unknown") || strings.Contains(text, ":latest") {
 		t.Error("the Dockerfile names a version that is none")
 	}

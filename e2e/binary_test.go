@@ -44,7 +44,7 @@ func build(dir string) error {
 }
 
 func compile(to string, flagsAndPackages ...string) error {
-	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X sluice/internal/buildinfo.linked=" +
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", "-s -w -X sluice/internal/cli.linked=" +
 		builtVersion, "-o", to}, flagsAndPackages...)
 	if text, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build sluice: %w\n%s", err, text)

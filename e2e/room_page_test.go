@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/openapi"
+	"sluice/internal/testkit"
 )
 
 var formAction = regexp.MustCompile(`<form method="post" action="([^"]+)">`)
@@ -101,7 +101,7 @@ func describesRooms(t *testing.T, g *running) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described, err := openapi.Read(string(text))
+	described, err := testkit.ReadAPI(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}

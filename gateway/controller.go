@@ -13,7 +13,6 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/config/report"
-	"sluice/internal/sorted"
 )
 
 // controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
@@ -182,7 +181,7 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 ) {
 	effective = c
 	all = slices.Clone(all)
-	sorted.By(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first
+	slices.SortStableFunc(all, func(x, y admin.Override) int { return cmp.Compare(x.Scope, y.Scope) }) // "fleet" is first
 	for _, o := range all {
 		if o.SKU == "" {
 			next, err := effective.With(map[string]any{o.Key: o.Value})
@@ -203,7 +202,7 @@ func (h *controller) laidOver(c *config.Config, all []admin.Override) (
 			kept = append(kept, o)
 		}
 	}
-	sorted.By(kept, byEnd)
+	slices.SortStableFunc(kept, byEnd)
 	return effective, kept, dropped
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/openapi"
+	"sluice/internal/testkit"
 )
 
 // Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
@@ -16,7 +16,7 @@ func TestApp_LiveGateAnswersAsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openapi.Read(string(text))
+	d, err := testkit.ReadAPI(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,6 @@ import (
 	"sluice/internal/embedredis"
 	"sluice/proxy"
 	"sluice/stockgate"
-	"sluice/stockgate/demand"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
@@ -72,7 +71,7 @@ type Gateway struct {
 	orders     atomic.Pointer[orders.Ledger]
 	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
 	rooms      *rooms.Rooms
-	demand     *demand.Watch
+	demand     *stockgate.Watch
 	access     *accesslog.Log
 	unread     *proxy.UnreadBodies
 	tracer     *tracing.Tracer // nil = no traces

@@ -3,12 +3,12 @@ package gateway
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice/stockgate/demand"
+	"sluice/stockgate"
 )
 
 // openDemand follows which SKUs are wanted.
 func (g *Gateway) openDemand() {
-	g.demand = demand.New(demand.Options{
+	g.demand = stockgate.NewWatch(stockgate.WatchOptions{
 		Counters: g.proxy.Counters(), Most: g.Config.Ops.MetricsMaxSKUs, Gate: g.Stock, Source: g.source,
 		Ledger: func(sku string) bool {
 			d := g.reserver()

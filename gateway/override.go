@@ -12,7 +12,6 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/gateway/limits"
-	"sluice/internal/sorted"
 	"sluice/stockgate/fleet"
 )
 
@@ -110,7 +109,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		}
 	}
 	h.overrides = append(others, want)
-	sorted.By(h.overrides, byEnd)
+	slices.SortStableFunc(h.overrides, byEnd)
 	h.awake()
 	return want, err
 }

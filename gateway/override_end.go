@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/internal/sorted"
 )
 
 // How long an end may take, and how long until it is tried again where Redis did not answer.
@@ -105,7 +104,7 @@ func (h *controller) endDue() time.Duration {
 			}
 			h.overrides[0].Fault = err.Error()
 			h.overrides[0].Until = time.Now().UTC().Add(endAgain)
-			sorted.By(h.overrides, byEnd)
+			slices.SortStableFunc(h.overrides, byEnd)
 			continue
 		}
 		if !o.Unfit {

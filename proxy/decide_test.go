@@ -17,7 +17,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/metrics"
-	"sluice/proxy/reading"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
@@ -639,12 +639,12 @@ func TestDecide_PanicAdmitsNothing(t *testing.T) {
 
 // What two readers could read differently is decided in a question as in a request that is forwarded.
 func FuzzQuestions(f *testing.F) {
-	for _, row := range reading.Table {
-		if row.Kind == reading.Target || row.Kind == reading.Slash {
+	for _, row := range param.Readings {
+		if row.Kind == param.Target || row.Kind == param.Slash {
 			f.Add("POST", row.Input, "user_id=7")
 			f.Add("POST", strings.Replace(row.Input, "/order/7", "/slash/7", 1), "user_id=7")
 		}
-		if row.Kind == reading.Cookie {
+		if row.Kind == param.CookieName {
 			f.Add("POST", "/order/7", "user_id=7; "+strings.Replace(row.Input, "goods", "user", 1))
 		}
 	}

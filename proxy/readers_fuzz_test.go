@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/reading"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -45,19 +45,19 @@ func (s *shopReader) readOrder(target, form, cookies string) (name, sku, user st
 
 // No request that a shop reads as an order passes by its gate, or for another SKU or user.
 func FuzzReaders(f *testing.F) {
-	for _, row := range reading.Table {
+	for _, row := range param.Readings {
 		switch row.Kind {
-		case reading.Target, reading.Slash:
+		case param.Target, param.Slash:
 			f.Add(row.Input, "", "user_id=7")
 			f.Add(strings.Replace(row.Input, "/order/7", "/slash/7", 1), "", "user_id=7")
-		case reading.Name:
+		case param.Name:
 			f.Add("/form", "goods_id=1&"+row.Input, "user_id=7")
 			f.Add("/form", row.Input, "user_id=7")
 			f.Add("/arg?goods_id=1&"+row.Input, "", "user_id=7")
-		case reading.Cookie:
+		case param.CookieName:
 			f.Add("/order/7", "", "user_id=7; "+strings.Replace(row.Input, "goods", "user", 1))
 			f.Add("/order/7", "", strings.Replace(row.Input, "goods", "user", 1))
-		case reading.Place:
+		case param.Place:
 			query, form, _ := strings.Cut(row.Input, "\n")
 			f.Add("/form?"+query, form, "user_id=7")
 			f.Add("/arg?"+query, form, "user_id=7")

@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/ledger"
 )
 
@@ -52,7 +52,7 @@ func (s *lines) status() (all []SKUStatus) {
 		}
 		all = append(all, one)
 	}
-	sorted.By(all, func(a, b SKUStatus) int {
+	slices.SortStableFunc(all, func(a, b SKUStatus) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.SKU, b.SKU))
 	})
 	return all

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -51,7 +50,7 @@ func (l Ledger) continuing(c *Cursor) Ledger {
 // Stream reads the ledgers of one shop, and their streams, from Redis. It is safe for concurrent use.
 type Stream struct {
 	Redis *redisconn.Client
-	Name  namespace.Name
+	Name  redisconn.Name
 }
 
 // registry is the key of the SKUs that may have a ledger.

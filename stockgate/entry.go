@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/skutable"
+	"sluice/internal/octets"
 )
 
 // verdict is what the last look at a SKU found.
@@ -53,7 +53,7 @@ const longestSKU = 256
 
 // addEntry returns the entry of sku, a new one that was asked for at now if there was none, or nil when the table is
 // full.
-func addEntry(t *skutable.Table[entry], now int64, sku []byte) *entry {
+func addEntry(t *octets.Table[entry], now int64, sku []byte) *entry {
 	return t.Add(sku, func(e *entry, sku string, _ uint64) {
 		e.sku = sku
 		e.asked.Store(now)

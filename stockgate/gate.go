@@ -21,14 +21,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/octets"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/skutable"
 )
 
 // Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
-	table  *skutable.Table[entry]
+	table  *octets.Table[entry]
 	poller *poller
 	buyers *buyers // nil = buyers may come again
 	rules  atomic.Pointer[rules]
@@ -59,7 +59,7 @@ func New(o Options, src Source) (*Gate, error) {
 
 // newGate makes a gate whose sampler does not run.
 func newGate(o Options, src Source) *Gate {
-	g := &Gate{table: skutable.New[entry](o.MaxSKUs)}
+	g := &Gate{table: octets.NewTable[entry](o.MaxSKUs)}
 	g.rules.Store(rulesOf(&o, math.MinInt64))
 	g.poller = newPoller(o, src, g.table, &g.rules)
 	if o.Bought != nil {

@@ -1,8 +1,8 @@
 package stockgate
 
 import (
+	"sluice/internal/octets"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/skutable"
 )
 
 // publishReading publishes what a look that began at the time at found, if that can be believed, and wakes those who
@@ -87,7 +87,7 @@ func (s *poller) sweep(now int64) {
 			s.forget(e)
 		}
 	})
-	s.part = (s.part + 1) % skutable.Parts
+	s.part = (s.part + 1) % octets.TableParts
 }
 
 // forget takes e out of the table. Only the sampler calls it.

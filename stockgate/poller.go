@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sluice/internal/octets"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/skutable"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // next. All fields but queue, health and done are its own.
 type poller struct {
 	source  Source
-	table   *skutable.Table[entry]
+	table   *octets.Table[entry]
 	clock   func() int64
 	log     *slog.Logger
 	logRate *rate.Limiter // of log lines about sold-out SKUs
@@ -51,7 +51,7 @@ type poller struct {
 	part                            int   // of the table, to be swept next
 }
 
-func newPoller(o Options, src Source, t *skutable.Table[entry], r *atomic.Pointer[rules]) *poller {
+func newPoller(o Options, src Source, t *octets.Table[entry], r *atomic.Pointer[rules]) *poller {
 	s := &poller{
 		source:  src,
 		table:   t,

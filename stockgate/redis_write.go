@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
 )
@@ -61,7 +60,7 @@ func (r *Redis) List(ctx context.Context, limit int) ([]Stock, error) {
 			return nil, err
 		}
 	}
-	sorted.By(all, bySKU)
+	slices.SortStableFunc(all, bySKU)
 	return all[:max(0, min(limit, len(all)))], nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/octets"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
-	"sluice/stockgate/skutable"
 )
 
 func TestTable_InventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTable_ForgottenSKUsMakeRoom(t *testing.T) {
 	now := int64(3 * time.Second)
 	g.Closed(now, name(0))
 	now = idleAfter + 1
-	for range skutable.Parts {
+	for range octets.TableParts {
 		g.poller.sweep(now)
 	}
 	if g.table.Find(name(0)) == nil || g.table.Len() != 1 {
@@ -86,7 +86,7 @@ func TestTable_UnknownSKUIsForgottenAfterSoldOutMemoryThoughItIsAskedFor(t *test
 	for now, want := range map[int64]int{memory: 1, memory + 1: 0} {
 		g, e := learnt(t, options(), 0, []byte("1001"), layout.Reading{OnSale: true})
 		e.markAsked(now, 0)
-		for range skutable.Parts {
+		for range octets.TableParts {
 			g.poller.sweep(now)
 		}
 		if n := g.table.Len(); n != want {
@@ -100,7 +100,7 @@ func TestTable_SKUInFlightIsNotForgotten(t *testing.T) {
 	o.PerUnit = 1
 	g, e := learnt(t, o, 0, []byte("1001"), reading(1))
 	g.Enter(0, []byte("1001"), nil)
-	for range skutable.Parts {
+	for range octets.TableParts {
 		g.poller.sweep(idleAfter + 1)
 	}
 	if g.table.Find([]byte("1001")) != e {

@@ -16,7 +16,6 @@ import (
 
 	"sluice/config"
 	"sluice/gateway"
-	"sluice/internal/buildinfo"
 	"sluice/internal/cli"
 	"sluice/internal/settler"
 	"sluice/settle"
@@ -41,7 +40,7 @@ func untilStopped(cmd *cobra.Command, file string,
 	if err != nil {
 		return err
 	}
-	return work(ctx, c, buildinfo.Version(), gateway.NewLog(c.Log, os.Stderr))
+	return work(ctx, c, cli.Version(), gateway.NewLog(c.Log, os.Stderr))
 }
 
 func newWork(file *string) *cobra.Command {

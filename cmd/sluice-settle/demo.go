@@ -8,14 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/internal/buildinfo"
 	"sluice/internal/cli"
-	"sluice/internal/demo/demosale"
-	"sluice/internal/demo/demosql"
+	"sluice/internal/demo"
 )
 
 func newDemo() *cobra.Command {
-	o := demosale.Options{Version: buildinfo.Version(), Gate: "reserve", Listen: "127.0.0.1:0", Dashboard: "127.0.0.1:0"}
+	o := demo.Options{Version: cli.Version(), Gate: "reserve", Listen: "127.0.0.1:0", Dashboard: "127.0.0.1:0"}
 	var database string
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run the sale of sluice demo, settle it into SQLite, and ask SQL how the books stand.",
@@ -26,7 +24,7 @@ func newDemo() *cobra.Command {
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer cancel()
-			s, err := demosql.Open(ctx, database)
+			s, err := Open(ctx, database)
 			if err != nil {
 				return err
 			}

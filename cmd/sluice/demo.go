@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/cli"
-	"sluice/internal/demo/demosale"
+	"sluice/internal/demo"
 )
 
 func newDemo() *cobra.Command {
-	o := demosale.Options{Version: version, Gate: "reserve"}
+	o := demo.Options{Version: version, Gate: "reserve"}
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run a shop, a gateway and a crowd in one process, and report what happened.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,11 +15,10 @@ import (
 	"sluice/config/report"
 	"sluice/internal/cli"
 	"sluice/internal/loadtest"
-	"sluice/internal/loadtest/sandbox"
 )
 
 func newLoadtest() *cobra.Command {
-	o := sandbox.Options{Config: "config.toml", Shape: loadtest.Spike}
+	o := loadtest.SandboxOptions{Config: "config.toml", Shape: loadtest.Spike}
 	var plot string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -56,7 +55,7 @@ func newLoadtest() *cobra.Command {
 	return cmd
 }
 
-func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool) error {
+func runLoadtest(cmd *cobra.Command, o loadtest.SandboxOptions, plot string, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if !asJSON {
 		o.Progress = out
@@ -68,7 +67,7 @@ func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool
 		fmt.Fprintln(os.Stderr, err) // each of its lines says where it is
 		return cli.ErrReported
 	}
-	if errors.Is(err, sandbox.ErrRedisAway) {
+	if errors.Is(err, loadtest.ErrRedisAway) {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
 	}
 	if err != nil {

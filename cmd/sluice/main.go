@@ -6,12 +6,11 @@ import (
 	"errors"
 	"os"
 
-	"sluice/internal/buildinfo"
 	"sluice/internal/cli"
-	"sluice/internal/loadtest/sandbox"
+	"sluice/internal/loadtest"
 )
 
-var version = buildinfo.Version()
+var version = cli.Version()
 
 // exitReject is the exit code of explain where the request would be rejected.
 const exitReject = 4
@@ -21,7 +20,7 @@ func main() { os.Exit(cli.Run(newRoot(), os.Args[1:], quietCode)) }
 // quietCode is the exit code of an error whose command has said what is wrong; 0 = it is printed.
 func quietCode(err error) int {
 	switch {
-	case errors.Is(err, errFailedOnline), errors.Is(err, errNotFound), errors.Is(err, sandbox.ErrRedisAway):
+	case errors.Is(err, errFailedOnline), errors.Is(err, errNotFound), errors.Is(err, loadtest.ErrRedisAway):
 		return cli.ExitOnline
 	case errors.Is(err, errRejected):
 		return exitReject

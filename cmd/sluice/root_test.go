@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"sluice/internal/cli"
-	"sluice/internal/clitest"
+	"sluice/internal/testkit"
 )
 
-func TestCommands_AreCompleteAndGrouped(t *testing.T) { clitest.Commands(t, newRoot(), 30) }
+func TestCommands_AreCompleteAndGrouped(t *testing.T) { testkit.Commands(t, newRoot(), 30) }
 
-func TestMan_WritesAPageForEachCommand(t *testing.T) { clitest.Man(t, newRoot()) }
+func TestMan_WritesAPageForEachCommand(t *testing.T) { testkit.Man(t, newRoot()) }
 
-func TestPages_CommandsOnPagesAreThere(t *testing.T) { clitest.Pages(t, newRoot(), 100) }
+func TestPages_CommandsOnPagesAreThere(t *testing.T) { testkit.Pages(t, newRoot(), 100) }
 
 func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 	for line, want := range map[string]string{

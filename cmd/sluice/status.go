@@ -10,7 +10,6 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/cli"
-	"sluice/internal/statusview"
 )
 
 func newStatus() *cobra.Command {
@@ -56,7 +55,7 @@ func watchStatus(cmd *cobra.Command, at *target) error {
 	if err != nil {
 		return err
 	}
-	return statusview.Watch(to)
+	return Watch(to)
 }
 
 func printStatus(cmd *cobra.Command, at *target) error {
@@ -70,7 +69,7 @@ func printStatus(cmd *cobra.Command, at *target) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), statusview.View{Width: 200, Height: 200}.Draw(&s, past.Seconds,
+	if _, err := io.WriteString(cmd.OutOrStdout(), View{Width: 200, Height: 200}.Draw(&s, past.Seconds,
 		"")); err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func printFleet(cmd *cobra.Command, at *target) error {
 		return errors.New("fleet: this instance shares nothing with others: stock.source is not \"redis\", and no limit " +
 			"has the scope \"fleet\"; ask for it alone: sluice status")
 	}
-	text, good := statusview.Fleet(&all)
+	text, good := Fleet(&all)
 	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"sluice/config/position"
-	"sluice/internal/sorted"
 	"strings"
 )
 
@@ -158,6 +157,6 @@ func (r *Report) Err() error {
 	if len(r.problems) == 0 {
 		return nil
 	}
-	sorted.By(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return &Error{Problems: slices.Compact(r.problems)}
 }

@@ -21,7 +21,7 @@ import (
 	"sluice/internal/failpoint"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // Clocks are the gate's own, which runs evenly, and the one by which hours are kept, which all instances share.
@@ -147,7 +147,7 @@ func (o *Ledger) run(ctx context.Context) {
 
 // needsOperator reports whether no ledger can be opened until an operator changes something.
 func needsOperator(err error) bool {
-	return errors.Is(err, ledger.ErrUnfit) || errors.Is(err, namespace.ErrClaimed)
+	return errors.Is(err, ledger.ErrUnfit) || errors.Is(err, redisconn.ErrClaimed)
 }
 
 // Reserver is what reserves in the ledger; nil = the ledger is not open yet.
@@ -163,7 +163,7 @@ func (o *Ledger) Await() error {
 	case errors.Is(err, ledger.ErrUnfit):
 		return o.now.Load().Errorf("stock.redis.addresses",
 			"%v; set it with: redis-cli config set maxmemory-policy noeviction", err)
-	case errors.Is(err, namespace.ErrClaimed):
+	case errors.Is(err, redisconn.ErrClaimed):
 		return o.now.Load().Errorf("name", "%v", err)
 	}
 	return nil

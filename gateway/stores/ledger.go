@@ -11,7 +11,6 @@ import (
 
 	"sluice/config"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -41,11 +40,11 @@ func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog
 }
 
 // Name is the name of c's shop in Redis. In a Redis of this process there is no other shop.
-func Name(c *config.Config) namespace.Name {
+func Name(c *config.Config) redisconn.Name {
 	if c.Name == "" && c.Stock.Source == "memory" {
 		return "memory"
 	}
-	return namespace.Name(c.Name)
+	return redisconn.Name(c.Name)
 }
 
 // claim has nothing asked in Redis while the name of c's shop is another's; nil = c has no name. The ledger of a
@@ -54,7 +53,7 @@ func claim(c *config.Config, looks bool) *redisconn.Guard {
 	if c.Name == "" {
 		return nil
 	}
-	return namespace.Claim{Name: Name(c), Secret: []byte(c.Stock.Reserve.Secret), Looks: looks}.Guard()
+	return redisconn.Claim{Name: Name(c), Secret: []byte(c.Stock.Reserve.Secret), Looks: looks}.Guard()
 }
 
 // CheckName rejects a name that is another shop's. A Redis that is away is waited for: nothing is asked there before it
@@ -68,7 +67,7 @@ func CheckName(c *config.Config) error {
 	}
 	defer link.Close()
 	err = link.Do(context.Background(), func(ctx context.Context, r *redis.Client) error { return r.Ping(ctx).Err() }, nil)
-	if errors.Is(err, namespace.ErrClaimed) {
+	if errors.Is(err, redisconn.ErrClaimed) {
 		return c.Errorf("name", "%v", err)
 	}
 	return nil

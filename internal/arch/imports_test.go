@@ -9,7 +9,7 @@ import (
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
 // tools are packages that only tests, and one another, import.
-var tools = []string{"internal/apitest", "internal/arch", "internal/clitest", "internal/dbtest", "internal/openapi", "internal/redistest",
+var tools = []string{"internal/apitest", "internal/arch", "internal/dbtest", "internal/redistest", "internal/storetest",
 	"internal/testkit"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
@@ -26,13 +26,12 @@ var importBans = []struct{ from, to, why string }{
 	{"proxy/metrics", "proxy", "proxy is the root that uses it"},
 	{"upstream", "proxy/...", "it sends requests and does not know why they were admitted"},
 	{"settle", "proxy/...", "it serves no requests"},
+	{"stockgate/ledger", "proxy/...", "a request's path uses it"},
 	{"limiter", "...", "a limiter decides about numbers alone"},
 	{"gateway/stores", "gateway", "gateway uses it"},
 	{"internal/doctor", "gateway", "gateway asks it before a sale"},
 	{"internal/adminclient", "gateway", "it speaks the API of gateways that run elsewhere"},
 	{"internal/load", "gateway", "its shoppers know only what stands at the front"},
-	{"internal/loadtest", "gateway", "it loads whatever gateway it is given; its sandbox starts one"},
-	{"internal/demo", "gateway", "its shop and its crowd have no part of the gateway"},
 }
 
 // importBanned is why from must not import to; "" = it may. Both are import paths without the module's name.

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config/report"
-	"sluice/internal/buildinfo"
 )
 
 // Exit codes, the same for all commands.
@@ -70,7 +69,7 @@ func Root(name, short string) *cobra.Command {
 	version := &cobra.Command{
 		Use: "version", Short: "Print the version.", Args: Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), name, buildinfo.Version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), name, Version())
 			return err
 		},
 	}

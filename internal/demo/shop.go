@@ -4,8 +4,7 @@
 // Where the gateway takes the units a few orders go wrong on purpose: that is when books cease to balance. The report
 // tells what was seen and no more; Report.Err names the promise that was broken.
 //
-// It starts no gateway and knows none of its packages: its caller puts one between crowd and shop, or not. It is no
-// benchmark: crowd, gateway and shop share one machine.
+// Options.Run puts a gateway between crowd and shop. It is no benchmark: the three share one machine.
 package demo
 
 import (

@@ -15,7 +15,6 @@ import (
 	"sluice/gateway/stores"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -40,7 +39,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	case errors.Is(err, layout.ErrApart):
 		o.Fail("layout", "%v", err)
 		return nil
-	case errors.Is(err, namespace.ErrClaimed):
+	case errors.Is(err, redisconn.ErrClaimed):
 		o.Fail("name", "%v", err)
 		return nil
 	case err != nil:

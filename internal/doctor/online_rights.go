@@ -9,11 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // tryRights runs each command that ledgers need, on keys of its own, which it takes away again.
-func (o *Report) tryRights(ctx context.Context, shop namespace.Name, r *redis.Client) {
+func (o *Report) tryRights(ctx context.Context, shop redisconn.Name, r *redis.Client) {
 	tag := shop.SKUKey("check "+rand.Text(), "")
 	hash, zset, stream, text := tag+"s", tag+"x", tag+"q", tag+"t"
 	defer func() {

@@ -5,7 +5,7 @@
 // and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
 // instead; and that a piece of advice names a key, its number and what it would change.
 //
-// It does not know the gate: its caller starts one, in front of the Shop and apart from everything that is sold.
+// Its sandbox (sandbox.go) starts the gateway in front of the Shop, apart from everything that is sold.
 package loadtest
 
 import (

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"hash/maphash"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 
-	"sluice/internal/sorted"
 	"sluice/proxy/reject"
 )
 
@@ -70,7 +70,7 @@ func (c *Counters) mostCounted(n int, now int64, summary func(*Shard) *topKeys) 
 	for _, k := range sums {
 		all = append(all, k)
 	}
-	sorted.By(all, func(a, b TopKey) int {
+	slices.SortStableFunc(all, func(a, b TopKey) int {
 		return cmp.Or(cmp.Compare(b.Rejected, a.Rejected), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Key, b.Key))
 	})
 	return all[:min(max(n, 0), len(all))]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reading"
 )
 
 // Header is the value of a field; nil when there is none. name is written with "-". A field that stands twice is
@@ -14,9 +13,9 @@ func (s *Source) Header(name string) ([]byte, Fault) {
 	for key, value := range s.Head.Fields {
 		switch {
 		case octets.EqualFold(key, name):
-			m.add(reading.Exact, value)
+			m.add(Exact, value)
 		case octets.EqualFieldName(key, name):
-			m.add(reading.Cased, value)
+			m.add(Cased, value)
 		}
 	}
 	return m.only(name)
@@ -51,8 +50,8 @@ func (s *Source) addCookie(m *match, pair []byte, name string) {
 		var part []byte
 		part, rest = octets.Cut(rest, ',')
 		if key, value := octets.Cut(part, '='); len(key) < len(part) {
-			if spelling := s.cookieSpelling(octets.Trim(key), name); spelling != reading.Another {
-				m.add(max(spelling, reading.Folded), octets.Unquote(value))
+			if spelling := s.cookieSpelling(octets.Trim(key), name); spelling != Another {
+				m.add(max(spelling, Folded), octets.Unquote(value))
 			}
 		}
 	}
@@ -60,17 +59,17 @@ func (s *Source) addCookie(m *match, pair []byte, name string) {
 
 // cookieSpelling is how the name of a cookie is spelled. PHP before 7.4.11 and Rack before 2.2.3 decode it. A dot makes
 // no object of a cookie.
-func (s *Source) cookieSpelling(key []byte, name string) reading.Spelling {
-	spelling := reading.OfName(key, name)
-	if spelling == reading.Another && hasEscape(key, true) {
+func (s *Source) cookieSpelling(key []byte, name string) Spelling {
+	spelling := OfName(key, name)
+	if spelling == Another && hasEscape(key, true) {
 		key = s.name(key, true)
-		spelling = reading.OfName(key, name)
-		if spelling != reading.Another {
-			spelling = max(spelling, reading.Folded)
+		spelling = OfName(key, name)
+		if spelling != Another {
+			spelling = max(spelling, Folded)
 		}
 	}
-	if spelling == reading.Nested && bytes.IndexByte(key, '[') < 0 {
-		return reading.Another
+	if spelling == Nested && bytes.IndexByte(key, '[') < 0 {
+		return Another
 	}
 	return spelling
 }

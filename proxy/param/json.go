@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 )
 
@@ -175,9 +174,9 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 			r.scratch, whole = AppendJSONString(r.scratch[:0], name)
 			name, r.halfName = r.scratch, r.halfName || !whole
 		}
-		switch spelling := reading.OfCase(name, want); {
-		case spelling == reading.Another && r.beans && reading.SameInFastjson(name, want):
-			like.add(reading.Folded, value)
+		switch spelling := OfCase(name, want); {
+		case spelling == Another && r.beans && SameInFastjson(name, want):
+			like.add(Folded, value)
 		case !r.twins || !m.repeats(spelling, value):
 			m.add(spelling, value)
 		}
@@ -189,7 +188,7 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 		return nil
 	case m.count == 0 && anyCase:
 		return like.value
-	case m.spelling == reading.Exact || anyCase:
+	case m.spelling == Exact || anyCase:
 		return m.value
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 )
 
@@ -68,10 +67,10 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 }
 
 // partSpelling is how the name of a part is spelled. Few servers decode it.
-func (s *Source) partSpelling(raw []byte, name string) reading.Spelling {
-	spelling := reading.OfName(raw, name)
-	if spelling == reading.Another && reading.OfName(s.name(raw, false), name) != reading.Another {
-		return reading.Cased
+func (s *Source) partSpelling(raw []byte, name string) Spelling {
+	spelling := OfName(raw, name)
+	if spelling == Another && OfName(s.name(raw, false), name) != Another {
+		return Cased
 	}
 	return spelling
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"sluice/internal/sorted"
 )
 
 // Overrides tells which of several patterns holds for a key: of those that match, the most specific one. That is the
@@ -72,7 +70,7 @@ func (l *LimitKey) Overrides(patterns []string) (o Overrides, err error) {
 		}
 		o.patterns = append(o.patterns, p)
 	}
-	sorted.By(o.patterns, func(a, b overridePattern) int { return cmp.Compare(b.weight(), a.weight()) })
+	slices.SortStableFunc(o.patterns, func(a, b overridePattern) int { return cmp.Compare(b.weight(), a.weight()) })
 	return o, nil
 }
 

@@ -3,8 +3,6 @@ package param
 import (
 	"strings"
 	"testing"
-
-	"sluice/proxy/reading"
 )
 
 // A row that is ambiguous is rejected alone and beside the literal name; one that counts is the value alone, and
@@ -13,19 +11,19 @@ func TestVariable_ReadingsOfNamesAndPlaces(t *testing.T) {
 	const beside = "goods_id=1"
 	rows := 0
 	ambiguous := func(got string) bool { return strings.HasPrefix(got, "ambiguous ") }
-	check := func(row *reading.Row, find func(list string) string) {
+	check := func(row *Row, find func(list string) string) {
 		alone, with, before := find(row.Input), "", ""
-		if separator := "&"; row.Kind == reading.Cookie {
+		if separator := "&"; row.Kind == CookieName {
 			with, before = find(beside+"; "+row.Input), find(row.Input+"; "+beside)
 		} else {
 			with, before = find(beside+separator+row.Input), find(row.Input+separator+beside)
 		}
 		switch row.Decision {
-		case reading.Counts:
+		case Counts:
 			if alone != row.Reads || !ambiguous(with) || !ambiguous(before) {
 				t.Errorf("%s: %s alone, %s and %s beside %s", row.Input, alone, with, before, beside)
 			}
-		case reading.Ambiguous:
+		case Ambiguous:
 			if !ambiguous(alone) || !ambiguous(with) || !ambiguous(before) {
 				t.Errorf("%s: %s alone, %s and %s beside %s", row.Input, alone, with, before, beside)
 			}
@@ -35,39 +33,39 @@ func TestVariable_ReadingsOfNamesAndPlaces(t *testing.T) {
 			}
 		}
 	}
-	for i := range reading.Table {
-		row := &reading.Table[i]
+	for i := range Readings {
+		row := &Readings[i]
 		switch rows++; row.Kind {
-		case reading.Name:
+		case Name:
 			check(row, func(list string) string { return lookup(t, "$arg_goods_id", list, "", "") })
 			check(row, func(list string) string { return lookup(t, "$form_goods_id", "", formType, list) })
-		case reading.Cookie:
+		case CookieName:
 			check(row, func(list string) string { return lookup(t, "$cookie_goods_id", "", "Cookie: "+list+"\r\n", "") })
-		case reading.Place:
+		case Place:
 			query, body, _ := strings.Cut(row.Input, "\n")
 			for _, variable := range []string{"$arg_goods_id", "$form_goods_id"} {
 				got := elsewhere(t, variable, query, formType, body)
-				if ambiguous(got) != (row.Decision == reading.Ambiguous) {
+				if ambiguous(got) != (row.Decision == Ambiguous) {
 					t.Errorf("%s of %q: %s", variable, row.Input, got)
 				}
 			}
-		case reading.JSONName:
+		case JSONName:
 			got := lookup(t, "$json_goods_id", "", jsonType, row.Input)
-			if row.Decision == reading.Ambiguous && !ambiguous(got) || row.Decision == reading.Literal && got != row.Reads {
+			if row.Decision == Ambiguous && !ambiguous(got) || row.Decision == LiteralOnly && got != row.Reads {
 				t.Errorf("%s: %s", row.Input, got)
 			}
 			if within := lookup(t, "$json_a.goods_id", "", jsonType, `{"a":`+row.Input+`}`); within != got {
 				t.Errorf("%s within an object: %s, want %s", row.Input, within, got)
 			}
-		case reading.JSONPlace:
+		case JSONPlace:
 			query, body, _ := strings.Cut(row.Input, "\n")
 			for _, variable := range []string{"$arg_goods_id", "$json_goods_id"} {
 				got := elsewhere(t, variable, query, jsonType, body)
-				if ambiguous(got) != (row.Decision == reading.Ambiguous) {
+				if ambiguous(got) != (row.Decision == Ambiguous) {
 					t.Errorf("%s of %q: %s", variable, row.Input, got)
 				}
 			}
-		case reading.Index:
+		case Index:
 			if got := lookup(t, "$json_items.0.goods_id", "", jsonType, row.Input); !strings.HasPrefix(got, "bad ") {
 				t.Errorf("%s: %s", row.Input, got)
 			}

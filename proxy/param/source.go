@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reading"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 )
@@ -77,21 +76,21 @@ func (s *Source) Reset() {
 // match is what stands under a name in one place, in all its spellings.
 type match struct {
 	count    int
-	spelling reading.Spelling // of the last one
-	nested   bool             // one is a list or an object to some reader
-	literal  int              // those that are the name but for letter case
-	differs  bool             // not all values are the same
-	value    []byte           // of the last one
+	spelling Spelling // of the last one
+	nested   bool     // one is a list or an object to some reader
+	literal  int      // those that are the name but for letter case
+	differs  bool     // not all values are the same
+	value    []byte   // of the last one
 }
 
 // add adds a value whose name is spelled so; of another name it adds nothing.
-func (m *match) add(spelling reading.Spelling, value []byte) (same bool) {
-	if spelling == reading.Another {
+func (m *match) add(spelling Spelling, value []byte) (same bool) {
+	if spelling == Another {
 		return false
 	}
 	m.differs = m.differs || m.count > 0 && !bytes.Equal(m.value, value)
-	m.nested = m.nested || spelling == reading.Nested
-	if spelling != reading.Folded {
+	m.nested = m.nested || spelling == Nested
+	if spelling != Folded {
 		m.literal++
 	}
 	m.count, m.spelling, m.value = m.count+1, spelling, value
@@ -99,8 +98,8 @@ func (m *match) add(spelling reading.Spelling, value []byte) (same bool) {
 }
 
 // repeats reports that the value has come before under the very name, and nothing else has.
-func (m *match) repeats(spelling reading.Spelling, value []byte) bool {
-	return m.count == 1 && spelling == reading.Exact && m.spelling == reading.Exact && bytes.Equal(value, m.value)
+func (m *match) repeats(spelling Spelling, value []byte) bool {
+	return m.count == 1 && spelling == Exact && m.spelling == Exact && bytes.Equal(value, m.value)
 }
 
 // only is the one value; nil when its name is in another letter case. Where the name stands twice readers make a list
@@ -111,7 +110,7 @@ func (m *match) only(want string) ([]byte, Fault) {
 		return nil, ambiguous(reject.DuplicateKey, want)
 	case m.nested:
 		return nil, ambiguous(reject.NameSpelling, want)
-	case m.spelling == reading.Cased:
+	case m.spelling == Cased:
 		return nil, Fault{}
 	}
 	return m.value, Fault{}

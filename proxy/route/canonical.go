@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"sluice/internal/octets"
-	"sluice/proxy/reading"
+	"sluice/proxy/param"
 )
 
 // Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
@@ -187,7 +187,7 @@ func examine(text []byte, nested bool) canonicalPath {
 // cutPiece parts text, which is not empty, behind its first byte and before the next separator.
 func cutPiece(text []byte) (separator byte, piece, rest []byte) {
 	end := 1
-	for end < len(text) && !reading.EndsSegment(text[end]) {
+	for end < len(text) && !param.EndsSegment(text[end]) {
 		end++
 	}
 	return text[0], text[1:end], text[end:]
@@ -199,7 +199,7 @@ func isBlank(piece []byte) bool { return withoutDropped(piece, "") || withoutDro
 // hasDropped reports a byte that some server drops.
 func hasDropped(piece []byte) bool {
 	for _, c := range piece {
-		if reading.Dropped(c) {
+		if param.Dropped(c) {
 			return true
 		}
 	}
@@ -210,7 +210,7 @@ func hasDropped(piece []byte) bool {
 func withoutDropped(piece []byte, want string) bool {
 	n := 0
 	for _, c := range piece {
-		if reading.Dropped(c) {
+		if param.Dropped(c) {
 			continue
 		}
 		if n == len(want) || octets.Lower(c) != octets.Lower(want[n]) {

@@ -4,25 +4,25 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/reading"
+	"sluice/proxy/param"
 	"sluice/proxy/reject"
 )
 
 // A row that is ambiguous is rejected beside any route; one that is literal passes.
 func TestTable_ReadingsOfTargets(t *testing.T) {
-	tables := map[reading.Kind]*Table{
-		reading.Target: tableOf(t, "!POST /order/{sku}", "/"),
-		reading.Slash:  tableOf(t, "!POST /order/{sku}/", "/"),
+	tables := map[param.ReadingKind]*Table{
+		param.Target: tableOf(t, "!POST /order/{sku}", "/"),
+		param.Slash:  tableOf(t, "!POST /order/{sku}/", "/"),
 	}
 	rows := 0
-	for _, row := range reading.Table {
+	for _, row := range param.Readings {
 		table := tables[row.Kind]
 		if table == nil {
 			continue
 		}
 		rows++
 		want := reject.NoCause
-		if row.Decision == reading.Ambiguous {
+		if row.Decision == param.Ambiguous {
 			want = reject.PathNotCanonical
 		}
 		if _, _, cause := match(table, "POST "+row.Input); cause != want {

@@ -20,7 +20,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/room"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -55,7 +54,7 @@ func (s *Store) heard(n issue) issue {
 }
 
 // New is the room of a name, of a shop behind link, which it does not close.
-func New(link *redisconn.Client, shop namespace.Name, name string) *Store {
+func New(link *redisconn.Client, shop redisconn.Name, name string) *Store {
 	s := &Store{link: link, scripts: map[string]*redis.Script{}}
 	for _, script := range []string{"tick", "create", "move", "join", "claim", "use", "set", "draw"} {
 		text, err := scripts.ReadFile("lua/" + script + ".lua")
@@ -71,7 +70,7 @@ func New(link *redisconn.Client, shop namespace.Name, name string) *Store {
 }
 
 // KeysOf are the keys of the room of a name.
-func KeysOf(shop namespace.Name, name string) []string {
+func KeysOf(shop redisconn.Name, name string) []string {
 	k := New(nil, shop, name).keys
 	return []string{k.room, k.steps, k.good, k.used, k.inside, k.people, k.lately}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
-	"sluice/internal/sorted"
 	"sluice/settle/sqlstore"
 )
 
@@ -114,7 +114,7 @@ func Statements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 		}
 	}
 	all := m.AllVersions()
-	sorted.By(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
+	slices.SortStableFunc(all, func(a, b rivermigrate.Migration) int { return a.Version - b.Version })
 	var out strings.Builder
 	var versions []string
 	for _, v := range all {

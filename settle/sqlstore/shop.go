@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/sorted"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
 )
@@ -94,7 +93,7 @@ func (s *Store) BuyersOver(ctx context.Context, sku string, born, limit int64) (
 			over = append(over, Buyer{user, n})
 		}
 	}
-	sorted.By(over, func(a, b Buyer) int {
+	slices.SortStableFunc(over, func(a, b Buyer) int {
 		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(a.User, b.User))
 	})
 	return over, err

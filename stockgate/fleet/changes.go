@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/redisconn"
 )
 
@@ -168,7 +167,7 @@ func (f *Fleet) list(v any, clock int64, now time.Time) (changes []Change, err e
 			changes = append(changes, change)
 		}
 	}
-	sorted.By(changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
+	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Number, y.Number) })
 	return changes, nil
 }
 

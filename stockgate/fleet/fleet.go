@@ -31,7 +31,6 @@ import (
 	"time"
 
 	"sluice/limiter"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -59,7 +58,7 @@ type Share struct {
 // Options say what an instance tells and hears. All callbacks but Do may be called at once with another one.
 type Options struct {
 	Link     *redisconn.Client // stays the caller's
-	Name     namespace.Name    // instances that use the same Redis and name are one fleet
+	Name     redisconn.Name    // instances that use the same Redis and name are one fleet
 	Instance string            // begins the name of this instance, which is unique anyway; may be empty
 	Secret   []byte            // of the fleet; nil = nothing is signed
 	Now      func() int64      // a monotonic clock, in nanoseconds

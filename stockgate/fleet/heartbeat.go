@@ -6,13 +6,13 @@ import (
 	_ "embed" // for the script
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/internal/sorted"
 	"sluice/stockgate/redisconn"
 )
 
@@ -161,6 +161,6 @@ func (f *Fleet) Instances(ctx context.Context) (all []Instance, err error) {
 		}
 		return nil
 	})
-	sorted.By(all, func(x, y Instance) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortStableFunc(all, func(x, y Instance) int { return cmp.Compare(x.ID, y.ID) })
 	return all, err
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"sluice/internal/sorted"
 )
 
 const (
@@ -85,6 +83,6 @@ func (f *Fleet) answers(ctx context.Context, task int64) (all []Answer, err erro
 		}
 		return err
 	})
-	sorted.By(all, func(x, y Answer) int { return cmp.Compare(x.Instance, y.Instance) })
+	slices.SortStableFunc(all, func(x, y Answer) int { return cmp.Compare(x.Instance, y.Instance) })
 	return all, err
 }

@@ -6,27 +6,25 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
-
-	"sluice/stockgate/key"
 )
 
 // hash is the fields that a layout reads. Where their names have the SKU in them, many SKUs may be in one hash, as in
 // "seckill:stocks" {1001: 500, 1002: 20}.
 type hash struct {
-	fields []key.Template // the numbers, then the status where one is configured
-	names  []string       // what they are called where no SKU is in them
-	places []key.Template // the key and the field of each number, with a colon between them
+	fields []KeyTemplate // the numbers, then the status where one is configured
+	names  []string      // what they are called where no SKU is in them
+	places []KeyTemplate // the key and the field of each number, with a colon between them
 }
 
 // compileHash reads the templates of the fields.
 func (l *Layout) compileHash(o Options) error {
 	h, named := &hash{}, l.numbers
 	if o.StatusField != "" {
-		named = append(named[:len(named):len(named)], key.Named{Name: "status_field", Text: o.StatusField})
+		named = append(named[:len(named):len(named)], NamedKey{Name: "status_field", Text: o.StatusField})
 	}
 	shared := false
 	for i, n := range named {
-		t, err := key.Compile(n.Name, "", n.Text)
+		t, err := CompileKey(n.Name, "", n.Text)
 		if err != nil {
 			return err
 		}
@@ -38,7 +36,7 @@ func (l *Layout) compileHash(o Options) error {
 		}
 	}
 	for _, n := range l.numbers {
-		place, err := key.Compile(n.Name, o.Prefix, o.Key+":"+n.Text)
+		place, err := CompileKey(n.Name, o.Prefix, o.Key+":"+n.Text)
 		if err != nil {
 			return err
 		}
@@ -61,7 +59,7 @@ func (l *Layout) compileHash(o Options) error {
 
 // apart rejects two fields of which neither says more than the other, and that may be one. Where one says more, as
 // $(sku)_sold does beside $sku, it owns what both could be: see owns.
-func (h *hash) apart(named []key.Named) error {
+func (h *hash) apart(named []NamedKey) error {
 	for i, t := range h.fields {
 		for j, u := range h.fields[:i] {
 			if t.Length() == u.Length() && !t.Apart(u) {
@@ -91,7 +89,7 @@ func (h *hash) owns(sku string, parts int) bool {
 }
 
 // makes reports whether a template makes a text of some SKU.
-func makes(t key.Template, text string, parts int) bool {
+func makes(t KeyTemplate, text string, parts int) bool {
 	if !t.Named() {
 		return t.Of("", 0) == text
 	}

@@ -2,8 +2,6 @@ package layout
 
 import (
 	"errors"
-
-	"sluice/stockgate/key"
 )
 
 // hashLeft is a hash with a field that holds what is left, as in "1001" {inStock: 500}. The shop takes units by
@@ -12,5 +10,5 @@ func hashLeft(o Options) (shape, error) {
 	if o.LeftField == "" {
 		return shape{}, errors.New("left_field: the layout hash_left needs it")
 	}
-	return shape{numbers: []key.Named{{Name: "left_field", Text: o.LeftField}}, left: only}, nil
+	return shape{numbers: []NamedKey{{Name: "left_field", Text: o.LeftField}}, left: only}, nil
 }

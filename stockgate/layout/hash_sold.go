@@ -3,8 +3,6 @@ package layout
 import (
 	"errors"
 	"fmt"
-
-	"sluice/stockgate/key"
 )
 
 // hashSold is a hash with the total and what was sold of it, as in "1001" {total: 500, ordered: 20}.
@@ -12,7 +10,7 @@ func hashSold(o Options) (shape, error) {
 	if o.TotalField == "" || o.SoldField == "" {
 		return shape{}, errors.New("total_field, sold_field: the layout hash_sold needs both")
 	}
-	return shape{left: unsold, numbers: []key.Named{
+	return shape{left: unsold, numbers: []NamedKey{
 		{Name: "total_field", Text: o.TotalField}, {Name: "sold_field", Text: o.SoldField},
 	}}, nil
 }

@@ -11,8 +11,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/stockgate/key"
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // The layouts that can be read.
@@ -43,19 +42,19 @@ type Options struct {
 	Prefix       string   // put before every key
 	Script       string   // Script: its text
 
-	Name namespace.Name // of the shop, in the keys of Mirror, Fill and SetStatus
+	Name redisconn.Name // of the shop, in the keys of Mirror, Fill and SetStatus
 }
 
 // Layout is a compiled [stock.layout]. It is immutable and safe for concurrent use. Each kind of
 // keys is read, written and checked by methods of its own.
 type Layout struct {
 	shape
-	key, status, flag, users key.Template
+	key, status, flag, users KeyTemplate
 	hash                     *hash // nil = the key is none
 	parts                    int   // of a SKU that key and fields name
-	named                    []key.Named
+	named                    []NamedKey
 	prefix                   string
-	name                     namespace.Name
+	name                     redisconn.Name
 	statusOpen               []string
 	statusClosed             string
 	soldOutAt                int64
@@ -63,9 +62,9 @@ type Layout struct {
 
 // shape is what the layouts differ in. A string that holds what is left has none of the first three.
 type shape struct {
-	numbers []key.Named // the hash's fields that hold numbers, the one that Set writes first
-	list    bool        // the key is a list
-	script  *script     // the key is known to a script alone
+	numbers []NamedKey // the hash's fields that hold numbers, the one that Set writes first
+	list    bool       // the key is a list
+	script  *script    // the key is known to a script alone
 
 	left func(n []int64) (int64, error) // what is left, from the numbers in that order
 }
@@ -86,7 +85,7 @@ func New(o Options) (*Layout, error) {
 
 // compileKeys reads the templates.
 func (l *Layout) compileKeys(o Options) (err error) {
-	if l.key, err = key.Compile("key", o.Prefix, o.Key); err != nil {
+	if l.key, err = CompileKey("key", o.Prefix, o.Key); err != nil {
 		return err
 	}
 	l.parts = l.key.Parts()
@@ -99,12 +98,12 @@ func (l *Layout) compileKeys(o Options) (err error) {
 	}
 	for _, k := range []struct {
 		name, text string
-		into       *key.Template
+		into       *KeyTemplate
 	}{
 		{"status_key", o.StatusKey, &l.status}, {"sold_out_key", o.SoldOutFlag, &l.flag},
 		{"users_key", o.UsersKey, &l.users},
 	} {
-		if *k.into, err = key.Compile(k.name, o.Prefix, k.text); err != nil {
+		if *k.into, err = CompileKey(k.name, o.Prefix, k.text); err != nil {
 			return err
 		}
 		if n := k.into.Parts(); n > l.parts {
@@ -115,7 +114,7 @@ func (l *Layout) compileKeys(o Options) (err error) {
 }
 
 // tells is the error for a place of the stock that several SKUs would share.
-func tells(name, text string, t key.Template, parts int) error {
+func tells(name, text string, t KeyTemplate, parts int) error {
 	switch {
 	case !t.Named():
 		return fmt.Errorf("%s %q: it must contain $sku, or all SKUs would share one stock", name, text)

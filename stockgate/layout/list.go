@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
-
-	"sluice/stockgate/key"
 )
 
 // list is a list of units, as in "goods_store:1001" = [1 1 1]. The shop takes a unit by LPOP or RPOP.
@@ -38,14 +36,14 @@ func (l *Layout) QueueTraces(ctx context.Context, pipe redis.Pipeliner, sku stri
 func (l *Layout) Traces() int { return len(l.traces()) }
 
 // traces are the keys whose existence QueueTraces asks for.
-func (l *Layout) traces() (keys []key.Template) {
+func (l *Layout) traces() (keys []KeyTemplate) {
 	switch {
 	case l.SharesHash():
 		return nil // a hash without the fields of a SKU has those of others
 	case l.hash != nil:
-		return []key.Template{l.key}
+		return []KeyTemplate{l.key}
 	}
-	for _, t := range []key.Template{l.users, l.status} {
+	for _, t := range []KeyTemplate{l.users, l.status} {
 		if l.list && t.Named() { // a key of all SKUs tells nothing of one
 			keys = append(keys, t)
 		}

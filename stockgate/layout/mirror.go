@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // mirrors reports why the free units of a ledger cannot be written into this layout; nil when they can.
@@ -53,7 +53,7 @@ func (l *Layout) Mirror(ctx context.Context, c redis.Scripter, sku string, free,
 func (l *Layout) beside(key string) string { return Beside(l.name, key) }
 
 // Beside is a key in the slot of key, for what a shop's gateways know of it.
-func Beside(shop namespace.Name, key string) string {
+func Beside(shop redisconn.Name, key string) string {
 	tag := key
 	if _, after, found := strings.Cut(key, "{"); found {
 		if inner, _, closed := strings.Cut(after, "}"); closed && inner != "" {

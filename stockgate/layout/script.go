@@ -8,8 +8,6 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
-
-	"sluice/stockgate/key"
 )
 
 // script is the shop's own Lua, which says what is left of a SKU.
@@ -63,7 +61,7 @@ func (s *script) queue(ctx context.Context, pipe redis.Pipeliner, keys []string,
 // scriptKeys are all keys of one SKU, for a script.
 func (l *Layout) scriptKeys(sku string) []string {
 	keys := []string{l.Key(sku)}
-	for _, t := range []key.Template{l.status, l.flag, l.users} {
+	for _, t := range []KeyTemplate{l.status, l.flag, l.users} {
 		if t != nil {
 			keys = append(keys, t.Of(sku, l.parts))
 		}

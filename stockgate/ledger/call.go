@@ -19,13 +19,13 @@ type scriptCall struct {
 	args        []any
 	items       []Item // that it is about
 
-	whole bool     // their users and quantities count, not only their serials
-	waits bool     // some of them have a request
-	names bool     // the reply must name the serials of those that it says are held now
-	aside bool     // it only reads, and leaves no mark
-	blind bool     // it does not look at the numbers: its reply does not tell whether there is a ledger
-	more  []string // keys beside those of each call
-	as    *homeClaim    // it is made for the settlers; nil = for this instance
+	whole bool       // their users and quantities count, not only their serials
+	waits bool       // some of them have a request
+	names bool       // the reply must name the serials of those that it says are held now
+	aside bool       // it only reads, and leaves no mark
+	blind bool       // it does not look at the numbers: its reply does not tell whether there is a ledger
+	more  []string   // keys beside those of each call
+	as    *homeClaim // it is made for the settlers; nil = for this instance
 
 	// As it sets out:
 	keys  [numKeys]string

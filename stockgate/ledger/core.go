@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/stockgate/skutable"
+	"sluice/internal/octets"
 )
 
 // core is what all parts of a reserver share: the store, the SKUs, the orders that are known, and the metrics.
@@ -16,7 +16,7 @@ type core struct {
 	live    atomic.Pointer[live]
 	store   Calls
 	start   time.Time // of the clock of maintenance and look-ups
-	skus    *skutable.Table[skuQueue]
+	skus    *octets.Table[skuQueue]
 	serials *orderCache // of orders
 	users   *orderCache // of orders with a derived serial
 

@@ -9,12 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // registryKey is the key of the SKUs that may have a ledger: a sorted set by name. It lies in a slot of its own, so it
 // cannot be written together with a ledger; it is written before, so that no ledger is missing there.
-func registryKey(n namespace.Name) string { return n.Key("skus") }
+func registryKey(n redisconn.Name) string { return n.Key("skus") }
 
 // What one call to Redis reads at most, about.
 const (
@@ -231,7 +231,7 @@ func (r *Store) page(ctx context.Context, sku string, cursor uint64) (pairs []st
 }
 
 // settlementKey is the key of what settlers have told last: a hash, with a field for each home.
-func settlementKey(n namespace.Name) string { return n.Key("settlement") }
+func settlementKey(n redisconn.Name) string { return n.Key("settlement") }
 
 // NoteSettlement keeps how the settlement of a home stands, as JSON, for the dashboards of gates.
 func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {

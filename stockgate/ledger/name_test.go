@@ -7,14 +7,13 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
 // ofShop is a store of a shop on a server.
-func ofShop(t *testing.T, server *redistest.Server, name namespace.Name, secret string) *Store {
+func ofShop(t *testing.T, server *redistest.Server, name redisconn.Name, secret string) *Store {
 	o := optionsFor(server, 4)
-	o.Name, o.Guard = name, namespace.Claim{Name: name, Secret: []byte(secret)}.Guard()
+	o.Name, o.Guard = name, redisconn.Claim{Name: name, Secret: []byte(secret)}.Guard()
 	r := testkit.Must[*Store](t)(NewStore(o))
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -76,7 +75,7 @@ func TestName_ClaimOfAnotherSecretLeavesTheLedgersAlone(t *testing.T) {
 	for what, err := range map[string]error{"check": other.Check(t.Context()), "set": total, "list": skus, "read": read,
 		"create": create, "find": other.FindAll(t.Context(), []OrderName{{SKU: testSKU,
 			Serial: "s"}})[0].Err} {
-		if !errors.Is(err, namespace.ErrClaimed) || !redisconn.Unsent(err) {
+		if !errors.Is(err, redisconn.ErrClaimed) || !redisconn.Unsent(err) {
 			t.Errorf("%s: %v, want ErrClaimed and that nothing was sent", what, err)
 		}
 	}

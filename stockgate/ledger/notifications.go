@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/periodic"
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // channel is where all stores of a name tell, and hear, the notifications of a database. PUBLISH itself reaches all
 // databases, where other ledgers may lie.
-func channel(n namespace.Name, db int) string {
+func channel(n redisconn.Name, db int) string {
 	if db == 0 {
 		return n.Key("news")
 	}

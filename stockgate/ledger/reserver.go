@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/stockgate/skutable"
+	"sluice/internal/octets"
 )
 
 // Reserver reserves units for the orders of many clients at once. It is safe for concurrent use. See the package's
@@ -58,7 +58,7 @@ func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 	r := &Reserver{deriver: newDeriver(o.Secret), core: core{
 		o: o, store: store,
 		start:      time.Now(),
-		skus:       skutable.New[skuQueue](o.MaxSKUs),
+		skus:       octets.NewTable[skuQueue](o.MaxSKUs),
 		serials:    newOrderCache(size, func(k *knownOrder) string { return k.Serial }),
 		users:      newOrderCache(size, func(k *knownOrder) string { return k.User }),
 		newSKUs:    tokenBucket{interval: newSKUInterval, depth: newSKUDepth},

@@ -7,16 +7,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/namespace"
+	"sluice/stockgate/redisconn"
 )
 
 // What all instances of a name have in common. Neither key ever expires.
 
 // secretKey holds a secret in hexadecimal, which the first instance has made.
-func secretKey(n namespace.Name) string { return n.Key("secret") }
+func secretKey(n redisconn.Name) string { return n.Key("secret") }
 
 // marksKey counts the marks that were given out.
-func marksKey(n namespace.Name) string { return n.Key("instances") }
+func marksKey(n redisconn.Name) string { return n.Key("instances") }
 
 // Secret returns the secret of all instances of this name. The first that asks makes it.
 func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -38,7 +37,7 @@ type Store struct {
 	scripts scripts
 	events  int // that XADD keeps of one SKU, about
 	most    int // that may wait to be acknowledged; 0 = no consumer acknowledges
-	name    namespace.Name
+	name    redisconn.Name
 	news    string // channel
 
 	replicas    int
@@ -81,7 +80,7 @@ type StoreOptions struct {
 	Replicas    int
 	ReplicaWait time.Duration
 
-	Name namespace.Name // of the shop; stores with different names share no ledger
+	Name redisconn.Name // of the shop; stores with different names share no ledger
 
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
 	// Redis, and they notice nothing.
@@ -248,7 +247,7 @@ func storeFault(err error) error {
 func (r *Store) at(sku string) redisconn.Route { return r.link.To(r.home(sku)) }
 
 // KeysOf names every key that a store of that name makes for one SKU and for itself, for callers that delete them.
-func KeysOf(n namespace.Name, sku string) []string {
+func KeysOf(n redisconn.Name, sku string) []string {
 	r := &Store{name: n}
 	all := []string{registryKey(n), marksKey(n), secretKey(n), n.ClaimKey()}
 	for _, of := range []string{sku, slotsOf} {

@@ -20,7 +20,6 @@ import (
 	"sluice/internal/periodic"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/namespace"
 	"sluice/stockgate/redisconn"
 )
 
@@ -35,7 +34,7 @@ type Sale struct {
 // Options say what all share. Zero values are replaced by the defaults that are named here.
 type Options struct {
 	Link *redisconn.Client // stays the caller's; nil = this instance is alone, and its own clock counts
-	Name namespace.Name    // of the shop; instances that use the same Redis and name share what operators say
+	Name redisconn.Name    // of the shop; instances that use the same Redis and name share what operators say
 	Now  func() int64      // monotonic ns; required
 	Wall func() time.Time  // of this machine; default time.Now
 	Log  *slog.Logger      // default slog.Default()

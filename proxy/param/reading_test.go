@@ -1,0 +1,76 @@
+package param
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestOfName_FoldsAsPHPDoes(t *testing.T) {
+	for name, want := range map[string]Spelling{
+		"goods_id": Exact, "Goods_ID": Cased, "good\u017f_id": Cased,
+		"goods.id": Folded, "goods id": Folded, "goods[id": Folded, "  goods.id": Folded, " goods_id": Folded,
+		"goods_id\x00x": Folded, "\tgoods_id": Folded, "goods.id\x00[]": Folded,
+		"goods_id[]": Nested, "goods_id[a]": Nested, "goods.id[]": Nested, "[goods_id]": Nested, "goods_id]": Nested,
+		"goods_id.a": Nested, "goods_id[": Nested,
+		"goods[id]": Another, "goods": Another, "goods_ids": Another, "goods_id_": Another, "x.goods_id": Another,
+		"goods-id": Another, "goods\x00_id": Another, "": Another, "_": Another, "goodsxid": Another,
+	} {
+		if got := OfName([]byte(name), "goods_id"); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]Spelling{
+		"connect.sid": Exact, "connect_sid": Folded, "connect": Another, "connect[sid]": Another, "connect.sid.x": Nested,
+	} {
+		if got := OfName([]byte(name), "connect.sid"); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+}
+
+// A value in an object has other spellings, which its readers find at the same place.
+func TestOfName_OfAValueInAnObject(t *testing.T) {
+	for name, want := range map[string]Spelling{
+		"order[sku_id]": Exact, "Order[SKU_ID]": Cased, "order[sku_id][]": Nested, "order[sku_id]x": Nested,
+		"order[sku_id].a": Nested, "order.sku_id": Nested, " order[sku_id]": Nested, "[order][sku_id]": Nested,
+		"order[sku_id]\x00": Nested, "order": Nested, "order[]": Nested, "order[qty]": Another, "order[sku_id2]": Another,
+		"orders[sku_id]": Another, "order_sku_id": Another, "sku_id": Another, "order.qty": Another, "": Another,
+	} {
+		if got := OfName([]byte(name), "order[sku_id]"); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	if got := OfName([]byte("my.order[a]"), "my_order[a]"); got != Nested {
+		t.Errorf("PHP folds the object's name: %v", got)
+	}
+}
+
+func TestOfName_DoesNotAllocate(t *testing.T) {
+	names := [][]byte{[]byte("goods_id"), []byte(" goods.id\x00"), []byte("goods[id]"), []byte("a-name-that-is-long")}
+	if n := testing.AllocsPerRun(100, func() {
+		for _, name := range names {
+			OfName(name, "goods_id")
+			OfName(name, "goods[id_that_is_longer_than_the_stack_of_a_conversion]")
+		}
+		Mentions(names[3], "goods_id")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Each row is one reading, and stands once.
+func TestTable_RowsAreWhole(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range Readings {
+		id := fmt.Sprint(row.Kind, row.Input)
+		if known[id] || len(row.Readers) == 0 || row.Input == "" {
+			t.Errorf("%q: twice, or without a reader", row.Input)
+		}
+		known[id] = true
+		for _, r := range row.Readers {
+			if r >= NumReaders {
+				t.Errorf("%q: reader %d", row.Input, r)
+			}
+		}
+	}
+}
