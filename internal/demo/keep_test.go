@@ -19,6 +19,7 @@ func TestKeep_TheDemosLinkOpensItsDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer units.close()
 	shop, err := OpenShop(units.shopOptions(d))
 	if err != nil {
 		t.Fatal(err)
