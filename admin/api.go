@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"sluice/admin/throttle"
 	"sluice/admin/web"
 	"sluice/config/report"
 	"sluice/proxy/metrics"
@@ -33,10 +32,10 @@ type API struct {
 	Token string // of operators; "" = none is asked for
 	Log   *slog.Logger
 
-	ViewerToken   string          // of those who may look; "" = there are none
-	ConsumerToken string          // of those who take orders that wait; likewise
-	Login         *throttle.Login // nil = one of this handler's own
-	AuditLog      *AuditLog       // likewise
+	ViewerToken   string         // of those who may look; "" = there are none
+	ConsumerToken string         // of those who take orders that wait; likewise
+	Login         *LoginThrottle // nil = one of this handler's own
+	AuditLog      *AuditLog      // likewise
 
 	Dashboard *web.Dashboard // nil = none is served
 	Preflight *Preflight     // nil = nothing can be checked from here
@@ -47,7 +46,7 @@ type API struct {
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	if a.Login == nil {
-		a.Login = throttle.NewLogin()
+		a.Login = NewLoginThrottle()
 	}
 	if a.AuditLog == nil {
 		a.AuditLog = NewAuditLog(a.Log)

@@ -13,7 +13,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/gateway/orders"
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -236,7 +235,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			return s.State
 		}
 		g := &Gateway{running: &config.Config{}, trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}
-		g.orders.Store(&orders.Ledger{Store: store})
+		g.orders.Store(&orderLedger{Store: store})
 		h := &controller{g: g,
 			log:  slog.New(slog.DiscardHandler),
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
