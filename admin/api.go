@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"sluice/admin/web"
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/proxy/metrics"
 )
 
@@ -121,7 +121,7 @@ func answer(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, status int, detail string) { failWith(w, status, detail, nil) }
 
 // failWith also tells what is wrong in a file.
-func failWith(w http.ResponseWriter, status int, detail string, problems []report.Problem) {
+func failWith(w http.ResponseWriter, status int, detail string, problems []config.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
@@ -129,6 +129,6 @@ func failWith(w http.ResponseWriter, status int, detail string, problems []repor
 		Title    string           `json:"title"`
 		Status   int              `json:"status"`
 		Detail   string           `json:"detail"`
-		Problems []report.Problem `json:"problems,omitempty"`
+		Problems []config.Problem `json:"problems,omitempty"`
 	}{http.StatusText(status), status, detail, problems})
 }

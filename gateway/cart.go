@@ -50,7 +50,9 @@ func linesThatMayRepeat(in protocol.Order) []protocol.Order {
 
 // decidedCart asks memory about all lines. The first comes first: it alone may repeat an order without a key. Where
 // another one is sold out such an order was not looked up: its client may have won before.
-func (o *orderLedger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (t proxy.Reservation, decided bool) {
+func (o *orderLedger) decidedCart(d *ledger.Reserver, now int64, in protocol.Order) (
+	t proxy.Reservation, decided bool,
+) {
 	lookUp := false
 	for i := range len(in.More) + 1 {
 		one := orderLine(in, i)

@@ -3,23 +3,11 @@ package gateway
 import (
 	"net/netip"
 
-	"sluice/config"
 	"sluice/limiter"
-	"sluice/proxy"
 	"sluice/proxy/reject"
 )
 
-// Connections are the limits of connections, as a server asks them.
-func (in *limiters) Connections() proxy.Connections { return connections{in.conns} }
-
-// MaxClients is how many descriptors clients may hold, those included that still read a rejection. 0 = no bound is
-// known.
-func (in *limiters) MaxClients(c *config.Config) int { return in.files.clients(c) }
-
-// OperatorConns is how many connections one listener for operators may have.
-func (in *limiters) OperatorConns() int { return in.files.aside() }
-
-// connections counts those of trusted proxies in all alone.
+// connections are the limits of connections, as a server asks them. Those of trusted proxies are counted in all alone.
 type connections struct{ *limiter.ConnLimiter }
 
 func (c connections) Open(client netip.Addr, perClient bool) reject.Reason {

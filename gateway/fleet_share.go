@@ -76,9 +76,6 @@ func (in *limiters) divide() {
 	}
 }
 
-// SharedRates are the keyed rates that instances keep together, by their names.
-func (in *limiters) SharedRates() map[string]*limiter.FleetShare { return in.rates.Fleet() }
-
 // Instances is by how many a limit of the fleet is divided, as far as is known; at least 1.
 func (in *limiters) Instances() int {
 	in.part.mu.Lock()

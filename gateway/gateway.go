@@ -202,7 +202,7 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 	case !r.config.UsesLedger():
 		return nil
 	}
-	r.orders, err = openOrderLedger(r.config, g.memory, g.mirror(r.config), orderClocks{Now: g.now, Wall: g.schedule.Wall},
+	r.orders, err = openLedger(r.config, g.memory, g.mirror(r.config), orderClocks{Now: g.now, Wall: g.schedule.Wall},
 		g.log)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (g *Gateway) awaitLedger(r *runtime) error {
 func (g *Gateway) buildQueue(r *runtime) (err error) {
 	queue := g.queue.Load()
 	if queue == nil {
-		if r.orders == nil || !r.config.Queues() && !r.orders.Left.Any() {
+		if r.orders == nil || !r.config.Queues() && !r.orders.left.waiting.Load() {
 			return nil
 		}
 		if queue, err = openQueue(r.config, queueParts{Store: r.orders.Store, Upstream: g.shop,
@@ -249,7 +249,7 @@ func (g *Gateway) buildQueue(r *runtime) (err error) {
 		queue.Use(r.config, g.settlement(r.config), r.orders.Status())
 		if g.queue.Swap(queue) == nil {
 			g.onClose(func() { queue.Close(0) })
-			r.orders.Left.Delivered()
+			r.orders.left.delivered.Store(true)
 			g.Metrics.MustRegister(queue)
 		}
 	})

@@ -14,9 +14,9 @@ import (
 	"sluice/stockgate/sale"
 )
 
-// ledgerOpener tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does, and it
-// does not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance with a
-// newer schedule, has the last word.
+// ledgerOpener tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does,
+// and it does not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance
+// with a newer schedule, has the last word.
 //
 // Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what
 // was sold out of it, and must not be made anew with all that there was.

@@ -14,7 +14,7 @@ import (
 // leftOrders are orders that wait in the ledger although no route of this instance has orders wait. An earlier
 // configuration has accepted them, or another instance that runs with it. It is safe for concurrent use.
 type leftOrders struct {
-	delivered atomic.Bool   // this instance delivers orders that wait
+	delivered atomic.Bool   // this instance delivers orders that wait: none are sought
 	waiting   atomic.Bool   // some were found
 	found     chan struct{} // holds one
 	sought    time.Time     // by find alone
@@ -23,15 +23,6 @@ type leftOrders struct {
 // seekLeft is how often an instance that delivers no orders looks for some that wait: others may accept them until the
 // last instance has another configuration.
 const seekLeft = time.Minute
-
-// Found tells when such orders were found.
-func (l *leftOrders) Found() <-chan struct{} { return l.found }
-
-// Any reports whether such orders were found.
-func (l *leftOrders) Any() bool { return l.waiting.Load() }
-
-// Delivered says that this instance delivers orders that wait from now on: none are sought any more.
-func (l *leftOrders) Delivered() { l.delivered.Store(true) }
 
 // find looks for such orders among SKUs, of which the ledger has just made a list.
 func (l *leftOrders) find(ctx context.Context, store *redisstore.Store, skus []string, log *slog.Logger) {

@@ -19,13 +19,13 @@ func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 		find := func() bool {
 			left.find(t.Context(), s, []string{"1"}, slog.New(slog.DiscardHandler))
 			select {
-			case <-left.Found():
+			case <-left.found:
 				return true
 			default:
 				return false
 			}
 		}
-		if find() || left.Any() {
+		if find() || left.waiting.Load() {
 			t.Error("there are none")
 		}
 		now, codes := time.Now(), make([]protocol.Code, 1)
@@ -37,10 +37,10 @@ func TestLeftOrders_AreFoundWithinAMinute(t *testing.T) {
 		if time.Sleep(seekLeft - time.Second); find() { // of synctest
 			t.Error("Redis is asked too often")
 		}
-		if time.Sleep(time.Second); !find() || !left.Any() { // of synctest
+		if time.Sleep(time.Second); !find() || !left.waiting.Load() { // of synctest
 			t.Error("it is not found")
 		}
-		left.Delivered()
+		left.delivered.Store(true)
 		if time.Sleep(time.Hour); find() { // of synctest
 			t.Error("it is sought although it is delivered")
 		}

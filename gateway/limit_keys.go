@@ -6,7 +6,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/config/report"
 	"sluice/proxy/param"
 	"sluice/proxy/route"
 )
@@ -40,7 +39,7 @@ func (in *limiters) Key(c *config.Config, name string, values []string, reset bo
 			"[[limits.in_flight]] for one", name, admin.ErrInvalid)
 	}
 	return admin.KeyState{}, fmt.Errorf("limit %.80q: %w: no limit by key has this name; %s", name, admin.ErrInvalid,
-		report.Meant(name, known))
+		config.Meant(name, known))
 }
 
 // rateKey is Key of a rate.

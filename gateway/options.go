@@ -146,7 +146,7 @@ func serverOptions(c *config.Config, l *limiters, secure *tls.Config, log *slog.
 		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
-		Connections:   l.Connections(), MaxConns: l.MaxClients(c),
+		Connections:   connections{l.conns}, MaxConns: l.files.clients(c),
 		TLS:           secure,
 		ProxyProtocol: s.ProxyProtocol,
 		Log:           log,

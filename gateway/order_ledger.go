@@ -29,8 +29,8 @@ type orderClocks struct {
 	Wall func() time.Time
 }
 
-// orderLedger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they hear
-// stock_error and everything else is served.
+// orderLedger is the ledger behind routes that reserve. While it could not be opened yet, since Redis is away, they
+// hear stock_error and everything else is served.
 type orderLedger struct {
 	Store  *redisstore.Store
 	now    atomic.Pointer[ledgerRules]
@@ -44,7 +44,7 @@ type orderLedger struct {
 
 	lost    atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
 	unknown chan struct{}          // holds one: a SKU that is asked for is not known
-	Left    leftOrders
+	left    leftOrders
 }
 
 // ledgerRules is what a configuration says. It does not change.
@@ -66,13 +66,13 @@ const (
 	ledgerCloseTimeout = 5 * time.Second
 )
 
-// openOrderLedger begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes its
-// time, in which a gate that starts has other things to do.
-func openOrderLedger(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by orderClocks, log *slog.Logger) (
-	*orderLedger, error,
-) {
+// openLedger begins to open the ledger, in memory where source is "memory"; Await tells what came of it. Redis takes
+// its time, in which a gate that starts has other things to do.
+func openLedger(c *config.Config, memory *embedredis.Server, mirror ledger.Mirror, by orderClocks,
+	log *slog.Logger,
+) (*orderLedger, error) {
 	o := &orderLedger{clocks: by, log: log, first: make(chan error, 1), unknown: make(chan struct{}, 1)}
-	o.Left.found = make(chan struct{}, 1)
+	o.left.found = make(chan struct{}, 1)
 	var err error
 	if c.Stock.Source == "memory" {
 		o.Store, err = stores.MemoryLedger(memory, c, false, log)
@@ -275,7 +275,7 @@ func (o *orderLedger) watchAll(ctx context.Context, d *ledger.Reserver) {
 		}
 	}
 	o.noteLost(ctx)
-	o.Left.find(ctx, o.Store, skus, o.log)
+	o.left.find(ctx, o.Store, skus, o.log)
 }
 
 // noteLost keeps the first SKU that Redis lists without a ledger, for readyz.

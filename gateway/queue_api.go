@@ -23,8 +23,8 @@ func (q *orderQueue) State(limit int) admin.QueueState {
 		return max(now.UnixMilli()-(oldest-time.Duration(q.within.Load()).Milliseconds()), 0)
 	}
 	pace := q.options.Load()
-	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased, Unknown: unknownOrders(s.Asking, s.Stuck),
-		Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
+	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased,
+		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
 		Rate: int(pace.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
 	for _, one := range s.SKUs[:min(len(s.SKUs), limit)] {
 		state.SKUs = append(state.SKUs, queueOfSKU(&one, age(one.Oldest)))
@@ -33,8 +33,8 @@ func (q *orderQueue) State(limit int) admin.QueueState {
 }
 
 func queueOfSKU(s *queue.SKUStatus, age int64) admin.QueueOfSKU {
-	return admin.QueueOfSKU{SKU: s.SKU, Waiting: s.Waiting, Delivering: s.Leased, Unknown: unknownOrders(s.Asking, s.Stuck),
-		Stuck: s.Stuck, Delivered: s.Delivered, OldestMS: age, PerSecond: s.PerSecond, ETAMS: s.ETA.Milliseconds()}
+	return admin.QueueOfSKU{SKU: s.SKU, Waiting: s.Waiting, Delivering: s.Leased,
+		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, Delivered: s.Delivered, OldestMS: age, PerSecond: s.PerSecond, ETAMS: s.ETA.Milliseconds()}
 }
 
 // unknownOrders is how many are asked about; stuck ones were counted at another time.

@@ -8,10 +8,8 @@ import (
 	"unicode/utf8"
 
 	"sluice/admin"
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/room"
-	"sluice/room/roomgate"
-	"sluice/room/roomstore"
 )
 
 // maxRoomMessage is the longest message for those who wait, in bytes.
@@ -61,10 +59,10 @@ func (r *rooms) Change(ctx context.Context, name string, c admin.RoomChange) err
 		}
 		names = append(names, one.Rules().Name)
 	}
-	return fmt.Errorf("waiting room %.40q %w; %s", name, admin.ErrNotConfigured, report.Meant(name, names))
+	return fmt.Errorf("waiting room %.40q %w; %s", name, admin.ErrNotConfigured, config.Meant(name, names))
 }
 
-func changeRoom(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) error {
+func changeRoom(ctx context.Context, one *room.Room, c *admin.RoomChange) error {
 	switch {
 	case c.State != nil:
 		words := map[string]string{"open": "", "hold": room.OverrideHold, "drain": room.OverrideDrain,
@@ -73,7 +71,7 @@ func changeRoom(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) er
 		if !ok {
 			return fmt.Errorf(`%w: a state is "open", "hold", "drain" or "off", not %.20q`, admin.ErrInvalid, *c.State)
 		}
-		return one.Store().Set(ctx, roomstore.Override, word)
+		return one.Store().Set(ctx, room.FieldOverride, word)
 	case c.Rate != nil:
 		if !(*c.Rate >= 0 && *c.Rate <= 1_000_000) {
 			return fmt.Errorf("%w: a rate is 0, for that of the configuration, to 1000000 people a second", admin.ErrInvalid)
@@ -82,19 +80,19 @@ func changeRoom(ctx context.Context, one *roomgate.Room, c *admin.RoomChange) er
 		if *c.Rate > 0 {
 			text = strconv.FormatFloat(*c.Rate, 'g', -1, 64)
 		}
-		return one.Store().Set(ctx, roomstore.Rate, text)
+		return one.Store().Set(ctx, room.FieldRate, text)
 	case c.Message != nil:
 		if len(*c.Message) > maxRoomMessage || !utf8.ValidString(*c.Message) {
 			return fmt.Errorf("%w: a message has at most %d bytes of UTF-8", admin.ErrInvalid, maxRoomMessage)
 		}
-		return one.Store().Set(ctx, roomstore.Message, *c.Message)
+		return one.Store().Set(ctx, room.FieldMessage, *c.Message)
 	}
 	return drawRoom(ctx, one, *c.Beacon, c.Round)
 }
 
-// drawRoom makes the draw by the signature of the round that was published before the start, which is checked by the key
-// that was published with it.
-func drawRoom(ctx context.Context, one *roomgate.Room, signature string, round int64) error {
+// drawRoom makes the draw by the signature of the round that was published before the start, which is checked by the
+// key that was published with it.
+func drawRoom(ctx context.Context, one *room.Room, signature string, round int64) error {
 	s, _, _, _ := one.Status()
 	l := &s.Lottery
 	switch {
@@ -111,7 +109,7 @@ func drawRoom(ctx context.Context, one *roomgate.Room, signature string, round i
 		return fmt.Errorf("%w: round %d: %w", admin.ErrInvalid, round, err)
 	}
 	err := one.Store().Draw(ctx, l, signature)
-	if errors.Is(err, roomstore.ErrDrawn) || errors.Is(err, roomstore.ErrTooEarly) || errors.Is(err, roomstore.ErrRound) {
+	if errors.Is(err, room.ErrDrawn) || errors.Is(err, room.ErrTooEarly) || errors.Is(err, room.ErrRound) {
 		return fmt.Errorf("%w: %w", admin.ErrConflict, err)
 	}
 	return err

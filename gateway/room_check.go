@@ -101,7 +101,8 @@ func checkRoom(c *config.Config, m *config.Room, at string, fail func(key, forma
 	}
 }
 
-// explainedRooms are the rooms of c for an explanation, which asks no Redis: an order needs a pass, and each one is wrong.
+// explainedRooms are the rooms of c for an explanation, which asks no Redis: an order needs a pass, and each one is
+// wrong.
 func explainedRooms(c *config.Config) map[string]proxy.Room {
 	all := map[string]proxy.Room{}
 	for i := range c.Rooms {

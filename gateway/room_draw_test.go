@@ -14,8 +14,6 @@ import (
 	"sluice/internal/testkit"
 	"sluice/room"
 	"sluice/room/beacon"
-	"sluice/room/roomgate"
-	"sluice/room/roomstore"
 	"sluice/stockgate/redisconn"
 )
 
@@ -24,7 +22,7 @@ const published = "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1
 	"e342b73a8dd2bacbe47e4b6b63ed5e39"
 
 // drawing is an instance of a room with a draw whose file names a beacon.
-func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.Sale) *roomgate.Room {
+func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.Sale) *room.Room {
 	t.Helper()
 	link, err := redisconn.New(redisconn.Options{Addresses: []string{addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
 		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
@@ -32,11 +30,11 @@ func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.S
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	one, err := roomgate.New(roomgate.Options{
+	one, err := room.New(room.Options{
 		Rules: room.Rules{Name: "r", Draw: true, BeaconKey: key, Beacon: rounds, Opens: time.Minute, Pass: time.Minute,
 			ClaimWithin: time.Minute, Overshoot: 1, PollFloor: time.Second, PollCeiling: 20 * time.Second},
-		MaxParked: 10, Few: 5, Store: roomstore.New(link, "shop", "r"),
-		Stock: func() *roomstore.Stock { return &roomstore.Stock{} },
+		MaxParked: 10, Few: 5, Store: room.NewStore(link, "shop", "r"),
+		Stock: func() *room.KnownStock { return &room.KnownStock{} },
 		Sale:  func() room.Sale { return sale },
 		Now:   func() int64 { return time.Now().UnixMilli() }, Log: slog.New(slog.DiscardHandler),
 	}, [][]byte{[]byte("0123456789abcdef-key")})
@@ -55,7 +53,7 @@ func TestDraw_ChecksTheRoundThatStands(t *testing.T) {
 	now := time.Now().UnixMilli()
 	sale := room.Sale{Starts: now - 60_000, Ends: now + 3_600_000}
 	const hour = 3_600_000
-	standing := func(one *roomgate.Room) func() bool {
+	standing := func(one *room.Room) func() bool {
 		return func() bool {
 			s, _, _, _ := one.Status()
 			return s != nil && s.Draw && s.Lottery.BeaconRound == 1000 && s.Lottery.BeaconKey == beacon.Quicknet

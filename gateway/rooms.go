@@ -18,8 +18,6 @@ import (
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/room"
-	"sluice/room/roomgate"
-	"sluice/room/roomstore"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/ledger/protocol"
 	"sluice/stockgate/redisconn"
@@ -45,7 +43,7 @@ type rooms struct {
 
 // roomsInForce are the rooms of one configuration. They do not change.
 type roomsInForce struct {
-	all   roomgate.Rooms
+	all   room.Rooms
 	rules []roomRules
 }
 
@@ -73,7 +71,7 @@ func (r *rooms) Prepare(c *config.Config, few int64, pages reject.RoomPages) (
 	before, next, byName := r.now.Load(), &roomsInForce{}, map[string]proxy.Room{}
 	for _, m := range c.Rooms {
 		made := roomRules{m, c.Stock.Reserve.ReservationTTL, few, c.Auth.RoomKeyList(), c.Responses}
-		var one *roomgate.Room
+		var one *room.Room
 		at := slices.IndexFunc(before.rules, func(b roomRules) bool { return b.Name == m.Name })
 		if at >= 0 {
 			one = before.all[at]
@@ -104,8 +102,8 @@ func (r *rooms) Prepare(c *config.Config, few int64, pages reject.RoomPages) (
 // pollFloor is the pause between two polls of a client, at least: no page shows a faster clock.
 const pollFloor = time.Second
 
-func (r *rooms) open(c *config.Config, m *roomRules, pages reject.RoomPages, before *roomgate.Room) (
-	*roomgate.Room, error,
+func (r *rooms) open(c *config.Config, m *roomRules, pages reject.RoomPages, before *room.Room) (
+	*room.Room, error,
 ) {
 	bypass, err := proxy.NewRoomBypass(m.Bypass)
 	if err != nil {
@@ -117,19 +115,19 @@ func (r *rooms) open(c *config.Config, m *roomRules, pages reject.RoomPages, bef
 	}
 	key, rounds := beaconOf(&m.Room)
 	f := &saleFollower{roomSources: r.o, name: m.Sale, hold: m.hold}
-	made := roomgate.Options{
+	made := room.Options{
 		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
 			PollFloor: pollFloor, PollCeiling: m.PollCeiling},
 		Bypass: bypass, Audit: r.o.Audit, Pages: pages, MaxParked: m.MaxParked, Before: before,
-		Few: m.few, Store: roomstore.New(link, stores.Name(c), m.Name), Log: r.o.Log,
+		Few: m.few, Store: room.NewStore(link, stores.Name(c), m.Name), Log: r.o.Log,
 		Now: func() int64 { return r.o.Schedule.Time(r.o.Now()) / 1e6 },
 	}
 	if m.Sale != "" {
 		f.skus.Store(&map[string]bool{}) // its first tick knows which SKUs there are
 		made.Sale, made.Stock, made.Sells = f.sale, f.stock, f.sells
 	}
-	return roomgate.New(made, m.keys)
+	return room.New(made, m.keys)
 }
 
 // Wake answers all requests that wait for news: the instance is going to stop.
@@ -187,8 +185,8 @@ func (f *saleFollower) sells(sku []byte) bool { return (*f.skus.Load())[string(s
 
 // stock is what this instance knows of the units of all SKUs of the sale, from memory. Units of a SKU that is paused
 // or frozen may be sold later: they count as held.
-func (f *saleFollower) stock() *roomstore.Stock {
-	sum, list := &roomstore.Stock{Hold: f.hold}, f.list.Load()
+func (f *saleFollower) stock() *room.KnownStock {
+	sum, list := &room.KnownStock{Hold: f.hold}, f.list.Load()
 	if list == nil {
 		return sum
 	}

@@ -123,7 +123,8 @@ func (q *quotas) wait(user []byte) (end func(), ok bool) {
 }
 
 // reserveWithin reserves an order of which some sales bound what its user may have.
-func (o *orderLedger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []saleBound, in protocol.Order) proxy.Reservation {
+func (o *orderLedger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []saleBound, in protocol.Order,
+) proxy.Reservation {
 	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
 	end, ok := q.wait(in.User)
 	if !ok {
@@ -154,8 +155,8 @@ func (o *orderLedger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []sale
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }
 
-// earlierOrder is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of its
-// key, and answers by its record. Where that cannot be looked up, it is not known.
+// earlierOrder is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of
+// its key, and answers by its record. Where that cannot be looked up, it is not known.
 func earlierOrder(d *ledger.Reserver, in protocol.Order) reject.Reason {
 	if len(in.Key) == 0 {
 		return reject.Duplicate
