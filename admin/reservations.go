@@ -99,7 +99,7 @@ func (a *API) only(ctx context.Context, serial string, skus []string) (Reservati
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one: --sku %s", serial, all[0].SKU,
+		return Reservation{}, fmt.Errorf("%q is a serial of %s and of %s: %w: name one: sku=%s", serial, all[0].SKU,
 			all[1].SKU, ErrConflict, all[0].SKU)
 	}
 	return Reservation{}, fmt.Errorf("%q: %w", serial, errNoSerial)
