@@ -10,7 +10,7 @@ import (
 )
 
 // check is one row of a table of checks. A new limit is a field of Limiters, a row, and its function; a reason in
-// package reject; its keys in package config; and a row in gateway/limits. docs/adding-a-limit.md adds one.
+// package reject; its keys in package config; and a row in gateway/limits.go. docs/adding-a-limit.md adds one.
 type check struct {
 	name    string          // as explain and the docs call it
 	config  string          // where it is configured
