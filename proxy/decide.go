@@ -136,7 +136,8 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 func (r *Request) carryRejection() {
 	if d := r.client.decides; d != nil && dialects[d.Dialect].only403 {
 		text := r.conn.Prepared()
-		text.Fields = octets.AppendField(text.Fields, rejectionHeader, encodeRejection(&r.reject))
+		text.Fields = append(append(text.Fields, rejectionHeader+": "...), r.carried.encode(&r.reject)...)
+		text.Fields = append(text.Fields, "\r\n"...)
 	}
 }
 
@@ -197,9 +198,19 @@ func imitates(name []byte, client string) bool {
 	if octets.EqualFieldName(name, "X-Forwarded-Prefix") {
 		return true
 	}
-	return bytes.ContainsAny(name, "_.!#$%&'*+^`|~") && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
+	return hasPunctuation(name) && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
 		octets.EqualFieldName(name, idempotencyKey) ||
 		octets.EqualFieldName(name, client) && !octets.EqualFold(name, client))
+}
+
+// hasPunctuation reports a name with other bytes than letters, digits and "-".
+func hasPunctuation(name []byte) bool {
+	for _, b := range name {
+		if l := octets.Lower(b); (l < 'a' || l > 'z') && (b < '0' || b > '9') && b != '-' {
+			return true
+		}
+	}
+	return false
 }
 
 // consumes reports a field that the request did not have.
@@ -254,18 +265,27 @@ func (r *Request) checkQuestion() rejection {
 // maxPaths is how long the paths of a rejection may be that travel in a field, in bytes: proxies have little room.
 const maxPaths = 1 << 10
 
-// encodeRejection is a rejection as a field carries it.
-func encodeRejection(c *reject.Case) []byte {
-	short := *c
-	short.Accept, short.AcceptLanguage, short.Origin = nil, nil, nil
-	if len(c.RetryPath)+len(c.BackPath) > maxPaths {
-		short.RetryPath, short.BackPath = nil, nil
+// rejectionEncoder has the room in which rejections become fields.
+type rejectionEncoder struct {
+	json  *json.Encoder
+	plain bytes.Buffer
+	field []byte
+}
+
+// encode is a rejection as a field carries it, until the next one. It may shorten c.
+func (e *rejectionEncoder) encode(c *reject.Case) []byte {
+	if e.json == nil {
+		e.json = json.NewEncoder(&e.plain)
 	}
-	text, err := json.Marshal(short)
-	if err != nil {
+	if len(c.RetryPath)+len(c.BackPath) > maxPaths {
+		c.RetryPath, c.BackPath = nil, nil
+	}
+	e.plain.Reset()
+	if err := e.json.Encode(c); err != nil {
 		panic("BUG: a rejection is no JSON: " + err.Error())
 	}
-	return base64.RawURLEncoding.AppendEncode(nil, text)
+	e.field = base64.RawURLEncoding.AppendEncode(e.field[:0], e.plain.Bytes())
+	return e.field
 }
 
 func decodeRejection(text []byte) (c reject.Case, ok bool) {
@@ -273,6 +293,7 @@ func decodeRejection(text []byte) (c reject.Case, ok bool) {
 	if err != nil || json.Unmarshal(plain, &c) != nil {
 		return c, false
 	}
+	setStart(&c)
 	return c, c.Reason > reject.Admitted && c.Reason < reject.NumReasons && c.Detail.Cause < reject.NumCauses
 }
 

@@ -94,10 +94,10 @@ func (c *Conn) Parse() error {
 
 // Substitute makes head, a whole one, that of the request under way: a proxy asks about a request that it has received.
 // head is looked at as one that comes on the connection, and the error is the ProtocolError where the look rejects it;
-// then the request has no head. The answer and the body stay those of the request that came.
+// then the request has no head. The answer and the body stay those of the request that came, and so do their framings.
 func (c *Conn) Substitute(head []byte) error {
 	x := c.exchange
-	closes, http10 := x.request.Close, x.request.HTTP10
+	came := x.request.Head
 	x.request.reset()
 	_, end, rule := x.request.read(x.reader.parser, head)
 	if rule == fine && end != len(head) {
@@ -109,7 +109,8 @@ func (c *Conn) Substitute(head []byte) error {
 		return rule.err()
 	}
 	x.request.keep(head)
-	x.request.Close, x.request.HTTP10 = closes, http10
+	x.request.Close, x.request.HTTP10 = came.Close, came.HTTP10
+	x.request.ContentLength, x.request.Chunked = came.ContentLength, came.Chunked
 	return nil
 }
 
