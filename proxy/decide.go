@@ -36,13 +36,14 @@ type dialect struct {
 	below                bool   // the target of the question is that of the request behind decidePath
 	only403              bool   // no other rejection comes through; the answer is asked for at rejectionPath
 	no5xx                bool   // a rejection of 5xx loses its body and its fields on the way
+	dropsKey             bool   // the client's Idempotency-Key is lost where the answer has none
 }
 
-var forwardAuth = dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
+var forwardAuth = &dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
 
-var dialects = map[string]dialect{
+var dialects = map[string]*dialect{
 	"nginx":   {method: "X-Original-Method", target: "X-Original-URI", only403: true},
-	"traefik": forwardAuth,
+	"traefik": {method: forwardAuth.method, target: forwardAuth.target, host: forwardAuth.host, dropsKey: true},
 	"caddy":   forwardAuth,
 	"haproxy": forwardAuth,
 	"envoy":   {below: true, no5xx: true},
@@ -55,9 +56,6 @@ const (
 	serialHeader    = "Sluice-Serial"                   // names what was admitted, for settlePath
 	toldHeader      = "Sluice-Status"                   // the status of the upstream's response, for settlePath
 )
-
-// maxKeptQuestion is the largest buffer of a connection that waits for the next question, in bytes.
-const maxKeptQuestion = 8 << 10
 
 // decide answers one request to a Server that decides.
 func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
@@ -75,7 +73,7 @@ func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
 		p.answerRejection(ctx, c)
 		return
 	case string(path) == decidePath || d.below && bytes.HasPrefix(path, []byte(decidePath)):
-		admitted = p.answerQuestion(ctx, c, &d, s.open)
+		admitted = p.answerQuestion(ctx, c, d, s.open)
 	default:
 		p.refuseQuestion(ctx, c, rejection{Reason: reject.NoRoute})
 	}
@@ -110,14 +108,12 @@ func (p *Proxy) refuseQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, no reje
 func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dialect, open *decisions) (admitted bool) {
 	state := c.State.(*connState)
 	head, fault := d.appendHead(state.question[:0], c.Request(), p.ClientHeader)
-	if cap(head) <= maxKeptQuestion {
-		state.question = head
-	}
+	state.question = head
 	if fault.Reason != reject.Admitted {
 		p.refuseQuestion(ctx, c, fault)
 		return false
 	}
-	if err := c.Substitute(head); err != nil {
+	if err := c.Substitute(head, d.consumes); err != nil {
 		p.protocolError(ctx, c, err.(server.ProtocolError))
 		return false
 	}
@@ -125,7 +121,7 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 	defer p.release(r)
 	r.asked = true
 	if p.admit(r) {
-		p.answerAdmitted(r, open)
+		p.answerAdmitted(r, d, open)
 		return true // unless that has panicked
 	}
 	p.reject(r)
@@ -145,9 +141,9 @@ func (r *Request) carryRejection() {
 var ofQuestion = [...]string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "TE",
 	"Keep-Alive", "Proxy-Connection"}
 
-// appendHead appends the head of the request that q asks about. It objects where a field is missing or there twice
-// without which the request would not be known, and where one imitates a field of Sluice or of a proxy. client is the
-// field in which the proxy names the client.
+// appendHead appends the request line and the Host of the request that q asks about. It objects where a field is missing
+// or there twice without which the request would not be known, and where one imitates a field of Sluice or of a proxy.
+// client is the field in which the proxy names the client.
 func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, no rejection) {
 	parts := [...]struct {
 		name  string
@@ -182,13 +178,7 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 		target = bytes.TrimPrefix(target, []byte(decidePath))
 	}
 	b = append(append(append(append(b, parts[0].value...), ' '), target...), " HTTP/1.1\r\n"...)
-	b = octets.AppendField(b, "Host", parts[2].value)
-	for name, value := range q.Fields {
-		if !d.consumes(name) {
-			b = octets.AppendField(b, name, value)
-		}
-	}
-	return append(b, "\r\n"...), rejection{}
+	return append(octets.AppendField(b, "Host", parts[2].value), "\r\n"...), rejection{}
 }
 
 // imitates reports a field that a server could take for one of Sluice or of a proxy, although it has another name: CGI,
@@ -230,7 +220,7 @@ func (d *dialect) consumes(name []byte) bool {
 
 // answerAdmitted says that the request may be forwarded, and with which fields. What was acquired for it is given back
 // when the proxy tells what became of it, or after the upstream's time.
-func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
+func (p *Proxy) answerAdmitted(r *Request, d *dialect, open *decisions) {
 	server.Begin(&r.ctx.Response, fasthttp.StatusOK)
 	text := r.conn.Prepared()
 	b := append(text.Fields[:0], admittedField...)
@@ -240,6 +230,12 @@ func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
 	if r.acquired.order {
 		r.outcome = metrics.OrderUnknown
 		b = p.appendOrderFields(b, r)
+	} else if d.dropsKey {
+		for name, value := range r.head.Fields {
+			if octets.EqualFold(name, idempotencyKey) {
+				b = octets.AppendField(b, idempotencyKey, value)
+			}
+		}
 	}
 	if serial := open.add(r); serial != "" {
 		b = octets.AppendField(b, serialHeader, serial)
