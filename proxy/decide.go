@@ -137,9 +137,29 @@ func (r *Request) carryRejection() {
 	}
 }
 
-// ofQuestion are fields of the question itself. The body of the request is not there, and so is not what frames it.
-var ofQuestion = [...]string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "TE",
-	"Keep-Alive", "Proxy-Connection"}
+// ofQuestion reports a field of the question itself. The body of the request is not there, and so is not what frames it.
+func ofQuestion(name []byte) bool {
+	is := func(known string) bool { return octets.EqualFold(name, known) }
+	switch len(name) {
+	case len("TE"):
+		return is("TE")
+	case len("Host"):
+		return is("Host")
+	case len("Expect"):
+		return is("Expect")
+	case len("Upgrade"):
+		return is("Upgrade")
+	case len("Connection"):
+		return is("Connection") || is("Keep-Alive")
+	case len("Content-Length"):
+		return is("Content-Length")
+	case len("Proxy-Connection"):
+		return is("Proxy-Connection")
+	case len("Transfer-Encoding"):
+		return is("Transfer-Encoding")
+	}
+	return false
+}
 
 // appendHead appends the request line and the Host of the request that q asks about. It objects where a field is missing
 // or there twice without which the request would not be known, and where one imitates a field of Sluice or of a proxy.
@@ -152,7 +172,7 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 	}{{d.method, q.Method, 0}, {d.target, q.Target, 0}, {d.host, q.Host, 0}}
 	clients := 0
 	for name, value := range q.Fields {
-		if imitates(name, client) {
+		if imitates(q, name, client) {
 			return b, rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: reject.FieldImitated}}
 		}
 		for i := range parts {
@@ -184,38 +204,19 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 // imitates reports a field that a server could take for one of Sluice or of a proxy, although it has another name: CGI,
 // WSGI and PHP fold "_" and "-". The proxy that asks sends it to the upstream. X-Forwarded-Prefix, which no client
 // needs, moves the path in some servers.
-func imitates(name []byte, client string) bool {
+func imitates(q *server.Request, name []byte, client string) bool {
 	if octets.EqualFieldName(name, "X-Forwarded-Prefix") {
 		return true
 	}
-	return hasPunctuation(name) && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
+	return q.Symbols && bytes.ContainsAny(name, "_.!#$%&'*+^`|~") && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
 		octets.EqualFieldName(name, idempotencyKey) ||
 		octets.EqualFieldName(name, client) && !octets.EqualFold(name, client))
 }
 
-// hasPunctuation reports a name with other bytes than letters, digits and "-".
-func hasPunctuation(name []byte) bool {
-	for _, b := range name {
-		if l := octets.Lower(b); (l < 'a' || l > 'z') && (b < '0' || b > '9') && b != '-' {
-			return true
-		}
-	}
-	return false
-}
-
 // consumes reports a field that the request did not have.
 func (d *dialect) consumes(name []byte) bool {
-	for _, own := range [...]string{d.method, d.target, d.host} {
-		if own != "" && octets.EqualFold(name, own) {
-			return true
-		}
-	}
-	for _, own := range ofQuestion {
-		if octets.EqualFold(name, own) {
-			return true
-		}
-	}
-	return false
+	return ofQuestion(name) || octets.EqualFold(name, d.method) || octets.EqualFold(name, d.target) ||
+		octets.EqualFold(name, d.host)
 }
 
 // answerAdmitted says that the request may be forwarded, and with which fields. What was acquired for it is given back

@@ -594,8 +594,7 @@ func TestDecide_PreflightHasNoBody(t *testing.T) {
 	addr, _ := decider(t, o, "caddy")
 	const preflight = "Origin: https://shop\r\nAccess-Control-Request-Method: POST\r\n"
 	for fields, reason := range map[string]string{
-		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency", "Origin: https://shop\r\n":
-		"concurrency", preflight + "Idempotency-Key: mine\r\n": "concurrency",
+		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency", "Origin: https://shop\r\n": "concurrency", preflight + "Idempotency-Key: mine\r\n": "concurrency",
 		preflight + "Content-Length: 0\r\n": "", preflight + "Transfer-Encoding: chunked\r\n": "concurrency",
 	} {
 		raw := question("caddy", "OPTIONS", "/search/", "shop", fields)
