@@ -14,7 +14,6 @@ import (
 	"sluice/gateway/stores"
 	"sluice/internal/load"
 	"sluice/room"
-	"sluice/room/roomstore"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -216,7 +215,7 @@ func (s *sandbox) apart(c *config.Config) error {
 func (s *sandbox) keys(c *config.Config) (all []string) {
 	all = ledger.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
-		all = append(all, roomstore.KeysOf(s.name(), s.room())...)
+		all = append(all, room.RedisKeys(s.name(), s.room())...)
 	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {
