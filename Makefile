@@ -141,7 +141,7 @@ bench-settle: ## sluice-settle run beside a transaction an order: speed, CPU, me
 SEEDS ?= 100000
 FIRST ?= 1
 
-sim: ## SEEDS random sales in virtual time, from seed FIRST on: docs/testing.md (25 a second of one core)
+sim: ## SEEDS random sales in virtual time, from seed FIRST on: docs/testing.md (18 a second of one core)
 	$(GO) test -count=1 -timeout 12h -v -run Schedules ./internal/sim -args -seeds $(SEEDS) -first $(FIRST)
 
 schedules: ## ten thousand random schedules of fail-over in a model, and 260 with real processes, in 50 minutes
