@@ -65,8 +65,9 @@ func (c *chaos) count(what string, n int) {
 	c.counts[what] += n
 }
 
-// Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others. Where gates
-// have a state folder, no operator has to open a SKU. SLUICE_CHAOS_RUNS seeds are played, of each kind of witness by turns.
+// Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others. Where
+// gates have a state folder, no operator has to open a SKU. SLUICE_CHAOS_RUNS seeds are played, of each kind of witness
+// by turns.
 func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	testkit.Nightly(t, "it kills at random moments, for SLUICE_CHAOS")
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("SLUICE_CHAOS"), "20s"))
@@ -94,8 +95,8 @@ func (c *chaos) play(length time.Duration) {
 	for i := range 60 {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
-	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != nobody, dice: c.dice(1), units: map[string]int{},
-		verifying: map[string]time.Time{}, cancelled: map[string]string{}, refunded: map[string]string{}}
+	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != nobody, dice: c.dice(1),
+		units: map[string]int{}, verifying: map[string]time.Time{}, cancelled: map[string]string{}, refunded: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))

@@ -137,8 +137,8 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 	}
 	steps := w.plan(r)
 	w.network.faults = []float64{0, 0.01, 0.05}[r.IntN(3)]
-	plan = fmt.Sprintf("seed %d: %d gateways, %d units, %d a user, settles %t, journal %t, waits %t for %v, faults %.2f\n", seed,
-		len(w.gateways), w.total, w.perUser, w.settles, w.journal, w.waits, w.hold, w.network.faults)
+	plan = fmt.Sprintf("seed %d: %d gateways, %d units, %d a user, settles %t, journal %t, waits %t for %v, faults %.2f\n",
+		seed, len(w.gateways), w.total, w.perUser, w.settles, w.journal, w.waits, w.hold, w.network.faults)
 	for _, s := range steps {
 		plan += fmt.Sprintf("  %9.3f %s\n", s.at.Seconds(), s.what)
 	}
