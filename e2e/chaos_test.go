@@ -96,7 +96,8 @@ func (c *chaos) play(length time.Duration) {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
 	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != nobody, dice: c.dice(1),
-		units: map[string]int{}, verifying: map[string]time.Time{}, cancelled: map[string]string{}, refunded: map[string]string{}}
+		units: map[string]int{}, verifying: map[string]time.Time{}, cancelled: map[string]string{},
+		refunded: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))
