@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,18 +20,22 @@ import (
 	"sluice/internal/testkit"
 )
 
-// chaos is a sale in which everything fails that may: gates are killed and hang, so does Redis, scripts are flushed,
-// the shop answers 500 to what it has booked, hangs or resets, clients leave, and an operator restocks and refunds.
+// chaos is a sale in which everything fails that may: gates are killed and hang, so does Redis, which also loses its
+// last writes and has its clock set, scripts are flushed, the shop answers 500 to what it has booked, hangs or resets,
+// clients leave, and an operator restocks and refunds.
 type chaos struct {
-	t     *testing.T
-	seed  uint64
-	redis *redistest.Server
-	shop  *bookshop
-	skus  []string
-	users int
-	seats []seat
-	gates []*running // changed by the breaker of gates alone
-	file  string     // a gate's configuration, which tells commands which Redis
+	t       *testing.T
+	seed    uint64
+	witness string // who remembers orders when a gate is killed: stateDir, settlement or nobody
+	redis   *redistest.Server
+	turn    func(ahead time.Duration) // sets Redis' clock
+	shop    *bookshop
+	skus    []string
+	users   int
+	seats   []seat
+	gates   []*running // changed by the breaker of gates alone
+	file    string     // a gate's configuration, which tells commands which Redis
+	settler *running   // nil where nothing is settled
 
 	honest atomic.Bool // the shop has no mishaps any more
 
@@ -45,6 +50,10 @@ const (
 	chaosGates   = 3
 	aLongRun     = 2 * time.Minute
 	healing      = 3 * time.Minute // more than a lease of the resolver and the patience of a doubt
+	byItself     = 90 * time.Second
+	stateDir     = "state_dir"
+	settlement   = "settlement"
+	nobody       = "nobody"
 )
 
 // dice are the seeded chance of one actor: what it does is repeatable, when the others do theirs is not.
@@ -56,7 +65,9 @@ func (c *chaos) count(what string, n int) {
 	c.counts[what] += n
 }
 
-// Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others.
+// Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others. Where
+// gates have a state folder, no operator has to open a SKU. SLUICE_CHAOS_RUNS seeds are played, of each kind of witness
+// by turns.
 func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	testkit.Nightly(t, "it kills at random moments, for SLUICE_CHAOS")
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("SLUICE_CHAOS"), "20s"))
@@ -67,16 +78,26 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	if err != nil {
 		seed = rand.Uint64() >> 32
 	}
-	t.Logf("SLUICE_CHAOS=%v SLUICE_SEED=%d", length, seed)
-	c := newChaos(t, seed, length)
+	runs, err := strconv.ParseUint(os.Getenv("SLUICE_CHAOS_RUNS"), 10, 64)
+	if err != nil {
+		runs = 3
+	}
+	for n := range runs {
+		t.Run(fmt.Sprintf("SLUICE_CHAOS=%v SLUICE_SEED=%d", length, seed+n), func(t *testing.T) {
+			newChaos(t, seed+n, length).play(length)
+		})
+	}
+}
 
-	stop := make(chan struct{})
+func (c *chaos) play(length time.Duration) {
+	t, stop := c.t, make(chan struct{})
 	var crowd, mishaps sync.WaitGroup
 	for i := range 60 {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
-	clerk := &operator{chaos: c, patience: 5 * time.Second, dice: c.dice(1), units: map[string]int{},
-		verifying: map[string]time.Time{}, cancelled: map[string]string{}}
+	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != nobody, dice: c.dice(1),
+		units: map[string]int{}, verifying: map[string]time.Time{}, cancelled: map[string]string{},
+		refunded: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
 	mishaps.Go(func() { c.breakRedis(c.dice(2), stop) })
 	c.breakGates(c.dice(3), time.Now().Add(length))
@@ -84,6 +105,7 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	mishaps.Wait()
 	crowd.Wait()
 	c.honest.Store(true)
+	c.turn(0)
 
 	if length >= aLongRun {
 		clerk.patience = healing // so that what waits for the dead freezes
@@ -94,11 +116,12 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 			t.Errorf("not healed within %v: %v", healing, c.accounts())
 			break
 		}
+		clerk.waits = c.witness == stateDir || c.witness == settlement && time.Since(took) < byItself
 		clerk.look(true)
 		time.Sleep(time.Second) // between two looks of an operator
 	}
 	clerk.settle()
-	t.Logf("healed %v after the last mishap", time.Since(took).Round(time.Second))
+	t.Logf("%s: healed %v after the last mishap", c.witness, time.Since(took).Round(time.Second))
 	c.balance(clerk)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,14 +133,23 @@ func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 // newChaos opens the shop, and starts Redis and the gates.
 func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
 	c := &chaos{
-		t: t, seed: seed, redis: redistest.Start(t, lasting...), skus: []string{"1001", "1002", "1003"},
+		t: t, seed: seed, witness: []string{stateDir, settlement, nobody}[seed%3], skus: []string{"1001", "1002", "1003"},
 		users: max(200, int(20*length.Seconds())), orders: map[string]string{}, counts: map[string]int{},
 	}
+	c.redis, c.turn = redistest.StartWithClock(t, lasting...)
 	c.shop = book(t, c.mishap)
+	own := ""
+	if c.witness == settlement {
+		own = keepsChanges
+		c.settler = settler(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), redisAt(c.redis))
+	}
 	for range chaosGates {
 		s := freeSeat(t)
 		c.seats = append(c.seats, s)
-		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, c.shop.setting(),
+		if c.witness == stateDir {
+			own = "server.state_dir = " + strconv.Quote(t.TempDir())
+		}
+		g := gate(t, usualRedisAt(c.redis), boundless, s.setting, own, c.shop.setting(),
 			`upstream.response_header_timeout = "500ms"
 stock.reserve.reservation_ttl = "2s"
 stock.reserve.max_per_user = `+strconv.Itoa(chaosPerUser)+"\n"+reserveRoutes)
@@ -177,6 +209,13 @@ func (c *chaos) balance(clerk *operator) {
 			if strings.HasPrefix(series, "sluice_ledger_invariant_broken{") && !strings.HasSuffix(series, " 0") {
 				c.t.Errorf("the audit finds: %s", series)
 			}
+		}
+	}
+	for _, sku := range c.skus {
+		if c.settler != nil {
+			soon(c.t, "the database has what the ledger of "+sku+" has", func() bool {
+				return strings.Contains(settle(c.t, "verify", sku, "--config", c.settler.file).out, "equal;")
+			})
 		}
 	}
 	if sold == 0 || c.counts["orders that ended in an order"] == 0 {
@@ -264,7 +303,19 @@ func (c *chaos) breakRedis(dice *rand.Rand, stop <-chan struct{}) {
 			c.redis.Kill()
 			time.Sleep(away) // the mishap
 			c.redis.Restart()
+		case what < 4:
+			c.count("Redis killed, and its last writes lost", 1)
+			end := c.redis.Written()
+			time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond) // what is lost
+			c.redis.Kill()
+			c.redis.Cut(end)
+			time.Sleep(away) // the mishap
+			c.redis.Restart()
 		case what < 6:
+			c.count("clocks of Redis set", 1)
+			most := []time.Duration{time.Second, time.Minute, 24 * time.Hour}[dice.IntN(3)]
+			c.turn(time.Duration(dice.NormFloat64() * float64(most)))
+		case what < 8:
 			c.count("Redis that hung", 1)
 			c.redis.Pause()
 			time.Sleep(away) // the mishap

@@ -17,8 +17,7 @@ import (
 
 const (
 	grace    = 200 * time.Millisecond
-	deliver  = hold - 2*timeout // an order is delivered in that time, or expires
-	attempts = 20               // more than the faults of a schedule can use up
+	attempts = 20 // more than the faults of a schedule can use up
 )
 
 // openQueue opens the real deliverer of an instance: orders wait in the ledger, and it sends them to the shop.
@@ -35,11 +34,11 @@ func (g *gateway) openQueue() {
 	})
 }
 
-// request is the order of the n-th buyer as it waits in the ledger.
-func request(n int) string {
+// request is the order of the n-th buyer as it waits in the ledger: it is delivered before its hold ends, or expires.
+func request(n int, hold time.Duration) string {
 	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host", Value: "shop"}},
 		HasBody: true, Body: strconv.Itoa(n)}
-	return ledger.NewRequest(time.Now().Add(deliver).UnixMilli(), m.Text())
+	return ledger.NewRequest(time.Now().Add(hold-2*timeout).UnixMilli(), m.Text())
 }
 
 // send is one attempt of the deliverer. The answer to a first attempt may be lost.

@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 1000, "how many seeds are played; 25 take a second of one core")
+	seeds = flag.Uint64("seeds", 1000, "how many seeds are played; 18 take a second of one core")
 	first = flag.Uint64("first", 1, "the first seed")
 	calls = flag.String("calls", "", "a file for every command that Redis gets")
 )
@@ -51,7 +51,8 @@ type world struct {
 
 	settles, journal bool
 	audits           bool
-	waits            bool         // orders wait in the ledger's queue, and deliverers send them
+	waits            bool // orders wait in the ledger's queue, and deliverers send them
+	hold             time.Duration
 	bought           []buying     // the orders of the plan
 	struck           atomic.Int64 // the number of the order, from 1 on, with whose attempt an outage begins; 0 = none
 	outage           func(*gateway)
@@ -96,9 +97,12 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 	w := &world{t: t, seed: seed, dead: make(map[string]bool), began: time.Now(),
 		shop:     &shop{orders: make(map[string]*shopOrder)},
 		database: &database{rows: make(map[string]settle.Record)},
-		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2)}
+		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2), hold: hold}
 	w.hurried, w.audits = r.IntN(8) > 0, r.IntN(4) == 0
 	w.waits = r.IntN(8) == 0 // deliverers ask Redis all the time
+	if w.waits && r.IntN(2) == 0 {
+		w.hold = long
+	}
 	if r.IntN(3) == 0 {
 		w.skews = [2]time.Duration{-time.Duration(r.IntN(90_000_000)), time.Duration(r.IntN(90_000_000))}
 	}
@@ -133,8 +137,8 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 	}
 	steps := w.plan(r)
 	w.network.faults = []float64{0, 0.01, 0.05}[r.IntN(3)]
-	plan = fmt.Sprintf("seed %d: %d gateways, %d units, %d a user, settles %t, journal %t, waits %t, faults %.2f\n", seed,
-		len(w.gateways), w.total, w.perUser, w.settles, w.journal, w.waits, w.network.faults)
+	plan = fmt.Sprintf("seed %d: %d gateways, %d units, %d a user, settles %t, journal %t, waits %t for %v, faults %.2f\n",
+		seed, len(w.gateways), w.total, w.perUser, w.settles, w.journal, w.waits, w.hold, w.network.faults)
 	for _, s := range steps {
 		plan += fmt.Sprintf("  %9.3f %s\n", s.at.Seconds(), s.what)
 	}
