@@ -104,7 +104,8 @@ func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config,
 		return nil, report.NoFile(path)
 	}
 	if err != nil {
-		return nil, &report.Error{Problems: []report.Problem{{File: path, Message: "read: " + source.Cause(err)}}}
+		return nil, &report.Error{Problems: []report.Problem{{File: path, Message: "read: " + source.Cause(err) +
+			"; write the path of a file that sluice may read"}}}
 	}
 	return Parse(path, text, env, rules...)
 }

@@ -34,7 +34,11 @@ type Opener struct {
 	done sync.WaitGroup
 }
 
-type hours struct{ opens, closes int64 }
+// hours are what the ledger of a SKU goes by, with the units that its sale wants it to have.
+type hours struct {
+	opens, closes int64
+	units         int
+}
 
 const (
 	openEvery   = 250 * time.Millisecond
@@ -71,7 +75,8 @@ func (o *Opener) openDue(ctx context.Context) {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.schedule.At(now, []byte(sku))
 			p.Closes = follows(c, sku, p.Closes)
-			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == (hours{p.Opens, p.Closes}) || now < o.retryAt[sku] {
+			told := hours{p.Opens, p.Closes, c.Sales[i].Stock[sku]}
+			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == told || now < o.retryAt[sku] {
 				continue
 			}
 			if err := o.open(ctx, &c.Sales[i], sku, p); err != nil {
@@ -123,7 +128,7 @@ func (o *Opener) open(ctx context.Context, s *config.Sale, sku string, p sale.Ph
 		}
 	}
 	if err == nil {
-		o.written[sku] = hours{p.Opens, p.Closes}
+		o.written[sku] = hours{p.Opens, p.Closes, units}
 		o.track(sku)
 		return nil
 	}

@@ -14,8 +14,10 @@ func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
 	s := fakeStoreOf(ledgertest.SKU, 2)
 	s.put("invented", 2, 0)
 	o := testOptions()
-	o.Named = []string{ledgertest.SKU}
 	d := opened(t, o, s, nil)
+	d.Track(ledgertest.SKU)
+	o.Named = []string{ledgertest.SKU} // by a reload
+	d.Use(o, nil)
 	for _, of := range []string{ledgertest.SKU, "invented"} {
 		for _, user := range []string{"1", "2", "3"} {
 			d.Reserve(0, protocol.Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
