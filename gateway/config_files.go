@@ -115,8 +115,8 @@ func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *sl
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(lookEveryFile)
-		defer tick.Stop()
+		look := time.NewTimer(lookEveryFile)
+		defer look.Stop()
 		for again := false; ; {
 			select {
 			case <-stop:
@@ -130,21 +130,19 @@ func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *sl
 				s.changed()
 				again = false
 				reload(false)
-			case <-tick.C:
-				changed := s.changed()
+			case <-look.C:
+				changed, pause := s.changed(), lookEveryFile
 				switch _, failed := s.now(); {
 				case changed:
-					tick.Reset(lookAgain)
+					pause = lookAgain
 				case !watch():
 				case again:
 					reload(false)
 				case failed && s.readable() == nil:
 					reload(true)
 				}
-				if again && !changed {
-					tick.Reset(lookEveryFile)
-				}
 				again = changed
+				look.Reset(pause)
 			}
 		}
 	}()
