@@ -7,9 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 
-	"sluice/admin/throttle"
 	"sluice/admin/web"
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/proxy/metrics"
 )
 
@@ -33,10 +32,10 @@ type API struct {
 	Token string // of operators; "" = none is asked for
 	Log   *slog.Logger
 
-	ViewerToken   string          // of those who may look; "" = there are none
-	ConsumerToken string          // of those who take orders that wait; likewise
-	Login         *throttle.Login // nil = one of this handler's own
-	AuditLog      *AuditLog       // likewise
+	ViewerToken   string         // of those who may look; "" = there are none
+	ConsumerToken string         // of those who take orders that wait; likewise
+	Login         *LoginThrottle // nil = one of this handler's own
+	AuditLog      *AuditLog      // likewise
 
 	Dashboard *web.Dashboard // nil = none is served
 	Preflight *Preflight     // nil = nothing can be checked from here
@@ -47,7 +46,7 @@ type API struct {
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	if a.Login == nil {
-		a.Login = throttle.NewLogin()
+		a.Login = NewLoginThrottle()
 	}
 	if a.AuditLog == nil {
 		a.AuditLog = NewAuditLog(a.Log)
@@ -122,7 +121,7 @@ func answer(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, status int, detail string) { failWith(w, status, detail, nil) }
 
 // failWith also tells what is wrong in a file.
-func failWith(w http.ResponseWriter, status int, detail string, problems []report.Problem) {
+func failWith(w http.ResponseWriter, status int, detail string, problems []config.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
@@ -130,6 +129,6 @@ func failWith(w http.ResponseWriter, status int, detail string, problems []repor
 		Title    string           `json:"title"`
 		Status   int              `json:"status"`
 		Detail   string           `json:"detail"`
-		Problems []report.Problem `json:"problems,omitempty"`
+		Problems []config.Problem `json:"problems,omitempty"`
 	}{http.StatusText(status), status, detail, problems})
 }

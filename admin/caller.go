@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"sluice/admin/throttle"
 )
 
 // What a caller may do. A viewer looks; a consumer takes and settles orders that wait; an operator does everything.
@@ -122,7 +120,7 @@ func (a *API) admitted(w http.ResponseWriter, r *http.Request) (role string) {
 	if role = a.roleOf(given); role != "" {
 		return role
 	}
-	wait, telling := a.Login.Rejected(throttle.ClientOf(r.RemoteAddr), time.Now())
+	wait, telling := a.Login.Rejected(clientOf(r.RemoteAddr), time.Now())
 	if telling {
 		a.AuditLog.rejected(r.RemoteAddr)
 	}

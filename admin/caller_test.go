@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"sluice/admin/throttle"
 )
 
 func bearing(token string) func(*http.Request) {
@@ -44,7 +42,7 @@ func TestAdmin_ViewerLooksAndChangesNothing(t *testing.T) {
 func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		door := throttle.NewLogin()
+		door := NewLoginThrottle()
 		h := (&API{Store: &shelf{}, Token: "boss", Login: door, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 		from := func(address, token string) (code int, took time.Duration, after string) {
 			start := time.Now()
@@ -59,8 +57,8 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 			for a := range addresses {
 				address := fmt.Sprintf("192.0.2.%d:1", a)
 				want, pause := 401, time.Duration(0)
-				if i >= throttle.PerClient {
-					want, pause = 429, throttle.Pause
+				if i >= wrongPerClient {
+					want, pause = 429, wrongPause
 				}
 				code, took, after := from(address, fmt.Sprintf("guess-%d", i))
 				if code != want || took != pause || (after != "") != (want == 429) {
@@ -78,7 +76,7 @@ func TestWrongTokens_AreSlowedAndNeverLockTheRightOneOut(t *testing.T) {
 		if strings.Contains(log.String(), "guess") || strings.Contains(log.String(), "boss") {
 			t.Error("a token is in the log")
 		}
-		if lines := strings.Count(log.String(), "token.reject"); lines != throttle.OnRecord {
+		if lines := strings.Count(log.String(), "token.reject"); lines != wrongOnRecord {
 			t.Errorf("%d lines of the log", lines)
 		}
 		audit := ask(h, "GET", "/api/v1/audit", "", bearing("boss"))

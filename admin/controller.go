@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/config/report"
 )
 
 // Controller changes the running gate. Its errors may be ErrInvalid, ErrConflict, errors.As a *BadFile, and of an
@@ -70,7 +69,7 @@ func scopeOf(text string) (string, error) {
 }
 
 // BadFile is why a configuration was not taken. The one before runs on.
-type BadFile struct{ Problems []report.Problem } // never empty
+type BadFile struct{ Problems []config.Problem } // never empty
 
 // Error implements error.
 func (b *BadFile) Error() string { return "the configuration was not reloaded; the running one stays" }

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/config/report"
 )
 
 // wheel is a gate of which nothing but one override can be said.
 type wheel struct {
-	bad  []report.Problem
+	bad  []config.Problem
 	over []Override
 }
 
@@ -122,7 +121,7 @@ func TestController_OverrideHasAKeyAValueAndAnEnd(t *testing.T) {
 }
 
 func TestController_BadFileIsShownWithLineAndKey(t *testing.T) {
-	h, _ := gated(t, &wheel{bad: []report.Problem{
+	h, _ := gated(t, &wheel{bad: []config.Problem{
 		{File: "config.toml", Line: 7, Key: "limits.window.maxx", Message: "unknown key"},
 		{File: "config.toml", Line: 9, Key: "mode", Message: "wrong"}}})
 	w := ask(h, "POST", "/api/v1/reload", "", nil)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/stockgate/ledger/protocol"
 )
 
@@ -156,7 +156,7 @@ func (a *API) saleNamed(name string) (Sale, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return Sale{}, fmt.Errorf("sale %.40q %w; %s", name, ErrNotConfigured, report.Meant(name, names))
+	return Sale{}, fmt.Errorf("sale %.40q %w; %s", name, ErrNotConfigured, config.Meant(name, names))
 }
 
 // audited adds the books of skus, nil = of all. One that has no ledger is left out, unless it must be there.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/config/report"
 	"sluice/proxy/metrics"
 )
 
@@ -52,7 +51,7 @@ type Probed struct {
 type Reload struct {
 	At       time.Time        `json:"at"`
 	OK       bool             `json:"ok"`
-	Problems []report.Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
+	Problems []config.Problem `json:"problems,omitempty"` // of a bad file: the configuration before it runs on
 }
 
 // Limit is one limit, with its numbers and what it did.

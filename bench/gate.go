@@ -45,6 +45,7 @@ func (k kind) bound() bool { return k.name == "bare" || k.name == "naive" }
 // settings are what a configuration is rendered with.
 type settings struct {
 	Front, Ops, Shop     string // host:port
+	Decide               string // likewise: where other proxies ask Sluice
 	RedisHost, RedisPort string
 	Cores, Files         int
 	Dir                  string
@@ -63,6 +64,13 @@ func gateKinds() []kind {
 	self := func(how string) func(*field, string, settings) []string {
 		return func(f *field, _ string, s settings) []string { return []string{f.self, "serve", how, s.Front, s.Shop} }
 	}
+	sluice := kind{name: "sluice", title: "Sluice", files: []string{"sluice/sluice.toml"},
+		ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
+		command: func(f *field, dir string, s settings) []string {
+			return []string{f.binary, "run", "--config", filepath.Join(dir, s.Config)}
+		}}
+	asked := sluice
+	asked.name, asked.title = "decide", "Sluice, asked by a proxy"
 	return []kind{
 		{name: "nginx", title: "nginx + Lua", needs: "nginx", files: []string{"peers/nginx.conf", "peers/gate.lua"},
 			ready: front,
@@ -73,11 +81,8 @@ func gateKinds() []kind {
 			command: func(_ *field, dir string, _ settings) []string {
 				return []string{"haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg")}
 			}},
-		{name: "sluice", title: "Sluice", files: []string{"sluice/sluice.toml"},
-			ready: func(s settings) string { return "http://" + s.Ops + "/readyz" },
-			command: func(f *field, dir string, s settings) []string {
-				return []string{f.binary, "run", "--config", filepath.Join(dir, s.Config)}
-			}},
+		sluice,
+		asked,
 		{name: "bare", title: "fasthttp, answers at once", ready: front, command: self("bare")},
 		{name: "naive", title: "fasthttp, naive forwarder", ready: front, command: self("naive")},
 	}
@@ -87,6 +92,7 @@ func gateKinds() []kind {
 type gate struct {
 	*child.Process
 	front string        // host:port
+	asked bool          // requests are not sent there: a question about each is
 	file  string        // its configuration
 	took  time.Duration // from the start of the process to the first answer
 }
@@ -119,6 +125,9 @@ func (f *field) launch(ctx context.Context, k kind, dir string, s settings) (*ga
 		return nil, err
 	}
 	g := &gate{Process: c, front: s.Front, took: took}
+	if k.name == "decide" {
+		g.front, g.asked = s.Decide, true
+	}
 	if len(k.files) > 0 {
 		g.file = filepath.Join(dir, filepath.Base(k.files[0]))
 	}
@@ -137,6 +146,11 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	}
 	for s.Ops == "" || s.Ops == s.Front {
 		if s.Ops, err = child.FreeAddress(); err != nil {
+			return s, err
+		}
+	}
+	for s.Decide == "" || s.Decide == s.Front || s.Decide == s.Ops {
+		if s.Decide, err = child.FreeAddress(); err != nil {
 			return s, err
 		}
 	}

@@ -36,20 +36,20 @@ const plenty = 1_000_000_000
 func scenarios() []scenario {
 	fronts, lua, alone := []string{"nginx", "haproxy", "sluice"}, []string{"nginx", "sluice"}, []string{"sluice"}
 	limited := scenario{name: "limited", title: "429 by a rate of the client", method: "GET", path: "/limited",
-		rejected: true, gates: []string{"nginx", "haproxy", "sluice", "bare"}}
+		rejected: true, gates: []string{"nginx", "haproxy", "sluice", "decide", "bare"}}
 	logged, traced := limited, limited
 	logged.name, logged.title = "logged", "the same, and the sampled access log"
 	traced.name, traced.title = "traced", "the same, and traces are on"
 	logged.tells, logged.gates, traced.tells, traced.gates = "logged", alone, "traced", alone
 	return []scenario{
 		{name: "pass", title: "forwarded, no gate", method: "GET", path: "/item/1001",
-			gates: []string{"nginx", "haproxy", "sluice", "naive"}},
+			gates: []string{"nginx", "haproxy", "sluice", "decide", "naive"}},
 		{name: "post", title: "what check forwards, no gate", method: "POST", path: "/plain/open/order", gates: alone},
 		{name: "check", title: "admitted while there is stock", method: "POST", path: "/check/open/order", redis: true,
 			gates: lua},
 		limited, logged, traced,
 		{name: "gone", title: "sold out", method: "POST", path: "/reserve/gone/order", rejected: true, redis: true,
-			gates: []string{"nginx", "sluice", "bare"}},
+			gates: []string{"nginx", "sluice", "decide", "bare"}},
 		{name: "reserve", title: "a unit taken, forwarded, settled", method: "POST", path: "/reserve/open/order",
 			unique: true, redis: true, gates: lua},
 		{name: "reserve-once", title: "the same, one a person", method: "POST", path: "/reserve/open/order", unique: true,
@@ -103,7 +103,7 @@ func (f *field) play(ctx context.Context, k kind, s scenario, n int) (sample, er
 		return nil, err
 	}
 	defer g.Stop()
-	if k.name == "sluice" && s.redis {
+	if (k.name == "sluice" || k.name == "decide") && s.redis {
 		for sku, units := range map[string]int{"open": plenty, "gone": 0, "sale": s.units} {
 			if err := ledger(ctx, f.binary, g.file, sku, units); err != nil {
 				return nil, err
@@ -114,12 +114,12 @@ func (f *field) play(ctx context.Context, k kind, s scenario, n int) (sample, er
 		return f.metered(ctx, fleet{g}, func() (asked, error) { return s.drive(f, ctx, g, n) })
 	}
 	if !s.mixed && !f.quick { // a sale is over when it has been warmed up
-		if _, err := f.wrk(ctx, g.front, s, n, time.Second); err != nil {
+		if _, err := f.wrk(ctx, g, s, n, time.Second); err != nil {
 			return nil, err
 		}
 	}
 	return f.metered(ctx, fleet{g}, func() (asked, error) {
-		b, err := f.wrk(ctx, g.front, s, n, f.span)
+		b, err := f.wrk(ctx, g, s, n, f.span)
 		if err == nil {
 			err = b.is(s)
 		}

@@ -24,17 +24,19 @@ type burst struct {
 	broken   int // not answered at all
 }
 
-// wrk asks at address for a span. It is the one load that is not of internal/load: written in C, it leaves most of the
+// wrk asks a gate for a span. It is the one load that is not of internal/load: written in C, it leaves most of the
 // two cores to what is measured.
-func (f *field) wrk(ctx context.Context, address string, s scenario, connections int, span time.Duration) (burst,
-	error) {
-	which := "same"
+func (f *field) wrk(ctx context.Context, g *gate, s scenario, connections int, span time.Duration) (burst, error) {
+	which, how := "same", "sent"
 	if s.unique {
 		which = "unique"
 	}
+	if g.asked {
+		how = "asked"
+	}
 	cmd := exec.CommandContext(ctx, "wrk", "-t", strconv.Itoa(min(connections, runtime.NumCPU())), "-c",
 		strconv.Itoa(connections), "-d", strconv.Itoa(max(1, int(span.Seconds())))+"s", "--timeout", "10s", "-s", f.script,
-		"http://"+address, "--", s.method, s.path, which, f.run())
+		"http://"+g.front, "--", s.method, s.path, which, f.run(), how)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	text, err := cmd.CombinedOutput()

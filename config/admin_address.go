@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"sluice/config/source"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -14,7 +13,7 @@ import (
 // file cannot be read.
 func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 	a := Default().Admin
-	text, err := source.ReadAny(path, maxText)
+	text, err := readAnyFile(path, maxText)
 	if err != nil {
 		return a, err
 	}
@@ -40,7 +39,7 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 	}
 	if a.TokenFile != "" {
 		// without a token the gate says that it wants one
-		token, _ := os.ReadFile(source.From(filepath.Dir(path), a.TokenFile))
+		token, _ := os.ReadFile(resolvePath(filepath.Dir(path), a.TokenFile))
 		a.Token = Secret(strings.TrimSpace(string(token)))
 	}
 	return a, nil
@@ -48,7 +47,7 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 
 // replace puts text into to, unless it is empty or cannot be expanded.
 func replace(to *string, text string, env func(string) (string, bool)) {
-	if text, err := source.Expand(text, env); err == nil && text != "" {
+	if text, err := expandVariables(text, env); err == nil && text != "" {
 		*to = text
 	}
 }

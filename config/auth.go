@@ -1,9 +1,6 @@
 package config
 
 import (
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -36,7 +33,7 @@ func defaultAuth() Auth {
 	return Auth{JWTFrom: "$http_authorization", OrderTokenTTL: time.Minute}
 }
 
-func (p *Auth) check(r *report.Report, c *Config) {
+func (p *Auth) check(r *report, c *Config) {
 	r.OneOf("auth.jwt_algorithm", p.JWTAlgorithm, "", "HS256", "RS256", "EdDSA")
 	if p.JWTAlgorithm != "" && p.JWTKeyFile == "" {
 		r.Fail("auth.jwt_key_file", "is missing: %s verifies with a key; write where it is", p.JWTAlgorithm)
@@ -58,31 +55,31 @@ type template struct{ key, text string }
 func (c *Config) templates() (all []template) {
 	add := func(key, text string) { all = append(all, template{key, text}) }
 	for i := range c.Routes {
-		t, at := &c.Routes[i], position.Element("route", i)
+		t, at := &c.Routes[i], Element("route", i)
 		add(at+".user", t.User)
 		add(at+".sku", t.SKU)
 		add(at+".quantity", t.Quantity)
 		for j, condition := range t.Require {
-			add(position.Element(at+".require", j), condition)
+			add(Element(at+".require", j), condition)
 		}
 	}
 	for i := range c.Limits.Rates {
-		add(position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
+		add(Element("limits.rate", i)+".key", c.Limits.Rates[i].Key)
 	}
 	for i := range c.Limits.InFlight {
-		add(position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
+		add(Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key)
 	}
 	add("limits.concurrency.priority", c.Limits.Concurrency.Priority)
 	for i := range c.Rooms {
 		for j, entry := range c.Rooms[i].Bypass {
-			add(position.Element(position.Element("room", i)+".bypass", j), entry)
+			add(Element(Element("room", i)+".bypass", j), entry)
 		}
 	}
 	return all
 }
 
 // checkOrderToken wants what an order token is of.
-func (c *Config) checkOrderToken(r *report.Report, t *Route, at string) {
+func (c *Config) checkOrderToken(r *report, t *Route, at string) {
 	if !t.OrderToken {
 		return
 	}
@@ -95,12 +92,12 @@ func (c *Config) checkOrderToken(r *report.Report, t *Route, at string) {
 }
 
 // checkProven wants the keys by which the variables of a template are proven.
-func (c *Config) checkProven(r *report.Report, key, template string) {
-	for _, name := range report.VariablesOf(template) {
-		if report.IsOf(name, "jwt") && c.Auth.JWTAlgorithm == "" {
+func (c *Config) checkProven(r *report, key, template string) {
+	for _, name := range variablesOf(template) {
+		if isOf(name, "jwt") && c.Auth.JWTAlgorithm == "" {
 			r.Fail(key, "$%s is of a token that is not verified; write auth.jwt_algorithm and auth.jwt_key_file", name)
 		}
-		if report.IsOf(name, "signed") && c.Auth.CookieKeyFile == "" {
+		if isOf(name, "signed") && c.Auth.CookieKeyFile == "" {
 			r.Fail(key, "$%s is of a cookie that is not verified; write auth.cookie_key_file", name)
 		}
 	}
@@ -108,8 +105,8 @@ func (c *Config) checkProven(r *report.Report, key, template string) {
 
 // ForgeableVariable is the name of the first variable in a template whose value a client can choose; "" = none.
 func ForgeableVariable(template string) string {
-	for _, name := range report.VariablesOf(template) {
-		if name != "remote_addr" && !report.IsOf(name, "jwt") && !report.IsOf(name, "signed") {
+	for _, name := range variablesOf(template) {
+		if name != "remote_addr" && !isOf(name, "jwt") && !isOf(name, "signed") {
 			return name
 		}
 	}
@@ -120,12 +117,12 @@ func ForgeableVariable(template string) string {
 const maxKey = 64 << 10
 
 // readKeys reads the keys as they are. A relative path starts from the configuration's folder.
-func (p *Auth) readKeys(r *report.Report, folder string) {
+func (p *Auth) readKeys(r *report, folder string) {
 	read := func(key, path string) Secret {
 		if path == "" {
 			return ""
 		}
-		p.KeyFiles = append(p.KeyFiles, source.From(folder, path))
+		p.KeyFiles = append(p.KeyFiles, resolvePath(folder, path))
 		return Secret(r.Text(key, folder, path, maxKey, "the key"))
 	}
 	p.JWTKey = read("auth.jwt_key_file", p.JWTKeyFile)
@@ -140,7 +137,7 @@ func (p *Auth) readKeys(r *report.Report, folder string) {
 		p.OrderTokenKey}} {
 		if k.secret != "" && len(k.secret) < 16 {
 			r.Fail(k.key, "%s holds fewer than 16 bytes; write a longer secret into it, such as that of: openssl rand -hex "+
-				"32", source.From(folder, k.path))
+				"32", resolvePath(folder, k.path))
 		}
 	}
 }

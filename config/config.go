@@ -5,8 +5,9 @@
 // Default has its values. Reading is strict. An unknown key, a number without its unit, an unset ${VAR} and two
 // keys that contradict each other are errors; none is ever ignored.
 //
-// It does not know what the values are for: it compiles no route, dials no address and imports no other package
-// of this module. What only another package can find wrong is brought back to its line by Errorf.
+// No problem shows a password.
+//
+// It does not know what the values are for: it compiles no route and dials no address. What only another package can find wrong is brought back to its line by Errorf.
 package config
 
 import (
@@ -23,10 +24,6 @@ import (
 	"unicode"
 
 	"github.com/BurntSushi/toml"
-
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 )
 
 // maxText bounds a configuration file, in bytes; long lists belong in files of their own.
@@ -58,7 +55,7 @@ type Config struct {
 	Settle    Settle    `toml:"settle"`
 
 	file    string
-	lines   position.Lines
+	lines   keyLines
 	version string
 }
 
@@ -97,14 +94,14 @@ func NoEnvironment(string) (string, bool) { return "", false }
 type Rule func(*Config) []error
 
 // Load reads and checks the file at path. env looks up ${VAR} (os.LookupEnv; nil = nothing is set).
-// Whatever is wrong, also with reaching the file, is a *report.Error.
+// Whatever is wrong, also with reaching the file, is a *Error.
 func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config, error) {
-	text, err := source.ReadAny(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
+	text, err := readAnyFile(path, maxText) // at the start it may be a pipe; sluice run looks before it reads one again
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, report.NoFile(path)
+		return nil, noFileError(path)
 	}
 	if err != nil {
-		return nil, &report.Error{Problems: []report.Problem{{File: path, Message: "read: " + source.Cause(err) +
+		return nil, &Error{Problems: []Problem{{File: path, Message: "read: " + readCause(err) +
 			"; write the path of a file that sluice may read"}}}
 	}
 	return Parse(path, text, env, rules...)
@@ -118,13 +115,13 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 		return nil, err
 	}
 	c := defaults(env)
-	c.file, c.lines, c.version = name, position.Index(string(text)), versionOf(text)
+	c.file, c.lines, c.version = name, indexKeys(string(text)), versionOf(text)
 
-	d := decoder{Report: report.Report{File: name, Lines: c.lines}, env: env}
+	d := decoder{report: report{File: name, Lines: c.lines}, env: env}
 	d.table(tree, reflect.ValueOf(c).Elem(), "")
 	c.Limits.Window.derive(c.lines)
 
-	r := report.Report{File: name, Lines: c.lines}
+	r := report{File: name, Lines: c.lines}
 	c.check(&r)
 	c.readSecrets(&r, filepath.Dir(name))
 	c.Auth.readKeys(&r, filepath.Dir(name))
@@ -134,7 +131,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	for _, rule := range rules {
 		r.Add(rule(c))
 	}
-	r.Behind(d.Report)
+	r.Behind(d.report)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -144,18 +141,18 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 // At is the place of a key such as "route[2].match": "config.toml:61", or where the key is not in the file,
 // the place of the table around it, or else the file alone.
 func (c *Config) At(key string) string {
-	p := report.Problem{File: c.file, Line: c.lines.Near(key)}
+	p := Problem{File: c.file, Line: c.lines.Near(key)}
 	return strings.TrimSuffix(p.String(), ": ")
 }
 
-// Errorf makes a *report.Error at a key, for what only another package can find wrong with its value.
+// Errorf makes a *Error at a key, for what only another package can find wrong with its value.
 func (c *Config) Errorf(key, format string, args ...any) error {
 	return c.ErrorsOf([]string{key}, func(string) string { return fmt.Sprintf(format, args...) })
 }
 
 // ErrorsOf is one error that says of each key what is wrong with it; nil without keys.
 func (c *Config) ErrorsOf(keys []string, what func(key string) string) error {
-	r := report.Report{File: c.file, Lines: c.lines}
+	r := report{File: c.file, Lines: c.lines}
 	for _, key := range keys {
 		r.Fail(key, "%s", what(key))
 	}
@@ -165,7 +162,7 @@ func (c *Config) ErrorsOf(keys []string, what func(key string) string) error {
 // parseTree judges the syntax of TOML.
 func parseTree(name string, text []byte) (map[string]any, error) {
 	if len(text) > maxText {
-		return nil, &report.Error{Problems: []report.Problem{{File: name,
+		return nil, &Error{Problems: []Problem{{File: name,
 			Message: "is larger than 256KiB; keep long lists in files of their own"}}}
 	}
 	var tree map[string]any
@@ -173,7 +170,7 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 	if err == nil {
 		return tree, nil
 	}
-	p := report.Problem{File: name, Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	p := Problem{File: name, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
 		p.Line = min(max(syntax.Position.Line, 1), 1+strings.Count(string(text), "\n"))
@@ -191,7 +188,7 @@ func parseTree(name string, text []byte) (map[string]any, error) {
 			p.Message += "; write a time like 2026-11-11T00:00:00+08:00, with the offset and not the name of its zone"
 		}
 	}
-	return nil, &report.Error{Problems: []report.Problem{p}}
+	return nil, &Error{Problems: []Problem{p}}
 }
 
 // dateLine is a line whose value begins as a date does.
@@ -244,8 +241,8 @@ func firstOf(text string, line int, message string) (first int) {
 		return 0
 	}
 	lines := strings.SplitAfter(text, "\n")
-	for key, at := range position.Index(strings.Join(lines[:min(line-1, len(lines))], "")) {
-		if position.WithoutIndexes(key) == found[1] {
+	for key, at := range indexKeys(strings.Join(lines[:min(line-1, len(lines))], "")) {
+		if WithoutIndexes(key) == found[1] {
 			first = max(first, at) // of repeated tables the last one is meant
 		}
 	}

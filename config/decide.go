@@ -2,8 +2,6 @@ package config
 
 import (
 	"net/netip"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 )
 
@@ -22,12 +20,12 @@ func (d *Decide) preset() {
 func (d *Decide) Trusted() []netip.Prefix { return prefixes(d.TrustedProxies) }
 
 // checkDecide finds what cannot hold where another proxy keeps the body of a request and forwards it.
-func (c *Config) checkDecide(r *report.Report) {
+func (c *Config) checkDecide(r *report) {
 	for i := range c.Decide {
-		d, at := &c.Decide[i], position.Element("decide", i)
+		d, at := &c.Decide[i], Element("decide", i)
 		r.Listen(at+".listen", d.Listen)
 		for j, text := range d.TrustedProxies {
-			r.Proxies(position.Element(at+".trusted_proxies", j), text)
+			r.Proxies(Element(at+".trusted_proxies", j), text)
 		}
 	}
 	if len(c.Decide) == 0 {
@@ -45,12 +43,12 @@ func (c *Config) checkDecide(r *report.Report) {
 	}
 	const place = "let clients send it in the path, a header or a cookie, like $path_x"
 	for i := range c.Routes {
-		t, at := &c.Routes[i], position.Element("route", i)
+		t, at := &c.Routes[i], Element("route", i)
 		body(at+".sku", t.SKU, place)
 		body(at+".user", t.User, place)
 		body(at+".quantity", t.Quantity, place)
 		for j, condition := range t.Require {
-			body(position.Element(at+".require", j), condition, place)
+			body(Element(at+".require", j), condition, place)
 		}
 		if t.Gate != "pass" && t.Sources == "all" && names(t.SKU+t.User+t.Quantity, "arg") {
 			r.Fail(at+".sources", "\"all\" compares the query with the body, which a [[decide]] listener is not sent; write "+
@@ -62,10 +60,10 @@ func (c *Config) checkDecide(r *report.Report) {
 		}
 	}
 	for i := range c.Limits.Rates {
-		body(position.Element("limits.rate", i)+".key", c.Limits.Rates[i].Key, "count by another variable")
+		body(Element("limits.rate", i)+".key", c.Limits.Rates[i].Key, "count by another variable")
 	}
 	for i := range c.Limits.InFlight {
-		body(position.Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key, "count by another variable")
+		body(Element("limits.in_flight", i)+".key", c.Limits.InFlight[i].Key, "count by another variable")
 	}
 	body("limits.concurrency.priority", c.Limits.Concurrency.Priority, "compare another variable")
 }

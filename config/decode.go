@@ -5,9 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -15,7 +12,7 @@ import (
 // decoder puts a parsed TOML tree into the structs of this package. The toml package could do that too, but it
 // stops at the first mistake, reads 5 as five nanoseconds and takes "LISTEN" for "listen".
 type decoder struct {
-	report.Report
+	report
 	env func(string) (string, bool)
 }
 
@@ -33,7 +30,7 @@ func (d *decoder) table(tree map[string]any, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		key := position.Join(path, name)
+		key := joinKey(path, name)
 		if field, ok := fields[name]; ok {
 			d.value(tree[name], field, key)
 		} else if instead := replaced(key, tree[name]); instead != "" {
@@ -200,7 +197,7 @@ func (d *decoder) list(v any, into reflect.Value, key string) {
 		if p, ok := at.Addr().Interface().(presetter); ok {
 			p.preset()
 		}
-		d.value(item, at, position.Element(key, i))
+		d.value(item, at, Element(key, i))
 	}
 }
 
@@ -212,7 +209,7 @@ func (d *decoder) mapping(v any, into reflect.Value, key string) {
 	into.Set(reflect.MakeMap(into.Type()))
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		item := reflect.New(into.Type().Elem()).Elem()
-		d.value(tree[name], item, position.Join(key, name))
+		d.value(tree[name], item, joinKey(key, name))
 		into.SetMapIndex(reflect.ValueOf(name), item)
 	}
 }
@@ -231,7 +228,7 @@ func (d *decoder) one(v any, key string) (map[string]any, bool) {
 }
 
 func (d *decoder) expanded(text, key string) (string, bool) {
-	text, err := source.Expand(text, d.env)
+	text, err := expandVariables(text, d.env)
 	if err != nil {
 		d.Fail(key, "%v", err)
 	}

@@ -6,13 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"sluice/config/report"
 )
 
 // checkFields checks each value by the tag of its field: words:"reject allow" are the words that it may be, and range
 // is "1 to 64", "above 0s" or "0s or more", with units as in a file.
-func (c *Config) checkFields(r *report.Report) {
+func (c *Config) checkFields(r *report) {
 	walk(reflect.ValueOf(c).Elem(), "", func(key string, tag reflect.StructTag, v reflect.Value) {
 		if words := tag.Get("words"); words != "" {
 			r.OneOf(key, v.String(), strings.Fields(words)...)
@@ -39,7 +37,7 @@ func (c *Config) checkFields(r *report.Report) {
 }
 
 // checkRange wants a value from low to high; low "" = it has no such range.
-func checkRange[T cmp.Ordered](r *report.Report, key string, value T, low, high string, parse func(string) (T, error)) {
+func checkRange[T cmp.Ordered](r *report, key string, value T, low, high string, parse func(string) (T, error)) {
 	if low == "" {
 		return
 	}
@@ -48,7 +46,7 @@ func checkRange[T cmp.Ordered](r *report.Report, key string, value T, low, high 
 	if fault != nil || fault2 != nil {
 		panic("BUG: " + key + " has a range that cannot be read: " + low + " to " + high)
 	}
-	report.Between(r, key, value, from, to)
+	between(r, key, value, from, to)
 }
 
 // most is the most of anything that is counted.

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"os"
-	"sluice/config/report"
 	"strings"
 	"testing"
 )
@@ -38,7 +37,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func checkProblems(t *testing.T, err error, lines int) {
-	var e *report.Error
+	var e *Error
 	if !errors.As(err, &e) || len(e.Problems) == 0 {
 		t.Fatalf("not a *report.Error with problems: %v", err)
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"sluice/config/report"
 	"strings"
 )
 
@@ -40,7 +39,7 @@ func defaultLayout() Layout {
 	}
 }
 
-func (l *Layout) check(r *report.Report) {
+func (l *Layout) check(r *report) {
 	l.checkFields(r)
 	switch l.Type {
 	case "hash_sold":
@@ -61,14 +60,14 @@ func (l *Layout) check(r *report.Report) {
 }
 
 // checkFields wants $sku in the key, or in all fields that hold numbers of a hash that many SKUs share.
-func (l *Layout) checkFields(r *report.Report) {
+func (l *Layout) checkFields(r *report) {
 	fields := map[string]map[string]string{
 		"hash_sold": {"total_field": l.TotalField, "sold_field": l.SoldField},
 		"hash_left": {"left_field": l.LeftField},
 	}[l.Type]
 	shared := false
 	for _, text := range fields {
-		shared = shared || len(report.VariablesOf(text)) > 0
+		shared = shared || len(variablesOf(text)) > 0
 	}
 	if !shared {
 		skuKey(r, "stock.layout.key", l.Key)
@@ -80,7 +79,7 @@ func (l *Layout) checkFields(r *report.Report) {
 		r.Variables("stock.layout."+name, text, skuNames()...)
 	}
 	for name, text := range fields {
-		if shared && len(report.VariablesOf(l.Key)) == 0 && len(report.VariablesOf(text)) == 0 {
+		if shared && len(variablesOf(l.Key)) == 0 && len(variablesOf(text)) == 0 {
 			r.Fail("stock.layout."+name, "%q has no $sku, and key has none: all SKUs would share it; write it like %q", text,
 				"$(sku)_"+text)
 		}
@@ -88,9 +87,9 @@ func (l *Layout) checkFields(r *report.Report) {
 }
 
 // checkUsers wants a set of its own for each SKU, or one for several where that is meant.
-func (l *Layout) checkUsers(r *report.Report) {
+func (l *Layout) checkUsers(r *report) {
 	const key = "stock.layout.users_key"
-	names := report.VariablesOf(l.UsersKey)
+	names := variablesOf(l.UsersKey)
 	switch {
 	case l.UsersKey == "":
 	case len(names) == 0 && l.UsersScope == "sku":
@@ -104,7 +103,7 @@ func (l *Layout) checkUsers(r *report.Report) {
 	r.Variables(key, l.UsersKey, skuNames()...)
 }
 
-func (l *Layout) checkStatus(r *report.Report) {
+func (l *Layout) checkStatus(r *report) {
 	r.Variables("stock.layout.status_key", l.StatusKey, skuNames()...)
 	if l.StatusKey != "" && l.StatusField != "" {
 		r.Fail("stock.layout.status_field", "says where the status is, and so does status_key; drop one")
@@ -118,9 +117,9 @@ func (l *Layout) checkStatus(r *report.Report) {
 }
 
 // skuKey wants a Redis key that differs from SKU to SKU.
-func skuKey(r *report.Report, key, template string) {
+func skuKey(r *report, key, template string) {
 	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
-	names := report.VariablesOf(template)
+	names := variablesOf(template)
 	if len(names) == 0 {
 		r.Fail(key, "%q has no $sku: all SKUs would share it; write it like \"seckill:stock:$sku\"%s", template,
 			ofOneProduct(key, template))
@@ -143,7 +142,7 @@ func ofOneProduct(key, template string) string {
 func skuNames() []string { return []string{"sku", "sku_1", "sku_2", "sku_3"} }
 
 // readScript reads the shop's script. A relative path starts from the configuration's folder.
-func (l *Layout) readScript(r *report.Report, folder string) {
+func (l *Layout) readScript(r *report, folder string) {
 	const key = "stock.layout.script_file"
 	switch {
 	case l.ScriptFile == "":
@@ -156,7 +155,7 @@ func (l *Layout) readScript(r *report.Report, folder string) {
 }
 
 // checkMirror wants a key of the shop that can show what a ledger has free.
-func (s *Stock) checkMirror(r *report.Report) {
+func (s *Stock) checkMirror(r *report) {
 	const key = "stock.reserve.write_back"
 	shows := []string{"counter", "counter_users", "hash_left", "hash_sold"}
 	switch {

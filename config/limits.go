@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sluice/config/position"
-	"sluice/config/report"
 )
 
 // Limits is how much may pass.
@@ -98,36 +95,36 @@ func defaultLimits() Limits {
 	}
 }
 
-func (l *Limits) check(r *report.Report, routes []string) {
+func (l *Limits) check(r *report, routes []string) {
 	l.Connection.check(r)
 	l.Window.check(r)
 	l.Concurrency.check(r)
 	for i := range l.Rates {
-		l.Rates[i].check(r, position.Element("limits.rate", i), routes)
+		l.Rates[i].check(r, Element("limits.rate", i), routes)
 	}
 	for i := range l.InFlight {
-		l.InFlight[i].check(r, position.Element("limits.in_flight", i), routes)
+		l.InFlight[i].check(r, Element("limits.in_flight", i), routes)
 	}
 	names := l.KeyedNames()
 	at := func(i int) string {
 		if i < len(l.Rates) {
-			return position.Element("limits.rate", i) + ".name"
+			return Element("limits.rate", i) + ".name"
 		}
-		return position.Element("limits.in_flight", i-len(l.Rates)) + ".name"
+		return Element("limits.in_flight", i-len(l.Rates)) + ".name"
 	}
 	r.Unique(names, at)
 	l.checkObserveOnly(r, names, at)
 }
 
-func (c *Connection) check(r *report.Report) {
-	report.AtMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP,
+func (c *Connection) check(r *report) {
+	atMost(r, "limits.connection.max_connections_per_ip", c.MaxConnectionsPerIP,
 		"limits.connection.max_connections", c.MaxConnections)
 }
 
-func (w *Window) check(r *report.Report) {
+func (w *Window) check(r *report) {
 	w.checkDelay(r)
 	if w.Max > 0 {
-		report.AtMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
+		atMost(r, "limits.window.max_per_sku", w.MaxPerSKU, "limits.window.max", w.Max)
 	}
 }
 
@@ -135,7 +132,7 @@ func (w *Window) check(r *report.Report) {
 const maxDelay = 63
 
 // derive makes MaxDelay one window where the file does not say it.
-func (w *Window) derive(in position.Lines) {
+func (w *Window) derive(in keyLines) {
 	if _, has := in["limits.window.max_delay"]; !has {
 		w.MaxDelay = w.Size
 	}
@@ -144,17 +141,17 @@ func (w *Window) derive(in position.Lines) {
 // DelayWindows is MaxDelay in whole windows.
 func (w *Window) DelayWindows() int { return int(w.MaxDelay / w.Size) }
 
-func (w *Window) checkDelay(r *report.Report) {
+func (w *Window) checkDelay(r *report) {
 	const key = "limits.window.max_delay"
 	r.Rule(key, "0s, or 1 to 63 times size")
 	if w.MaxDelay > 0 && w.MaxDelay < w.Size {
 		r.Fail(key, "%v is less than one window (%v): no request could wait; write \"0s\", or at least limits.window.size",
 			w.MaxDelay, w.Size)
 	}
-	report.Between(r, key, w.MaxDelay, 0, maxDelay*max(w.Size, 0))
+	between(r, key, w.MaxDelay, 0, maxDelay*max(w.Size, 0))
 }
 
-func (c *Concurrency) check(r *report.Report) {
+func (c *Concurrency) check(r *report) {
 	if c.MaxQueue > 0 {
 		r.Positive("limits.concurrency.queue_timeout", c.QueueTimeout)
 	}
@@ -164,14 +161,14 @@ func (c *Concurrency) check(r *report.Report) {
 // MinInFlight is where an adaptive limit starts, and what it never falls below.
 func (c *Concurrency) MinInFlight() int { return min(8, c.MaxInFlight) }
 
-func (l *Rate) check(r *report.Report, at string, routes []string) {
+func (l *Rate) check(r *report, at string, routes []string) {
 	if l.Rate == 0 {
 		r.Fail(at+".rate", "is missing; write it like \"20/s\"")
 	}
 	if l.Burst == 0 {
 		r.Fail(at+".burst", "is missing or 0; write how many requests of one key may come at once, like 20")
 	} else {
-		report.Between(r, at+".burst", l.Burst, 1, most)
+		between(r, at+".burst", l.Burst, 1, most)
 	}
 	l.checkOverrides(r, at+".overrides")
 	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
@@ -191,7 +188,7 @@ func limitNames() (names []string) {
 // Enforced reports whether a limit rejects: "window", or the name of a [[limits.rate]] or [[limits.in_flight]].
 func (l *Limits) Enforced(name string) bool { return !slices.Contains(l.ObserveOnly, name) }
 
-func (l *Limits) checkObserveOnly(r *report.Report, keyed []string, at func(i int) string) {
+func (l *Limits) checkObserveOnly(r *report, keyed []string, at func(i int) string) {
 	builtIn := limitNames()
 	for i, name := range keyed {
 		if slices.Contains(builtIn, name) {
@@ -200,9 +197,9 @@ func (l *Limits) checkObserveOnly(r *report.Report, keyed []string, at func(i in
 	}
 	known := slices.Concat(builtIn, keyed)
 	for i, name := range l.ObserveOnly {
-		r.OneOf(position.Element("limits.observe_only", i), name, known...)
+		r.OneOf(Element("limits.observe_only", i), name, known...)
 	}
-	r.Unique(l.ObserveOnly, func(i int) string { return position.Element("limits.observe_only", i) })
+	r.Unique(l.ObserveOnly, func(i int) string { return Element("limits.observe_only", i) })
 }
 
 // notLabel tells what may not stand in a name that is shown everywhere.
@@ -233,7 +230,7 @@ func (l *Rate) RateOverrides() (all []RateOverride) {
 // maxRateOverrides bounds what each request of a rate is compared with.
 const maxRateOverrides = 32
 
-func (l *Rate) checkOverrides(r *report.Report, at string) {
+func (l *Rate) checkOverrides(r *report, at string) {
 	r.Rule(at, `patterns with a rate or "off"`)
 	if len(l.Overrides) > maxRateOverrides {
 		r.Fail(at, "%d patterns are too many; write at most %d", len(l.Overrides), maxRateOverrides)
@@ -241,7 +238,7 @@ func (l *Rate) checkOverrides(r *report.Report, at string) {
 	for _, pattern := range slices.Sorted(maps.Keys(l.Overrides)) {
 		if value := l.Overrides[pattern]; value != "off" {
 			if _, err := parseRate(value); err != nil {
-				r.Fail(position.Join(at, pattern), "%v, or \"off\"", err)
+				r.Fail(joinKey(at, pattern), "%v, or \"off\"", err)
 			}
 		}
 	}
@@ -261,21 +258,21 @@ func (l *InFlight) preset() {
 	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Routes: []string{}}
 }
 
-func (l *InFlight) check(r *report.Report, at string, routes []string) {
+func (l *InFlight) check(r *report, at string, routes []string) {
 	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
 }
 
 // checkKeyed checks what the limits of a key have in common: of are the routes of this limit.
-func checkKeyed(r *report.Report, at, name, key string, of, routes []string) {
+func checkKeyed(r *report, at, name, key string, of, routes []string) {
 	if r.Filled(at+".name", name) && strings.ContainsFunc(name, notLabel) {
 		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", name)
 	}
-	if len(report.VariablesOf(key)) == 0 {
+	if len(variablesOf(key)) == 0 {
 		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", key)
 	}
 	for i, name := range of {
 		if !slices.Contains(routes, name) {
-			r.Fail(position.Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
+			r.Fail(Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 	"testing"
 
@@ -135,7 +133,7 @@ func rules(t *testing.T, text string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Report{File: "config.toml", Lines: c.lines, Rules: map[string]string{}}
+	r := report{File: "config.toml", Lines: c.lines, Rules: map[string]string{}}
 	c.check(&r)
 	return r.Rules
 }
@@ -165,7 +163,7 @@ func TestReference_ExamplesHaveTheKindOfTheirKeys(t *testing.T) {
 			t.Errorf("%s = %s: %v", d.key, d.example, err)
 			continue
 		}
-		dec := decoder{Report: report.Report{Lines: position.Lines{}}}
+		dec := decoder{report: report{Lines: keyLines{}}}
 		dec.value(tree["x"], reflect.New(fieldAt(reflect.TypeFor[Config](), d.key).Type).Elem(), d.key)
 		if err := dec.Err(); err != nil {
 			t.Errorf("example %s: %v", d.example, err)
@@ -266,7 +264,7 @@ func meanings(text string) map[string]string {
 		} else if m := inner.FindStringSubmatch(l); m != nil {
 			all[table+"."+m[1]] = m[2]
 		} else if m := line.FindStringSubmatch(l); m != nil {
-			all[position.Join(table, m[1])] = m[3]
+			all[joinKey(table, m[1])] = m[3]
 		}
 	}
 	return all

@@ -3,8 +3,6 @@ package config
 import (
 	"slices"
 	"time"
-
-	"sluice/config/report"
 )
 
 // Queue is how routes with delivery = "queue" hand orders over to the shop.
@@ -44,7 +42,7 @@ func (c *Config) FirstAttempt() time.Duration {
 	return c.Upstream.Timeout
 }
 
-func (c *Config) checkQueue(r *report.Report) {
+func (c *Config) checkQueue(r *report) {
 	q := &c.Queue
 	if q.Pull > 0 && q.Pull < time.Second {
 		r.Fail("queue.pull", "%v is too short to make an order; write \"1s\" or more, or \"0s\" to send orders", q.Pull)
@@ -66,7 +64,7 @@ func (c *Config) checkQueue(r *report.Report) {
 }
 
 // checkDelivery finds what a route's delivery contradicts.
-func (c *Config) checkDelivery(r *report.Report, t *Route, at string) {
+func (c *Config) checkDelivery(r *report, t *Route, at string) {
 	if t.Delivery != "queue" {
 		return
 	}

@@ -2,9 +2,6 @@ package config
 
 import (
 	"os"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"time"
 )
 
@@ -29,7 +26,7 @@ type Redis struct {
 }
 
 func defaultRedis(env func(string) (string, bool)) Redis {
-	address, _ := source.Expand("${REDIS_ADDR:-127.0.0.1:6379}", env)
+	address, _ := expandVariables("${REDIS_ADDR:-127.0.0.1:6379}", env)
 	return Redis{
 		Addresses:    []string{address},
 		Topology:     "auto",
@@ -56,23 +53,23 @@ func (d *Redis) PasswordNow() Secret {
 	if info, err := os.Stat(d.PasswordAt); err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
 		return d.Password
 	}
-	again := &report.Report{}
+	again := &report{}
 	if now := again.Secret("stock.redis.password_file", "", d.PasswordAt); again.Err() == nil {
 		return Secret(now)
 	}
 	return d.Password
 }
 
-func (d *Redis) check(r *report.Report) {
+func (d *Redis) check(r *report) {
 	if len(d.Addresses) == 0 {
 		r.Fail("stock.redis.addresses", "is empty; write where Redis is, like [\"127.0.0.1:6379\"]")
 	}
 	for i, address := range d.Addresses {
-		if r.RedisAddress(position.Element("stock.redis.addresses", i), address) {
-			d.checkSocket(r, position.Element("stock.redis.addresses", i))
+		if r.RedisAddress(Element("stock.redis.addresses", i), address) {
+			d.checkSocket(r, Element("stock.redis.addresses", i))
 		}
 	}
-	r.Unique(d.Addresses, func(i int) string { return position.Element("stock.redis.addresses", i) })
+	r.Unique(d.Addresses, func(i int) string { return Element("stock.redis.addresses", i) })
 	switch {
 	case d.Topology == "sentinel" && d.MasterName == "":
 		r.Fail("stock.redis.master_name", "is missing: topology \"sentinel\" asks for a master by its name; write it")
@@ -89,7 +86,7 @@ func (d *Redis) check(r *report.Report) {
 }
 
 // checkSocket wants no more than one server behind a unix socket: others are reached by addresses.
-func (d *Redis) checkSocket(r *report.Report, key string) {
+func (d *Redis) checkSocket(r *report, key string) {
 	switch {
 	case len(d.Addresses) > 1 || d.MasterName != "" || d.Topology == "sentinel" || d.Topology == "cluster":
 		r.Fail(key, "%q is a unix socket, which leads to one server; write it alone, or host:port for sentinels and a "+
@@ -101,12 +98,12 @@ func (d *Redis) checkSocket(r *report.Report, key string) {
 }
 
 // checkReplicas wants replicas where they are to be read, and a bound of their age.
-func (d *Redis) checkReplicas(r *report.Report) {
+func (d *Redis) checkReplicas(r *report) {
 	r.Rule("stock.redis.replicas", "host:port of each")
 	for i, address := range d.Replicas {
-		r.HostPort(position.Element("stock.redis.replicas", i), address)
+		r.HostPort(Element("stock.redis.replicas", i), address)
 	}
-	r.Unique(d.Replicas, func(i int) string { return position.Element("stock.redis.replicas", i) })
+	r.Unique(d.Replicas, func(i int) string { return Element("stock.redis.replicas", i) })
 	switch {
 	case d.ReadFrom == "replica" && len(d.Replicas) == 0:
 		r.Fail("stock.redis.replicas", "is empty, but read_from is \"replica\"; write where the replicas are, like "+

@@ -4,7 +4,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"sluice/config/position"
 	"strings"
 	"testing"
 
@@ -92,7 +91,7 @@ func nameKeys(v any, path string, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			nameKeys(value, position.Join(path, name), into)
+			nameKeys(value, joinKey(path, name), into)
 		}
 	case []map[string]any:
 		for _, value := range v {
@@ -113,7 +112,7 @@ func structKeys(t reflect.Type, path string) []string {
 	var keys []string
 	for i := range t.NumField() {
 		if tag := t.Field(i).Tag.Get("toml"); tag != "" {
-			keys = append(keys, structKeys(t.Field(i).Type, position.Join(path, tag))...)
+			keys = append(keys, structKeys(t.Field(i).Type, joinKey(path, tag))...)
 		}
 	}
 	return keys

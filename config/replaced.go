@@ -5,14 +5,11 @@ import (
 	"reflect"
 	"strings"
 	"time"
-
-	"sluice/config/position"
-	"sluice/config/report"
 )
 
 // unknown says what could have been meant by name among the keys that its table has.
 func unknown(kind, name string, known []string) string {
-	if near := report.Nearest(name, known); near != "" {
+	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("unknown %s; did you mean %q?", kind, near)
 	}
 	return fmt.Sprintf("unknown %s; here may stand %s", kind, strings.Join(known, ", "))
@@ -25,11 +22,11 @@ func unknownIn(table, kind, name string, known []string) string {
 	for i := range top.NumField() {
 		if table != "" && top.Field(i).Tag.Get("toml") == name {
 			return fmt.Sprintf("unknown %s in [%s]; %s belongs above the first [table] of the file", kind,
-				position.WithoutIndexes(table), name)
+				WithoutIndexes(table), name)
 		}
 	}
-	if in := elsewhere(top, "", name); table != "" && len(in) == 1 && report.Nearest(name, known) == "" {
-		return fmt.Sprintf("unknown %s in [%s]; %s belongs in [%s]", kind, position.WithoutIndexes(table), name, in[0])
+	if in := elsewhere(top, "", name); table != "" && len(in) == 1 && Nearest(name, known) == "" {
+		return fmt.Sprintf("unknown %s in [%s]; %s belongs in [%s]", kind, WithoutIndexes(table), name, in[0])
 	}
 	return unknown(kind, name, known)
 }
@@ -45,7 +42,7 @@ func elsewhere(t reflect.Type, path, name string) (tables []string) {
 			field = field.Elem()
 		}
 		if tag != "" && field.Kind() == reflect.Struct && field != reflect.TypeFor[time.Time]() {
-			tables = append(tables, elsewhere(field, position.Join(path, tag), name)...)
+			tables = append(tables, elsewhere(field, joinKey(path, tag), name)...)
 		}
 	}
 	return tables
@@ -130,7 +127,7 @@ var replacements = map[string]string{
 
 // replaced tells what to write instead of a key of an earlier version; "" when there was no such key.
 func replaced(key string, value any) string {
-	key = position.WithoutIndexes(key)
+	key = WithoutIndexes(key)
 	for _, class := range (&Responses{}).classes() {
 		if key == "responses."+class.name {
 			return "is now a row of [responses.classes]: write " + class.name + " = { status = 409, ... } there"

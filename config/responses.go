@@ -5,9 +5,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strings"
 	"time"
 )
@@ -88,7 +85,7 @@ func defaultResponses() Responses {
 	}
 }
 
-func (s *Responses) check(r *report.Report) {
+func (s *Responses) check(r *report) {
 	s.checkLanguages(r)
 	r.Origins("responses.cors_origins", s.CORSOrigins)
 	if r.Filled("responses.envelope.body", s.Envelope.Body) {
@@ -97,7 +94,7 @@ func (s *Responses) check(r *report.Report) {
 	}
 	for _, c := range s.classes() {
 		if c.class == &s.Classes.Confirmed {
-			report.Between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
+			between(r, "responses.classes.confirmed.status", c.class.Status, 200, 599)
 		} else if c.class.Status < 400 || c.class.Status > 599 {
 			r.Fail("responses.classes."+c.name+".status", "%d is not the status of a rejection; write 400 to 599, or "+
 				"responses.format = \"envelope\" for a 200", c.class.Status)
@@ -120,11 +117,11 @@ func (s *Responses) classes() (all []namedClass) {
 	return all
 }
 
-func (c *Class) check(r *report.Report, at string) {
+func (c *Class) check(r *report, at string) {
 	if c.Redirect == "" {
 		return
 	}
-	_, isURL := report.WebURL(c.Redirect)
+	_, isURL := webURL(c.Redirect)
 	path := strings.HasPrefix(c.Redirect, "/") && !strings.HasPrefix(c.Redirect, "//")
 	if !isURL && !path || strings.ContainsFunc(c.Redirect, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		r.Fail(at+".redirect", "%q is neither a path nor a URL; write it like \"/sold-out.html\"", c.Redirect)
@@ -139,15 +136,15 @@ const (
 
 // readPages reads the templates and languages of template_dir: what ends in .html or .toml, and does not begin with a
 // dot. A relative path starts from the configuration's folder.
-func (s *Responses) readPages(r *report.Report, folder string) {
+func (s *Responses) readPages(r *report, folder string) {
 	const key = "responses.template_dir"
 	if s.TemplateDir == "" {
 		return
 	}
-	s.PagesDir = source.From(folder, s.TemplateDir)
+	s.PagesDir = resolvePath(folder, s.TemplateDir)
 	entries, err := os.ReadDir(s.PagesDir)
 	if err != nil {
-		r.Fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, source.Cause(err))
+		r.Fail(key, "open %s: %s; write the path of a folder that sluice may read", s.PagesDir, readCause(err))
 		return
 	}
 	s.Pages = map[string]string{}
@@ -156,11 +153,11 @@ func (s *Responses) readPages(r *report.Report, folder string) {
 		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".html") && !strings.HasSuffix(name, ".toml") {
 			continue
 		}
-		path := source.From(s.PagesDir, name)
-		text, err := source.Read(path, maxPage)
+		path := resolvePath(s.PagesDir, name)
+		text, err := readFile(path, maxPage)
 		switch {
 		case err != nil:
-			r.Fail(key, "open %s: %s; make it a file that sluice may read", path, source.Cause(err))
+			r.Fail(key, "open %s: %s; make it a file that sluice may read", path, readCause(err))
 		case len(text) > maxPage:
 			r.Fail(key, "%s is larger than 64KiB; a rejection page must be smaller", path)
 		case len(s.Pages) == maxPages:
@@ -175,15 +172,15 @@ func (s *Responses) readPages(r *report.Report, folder string) {
 func (s *Responses) SamePages(other *Responses) bool { return maps.Equal(s.Pages, other.Pages) }
 
 // checkLanguages leaves a language that may have a file in template_dir to the reader of that folder.
-func (s *Responses) checkLanguages(r *report.Report) {
+func (s *Responses) checkLanguages(r *report) {
 	if len(s.Languages) == 0 {
 		r.Fail("responses.languages", "is empty; write \"zh-CN\", \"en\" or both")
 	}
 	known := []string{"zh-CN", "en"}
 	for i, language := range s.Languages {
 		if s.TemplateDir == "" || slices.Contains(known, language) {
-			r.OneOf(position.Element("responses.languages", i), language, known...)
+			r.OneOf(Element("responses.languages", i), language, known...)
 		}
 	}
-	r.Unique(s.Languages, func(i int) string { return position.Element("responses.languages", i) })
+	r.Unique(s.Languages, func(i int) string { return Element("responses.languages", i) })
 }

@@ -3,9 +3,6 @@ package config
 import (
 	"bytes"
 	"regexp"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"time"
 )
 
@@ -44,16 +41,16 @@ func (m *Room) preset() {
 var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // checkRooms leaves what rooms, routes, keys and stock contradict each other in to the gateway that opens them.
-func (c *Config) checkRooms(r *report.Report) {
+func (c *Config) checkRooms(r *report) {
 	names := make([]string, len(c.Rooms))
 	for i := range c.Rooms {
 		names[i] = c.Rooms[i].Name
-		c.Rooms[i].check(r, position.Element("room", i))
+		c.Rooms[i].check(r, Element("room", i))
 	}
-	r.Unique(names, func(i int) string { return position.Element("room", i) + ".name" })
+	r.Unique(names, func(i int) string { return Element("room", i) + ".name" })
 }
 
-func (m *Room) check(r *report.Report, at string) {
+func (m *Room) check(r *report, at string) {
 	if !roomName.MatchString(m.Name) {
 		r.Fail(at+".name", "%q is not 1 to 64 letters, digits and . _ -; it is part of addresses and keys", m.Name)
 	}
@@ -61,7 +58,7 @@ func (m *Room) check(r *report.Report, at string) {
 }
 
 // checkBeacon leaves it to the gateway whether the key is one.
-func (m *Room) checkBeacon(r *report.Report, at string) {
+func (m *Room) checkBeacon(r *report, at string) {
 	switch own := m.BeaconKey != ""; {
 	case m.Beacon && m.Order != "draw":
 		r.Fail(at+".beacon", "only a draw has one; write order = \"draw\", or drop it")
@@ -86,17 +83,17 @@ func (p *Auth) RoomKeyList() (keys [][]byte) {
 	return keys
 }
 
-func (p *Auth) checkRoomKeys(r *report.Report, folder string) {
+func (p *Auth) checkRoomKeys(r *report, folder string) {
 	keys := p.RoomKeyList()
 	if len(keys) > maxRoomKeys {
 		r.Fail("auth.room_key_file", "%s holds %d keys; keep the one that signs first, and at most %d older ones",
-			source.From(folder, p.RoomKeyFile), len(keys), maxRoomKeys-1)
+			resolvePath(folder, p.RoomKeyFile), len(keys), maxRoomKeys-1)
 	}
 	for i, key := range keys {
 		if len(key) < 16 {
 			r.Fail("auth.room_key_file", "%s: key %d has fewer than 16 bytes; write a longer one, such as that of: openssl "+
 				"rand -hex 32",
-				source.From(folder, p.RoomKeyFile), i+1)
+				resolvePath(folder, p.RoomKeyFile), i+1)
 		}
 	}
 }

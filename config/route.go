@@ -1,8 +1,6 @@
 package config
 
 import (
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -45,7 +43,7 @@ func (t *Route) preset() {
 func (t *Route) needsStock() bool { return t.Gate == "check" || t.Gate == "reserve" }
 
 // checkRoutes returns the names of the routes.
-func (c *Config) checkRoutes(r *report.Report) []string {
+func (c *Config) checkRoutes(r *report) []string {
 	if len(c.Routes) == 0 {
 		r.Fail("", "no [[route]]: every request would be rejected; add one, like name = \"all\", match = \"/\", gate = "+
 			"\"limit\"")
@@ -53,16 +51,16 @@ func (c *Config) checkRoutes(r *report.Report) []string {
 	names := make([]string, len(c.Routes))
 	for i := range c.Routes {
 		names[i] = c.Routes[i].Name
-		c.Routes[i].check(r, position.Element("route", i))
-		c.checkGate(r, &c.Routes[i], position.Element("route", i))
-		c.checkDelivery(r, &c.Routes[i], position.Element("route", i))
-		c.checkOrderToken(r, &c.Routes[i], position.Element("route", i))
+		c.Routes[i].check(r, Element("route", i))
+		c.checkGate(r, &c.Routes[i], Element("route", i))
+		c.checkDelivery(r, &c.Routes[i], Element("route", i))
+		c.checkOrderToken(r, &c.Routes[i], Element("route", i))
 	}
-	r.Unique(names, func(i int) string { return position.Element("route", i) + ".name" })
+	r.Unique(names, func(i int) string { return Element("route", i) + ".name" })
 	return names
 }
 
-func (t *Route) check(r *report.Report, at string) {
+func (t *Route) check(r *report, at string) {
 	r.Filled(at+".name", t.Name)
 	for _, c := range t.Name {
 		if c < ' ' || c == 0x7f {
@@ -74,7 +72,7 @@ func (t *Route) check(r *report.Report, at string) {
 		r.Fail(at+".match", "is missing; write it like \"POST /order/{sku}\" or \"/\"")
 	}
 	if t.Gate == "" {
-		r.Fail(at+".gate", "is missing; write %s", report.Choices(gates))
+		r.Fail(at+".gate", "is missing; write %s", choices(gates))
 	} else {
 		r.OneOf(at+".gate", t.Gate, gates...)
 	}
@@ -96,7 +94,7 @@ func (t *Route) check(r *report.Report, at string) {
 var gates = []string{"pass", "limit", "check", "reserve"}
 
 // checkGate finds what a gate and [stock] contradict each other in.
-func (c *Config) checkGate(r *report.Report, t *Route, at string) {
+func (c *Config) checkGate(r *report, t *Route, at string) {
 	if t.needsStock() && c.Stock.Source == "off" {
 		r.Fail(at+".gate", "%q asks for stock, but stock.source is \"off\"; write gate = \"limit\", or another source",
 			t.Gate)
@@ -120,7 +118,7 @@ func (c *Config) checkGate(r *report.Report, t *Route, at string) {
 }
 
 // checkCart finds what orders over several SKUs cannot go together with.
-func (c *Config) checkCart(r *report.Report, t *Route, at string) {
+func (c *Config) checkCart(r *report, t *Route, at string) {
 	if !strings.Contains(t.SKU+t.Quantity, ".*") {
 		return
 	}

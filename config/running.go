@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -45,7 +43,7 @@ type AccessLog struct {
 
 // check wants the whole file to make sense: each value by itself, then section by section in the order of the
 // reference.
-func (c *Config) check(r *report.Report) {
+func (c *Config) check(r *report) {
 	c.checkFields(r)
 	c.checkName(r)
 	c.Server.check(r, c.Decide)
@@ -67,13 +65,13 @@ func (c *Config) check(r *report.Report) {
 }
 
 // checkListeners also rejects one address twice, which would only fail when it is opened.
-func (c *Config) checkListeners(r *report.Report) {
+func (c *Config) checkListeners(r *report) {
 	keys, addresses := []string{}, []string{}
 	for i, address := range c.Server.Listen {
-		keys, addresses = append(keys, position.Element("server.listen", i)), append(addresses, address)
+		keys, addresses = append(keys, Element("server.listen", i)), append(addresses, address)
 	}
 	for i := range c.Decide {
-		keys = append(keys, position.Element("decide", i)+".listen")
+		keys = append(keys, Element("decide", i)+".listen")
 		addresses = append(addresses, c.Decide[i].Listen)
 	}
 	keys, addresses = append(keys, "admin.listen", "ops.listen"), append(addresses, c.Admin.Listen, c.Ops.Listen)
@@ -86,7 +84,7 @@ func (c *Config) checkListeners(r *report.Report) {
 
 	if c.Admin.Listen != "" {
 		r.Listen("admin.listen", c.Admin.Listen)
-		if !report.Loopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
+		if !isLoopback(c.Admin.Listen) && c.Admin.TokenFile == "" {
 			r.Fail("admin.listen", "%q can be reached from other machines; write token_file, or listen on 127.0.0.1",
 				c.Admin.Listen)
 		}
@@ -96,7 +94,7 @@ func (c *Config) checkListeners(r *report.Report) {
 	}
 }
 
-func (a *AccessLog) check(r *report.Report) {
+func (a *AccessLog) check(r *report) {
 	if path, ok := strings.CutPrefix(a.Output, "file:"); !ok {
 		r.OneOf("access_log.output", a.Output, "off", "stdout", "file:/var/log/sluice/access.log")
 	} else if path == "" {
@@ -119,7 +117,7 @@ func defaultCache() Cache {
 var aName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // checkName wants a name wherever something is kept in Redis under it: a default would be the name of every shop.
-func (c *Config) checkName(r *report.Report) {
+func (c *Config) checkName(r *report) {
 	what := c.keptInRedis()
 	switch {
 	case c.Name != "" && !aName.MatchString(c.Name):
@@ -166,7 +164,7 @@ type Fleet struct {
 	Instances int `toml:"instances" unit:"instances" range:"0 to 1048576"` // 0 = count heartbeats in Redis
 }
 
-func (c *Config) checkFleet(r *report.Report) {
+func (c *Config) checkFleet(r *report) {
 	if c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0 && c.Stock.Source == "memory" {
 		r.Fail("limits.window.scope", "\"fleet\" counts the instances in Redis, but stock.source is \"memory\"; write "+
 			"source = \"redis\", or fleet.instances")
@@ -175,10 +173,10 @@ func (c *Config) checkFleet(r *report.Report) {
 }
 
 // checkFleetScopes wants a Redis for limits that the instances share by their demand.
-func (c *Config) checkFleetScopes(r *report.Report) {
+func (c *Config) checkFleetScopes(r *report) {
 	scopes := map[string]string{"limits.concurrency.scope": c.Limits.Concurrency.Scope}
 	for i := range c.Limits.Rates {
-		scopes[position.Element("limits.rate", i)+".scope"] = c.Limits.Rates[i].Scope
+		scopes[Element("limits.rate", i)+".scope"] = c.Limits.Rates[i].Scope
 	}
 	for _, key := range slices.Sorted(maps.Keys(scopes)) {
 		if scopes[key] == "fleet" && c.Stock.Source == "memory" {
@@ -197,7 +195,7 @@ type Traces struct {
 	ServiceName string  `toml:"service_name"`
 }
 
-func (t *Traces) check(r *report.Report) {
+func (t *Traces) check(r *report) {
 	if t.Endpoint == "" {
 		return
 	}
@@ -209,7 +207,7 @@ func (t *Traces) check(r *report.Report) {
 
 // readLesser reads the tokens of those who may do less. Beside no operators' token they would be ones that no caller
 // needs: who calls from this machine may change everything then.
-func (a *Admin) readLesser(r *report.Report, folder string) {
+func (a *Admin) readLesser(r *report, folder string) {
 	for _, one := range []struct {
 		key, file string
 		token     *Secret

@@ -3,8 +3,6 @@ package config
 import (
 	"maps"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -24,19 +22,19 @@ type Sale struct {
 
 func (s *Sale) preset() { *s = Sale{BeforeStart: "reject"} }
 
-func (c *Config) checkSales(r *report.Report) {
+func (c *Config) checkSales(r *report) {
 	names := make([]string, len(c.Sales))
 	for i := range c.Sales {
 		names[i] = c.Sales[i].Name
-		c.Sales[i].check(r, position.Element("sale", i))
+		c.Sales[i].check(r, Element("sale", i))
 	}
-	r.Unique(names, func(i int) string { return position.Element("sale", i) + ".name" })
+	r.Unique(names, func(i int) string { return Element("sale", i) + ".name" })
 	c.checkOverlaps(r)
 	c.checkSaleGates(r)
 }
 
 // checkOverlaps wants each SKU to be in one sale at a time.
-func (c *Config) checkOverlaps(r *report.Report) {
+func (c *Config) checkOverlaps(r *report) {
 	for i := range c.Sales {
 		for j := range i {
 			a, b := &c.Sales[j], &c.Sales[i]
@@ -45,9 +43,9 @@ func (c *Config) checkOverlaps(r *report.Report) {
 			}
 			for k, sku := range b.SKUs {
 				if slices.Contains(a.SKUs, sku) {
-					r.Fail(position.Element(position.Element("sale", i)+".skus", k),
+					r.Fail(Element(Element("sale", i)+".skus", k),
 						"%q is in %s (%q) too, at the same time; move one of the sales, or drop it here",
-						sku, position.Element("sale", j), a.Name)
+						sku, Element("sale", j), a.Name)
 				}
 			}
 		}
@@ -55,7 +53,7 @@ func (c *Config) checkOverlaps(r *report.Report) {
 }
 
 // checkSaleGates finds what a sale and the routes contradict each other in.
-func (c *Config) checkSaleGates(r *report.Report) {
+func (c *Config) checkSaleGates(r *report) {
 	gates := map[string]bool{}
 	for i := range c.Routes {
 		gates[c.Routes[i].Gate] = gates[c.Routes[i].Gate] || c.Routes[i].SKU != ""
@@ -63,7 +61,7 @@ func (c *Config) checkSaleGates(r *report.Report) {
 	ledger := gates["reserve"]
 	keys := c.Stock.Source == "redis" && c.Stock.Layout.Type != "script" && (gates["check"] || gates["reserve"])
 	for i := range c.Sales {
-		s, at := &c.Sales[i], position.Element("sale", i)
+		s, at := &c.Sales[i], Element("sale", i)
 		if !gates["limit"] && !gates["check"] && !gates["reserve"] {
 			r.Fail(at, "no route with a limit knows what is bought; write sku into a [[route]] with gate \"limit\", \"check\" "+
 				"or \"reserve\"")
@@ -86,7 +84,7 @@ func (c *Config) checkSaleGates(r *report.Report) {
 // mostCounted is how many SKUs a sale may have whose units are counted together: each order asks about all of them.
 const mostCounted = 64
 
-func (s *Sale) checkMaxPerUser(r *report.Report, at string, ledger, queue bool) {
+func (s *Sale) checkMaxPerUser(r *report, at string, ledger, queue bool) {
 	switch at += ".max_per_user"; {
 	case s.MaxPerUser <= 0:
 	case !ledger:
@@ -104,40 +102,40 @@ func (s *Sale) checkMaxPerUser(r *report.Report, at string, ledger, queue bool) 
 // mostListed is how many units a sale may push into a list: one push must not hold Redis up.
 const mostListed = 100_000
 
-func (s *Sale) checkLists(r *report.Report, at string) {
+func (s *Sale) checkLists(r *report, at string) {
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
 		if n := s.Stock[sku]; n > mostListed {
-			r.Fail(position.Join(at+".stock", sku), "%d units are too many for a list, which gets %d at most; drop it, and let "+
+			r.Fail(joinKey(at+".stock", sku), "%d units are too many for a list, which gets %d at most; drop it, and let "+
 				"the shop fill the list", n, mostListed)
 		}
 	}
 }
 
-func (s *Sale) check(r *report.Report, at string) {
+func (s *Sale) check(r *report, at string) {
 	r.Filled(at+".name", s.Name)
 	if len(s.SKUs) == 0 {
 		r.Fail(at+".skus", "is missing; write what is sold, like [\"1001\"]")
 	}
 	for i, sku := range s.SKUs {
 		if sku == "" || strings.ContainsAny(sku, "{} ") {
-			r.Fail(position.Element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
+			r.Fail(Element(at+".skus", i), "%q is not a SKU; write one without braces and blanks", sku)
 		}
 	}
-	r.Unique(s.SKUs, func(i int) string { return position.Element(at+".skus", i) })
+	r.Unique(s.SKUs, func(i int) string { return Element(at+".skus", i) })
 	s.checkTimes(r, at)
 	for _, sku := range slices.Sorted(maps.Keys(s.Stock)) {
-		key := position.Join(at+".stock", sku)
+		key := joinKey(at+".stock", sku)
 		if !slices.Contains(s.SKUs, sku) {
 			r.Fail(key, "%q is not in skus; add it there, or drop it here", sku)
 		}
-		report.Between(r, key, s.Stock[sku], 0, most)
+		between(r, key, s.Stock[sku], 0, most)
 	}
 }
 
 // The years that a sale may be in.
 const firstYear, lastYear = 2000, 2199
 
-func (s *Sale) checkTimes(r *report.Report, at string) {
+func (s *Sale) checkTimes(r *report, at string) {
 	for _, t := range []struct {
 		key  string
 		time time.Time

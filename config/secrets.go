@@ -4,21 +4,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strings"
 )
 
 // readSecrets reads the *_file keys that hold a value, and finds those that are read later. A relative path starts from
 // the configuration's folder, so that it means the same wherever sluice is started.
-func (c *Config) readSecrets(r *report.Report, folder string) {
+func (c *Config) readSecrets(r *report, folder string) {
 	if t := c.Server.TLS; t != nil {
-		t.CertFile, t.KeyFile = source.From(folder, t.CertFile), source.From(folder, t.KeyFile)
+		t.CertFile, t.KeyFile = resolvePath(folder, t.CertFile), resolvePath(folder, t.KeyFile)
 	}
 	c.Upstream.TLS.read(r, folder)
 	c.Stock.Redis.Password = Secret(r.Secret("stock.redis.password_file", folder, c.Stock.Redis.PasswordFile))
-	c.Stock.Redis.PasswordAt = source.From(folder, c.Stock.Redis.PasswordFile)
+	c.Stock.Redis.PasswordAt = resolvePath(folder, c.Stock.Redis.PasswordFile)
 	c.Stock.Reserve.Secret = Secret(r.LongSecret("stock.reserve.secret_file", folder, c.Stock.Reserve.SecretFile))
 	c.Stock.Layout.readScript(r, folder)
 	c.Admin.Token = Secret(r.LongSecret("admin.token_file", folder, c.Admin.TokenFile))
@@ -33,7 +30,7 @@ type SecretFile struct{ Key, Path string }
 func (c *Config) SecretFiles() (files []SecretFile) {
 	add := func(key, path string) {
 		if path != "" {
-			files = append(files, SecretFile{key, source.From(filepath.Dir(c.file), path)})
+			files = append(files, SecretFile{key, resolvePath(filepath.Dir(c.file), path)})
 		}
 	}
 	if t := c.Server.TLS; t != nil {
@@ -43,7 +40,7 @@ func (c *Config) SecretFiles() (files []SecretFile) {
 	add("stock.reserve.secret_file", c.Stock.Reserve.SecretFile)
 	add("settle.password_file", c.Settle.PasswordFile)
 	for i, h := range c.Settle.Homes {
-		add(position.Element("settle.home", i)+".password_file", h.PasswordFile)
+		add(Element("settle.home", i)+".password_file", h.PasswordFile)
 	}
 	add("settle.webhook.key_file", c.Settle.Webhook.KeyFile)
 	add("settle.jobs.key_file", c.Settle.Jobs.KeyFile)
@@ -87,7 +84,7 @@ func (c *Config) Files() []string {
 	files = append(files, c.Auth.KeyFiles...)
 	for _, path := range []string{c.Admin.TokenFile, c.Admin.ViewerTokenFile, c.Admin.ConsumerTokenFile} {
 		if path != "" {
-			files = append(files, source.From(filepath.Dir(c.file), path))
+			files = append(files, resolvePath(filepath.Dir(c.file), path))
 		}
 	}
 	if path := c.Upstream.TLS.CAPath; path != "" {

@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strconv"
 	"strings"
 	"time"
@@ -60,20 +58,20 @@ func defaultServer() Server {
 	}
 }
 
-func (s *Server) check(r *report.Report, deciders []Decide) {
+func (s *Server) check(r *report, deciders []Decide) {
 	if len(s.Listen) == 0 {
 		r.Fail("server.listen", "is empty; write where shoppers come in, like [\":8080\"]")
 	}
 	for i, address := range s.Listen {
-		r.Listen(position.Element("server.listen", i), address)
+		r.Listen(Element("server.listen", i), address)
 	}
 	s.checkSocket(r, deciders)
 	for i, text := range s.TrustedProxies {
-		r.Proxies(position.Element("server.trusted_proxies", i), text)
+		r.Proxies(Element("server.trusted_proxies", i), text)
 	}
 	r.Token("server.client_ip_header", s.ClientIPHeader)
 	r.Token("server.request_id_header", s.RequestIDHeader)
-	report.AtMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
+	atMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
 		r.Fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
@@ -85,7 +83,7 @@ func (s *Server) check(r *report.Report, deciders []Decide) {
 }
 
 // checkBodyMemory wants room for two of the largest bodies: a large one takes at most half of the memory.
-func (s *Server) checkBodyMemory(r *report.Report) {
+func (s *Server) checkBodyMemory(r *report) {
 	if s.MaxBodySize <= s.BodyMemory/2 {
 		return
 	}
@@ -105,7 +103,7 @@ func (s *Server) SocketPermissions() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-func (s *Server) checkSocket(r *report.Report, deciders []Decide) {
+func (s *Server) checkSocket(r *report, deciders []Decide) {
 	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
 	switch {
 	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"sluice/config/position"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func walk(table reflect.Value, path string, visit func(key string, tag reflect.S
 		if name == "" {
 			continue
 		}
-		v, key := table.Field(i), position.Join(path, name)
+		v, key := table.Field(i), joinKey(path, name)
 		switch {
 		case v.Kind() == reflect.Pointer && v.IsNil():
 		case v.Kind() == reflect.Pointer:
@@ -79,7 +78,7 @@ func walk(table reflect.Value, path string, visit func(key string, tag reflect.S
 			walk(v, key, visit)
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			for j := range v.Len() {
-				walk(v.Index(j), position.Element(key, j), visit)
+				walk(v.Index(j), Element(key, j), visit)
 			}
 		default:
 			visit(key, tag, v)
@@ -212,7 +211,7 @@ func diff(a, b reflect.Value, path string) (keys []string) {
 		if tag == "" {
 			continue
 		}
-		key := position.Join(path, tag)
+		key := joinKey(path, tag)
 		switch x, y := a.Field(i), b.Field(i); {
 		case x.Kind() == reflect.Struct:
 			keys = append(keys, diff(x, y, key)...)

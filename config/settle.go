@@ -9,10 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 )
 
 // Settle is how sluice-settle brings orders into a database. The gate does not read it.
@@ -78,7 +74,7 @@ func (c *Config) KeepsUnread() bool {
 // identifiers are names of SQL that need no quoting, perhaps with a schema.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
-func (c *Config) checkSettle(r *report.Report) {
+func (c *Config) checkSettle(r *report) {
 	s := &c.Settle
 	if s.Listen != "" {
 		r.Listen("settle.listen", s.Listen)
@@ -114,7 +110,7 @@ func (c *Config) checkSettle(r *report.Report) {
 	}
 }
 
-func (s *Settle) checkWebhook(r *report.Report) {
+func (s *Settle) checkWebhook(r *report) {
 	w := &s.Webhook
 	if w.URL == "" {
 		return
@@ -123,7 +119,7 @@ func (s *Settle) checkWebhook(r *report.Report) {
 }
 
 // checkReceiver checks the URL and the key of what gets signed requests.
-func (s *Settle) checkReceiver(r *report.Report, of, text, keyFile string) {
+func (s *Settle) checkReceiver(r *report, of, text, keyFile string) {
 	u, err := url.Parse(text)
 	switch key := of + "url"; {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "":
@@ -138,7 +134,7 @@ func (s *Settle) checkReceiver(r *report.Report, of, text, keyFile string) {
 	}
 }
 
-func checkDatabase(r *report.Report, key, database string) {
+func checkDatabase(r *report, key, database string) {
 	scheme, rest, _ := strings.Cut(database, ":")
 	switch scheme {
 	case "sqlite":
@@ -168,14 +164,14 @@ func checkDatabase(r *report.Report, key, database string) {
 }
 
 // read reads the password, and finds the file of SQLite from the configuration's folder.
-func (s *Settle) read(r *report.Report, folder string) {
+func (s *Settle) read(r *report, folder string) {
 	s.Password = Secret(r.Secret("settle.password_file", folder, s.PasswordFile))
 	s.Webhook.Key = Secret(r.LongSecret("settle.webhook.key_file", folder, s.Webhook.KeyFile))
 	s.Jobs.Key = Secret(r.LongSecret("settle.jobs.key_file", folder, s.Jobs.KeyFile))
 	s.URL = databaseFrom(folder, s.Database)
 	for i := range s.Homes {
 		h := &s.Homes[i]
-		h.Password = Secret(r.Secret(position.Element("settle.home", i)+".password_file", folder, h.PasswordFile))
+		h.Password = Secret(r.Secret(Element("settle.home", i)+".password_file", folder, h.PasswordFile))
 		h.URL = databaseFrom(folder, h.Database)
 	}
 }
@@ -183,7 +179,7 @@ func (s *Settle) read(r *report.Report, folder string) {
 // databaseFrom is a database as seen from where sluice was started.
 func databaseFrom(folder, database string) string {
 	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
-		return "sqlite:" + filepath.Clean(source.From(folder, strings.TrimPrefix(path, "//")))
+		return "sqlite:" + filepath.Clean(resolvePath(folder, strings.TrimPrefix(path, "//")))
 	}
 	return database
 }
@@ -206,10 +202,10 @@ func (h *SettleHome) preset() { *h = SettleHome{SKUs: []string{}} }
 // homeNames have to fit into a label, a flag and a mark in Redis.
 func isHomeName(name string) bool { return queueNames.MatchString(name) && len(name) <= 32 }
 
-func (s *Settle) checkHomes(r *report.Report) {
+func (s *Settle) checkHomes(r *report) {
 	names := []string{MainHome}
 	for i := range s.Homes {
-		h, at := &s.Homes[i], position.Element("settle.home", i)
+		h, at := &s.Homes[i], Element("settle.home", i)
 		names = append(names, h.Name)
 		if !isHomeName(h.Name) {
 			r.Fail(at+".name", "%q is not a name of a home; write a-z, 0-9, _ and -, at most 32", h.Name)
@@ -226,7 +222,7 @@ func (s *Settle) checkHomes(r *report.Report) {
 			}
 		}
 	}
-	r.Unique(names, func(i int) string { return position.Element("settle.home", max(i-1, 0)) + ".name" })
+	r.Unique(names, func(i int) string { return Element("settle.home", max(i-1, 0)) + ".name" })
 	if s.RerouteAfter > 0 && (len(s.Homes) == 0 || !slices.Contains(names, s.RerouteTo)) {
 		r.Fail("settle.reroute_to", "%q is not another home; write one of %s", s.RerouteTo, strings.Join(names, ", "))
 	}
@@ -285,7 +281,7 @@ type SettleJobs struct {
 // jobKinds are the changes of an order that a job can follow.
 var jobKinds = []string{"order.held", "order.sold", "order.released", "order.refunded"}
 
-func (s *Settle) checkJobs(r *report.Report) {
+func (s *Settle) checkJobs(r *report) {
 	j := &s.Jobs
 	if j.Listen != "" {
 		r.Listen("settle.jobs.listen", j.Listen)

@@ -2,8 +2,6 @@ package config
 
 import (
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 	"time"
 )
@@ -50,7 +48,7 @@ func defaultStock(env func(string) (string, bool)) Stock {
 	}
 }
 
-func (s *Stock) check(r *report.Report) {
+func (s *Stock) check(r *report) {
 	if s.SoldOutOn != nil {
 		s.SoldOutOn.check(r, "stock.sold_out_on")
 	}
@@ -60,7 +58,7 @@ func (s *Stock) check(r *report.Report) {
 	s.checkMirror(r)
 }
 
-func (a *Answer) check(r *report.Report, at string) {
+func (a *Answer) check(r *report, at string) {
 	if len(a.Status) == 0 && a.JSON == "" && a.Header == "" {
 		r.Fail(at, "names no answer; write status, header, or json and values")
 	}
@@ -69,7 +67,7 @@ func (a *Answer) check(r *report.Report, at string) {
 		r.Token(at+".header", name)
 	}
 	for i, status := range a.Status {
-		report.Between(r, position.Element(at+".status", i), status, 100, 599)
+		between(r, Element(at+".status", i), status, 100, 599)
 	}
 	if (a.JSON == "") != (len(a.Values) == 0) {
 		r.Fail(at, "json and values belong together; write both or neither")
@@ -110,32 +108,32 @@ func defaultReserve() Reserve {
 	}
 }
 
-func (v *Reserve) check(r *report.Report) {
+func (v *Reserve) check(r *report) {
 	statusClasses(r, "stock.reserve.confirm_on", v.ConfirmOn)
 	statusClasses(r, "stock.reserve.release_on", v.ReleaseOn)
 	for i, status := range v.ReleaseOn {
 		if slices.Contains(v.ConfirmOn, status) {
-			r.Fail(position.Element("stock.reserve.release_on", i),
+			r.Fail(Element("stock.reserve.release_on", i),
 				"%q is in confirm_on too: an answer is one or the other; drop it from one", status)
 		}
 	}
 	if j := v.ConfirmJSON; j != nil && (j.Path == "" || len(j.Values) == 0) {
 		r.Fail("stock.reserve.confirm_json", "path and values belong together; write both")
 	}
-	if _, ok := report.WebURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
+	if _, ok := webURL(v.StatusURL); v.StatusURL != "" && (!ok || !strings.Contains(v.StatusURL, "{serial}")) {
 		r.Fail("stock.reserve.status_url", "%q is not a URL with {serial}; write it like "+
 			"\"http://127.0.0.1:9000/orders/by-serial/{serial}\"", v.StatusURL)
 	}
 }
 
 // statusClasses wants statuses such as "2xx" or "201".
-func statusClasses(r *report.Report, key string, list []string) {
+func statusClasses(r *report, key string, list []string) {
 	r.Rule(key, "100 to 599, or 1xx to 5xx")
 	for i, text := range list {
 		digit, class := strings.CutSuffix(text, "xx")
 		if class && len(digit) == 1 && strings.Contains("12345", digit) || statusCode(text) != 0 {
 			continue
 		}
-		r.Fail(position.Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
+		r.Fail(Element(key, i), "%q is not a status; write it like \"2xx\" or \"201\"", text)
 	}
 }

@@ -3,9 +3,6 @@ package config
 import (
 	"crypto/x509"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
-	"sluice/config/source"
 	"strconv"
 	"strings"
 	"time"
@@ -96,23 +93,23 @@ func (c *Config) LongestOrder() time.Duration {
 	return longest
 }
 
-func (u *Upstream) check(r *report.Report) {
+func (u *Upstream) check(r *report) {
 	if len(u.Targets) == 0 {
 		r.Fail("upstream.targets", "is missing; write where the shop is, like [\"http://127.0.0.1:9000\"]")
 	}
 	for i, target := range u.Targets {
-		r.Target(position.Element("upstream.targets", i), target)
+		r.Target(Element("upstream.targets", i), target)
 	}
-	r.Unique(u.Targets, func(i int) string { return position.Element("upstream.targets", i) })
-	report.AtMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
-	report.AtMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
-	report.AtMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
+	r.Unique(u.Targets, func(i int) string { return Element("upstream.targets", i) })
+	atMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
+	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
+	atMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
 	u.checkTLS(r)
 	u.Health.check(r)
 }
 
 // checkTLS wants a target that [upstream.tls] is for, and one way to verify it.
-func (u *Upstream) checkTLS(r *report.Report) {
+func (u *Upstream) checkTLS(r *report) {
 	t := &u.TLS
 	hasTLS := slices.ContainsFunc(u.Targets, func(target string) bool { return strings.HasPrefix(target, "https://") })
 	for key, used := range map[string]bool{
@@ -134,11 +131,11 @@ func (u *Upstream) checkTLS(r *report.Report) {
 }
 
 // read reads the CA's certificates. A relative path starts from folder.
-func (t *UpstreamTLS) read(r *report.Report, folder string) {
+func (t *UpstreamTLS) read(r *report, folder string) {
 	if t.CAFile == "" {
 		return
 	}
-	t.CAPath = source.From(folder, t.CAFile)
+	t.CAPath = resolvePath(folder, t.CAFile)
 	t.CA = r.Text("upstream.tls.ca_file", folder, t.CAFile, maxCA, "the certificate of the CA")
 	if t.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(t.CA)) {
 		r.Fail("upstream.tls.ca_file", "%s holds no certificate in PEM; write that of the CA into it, from "+
@@ -149,7 +146,7 @@ func (t *UpstreamTLS) read(r *report.Report, folder string) {
 // maxCA bounds a file of certificates, in bytes.
 const maxCA = 1 << 20
 
-func (h *Health) check(r *report.Report) {
+func (h *Health) check(r *report) {
 	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {
 		r.Fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
 	}

@@ -7,20 +7,18 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sluice/config/position"
-	"sluice/config/report"
 	"strings"
 )
 
 // With is c with other values at some keys, checked as a file is; c stays as it is, and no file is read. A repeated
 // table is named by what it is called: "limits.rate[per_ip].burst", "route[order].max_in_flight". Values are those of
 // JSON, with their units in text: 50, "20/s", "10ms", true. "limits.observe_only[window]" is whether the list has that
-// name. Whatever is wrong is a *report.Error.
+// name. Whatever is wrong is a *Error.
 func (c *Config) With(values map[string]any) (*Config, error) {
 	next := *c
 	next.Limits.InFlight = slices.Clone(c.Limits.InFlight)
 	next.Limits.Rates, next.Routes = slices.Clone(c.Limits.Rates), slices.Clone(c.Routes)
-	d := decoder{Report: report.Report{File: c.file, Lines: c.lines}}
+	d := decoder{report: report{File: c.file, Lines: c.lines}}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if name, ok := observedIn(key); ok {
 			next.Limits.observe(&d, key, name, values[key])
@@ -33,9 +31,9 @@ func (c *Config) With(values map[string]any) (*Config, error) {
 		}
 		d.value(unpointed(values[key]), field, key)
 	}
-	r := report.Report{File: c.file, Lines: c.lines}
+	r := report{File: c.file, Lines: c.lines}
 	next.check(&r)
-	r.Behind(d.Report)
+	r.Behind(d.report)
 	return &next, r.Err()
 }
 
@@ -135,14 +133,14 @@ func (c *Config) field(key string) (at reflect.Value, place string, err error) {
 		if at = tagged(at, step.name); !at.IsValid() {
 			return at, "", fmt.Errorf("%.80q is no key", key)
 		}
-		place = position.Join(place, step.name)
+		place = joinKey(place, step.name)
 		if step.indexed {
 			i, names := called(at, step.called)
 			if i < 0 {
 				return at, "", fmt.Errorf("no [[%s]] is called %.80q; %s", step.name, step.called,
-					report.Meant(step.called, names))
+					Meant(step.called, names))
 			}
-			at, place = at.Index(i), position.Element(place, i)
+			at, place = at.Index(i), Element(place, i)
 		}
 	}
 	if k := at.Kind(); k == reflect.Struct || k == reflect.Pointer || k == reflect.Slice || k == reflect.Map {

@@ -37,7 +37,7 @@ func TestAddingALimit_TutorialWorks(t *testing.T) {
 	do(t, tree, "go", "test", "./proxy/reject", "-run", "Page|Answers", "-update")
 	do(t, tree, "go", "test", "./config", "./proxy/reject")
 	do(t, tree, "go", "test", "./proxy", "-run", "Checks")
-	do(t, tree, "go", "vet", "./config", "./proxy/reject", "./gateway/limits")
+	do(t, tree, "go", "vet", "./config", "./proxy/reject", "./gateway")
 	do(t, tree, "go", "build", "-o", "sluice", "./cmd/sluice")
 	for file, want := range map[string]string{
 		"docs/http.md": "\n| `user_orders` | busy | 429 |", "docs/configuration.md": "## [limits.user_orders]",

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -385,6 +386,78 @@ func TestDecide_ShoppersCannotSettleNorStripFields(t *testing.T) {
 			}
 			if n := g.metric("sluice_decisions_ended_total", `how="settled"`); a.settles != (n > 0) {
 				t.Errorf("%v decisions were settled", n)
+			}
+		})
+	}
+}
+
+// A request that the shop has not answered settles nothing, and holds no slot for upstream.timeout. One that was never
+// sent takes no unit.
+func TestDecide_RequestsWithoutAnAnswerAreToldOf(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		if !a.settles {
+			continue
+		}
+		t.Run(a.program, func(t *testing.T) {
+			shop := open(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			redis := redistest.Start(t)
+			g := reserves(t, redis, askedUnits, shop.setting(), `upstream.timeout = "1h"`, decides(a.dialect))
+			front := a.run(t, shop, g)
+			h := askFront(t, &http.Client{Timeout: long}, "POST", "http://"+front+askedOrder, "Cookie", "uid=1")
+			if h.status != http.StatusBadGateway || h.reason != "" {
+				t.Errorf("%d %s %s", h.status, h.reason, h.body)
+			}
+			soon(t, "the proxy has told of its own answer", func() bool {
+				return g.metric("sluice_decisions_ended_total", `how="settled"`) == 1 && g.metric("sluice_decisions_open") == 0
+			})
+			if got := ledgerOf(t, redis, "1001"); got.sold > 0 {
+				t.Errorf("%+v", got)
+			}
+			if a.program != "nginx" { // others send what has come, and tell nothing of a client that breaks off
+				return
+			}
+			held := ledgerOf(t, redis, "1001")
+			c, err := net.Dial("tcp", front)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: shop\r\nCookie: uid=2\r\nContent-Length: 50\r\n\r\nhalf", askedOrder)
+			soon(t, "a unit is reserved", func() bool { return g.metric("sluice_decisions_open") == 1 })
+			c.Close()
+			soon(t, "it is free again", func() bool {
+				return g.metric("sluice_decisions_open") == 0 && ledgerOf(t, redis, "1001") == held
+			})
+		})
+	}
+}
+
+// Behind an upgrade to HTTP/2 any number of requests would reach the shop, and none of them would be asked about.
+func TestDecide_NoTunnelOpensPastTheGate(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+				if protocol := r.Header.Get("Upgrade"); protocol != "" {
+					w.Header().Set("Connection", "Upgrade")
+					w.Header().Set("Upgrade", protocol)
+					w.WriteHeader(http.StatusSwitchingProtocols)
+				}
+			})
+			g := gate(t, shop.setting(), decides(a.dialect), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
+			front := a.run(t, shop, g)
+			for _, fields := range []string{"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c",
+				"Connection: Upgrade\r\nUpgrade: h2c", "Connection: upgrade\r\nUpgrade: websocket, H2C"} {
+				c, err := net.Dial("tcp", front)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(c, "GET /page HTTP/1.1\r\nHost: shop\r\n%s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", fields)
+				resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+				if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
+					t.Errorf("%s: %v %v", fields, resp, err)
+				}
+				c.Close()
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"sluice/config"
-	"sluice/gateway/orders"
 	"sluice/proxy"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger/protocol"
@@ -13,7 +12,7 @@ import (
 type availability struct {
 	schedule *sale.Schedule
 	feedback *stockgate.SoldOutFeedback
-	orders   *orders.Ledger  // nil = no ledgers
+	orders   *orderLedger    // nil = no ledgers
 	stock    *stockgate.Gate // nil = no route reads the shop's own stock
 }
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice/config/report"
+	"sluice/config"
 )
 
 // configFiles are the files that the running configuration was read from; none where no file holds it. A successor that
@@ -65,7 +65,7 @@ func (s *configFiles) readable() error {
 	files, _ := s.now()
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return &report.Error{Problems: []report.Problem{{File: file,
+			return &config.Error{Problems: []config.Problem{{File: file,
 				Message: "not a regular file: it cannot be read again"}}}
 		}
 	}

@@ -90,7 +90,7 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 			ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		servers = append(servers, s)
-		go func() { _ = s.Serve(listener.Bounded(ln, g.limits.OperatorConns())) }() // ends with close
+		go func() { _ = s.Serve(listener.Bounded(ln, g.limits.files.aside())) }() // ends with close
 		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
 		return nil
 	}

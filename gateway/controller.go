@@ -12,7 +12,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/config/report"
 	"sluice/internal/sorted"
 )
 
@@ -96,7 +95,7 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	h.reading.Lock()
 	defer h.reading.Unlock()
 	next, err := h.read() // a disk may be slow; who asks how the gate is does not wait for it
-	if bad := (*report.Error)(nil); errors.As(err, &bad) {
+	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		err = bad.OfRunning()
 	}
 	h.changing.Lock()
@@ -239,11 +238,11 @@ func said(diff []config.Change) []string {
 	return lines
 }
 
-func problemsOf(err error) []report.Problem {
-	if bad := (*report.Error)(nil); errors.As(err, &bad) {
+func problemsOf(err error) []config.Problem {
+	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		return bad.Problems
 	}
-	return []report.Problem{{Message: err.Error()}}
+	return []config.Problem{{Message: err.Error()}}
 }
 
 // Reload implements admin.Controller.

@@ -13,7 +13,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/gateway/orders"
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger/protocol"
 )
@@ -219,6 +218,30 @@ func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 	}
 }
 
+// Listeners for proxies that ask are opened at the start: a file that adds, changes or drops one is rejected.
+func TestReload_DecideNeedsARestart(t *testing.T) {
+	read := func(text string) *config.Config {
+		c, err := config.Parse("config.toml", []byte(text), config.NoEnvironment, Validate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const one = steered + "[[decide]]\nlisten = \"127.0.0.1:8092\"\n"
+	for _, next := range []string{one + "dialect = \"caddy\"\n", one + "[[decide]]\nlisten = \"127.0.0.1:8093\"\n",
+		strings.Replace(one, "8092", "8093", 1), one + "trusted_proxies = [\"10.0.0.0/8\"]\n", steered} {
+		for _, files := range [][2]string{{one, next}, {next, one}} {
+			err := rejectRestarts(read(files[0]), read(files[1]))
+			if err == nil || !strings.Contains(err.Error(), "decide") || !strings.Contains(err.Error(), "restart the gateway") {
+				t.Errorf("from %s\nto %s: %v", files[0], files[1], err)
+			}
+		}
+	}
+	if err := rejectRestarts(read(one), read(strings.Replace(one, "max = 100", "max = 200", 1))); err != nil {
+		t.Error(err)
+	}
+}
+
 // What an operator said of a SKU meanwhile stands; else it is as it was before.
 func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +259,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			return s.State
 		}
 		g := &Gateway{running: &config.Config{}, trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}
-		g.orders.Store(&orders.Ledger{Store: store})
+		g.orders.Store(&orderLedger{Store: store})
 		h := &controller{g: g,
 			log:  slog.New(slog.DiscardHandler),
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}

@@ -75,7 +75,7 @@ func (m *membership) tell(s fleet.Share) {
 // countRates has the fleet count the rates in force that instances keep together.
 func (m *membership) countRates() {
 	if of := m.current(); of != nil {
-		of.UseRates(m.g.limits.SharedRates())
+		of.UseRates(m.g.limits.rates.Fleet())
 	}
 }
 

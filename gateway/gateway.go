@@ -21,14 +21,9 @@ import (
 
 	"sluice/accesslog"
 	"sluice/admin"
-	"sluice/admin/throttle"
 	"sluice/admin/web"
 	"sluice/cache"
 	"sluice/config"
-	"sluice/gateway/limits"
-	"sluice/gateway/orders"
-	"sluice/gateway/queueing"
-	"sluice/gateway/rooms"
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/proxy"
@@ -60,7 +55,7 @@ type Gateway struct {
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
 	secure     *tls.Config                  // nil = plain HTTP
 	shop       *upstream.Pool
-	limits     *limits.Limiters
+	limits     *limiters
 	cache      *cache.Cache
 	memory     *embedredis.Server // of source "memory"
 	link       redisLink
@@ -71,9 +66,9 @@ type Gateway struct {
 	schedule   *sale.Schedule
 	writer     *sale.Writer               // of sales, into the shop's keys; nil without Redis
 	feedback   *stockgate.SoldOutFeedback // of the shop
-	orders     atomic.Pointer[orders.Ledger]
-	queue      atomic.Pointer[queueing.Queue] // nil while no order waits until it is delivered
-	rooms      *rooms.Rooms
+	orders     atomic.Pointer[orderLedger]
+	queue      atomic.Pointer[orderQueue] // nil while no order waits until it is delivered
+	rooms      *rooms
 	demand     *demand.Watch
 	access     *accesslog.Log
 	unread     *proxy.UnreadBodies
@@ -83,7 +78,7 @@ type Gateway struct {
 	fleet      *membership
 	control    controls // the control API
 	ops        controls
-	door       *throttle.Login
+	door       *admin.LoginThrottle
 	trail      *admin.AuditLog
 	watch      *admin.History       // nil without a control API
 	page       *web.Dashboard       // likewise
@@ -107,7 +102,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 	start := time.Now()
 	g := &Gateway{Config: c, version: o.Version, now: func() int64 { return int64(time.Since(start)) },
 		Metrics: prometheus.NewRegistry(), memory: o.Memory,
-		reloaded: reloadGauge(), log: log, begun: start, door: throttle.NewLogin(), trail: admin.NewAuditLog(log),
+		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log),
 		unread: proxy.NewUnreadBodies(log)}
 	g.controller = newController(g, log)
 	if err := g.openAll(); err != nil {
@@ -133,7 +128,7 @@ func (g *Gateway) openAll() (err error) {
 	}
 	g.onClose(g.access.Close)
 	g.onClose(g.link.close)
-	g.limits = limits.New(c, g.now, g.log)
+	g.limits = newLimiters(c, g.now, g.log)
 	g.onClose(g.limits.Close)
 	if g.memory == nil && c.Stock.Source == "memory" {
 		g.memory = embedredis.Start()
@@ -167,7 +162,7 @@ func (g *Gateway) openAll() (err error) {
 
 // openRooms makes the waiting rooms, which follow the sales and the ledgers.
 func (g *Gateway) openRooms() {
-	g.rooms = rooms.New(rooms.Options{Schedule: g.schedule, Now: g.now, Log: g.log, Ledger: g.reserver,
+	g.rooms = newRooms(roomSources{Schedule: g.schedule, Now: g.now, Log: g.log, Ledger: g.reserver,
 		Link: func() (*redisconn.Client, error) { return g.link.of(g.Config, g.log) },
 		Audit: func(room, commit string) {
 			g.trail.Record(admin.AuditEntry{What: "room.commit", Object: room, Detail: commit},
@@ -184,7 +179,7 @@ func (g *Gateway) endTraces() {
 }
 
 // Orders is the ledger; nil = no route has reserved.
-func (g *Gateway) Orders() *orders.Ledger { return g.orders.Load() }
+func (g *Gateway) Orders() *orderLedger { return g.orders.Load() }
 
 // reserver is that of the ledger; nil = none is open.
 func (g *Gateway) reserver() *ledger.Reserver {
@@ -205,7 +200,7 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 	case !r.config.UsesLedger():
 		return nil
 	}
-	r.orders, err = orders.Open(r.config, g.memory, g.mirror(r.config), orders.Clocks{Now: g.now, Wall: g.schedule.Wall},
+	r.orders, err = openLedger(r.config, g.memory, g.mirror(r.config), orderClocks{Now: g.now, Wall: g.schedule.Wall},
 		g.log)
 	if err != nil {
 		return err
@@ -214,7 +209,7 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 	r.use = append(r.use, func() {
 		g.orders.Store(r.orders)
 		g.onClose(r.orders.Close)
-		g.onClose(orders.OpenBySales(g.schedule, r.orders, g.log).Close)
+		g.onClose(openBySales(g.schedule, r.orders, g.log).Close)
 		g.Metrics.MustRegister(r.orders)
 		if g.shown != nil {
 			g.shown.MustRegister(r.orders)
@@ -238,10 +233,10 @@ func (g *Gateway) checkName(r *runtime) error {
 func (g *Gateway) buildQueue(r *runtime) (err error) {
 	queue := g.queue.Load()
 	if queue == nil {
-		if r.orders == nil || !r.config.Queues() && !r.orders.Left.Any() {
+		if r.orders == nil || !r.config.Queues() && !r.orders.left.waiting.Load() {
 			return nil
 		}
-		if queue, err = queueing.Open(r.config, queueing.Parts{Store: r.orders.Store, Upstream: g.shop,
+		if queue, err = openQueue(r.config, queueParts{Store: r.orders.Store, Upstream: g.shop,
 			Reserver: r.orders.Reserver, Draining: g.draining.Load, Log: g.log}); err != nil {
 			return err
 		}
@@ -251,7 +246,7 @@ func (g *Gateway) buildQueue(r *runtime) (err error) {
 		queue.Use(r.config, g.settlement(r.config), r.orders.Status())
 		if g.queue.Swap(queue) == nil {
 			g.onClose(func() { queue.Close(0) })
-			r.orders.Left.Delivered()
+			r.orders.left.delivered.Store(true)
 			g.Metrics.MustRegister(queue)
 		}
 	})

@@ -11,8 +11,6 @@ import (
 
 	"sluice/cache"
 	"sluice/config"
-	"sluice/gateway/limits"
-	"sluice/gateway/rooms"
 	"sluice/internal/failpoint"
 	"sluice/proxy"
 	"sluice/proxy/auth"
@@ -86,13 +84,13 @@ func proxyOptions(c *config.Config) proxy.Options {
 		MaxRequests:     limit.MaxRequests,
 		Bypass:          c.Limits.Bypassed,
 		Deny:            c.Limits.Denied,
-		ObserveOnly:     limits.ObserveOnly(c),
+		ObserveOnly:     observeOnly(c),
 		SoldOutOn:       soldOutOn(c.Stock.SoldOutOn),
 		StockStatus:     stockStatus(&c.Stock),
 		MaxQuantity:     int64(c.Stock.Reserve.MaxPerUser),
 		SigningKey:      []byte(c.Stock.Reserve.Secret),
 		Settlement:      settlement(&c.Stock.Reserve),
-		Bounds:          limits.Bounds(c),
+		Bounds:          limitBounds(c),
 	}
 }
 
@@ -141,14 +139,14 @@ func responses(r *config.Responses) reject.Options {
 	}
 }
 
-func serverOptions(c *config.Config, l *limits.Limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
+func serverOptions(c *config.Config, l *limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
 	s := &c.Server
 	return proxy.ServerOptions{
 		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
 		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
-		Connections:   l.Connections(), MaxConns: l.MaxClients(c),
+		Connections:   connections{l.conns}, MaxConns: l.files.clients(c),
 		TLS:           secure,
 		ProxyProtocol: s.ProxyProtocol,
 		Log:           log,
@@ -158,9 +156,9 @@ func serverOptions(c *config.Config, l *limits.Limiters, secure *tls.Config, log
 // Explain tells what a gateway of c would make of a request: raw as a client at peer sends it.
 func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, error) {
 	options := proxyOptions(c)
-	asked := limits.New(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
+	asked := newLimiters(c, func() int64 { return 0 }, slog.New(slog.DiscardHandler))
 	options.Limiters, _ = asked.Prepare(c)
-	options.Rooms = rooms.Explained(c)
+	options.Rooms = explainedRooms(c)
 	p, err := proxy.New(options)
 	if err != nil {
 		return proxy.Explanation{}, err

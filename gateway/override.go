@@ -11,13 +11,12 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/gateway/limits"
 	"sluice/internal/sorted"
 	"sluice/stockgate/fleet"
 )
 
 // Overridable are the keys that an operator may change for a while; those of repeated tables without their [name].
-var Overridable = slices.Concat([]string{"mode"}, limits.OverridableKeys(),
+var Overridable = slices.Concat([]string{"mode"}, overridableLimits(),
 	[]string{"limits.observe_only", "limits.rate.rate", "limits.rate.burst", "limits.in_flight.max",
 		"route.max_in_flight"})
 

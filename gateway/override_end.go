@@ -62,7 +62,7 @@ func (h *controller) attend() {
 	for {
 		var left <-chan struct{}
 		if o := h.g.Orders(); o != nil {
-			left = o.Left.Found()
+			left = o.left.found
 		}
 		next := time.NewTimer(h.endDue())
 		select {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/gateway/orders"
 	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/reject"
@@ -59,8 +58,8 @@ func rejectRestarts(now, next *config.Config) error {
 type runtime struct {
 	config *config.Config
 	proxy  *proxy.Proxy
-	orders *orders.Ledger // nil = no route has reserved
-	parts  proxy.Options  // of proxy; build fills them in
+	orders *orderLedger  // nil = no route has reserved
+	parts  proxy.Options // of proxy; build fills them in
 	tracer *tracing.Tracer
 	use    []func() // puts it into force, in this order; none of it fails
 	undo   []func() // where something cannot be made, in the reverse order

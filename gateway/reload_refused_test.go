@@ -74,8 +74,8 @@ func served(t *testing.T, c *config.Config) (g *Gateway, order func() (status in
 	}
 }
 
-// counted are two shops that count their orders.
-func counted(t *testing.T) (shops [2]*httptest.Server, orders *[2]atomic.Int64) {
+// countingShops are two shops that count their orders.
+func countingShops(t *testing.T) (shops [2]*httptest.Server, orders *[2]atomic.Int64) {
 	orders = new([2]atomic.Int64)
 	for i := range shops {
 		shops[i] = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { orders[i].Add(1) }))
@@ -89,7 +89,7 @@ func counted(t *testing.T) (shops [2]*httptest.Server, orders *[2]atomic.Int64) 
 func TestApply_RefusedFileIsNeverInForce(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
-	shops, at := counted(t)
+	shops, at := countingShops(t)
 	g, order := served(t, oneRoute(t, shops[0].URL, redis.Addr, "limit", 1_000_000, ""))
 	if code := order(); code != 200 {
 		t.Fatal(code)
@@ -129,7 +129,7 @@ func TestApply_RefusedFileIsNeverInForce(t *testing.T) {
 func TestApply_NothingChangesAndNothingIsLostWhileItWaitsForRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	shops, at := counted(t)
+	shops, at := countingShops(t)
 	g, order := served(t, oneRoute(t, shops[0].URL, redis.Addr, "limit", 5, ""))
 	orders := func(n int) (admitted int) {
 		for range n {
@@ -210,7 +210,7 @@ func TestReload_OtherSecretInTheSameFileRejectsTheFile(t *testing.T) {
 func TestApply_FirstSharedLimitAsksWhoseTheNameIs(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	shops, _ := counted(t)
+	shops, _ := countingShops(t)
 	with := func(scope string) *config.Config {
 		return parsed(t, fmt.Sprintf("name = \"shop\"\nupstream.targets = [%q]\nstock.source = \"off\"\n"+
 			"stock.redis.addresses = [%q]\n[limits.window]\nscope = %q\n"+

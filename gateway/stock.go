@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/gateway/orders"
 	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/stockgate"
@@ -138,7 +137,7 @@ func (g *Gateway) mirror(c *config.Config) ledger.Mirror {
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
 	lessons *stockgate.SoldOutFeedback
-	orders  *orders.Ledger // nil = no ledger
+	orders  *orderLedger // nil = no ledger
 }
 
 // SoldOut implements proxy.SoldOutFeedback.

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/gateway/limits"
-	"sluice/gateway/rooms"
 	"sluice/internal/listener"
 	"sluice/proxy"
 	"sluice/proxy/param"
@@ -31,14 +29,14 @@ func Validate(c *config.Config) (errs []error) {
 	if _, err := param.CompilePriority(c.Limits.Concurrency.Priority); err != nil {
 		errs = append(errs, c.Errorf("limits.concurrency.priority", "%v", err))
 	}
-	return append(errs, rooms.Check(c)...)
+	return append(errs, checkRooms(c)...)
 }
 
 // routesCompile is the rule that routes can be understood, and the limits, keys and rooms on them. What config, or the
 // check of the rooms, has found is not told twice.
 func routesCompile(c *config.Config) (errs []error) {
 	o := proxy.Options{Routes: routes(c)}
-	o.Rates, o.InFlight = limits.KeyedRates(c), limits.KeyedInFlight(c)
+	o.Rates, o.InFlight = keyedRates(c), inFlightLimits(c)
 	if p := &c.Auth; (p.JWTAlgorithm == "" || p.JWTKey != "") && (p.CookieKeyFile == "" || len(p.CookieKey) >= 16) &&
 		(p.OrderTokenKeyFile == "" || len(p.OrderTokenKey) >= 16) {
 		o.Auth = proofs(p)

@@ -31,9 +31,6 @@ func (p *Proxy) checkBody(r *Request) rejection {
 	if err := r.conn.Parse(); err != nil {
 		return brokenBody(err)
 	}
-	if r.asked {
-		return rejection{}
-	}
 	return p.readBody(r)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // check is one row of a table of checks. A new limit is a field of Limiters, a row, and its function; a reason in
-// package reject; its keys in package config; and a row in gateway/limits. docs/adding-a-limit.md adds one.
+// package reject; its keys in package config; and a row in gateway/limits.go. docs/adding-a-limit.md adds one.
 type check struct {
 	name    string          // as explain and the docs call it
 	config  string          // where it is configured
@@ -108,7 +108,7 @@ var (
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
 		wait:    (*Proxy).checkCache}
 	// The body comes before all that a slow one would hold.
-	body = check{name: "body", config: "server.max_body_size, server.body_memory, queue.max_order",
+	body = check{name: "body", forward: true, config: "server.max_body_size, server.body_memory, queue.max_order",
 		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed),
 		atOnce:  (*Proxy).checkBody}
 	inFlight = check{name: "in flight", direct: true, config: "limits.in_flight",

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"net/netip"
-	"slices"
 
 	"github.com/gaissmai/bart"
 
@@ -55,11 +54,11 @@ func (p *Proxy) clientOf(r *Request) netip.Addr {
 	if len(list) == 0 {
 		return peer
 	}
-	trusted := p.Trusted
-	if r.client.decides != nil { // a proxy that asks may write its own address behind that of its client
-		trusted = slices.Concat(trusted, r.client.decides.Peers)
+	var asks TrustedProxies // may write their own address behind that of their client
+	if r.client.decides != nil {
+		asks = r.client.decides.Peers
 	}
-	return trusted.Rightmost(list[1:], peer)
+	return p.Trusted.Rightmost(list[1:], asks, peer)
 }
 
 // checkDenyList looks the client up in both lists. One that is in both is denied.
@@ -94,8 +93,8 @@ func (t TrustedProxies) Has(addr netip.Addr) bool {
 	return false
 }
 
-// Rightmost is the rightmost address of a comma-separated list that is not a trusted proxy itself, or otherwise.
-func (t TrustedProxies) Rightmost(list []byte, otherwise netip.Addr) netip.Addr {
+// Rightmost is the rightmost address of a comma-separated list that is no proxy of t or more, or otherwise.
+func (t TrustedProxies) Rightmost(list []byte, more TrustedProxies, otherwise netip.Addr) netip.Addr {
 	found := otherwise
 	for len(list) > 0 {
 		i := bytes.LastIndexByte(list, ',')
@@ -104,7 +103,7 @@ func (t TrustedProxies) Rightmost(list []byte, otherwise netip.Addr) netip.Addr 
 			return found // what stands left of nonsense is not to be believed
 		}
 		found = addr
-		if !t.Has(addr) {
+		if !t.Has(addr) && !more.Has(addr) {
 			return addr
 		}
 		list = list[:max(i, 0)]

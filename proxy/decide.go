@@ -36,13 +36,14 @@ type dialect struct {
 	below                bool   // the target of the question is that of the request behind decidePath
 	only403              bool   // no other rejection comes through; the answer is asked for at rejectionPath
 	no5xx                bool   // a rejection of 5xx loses its body and its fields on the way
+	dropsKey             bool   // the client's Idempotency-Key is lost where the answer has none
 }
 
-var forwardAuth = dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
+var forwardAuth = &dialect{method: "X-Forwarded-Method", target: "X-Forwarded-Uri", host: "X-Forwarded-Host"}
 
-var dialects = map[string]dialect{
+var dialects = map[string]*dialect{
 	"nginx":   {method: "X-Original-Method", target: "X-Original-URI", only403: true},
-	"traefik": forwardAuth,
+	"traefik": {method: forwardAuth.method, target: forwardAuth.target, host: forwardAuth.host, dropsKey: true},
 	"caddy":   forwardAuth,
 	"haproxy": forwardAuth,
 	"envoy":   {below: true, no5xx: true},
@@ -55,9 +56,6 @@ const (
 	serialHeader    = "Sluice-Serial"                   // names what was admitted, for settlePath
 	toldHeader      = "Sluice-Status"                   // the status of the upstream's response, for settlePath
 )
-
-// maxKeptQuestion is the largest buffer of a connection that waits for the next question, in bytes.
-const maxKeptQuestion = 8 << 10
 
 // decide answers one request to a Server that decides.
 func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
@@ -75,7 +73,7 @@ func (s *Server) decide(ctx *fasthttp.RequestCtx, c *server.Conn) {
 		p.answerRejection(ctx, c)
 		return
 	case string(path) == decidePath || d.below && bytes.HasPrefix(path, []byte(decidePath)):
-		admitted = p.answerQuestion(ctx, c, &d, s.open)
+		admitted = p.answerQuestion(ctx, c, d, s.open)
 	default:
 		p.refuseQuestion(ctx, c, rejection{Reason: reject.NoRoute})
 	}
@@ -110,14 +108,12 @@ func (p *Proxy) refuseQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, no reje
 func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dialect, open *decisions) (admitted bool) {
 	state := c.State.(*connState)
 	head, fault := d.appendHead(state.question[:0], c.Request(), p.ClientHeader)
-	if cap(head) <= maxKeptQuestion {
-		state.question = head
-	}
+	state.question = head
 	if fault.Reason != reject.Admitted {
 		p.refuseQuestion(ctx, c, fault)
 		return false
 	}
-	if err := c.Substitute(head); err != nil {
+	if err := c.Substitute(head, d.consumes); err != nil {
 		p.protocolError(ctx, c, err.(server.ProtocolError))
 		return false
 	}
@@ -125,7 +121,7 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 	defer p.release(r)
 	r.asked = true
 	if p.admit(r) {
-		p.answerAdmitted(r, open)
+		p.answerAdmitted(r, d, open)
 		return true // unless that has panicked
 	}
 	p.reject(r)
@@ -136,17 +132,38 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 func (r *Request) carryRejection() {
 	if d := r.client.decides; d != nil && dialects[d.Dialect].only403 {
 		text := r.conn.Prepared()
-		text.Fields = octets.AppendField(text.Fields, rejectionHeader, encodeRejection(&r.reject))
+		text.Fields = append(append(text.Fields, rejectionHeader+": "...), r.carried.encode(&r.reject)...)
+		text.Fields = append(text.Fields, "\r\n"...)
 	}
 }
 
-// ofQuestion are fields of the question itself. The body of the request is not there, and so is not what frames it.
-var ofQuestion = [...]string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "TE",
-	"Keep-Alive", "Proxy-Connection"}
+// ofQuestion reports a field of the question itself. The body of the request is not there, and so is not what frames it.
+func ofQuestion(name []byte) bool {
+	is := func(known string) bool { return octets.EqualFold(name, known) }
+	switch len(name) {
+	case len("TE"):
+		return is("TE")
+	case len("Host"):
+		return is("Host")
+	case len("Expect"):
+		return is("Expect")
+	case len("Upgrade"):
+		return is("Upgrade")
+	case len("Connection"):
+		return is("Connection") || is("Keep-Alive")
+	case len("Content-Length"):
+		return is("Content-Length")
+	case len("Proxy-Connection"):
+		return is("Proxy-Connection")
+	case len("Transfer-Encoding"):
+		return is("Transfer-Encoding")
+	}
+	return false
+}
 
-// appendHead appends the head of the request that q asks about. It objects where a field is missing or there twice
-// without which the request would not be known, and where one imitates a field of Sluice or of a proxy. client is the
-// field in which the proxy names the client.
+// appendHead appends the request line and the Host of the request that q asks about. It objects where a field is missing
+// or there twice without which the request would not be known, and where one imitates a field of Sluice or of a proxy.
+// client is the field in which the proxy names the client.
 func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, no rejection) {
 	parts := [...]struct {
 		name  string
@@ -155,7 +172,7 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 	}{{d.method, q.Method, 0}, {d.target, q.Target, 0}, {d.host, q.Host, 0}}
 	clients := 0
 	for name, value := range q.Fields {
-		if imitates(name, client) {
+		if imitates(q, name, client) {
 			return b, rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: reject.FieldImitated}}
 		}
 		for i := range parts {
@@ -181,45 +198,30 @@ func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head [
 		target = bytes.TrimPrefix(target, []byte(decidePath))
 	}
 	b = append(append(append(append(b, parts[0].value...), ' '), target...), " HTTP/1.1\r\n"...)
-	b = octets.AppendField(b, "Host", parts[2].value)
-	for name, value := range q.Fields {
-		if !d.consumes(name) {
-			b = octets.AppendField(b, name, value)
-		}
-	}
-	return append(b, "\r\n"...), rejection{}
+	return append(octets.AppendField(b, "Host", parts[2].value), "\r\n"...), rejection{}
 }
 
 // imitates reports a field that a server could take for one of Sluice or of a proxy, although it has another name: CGI,
 // WSGI and PHP fold "_" and "-". The proxy that asks sends it to the upstream. X-Forwarded-Prefix, which no client
 // needs, moves the path in some servers.
-func imitates(name []byte, client string) bool {
+func imitates(q *server.Request, name []byte, client string) bool {
 	if octets.EqualFieldName(name, "X-Forwarded-Prefix") {
 		return true
 	}
-	return bytes.ContainsAny(name, "_.!#$%&'*+^`|~") && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
+	return q.Symbols && bytes.ContainsAny(name, "_.!#$%&'*+^`|~") && (!octets.EndToEnd(name) || octets.FromProxy(name) ||
 		octets.EqualFieldName(name, idempotencyKey) ||
 		octets.EqualFieldName(name, client) && !octets.EqualFold(name, client))
 }
 
 // consumes reports a field that the request did not have.
 func (d *dialect) consumes(name []byte) bool {
-	for _, own := range [...]string{d.method, d.target, d.host} {
-		if own != "" && octets.EqualFold(name, own) {
-			return true
-		}
-	}
-	for _, own := range ofQuestion {
-		if octets.EqualFold(name, own) {
-			return true
-		}
-	}
-	return false
+	return ofQuestion(name) || octets.EqualFold(name, d.method) || octets.EqualFold(name, d.target) ||
+		octets.EqualFold(name, d.host)
 }
 
 // answerAdmitted says that the request may be forwarded, and with which fields. What was acquired for it is given back
 // when the proxy tells what became of it, or after the upstream's time.
-func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
+func (p *Proxy) answerAdmitted(r *Request, d *dialect, open *decisions) {
 	server.Begin(&r.ctx.Response, fasthttp.StatusOK)
 	text := r.conn.Prepared()
 	b := append(text.Fields[:0], admittedField...)
@@ -229,6 +231,12 @@ func (p *Proxy) answerAdmitted(r *Request, open *decisions) {
 	if r.acquired.order {
 		r.outcome = metrics.OrderUnknown
 		b = p.appendOrderFields(b, r)
+	} else if d.dropsKey {
+		for name, value := range r.head.Fields {
+			if octets.EqualFold(name, idempotencyKey) {
+				b = octets.AppendField(b, idempotencyKey, value)
+			}
+		}
 	}
 	if serial := open.add(r); serial != "" {
 		b = octets.AppendField(b, serialHeader, serial)
@@ -254,18 +262,27 @@ func (r *Request) checkQuestion() rejection {
 // maxPaths is how long the paths of a rejection may be that travel in a field, in bytes: proxies have little room.
 const maxPaths = 1 << 10
 
-// encodeRejection is a rejection as a field carries it.
-func encodeRejection(c *reject.Case) []byte {
-	short := *c
-	short.Accept, short.AcceptLanguage, short.Origin = nil, nil, nil
-	if len(c.RetryPath)+len(c.BackPath) > maxPaths {
-		short.RetryPath, short.BackPath = nil, nil
+// rejectionEncoder has the room in which rejections become fields.
+type rejectionEncoder struct {
+	json  *json.Encoder
+	plain bytes.Buffer
+	field []byte
+}
+
+// encode is a rejection as a field carries it, until the next one. It may shorten c.
+func (e *rejectionEncoder) encode(c *reject.Case) []byte {
+	if e.json == nil {
+		e.json = json.NewEncoder(&e.plain)
 	}
-	text, err := json.Marshal(short)
-	if err != nil {
+	if len(c.RetryPath)+len(c.BackPath) > maxPaths {
+		c.RetryPath, c.BackPath = nil, nil
+	}
+	e.plain.Reset()
+	if err := e.json.Encode(c); err != nil {
 		panic("BUG: a rejection is no JSON: " + err.Error())
 	}
-	return base64.RawURLEncoding.AppendEncode(nil, text)
+	e.field = base64.RawURLEncoding.AppendEncode(e.field[:0], e.plain.Bytes())
+	return e.field
 }
 
 func decodeRejection(text []byte) (c reject.Case, ok bool) {
@@ -273,6 +290,7 @@ func decodeRejection(text []byte) (c reject.Case, ok bool) {
 	if err != nil || json.Unmarshal(plain, &c) != nil {
 		return c, false
 	}
+	setStart(&c)
 	return c, c.Reason > reject.Admitted && c.Reason < reject.NumReasons && c.Detail.Cause < reject.NumCauses
 }
 

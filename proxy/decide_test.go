@@ -587,18 +587,34 @@ func TestDecide_FieldsThatImitateAnotherAreAmbiguous(t *testing.T) {
 	}
 }
 
-// A question has no body, and its type tells that the request has one: no browser sends that with a preflight.
+// No browser sends a preflight with a body, a type or a key. A question tells of a body by its type, or its own framing.
 func TestDecide_PreflightHasNoBody(t *testing.T) {
 	o := options(&recorder{})
 	o.Concurrency = slotFunc(func() reject.Reason { return reject.Concurrency })
 	addr, _ := decider(t, o, "caddy")
 	const preflight = "Origin: https://shop\r\nAccess-Control-Request-Method: POST\r\n"
 	for fields, reason := range map[string]string{
-		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency",
+		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency", "Origin: https://shop\r\n": "concurrency", preflight + "Idempotency-Key: mine\r\n": "concurrency",
+		preflight + "Content-Length: 0\r\n": "", preflight + "Transfer-Encoding: chunked\r\n": "concurrency",
 	} {
-		resp, body := talk(t, addr, question("caddy", "OPTIONS", "/search/", "shop", fields))
+		raw := question("caddy", "OPTIONS", "/search/", "shop", fields)
+		if strings.Contains(fields, "chunked") {
+			raw += "2\r\nhi\r\n0\r\n\r\n"
+		}
+		resp, body := talk(t, addr, raw)
 		if resp.Header.Get("X-Sluice-Reason") != reason {
 			t.Errorf("%q: %d %v %s", fields, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// Traefik drops a field of the request that the answer does not have, and Caddy takes it for a reservation.
+func TestDecide_ClientsKeyIsKeptWhereNothingIsReserved(t *testing.T) {
+	for dialect := range dialects {
+		addr, _ := decider(t, options(&recorder{}), dialect)
+		resp, _ := talk(t, addr, question(dialect, "GET", "/page", "shop", "Idempotency-Key: mine\r\n"))
+		if has := resp.Header.Get("Idempotency-Key") == "mine"; resp.StatusCode != 200 || has != (dialect == "traefik") {
+			t.Errorf("%s: %d %v", dialect, resp.StatusCode, resp.Header)
 		}
 	}
 }
@@ -677,23 +693,29 @@ func FuzzQuestions(f *testing.F) {
 			if dialect == "envoy" && !strings.HasPrefix(target, "/") {
 				continue // there is no such path behind the prefix
 			}
-			s := NewServer(p, ServerOptions{MaxHeader: 32 << 10, Connections: unlimited{},
-				Decide: &Decide{Dialect: dialect, Peers: loopback}})
-			c, err := server.Read(question(dialect, method, target, "shop", "Cookie: "+cookies+"\r\n"), peer,
-				p.limits(32<<10, false))
-			got := "malformed"
-			if err == nil {
-				c.State = &connState{shard: p.counters.Shard(), decides: s.decides}
-				s.Handle(c.Ctx())
-				if got = reasonIn(c); (got == "") != (c.Ctx().Response.StatusCode() == 200) {
-					t.Fatalf("%q: %d for %q", target, c.Ctx().Response.StatusCode(), got)
-				}
-			}
-			if got != want {
+			if got := askedReason(t, p, dialect, method, target, "Cookie: "+cookies+"\r\n"); got != want {
 				t.Fatalf("%s, %s %q, Cookie %q: asked %q, forwarded %q", dialect, method, target, cookies, got, want)
 			}
 		}
 	})
+}
+
+// askedReason is the reason for which p rejects a request that it is asked about; "" = it is admitted.
+func askedReason(t *testing.T, p *Proxy, dialect, method, target, fields string) string {
+	s := NewServer(p, ServerOptions{MaxHeader: 32 << 10, Connections: unlimited{},
+		Decide: &Decide{Dialect: dialect, Peers: loopback}})
+	c, err := server.Read(question(dialect, method, target, "shop", fields), netip.MustParseAddr("127.0.0.1"),
+		p.limits(32<<10, false))
+	if err != nil {
+		return "malformed"
+	}
+	c.State = &connState{shard: p.counters.Shard(), decides: s.decides}
+	s.Handle(c.Ctx())
+	reason := reasonIn(c)
+	if (reason == "") != (c.Ctx().Response.StatusCode() == 200) {
+		t.Fatalf("%q: %d for %q", target, c.Ctx().Response.StatusCode(), reason)
+	}
+	return reason
 }
 
 // reasonIn is the reason in the answer on c; "" = it is admitted.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -60,7 +59,7 @@ func (d *decisions) add(r *Request) (serial string) {
 	if one.serial = r.reservation.Serial; one.acquired.order {
 		one.sku = string(r.buyer.sku)
 	} else {
-		one.serial = fmt.Sprintf("%016x", rand.Uint64())
+		one.serial = strconv.FormatUint(rand.Uint64(), 36)
 	}
 	d.mu.Lock()
 	earlier := d.open[one.decisionKey] // the same key, after the ledger has ended its order

@@ -52,7 +52,7 @@ func FuzzClientAddress(f *testing.F) {
 				break
 			}
 		}
-		if got := p.Trusted.Rightmost([]byte(list), peer); got != want {
+		if got := p.Trusted.Rightmost([]byte(list), nil, peer); got != want {
 			t.Errorf("%q: %v, want %v", list, got, want)
 		}
 	})

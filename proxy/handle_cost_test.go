@@ -97,8 +97,14 @@ func (*connections) Addr() net.Addr { return &net.TCPAddr{} }
 // repeat has p serve raw on a connection of its own. Each call of send is n requests, and returns when all are
 // answered. The last answer must have this status.
 func repeat(tb testing.TB, p *Proxy, raw, status string) (send func(n int)) {
+	return repeatTo(tb, p, nil, raw, status)
+}
+
+// repeatTo is repeat, to a server that decides where decides is not nil.
+func repeatTo(tb testing.TB, p *Proxy, decides *Decide, raw, status string) (send func(n int)) {
 	c := &repeater{raw: raw, asked: make(chan int), answered: make(chan struct{}), status: []byte("HTTP/1.1 " + status)}
-	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}, Log: slog.New(slog.DiscardHandler)})
+	s := NewServer(p, ServerOptions{MaxHeader: 16 << 10, Connections: unlimited{}, Decide: decides,
+		Log: slog.New(slog.DiscardHandler)})
 	l, ended := newConnections(), make(chan struct{})
 	go func() { defer close(ended); _ = s.Serve(l) }()
 	l.queue <- c
@@ -289,5 +295,71 @@ func BenchmarkHandle(b *testing.B) {
 			b.ResetTimer()
 			send(b.N)
 		})
+	}
+}
+
+// asks has p asked about tokenOrder as often, or about a page.
+func asks(tb testing.TB, p *Proxy, dialect, method, target, status string) (send func(n int)) {
+	_, fields, _ := strings.Cut(strings.TrimSuffix(tokenOrder, "\r\n\r\n{}"), "Host: shop.example\r\n")
+	fields = strings.Replace(fields, "Content-Length: 2\r\n", "", 1) + "\r\n"
+	raw := strings.Replace(question(dialect, method, target, "shop.example", fields), "192.0.2.1", "203.0.113.9", 1)
+	raw = strings.Replace(raw, "HTTP/1.0", "HTTP/1.1", 1) // nginx keeps the connection, as configured
+	return repeatTo(tb, p, &Decide{Dialect: dialect, Peers: prefixes("203.0.113.9/32")}, raw, status)
+}
+
+// askedStatus is the status by which a question is answered that is about a request on a path.
+func askedStatus(dialect, path, status string) string {
+	switch {
+	case path == "admitted", path == "reserved":
+		return status
+	case dialects[dialect].only403, status == "200":
+		return "403"
+	}
+	return status
+}
+
+// A decision costs what a rejection costs, and allocates nothing. What is held is remembered; so these paths hold
+// nothing.
+func TestDecide_DoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for dialect := range dialects {
+		for _, path := range paths {
+			if path.status == "200" && path.name != "sold_out_envelope" {
+				continue
+			}
+			t.Run(dialect+" "+path.name, func(t *testing.T) {
+				status := askedStatus(dialect, path.name, path.status)
+				send := asks(t, pathProxy(t, path.set), dialect, "POST", "/api/seckill/1001/order", status)
+				send(10)
+				if n := testing.AllocsPerRun(200, func() { send(1) }); n != 0 {
+					t.Errorf("%v allocations a rejection", n)
+				}
+			})
+		}
+		send := asks(t, pathProxy(t, func(*Options) {}), dialect, "GET", "/page", "200")
+		send(10)
+		if n := testing.AllocsPerRun(200, func() { send(1) }); n != 0 {
+			t.Errorf("%s: %v allocations an admission", dialect, n)
+		}
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, dialect := range []string{"caddy", "nginx"} {
+		for _, path := range paths {
+			if path.name != "admitted" && path.name != "reserved" && path.name != "sold_out" && path.name != "rate_rejected" {
+				continue
+			}
+			b.Run(dialect+"/"+path.name, func(b *testing.B) {
+				status := askedStatus(dialect, path.name, path.status)
+				send := asks(b, pathProxy(b, path.set), dialect, "POST", "/api/seckill/1001/order", status)
+				send(10)
+				b.ReportAllocs()
+				b.ResetTimer()
+				send(b.N)
+			})
+		}
 	}
 }

@@ -18,9 +18,7 @@ func (p *Proxy) describeRejection(r *Request) {
 		RequestID: r.id, SKU: r.buyer.sku, MayHaveOrdered: r.mayRepeat(), NotInLine: r.notInLine,
 		Accept: head.Peek("Accept"), AcceptLanguage: head.Peek("Accept-Language"), Origin: head.Peek("Origin"),
 	}
-	if c.Reason == reject.NotStarted && c.Wait > 0 {
-		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
-	}
+	setStart(c)
 	if c.Reason.Class() == reject.Busy {
 		bound := r.limit
 		if bound == "" {
@@ -38,6 +36,12 @@ func (p *Proxy) describeRejection(r *Request) {
 	if bytes.Contains(c.Accept, textHTML) { // it may become a page with links
 		c.BackPath = r.backPath()
 		c.RetryPath = r.retryPath(c.BackPath)
+	}
+}
+
+func setStart(c *reject.Case) {
+	if c.Reason == reject.NotStarted && c.Wait > 0 {
+		c.Starts = time.Now().Add(c.Wait).Round(time.Second)
 	}
 }
 

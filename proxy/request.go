@@ -60,6 +60,7 @@ type Request struct {
 	attempt     attempt
 	trace       trace
 	reject      reject.Case // room for the rejection's response: it is written whole
+	carried     rejectionEncoder
 	scratch     scratch
 }
 

@@ -268,12 +268,12 @@ func (r *Request) overrides() (methods, paths [][]byte) {
 }
 
 // isPreflight reports a CORS preflight, which is neither counted nor judged (Fetch, section 3.2.2). Browsers never send
-// one that names another method or path, or that has credentials or a body: a script of the shop that looks at no
-// method could take that for an order. A question does not tell of a body but by its type.
+// one that names another method or path, or that has credentials, a key or a body: a script of the shop that looks at
+// no method could take that for an order. A question may tell of a body by its type alone.
 func isPreflight(r *Request) bool {
 	head := r.head
 	return string(head.Method) == "OPTIONS" && len(head.Peek("Access-Control-Request-Method")) > 0 && !head.Override &&
-		!r.hasBody() && !(r.asked && head.Peek("Content-Type") != nil) && head.Peek("Cookie") == nil &&
+		!r.hasBody() && head.Peek("Content-Type") == nil && head.Peek(idempotencyKey) == nil && head.Peek("Cookie") == nil &&
 		head.Peek("Authorization") == nil
 }
 

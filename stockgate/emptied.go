@@ -10,9 +10,10 @@ import (
 const mostLists = 100_000
 
 // emptiedLists remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long
-// as the process, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
+// as the layout is read, and is safe for concurrent use. Only the shop can make it grow: clients invent no lists.
 type emptiedLists struct {
 	mu   sync.Mutex
+	of   *layout.Layout
 	held map[string]struct{}
 }
 
@@ -20,6 +21,9 @@ type emptiedLists struct {
 func (m *emptiedLists) markEmptied(l *layout.Layout, skus []string, out []layout.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.of != l {
+		m.of, m.held = l, nil
+	}
 	for i, sku := range skus {
 		_, held := m.held[sku]
 		switch {

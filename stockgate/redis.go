@@ -62,6 +62,9 @@ func (r *Redis) UseLayout(l *layout.Layout) {
 	r.fits.Store(false)
 }
 
+// Layout is the one that stock is read in.
+func (r *Redis) Layout() *layout.Layout { return r.layout.Load() }
+
 // Close closes all connections that are its own. Later calls fail.
 func (r *Redis) Close() error {
 	r.replicas.close()

@@ -143,6 +143,10 @@ func TestShapes_MemoryOfListsIsBounded(t *testing.T) {
 	if n := len(m.held); n != mostLists {
 		t.Fatalf("%d lists are remembered, want %d", n, mostLists)
 	}
+	another, gone := *l, []layout.Reading{{}}
+	if m.markEmptied(&another, []string{string(name(1))}, gone); gone[0].Exists {
+		t.Error("a list of another layout is taken for one that was emptied")
+	}
 }
 
 func TestShapes_UnitsOfAListAreCopiedOnlyWhereTheyAreAllTheSame(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/config/position"
+	"sluice/config"
 	"sluice/gateway"
 	"sluice/gateway/stores"
 	"sluice/internal/apitest"
@@ -278,7 +278,7 @@ func TestSluice_WhatCanBeOverriddenIsLive(t *testing.T) {
 	c := testkit.LimitConfig(t, `limits.rate = [{name = "r", rate = "1/s", burst = 1}]`+
 		"\nlimits.in_flight = [{name = \"f\", max = 1}]")
 	for _, s := range c.Settings() {
-		keys[position.WithoutIndexes(s.Key)] = true
+		keys[config.WithoutIndexes(s.Key)] = true
 	}
 	for _, key := range gateway.Overridable {
 		if !keys[key] || !gateway.ChangesOnReload(key) {

@@ -8,15 +8,14 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sluice"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice"
 	"sluice/admin"
 	"sluice/config"
-	"sluice/config/position"
 	"sluice/gateway"
 	"sluice/internal/cli"
 )
@@ -80,12 +79,12 @@ func printSettings(to io.Writer, all []admin.Setting, origin, changed bool) {
 		if i := strings.LastIndexByte(key, ']'); i >= 0 {
 			if element := key[:i+1]; element != under {
 				under = element
-				fmt.Fprintf(to, "\n[[%s]]\n", position.WithoutIndexes(element))
+				fmt.Fprintf(to, "\n[[%s]]\n", config.WithoutIndexes(element))
 			}
 			key = key[i+2:]
 		}
 		text := inText(s.Value)
-		if bare := position.WithoutIndexes(s.Key); bare == "sale.starts" || bare == "sale.ends" {
+		if bare := config.WithoutIndexes(s.Key); bare == "sale.starts" || bare == "sale.ends" {
 			text = strings.Trim(text, `"`) // a time, which TOML writes without quotes
 		}
 		line := key + " = " + text
@@ -125,7 +124,7 @@ func inText(v any) string {
 // explainKey prints what a key means, what it is, and why; ok is false where there is no such key.
 func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 	for _, s := range c.Settings() {
-		bare := position.WithoutIndexes(s.Key)
+		bare := config.WithoutIndexes(s.Key)
 		if s.Key != key && bare != key {
 			continue
 		}

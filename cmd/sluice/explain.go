@@ -14,8 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/config"
-	"sluice/config/position"
-	"sluice/config/report"
 	"sluice/gateway"
 	"sluice/gateway/stores"
 	"sluice/internal/cli"
@@ -279,7 +277,7 @@ func (o *explainOptions) raw(request string) string {
 func nearKey(c *config.Config, key string) string {
 	var keys []string
 	for _, s := range c.Settings() {
-		keys = append(keys, position.WithoutIndexes(s.Key))
+		keys = append(keys, config.WithoutIndexes(s.Key))
 	}
-	return report.Nearest(key, keys)
+	return config.Nearest(key, keys)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/internal/cli"
 	"sluice/internal/loadtest"
 	"sluice/internal/loadtest/sandbox"
@@ -64,7 +64,7 @@ func runLoadtest(cmd *cobra.Command, o sandbox.Options, plot string, asJSON bool
 	ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer cancel()
 	result, err := o.Run(ctx)
-	if bad := (*report.Error)(nil); errors.As(err, &bad) {
+	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		fmt.Fprintln(os.Stderr, err) // each of its lines says where it is
 		return cli.ErrReported
 	}

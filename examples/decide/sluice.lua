@@ -46,7 +46,10 @@ core.register_action("sluice_decide", {"http-req"}, function(txn)
 				txn.http:req_del_header(name) -- a client cannot write it
 			end
 		end
-		txn:set_priv{serial = first(answer.headers["sluice-serial"]), sku = first(answer.headers["sluice-sku"])}
+		for _, name in ipairs{"serial", "sku"} do -- for sluice_settle
+			local value = first(answer.headers["sluice-" .. name])
+			if value then txn:set_var("txn.sluice_" .. name, value) end
+		end
 		return
 	end
 	local reply = txn:reply{status = answer.status, body = answer.body}
@@ -60,13 +63,15 @@ core.register_action("sluice_decide", {"http-req"}, function(txn)
 	txn:done(reply)
 end)
 
-core.register_action("sluice_settle", {"http-res"}, function(txn)
-	local kept = txn:get_priv()
-	if kept and kept.serial then
-		local told = {["sluice-serial"] = {kept.serial}, ["sluice-status"] = {tostring(txn.f:status())}}
-		if kept.sku then told["sluice-sku"] = {kept.sku} end
-		local order = txn.f:res_fhdr("sluice-order")
-		if order and order ~= "" then told["sluice-order"] = {order} end
-		core.httpclient():post{url = "http://" .. address .. "/settle", timeout = 2000, headers = told}
+-- An answer of HAProxy itself has no status here: the shop may have the order or not.
+core.register_fetches("sluice_settle", function(txn)
+	local told = {}
+	for _, name in ipairs{"serial", "sku", "status", "order"} do
+		local value = txn:get_var("txn.sluice_" .. name)
+		if value and value ~= "" then told["sluice-" .. name] = {tostring(value)} end
 	end
+	core.register_task(function() -- the answer does not wait for it
+		core.httpclient():post{url = "http://" .. address .. "/settle", timeout = 2000, headers = told}
+	end)
+	return ""
 end)

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/stockgate/redisconn"
 )
 
@@ -97,13 +97,13 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 func (c Client) problem(resp *http.Response) error {
 	var told struct {
 		Detail   string
-		Problems []report.Problem
+		Problems []config.Problem
 	}
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&told) != nil || told.Detail == "" {
 		return fmt.Errorf("%s: is this the admin address of a gateway?", resp.Status)
 	}
 	if len(told.Problems) > 0 {
-		return fmt.Errorf("%s\n%w", told.Detail, &report.Error{Problems: told.Problems})
+		return fmt.Errorf("%s\n%w", told.Detail, &config.Error{Problems: told.Problems})
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:

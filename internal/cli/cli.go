@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/config/report"
+	"sluice/config"
 	"sluice/internal/buildinfo"
 )
 
@@ -136,7 +136,7 @@ func Parent(use, short string) *cobra.Command {
 			if now := formerNames[cmd.CommandPath()+" "+args[0]]; now != "" {
 				return Misuse(cmd, fmt.Errorf("unknown command %q: it is now %q", args[0], now))
 			}
-			if near := report.Nearest(args[0], names); near != "" {
+			if near := config.Nearest(args[0], names); near != "" {
 				return Misuse(cmd, fmt.Errorf("unknown command %q, did you mean %q?", args[0], near))
 			}
 			return Misuse(cmd, fmt.Errorf("unknown command %q: it is none of %s", args[0], strings.Join(names, ", ")))

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sluice/config"
-	"sluice/config/report"
 )
 
 // flagError says what is wrong with a flag, and what could have been meant.
@@ -68,7 +67,7 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := report.Nearest(name, names); near != "" && len(name) > 1 {
+	if near := config.Nearest(name, names); near != "" && len(name) > 1 {
 		return "--" + near
 	}
 	return ""

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/config/position"
 	"sluice/proxy/route"
 )
 
@@ -82,19 +81,19 @@ func (o *Report) checkNames(c *config.Config) {
 		}
 	}
 	for i, r := range c.Routes {
-		at := position.Element("route", i)
+		at := config.Element("route", i)
 		warn(at+".sku", r.SKU)
 		warn(at+".user", r.User)
 		warn(at+".quantity", r.Quantity)
 		for j, condition := range r.Require {
-			warn(position.Element(at+".require", j), condition)
+			warn(config.Element(at+".require", j), condition)
 		}
 	}
 	for i, l := range c.Limits.Rates {
-		warn(position.Element("limits.rate", i)+".key", l.Key)
+		warn(config.Element("limits.rate", i)+".key", l.Key)
 	}
 	for i, l := range c.Limits.InFlight {
-		warn(position.Element("limits.in_flight", i)+".key", l.Key)
+		warn(config.Element("limits.in_flight", i)+".key", l.Key)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/admin"
-	"sluice/config/report"
+	"sluice/config"
 )
 
 func busyGate() *admin.Status {
@@ -60,7 +60,7 @@ func TestView_TheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
 
 func TestBoard_NamesTheMinuteAndTheMistakesOfAFile(t *testing.T) {
 	s := busyGate()
-	s.Reload = admin.Reload{Problems: []report.Problem{
+	s.Reload = admin.Reload{Problems: []config.Problem{
 		{File: "c.toml", Line: 3, Message: "is wrong"}, {File: "c.toml", Key: "mode", Message: "is odd"}}}
 	text := View{Width: 200, Height: 100}.Draw(s, []admin.Second{{Requests: 1}, {Requests: 2, Admitted: 1}}, "")
 	for _, want := range []string{"c.toml:3: is wrong\n", "c.toml: mode: is odd\n",

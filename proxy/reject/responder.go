@@ -32,21 +32,21 @@ type Options struct {
 // header values and must hold no control bytes; all other bytes may be anything.
 type Case struct {
 	Reason         Reason
-	Detail         Detail
-	Wait           time.Duration // until another attempt is worth it; 0 = the class decides
-	Starts         time.Time     // when the sale starts, for NotStarted; zero = not known
-	RequestID      []byte        // empty = none
-	SKU            []byte        // empty = none
-	Limit          string        // of a reason of the class Busy: which limit, as the configuration calls it; "" = none
-	Room           string        // path of the waiting room that the client may join now; "" = none
-	OrderLink      string        // path at which the client can ask for the order's state; "" = none
-	MayHaveOrdered bool          // an earlier request of this client may have placed the order
-	NotInLine      bool          // the client has asked a waiting room for a place, and has none
-	RetryPath      []byte        // where the page's "try again" leads, with the query; nil = "/"
-	BackPath       []byte        // where the page's "back" leads, with the query; nil = "/"
-	Accept         []byte
-	AcceptLanguage []byte
-	Origin         []byte
+	Detail         Detail        `json:",omitzero"`
+	Wait           time.Duration `json:",omitzero"` // until another attempt is worth it; 0 = the class decides
+	Starts         time.Time     `json:"-"`         // when the sale starts, for NotStarted; zero = not known
+	RequestID      []byte        `json:",omitzero"` // empty = none
+	SKU            []byte        `json:",omitzero"` // empty = none
+	Limit          string        `json:",omitzero"` // which limit, as the configuration calls it: of the class Busy
+	Room           string        `json:",omitzero"` // path of the waiting room that the client may join now; "" = none
+	OrderLink      string        `json:",omitzero"` // path at which the client can ask for the order's state; "" = none
+	MayHaveOrdered bool          `json:",omitzero"` // an earlier request of this client may have placed the order
+	NotInLine      bool          `json:",omitzero"` // the client has asked a waiting room for a place, and has none
+	RetryPath      []byte        `json:",omitzero"` // where the page's "try again" leads, with the query; nil = "/"
+	BackPath       []byte        `json:",omitzero"` // where the page's "back" leads, with the query; nil = "/"
+	Accept         []byte        `json:"-"`
+	AcceptLanguage []byte        `json:"-"`
+	Origin         []byte        `json:"-"`
 }
 
 // Responder answers rejections. All that does not depend on the request is rendered by New.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config/report"
+	"sluice/config"
 )
 
 // template is a text with $placeholders and conditional blocks, cut into parts:
@@ -154,7 +154,7 @@ func (a *assembler) end() {
 
 // suggest names the known word that is closest to an unknown one, or else all of them.
 func suggest(prefix, unknown string, known []string) string {
-	if near := report.Nearest(unknown, known); near != "" {
+	if near := config.Nearest(unknown, known); near != "" {
 		return "did you mean " + prefix + near + "?"
 	}
 	return "write one of " + prefix + strings.Join(known, " "+prefix) + "."

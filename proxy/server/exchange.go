@@ -16,9 +16,10 @@ type exchange struct {
 	ctx     fasthttp.RequestCtx
 	link    link // what ctx takes for its connection
 	request Request
-	toHEAD  bool  // the request that came is HEAD: the answer has no body
-	parsed  bool  // request was read into ctx too
-	unread  error // by which that failed
+	other   Request // room for Substitute
+	toHEAD  bool    // the request that came is HEAD: the answer has no body
+	parsed  bool    // request was read into ctx too
+	unread  error   // by which that failed
 	reader  *reader
 	ready   Prepared // what of the answer is not in ctx.Response
 	text    []byte   // the answer as it is sent, or its head
@@ -92,14 +93,14 @@ func (c *Conn) Parse() error {
 	return x.unread
 }
 
-// Substitute makes head, a whole one, that of the request under way: a proxy asks about a request that it has received.
-// head is looked at as one that comes on the connection, and the error is the ProtocolError where the look rejects it;
-// then the request has no head. The answer and the body stay those of the request that came.
-func (c *Conn) Substitute(head []byte) error {
+// Substitute makes the request under way another one: a proxy asks about a request that it has received. head is the
+// request line of that one with its Host, a whole head; the other fields are those that came, but those that drops
+// reports. head is looked at as one that comes on the connection, and the error is the ProtocolError where the look
+// rejects it. The answer and the body stay those of the request that came, and so do their framings.
+func (c *Conn) Substitute(head []byte, drops func(name []byte) bool) error {
 	x := c.exchange
-	closes, http10 := x.request.Close, x.request.HTTP10
-	x.request.reset()
-	_, end, rule := x.request.read(x.reader.parser, head)
+	x.other.reset()
+	_, end, rule := x.other.read(x.reader.parser, head)
 	if rule == fine && end != len(head) {
 		rule = otherReading
 	}
@@ -108,8 +109,9 @@ func (c *Conn) Substitute(head []byte) error {
 		c.server.protocolErrors[rule].Add(1)
 		return rule.err()
 	}
-	x.request.keep(head)
-	x.request.Close, x.request.HTTP10 = closes, http10
+	x.other.keep(head[:len(head)-len("\r\n")], x.request.lines)
+	x.other.inherit(&x.request, drops)
+	x.request, x.other = x.other, x.request
 	return nil
 }
 

@@ -25,8 +25,10 @@ func (s *scan) field(p *parser, line []byte, at int) Rule {
 	if rule := checkText(value); rule != fine {
 		return rule
 	}
-	if seen&symbolByte != 0 && imitatesHopField(name) {
-		return underscoreAlias
+	if seen&symbolByte != 0 {
+		if s.Symbols = true; imitatesHopField(name) {
+			return underscoreAlias
+		}
 	}
 	from, to := 0, len(value) // within its optional white space
 	for from < to && (value[from] == ' ' || value[from] == '\t') {

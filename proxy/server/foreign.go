@@ -32,7 +32,7 @@ func (s *Server) Foreign(ctx *fasthttp.RequestCtx) (*Conn, error) {
 		x.request.reset()
 		return c, rule.err()
 	}
-	x.request.keep(head)
+	x.request.keep(head, nil)
 	x.request.Upgrade = false // it cannot leave HTTP: nothing here would join it to a tunnel
 	x.reader.head = x.request.Head
 	if content := ctx.Request.Body(); len(content) > 0 {

@@ -17,6 +17,7 @@ type Head struct {
 	HTTP10        bool  // the version is 1.0
 	Named         bool  // Connection names fields, which are for this connection alone
 	Via           bool  // a field says through which proxies the request came
+	Symbols       bool  // the name of a field has other punctuation than "-"
 	Override      bool  // a field asks for another method or path (X-HTTP-Method-Override, X-Original-URL)
 }
 

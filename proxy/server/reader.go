@@ -139,7 +139,7 @@ func (r *reader) look(q *Request) error {
 				return r.fail(rule.err())
 			}
 			if to > 0 {
-				q.keep(b[from:to])
+				q.keep(b[from:to], nil)
 				r.at += to
 				return nil
 			}

@@ -27,11 +27,11 @@ func (q *Request) reset() {
 	*q = Request{scan: scan{Head: noHead, fields: fields}, text: q.text[:0]}
 }
 
-// keep keeps the head that was looked at: its bytes are read over when its body is read. With Limits.LenientTarget the
+// keep keeps the head that was looked at, with more lines behind it: its bytes are read over when its body is read. With Limits.LenientTarget the
 // bytes of the target from 0x80 on are percent-encoded. An absolute target without a path asks for "/", or with OPTIONS
 // for a whole server (RFC 9112, section 3.2.4).
-func (q *Request) keep(head []byte) {
-	q.text = append(q.text[:0], head...)
+func (q *Request) keep(head, more []byte) {
+	q.text = append(append(q.text[:0], head...), more...)
 	q.lines = q.text[q.linesAt:]
 	q.Method, q.Target = q.text[:q.targetAt-1], q.rawTarget(q.text)
 	if q.Path = q.Target[q.pathAt:q.pathEnd]; len(q.Path) == 0 {
@@ -45,6 +45,19 @@ func (q *Request) keep(head []byte) {
 	if q.hostAt > 0 {
 		q.Host = q.text[q.hostAt:q.hostEnd]
 	}
+}
+
+// inherit gives q the fields of came, whose lines follow its own, but those that drops reports, and what is known of
+// them; not what is about the connection.
+func (q *Request) inherit(came *Request, drops func(name []byte) bool) {
+	shift := uint32(len(q.lines) - len(came.lines))
+	for _, f := range came.fields {
+		if !drops(came.lines[f.at:f.colon]) {
+			q.fields = append(q.fields, spot{f.at + shift, f.colon + shift, f.from + shift, f.to + shift})
+		}
+	}
+	q.Head = came.Head
+	q.Upgrade, q.H2C, q.Expect100, q.Named = false, false, false, false
 }
 
 var slash, asterisk = []byte("/"), []byte("*")

@@ -37,7 +37,9 @@ type Writer struct {
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
-	// Of the goroutine alone, by SKU, or by sale and SKU.
+	// Of the goroutine alone. What was written was written into the keys of this layout.
+	layout *layout.Layout
+	// By SKU, or by sale and SKU.
 	open    map[string]bool      // the status that was written; a SKU that is missing has none
 	marked  map[string]bool      // Redis knows that the stock was written, or was there
 	retryAt map[string]time.Time // a write that failed is not repeated before
@@ -53,8 +55,7 @@ const (
 
 // NewWriter returns a Writer that follows schedule.
 func NewWriter(schedule *Schedule, redis *stockgate.Redis, p Writes, log *slog.Logger) *Writer {
-	w := &Writer{schedule: schedule, redis: redis, log: log, open: map[string]bool{}, marked: map[string]bool{},
-		retryAt: map[string]time.Time{}, logged: map[string]bool{}}
+	w := &Writer{schedule: schedule, redis: redis, log: log}
 	w.Use(p)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -73,6 +74,10 @@ func (w *Writer) Close() {
 
 func (w *Writer) run(ctx context.Context) {
 	periodic.Now(ctx, lookEvery, func(ctx context.Context) {
+		if l := w.redis.Layout(); l != w.layout {
+			w.layout, w.open, w.marked = l, map[string]bool{}, map[string]bool{}
+			w.retryAt, w.logged = map[string]time.Time{}, map[string]bool{}
+		}
 		w.fill(ctx)
 		w.writeStatus(ctx)
 	})

@@ -117,6 +117,28 @@ func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	}
 }
 
+func TestWriter_FollowsTheLayout(t *testing.T) {
+	l, err := layout.New(layout.Options{Type: layout.List, Key: "new:$sku", StatusKey: "open:$sku",
+		StatusOpen: []string{"1"}, StatusClosed: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("stock", func(t *testing.T) {
+		b := openBooks(t, Writes{Stock: map[string]map[string]int{"tomorrow": {"x": 5}}})
+		b.run(selling("tomorrow", day, day+time.Hour))
+		b.soon("it is filled", func() bool { return b.units() == 5 })
+		b.shop.UseLayout(l)
+		b.soon("the new key is filled", func() bool { return b.server.Client.LLen(t.Context(), "new:x").Val() == 5 })
+	})
+	t.Run("status", func(t *testing.T) {
+		b := openBooks(t, Writes{Status: true})
+		b.run(selling("today", -time.Hour, time.Hour))
+		b.soon("it is on sale", func() bool { return b.status() == "1" })
+		b.shop.UseLayout(l)
+		b.soon("the new key says so", func() bool { return b.server.Client.Get(t.Context(), "open:x").Val() == "1" })
+	})
+}
+
 func TestStock_OfASaleThatHasBegunIsNeverWritten(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}}})
 	board, _ := b.run(selling("today", -time.Hour, time.Hour)) // the shop's list is sold out already

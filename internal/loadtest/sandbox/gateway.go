@@ -15,7 +15,6 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/gateway"
-	"sluice/gateway/orders"
 	"sluice/gateway/stores"
 	"sluice/internal/listener"
 	"sluice/internal/load"
@@ -116,7 +115,7 @@ func (r *testedGateway) open(c *config.Config, log *slog.Logger) error {
 
 // stock puts the units up for sale.
 func (r *testedGateway) stock(c *config.Config) error {
-	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), gateway.LedgerTimeout)
 	defer cancel()
 	switch g := r.gate; {
 	case r.sandbox.route(c).Gate == "limit" || g.Stock == nil:
@@ -168,7 +167,7 @@ func (r *testedGateway) vacant() error {
 }
 
 func (r *testedGateway) on(name string, ask func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), gateway.LedgerTimeout)
 	defer cancel()
 	return r.link.To(name).Do(ctx, ask, redisconn.Unanswered)
 }
@@ -216,7 +215,7 @@ func (r *testedGateway) Read(context.Context) (loadtest.GatewayReading, error) {
 	if l.Command = r.took.Times(); r.link == nil {
 		l.Calls = nil // none of them was to a Redis
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), orders.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), gateway.LedgerTimeout)
 	defer cancel()
 	c := g.Config
 	switch {

@@ -15,7 +15,6 @@ import (
 	"sluice/internal/load"
 	"sluice/internal/loadtest"
 	"sluice/room"
-	"sluice/room/roomstore"
 	"sluice/stockgate/key"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/ledger/protocol"
@@ -219,7 +218,7 @@ func (s *sandbox) apart(c *config.Config) error {
 func (s *sandbox) keys(c *config.Config) (all []string) {
 	all = redisstore.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
-		all = append(all, roomstore.KeysOf(s.name(), s.room())...)
+		all = append(all, room.RedisKeys(s.name(), s.room())...)
 	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {

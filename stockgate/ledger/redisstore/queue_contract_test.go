@@ -285,6 +285,17 @@ func TestSlots_KeepToTheRate(t *testing.T) {
 	})
 }
 
+// A ms of today has 13 digits: what of it is computed with a rate must not be rounded to nothing.
+func TestSlots_EachRateGrantsWhatItSays(t *testing.T) {
+	server := redistest.Start(t)
+	s, c := connect(t, server, texts()), server.Client
+	for rate := 1; rate <= 1000; rate++ {
+		ledgertest.Check(t, c.Del(t.Context(), s.fiveKeys(slotsOf)[0], s.queueKeys(slotsOf)[0]).Err())
+		call := protocol.SlotCall{Limit: 9, Rate: float64(rate), For: 60_000, Want: []string{"a"}}
+		ledgertest.Want(t, fmt.Sprintf("%d a second", rate), ledgertest.Must[int](t)(s.Slots(t.Context(), call)), 1)
+	}
+}
+
 // TestSlots_TimesOfAClockThatRanAheadAreCut has the keys as they are after Redis' clock was a day ahead for a moment.
 func TestSlots_TimesOfAClockThatRanAheadAreCut(t *testing.T) {
 	server := redistest.Start(t)

@@ -41,7 +41,8 @@ local granted = math.max(math.min(last - first + 1, limit - redis.call('ZCARD', 
 if now < paused then granted = 0 end
 if rate > 0 then
 	local each = 1000 / rate
-	following = math.max(following - unused * each, now - math.max(BURST, each))
+	-- Whole ms: a difference of two times of today would be rounded below each, and grant nothing for ever.
+	following = math.max(following - unused * each, now - math.max(BURST, math.ceil(each)))
 	granted = math.max(math.min(granted, math.floor((now - following) / each)), 0)
 	redis.call('HSET', S, 'next', string.format('%.3f', following + granted * each))
 end

@@ -1,0 +1,58 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/storetest"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/ledgertest"
+	"sluice/stockgate/ledger/protocol"
+)
+
+func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.Ledger(t)
+		r, err := ledger.New(ledger.Options{Secret: protocol.NewSecret(), Hold: time.Hour, Keep: time.Hour,
+			Log: slog.New(slog.DiscardHandler)}, store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := &orderLedger{Store: store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
+		o.reserver.Store(r)
+		sku, made := "", 0
+		at := func(seconds float64, listed bool) { // since the last call
+			t.Helper()
+			if sku == "" || r.Knows(sku) { // the next list shows it
+				made++
+				sku = fmt.Sprint("sku ", made)
+				ledgertest.Must[protocol.Stock](t)(store.SetTotal(ctx, sku, 1, 0))
+			}
+			time.Sleep(time.Duration(seconds * float64(time.Second))) // of synctest
+			synctest.Wait()
+			if r.Knows(sku) != listed {
+				t.Errorf("after list %d: listed %t, want %t", made-1, !listed, listed)
+			}
+		}
+		at(0, false)
+		go o.watch(ctx)
+		at(0, true)
+		at(4.5, false)
+		at(1, true) // at 5 s, without a question
+		o.NoteUnknown()
+		at(0, false) // 0.5 s behind the last one
+		at(0.6, true)
+		o.NoteUnknown()
+		o.NoteUnknown()
+		at(1, true)
+		at(4.5, false)
+		at(1, true)
+	})
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"sluice/proxy"
+	"sluice/proxy/metrics"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+)
+
+// askAgain is when an order that was not looked up does well to come again.
+const askAgain = time.Second
+
+// Decided implements proxy.Orders.
+func (o *orderLedger) Decided(now int64, in protocol.Order) (proxy.Reservation, bool) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}, true
+	}
+	if len(in.More) > 0 {
+		return o.decidedCart(d, now, in)
+	}
+	return o.decided(d, now, in)
+}
+
+// decided asks memory about one SKU.
+func (o *orderLedger) decided(d *ledger.Reserver, now int64, in protocol.Order) (proxy.Reservation, bool) {
+	out, closed := d.Cached(now, in)
+	if !closed {
+		return proxy.Reservation{LookUp: out.LookUp}, false
+	}
+	return o.clocks.reservation(in, out), true
+}
+
+// LookUp implements proxy.Orders.
+func (o *orderLedger) LookUp(now int64, in protocol.Order) (proxy.Reservation, bool) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}, true
+	}
+	for _, line := range linesThatMayRepeat(in) {
+		if out, found := d.LookUp(now, line); found {
+			return aboutLine(line, in, o.clocks.reservation(line, out)), true
+		}
+	}
+	return proxy.Reservation{}, false
+}
+
+// Reserve implements proxy.Orders.
+func (o *orderLedger) Reserve(now int64, in protocol.Order) proxy.Reservation {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.Reservation{Reason: reject.StockError}
+	}
+	if quotas := o.now.Load().quotas; quotas != nil && len(in.User) > 0 {
+		if bounds := quotas.of(in, o.clocks.Wall()); len(bounds) > 0 {
+			return o.reserveWithin(d, quotas, bounds, in)
+		}
+	}
+	return o.take(d, now, in)
+}
+
+// take takes the units of an order, of all its lines or of none.
+func (o *orderLedger) take(d *ledger.Reserver, now int64, in protocol.Order) proxy.Reservation {
+	if len(in.More) > 0 {
+		return o.reserveCart(d, in)
+	}
+	return o.clocks.reservation(in, d.Reserve(now, in))
+}
+
+// reservation says in the gate's words what the ledger said of an order.
+func (by orderClocks) reservation(in protocol.Order, out ledger.Outcome) proxy.Reservation {
+	t := proxy.Reservation{Serial: out.Serial, Deadline: out.Deadline,
+		ByKey: len(in.Key) > 0 && string(in.Key) == out.Serial && !ledger.LooksDerived(out.Serial)}
+	switch out.Code {
+	case protocol.Held:
+		t.Reason = reject.Admitted
+	case protocol.ReplayHeld:
+		t.Reason = reject.InProgress
+	case protocol.ReplaySold:
+		t.Reason = reject.Duplicate
+		if len(in.Key) > 0 {
+			t.Reason = reject.Confirmed
+		}
+	case protocol.SoldOut:
+		t.Reason = reject.SoldOut
+		if out.Unverified {
+			t.Wait = askAgain
+		}
+	case ledger.Undecided:
+		t.Reason = reject.Undecided
+	case protocol.NotOnSale:
+		t.Reason = offSale(out.State)
+		if out.State == protocol.Waiting {
+			t.Wait = time.UnixMilli(out.Opens).Sub(by.Wall())
+		}
+	case protocol.UserLimit:
+		t.Reason, t.Serial = reject.Duplicate, "" // it left no trace that could be asked for
+	case protocol.OtherOrder:
+		t.Reason, t.Serial = reject.KeyReused, ""
+	case protocol.Released, protocol.Refunded:
+		t.Reason, t.Refunded = reject.Released, out.Code == protocol.Refunded
+	case protocol.UnknownSKU:
+		t.Reason = reject.UnknownSKU
+	case ledger.Overloaded:
+		t.Reason = reject.Concurrency
+	case ledger.Invalid:
+		t.Reason = reject.BadRequest
+	default: // Unsure
+		t.Reason = reject.StockError
+	}
+	return t
+}
+
+func offSale(s protocol.State) reject.Reason {
+	switch s {
+	case protocol.Waiting:
+		return reject.NotStarted
+	case protocol.Ended, protocol.Over:
+		return reject.Ended
+	case protocol.Frozen, protocol.Verifying, protocol.Lost:
+		return reject.StockError
+	}
+	return reject.Paused
+}
+
+// Settle implements proxy.Orders.
+func (o *orderLedger) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
+	d := o.Reserver() // there is one: it took the order
+	switch f {
+	case metrics.OrderConfirmed:
+		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Confirm)
+	case metrics.OrderRejected:
+		d.Settle(string(sku), protocol.Item{Serial: serial}, protocol.Release)
+	default:
+		d.Unknown(string(sku), serial)
+	}
+}
+
+// State implements proxy.Orders.
+func (o *orderLedger) State(now int64, sku, serial []byte) (proxy.OrderState, reject.Reason) {
+	d := o.Reserver()
+	if d == nil {
+		return proxy.OrderState{}, reject.StockError
+	}
+	r, of, ok, err := d.State(string(sku), string(serial))
+	switch {
+	case errors.Is(err, ledger.ErrTooMany):
+		return proxy.OrderState{}, reject.Rate
+	case err != nil:
+		return proxy.OrderState{}, reject.StockError
+	case !ok:
+		return proxy.OrderState{}, reject.Admitted
+	}
+	return proxy.OrderState{SKU: of, State: r.Status, Deadline: r.Deadline}, reject.Admitted
+}

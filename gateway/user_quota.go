@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/config"
+	"sluice/proxy"
+	"sluice/proxy/reject"
+	"sluice/stockgate/ledger"
+	"sluice/stockgate/ledger/protocol"
+	"sluice/stockgate/ledger/redisstore"
+)
+
+// A sale with max_per_user bounds the units of one user in all its ledgers together. No record is kept of that: each
+// ledger counts the units of its users, by whichever way these are reserved, confirmed, released or refunded. So
+// nothing can disagree with the ledgers, and nothing is left behind where a gate dies; docs/ledger.md has the table.
+//
+//  1. An order reserves its units before it is counted, and is forwarded after it was counted. Of several orders of one
+//     user the last one that reserved finds the units of all others that may be forwarded, on whichever servers they
+//     are. If they are too many together, it gives its own units back.
+//  2. An order is also counted before it reserves, so that a user who has enough takes no unit and uses up no key.
+//  3. Orders of one user at one instance are counted one after the other. At two instances each may find the other's
+//     units and give its own back: both are asked to come again.
+//  4. A ledger that may have lost its last changes counts as unknown, and nothing of its sale is sold meanwhile.
+
+// quotas are the sales, of which some bound what one user may have.
+type quotas struct {
+	sales   []*quota // all of them: one without a bound may come before one with a bound
+	ledgers *redisstore.Store
+	timeout time.Duration
+	turns   [1024]chan struct{} // of users: one order of each is counted at a time
+	seed    maphash.Seed
+}
+
+// quota is a sale that bounds what one user may have. One call counts for many users: those who come while another
+// call is under way.
+type quota struct {
+	sale    config.Sale
+	mu      sync.Mutex // guards waiting
+	waiting []*countedUser
+	calling sync.Mutex // is held while a call is under way, and guards done and what is found
+}
+
+// countedUser is a user whose units are counted.
+type countedUser struct {
+	user   string
+	done   bool
+	units  int64
+	reason reject.Reason // StockError: a ledger does not tell
+}
+
+// saleBound is a sale that bounds an order, and the units that the order asks for.
+type saleBound struct {
+	*quota
+	units int64
+}
+
+// newQuotas returns nil where no sale bounds anything.
+func newQuotas(c *config.Config, ledgers *redisstore.Store) *quotas {
+	r := &c.Stock.Redis
+	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout() + r.Timeout, seed: maphash.MakeSeed()}
+	bounds := false
+	for _, s := range c.Sales {
+		q.sales, bounds = append(q.sales, &quota{sale: s}), bounds || s.MaxPerUser > 0
+	}
+	if !bounds {
+		return nil
+	}
+	for i := range q.turns {
+		q.turns[i] = make(chan struct{}, 1)
+	}
+	return q
+}
+
+// of are the quotas of an order: of each SKU that of the sale that is on, or is the next.
+func (q *quotas) of(in protocol.Order, now time.Time) (all []saleBound) {
+	for k := range len(in.More) + 1 {
+		one := orderLine(in, k)
+		s := q.saleOf(string(one.SKU), now)
+		if s == nil || s.sale.MaxPerUser == 0 {
+			continue
+		}
+		i := slices.IndexFunc(all, func(b saleBound) bool { return b.quota == s })
+		if i < 0 {
+			i, all = len(all), append(all, saleBound{s, 0})
+		}
+		all[i].units += one.Quantity
+	}
+	return all
+}
+
+func (q *quotas) saleOf(sku string, now time.Time) (next *quota) {
+	for _, s := range q.sales {
+		if now.Before(s.sale.Ends) && slices.Contains(s.sale.SKUs, sku) &&
+			(next == nil || s.sale.Starts.Before(next.sale.Starts)) {
+			next = s
+		}
+	}
+	return next
+}
+
+// wait waits for the user's turn, for at most a second.
+func (q *quotas) wait(user []byte) (end func(), ok bool) {
+	turn := q.turns[maphash.Bytes(q.seed, user)%uint64(len(q.turns))]
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, true
+	default:
+	}
+	patience := time.NewTimer(askAgain)
+	defer patience.Stop()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, true
+	case <-patience.C:
+		return nil, false
+	}
+}
+
+// reserveWithin reserves an order of which some sales bound what its user may have.
+func (o *orderLedger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []saleBound, in protocol.Order,
+) proxy.Reservation {
+	began, limit := time.Now(), o.now.Load().Stock.Reserve.ReservationTTL/2
+	end, ok := q.wait(in.User)
+	if !ok {
+		return proxy.Reservation{Reason: reject.Concurrency}
+	}
+	defer end()
+	reason := q.count(bounds, in.User, true)
+	if reason == reject.Duplicate {
+		reason = earlierOrder(d, in)
+	}
+	if reason != reject.Admitted {
+		return proxy.Reservation{Reason: reason}
+	}
+	t := o.take(d, o.clocks.Now(), in)
+	if t.Reason != reject.Admitted {
+		return t
+	}
+	reason = q.count(bounds, in.User, false)
+	if reason == reject.Duplicate || reason == reject.Admitted && time.Since(began) > limit {
+		reason = reject.Concurrency // another order of this user was reserved meanwhile
+	}
+	if reason == reject.Admitted {
+		return t
+	}
+	for k := range len(in.More) + 1 {
+		d.Settle(string(orderLine(in, k).SKU), protocol.Item{Serial: t.Serial}, protocol.Release)
+	}
+	return proxy.Reservation{Reason: reason, Wait: askAgain}
+}
+
+// earlierOrder is what an order hears whose user has enough: Duplicate, but Admitted where the ledger has an order of
+// its key, and answers by its record. Where that cannot be looked up, it is not known.
+func earlierOrder(d *ledger.Reserver, in protocol.Order) reject.Reason {
+	if len(in.Key) == 0 {
+		return reject.Duplicate
+	}
+	switch _, _, known, err := d.State(string(in.SKU), string(in.Key)); {
+	case errors.Is(err, ledger.ErrTooMany):
+		return reject.Concurrency
+	case err != nil:
+		return reject.StockError
+	case known:
+		return reject.Admitted
+	}
+	return reject.Duplicate
+}
+
+// count is Duplicate where user has more than bounds allow, with what the order asks for if that comes on top, and
+// StockError where a ledger does not tell.
+func (q *quotas) count(bounds []saleBound, user []byte, onTop bool) reject.Reason {
+	for _, b := range bounds {
+		c := &countedUser{user: string(user)}
+		if b.count(c, q.ledgers, q.timeout); c.reason != reject.Admitted {
+			return c.reason
+		}
+		if onTop {
+			c.units += b.units
+		}
+		if c.units > int64(b.sale.MaxPerUser) {
+			return reject.Duplicate
+		}
+	}
+	return reject.Admitted
+}
+
+// count counts the units of c by a call that begins after this one.
+func (s *quota) count(c *countedUser, ledgers *redisstore.Store, timeout time.Duration) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, c)
+	s.mu.Unlock()
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	for !c.done {
+		s.mu.Lock()
+		n := min(len(s.waiting), protocol.MaxItems)
+		some := s.waiting[:n:n]
+		s.waiting = s.waiting[n:]
+		s.mu.Unlock()
+		s.call(some, ledgers, timeout)
+	}
+}
+
+// call counts for some users.
+func (s *quota) call(some []*countedUser, ledgers *redisstore.Store, timeout time.Duration) {
+	users := make([]string, len(some))
+	for i, c := range some {
+		users[i], c.done = c.user, true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	for _, owned := range ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
+		known := owned.Err == nil
+		switch owned.State {
+		case protocol.Frozen, protocol.Verifying, protocol.Lost:
+			known = false
+		}
+		for i, c := range some {
+			if !known {
+				c.reason = reject.StockError
+			} else if owned.Units != nil {
+				c.units += owned.Units[i]
+			}
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package roomgate
-
-const raced = true
