@@ -55,10 +55,10 @@ type Log struct {
 	users  hash.Hash // the writer's own
 	key    []byte
 	hold   atomic.Int64 // ns
+	name   string       // of the output in force, as configured; "" = none yet
 
 	mu      sync.Mutex
-	next    *output // replaces output with the next line; nil = none
-	output  *output // the writer's; nil before its start
+	next    *output // replaces the writer's with the next line; nil = none
 	recent  recent
 	shift   atomic.Int64 // from the records' clock to Unix ns
 	reopen  atomic.Bool
@@ -79,9 +79,11 @@ func New(o Options) (*Log, error) {
 	}
 	l.users = hmac.New(sha256.New, l.key)
 	l.setClock()
-	if err := l.Set(o.Settings); err != nil {
+	use, _, err := l.Prepare(o.Settings)
+	if err != nil {
 		return nil, err
 	}
+	use()
 	return l, nil
 }
 
@@ -95,29 +97,34 @@ func (l *Log) Log(r metrics.AccessRecord) {
 	l.recent.add(&r)
 }
 
-// Set changes all settings, or none if it returns an error. The writer changes to a new output with its next line.
-func (l *Log) Set(s Settings) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	current := l.next
-	if current == nil {
-		current = l.output
-	}
-	if current == nil || current.name != s.Output {
-		next, err := openOutput(s.Output, l.stdout)
-		if err != nil {
-			return err
+// Prepare opens the output of other settings. use puts all of them into force, and the writer changes to a new output
+// with its next line; or discard closes it. Changes are made one at a time.
+func (l *Log) Prepare(s Settings) (use, discard func(), err error) {
+	var next *output // nil = it stays
+	if l.name != s.Output {
+		if next, err = openOutput(s.Output, l.stdout); err != nil {
+			return nil, nil, err
 		}
-		if l.next != nil {
-			l.next.close()
-		}
-		l.next = next
 	}
-	l.sample.set(s.RejectedFirst, s.RejectedEvery)
-	l.mask.Store(s.MaskIP)
-	l.hold.Store(int64(s.Hold))
-	l.recent.resize(s.Remember)
-	return nil
+	discard = func() {
+		if next != nil {
+			next.close()
+		}
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if next != nil {
+			if l.next != nil {
+				l.next.close()
+			}
+			l.name, l.next = s.Output, next
+		}
+		l.sample.set(s.RejectedFirst, s.RejectedEvery)
+		l.mask.Store(s.MaskIP)
+		l.hold.Store(int64(s.Hold))
+		l.recent.resize(s.Remember)
+	}, discard, nil
 }
 
 // Reopen opens the log file again by its name, after a rotation has renamed it.

@@ -50,6 +50,15 @@ func logTo(t testing.TB, to io.Writer, set func(*Options)) *Log {
 	return l
 }
 
+// set puts s into force.
+func set(l *Log, s Settings) error {
+	use, _, err := l.Prepare(s)
+	if err == nil {
+		use()
+	}
+	return err
+}
+
 func none() Totals { return Totals{} }
 
 // testRecord is a request of user 7 for 1001.
@@ -188,7 +197,7 @@ func TestSample_LogsTheFirstAndOneInMany(t *testing.T) {
 	if n := wanted(1e9+5, 115, 116); n != 0 {
 		t.Errorf("%d that arrived in the second before are logged beyond the first", n)
 	}
-	if err := l.Set(Settings{Output: "off", RejectedFirst: 0, RejectedEvery: 1}); err != nil {
+	if err := set(l, Settings{Output: "off", RejectedFirst: 0, RejectedEvery: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := wanted(9e9, 1, 5); n != 5 {

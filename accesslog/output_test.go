@@ -67,19 +67,26 @@ func TestOutput_ChangesBetweenTwoLines(t *testing.T) {
 		l.Start(none)
 		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause) // of the bubble
-		if err := l.Set(Settings{Output: "file:" + dir + "/none/b", RejectedEvery: 1}); err == nil {
+		if err := set(l, Settings{Output: "file:" + dir + "/none/b", RejectedEvery: 1}); err == nil {
 			t.Error("a file in a folder that is not there was opened")
 		}
 		l.Log(testRecord(reject.SoldOut))
 		time.Sleep(2 * pause) // of the bubble
-		if err := l.Set(Settings{Output: "file:" + b, RejectedEvery: 1}); err != nil {
+		if _, discard, err := l.Prepare(Settings{Output: "file:" + b, RejectedEvery: 1}); err != nil {
+			t.Fatal(err)
+		} else {
+			discard()
+		}
+		l.Log(testRecord(reject.SoldOut))
+		time.Sleep(2 * pause) // of the bubble
+		if err := set(l, Settings{Output: "file:" + b, RejectedEvery: 1}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * pause) // of the bubble
 		l.Log(testRecord(reject.SoldOut))
 		l.Close()
 	})
-	if strings.Count(text(t, a), "\n") != 2 || strings.Count(text(t, b), "\n") != 1 {
+	if strings.Count(text(t, a), "\n") != 3 || strings.Count(text(t, b), "\n") != 1 {
 		t.Errorf("the files hold %q and %q", text(t, a), text(t, b))
 	}
 }

@@ -70,7 +70,7 @@ func (w *writer) change() {
 	w.mu.Lock()
 	next := w.next
 	if next != nil {
-		w.output, w.next = next, nil
+		w.next = nil
 	}
 	w.mu.Unlock()
 	if next != nil {
@@ -101,11 +101,6 @@ func (w *writer) openAgain() {
 		w.complain(err)
 		return
 	}
-	w.mu.Lock()
-	if w.output == w.out {
-		w.output = next
-	}
-	w.mu.Unlock()
 	w.out.close()
 	w.out = next
 }

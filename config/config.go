@@ -101,7 +101,8 @@ func Load(path string, env func(string) (string, bool), rules ...Rule) (*Config,
 		return nil, noFileError(path)
 	}
 	if err != nil {
-		return nil, &Error{Problems: []Problem{{File: path, Message: "read: " + readCause(err)}}}
+		return nil, &Error{Problems: []Problem{{File: path, Message: "read: " + readCause(err) +
+			"; write the path of a file that sluice may read"}}}
 	}
 	return Parse(path, text, env, rules...)
 }

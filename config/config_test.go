@@ -95,7 +95,7 @@ func TestConfig_MissingFileSaysHowToGetOne(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = Load("testdata", nil)
-	if fmt.Sprint(err) != "testdata: read: is a directory" {
+	if fmt.Sprint(err) != "testdata: read: is a directory; write the path of a file that sluice may read" {
 		t.Errorf("got %v", err)
 	}
 }

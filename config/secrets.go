@@ -82,6 +82,11 @@ func (c *Config) Files() []string {
 		}
 	}
 	files = append(files, c.Auth.KeyFiles...)
+	for _, path := range []string{c.Admin.TokenFile, c.Admin.ViewerTokenFile, c.Admin.ConsumerTokenFile} {
+		if path != "" {
+			files = append(files, resolvePath(filepath.Dir(c.file), path))
+		}
+	}
 	if path := c.Upstream.TLS.CAPath; path != "" {
 		files = append(files, path)
 	}

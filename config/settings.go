@@ -146,8 +146,17 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
-// String is the change as a log tells it.
-func (c Change) String() string { return c.Key + ": " + spelled(c.Before) + " -> " + spelled(c.After) }
+// String is the change as a log tells it, with the program that it needs a restart of.
+func (c Change) String() string {
+	text := c.Key + ": " + spelled(c.Before) + " -> " + spelled(c.After)
+	if OfSettle(c.Key) {
+		text += " (restart sluice-settle)"
+	}
+	return text
+}
+
+// OfSettle reports whether sluice-settle goes by key. It reads its file at its start alone.
+func OfSettle(key string) bool { return strings.HasPrefix(key, "settle.") }
 
 // spelled is a value of a Setting in TOML; what is longer than a line of a terminal is cut.
 func spelled(v any) string {

@@ -38,8 +38,8 @@ func standing(t *testing.T, r *redistest.Server, serial string) string {
 	return text
 }
 
-// What the shop's answers mean changes with the file, for every request from then on. Orders are still signed by the
-// secret that the gate began with.
+// What the shop's answers mean changes with the file, for every request from then on. Orders are signed by the secret
+// that the gate began with: a file with another one is rejected.
 func TestReload_AnswersAreReadAsTheNewFileSays(t *testing.T) {
 	t.Parallel()
 	secret := file(t, "the-first-secret-of-all\n")
@@ -58,8 +58,14 @@ func TestReload_AnswersAreReadAsTheNewFileSays(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("another-secret-than-before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.rewrite(g.change(`stock.reserve.confirm_on = ["2xx"]`,
-		"stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]"), true)
+	next := g.change(`stock.reserve.confirm_on = ["2xx"]`,
+		"stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]")
+	g.rewrite(next, false)
+	g.logs(t, "stock.reserve.secret_file: changes only with a restart")
+	if err := os.WriteFile(secret, []byte("the-first-secret-of-all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.rewrite(next, true)
 	b := &buyer{user: "7", key: "k-1"}
 	defer b.leave()
 	if status, reason := b.buy(g.front); status != 200 {

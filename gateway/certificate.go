@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,7 +45,7 @@ func (k *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now := time.Now(); now.Sub(k.looked) >= checkEvery {
 		k.looked = now
 		if stamps, err := k.times(); err != nil || stamps != k.stamps {
-			if err := errors.Join(err, k.read()); err != nil {
+			if err := k.read(); err != nil {
 				k.log.Error("certificate not reloaded; the old one stays", "err", err)
 			} else {
 				k.log.Info("certificate reloaded", "file", k.certFile)

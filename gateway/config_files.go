@@ -96,6 +96,9 @@ func digest(file string) (sum fingerprint, err error) {
 // lookEveryFile is how often the files are looked at, since notification fails on bind mounts and ConfigMaps.
 const lookEveryFile = 2 * time.Second
 
+// lookAgain is how long after a change they are looked at again: what is written meanwhile may be half of it.
+const lookAgain = 500 * time.Millisecond
+
 // hangups is SIGHUP, which otherwise ends a process: it must be asked for before the gate is opened, and is never given
 // back. Who is starting reads the file once more, and who drains has nothing to read again, and goes on.
 func hangups() <-chan os.Signal {
@@ -104,16 +107,17 @@ func hangups() <-chan os.Signal {
 	return hangup
 }
 
-// follow has reload read the files again: at SIGHUP and, where they are watched, when their content has changed; while
-// they are bad as a retry, since what they lacked may lie in a file that comes later. end ends that.
+// follow has reload read the files again: at SIGHUP and, where they are watched, when their content has changed and is
+// the same at a second look; while they are bad as a retry, since what they lacked may lie in a file that comes later.
+// end ends that.
 func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool),
 ) (end func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(lookEveryFile)
-		defer tick.Stop()
-		for {
+		look := time.NewTimer(lookEveryFile)
+		defer look.Stop()
+		for again := false; ; {
 			select {
 			case <-stop:
 				return
@@ -124,16 +128,21 @@ func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *sl
 					continue
 				}
 				s.changed()
+				again = false
 				reload(false)
-			case <-tick.C:
-				changed := s.changed()
+			case <-look.C:
+				changed, pause := s.changed(), lookEveryFile
 				switch _, failed := s.now(); {
-				case !watch():
 				case changed:
+					pause = lookAgain
+				case !watch():
+				case again:
 					reload(false)
 				case failed && s.readable() == nil:
 					reload(true)
 				}
+				again = changed
+				look.Reset(pause)
 			}
 		}
 	}()

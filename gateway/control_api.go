@@ -28,7 +28,7 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 		Token: string(c.Admin.Token), ViewerToken: string(c.Admin.ViewerToken),
 		ConsumerToken: string(c.Admin.ConsumerToken),
 		Login:         g.door, AuditLog: g.trail, Log: log,
-		Gate: g, Controller: g.controller, History: g.watch, TopKeys: topKeys(g.proxy.Counters(), g.now), Why: g.why,
+		Gate: g, Controller: g.controller, History: g.watch, TopKeys: topKeys(g.counters, g.now), Why: g.why,
 		Dashboard: g.page, Preflight: g.checked,
 	}
 	if g.Stock != nil && (c.HasGate("check") || !c.UsesLedger()) {
@@ -94,10 +94,10 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 		log.Info("listening for operators", "key", key, "address", ln.Addr().String())
 		return nil
 	}
-	g.controller.mu.Lock() // orders that wait may be found at once, and change what this reads and sets
-	defer g.controller.mu.Unlock()
+	g.controller.changing.Lock() // orders that wait may be found at once, and change what this reads and sets
+	defer g.controller.changing.Unlock()
 	if g.Config.Admin.Listen != "" {
-		g.watch, g.page = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics()), web.New()
+		g.watch, g.page = admin.NewHistory(g.counters.Traffic, g.dashboardMetrics()), web.New()
 		g.onClose(g.watch.Close)
 	}
 	g.useControls()
@@ -109,6 +109,6 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 
 // useControls has operators hear of the configuration in force.
 func (g *Gateway) useControls() {
-	g.ops.use(admin.Ops(g.Checks(), g.Metrics))
+	g.ops.use(admin.Ops(g.checks(g.running), g.Metrics))
 	g.control.use(g.api(g.running, g.log))
 }

@@ -25,17 +25,20 @@ type controller struct {
 	drain chan struct{}                  // an operator asked for it; nil = the process cannot be ended here
 	mode  bool                           // the command line said --mode, which no file changes
 
-	reading sync.Mutex // of the files; locked before mu
+	reading sync.Mutex // of the files; locked before changing
 
-	mu        sync.Mutex
+	// changing is locked for a change, which may wait for Redis; mu, within it, while what others read is written. Who
+	// changes reads without mu.
+	changing           sync.Mutex
+	closed             bool             // nothing changes any more
+	unsettled          []admin.Override // of SKUs, whose ledgers have still to hear of them
+	lastID, lastNumber int64            // of this instance's own
+
+	mu        sync.Mutex       // of what follows, and of what is in force
 	filed     *config.Config   // as the files say
 	overrides []admin.Override // of the fleet and of this instance, the earliest end first
-	unsettled []admin.Override // of SKUs, whose ledgers have still to hear of them
-
-	lastID, lastNumber int64 // of this instance's own
-
-	reloaded admin.Reload
-	fault    string // of the last reload; "" = it was good
+	reloaded  admin.Reload
+	fault     string // of the last reload; "" = it was good
 
 	wake, stop, stopped chan struct{}
 }
@@ -44,6 +47,20 @@ func newController(g *Gateway, log *slog.Logger) *controller {
 	return &controller{g: g, log: log, filed: g.Config,
 		reloaded: admin.Reload{At: time.Now().UTC(), OK: true},
 		wake:     make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+}
+
+// stopChanges ends all changes, after the one that is under way.
+func (h *controller) stopChanges() {
+	h.changing.Lock()
+	defer h.changing.Unlock()
+	h.closed = true
+}
+
+// write changes what others read.
+func (h *controller) write(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
 }
 
 // close ends the waiting for the ends of overrides. What they paused in Redis stays so, and is told.
@@ -80,25 +97,26 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		err = bad.OfRunning()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	var done admin.Reloaded
 	if err == nil {
 		done, err = h.apply(next, drop)
 	}
 	h.files.set(h.filed.Files(), err != nil)
-	h.reloaded = admin.Reload{At: time.Now().UTC(), OK: err == nil}
+	told, fault, before := admin.Reload{At: time.Now().UTC(), OK: err == nil}, "", h.fault
 	if err != nil {
 		h.g.reloaded.Set(0)
-		h.reloaded.Problems = problemsOf(err)
-		if !retry || err.Error() != h.fault {
-			h.log.Error("configuration not reloaded; the running one stays", "err", err)
-		}
-		h.fault = err.Error()
-		return done, &admin.BadFile{Problems: h.reloaded.Problems}
+		told.Problems, fault = problemsOf(err), err.Error()
 	}
-	h.fault = ""
-	return done, nil
+	h.write(func() { h.reloaded, h.fault = told, fault })
+	if err == nil {
+		return done, nil
+	}
+	if !retry || fault != before {
+		h.log.Error("configuration not reloaded; the running one stays", "err", err)
+	}
+	return done, &admin.BadFile{Problems: told.Problems}
 }
 
 // reloadUnasked is a reload that no operator of the API asked for: by a signal, or since a file has changed.
@@ -147,7 +165,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 		return done, err
 	}
 	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
-	h.filed, h.overrides = next, kept
+	h.write(func() { h.filed, h.overrides = next, kept })
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	for _, o := range append(dropped, unfit...) {
 		done.Dropped = append(done.Dropped, o.ID)
@@ -160,7 +178,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
 		"overrides_kept", len(done.Kept), "overrides_dropped", len(done.Dropped))
 	if len(sellElsewhere) > 0 {
-		h.log.Warn("routes sell from another stock now: their gate changed between check and reserve; set that stock, and "+
+		h.log.Warn("routes sell from another stock now: their gate changed to reserve, or from it; set that stock, and "+
 			"change all instances", "routes", sellElsewhere)
 	}
 	return done, nil

@@ -42,26 +42,29 @@ func newMembership(g *Gateway) *membership {
 	return &membership{g: g, host: host}
 }
 
-// use joins the fleet as soon as a configuration has instances share something.
-func (m *membership) use(c *config.Config) error {
+// prepare makes the way to the other instances as soon as a configuration has them share something; use begins it.
+func (m *membership) prepare(c *config.Config) (use func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.joined || m.of != nil || !c.SharesRedis() {
-		return nil
+		return func() {}, nil
 	}
-	link, err := m.g.link.of(m.g.Config, m.g.log)
+	link, err := m.g.link.of(c, m.g.log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	of, err := fleet.New(fleet.Options{Link: link, Name: stores.Name(c), Instance: stores.InstanceName(),
-		Secret: []byte(m.g.Config.Stock.Reserve.Secret), Now: m.g.now, Tell: m.tell, Summary: m.summary, Do: m.do,
+		Secret: []byte(c.Stock.Reserve.Secret), Now: m.g.now, Tell: m.tell, Summary: m.summary, Do: m.do,
 		Changed: m.g.controller.fleetChanged, Log: m.g.log})
 	if err != nil {
-		return c.Errorf("stock.redis", "%v", err)
+		return nil, c.Errorf("stock.redis", "%v", err)
 	}
-	m.of = of
-	of.Start()
-	return nil
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.of = of
+		of.Start()
+	}, nil
 }
 
 // tell takes which instance this is, and of how many.
@@ -81,14 +84,18 @@ func (m *membership) join() error {
 	m.mu.Lock()
 	m.joined = true
 	m.mu.Unlock()
-	if err := m.use(m.g.Config); err != nil {
-		return err
+	h := m.g.controller
+	h.changing.Lock()
+	use, err := m.prepare(m.g.running)
+	if err == nil {
+		use()
+		m.countRates()
 	}
-	m.countRates()
+	h.changing.Unlock()
 	if of := m.current(); of != nil {
 		of.Await()
 	}
-	return nil
+	return err
 }
 
 // close leaves the fleet. No controller may have its lock. The fleet stays current: a task may still ask for it.
@@ -132,7 +139,7 @@ func (m *membership) summary() string {
 	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.fingerprint(), Mode: s.Mode,
 		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: m.g.limits.InFlight()}
 	one.Overrides, one.Unfit = m.g.controller.standing()
-	now, at := m.g.proxy.Counters().Traffic(), time.Now()
+	now, at := m.g.counters.Traffic(), time.Now()
 	m.summing.Lock()
 	defer m.summing.Unlock()
 	if seconds := at.Sub(m.lastAt).Seconds(); !m.lastAt.IsZero() && seconds > 0 {
@@ -202,11 +209,7 @@ func (m *membership) do(text string) string {
 
 // key asks this instance about a key.
 func (m *membership) key(ask admin.KeyQuestion) admin.KeyState {
-	h := m.g.controller
-	h.mu.Lock()
-	c := h.g.running
-	h.mu.Unlock()
-	s, err := m.g.limits.Key(c, ask.Limit, ask.Values, ask.Reset)
+	s, err := m.g.limits.Key(m.g.controller.inForceNow(), ask.Limit, ask.Values, ask.Reset)
 	if err != nil {
 		s = admin.KeyState{Fault: err.Error()}
 	}
@@ -279,10 +282,7 @@ func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
 // LimitKey implements admin.Controller.
 func (h *controller) LimitKey(ctx context.Context, ask admin.KeyQuestion, scope string) (admin.KeyStates, error) {
 	done := admin.KeyStates{Limit: ask.Limit, Values: ask.Values}
-	h.mu.Lock()
-	c := h.g.running
-	h.mu.Unlock()
-	if _, err := h.g.limits.Key(c, ask.Limit, ask.Values, false); err != nil {
+	if _, err := h.g.limits.Key(h.inForceNow(), ask.Limit, ask.Values, false); err != nil {
 		return done, err // what this instance does not know no other is asked for
 	}
 	x := h.g.fleet.current()

@@ -76,8 +76,8 @@ func (h *controller) fleetChanged(changes []fleet.Change, again bool) {
 	if h.g.fleet.current() == nil {
 		return // this instance has left it
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	before := h.overrides
 	next, came := h.listed(changes, before, again)
 	gone := slices.DeleteFunc(slices.Clone(before), func(b admin.Override) bool {
@@ -93,7 +93,7 @@ func (h *controller) fleetChanged(changes []fleet.Change, again bool) {
 		h.log.Error("overrides of the fleet are not in force here", "err", err)
 		return
 	}
-	h.overrides = kept
+	h.write(func() { h.overrides = kept })
 	h.recordFleet(came, gone, dropped)
 }
 

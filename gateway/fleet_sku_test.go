@@ -229,9 +229,7 @@ func TestFleet_NameChangesWithARestartAlone(t *testing.T) {
 	h.must(t, "limits.concurrency.max_in_flight", 7.0)
 	next := inFleet(t, server, "")
 	next.Name = "other"
-	h.mu.Lock()
-	_, err := h.apply(next, false)
-	h.mu.Unlock()
+	err := g.Apply(next)
 	if err == nil || !strings.Contains(err.Error(), "name: changes only with a restart") || maxInFlight(g) != 7 {
 		t.Errorf("%v: max_in_flight %g", err, maxInFlight(g))
 	}
@@ -274,10 +272,7 @@ func TestFleet_OverrideThatFitsLaterEndsInTime(t *testing.T) {
 	testkit.Eventually(t, "b has no room", func() bool { return unfit() == 1 })
 	time.Sleep(100 * time.Millisecond) // until its timer runs
 	next := a.controller.config()      // as if b got the other's file
-	b.controller.mu.Lock()
-	_, err = b.controller.apply(next, false)
-	b.controller.mu.Unlock()
-	if err != nil {
+	if err := b.Apply(next); err != nil {
 		t.Fatal(err)
 	}
 	if len(b.controller.Overrides()) != 1 || unfit() != 0 {
@@ -398,11 +393,9 @@ func TestReload_NameThatSomethingNewNeedsRejectsTheFile(t *testing.T) {
 	if err := g.fleet.join(); err != nil || g.fleet.current() != nil {
 		t.Errorf("%v: without a name it shares something", err)
 	}
-	g.controller.mu.Lock()
-	defer g.controller.mu.Unlock()
 	next := parsed("name = \"shop\"\n", "[[sale]]\nname = \"rush\"\nskus = [\"1\"]\n"+
 		"starts = 2026-11-11T00:00:00+08:00\nends = 2026-11-11T02:00:00+08:00\n")
-	if _, err := g.controller.apply(next, false); err == nil || !strings.Contains(err.Error(), "name: changes only with a restart") {
+	if err := g.Apply(next); err == nil || !strings.Contains(err.Error(), "name: changes only with a restart") {
 		t.Errorf("%v, want that a restart is needed", err)
 	}
 	if keys := server.Client.Keys(t.Context(), "*").Val(); len(keys) > 0 {

@@ -63,9 +63,9 @@ func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
 	}
 	testkit.Eventually(t, "b says that it has no room", func() bool { return unfit() == "limits.rate[per_user].burst" })
 	next := a.controller.config() // as if b got the other's file
-	b.controller.mu.Lock()
+	b.controller.changing.Lock()
 	_, err := b.controller.apply(next, true) // also where its own overrides are dropped
-	b.controller.mu.Unlock()
+	b.controller.changing.Unlock()
 	if err != nil || unfit() != "" {
 		t.Fatalf("%v, no room for %q", err, unfit())
 	}

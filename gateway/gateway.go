@@ -27,6 +27,7 @@ import (
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/proxy"
+	"sluice/proxy/metrics"
 	"sluice/stockgate"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -38,7 +39,7 @@ import (
 // Gateway is everything between clients and the upstream, wired and not yet listening.
 type Gateway struct {
 	Config  *config.Config // that it started with
-	running *config.Config // in force; the controller's lock guards it
+	running *config.Config // in force; the controller's locks guard it
 	version string
 	begun   time.Time
 	now     func() int64
@@ -46,7 +47,8 @@ type Gateway struct {
 	Metrics *prometheus.Registry
 
 	// What goes on when the configuration changes.
-	proxy      *proxy.Proxy // replaced by each configuration, which takes its counters over
+	proxy      *proxy.Proxy // replaced by each configuration; of changes alone
+	counters   *metrics.Counters
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order
 	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
@@ -101,15 +103,15 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		Metrics: prometheus.NewRegistry(), memory: o.Memory,
 		reloaded: reloadGauge(), log: log, begun: start, door: admin.NewLoginThrottle(), trail: admin.NewAuditLog(log),
 		unread: proxy.NewUnreadBodies(log)}
+	g.controller = newController(g, log)
 	if err := g.openAll(); err != nil {
 		g.Close()
 		return nil, err
 	}
-	g.Metrics.MustRegister(g.access, g.proxy.Counters(), g.Server, g.shop, g.cache, g.door,
+	g.Metrics.MustRegister(g.access, g.counters, g.Server, g.shop, g.cache, g.door,
 		g.unread, g.reloaded, buildInfo(o.Version), g.fleet, g.rooms, &g.traced,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
-	g.controller = newController(g, log)
 	g.onClose(g.controller.close)
 	g.onClose(g.fleet.close)
 	g.checked = admin.NewPreflight(g.preflight)
@@ -125,11 +127,6 @@ func (g *Gateway) openAll() (err error) {
 	}
 	g.onClose(g.access.Close)
 	g.onClose(g.link.close)
-	if c.SharesRedis() && !c.UsesLedger() { // a ledger finds it out
-		if err := stores.CheckName(c); err != nil {
-			return err
-		}
-	}
 	g.limits = newLimiters(c, g.now, g.log)
 	g.onClose(g.limits.Close)
 	if g.memory == nil && c.Stock.Source == "memory" {
@@ -191,7 +188,8 @@ func (g *Gateway) reserver() *ledger.Reserver {
 	return nil
 }
 
-// buildLedger begins to open the ledger as soon as a route reserves. It stays open: orders under way must be decided.
+// buildLedger opens the ledger as soon as a route reserves, and waits for the first attempt. It stays open: orders under
+// way must be decided.
 func (g *Gateway) buildLedger(r *runtime) (err error) {
 	switch {
 	case r.orders != nil:
@@ -215,19 +213,18 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 		if g.shown != nil {
 			g.shown.MustRegister(r.orders)
 		}
-		if g.controller != nil {
-			g.controller.awake()
-		}
+		g.controller.awake()
 	})
-	return nil
+	return r.orders.Await()
 }
 
-// awaitLedger waits for the first attempt to open a ledger.
-func (g *Gateway) awaitLedger(r *runtime) error {
-	if r.orders == g.Orders() {
+// checkName finds out whether the name is another shop's, as soon as something is kept under it. A ledger finds it out
+// by itself.
+func (g *Gateway) checkName(r *runtime) error {
+	if !r.config.SharesRedis() || r.orders != nil || g.running != nil && g.running.SharesRedis() {
 		return nil
 	}
-	return r.orders.Await()
+	return stores.CheckName(r.config)
 }
 
 // buildQueue begins the delivery of orders that wait as soon as a route has them wait, or some were found that an
@@ -301,8 +298,9 @@ func (g *Gateway) proxyOptions(r *runtime, ask proxy.Limiters) proxy.Options {
 // onClose has Close call end, before what was opened earlier is ended.
 func (g *Gateway) onClose(end func()) { g.closers = append(g.closers, end) }
 
-// Close ends what New started; the server must have been drained.
+// Close ends what New started; the server must have been drained. A change under way is made first.
 func (g *Gateway) Close() {
+	g.controller.stopChanges()
 	for _, end := range slices.Backward(g.closers) {
 		end()
 	}

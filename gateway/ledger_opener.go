@@ -34,7 +34,11 @@ type ledgerOpener struct {
 	done sync.WaitGroup
 }
 
-type saleHours struct{ opens, closes int64 }
+// saleHours are what the ledger of a SKU goes by, with the units that its sale wants it to have.
+type saleHours struct {
+	opens, closes int64
+	units         int
+}
 
 const (
 	scheduleEvery = 250 * time.Millisecond
@@ -71,7 +75,8 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.schedule.At(now, []byte(sku))
 			p.Closes = lastClose(c, sku, p.Closes)
-			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == (saleHours{p.Opens, p.Closes}) || now < o.retryAt[sku] {
+			told := saleHours{p.Opens, p.Closes, c.Sales[i].Stock[sku]}
+			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == told || now < o.retryAt[sku] {
 				continue
 			}
 			if err := o.open(ctx, &c.Sales[i], sku, p); err != nil {
@@ -123,7 +128,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		}
 	}
 	if err == nil {
-		o.written[sku] = saleHours{p.Opens, p.Closes}
+		o.written[sku] = saleHours{p.Opens, p.Closes, units}
 		o.track(sku)
 		return nil
 	}

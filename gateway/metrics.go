@@ -9,7 +9,7 @@ import (
 // openDemand follows which SKUs are wanted.
 func (g *Gateway) openDemand() {
 	g.demand = stockgate.NewWatch(stockgate.WatchOptions{
-		Counters: g.proxy.Counters(), Most: g.Config.Ops.MetricsMaxSKUs, Gate: g.Stock, Source: g.source,
+		Counters: g.counters, Most: g.Config.Ops.MetricsMaxSKUs, Gate: g.Stock, Source: g.source,
 		Ledger: func(sku string) bool {
 			d := g.reserver()
 			return d != nil && d.Knows(sku)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,15 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 	if strings.Contains(same.String(), line) {
 		t.Errorf("the same total: %s", same)
 	}
+	reloaded := *g.running
+	reloaded.Sales = slices.Clone(reloaded.Sales)
+	reloaded.Sales[0].Stock = map[string]int{"1001": 20}
+	if err := g.Apply(&reloaded); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the log of the reload says so", func() bool {
+		return strings.Contains(same.String(), "stock=20 total=3 sold=0")
+	})
 	begin(other, 5)
 	testkit.Eventually(t, "the log says so", func() bool { return strings.Contains(other.String(), line) })
 	if text := other.String(); !strings.Contains(text, "stock=5 total=3 sold=0") {

@@ -45,7 +45,7 @@ func (h *controller) Overrides() []admin.Override {
 	return h.inForce()
 }
 
-// inForce are the overrides but for those of the fleet that there is no room for here. mu is held.
+// inForce are the overrides but for those of the fleet that there is no room for here. mu is held, or changing.
 func (h *controller) inForce() []admin.Override { return fitting(h.overrides) }
 
 func fitting(all []admin.Override) []admin.Override {
@@ -54,8 +54,8 @@ func fitting(all []admin.Override) []admin.Override {
 
 // Override implements admin.Controller. One of the fleet is written into its list before anything else is changed.
 func (h *controller) Override(ctx context.Context, want admin.Override) (admin.Override, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	x := h.g.fleet.current()
 	if want.Scope == "" {
 		want.Scope = admin.ScopeInstance
@@ -107,8 +107,9 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 			h.log.Error("an override that was replaced is still in force here", "of", want.Key)
 		}
 	}
-	h.overrides = append(others, want)
-	slices.SortStableFunc(h.overrides, byEnd)
+	others = append(others, want)
+	slices.SortStableFunc(others, byEnd)
+	h.write(func() { h.overrides = others })
 	h.awake()
 	return want, err
 }
@@ -163,8 +164,8 @@ func (h *controller) overruled(want *admin.Override, others []admin.Override) (*
 
 // Undo implements admin.Controller. A SKU is opened before its override leaves the list of the fleet.
 func (h *controller) Undo(ctx context.Context, id string) (admin.Override, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.ID == id })
 	if at < 0 {
 		return admin.Override{}, fmt.Errorf("%.40q: %w", id, admin.ErrNoOverride)
@@ -201,8 +202,8 @@ func (h *controller) remove(ctx context.Context, o *admin.Override) error {
 
 // Leave implements admin.Controller.
 func (h *controller) Leave(sku string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	at := slices.IndexFunc(h.overrides, func(o admin.Override) bool { return o.SKU == sku && sku != "" })
 	if at < 0 {
 		return
@@ -215,7 +216,8 @@ func (h *controller) Leave(sku string) {
 			"nothing any more", "sku", sku, "override", o.ID, "err", err)
 		return
 	}
-	h.overrides = slices.Delete(slices.Clone(h.overrides), at, at+1)
+	others := slices.Delete(slices.Clone(h.overrides), at, at+1)
+	h.write(func() { h.overrides = others })
 	h.g.trail.Record(admin.AuditEntry{Role: "sluice", What: "override.drop", Object: sku, Detail: "override " + o.ID,
 		Before: o.Value},
 		"override dropped: an operator has set the state of its SKU", "of", sku, "value", o.Value)

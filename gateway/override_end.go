@@ -33,14 +33,14 @@ func (h *controller) end(ctx context.Context, at int) error {
 func (h *controller) drop(at int) error {
 	o, others := h.overrides[at], slices.Delete(slices.Clone(h.overrides), at, at+1)
 	if o.SKU != "" {
-		h.overrides = others
+		h.write(func() { h.overrides = others })
 		return nil
 	}
 	next, kept, dropped := h.laidOver(h.filed, others)
 	if err := h.g.swap(next); err != nil {
 		return fmt.Errorf("end the override of %q: %w", o.Key, err)
 	}
-	h.overrides = kept
+	h.write(func() { h.overrides = kept })
 	for _, gone := range dropped { // it stood on the one that has ended
 		h.recordExpiry(gone, "override.drop", "override dropped: without another it has no room")
 	}
@@ -79,8 +79,8 @@ func (h *controller) attend() {
 
 // deliverLeft has the gate deliver orders that wait, although none of its routes has orders wait.
 func (h *controller) deliverLeft() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	if err := h.g.swap(h.g.running); err != nil {
 		h.log.Error("orders that wait are not delivered; the next reload tries it again", "err", err)
 	}
@@ -88,8 +88,8 @@ func (h *controller) deliverLeft() {
 
 // endDue ends what is due, and tells how long it is until there is something again.
 func (h *controller) endDue() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
 	wait := h.settleSKUs(ctx)
@@ -102,9 +102,10 @@ func (h *controller) endDue() time.Duration {
 			if o.Fault == "" {
 				h.log.Error("an override could not end; trying again", "of", o.Key+o.SKU, "err", err)
 			}
-			h.overrides[0].Fault = err.Error()
-			h.overrides[0].Until = time.Now().UTC().Add(endAgain)
-			slices.SortStableFunc(h.overrides, byEnd)
+			h.write(func() {
+				h.overrides[0].Fault, h.overrides[0].Until = err.Error(), time.Now().UTC().Add(endAgain)
+				slices.SortStableFunc(h.overrides, byEnd)
+			})
 			continue
 		}
 		if !o.Unfit {

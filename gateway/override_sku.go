@@ -121,6 +121,8 @@ func tellLedger(ctx context.Context, l *stores.Ledgers, o *admin.Override) error
 
 // setFault notes why an override has not begun; nil = it has.
 func (h *controller) setFault(id string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for i := range h.overrides {
 		o := &h.overrides[i]
 		switch {

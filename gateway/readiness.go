@@ -12,7 +12,10 @@ import (
 // awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
 const awayTooLong = 10 * time.Second
 
-func (g *Gateway) Checks() []admin.Check {
+// Checks are the conditions of readiness.
+func (g *Gateway) Checks() []admin.Check { return g.checks(g.controller.inForceNow()) }
+
+func (g *Gateway) checks(c *config.Config) []admin.Check {
 	checks := []admin.Check{
 		{Name: "serving", Probe: func() (string, admin.Health) {
 			if g.draining.Load() {
@@ -29,7 +32,7 @@ func (g *Gateway) Checks() []admin.Check {
 	if g.redis != nil && len(g.redis.Replicas()) > 0 {
 		checks = append(checks, admin.Check{Name: "replicas", Probe: g.replicaCheck})
 	}
-	if g.Config.SharesRedis() {
+	if c.SharesRedis() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
 	if len(g.schedule.All()) > 0 {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func ChangesOnReload(key string) bool { return whyRestart(key) == "" }
 
 // rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
 func rejectRestarts(now, next *config.Config) error {
-	return next.ErrorsOf(slices.DeleteFunc(config.Diff(now, next), ChangesOnReload), func(key string) string {
+	return next.ErrorsOf(slices.DeleteFunc(changedKeys(now, next), ChangesOnReload), func(key string) string {
 		return fmt.Sprintf("changes only with a restart (%s): restart the gateway, or write the former value",
 			whyRestart(key))
 	})
@@ -68,25 +69,28 @@ type runtime struct {
 // Connections, counts, orders and requests in flight go on; so do windows whose size, max_delay and warm_up stay. It is
 // safe for concurrent use.
 func (g *Gateway) Apply(c *config.Config) error {
-	g.controller.mu.Lock()
-	defer g.controller.mu.Unlock()
+	g.controller.changing.Lock()
+	defer g.controller.changing.Unlock()
 	_, err := g.controller.apply(c, false)
 	return err
 }
 
-// swap puts c into force, all of it or nothing. The controller's lock is held, where there is a controller.
+var errClosed = errors.New("the gateway is closed")
+
+// swap puts c into force, all of it or nothing. The controller is locked for changes. What is built may wait for Redis;
+// until all of it is there, nothing that is in force changes, and all can be asked how the gateway is.
 func (g *Gateway) swap(c *config.Config) error {
+	if g.controller.closed {
+		return errClosed
+	}
 	if g.running != nil {
 		if err := rejectRestarts(g.running, c); err != nil {
 			return err
 		}
-		same := *c
-		same.Stock.Reserve.Secret = g.running.Stock.Reserve.Secret // also where its file has another content now
-		c = &same
 	}
 	next := &runtime{config: c, orders: g.Orders()}
-	for _, build := range []func(*runtime) error{g.buildLedger, g.buildQueue, g.buildStock, g.buildRooms, g.buildTraces,
-		g.buildProxy, g.buildAccessLog, g.buildUpstream, g.buildFleet, g.awaitLedger} {
+	for _, build := range []func(*runtime) error{g.buildLedger, g.checkName, g.buildAccessLog, g.buildUpstream,
+		g.buildQueue, g.buildStock, g.buildRooms, g.buildTraces, g.buildProxy, g.buildFleet} {
 		if err := build(next); err != nil {
 			for _, undo := range slices.Backward(next.undo) {
 				undo()
@@ -94,6 +98,8 @@ func (g *Gateway) swap(c *config.Config) error {
 			return err
 		}
 	}
+	g.controller.mu.Lock()
+	defer g.controller.mu.Unlock()
 	for _, use := range next.use {
 		use()
 	}
@@ -150,6 +156,7 @@ func (g *Gateway) buildProxy(r *runtime) (err error) {
 	r.use = append(r.use, use, func() {
 		options := serverOptions(r.config, g.limits, g.secure, g.log)
 		if g.proxy = r.proxy; g.Server == nil {
+			g.counters = r.proxy.Counters()
 			g.Server = proxy.NewServer(r.proxy, options)
 			g.adopter.Store(g.Server)
 			g.openDeciders(options)
@@ -171,41 +178,43 @@ func (g *Gateway) buildAccessLog(r *runtime) error {
 	if g.running == nil {
 		return nil // it was opened with c
 	}
-	if err := g.access.Set(accessSettings(r.config)); err != nil {
+	use, discard, err := g.access.Prepare(accessSettings(r.config))
+	if err != nil {
 		return r.config.Errorf("access_log.output", "%v", err)
 	}
-	r.undo = append(r.undo, func() { _ = g.access.Set(accessSettings(g.running)) }) // what was open a moment ago
+	r.use, r.undo = append(r.use, use), append(r.undo, discard)
 	return nil
 }
 
-// buildUpstream connects to other targets.
+// buildUpstream makes other targets.
 func (g *Gateway) buildUpstream(r *runtime) error {
 	if g.running == nil {
 		return nil // it was opened with c
 	}
-	if err := g.shop.Reconfigure(upstreamOptions(r.config)); err != nil {
+	use, err := g.shop.Prepare(upstreamOptions(r.config))
+	if err != nil {
 		return r.config.Errorf("upstream.targets", "%v", err)
 	}
-	r.undo = append(r.undo, func() { _ = g.shop.Reconfigure(upstreamOptions(g.running)) })
+	r.use = append(r.use, use)
 	return nil
 }
 
-// buildFleet joins the fleet. An instance that has joined without need does no harm.
+// buildFleet joins the fleet where there is one from now on.
 func (g *Gateway) buildFleet(r *runtime) error {
-	r.use = append(r.use, g.fleet.countRates)
-	return g.fleet.use(r.config)
+	join, err := g.fleet.prepare(r.config)
+	r.use = append(r.use, join, g.fleet.countRates)
+	return err
 }
 
-// otherStock are the routes whose gate changes from check to reserve, or back: they sell from another stock from then
-// on.
+// otherStock are the routes whose gate changes to reserve, or from it to another: the shop's stock and the ledger are
+// two stocks.
 func otherStock(now, next *config.Config) (routes []string) {
 	for _, r := range next.Routes {
 		before := slices.IndexFunc(now.Routes, func(b config.Route) bool { return b.Name == r.Name })
 		if before < 0 {
 			continue
 		}
-		if gates := []string{now.Routes[before].Gate, r.Gate}; gates[0] != gates[1] &&
-			slices.Contains(gates, "check") && slices.Contains(gates, "reserve") {
+		if (now.Routes[before].Gate == "reserve") != (r.Gate == "reserve") {
 			routes = append(routes, r.Name)
 		}
 	}
@@ -221,6 +230,7 @@ func changedKeys(now, next *config.Config) []string {
 	}{
 		{"limits.bypass", slices.Equal(now.Limits.Bypassed, next.Limits.Bypassed)},
 		{"limits.deny", slices.Equal(now.Limits.Denied, next.Limits.Denied)},
+		{"stock.reserve.secret_file", now.Stock.Reserve.Secret == next.Stock.Reserve.Secret},
 		{"upstream.tls.ca_file", now.Upstream.TLS.CA == next.Upstream.TLS.CA},
 		{"responses.template_dir", now.Responses.SamePages(&next.Responses)},
 		{"auth.jwt_key_file", now.Auth.JWTKey == next.Auth.JWTKey},

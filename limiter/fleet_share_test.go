@@ -247,11 +247,12 @@ func TestFleetShare_ReloadKeepsWhatIsShared(t *testing.T) {
 	first := s.Prepare([]RateSpec{spec})
 	s.Use(first)
 	first[0].Fleet().SetInstances(2)
-	if s.Prepare([]RateSpec{spec})[0].Fleet() != first[0].Fleet() || s.Fleet()["r"] != first[0].Fleet() {
+	if s.Use(s.Prepare([]RateSpec{spec})); s.Fleet()["r"] != first[0].Fleet() {
 		t.Error("the share is another after a reload")
 	}
 	spec.PerSecond = 2
-	if next := s.Prepare([]RateSpec{spec})[0].Fleet(); next == first[0].Fleet() || next.instances.Load() != 2 {
+	s.Use(s.Prepare([]RateSpec{spec}))
+	if next := s.Fleet()["r"]; next == first[0].Fleet() || next.instances.Load() != 2 {
 		t.Error("another rate has the old share, or does not know the instances")
 	}
 	if spec.Fleet = false; s.Prepare([]RateSpec{spec})[0].Fleet() != nil {

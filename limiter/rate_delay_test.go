@@ -37,7 +37,8 @@ func TestRate_ADelayThatIsTakenAwayLeavesNoDebtBeyondTheBurst(t *testing.T) {
 		rates[0].Acquire(now, []byte("a"))
 	}
 	spec.MaxDelay = 0
-	if wait, ok := all.Prepare([]RateSpec{spec})[0].Acquire(now, []byte("a")); ok || wait != time.Millisecond {
+	all.Use(all.Prepare([]RateSpec{spec}))
+	if wait, ok := all.Named("r").Acquire(now, []byte("a")); ok || wait != time.Millisecond {
 		t.Errorf("rejected for %v, %v, want 1ms", wait, ok)
 	}
 }

@@ -195,7 +195,6 @@ func (r *RateLimiter) owe(key []byte, fullAt int64) {
 // which a burst is whole again; one that has passed says the same as none.
 type cells struct {
 	seed   maphash.Seed
-	keys   int    // as asked for
 	blocks uint64 // each of them width cells of the first row, then width of the second
 	width  uint64
 	all    []atomic.Int64
@@ -205,7 +204,7 @@ type cells struct {
 const blockWidth = 256
 
 func newCells(keys int) *cells {
-	c := &cells{seed: maphash.MakeSeed(), keys: keys}
+	c := &cells{seed: maphash.MakeSeed()}
 	n := uint64(min(max(keys, 1), maxRateKeys))
 	c.width = min(n, blockWidth)
 	c.blocks = (n + c.width - 1) / c.width
@@ -213,20 +212,8 @@ func newCells(keys int) *cells {
 	return c
 }
 
-// scaled is a copy of c for another rate and burst, in which each key has used as many tokens as before, or the whole
-// of a burst and a delay that have become smaller.
-func (c *cells) scaled(now int64, from, to *RateLimiter) *cells {
-	s := newCells(c.keys)
-	s.seed = c.seed
-	for i := range c.all {
-		if debt := c.all[i].Load() - now; debt > 0 {
-			s.all[i].Store(now + scaledDebt(debt, from, to))
-		}
-	}
-	return s
-}
-
-// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to.
+// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to where these
+// have become smaller.
 func scaledDebt(debt int64, from, to *RateLimiter) int64 {
 	return int64(min(float64(debt)*(float64(to.perToken)/float64(from.perToken)), float64(to.depth+to.maxDelay)))
 }

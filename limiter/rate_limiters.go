@@ -16,56 +16,73 @@ type RateLimiters struct {
 // instant.
 func NewRateLimiters(now func() int64) *RateLimiters { return &RateLimiters{now: now} }
 
-// Prepare makes the rates of specs, in their order, and puts none of them into force. Where rate or burst differ from
-// those in force, what is taken from now until Use is not known to the new one.
+// Prepare makes the rates of specs, in their order, and puts none of them into force.
 func (s *RateLimiters) Prepare(specs []RateSpec) []*RateLimiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rates := make([]*RateLimiter, len(specs))
 	for i, spec := range specs {
-		rates[i] = s.prepare(spec)
+		r := newRate(spec, nil)
+		if old := s.named(spec.Name); old != nil && r.countsKeysOf(old) && r.perToken == old.perToken &&
+			r.depth == old.depth && r.maxDelay >= old.maxDelay {
+			r.cells = old.cells
+		} else {
+			r.cells = newCells(spec.MaxKeys)
+		}
+		rates[i] = r
 	}
 	return rates
 }
 
-func (s *RateLimiters) prepare(spec RateSpec) (r *RateLimiter) {
-	near := &nearCounts{}
-	defer func() { r.near = near }() // what was counted goes on, also where a rate starts anew
-	for _, old := range s.inForce {
-		if old.spec.Name == spec.Name {
-			near = old.near
-		}
-		if old.spec.Name != spec.Name || old.spec.Of != spec.Of || old.keys != spec.MaxKeys {
-			continue
-		}
-		r = newRate(spec, old.cells)
-		if r.perToken != old.perToken || r.depth != old.depth || r.maxDelay < old.maxDelay {
-			r.cells = old.scaled(s.now(), old, r)
-		}
-		if old.fleet != nil && r.fleet != nil {
-			r.fleet = old.fleet.follow(s.now(), r)
-		}
-		return r
-	}
-	return NewRateLimiter(spec)
-}
-
-// Use puts prepared rates into force, in place of those before.
+// Use puts prepared rates into force, in place of those before. What is taken of the latter from then on is not known to
+// one whose rate or burst differ.
 func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inForce = rates
 	for _, r := range rates {
+		if old := s.named(r.spec.Name); old != nil {
+			r.follow(s.now(), old)
+		}
 		if r.fleet != nil {
 			r.fleet.rate.Store(r)
 		}
 	}
+	s.inForce = rates
+}
+
+// follow has r, which is not in use yet, go on with what old has counted.
+func (r *RateLimiter) follow(now int64, old *RateLimiter) {
+	r.near = old.near // also where the keys start anew
+	if !r.countsKeysOf(old) {
+		return
+	}
+	if r.cells != old.cells {
+		r.cells.seed = old.seed
+		for i := range old.all {
+			if debt := old.all[i].Load() - now; debt > 0 {
+				r.all[i].Store(now + scaledDebt(debt, old, r))
+			}
+		}
+	}
+	if old.fleet != nil && r.fleet != nil {
+		r.fleet = old.fleet.follow(now, r)
+	}
+}
+
+// countsKeysOf reports whether r and old count the same keys in as much memory.
+func (r *RateLimiter) countsKeysOf(old *RateLimiter) bool {
+	return old.spec.Of == r.spec.Of && old.spec.MaxKeys == r.spec.MaxKeys
 }
 
 // Named is the rate in force of this name; nil = there is none.
 func (s *RateLimiters) Named(name string) *RateLimiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.named(name)
+}
+
+// named is Named; mu is held.
+func (s *RateLimiters) named(name string) *RateLimiter {
 	for _, r := range s.inForce {
 		if r.spec.Name == name {
 			return r

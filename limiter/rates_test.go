@@ -39,11 +39,16 @@ func TestRates_ForgetNothingThatGoesOn(t *testing.T) {
 	specs[2].Of = "$cookie_uid"
 	specs[3].MaxKeys = 200
 	after := s.Prepare(specs)
-	if diff := cmp.Diff([]bool{true, true, false, false}, used(after)); diff != "" {
-		t.Errorf("keys that have nothing left (-want +got):\n%s", diff)
-	}
 	if again := s.Prepare(specs); again[2].cells == after[2].cells {
 		t.Error("what was only prepared is in force")
+	}
+	before[1].Acquire(0, []byte("b")) // a reload may take its time
+	s.Use(after)
+	if left, _, _ := after[1].Peek(0, []byte("b")); left != 1 {
+		t.Errorf("%d left of a key that was used after Prepare, want 1", left)
+	}
+	if diff := cmp.Diff([]bool{true, true, false, false}, used(after)); diff != "" {
+		t.Errorf("keys that have nothing left (-want +got):\n%s", diff)
 	}
 }
 
@@ -64,7 +69,8 @@ func TestRates_AnotherRateOrBurstCountsInTokensWhatWasUsed(t *testing.T) {
 			s.inForce[0].Acquire(0, []byte("a"))
 		}
 		spec.PerSecond, spec.Burst = c.perSecond, c.burst
-		after := s.Prepare([]RateSpec{spec})[0]
+		s.Use(s.Prepare([]RateSpec{spec}))
+		after := s.inForce[0]
 		if left, _, whole := after.Peek(0, []byte("a")); left != c.left || whole != c.whole {
 			t.Errorf("%v/s, burst %d: %d left, whole in %v; want %d, %v", c.perSecond, c.burst, left, whole, c.left, c.whole)
 		}

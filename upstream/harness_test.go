@@ -322,7 +322,16 @@ func newPool(tb testing.TB, o Options) *Pool {
 func replace(p *Pool, urls []string) error {
 	o := *p.options.Load()
 	o.Targets = urls
-	return p.Reconfigure(o)
+	return reconfigure(p, o)
+}
+
+// reconfigure puts o into force.
+func reconfigure(p *Pool, o Options) error {
+	use, err := p.Prepare(o)
+	if err == nil {
+		use()
+	}
+	return err
 }
 
 func port(a net.Addr) string {

@@ -55,7 +55,7 @@ func (o TLS) Config(host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// settings are the options of one target that Reconfigure may change. They are replaced, never changed.
+// settings are the options of one target that Prepare may change. They are replaced, never changed.
 type settings struct {
 	timeouts
 	connectTimeout time.Duration

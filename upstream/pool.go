@@ -35,7 +35,7 @@ type Pool struct {
 	memory  budget
 	targets atomic.Pointer[targets]
 
-	mu     sync.Mutex // of Reconfigure and Close
+	mu     sync.Mutex // of use, as Prepare returns it, and Close
 	closed bool
 	stop   context.CancelFunc
 	reaper sync.WaitGroup
@@ -52,9 +52,11 @@ func New(o Options) (*Pool, error) {
 	p := &Pool{clock: clock{epoch: time.Now()}}
 	p.options.Store(&o)
 	p.targets.Store(&targets{next: new(atomic.Uint64)})
-	if err := p.Reconfigure(o); err != nil {
+	use, err := p.Prepare(o)
+	if err != nil {
 		return nil, err
 	}
+	use()
 	var ctx context.Context
 	ctx, p.stop = context.WithCancel(context.Background())
 	p.reaper.Go(func() { p.reapIdle(ctx) })
@@ -238,49 +240,55 @@ func (p *Pool) Targets() []State {
 
 var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
 
-// Reconfigure replaces the options, but those that a Pool keeps for its life: Logger and Wrap. A target
-// that stays keeps its connections, health and counters; one that is removed finishes the exchanges it has.
-// Exchanges under way go on by the options they have begun with. An error changes nothing.
-func (p *Pool) Reconfigure(o Options) error {
+// Prepare makes what other options need; use puts them into force, but those that a Pool keeps for its life: Logger and
+// Wrap. An error, or one that is not used, changes nothing. Changes are made one at a time. A target that stays keeps its
+// connections, health and counters; one that is removed finishes the exchanges it has. Exchanges under way go on by the
+// options they have begun with.
+func (p *Pool) Prepare(o Options) (use func(), err error) {
 	if err := o.validate(); err != nil {
-		return err
+		return nil, err
 	}
 	pick, err := policyNamed(o.Policy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return errPoolClosed
+		return nil, errPoolClosed
 	}
-	before := p.options.Load()
+	before, old := p.options.Load(), p.targets.Load()
 	o.Logger, o.Wrap = before.Logger, before.Wrap
-	old := p.targets.Load()
 	next := &targets{next: old.next, pick: pick}
-	use, err := p.addTargets(next, old, &o)
+	settings, err := p.addTargets(next, old, &o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.options.Store(&o)
-	p.waits.max.Store(int64(o.MaxPending))
-	p.memory.size.Store(cmp.Or(o.Memory, defaultMemory))
-	for _, t := range next.all {
-		if old.targetFor(t.url) == nil || o.Health != before.Health {
-			t.stopChecks()
-			t.startChecks(o.Health)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closed {
+			return
 		}
-	}
-	p.targets.Store(next)
-	for i, t := range next.all {
-		t.use(use[i])
-	}
-	for _, t := range old.all {
-		if next.targetFor(t.url) == nil {
-			t.stop()
+		p.options.Store(&o)
+		p.waits.max.Store(int64(o.MaxPending))
+		p.memory.size.Store(cmp.Or(o.Memory, defaultMemory))
+		for _, t := range next.all {
+			if old.targetFor(t.url) == nil || o.Health != before.Health {
+				t.stopChecks()
+				t.startChecks(o.Health)
+			}
 		}
-	}
-	return nil
+		p.targets.Store(next)
+		for i, t := range next.all {
+			t.use(settings[i])
+		}
+		for _, t := range old.all {
+			if next.targetFor(t.url) == nil {
+				t.stop()
+			}
+		}
+	}, nil
 }
 
 // addTargets adds the targets of o to next, those of old where it has them, and returns the settings of each.

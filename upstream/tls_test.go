@@ -259,7 +259,7 @@ func TestPool_ReconfigureChangesWhatIsInForce(t *testing.T) {
 	p := newPool(t, o)
 	serves(t, p)
 	o.MaxConns, o.ResponseTimeout, o.Policy = 7, time.Second, "first"
-	if err := p.Reconfigure(o); err != nil {
+	if err := reconfigure(p, o); err != nil {
 		t.Fatal(err)
 	}
 	target := p.targets.Load().all[0]
@@ -267,24 +267,24 @@ func TestPool_ReconfigureChangesWhatIsInForce(t *testing.T) {
 		t.Errorf("in force: %+v, %+v", s, p.Targets()[0])
 	}
 	o.TLS.ServerName = "other.example"
-	if err := p.Reconfigure(o); err != nil || p.Targets()[0].Idle != 0 {
+	if err := reconfigure(p, o); err != nil || p.Targets()[0].Idle != 0 {
 		t.Errorf("a connection by the rules before stays: %v, %+v", err, p.Targets()[0])
 	}
 	if outcome, _ := sendOrder(p, "GET", "/2"); outcome != NotSent {
 		t.Errorf("the new rules do not hold: %v", outcome)
 	}
 	o.TLS = TLS{CA: "nonsense"}
-	if err := p.Reconfigure(o); err == nil {
+	if err := reconfigure(p, o); err == nil {
 		t.Error("a CA without a certificate was taken")
 	}
 	o.TLS, o.Health = TLS{CA: roots, ServerName: "example.com"}, Health{Path: "/", Interval: time.Millisecond,
 		Timeout: time.Second, Fails: 1, Passes: 1, Status: "500"}
-	if err := p.Reconfigure(o); err != nil {
+	if err := reconfigure(p, o); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the check fails", func() bool { return !p.Targets()[0].Healthy })
 	o.Health = Health{}
-	if err := p.Reconfigure(o); err != nil || !p.Targets()[0].Healthy {
+	if err := reconfigure(p, o); err != nil || !p.Targets()[0].Healthy {
 		t.Errorf("without checks the target is down: %v", err)
 	}
 	serves(t, p)

@@ -130,10 +130,13 @@ func explainKey(to io.Writer, c *config.Config, key string) (ok bool) {
 		}
 		ok = true
 		fmt.Fprintf(to, "key       %s\nvalue     %s\norigin    %s\n", s.Key, inText(s.Value), s.Origin)
-		if gateway.ChangesOnReload(s.Key) {
-			fmt.Fprintln(to, "changes   with a reload")
-		} else {
+		switch {
+		case !gateway.ChangesOnReload(s.Key):
 			fmt.Fprintln(to, "changes   with a restart: a reload rejects a file that changes it")
+		case config.OfSettle(s.Key):
+			fmt.Fprintln(to, "changes   with a restart of sluice-settle; the gateway does not use it")
+		default:
+			fmt.Fprintln(to, "changes   with a reload")
 		}
 		if gateway.CheckOverridable(s.Key) == nil {
 			fmt.Fprintln(to, "override  for a while, with sluice override set")

@@ -114,7 +114,8 @@ func (c Client) problem(resp *http.Response) error {
 		return errors.New(told.Detail + remedy(told.Detail))
 	case http.StatusUnauthorized:
 		if c.Token != "" {
-			return fmt.Errorf("%s: the gateway has another token than the one of --token-file", resp.Status)
+			return fmt.Errorf("%s: the gateway has another token, or read its token_file before that changed: name "+
+				"the other with --token-file, or have the gateway read its files again: kill -HUP PID", resp.Status)
 		}
 		return fmt.Errorf("%s: the gateway wants its token; name it with --token-file", resp.Status)
 	}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,10 +56,7 @@ func (r *core) queue(now int64, sku []byte) *skuQueue {
 // open makes a queue for sku if there is none. It returns nil when there are too many.
 func (r *core) open(sku []byte) *skuQueue {
 	return r.skus.Add(sku, func(q *skuQueue, sku string, hash uint64) {
-		q.sku, q.hash, q.label = sku, hash, otherSKUs
-		if slices.Contains(r.o.Named, sku) {
-			q.label = sku
-		}
+		q.sku, q.hash = sku, hash
 		q.bySerial, q.unresolved = make(map[string]*pendingOrder), make(map[string]*unresolved)
 	})
 }

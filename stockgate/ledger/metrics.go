@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +39,8 @@ const otherSKUs = "_other"
 // metrics are what the reserver counts. Only orders that were passed on to the store are counted: a rejection from
 // memory writes nothing, and is counted by the proxy.
 type metrics struct {
-	all []prometheus.Collector
+	named atomic.Pointer[map[string]bool] // SKUs that are labels
+	all   []prometheus.Collector
 
 	orders         *prometheus.CounterVec   // by SKU and event
 	contradictions *prometheus.CounterVec   // by SKU
@@ -55,24 +57,16 @@ type metrics struct {
 	fewReplicas atomic.Bool // the last batch that reserved units was one that too few replicas had
 }
 
-// open makes the metrics, with a value for each label that there can be.
-func (m *metrics) open(named []string) {
+// open makes the metrics, without a named SKU.
+func (m *metrics) open() {
 	m.orders = m.counters("sluice_reservations_total",
 		"What happened to orders that were passed on to the ledger; SKUs that are not named are _other.", "sku", "event")
 	m.contradictions = m.counters("sluice_settle_contradictions_total",
 		"Settlements that the ledger contradicted: see the log.", "sku")
 	m.unknown = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "sluice_reservations_unknown", Help: "Holds that this instance asks the shop about."}, []string{"sku"})
-	for _, sku := range append([]string{otherSKUs}, named...) {
-		for _, event := range answerEvents {
-			m.orders.WithLabelValues(sku, event)
-		}
-		for _, event := range settleEvents {
-			m.orders.WithLabelValues(sku, event)
-		}
-		m.contradictions.WithLabelValues(sku)
-		m.unknown.WithLabelValues(sku)
-	}
+	m.named.Store(&map[string]bool{})
+	m.name([]string{otherSKUs})
 	m.calls = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "sluice_ledger_call_orders",
 		Help:    "Orders in one call to the ledger, a repeated call counted again; SKUs in one that sweeps or audits.",
@@ -103,6 +97,31 @@ func (m *metrics) open(named []string) {
 	m.all = append(m.all, m.unknown, m.calls, m.backlogged)
 }
 
+// name has metrics tell of each of skus by itself from now on, with a value for each label that there can be.
+func (m *metrics) name(skus []string) {
+	named := maps.Clone(*m.named.Load())
+	for _, sku := range skus {
+		for _, event := range answerEvents {
+			m.orders.WithLabelValues(sku, event)
+		}
+		for _, event := range settleEvents {
+			m.orders.WithLabelValues(sku, event)
+		}
+		m.contradictions.WithLabelValues(sku)
+		m.unknown.WithLabelValues(sku)
+		named[sku] = true
+	}
+	m.named.Store(&named)
+}
+
+// label is that of a SKU.
+func (m *metrics) label(sku string) string {
+	if (*m.named.Load())[sku] {
+		return sku
+	}
+	return otherSKUs
+}
+
 func (m *metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.all = append(m.all, c)
@@ -117,12 +136,12 @@ func (m *metrics) counter(name, help string) prometheus.Counter {
 
 // countAnswer counts n orders of q with the same answer.
 func (m *metrics) countAnswer(q *skuQueue, c Code, n int) {
-	m.orders.WithLabelValues(q.label, cmp.Or(answerEvents[c], answerEvents[Unsure])).Add(float64(n))
+	m.orders.WithLabelValues(m.label(q.sku), cmp.Or(answerEvents[c], answerEvents[Unsure])).Add(float64(n))
 }
 
 // countSettled counts one settlement of q that changed the ledger.
 func (m *metrics) countSettled(q *skuQueue, op Op) {
-	m.orders.WithLabelValues(q.label, settleEvents[op]).Inc()
+	m.orders.WithLabelValues(m.label(q.sku), settleEvents[op]).Inc()
 }
 
 // countCall counts a call of n orders, or of as many SKUs that are swept or audited.

@@ -11,8 +11,10 @@ func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
 	s := fakeStoreOf(testSKU, 2)
 	s.put("invented", 2, 0)
 	o := testOptions()
-	o.Named = []string{testSKU}
 	d := opened(t, o, s, nil)
+	d.Track(testSKU)
+	o.Named = []string{testSKU} // by a reload
+	d.Use(o, nil)
 	for _, of := range []string{testSKU, "invented"} {
 		for _, user := range []string{"1", "2", "3"} {
 			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})

@@ -65,12 +65,12 @@ func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 		refreshes:  tokenBucket{interval: refreshInterval, depth: refreshDepth},
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
+	r.metrics.open()
 	r.Use(o, source)
 	r.connect()
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
 	r.searches.open(&r.core, stateSize, searchInterval)
-	r.metrics.open(o.Named)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(r.ctx)
 	r.stop = stop
@@ -78,14 +78,15 @@ func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 	return r, nil
 }
 
-// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on. All else
-// stays. An order keeps the deadline that it was given.
+// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on; what metrics
+// have Named stays named. All else stays. An order keeps the deadline that it was given.
 func (r *Reserver) Use(o Options, source OrderStatusSource) {
 	o.Secret, o.Mark = r.o.Secret, r.o.Mark
 	o, err := o.checked()
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+	r.name(o.Named)
 	r.live.Store(&live{perUser: o.PerUser, hold: o.Hold, grace: o.Grace, soldOutMemory: int64(o.SoldOutMemory),
 		reasonOfNotFound: o.OnNotFound, mirror: o.Mirror, source: source})
 }

@@ -231,7 +231,7 @@ func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
 		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
 	}
-	r.contradictions.WithLabelValues(q.label).Inc()
+	r.contradictions.WithLabelValues(r.label(q.sku)).Inc()
 	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", it.Serial, "op", string(op),
 		"found", contradiction(done))
 }

@@ -18,7 +18,6 @@ type skuQueue struct {
 	reportedSoldOut atomic.Int64                // ns: until when the upstream's own word holds; see MarkSoldOut
 	sale            atomic.Int64                // the latest that was seen, of which serials are derived; written under mu
 
-	label     string      // of metrics
 	tracked   atomic.Bool // its reservations are looked after even if it is not asked for
 	preloaded atomic.Bool // it has a ledger, although it was not asked for yet
 	status    statusCache

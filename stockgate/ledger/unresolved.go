@@ -11,6 +11,7 @@ import (
 // are Unix ms.
 type unresolved struct {
 	asks    bool    // a reservation that may have been forwarded: the upstream is asked
+	label   string  // by which that is counted
 	orphans []int64 // the deadlines of the unsure calls
 	tries   int
 	misses  int   // look-ups in the ledger that found no orphan
@@ -58,8 +59,8 @@ func (r *core) markUnresolved(q *skuQueue, serial string, now, until int64) {
 		return
 	}
 	if !u.asks {
-		u.asks = true
-		r.unknown.WithLabelValues(q.label).Inc()
+		u.asks, u.label = true, r.label(q.sku)
+		r.unknown.WithLabelValues(u.label).Inc()
 	}
 	u.until = max(u.until, until)
 }
@@ -78,7 +79,7 @@ func (r *core) openUnresolved(q *skuQueue, serial string, now int64) *unresolved
 // resolved forgets serial: its outcome is known. mu is held.
 func (r *core) resolved(q *skuQueue, serial string) {
 	if u := q.unresolved[serial]; u != nil && u.asks {
-		r.unknown.WithLabelValues(q.label).Dec()
+		r.unknown.WithLabelValues(u.label).Dec()
 	}
 	delete(q.unresolved, serial)
 }

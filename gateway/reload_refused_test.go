@@ -1,0 +1,298 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/accesslog"
+	"sluice/admin"
+	"sluice/config"
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+)
+
+// oneRoute is a configuration of one route, with a rate of one burst for each client.
+func oneRoute(t *testing.T, target, redis, gate string, burst int, lines string) *config.Config {
+	t.Helper()
+	return parsed(t, fmt.Sprintf(`name = "shop"
+upstream.targets = [%q]
+stock.source = "redis"
+stock.redis.addresses = [%q]
+stock.redis.timeout = "1s"
+%s
+[[limits.rate]]
+name = "one"
+key = "$remote_addr"
+rate = "1/h"
+burst = %d
+[[route]]
+name = "order"
+match = "POST /order/{sku}"
+gate = %q
+sku = "$path_sku"
+[stock.reserve]
+confirm_on = ["2xx"]
+`, target, redis, lines, burst, gate))
+}
+
+// served is a gateway of c that listens, and how it answers an order.
+func served(t *testing.T, c *config.Config) (g *Gateway, order func() (status int)) {
+	t.Helper()
+	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Listen([]net.Listener{ln}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { g.Drain(time.Minute) })
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	return g, func() int {
+		resp, err := client.Post("http://"+ln.Addr().String()+"/order/1", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+}
+
+// countingShops are two shops that count their orders.
+func countingShops(t *testing.T) (shops [2]*httptest.Server, orders *[2]atomic.Int64) {
+	orders = new([2]atomic.Int64)
+	for i := range shops {
+		shops[i] = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { orders[i].Add(1) }))
+		t.Cleanup(shops[i].Close)
+	}
+	return shops, orders
+}
+
+// A file that Redis makes unfit was never in force: no order goes to its target, and what is remembered of requests and
+// of the target stays.
+func TestApply_RefusedFileIsNeverInForce(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	shops, at := countingShops(t)
+	g, order := served(t, oneRoute(t, shops[0].URL, redis.Addr, "limit", 1_000_000, ""))
+	if code := order(); code != 200 {
+		t.Fatal(code)
+	}
+	target := g.shop.Targets()[0]
+	refused := make(chan error)
+	next := oneRoute(t, shops[1].URL, redis.Addr, "reserve", 1_000_000, `access_log.buffer_size = "0B"`)
+	go func() {
+		defer close(refused)
+		for range 3 { // as the watcher tries it again
+			refused <- g.Apply(next)
+		}
+	}()
+	for open := true; open; {
+		select {
+		case err, ok := <-refused:
+			if open = ok; ok && (err == nil || !strings.Contains(err.Error(), "noeviction")) {
+				t.Errorf("%v; want that Redis is unfit", err)
+			}
+		default:
+			order()
+		}
+	}
+	if n := at[1].Load(); n != 0 {
+		t.Errorf("%d orders went to the target of a file that was refused", n)
+	}
+	if now := g.shop.Targets()[0]; now.Target != target.Target || now.Open < target.Open {
+		t.Errorf("%+v, want the target and the connections of before: %+v", now, target)
+	}
+	if found := g.access.Find(accesslog.Question{SKU: "1"}, 9); len(found.Lines) != 9 {
+		t.Errorf("%d requests are remembered, want 9", len(found.Lines))
+	}
+}
+
+// While a file waits for Redis, the one before is in force, its counts count for the next, and it can be asked how the
+// gateway is.
+func TestApply_NothingChangesAndNothingIsLostWhileItWaitsForRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	shops, at := countingShops(t)
+	g, order := served(t, oneRoute(t, shops[0].URL, redis.Addr, "limit", 5, ""))
+	orders := func(n int) (admitted int) {
+		for range n {
+			if order() == 200 {
+				admitted++
+			}
+		}
+		return admitted
+	}
+	if n := orders(2); n != 2 {
+		t.Fatalf("%d admitted, want 2", n)
+	}
+	redis.Client.Do(t.Context(), "client", "pause", time.Minute.Milliseconds())
+	done := make(chan error, 1)
+	next := oneRoute(t, shops[1].URL, redis.Addr, "limit", 6, "")
+	next.Routes = append(next.Routes, oneRoute(t, shops[1].URL, redis.Addr, "reserve", 6, "").Routes...)
+	next.Routes[1].Name, next.Routes[1].Match = "other", "POST /other/{sku}"
+	go func() { done <- g.Apply(next) }()
+	testkit.Eventually(t, "the change waits", func() bool {
+		if g.controller.changing.TryLock() {
+			g.controller.changing.Unlock()
+			return false
+		}
+		return true
+	})
+	if n := orders(2); n != 2 || at[1].Load() != 0 {
+		t.Errorf("%d admitted, want 2; %d by the file that is not in force", n, at[1].Load())
+	}
+	g.Status()
+	select {
+	case err := <-done:
+		t.Fatalf("%v: the change did not wait for Redis, or was waited for", err)
+	default:
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := orders(9); n != 2 || at[1].Load() != 2 {
+		t.Errorf("%d more admitted, %d by the next target; want 2 of a burst of 6", n, at[1].Load())
+	}
+}
+
+// The secret that orders were signed by changes only with a restart, also where its file keeps its name.
+func TestReload_OtherSecretInTheSameFileRejectsTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	secret := file("secret", "0123456789abcdef")
+	path := file("config.toml", steered+"[stock.reserve]\nsecret_file = \"secret\"\n")
+	load := func() (*config.Config, error) { return config.Load(path, os.LookupEnv, Validate) }
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	g.controller.load, g.controller.files = load, &configFiles{}
+	file(filepath.Base(secret), "another, of another shop")
+	_, err = g.controller.Reload(t.Context(), false)
+	if bad := (*admin.BadFile)(nil); !errors.As(err, &bad) || bad.Problems[0].Key != "stock.reserve.secret_file" {
+		t.Errorf("%v; want that the secret needs a restart", err)
+	}
+	file(filepath.Base(secret), "0123456789abcdef")
+	if _, err := g.controller.Reload(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reload that has instances share the first thing asks whose the name is, as a start does.
+func TestApply_FirstSharedLimitAsksWhoseTheNameIs(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	shops, _ := countingShops(t)
+	with := func(scope string) *config.Config {
+		return parsed(t, fmt.Sprintf("name = \"shop\"\nupstream.targets = [%q]\nstock.source = \"off\"\n"+
+			"stock.redis.addresses = [%q]\n[limits.window]\nscope = %q\n"+
+			"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n", shops[0].URL, redis.Addr, scope))
+	}
+	g, _ := served(t, with("instance"))
+	fleetCheck := func() bool {
+		for _, c := range g.Checks() {
+			if c.Name == "fleet" {
+				return true
+			}
+		}
+		return false
+	}
+	redis.Client.Set(t.Context(), "sluice:shop:claim", "of another shop", 0)
+	if err := g.Apply(with("fleet")); err == nil || !strings.Contains(err.Error(), "belongs to another shop") || fleetCheck() {
+		t.Errorf("%v; want that the name is another shop's", err)
+	}
+	redis.Client.Del(t.Context(), "sluice:shop:claim")
+	if err := g.Apply(with("fleet")); err != nil || !fleetCheck() {
+		t.Errorf("%v; want a fleet, and its condition of readiness", err)
+	}
+}
+
+func TestApply_ClosedGatewayChangesNothing(t *testing.T) {
+	g, _ := steer(t)
+	before := g.running
+	g.controller.stopChanges()
+	if err := g.Apply(before); !errors.Is(err, errClosed) {
+		t.Errorf("%v, want %v", err, errClosed)
+	}
+}
+
+// With memory the layout of the shop's keys is not used: a file that changes it says something that nothing does.
+func TestApply_LayoutOfAStockInMemoryIsRejected(t *testing.T) {
+	g, _ := steer(t)
+	next := parsed(t, steered+"[stock.layout]\nkey = \"other:$sku\"\n")
+	if err := g.Apply(next); err == nil || !strings.Contains(err.Error(), "stock.layout") {
+		t.Errorf("%v, want that it is not used", err)
+	}
+}
+
+// The shop's stock and the ledger are two stocks, whatever the other gate is.
+func TestOtherStock_IsThatOfReserveOrOfTheShop(t *testing.T) {
+	route := func(gate string) *config.Config {
+		return &config.Config{Routes: []config.Route{{Name: "r", Gate: gate}}}
+	}
+	for gates, want := range map[[2]string]int{
+		{"check", "reserve"}: 1, {"reserve", "check"}: 1, {"limit", "reserve"}: 1, {"reserve", "pass"}: 1,
+		{"check", "limit"}: 0, {"reserve", "reserve"}: 0,
+	} {
+		if got := otherStock(route(gates[0]), route(gates[1])); len(got) != want {
+			t.Errorf("%v: %v, want %d", gates, got, want)
+		}
+	}
+}
+
+// A file that is written in two steps is read when it is whole.
+func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		write("first")
+		var s configFiles
+		s.set([]string{path}, false)
+		s.changed()
+		var read []string
+		end := s.follow(func() bool { return true }, nil, slog.New(slog.DiscardHandler), func(bool) {
+			text, _ := os.ReadFile(path)
+			read = append(read, string(text))
+		})
+		write("sec")
+		time.Sleep(lookEveryFile + lookAgain/2) // of the bubble
+		write("second")
+		time.Sleep(3 * lookAgain) // of the bubble
+		end()
+		if len(read) != 1 || read[0] != "second" {
+			t.Errorf("read %q, want the whole once", read)
+		}
+	})
+}
