@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -34,10 +35,10 @@ type ledgerOpener struct {
 	done sync.WaitGroup
 }
 
-// saleHours are what the ledger of a SKU goes by, with the units that its sale wants it to have.
+// saleHours are what the ledger of a SKU goes by, with the units and the limit that the configuration has for it.
 type saleHours struct {
 	opens, closes int64
-	units         int
+	units, limit  int
 }
 
 const (
@@ -75,11 +76,11 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.schedule.At(now, []byte(sku))
 			p.Closes = lastClose(c, sku, p.Closes)
-			told := saleHours{p.Opens, p.Closes, c.Sales[i].Stock[sku]}
+			told := saleHours{p.Opens, p.Closes, c.Sales[i].Stock[sku], c.Stock.Reserve.MaxPerUser}
 			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == told || now < o.retryAt[sku] {
 				continue
 			}
-			if err := o.open(ctx, &c.Sales[i], sku, p); err != nil {
+			if err := o.open(ctx, &c.Sales[i], sku, p, told.limit); err != nil {
 				o.retryAt[sku] = now + scheduleRest
 				if ctx.Err() != nil || !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost) {
 					return
@@ -105,7 +106,7 @@ func lastClose(c *config.Config, sku string, closes int64) int64 {
 }
 
 // open says its hours to the ledger of sku, and makes it where it is time to.
-func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase) error {
+func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase, limit int) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	has, err := o.orders.Store.SetSchedule(ctx, sku, p.Opens, p.Closes)
@@ -115,9 +116,14 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 			"added", "sale", s.Name, "sku", sku, "stock", units, "total", has.Total, "sold", has.Sold,
 			"next", "sluice stock add "+sku+" UNITS")
 	}
+	if err == nil && has.Limit != int64(limit) {
+		o.log.Warn("sale: this SKU has a ledger, with another limit of units for each user; stock.reserve.max_per_user is "+
+			"for new ledgers", "sku", sku, "max_per_user", limit, "limit", has.Limit,
+			"next", fmt.Sprintf("sluice stock set %s %d --limit %d", sku, has.Total, limit))
+	}
 	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
-		begin := ledger.Opening{Total: int64(units), Limit: int64(o.orders.now.Load().Stock.Reserve.MaxPerUser),
+		begin := ledger.Opening{Total: int64(units), Limit: int64(limit),
 			Opens: p.Opens, Closes: p.Closes}
 		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
 			_, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,
@@ -128,7 +134,7 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		}
 	}
 	if err == nil {
-		o.written[sku] = saleHours{p.Opens, p.Closes, units}
+		o.written[sku] = saleHours{p.Opens, p.Closes, units, limit}
 		o.track(sku)
 		return nil
 	}

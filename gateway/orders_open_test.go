@@ -81,6 +81,14 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 	testkit.Eventually(t, "the log of the reload says so", func() bool {
 		return strings.Contains(same.String(), "stock=20 total=3 sold=0")
 	})
+	limited := reloaded
+	limited.Stock.Reserve.MaxPerUser = 7
+	if err := g.Apply(&limited); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the log says that the limit is for new ledgers", func() bool {
+		return strings.Contains(same.String(), `max_per_user=7 limit=0 next="sluice stock set 1001 3 --limit 7"`)
+	})
 	begin(other, 5)
 	testkit.Eventually(t, "the log says so", func() bool { return strings.Contains(other.String(), line) })
 	if text := other.String(); !strings.Contains(text, "stock=5 total=3 sold=0") {
