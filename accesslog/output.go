@@ -26,8 +26,8 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
-		return nil, fmt.Errorf("open the access log: %w; write \"file:\" and the path of a file that sluice may write, in a folder "+
-			"that is there", err)
+		return nil, fmt.Errorf("open the access log: %w; write \"file:\" and the path of a file that sluice may write, "+
+			"in a folder that is there", err)
 	}
 	o.file, o.to = file, file
 	return o, nil

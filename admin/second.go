@@ -174,7 +174,9 @@ func (r *reading) hottest() []HotSecond {
 		}
 		all = append(all, one)
 	}
-	slices.SortStableFunc(all, func(x, y HotSecond) int { return cmp.Or(int(y.Requests-x.Requests), cmp.Compare(x.SKU, y.SKU)) })
+	slices.SortStableFunc(all, func(x, y HotSecond) int {
+		return cmp.Or(int(y.Requests-x.Requests), cmp.Compare(x.SKU, y.SKU))
+	})
 	return all
 }
 

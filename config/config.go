@@ -7,7 +7,8 @@
 //
 // No problem shows a password.
 //
-// It does not know what the values are for: it compiles no route and dials no address. What only another package can find wrong is brought back to its line by Errorf.
+// It does not know what the values are for: it compiles no route and dials no address. What only another package can
+// find wrong is brought back to its line by Errorf.
 package config
 
 import (

@@ -24,7 +24,8 @@ func (q *orderQueue) State(limit int) admin.QueueState {
 	}
 	pace := q.options.Load()
 	state := admin.QueueState{Enabled: true, Waiting: s.Waiting, Delivering: s.Leased,
-		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond, Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
+		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, OldestMS: age(s.Oldest), PerSecond: s.PerSecond,
+		Limit: s.Limit, MaxInFlight: pace.MaxInFlight,
 		Rate: int(pace.Rate), Attempts: s.Attempts, Expired: s.Expired, More: len(s.SKUs) > limit}
 	for _, one := range s.SKUs[:min(len(s.SKUs), limit)] {
 		state.SKUs = append(state.SKUs, queueOfSKU(&one, age(one.Oldest)))
@@ -34,7 +35,8 @@ func (q *orderQueue) State(limit int) admin.QueueState {
 
 func queueOfSKU(s *queue.SKUStatus, age int64) admin.QueueOfSKU {
 	return admin.QueueOfSKU{SKU: s.SKU, Waiting: s.Waiting, Delivering: s.Leased,
-		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, Delivered: s.Delivered, OldestMS: age, PerSecond: s.PerSecond, ETAMS: s.ETA.Milliseconds()}
+		Unknown: unknownOrders(s.Asking, s.Stuck), Stuck: s.Stuck, Delivered: s.Delivered, OldestMS: age,
+		PerSecond: s.PerSecond, ETAMS: s.ETA.Milliseconds()}
 }
 
 // unknownOrders is how many are asked about; stuck ones were counted at another time.

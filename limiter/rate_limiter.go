@@ -212,8 +212,8 @@ func newCells(keys int) *cells {
 	return c
 }
 
-// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to where these
-// have become smaller.
+// scaledDebt is what a debt is at another rate and burst: as many tokens, or the whole burst and delay of to where
+// these have become smaller.
 func scaledDebt(debt int64, from, to *RateLimiter) int64 {
 	return int64(min(float64(debt)*(float64(to.perToken)/float64(from.perToken)), float64(to.depth+to.maxDelay)))
 }

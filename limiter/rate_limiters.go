@@ -34,8 +34,8 @@ func (s *RateLimiters) Prepare(specs []RateSpec) []*RateLimiter {
 	return rates
 }
 
-// Use puts prepared rates into force, in place of those before. What is taken of the latter from then on is not known to
-// one whose rate or burst differ.
+// Use puts prepared rates into force, in place of those before. What is taken of the latter from then on is not known
+// to one whose rate or burst differ.
 func (s *RateLimiters) Use(rates []*RateLimiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
