@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/redistest"
 )
 
 // Ten times as many people are called as there are units. The limits behind the room, and the ledger, still stand.
@@ -44,4 +46,32 @@ func TestRoom_TooManyWhoAreCalledBuyNoMoreThanThereIs(t *testing.T) {
 		return strings.Contains(ok(t, "room", "report", "rush", "--admin", g.admin),
 			"people 100 were called, 100 claimed a pass and 10 placed an order")
 	})
+}
+
+// Of a ledger that is gone it is not known what is left: those who wait are not told that all is over.
+func TestRoom_LedgerThatIsGoneEndsNoRoom(t *testing.T) {
+	t.Parallel()
+	begins, r := time.Now().Add(30*time.Minute), redistest.Start(t)
+	gates, _ := roomGatesOn(t, r, 1, begins, "")
+	g := gates[0]
+	opened(t, gates)
+	people := crowdJoins(t, gates, 20)
+	beginsAt(t, gates, begins, time.Now().Add(300*time.Millisecond))
+	soon(t, "people are called", func() bool { d, _ := g.room(t); return d.Serving > 0 })
+	people[0].claims(t, g)
+	keys := r.Client.Keys(t.Context(), "*1001*").Val()
+	if err := r.Client.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "its loss is noticed", func() bool {
+		if status, _ := people[0].order(t, g); status == 200 {
+			t.Errorf("an order of a ledger that is gone was placed; these keys went: %q", keys)
+		}
+		return strings.Contains(run(t, "", "stock", "list", "--admin", g.admin).out, "gone")
+	})
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) { // asks again
+		if s, _ := people[19].ask(t, g, "GET", "/me"); s.Phase == "over" {
+			t.Fatal("the room is over")
+		}
+	}
 }

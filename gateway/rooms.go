@@ -183,7 +183,8 @@ func (f *saleFollower) sale() room.Sale {
 func (f *saleFollower) sells(sku []byte) bool { return (*f.skus.Load())[string(sku)] }
 
 // stock is what this instance knows of the units of all SKUs of the sale, from memory. Units of a SKU that is paused
-// or frozen may be sold later: they count as held.
+// or frozen may be sold later: they count as held. What a ledger that is gone has left is not known: while nothing else
+// is left, nothing is known, and the room is not over.
 func (f *saleFollower) stock() *room.KnownStock {
 	sum, list := &room.KnownStock{Hold: f.hold}, f.list.Load()
 	if list == nil {
@@ -195,7 +196,7 @@ func (f *saleFollower) stock() *room.KnownStock {
 	}
 	now := f.Now()
 	at := f.Schedule.Time(now) / 1e6
-	known, print := true, octets.NewFingerprint()
+	known, lost, print := true, false, octets.NewFingerprint()
 	for _, sku := range *list {
 		v, ok := reserver.Status(now, []byte(sku))
 		known = known && ok
@@ -206,9 +207,14 @@ func (f *saleFollower) stock() *room.KnownStock {
 			sum.Free, sum.Held = sum.Free+max(v.Free, 0), sum.Held+v.Held
 		case ledger.Ended, ledger.Over:
 			sum.Held += v.Held
+		case ledger.Lost:
+			lost = true
 		default:
 			sum.Held += max(v.Free, 0) + v.Held
 		}
+	}
+	if lost && sum.Free+sum.Held == 0 {
+		known = false
 	}
 	sum.Known, sum.SKUs = known, strconv.FormatUint(uint64(print), 36)
 	return sum

@@ -172,7 +172,7 @@ func TestDeliverer_GivesEachSKUItsTurn(t *testing.T) {
 		for i := range 40 {
 			b.order(t, "large", fmt.Sprint("l", i))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(1050 * time.Millisecond) // attempts end at each 100 ms, and nothing is looked at in these moments
 		b.order(t, "small", "s")
 		time.Sleep(400 * time.Millisecond)
 		if got := b.state(t, "small", "s"); got.Status != ledger.StatusSold {

@@ -5,7 +5,8 @@
 // and in bounded memory; that every figure was measured, and that a machine which could not make the crowd is told of
 // instead; and that a piece of advice names a key, its number and what it would change.
 //
-// Its sandbox (sandbox.go) starts the gateway in front of the Shop, apart from everything that is sold.
+// Its sandbox (sandbox.go) starts the gateway in front of the Shop, on keys and an upstream that no sale knows. It
+// touches no key that it has not made, and removes those in the end.
 package loadtest
 
 import (

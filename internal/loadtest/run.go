@@ -1,5 +1,3 @@
-// Package sandbox runs a load test against the gateway of a configuration, on keys and an upstream that no sale knows.
-// It touches no key that it has not made, and removes those in the end.
 package loadtest
 
 import (
@@ -20,13 +18,13 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// Options are the size and the shape of a load test.
+// SandboxOptions are the size and the shape of a load test.
 type SandboxOptions struct {
 	Config       string // path of the configuration
 	Route        string // the route that is tested; "" = the first that sells
 	Buyers       int
 	Stock        int64         // units
-	Shape        string        // loadtest.Spike or loadtest.Ramp
+	Shape        string        // Spike or Ramp
 	Spread       time.Duration // Spike: half of the buyers have ordered by then; Ramp: all of them have; 0 = usual
 	GiveUpAfter  time.Duration // after the last buyer has come, all give up
 	Tries        int           // orders of one buyer at most

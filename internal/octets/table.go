@@ -31,7 +31,7 @@ type node[T any] struct {
 	value T
 }
 
-// New makes a table for at most limit SKUs.
+// NewTable makes a table for at most limit SKUs.
 func NewTable[T any](limit int) *Table[T] {
 	n := 1 << bits.Len(uint(limit))
 	return &Table[T]{

@@ -65,7 +65,7 @@ type Store struct {
 	looked  bool      // a returned instance has looked at every ledger; of visits alone
 }
 
-// Options say which Redis, and how much of its changes it remembers.
+// StoreOptions say which Redis, and how much of its changes it remembers.
 type StoreOptions struct {
 	redisconn.Options
 	Events int // changes of one SKU that its stream keeps for consumers, about; at least 1
@@ -94,8 +94,8 @@ type StoreOptions struct {
 	Log      *slog.Logger // what was lost; default slog.Default()
 }
 
-// New returns a Redis. It does not wait for it: whether it is there shows at the first call, and whether it is
-// fit by Check. The caller must Close it.
+// NewStore returns a Store in Redis. It does not wait for Redis: whether it is there shows at the first call, and
+// whether it is fit by Check. The caller must Close it.
 func NewStore(o StoreOptions) (*Store, error) {
 	return open(o, compiled())
 }
