@@ -79,7 +79,7 @@ func (s *poller) logChange(e *entry, before, after verdict) {
 		s.log.Info("on sale again", "sku", e.sku)
 	case after == unknown && (before == onSale || before == soldOut || before == notOnSale):
 		s.log.Warn("the stock key of a SKU is gone: its orders are rejected with unknown_sku", "sku", e.sku,
-			"had", e.free.Load(), "fix", "write the key again, or restore the data of Redis")
+			"had", e.free.Load(), "fix", "write the key again (sluice explain prints its name), or restore the data of Redis")
 	}
 }
 
