@@ -50,7 +50,7 @@ type UpstreamSecond struct {
 	Targets  int64   `json:"targets"`
 }
 
-// RedisSecond is Redis's part.
+// RedisSecond is Redis's part: stock readings and pings, without the calls of the ledger.
 type RedisSecond struct {
 	Calls  int64   `json:"calls"` // round trips, one for a whole batch
 	P50    float64 `json:"p50_ms"`

@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
+	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
 )
 
@@ -54,4 +55,29 @@ func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 		at(4.5, false)
 		at(1, true)
 	})
+}
+
+// lostLedgers answers each order as where the ledger of the SKU is gone.
+type lostLedgers struct{ *ledger.Store }
+
+func (lostLedgers) Reserve(_ context.Context, _ string, _, _, _ int64, items []ledger.Item,
+	codes []ledger.Code) (ledger.StockVersion, error) {
+	for i := range items {
+		codes[i] = ledger.NotOnSale
+	}
+	return ledger.StockVersion{Epoch: 1, Ver: 1, State: ledger.Lost}, nil
+}
+
+func TestLedger_LostOneHasTheLedgersListedSoon(t *testing.T) {
+	r, err := ledger.New(ledger.Options{Secret: ledger.NewSecret(), Hold: time.Hour, Keep: time.Hour,
+		Log: slog.New(slog.DiscardHandler)}, lostLedgers{storetest.Ledger(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(context.Background())
+	o := &orderLedger{log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
+	got := o.take(r, 0, ledger.Order{SKU: []byte("1001"), User: []byte("ann"), Quantity: 1})
+	if got.Reason != reject.StockError || len(o.unknown) != 1 {
+		t.Errorf("%v, %d questions", got.Reason, len(o.unknown))
+	}
 }

@@ -67,7 +67,11 @@ func (o *orderLedger) take(d *ledger.Reserver, now int64, in ledger.Order) proxy
 	if len(in.More) > 0 {
 		return o.reserveCart(d, in)
 	}
-	return o.clocks.reservation(in, d.Reserve(now, in))
+	out := d.Reserve(now, in)
+	if out.State == ledger.Lost {
+		o.NoteUnknown() // so that readyz says so soon
+	}
+	return o.clocks.reservation(in, out)
 }
 
 // reservation says in the gate's words what the ledger said of an order.

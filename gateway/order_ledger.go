@@ -250,7 +250,8 @@ func (o *orderLedger) watch(ctx context.Context) {
 	}
 }
 
-// NoteUnknown has the ledgers listed soon, since a client asks for a SKU that is not known here. It does not wait.
+// NoteUnknown has the ledgers listed soon, since a client asks for a SKU that is lost or not known here. It does not
+// wait.
 func (o *orderLedger) NoteUnknown() {
 	select {
 	case o.unknown <- struct{}{}:

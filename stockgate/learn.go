@@ -29,8 +29,8 @@ func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 	} else if e.bounded() {
 		e.left.Store(unbounded) // there is no cap any more
 	}
+	s.logChange(e, before, v)
 	e.publish(v, free, at)
-	s.logChange(e.sku, before, v)
 	s.track(e, v)
 	e.completeFirstRead(v)
 }
@@ -66,16 +66,20 @@ func (s *poller) track(e *entry, v verdict) {
 	}
 }
 
-// logChange logs a SKU that sells out or returns, a bounded number of times: stock that hovers around zero flaps.
-func (s *poller) logChange(sku string, before, after verdict) {
+// logChange logs a SKU that sells out, returns or loses its key, a bounded number of times: stock that hovers around
+// zero flaps.
+func (s *poller) logChange(e *entry, before, after verdict) {
 	if before == after || !s.logRate.Allow() {
 		return
 	}
 	switch {
 	case after == soldOut:
-		s.log.Info("sold out", "sku", sku)
+		s.log.Info("sold out", "sku", e.sku)
 	case before == soldOut && after == onSale:
-		s.log.Info("on sale again", "sku", sku)
+		s.log.Info("on sale again", "sku", e.sku)
+	case after == unknown && (before == onSale || before == soldOut || before == notOnSale):
+		s.log.Warn("the stock key of a SKU is gone: its orders are rejected with unknown_sku", "sku", e.sku,
+			"had", e.free.Load(), "fix", "write the key again (sluice explain prints its name), or restore the data of Redis")
 	}
 }
 

@@ -2,9 +2,12 @@ package stockgate
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -180,5 +183,20 @@ func TestVerdict_ProductOfLargeNumbersIsHeld(t *testing.T) {
 		if got := times(c[0], c[1]); got != c[2] {
 			t.Errorf("%d × %d = %d, want %d", c[0], c[1], got, c[2])
 		}
+	}
+}
+
+func TestVerdict_StockThatVanishesIsNamedOnce(t *testing.T) {
+	o, said := options(), &testkit.Log{}
+	o.Log = slog.New(slog.NewTextHandler(said, nil))
+	missing := layout.Reading{OnSale: true}
+	g, e := learnt(t, o, 5e9, []byte("1001"), reading(7))
+	never := addEntry(g.table, 5e9, []byte("never"))
+	for range 3 {
+		g.poller.publishReading(6e9, e, missing)
+		g.poller.publishReading(6e9, never, missing)
+	}
+	if text := said.String(); said.Count("the stock key of a SKU is gone") != 1 || !strings.Contains(text, "sku=1001 had=7") {
+		t.Errorf("the log:\n%s", text)
 	}
 }

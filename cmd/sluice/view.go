@@ -110,8 +110,8 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 		if !r.Up {
 			up = "AWAY"
 		}
-		lines = append(lines, b.cut(fmt.Sprintf("redis     %s  %s  p50 %gms  p99 %gms  errors %s", up, per(r.Calls), r.P50,
-			r.P99, per(r.Errors))))
+		lines = append(lines, b.cut(fmt.Sprintf("redis     %s  %s  p50 %gms  p99 %gms  errors %s  stock readings and pings",
+			up, per(r.Calls), r.P50, r.P99, per(r.Errors))))
 	}
 	if len(seconds) > 1 {
 		lines = append(lines, b.bars("last 60 s: in", seconds, func(s *admin.Second) int64 { return s.Requests }),

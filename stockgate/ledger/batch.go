@@ -273,7 +273,9 @@ func (r *batcher) finishBatch(q *skuQueue, b *batch) {
 	for i, p := range b.orders {
 		q.complete(p, outcomes[i])
 	}
-	r.reportTaking(q, b.began, b.err)
+	if b.err != nil || b.stock != nil && b.stock.open() {
+		r.reportTaking(q, b.began, b.err)
+	}
 	if b.stock == nil {
 		r.failQueued(q)
 	}

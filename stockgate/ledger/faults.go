@@ -24,7 +24,7 @@ type fault struct {
 }
 
 // reportTaking logs once for a SKU that the store takes no orders, and why, until it does. err is what a call that
-// began at began ns came to, nil when it was answered. mu is held.
+// began at began ns came to, nil when an open ledger has answered it. mu is held.
 func (r *core) reportTaking(q *skuQueue, began int64, err error) {
 	r.report(&q.faults.taking, q.sku, began, err, "the ledger takes no orders: they are rejected with stock_error",
 		"the ledger takes orders again")
@@ -57,6 +57,9 @@ func (r *core) report(f *fault, sku string, began int64, err error, begins, ends
 // adviceFor says what an operator does about err.
 func adviceFor(err error) string {
 	text := err.Error()
+	if errors.Is(err, ErrLost) {
+		return "run the command that the cause ends with: the journal has these settlements, and recovery applies them"
+	}
 	for _, f := range [...]struct{ word, advice string }{
 		{"OOM ", "redis has no memory left: raise maxmemory (redis-cli CONFIG SET maxmemory …), and never let it evict"},
 		{"NOREPLICAS ", "too few replicas are in step (min-replicas-to-write): start them; if they are the ones that " +
@@ -80,11 +83,12 @@ func adviceFor(err error) string {
 		}
 	}
 	switch {
-	case errors.Is(err, redisconn.ErrBreakerOpen),
-		errors.Is(err, context.DeadlineExceeded),
-		strings.Contains(text, "timeout"):
+	case errors.Is(err, context.DeadlineExceeded),
+		strings.Contains(text, "timeout"), strings.Contains(text, "deadline exceeded"):
 		return "redis does not answer in time: redis-cli SLOWLOG GET, and look at its machine and the network; it " +
 			"goes on by itself"
+	case strings.Contains(text, "dial "):
+		return redisconn.Remedy(err)
 	}
 	return "look at redis and the way to it: sluice check --online; it goes on by itself"
 }

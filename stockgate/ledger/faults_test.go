@@ -3,13 +3,16 @@ package ledger
 // Time in this file is virtual (testing/synctest).
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
 )
 
 // withOrder returns a reserver that holds the order "a", its store and its log.
@@ -121,5 +124,81 @@ func TestFaults_OrdersAndSettlementsHaveTheirOwn(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A ledger that is gone, or has lost something, answers too: the fault is over when one is open.
+func TestFaults_OnlyAnOpenLedgerEndsThem(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d, s, said := withOrder(t)
+		s.set(func(string, bool) error { return errNetwork })
+		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
+		d.buy("b", "b")
+		time.Sleep(time.Second)
+		s.set(nil)
+		gone := s.skus[testSKU]
+		for i, state := range []State{"", Frozen, Lost, Verifying} {
+			s.mu.Lock()
+			if gone.stock.State = state; state == "" {
+				delete(s.skus, testSKU)
+			} else {
+				s.skus[testSKU] = gone
+			}
+			s.mu.Unlock()
+			before := s.count("reserve")
+			for range 100 {
+				d.buy("c"+strconv.Itoa(i), "c"+strconv.Itoa(i))
+				time.Sleep(50 * time.Millisecond)
+			}
+			testkit.Want(t, "asked when it is "+string(state), s.count("reserve") > before, true)
+			testkit.Want(t, "takes orders again when it is "+string(state), said.Count("takes orders again"), 0)
+		}
+		testkit.Want(t, "faults", said.Count("takes no orders"), 1)
+		s.mu.Lock()
+		gone.stock.State = On
+		s.mu.Unlock()
+		for range 100 {
+			d.buy("d", "d")
+			time.Sleep(50 * time.Millisecond)
+		}
+		testkit.Want(t, "takes orders again", said.Count("takes orders again"), 1)
+	})
+}
+
+// The journal has these settlements, so that an operator needs the SKU and the way out, and no line for each order.
+func TestFaults_SettlementsOfALedgerThatIsGoneAreOneLine(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		said := logged(&o)
+		d, s := holding(t, o, 40)
+		gone := s.skus[testSKU]
+		s.mu.Lock()
+		delete(s.skus, testSKU)
+		s.mu.Unlock()
+		for i := range 30 {
+			d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
+			time.Sleep(50 * time.Millisecond)
+		}
+		testkit.Want(t, "lines", strings.Count(said.String(), "\n"), 1)
+		testkit.Want(t, "the way out", said.Count("sluice stock recover "+testSKU), 1)
+		s.mu.Lock()
+		s.skus[testSKU] = gone
+		s.mu.Unlock()
+		d.Settle(testSKU, Item{Serial: "39"}, Confirm)
+		time.Sleep(time.Second)
+		testkit.Want(t, "the end", said.Count("settles orders again"), 1)
+	})
+}
+
+func TestFaults_OpenBreakerIsAdvisedOnAsItsLastErrorIs(t *testing.T) {
+	for last, want := range map[string]string{
+		"dial tcp 10.0.0.1:6379: connect: connection refused": "start Redis",
+		"read tcp 10.0.0.1:6379: i/o timeout":                 "SLOWLOG",
+		"context deadline exceeded":                           "SLOWLOG",
+		"OOM command not allowed":                             "maxmemory",
+	} {
+		if got := adviceFor(fmt.Errorf("%w: %s", redisconn.ErrBreakerOpen, last)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", last, got)
+		}
 	}
 }

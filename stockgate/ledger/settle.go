@@ -171,8 +171,12 @@ func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 func (r *settler) finish(q *skuQueue, b *settleBatch) (StockVersion, bool) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		hint, err := r.call(q, b)
+		fault := err
+		if err == nil && b.done[0] == NoLedger {
+			fault = LostLedger(q.sku)
+		}
 		q.mu.Lock()
-		r.reportSettling(q, b.began, err)
+		r.reportSettling(q, b.began, fault)
 		q.mu.Unlock()
 		if err == nil {
 			return hint, true
@@ -230,6 +234,8 @@ func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
 	case Oversold:
 		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
+	case NoLedger: // finish has logged it, for all of them at once
+		return
 	}
 	r.contradictions.WithLabelValues(r.label(q.sku)).Inc()
 	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", it.Serial, "op", string(op),
@@ -247,8 +253,6 @@ func contradiction(done Done) string {
 		return "no such reservation"
 	case Oversold:
 		return "more is sold than there is"
-	case NoLedger:
-		return "no ledger for this SKU"
 	}
 	return "unknown"
 }

@@ -165,7 +165,7 @@ func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 		d.Settle("1002", Item{Serial: "3"}, Confirm)
 		synctest.Wait()
 		for _, line := range []string{"the upstream must cancel the order", "use refund", "no such reservation",
-			"no ledger"} {
+			"its ledger is gone"} {
 			if log.Count(line) != 1 {
 				t.Errorf("no line %q in %s", line, log.String())
 			}

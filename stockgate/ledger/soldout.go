@@ -50,6 +50,9 @@ func (s *cachedStock) unusable() bool {
 	return s.absent || s.State == Lost || s.State == Verifying
 }
 
+// open reports that there is a ledger, and that it has lost nothing.
+func (s *cachedStock) open() bool { return !s.unusable() && s.State != Frozen }
+
 // outlives reports whether s is to be kept although next came later: calls overtake each other.
 func (s *cachedStock) outlives(next *cachedStock) bool {
 	return s != nil && !s.absent && !next.absent && next.State != Lost && next.Older(s.StockVersion)

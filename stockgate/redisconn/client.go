@@ -135,7 +135,7 @@ func (l *Client) find(ctx context.Context) (topology, error) {
 	}
 	report, err := l.breaker.Allow()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBreakerOpen, err)
+		return nil, err
 	}
 	name, master, err := l.options.detect(ctx)
 	report(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -67,7 +68,8 @@ func TestClient_OpenBreakerSendsNothing(t *testing.T) {
 	}
 	before := server.Calls("ping")
 	for range 3 {
-		if err := ping(t, l); !errors.Is(err, ErrBreakerOpen) {
+		if err := ping(t, l); !errors.Is(err, ErrBreakerOpen) || errors.Is(err, failed) ||
+			!strings.Contains(err.Error(), failed.Error()) {
 			t.Fatalf("ping: %v", err)
 		}
 	}

@@ -146,7 +146,7 @@ func withoutKeys(cmd redis.Cmder) bool {
 func isLate(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) && network.Timeout() || errors.Is(err, context.DeadlineExceeded) ||
-		strings.Contains(err.Error(), "i/o timeout")
+		strings.Contains(err.Error(), "i/o timeout") || strings.Contains(err.Error(), "deadline exceeded")
 }
 
 // Remedy is what an operator does where Redis cannot be asked because of err.

@@ -39,11 +39,33 @@ type session struct {
 	address    atomic.Pointer[string] // where locate said that the server is; nil = no connection was opened yet
 }
 
-type breaker = gobreaker.TwoStepCircuitBreaker[struct{}]
+// breaker is a circuit breaker that names the last error that it has counted.
+type breaker struct {
+	*gobreaker.TwoStepCircuitBreaker[struct{}]
+	last atomic.Pointer[string]
+}
+
+// Allow returns what a call is to be reported to, or ErrBreakerOpen. The last error is only part of its text: it is not
+// what became of this call.
+func (b *breaker) Allow() (func(error), error) {
+	report, err := b.TwoStepCircuitBreaker.Allow()
+	if last := b.last.Load(); err != nil && last != nil {
+		return nil, fmt.Errorf("%w: %w: %s", ErrBreakerOpen, err, *last)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBreakerOpen, err)
+	}
+	return func(err error) {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			text := err.Error()
+			b.last.Store(&text)
+		}
+		report(err)
+	}, nil
+}
 
 // newBreaker makes a breaker, of s where that is not nil.
 func (o Options) newBreaker(s *server) *breaker {
-	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	return &breaker{TwoStepCircuitBreaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Interval:     time.Second,
 		BucketPeriod: 100 * time.Millisecond,
 		Timeout:      o.BreakerPause,
@@ -57,7 +79,7 @@ func (o Options) newBreaker(s *server) *breaker {
 				s.probeFirst.Store(to == gobreaker.StateHalfOpen)
 			}
 		},
-	})
+	})}
 }
 
 // newServer makes the server at an address, or the one that locate finds.
@@ -86,7 +108,7 @@ func (s *server) healthy() bool {
 func (s *server) call(ctx context.Context, c call) error {
 	report, err := s.breaker.Allow()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBreakerOpen, err)
+		return err
 	}
 	if s.probeFirst.CompareAndSwap(true, false) {
 		if err := s.probe(ctx); err != nil {
