@@ -17,11 +17,13 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 	t.Parallel()
 	const orders = 20
 	begun, answer := make(chan bool, orders), make(chan bool)
+	answers := sync.OnceFunc(func() { close(answer) })
 	r, shop := redistest.Start(t), book(t, func(int, http.ResponseWriter, *http.Request) bool {
 		begun <- true
 		<-answer
 		return false
 	})
+	t.Cleanup(answers) // before the shop is closed, which waits for its answers
 	g := reserves(t, r, orders+5, shop.setting(), unhurried, `stock.reserve.reservation_ttl = "1s"`)
 	var all, late sync.WaitGroup
 	buyAt := func(group *sync.WaitGroup, user string, want int) {
@@ -43,11 +45,13 @@ func TestReserve_OrdersOfAGateThatEndsWhileRedisHangsAreFoundByTheNext(t *testin
 	for u := range 5 { // the outcome of these is unknown; they never reach the shop
 		buyAt(&late, fmt.Sprint("late", u), http.StatusServiceUnavailable)
 	}
-	soon(t, "Redis is missed", func() bool { return strings.Contains(g.log.String(), "cannot reach Redis") })
+	soon(t, "Redis is missed", func() bool {
+		return strings.Contains(g.log.String(), "Redis answers later than stock.redis.timeout")
+	})
 	late.Wait()
 	g.terminate()
 	g.logs(t, `"draining"`)
-	close(answer)
+	answers()
 	all.Wait()
 	if code := g.stopped(); code != 0 {
 		t.Errorf("exit code %d", code)
