@@ -15,6 +15,7 @@ type Stock struct {
 	Left   int64   `json:"left"` // what the shop's key says, or what is free in the ledger; below 0 when it is oversold
 	OnSale bool    `json:"on_sale"`
 	Ledger *Ledger `json:"ledger,omitempty"` // nil: the shop keeps this stock, in its own layout
+	Fault  string  `json:"fault,omitempty"`  // in a list: why the shop's key cannot be read; Left is 0 then
 }
 
 // Store is the stock that the shop keeps and the API shows and sets. Its errors may be ErrNoSKU and ErrInvalid.

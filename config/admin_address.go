@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -29,13 +30,16 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 			line = "admin." + line
 		}
 		var one struct {
-			Admin Admin `toml:"admin"`
+			Admin map[string]any `toml:"admin"`
 		}
 		if _, err := toml.Decode(line, &one); !inAdmin && !top || err != nil {
 			continue
 		}
-		replace(&a.Listen, one.Admin.Listen, env)
-		replace(&a.TokenFile, one.Admin.TokenFile, env)
+		d, read := decoder{env: env}, a
+		d.table(one.Admin, reflect.ValueOf(&read).Elem(), "admin")
+		if len(d.problems) == 0 && read.Listen != "" {
+			a = read
+		}
 	}
 	if a.TokenFile != "" {
 		// without a token the gate says that it wants one
@@ -43,11 +47,4 @@ func AdminOf(path string, env func(string) (string, bool)) (Admin, error) {
 		a.Token = Secret(strings.TrimSpace(string(token)))
 	}
 	return a, nil
-}
-
-// replace puts text into to, unless it is empty or cannot be expanded.
-func replace(to *string, text string, env func(string) (string, bool)) {
-	if text, err := expandVariables(text, env); err == nil && text != "" {
-		*to = text
-	}
 }

@@ -85,6 +85,9 @@ levell = "info"`,
 	{`[responses.classes.soldout]
 status = 409`,
 		`:1: responses.classes.soldout: unknown table; did you mean "sold_out"?`},
+	{"[server]\nmax_conections = 100\n",
+		`:2: server.max_conections: unknown key; did you mean max_connections, which belongs in [limits.connection]?`},
+	{"[redis]\n", `:1: redis: unknown table; did you mean [stock.redis]?`},
 	{`stock = { redis = { adresses = [] } }`, `:1: stock.redis.adresses: unknown key; did you mean "addresses"?`},
 	{`
 "log"."le vel" = 1`,

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +18,7 @@ func unknown(kind, name string, known []string) string {
 }
 
 // unknownIn is unknown for a name in a table. A name that is known at the top of the file was meant for there: a line
-// that is appended to a file belongs to its last table.
+// that is appended to a file belongs to its last table. A name like none of the table is looked for in the others.
 func unknownIn(table, kind, name string, known []string) string {
 	top := reflect.TypeFor[Config]()
 	for i := range top.NumField() {
@@ -25,27 +27,45 @@ func unknownIn(table, kind, name string, known []string) string {
 				WithoutIndexes(table), name)
 		}
 	}
-	if in := elsewhere(top, "", name); table != "" && len(in) == 1 && Nearest(name, known) == "" {
-		return fmt.Sprintf("unknown %s in [%s]; %s belongs in [%s]", kind, WithoutIndexes(table), name, in[0])
+	if Nearest(name, known) != "" {
+		return unknown(kind, name, known)
 	}
-	return unknown(kind, name, known)
+	tables := map[string][]string{}
+	for _, key := range keysBelow(top, "") {
+		if in := tableOf(key); in != "" {
+			last := key[len(in)+1:]
+			tables[last] = append(tables[last], in)
+		}
+	}
+	near := Nearest(name, slices.Sorted(maps.Keys(tables)))
+	switch in := tables[near]; {
+	case len(in) != 1:
+		return unknown(kind, name, known)
+	case table != "" && near == name:
+		return fmt.Sprintf("unknown %s in [%s]; %s belongs in [%s]", kind, WithoutIndexes(table), name, in[0])
+	case kind == "table":
+		return fmt.Sprintf("unknown table; did you mean [%s]?", joinKey(in[0], near))
+	default:
+		return fmt.Sprintf("unknown key; did you mean %s, which belongs in [%s]?", near, in[0])
+	}
 }
 
-// elsewhere are the tables of t, a struct at path, in which a key of this name may stand.
-func elsewhere(t reflect.Type, path, name string) (tables []string) {
+// keysBelow are the keys and tables that may stand in t, a struct at path.
+func keysBelow(t reflect.Type, path string) (keys []string) {
 	for i := range t.NumField() {
 		tag, field := t.Field(i).Tag.Get("toml"), t.Field(i).Type
-		if tag == name && path != "" {
-			tables = append(tables, path)
+		if tag == "" {
+			continue
 		}
+		keys = append(keys, joinKey(path, tag))
 		if field.Kind() == reflect.Slice {
 			field = field.Elem()
 		}
-		if tag != "" && field.Kind() == reflect.Struct && field != reflect.TypeFor[time.Time]() {
-			tables = append(tables, elsewhere(field, joinKey(path, tag), name)...)
+		if field.Kind() == reflect.Struct && field != reflect.TypeFor[time.Time]() {
+			keys = append(keys, keysBelow(field, joinKey(path, tag))...)
 		}
 	}
-	return tables
+	return keys
 }
 
 const orderGone = "is gone: a free slot goes to the request that has waited longest"

@@ -27,7 +27,7 @@ func checkRooms(c *config.Config) (errs []error) {
 	if len(c.Rooms) == 0 {
 		return errs
 	}
-	if len(c.Auth.RoomKeyList()) == 0 {
+	if c.Auth.RoomKeyFile == "" { // what is wrong with a file is reported where it is read
 		fail("auth.room_key_file", "is missing: tickets and passes are signed with a key that all instances share; make "+
 			"one: openssl rand -hex 32 > room.key; chmod 600 room.key")
 	}

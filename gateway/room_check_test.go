@@ -73,3 +73,12 @@ func TestCheck_FindsWhatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+func TestCheck_RoomKeyFileThatCannotBeReadIsReportedOnce(t *testing.T) {
+	text := strings.Replace(good, "KEY", filepath.Join(t.TempDir(), "none"), 1)
+	_, err := config.Parse("config.toml", []byte("name = \"shop\"\n"+text), nil, Validate)
+	if err == nil || !strings.Contains(err.Error(), "no such file") ||
+		strings.Count(err.Error(), "auth.room_key_file") != 1 {
+		t.Errorf("%v; want one message, which names the cause", err)
+	}
+}

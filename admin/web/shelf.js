@@ -47,16 +47,17 @@ function update(c, sku, told, stock) {
   const ledger = stock && (told || stock.ledger) ? { ...stock.ledger, ...told } : told;
   setText(c.title, sku === "_other" ? say("other_skus") : `SKU ${sku}`);
   c.element.setAttribute("aria-label", visible(`SKU ${sku}`));
-  const state = stock?.ledger?.state || (stock ? (stock.on_sale ? "on" : "paused") : "on");
+  const state = stock?.fault ? "unreadable" : stock?.ledger?.state || (stock ? (stock.on_sale ? "on" : "paused") : "on");
+  const unknown = state === "lost" || state === "unreadable";
   const soldOut = ledger ? ledger.free <= 0 : stock && stock.left <= 0;
   const standing = state === "on" && soldOut ? "sold_out" : state;
   if (c.standing && c.standing !== standing) tell("news", say("news_sku", { sku, state: say(`stands_${standing}`) }));
   c.standing = standing;
-  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", verifying: "warn" }[standing] || "quiet";
+  c.state.dataset.is = { on: "good", sold_out: "done", paused: "warn", frozen: "bad", lost: "bad", unreadable: "bad", verifying: "warn" }[standing] || "quiet";
   setText(c.state.lastChild, say(`stands_${standing}`));
-  setText(c.big, state === "lost" ? "–" : whole(ledger ? ledger.free : stock?.left ?? 0));
-  setText(c.left, state === "lost" ? "" : ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));
-  c.whole.hidden = c.figures.hidden = c.eta.hidden = !ledger || state === "lost";
+  setText(c.big, unknown ? "–" : whole(ledger ? ledger.free : stock?.left ?? 0));
+  setText(c.left, unknown ? "" : ledger ? say("left_of", { n: whole(ledger.total) }) : say("left"));
+  c.whole.hidden = c.figures.hidden = c.eta.hidden = !ledger || unknown;
   for (const name of ["total", "held", "sold", "free"]) {
     setText(c.names[name], say(name));
     setText(c.numbers[name], ledger ? whole(ledger[name]) : "–");
@@ -75,7 +76,7 @@ const path = (sku) => `stock/${part(sku)}`;
 
 // actions are the buttons of a card: the usual ones, and those that end something behind one more press.
 function actions(sku, stock, state, soldOut) {
-  if (state === "lost") return [el("code", {}, stock.ledger.why)];
+  if (stock.fault || state === "lost") return [el("code", {}, stock.fault || stock.ledger.why)];
   const named = (word) => ({ label: `${say(word)}: SKU ${sku}` });
   const all = [action(say("restock"), () => restock(sku, stock), named("restock"))];
   if (!stock.ledger) return all;

@@ -83,7 +83,10 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 		return errFailedOnline
 	}
 	if !o.json && !o.verbose {
-		fmt.Fprintln(out, "\nroutes, limits and memory: add -v")
+		if slices.ContainsFunc(r.Findings, func(f admin.Finding) bool { return f.Result != "info" }) {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, "routes, limits and memory: add -v")
 	}
 	return nil
 }

@@ -168,6 +168,20 @@ func TestSluice_CommandsDecideReservations(t *testing.T) {
 	}
 }
 
+func TestSluice_ListOfUnknownOrdersSaysWhatItLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		listed, held int
+		want         string
+	}{
+		{0, 0, "no order is held: nothing"}, {1, 0, "no other order is held"}, {0, 20, "20 held orders have"},
+		{1, 20, "20 other held orders have"},
+	} {
+		if got := otherHeld(c.listed, c.held, true); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%d listed, %d held: %s; want %s", c.listed, c.held, got, c.want)
+		}
+	}
+}
+
 // Freezing is what the ledger does; only an operator who has looked after the orders opens it.
 func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
 	k := apitest.New(t, storetest.Ledger(t), 1)

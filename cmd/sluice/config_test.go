@@ -11,6 +11,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/internal/testkit"
 )
 
 func TestConfigPrint_WritesAFileThatLoadsAgain(t *testing.T) {
@@ -103,5 +104,22 @@ ends = 2099-11-12T00:00:00+08:00
 	again, err := config.Parse("config.toml", []byte(b.String()), config.NoEnvironment)
 	if err != nil || !again.Sales[0].Starts.Equal(c.Sales[0].Starts) || !again.Sales[0].Ends.Equal(c.Sales[0].Ends) {
 		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestCheck_CleanFileHasNoEmptySection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	testkit.Check(t, os.WriteFile(path, []byte(`name = "shop"
+server.trusted_proxies = ["10.0.0.0/8"]
+upstream.targets = ["http://127.0.0.1:9000"]
+stock.source = "off"
+[[route]]
+name = "all"
+match = "/"
+gate = "pass"
+`), 0o600))
+	want := path + ": the file is valid\n\nroutes, limits and memory: add -v\n"
+	if out, err := command(t, "check", path); err != nil || out != want {
+		t.Errorf("%v, %q; want %q", err, out, want)
 	}
 }

@@ -178,7 +178,7 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 	case len(all.Reservations) == 0 && state == "stuck":
 		fmt.Fprintln(os.Stderr, "no order of the queue is stuck")
 	case len(all.Reservations) == 0:
-		fmt.Fprintln(os.Stderr, "no such reservation")
+		fmt.Fprintln(os.Stderr, "no reservation")
 	}
 	return nil
 }
@@ -192,8 +192,12 @@ func otherHeld(listed, held int, running bool) string {
 	case held == 0:
 		return "no other order is held"
 	}
-	text := fmt.Sprintf("%d other held orders have no known outcome yet and are not past their deadline: "+
-		"sluice reservation list --state held", held)
+	other := "other "
+	if listed == 0 {
+		other = ""
+	}
+	text := fmt.Sprintf("%d %sheld orders have no known outcome yet and are not past their deadline: "+
+		"sluice reservation list --state held", held, other)
 	if !running {
 		text += "\norders whose response was lost are known to the instance that sent them: add --admin ADDRESS"
 	}

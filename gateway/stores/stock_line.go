@@ -13,6 +13,9 @@ import (
 
 // DescribeStock shows one SKU: its name and what can be bought come first, for other programs.
 func DescribeStock(s admin.Stock) string {
+	if s.Fault != "" {
+		return fmt.Sprintf("%s\t-\t%s", PrintableName(s.SKU), s.Fault)
+	}
 	text := fmt.Sprintf("%s\t%d", PrintableName(s.SKU), s.Left)
 	l := s.Ledger
 	if l == nil {

@@ -64,9 +64,11 @@ func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	out := make([]admin.Stock, 0, len(all))
 	for _, one := range all {
-		if row, err := stockFrom(one.SKU, one.Reading); err == nil {
-			out = append(out, row)
+		row, err := stockFrom(one.SKU, one.Reading)
+		if err != nil {
+			row = admin.Stock{SKU: one.SKU, Fault: err.Error()}
 		}
+		out = append(out, row)
 	}
 	return out, nil
 }

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"sluice/admin"
+	"sluice/internal/embedredis"
 	"sluice/internal/storetest"
+	"sluice/internal/testkit"
 	"sluice/stockgate"
 	"sluice/stockgate/layout"
 )
@@ -69,5 +71,21 @@ func TestStore_UnknownSKUIsBothPackagesError(t *testing.T) {
 	err := adminError(stockgate.ErrUnknownSKU)
 	if !errors.Is(err, admin.ErrNoSKU) || !errors.Is(err, stockgate.ErrUnknownSKU) {
 		t.Errorf("%v is not recognised", err)
+	}
+}
+
+func TestStore_ListShowsStockThatCannotBeRead(t *testing.T) {
+	s := embedredis.Start()
+	t.Cleanup(s.Stop)
+	for sku, units := range map[string]string{"1001": "3", "1002": "abc"} {
+		testkit.Check(t, s.Set("seckill:stock:"+sku, units))
+	}
+	all, err := NewStore(storetest.ShopIn(t, s)).List(t.Context(), 10)
+	if err != nil || len(all) != 2 || all[0].Left != 3 || all[0].Fault != "" {
+		t.Fatalf("%+v, %v; want two SKUs", all, err)
+	}
+	line := DescribeStock(all[1])
+	if !strings.HasPrefix(line, "1002\t-\t") || !strings.HasSuffix(line, `"abc" is not an integer`) {
+		t.Errorf("the line %q", line)
 	}
 }

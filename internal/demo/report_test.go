@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestReport_ThatDoesNotAddUpSaysSo(t *testing.T) {
 	}
 }
 
-func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
+func TestResult_HasElevenLinesWithin80Columns(t *testing.T) {
 	bare := sound()
 	bare.Gated, bare.Rejected, bare.Shop.Oversold = false, nil, 542
 	var b strings.Builder
@@ -52,8 +53,8 @@ func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	if n := strings.Count(text, "\n"); n != 11 {
-		t.Errorf("%d lines, want a title and ten:\n%s", n, text)
+	if n := strings.Count(text, "\n"); n != 12 {
+		t.Errorf("%d lines, want a title and eleven:\n%s", n, text)
 	}
 	for _, line := range strings.Split(text, "\n") {
 		if n := utf8.RuneCountInString(line); n > 80 {
@@ -63,6 +64,26 @@ func TestResult_HasTenLinesWithin80Columns(t *testing.T) {
 	for _, want := range []string{"with Sluice, 3.7 s", "without, 3.7 s", "101 of 101", "6,135", "542", "47.4 ms"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestResult_PeopleAddUpToTheShoppers(t *testing.T) {
+	r := sound()
+	for _, rows := range [][]row{r.rows(), r.rowsOfQueue()} {
+		sum := int64(0)
+		for _, one := range rows {
+			if one.label == "presses of the button" {
+				break
+			}
+			n, err := strconv.ParseInt(strings.ReplaceAll(one.value, ",", ""), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+		if sum != r.Shoppers {
+			t.Errorf("the rows of people count %d of %d shoppers: %v", sum, r.Shoppers, rows)
 		}
 	}
 }

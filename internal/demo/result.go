@@ -11,11 +11,12 @@ import (
 // row is one line of the result.
 type row struct{ label, value string }
 
-// rows are the ten lines of a result.
+// rows are the lines of a result.
 func (r Report) rows() []row {
 	return []row{
 		{"bought one", count(r.Bought + r.HadOne)},
 		{"were told \"sold out\"", count(r.SoldOut)},
+		{"had another final answer", count(r.OtherAnswer)},
 		{"had no answer at the end", count(r.GaveUp)},
 		{"presses of the button", count(r.Asked)},
 		{"  rejected by Sluice", count(r.RejectedInAll())},
@@ -27,11 +28,12 @@ func (r Report) rows() []row {
 	}
 }
 
-// rowsOfQueue are the ten lines where one of the sales has orders wait.
+// rowsOfQueue are the lines where one of the sales has orders wait.
 func (r Report) rowsOfQueue() []row {
 	return []row{
 		{"bought, and have the answer", count(r.Bought + r.HadOne)},
 		{"were told \"sold out\"", count(r.SoldOut)},
+		{"had another final answer", count(r.OtherAnswer)},
 		{"had no answer at the end", count(r.GaveUp)},
 		{"presses of the button", count(r.Asked)},
 		{"  accepted to wait", count(r.Accepted)},
@@ -43,7 +45,7 @@ func (r Report) rowsOfQueue() []row {
 	}
 }
 
-// rowsOfRoom are the ten lines of a sale with a waiting room.
+// rowsOfRoom are the lines of a sale with a waiting room.
 func (r Report) rowsOfRoom() []row {
 	m := r.Room
 	return []row{
@@ -83,7 +85,7 @@ func (r Report) title(queue bool) string {
 	return "without"
 }
 
-// WriteResults writes reports of the same crowd side by side, in ten lines of at most 80 columns. Below them it writes
+// WriteResults writes reports of the same crowd side by side, in lines of at most 80 columns. Below them it writes
 // whether the ledger balances, and which promise was broken.
 func WriteResults(w io.Writer, all ...Report) error {
 	var b strings.Builder

@@ -1,5 +1,5 @@
 // Package demo holds a flash sale to try Sluice with nothing installed: a small shop of limited capacity, a crowd that
-// wants to buy more than there is, and a result in ten lines that has to add up.
+// wants to buy more than there is, and a result of a few lines that has to add up.
 //
 // Where the gateway takes the units a few orders go wrong on purpose: that is when books cease to balance. The report
 // tells what was seen and no more; Report.Err names the promise that was broken.
