@@ -26,7 +26,7 @@ import (
 type chaos struct {
 	t       *testing.T
 	seed    uint64
-	witness string // who remembers orders when a gate is killed: stateDir, settlement or nobody
+	witness string // who remembers orders when a gate is killed: stateDir, settlement or alone
 	redis   *redistest.Server
 	turn    func(ahead time.Duration) // sets Redis' clock
 	shop    *bookshop
@@ -53,7 +53,7 @@ const (
 	byItself     = 90 * time.Second
 	stateDir     = "state_dir"
 	settlement   = "settlement"
-	nobody       = "nobody"
+	alone        = "alone"
 )
 
 // dice are the seeded chance of one actor: what it does is repeatable, when the others do theirs is not.
@@ -95,7 +95,7 @@ func (c *chaos) play(length time.Duration) {
 	for i := range 60 {
 		crowd.Go(func() { c.shopper(uint64(1000+i), stop) })
 	}
-	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != nobody, dice: c.dice(1),
+	clerk := &operator{chaos: c, patience: 5 * time.Second, waits: c.witness != alone, dice: c.dice(1),
 		units: map[string]int{}, verifying: map[string]time.Time{}, cancelled: map[string]string{},
 		refunded: map[string]string{}}
 	mishaps.Go(func() { clerk.work(stop) })
@@ -133,7 +133,7 @@ func (c *chaos) play(length time.Duration) {
 // newChaos opens the shop, and starts Redis and the gates.
 func newChaos(t *testing.T, seed uint64, length time.Duration) *chaos {
 	c := &chaos{
-		t: t, seed: seed, witness: []string{stateDir, settlement, nobody}[seed%3], skus: []string{"1001", "1002", "1003"},
+		t: t, seed: seed, witness: []string{stateDir, settlement, alone}[seed%3], skus: []string{"1001", "1002", "1003"},
 		users: max(200, int(20*length.Seconds())), orders: map[string]string{}, counts: map[string]int{},
 	}
 	c.redis, c.turn = redistest.StartWithClock(t, lasting...)

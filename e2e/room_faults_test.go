@@ -69,7 +69,7 @@ func TestRoom_LedgerThatIsGoneEndsNoRoom(t *testing.T) {
 		}
 		return strings.Contains(run(t, "", "stock", "list", "--admin", g.admin).out, "gone")
 	})
-	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) { // asks again
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // it polls
 		if s, _ := people[19].ask(t, g, "GET", "/me"); s.Phase == "over" {
 			t.Fatal("the room is over")
 		}

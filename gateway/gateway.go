@@ -188,8 +188,8 @@ func (g *Gateway) reserver() *ledger.Reserver {
 	return nil
 }
 
-// buildLedger opens the ledger as soon as a route reserves, and waits for the first attempt. It stays open: orders under
-// way must be decided.
+// buildLedger opens the ledger as soon as a route reserves, and waits for the first attempt. It stays open: orders
+// under way must be decided.
 func (g *Gateway) buildLedger(r *runtime) (err error) {
 	switch {
 	case r.orders != nil:

@@ -226,7 +226,8 @@ func TestApply_FirstSharedLimitAsksWhoseTheNameIs(t *testing.T) {
 		return false
 	}
 	redis.Client.Set(t.Context(), "sluice:shop:claim", "of another shop", 0)
-	if err := g.Apply(with("fleet")); err == nil || !strings.Contains(err.Error(), "belongs to another shop") || fleetCheck() {
+	err := g.Apply(with("fleet"))
+	if err == nil || !strings.Contains(err.Error(), "belongs to another shop") || fleetCheck() {
 		t.Errorf("%v; want that the name is another shop's", err)
 	}
 	redis.Client.Del(t.Context(), "sluice:shop:claim")
@@ -287,9 +288,9 @@ func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
 			read = append(read, string(text))
 		})
 		write("sec")
-		time.Sleep(lookEveryFile + lookAgain/2) // of the bubble
+		time.Sleep(lookEveryFile + lookAgain/2) // of synctest
 		write("second")
-		time.Sleep(3 * lookAgain) // of the bubble
+		time.Sleep(3 * lookAgain) // of synctest
 		end()
 		if len(read) != 1 || read[0] != "second" {
 			t.Errorf("read %q, want the whole once", read)

@@ -285,7 +285,8 @@ sku = "$path_sku"
 	}
 	g.Orders().Settle([]byte("1"), first.Serial, metrics.OrderConfirmed)
 	testkit.Eventually(t, "the first order is sold", func() bool { return order().Reason == reject.Duplicate })
-	if err := g.Apply(with(fmt.Sprintf("max_per_user = 2\nstatus_url = %q", shops[0].URL+"/status/{serial}"))); err != nil {
+	other := fmt.Sprintf("max_per_user = 2\nstatus_url = %q", shops[0].URL+"/status/{serial}")
+	if err := g.Apply(with(other)); err != nil {
 		t.Fatal(err)
 	}
 	if second := order(); second.Reason != reject.Admitted || second.Serial == first.Serial {

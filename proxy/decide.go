@@ -137,7 +137,7 @@ func (r *Request) carryRejection() {
 	}
 }
 
-// ofQuestion reports a field of the question itself. The body of the request is not there, and so is not what frames it.
+// ofQuestion reports a field of the question itself. The body of the request is not there, nor is what frames it.
 func ofQuestion(name []byte) bool {
 	is := func(known string) bool { return octets.EqualFold(name, known) }
 	switch len(name) {
@@ -161,9 +161,9 @@ func ofQuestion(name []byte) bool {
 	return false
 }
 
-// appendHead appends the request line and the Host of the request that q asks about. It objects where a field is missing
-// or there twice without which the request would not be known, and where one imitates a field of Sluice or of a proxy.
-// client is the field in which the proxy names the client.
+// appendHead appends the request line and the Host of the request that q asks about. It objects where a field without
+// which the request would not be known is missing or there twice, and where one imitates a field of Sluice or of a
+// proxy. client is the field in which the proxy names the client.
 func (d *dialect) appendHead(b []byte, q *server.Request, client string) (head []byte, no rejection) {
 	parts := [...]struct {
 		name  string

@@ -587,15 +587,17 @@ func TestDecide_FieldsThatImitateAnotherAreAmbiguous(t *testing.T) {
 	}
 }
 
-// No browser sends a preflight with a body, a type or a key. A question tells of a body by its type, or its own framing.
+// No browser sends a preflight with a body, a type or a key. A question tells of a body by its type or its framing.
 func TestDecide_PreflightHasNoBody(t *testing.T) {
 	o := options(&recorder{})
 	o.Concurrency = slotFunc(func() reject.Reason { return reject.Concurrency })
 	addr, _ := decider(t, o, "caddy")
 	const preflight = "Origin: https://shop\r\nAccess-Control-Request-Method: POST\r\n"
 	for fields, reason := range map[string]string{
-		preflight: "", preflight + "Content-Type: application/json\r\n": "concurrency", "Origin: https://shop\r\n": "concurrency", preflight + "Idempotency-Key: mine\r\n": "concurrency",
-		preflight + "Content-Length: 0\r\n": "", preflight + "Transfer-Encoding: chunked\r\n": "concurrency",
+		preflight: "", "Origin: https://shop\r\n": "concurrency",
+		preflight + "Content-Type: application/json\r\n": "concurrency",
+		preflight + "Idempotency-Key: mine\r\n":          "concurrency",
+		preflight + "Content-Length: 0\r\n":              "", preflight + "Transfer-Encoding: chunked\r\n": "concurrency",
 	} {
 		raw := question("caddy", "OPTIONS", "/search/", "shop", fields)
 		if strings.Contains(fields, "chunked") {

@@ -196,7 +196,8 @@ func TestVerdict_StockThatVanishesIsNamedOnce(t *testing.T) {
 		g.poller.publishReading(6e9, e, missing)
 		g.poller.publishReading(6e9, never, missing)
 	}
-	if text := said.String(); said.Count("the stock key of a SKU is gone") != 1 || !strings.Contains(text, "sku=1001 had=7") {
+	text := said.String()
+	if said.Count("the stock key of a SKU is gone") != 1 || !strings.Contains(text, "sku=1001 had=7") {
 		t.Errorf("the log:\n%s", text)
 	}
 }

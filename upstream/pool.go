@@ -238,12 +238,12 @@ func (p *Pool) Targets() []State {
 	return states
 }
 
-var errPoolClosed = errors.New("reconfigure upstream: pool is closed")
+var errPoolClosed = errors.New("prepare upstream: pool is closed")
 
 // Prepare makes what other options need; use puts them into force, but those that a Pool keeps for its life: Logger and
-// Wrap. An error, or one that is not used, changes nothing. Changes are made one at a time. A target that stays keeps its
-// connections, health and counters; one that is removed finishes the exchanges it has. Exchanges under way go on by the
-// options they have begun with.
+// Wrap. An error, or one that is not used, changes nothing. Changes are made one at a time. A target that stays keeps
+// its connections, health and counters; one that is removed finishes the exchanges it has. Exchanges under way go on by
+// the options they have begun with.
 func (p *Pool) Prepare(o Options) (use func(), err error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -27,9 +27,9 @@ func (q *Request) reset() {
 	*q = Request{scan: scan{Head: noHead, fields: fields}, text: q.text[:0]}
 }
 
-// keep keeps the head that was looked at, with more lines behind it: its bytes are read over when its body is read. With Limits.LenientTarget the
-// bytes of the target from 0x80 on are percent-encoded. An absolute target without a path asks for "/", or with OPTIONS
-// for a whole server (RFC 9112, section 3.2.4).
+// keep keeps the head that was looked at, with more lines behind it: its bytes are read over when its body is read.
+// With Limits.LenientTarget the bytes of the target from 0x80 on are percent-encoded. An absolute target without a path
+// asks for "/", or with OPTIONS for a whole server (RFC 9112, section 3.2.4).
 func (q *Request) keep(head, more []byte) {
 	q.text = append(append(q.text[:0], head...), more...)
 	q.lines = q.text[q.linesAt:]

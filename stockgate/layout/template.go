@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// KeyTemplate is a Redis key with holes for the SKU and, where it was compiled so, other names. No pieces mean that there
-// is no key. It is immutable.
+// KeyTemplate is a Redis key with holes for the SKU and, where it was compiled so, other names. No pieces mean that
+// there is no key. It is immutable.
 type KeyTemplate []piece
 
 // piece is fixed text and the hole behind it.
@@ -25,8 +25,8 @@ const (
 // MostParts is how many parts of a SKU a key may name, $sku_1 to $sku_3.
 const MostParts = 3
 
-// CompileKey reads text behind a prefix, in which $sku or $(sku) is the SKU, $sku_1 its first part and $$ a dollar sign;
-// more are the names of other holes. name is the configuration's key, for errors. Without text there is no key.
+// CompileKey reads text behind a prefix, in which $sku or $(sku) is the SKU, $sku_1 its first part and $$ a dollar
+// sign; more are the names of other holes. name is the configuration's key, for errors. Without text there is no key.
 func CompileKey(name, prefix, text string, more ...string) (KeyTemplate, error) {
 	if text == "" {
 		return nil, nil

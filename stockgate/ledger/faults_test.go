@@ -34,16 +34,16 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 		s.set(func(op string, after bool) error {
 			switch {
 			case op == "finish" && after:
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // of synctest
 			case op == "reserve" && !after && broken.Load():
 				return errNetwork
 			}
 			return nil
 		})
 		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // of synctest
 		d.buy("b", "b")
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // of synctest
 		if faults, ends := said.Count("takes no orders"), said.Count("takes orders again"); faults != 1 || ends != 0 {
 			t.Errorf("%d faults and %d ends are logged:\n%s", faults, ends, said.String())
 		}
@@ -67,17 +67,17 @@ func TestFaults_FailureOfAnEarlierCallIsNone(t *testing.T) {
 		var lost atomic.Bool
 		s.set(func(op string, after bool) error {
 			if op == "reserve" && !after && !lost.Swap(true) {
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond) // of synctest
 				return errNetwork
 			}
 			return nil
 		})
 		found := make(chan Outcome)
 		go func() { found <- d.buy("b", "b") }()
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // of synctest
 		wants(t, "an order that is sent later", d.buy("c", "c"), Held)
 		wants(t, "the order that is lost", <-found, Unsure)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // of synctest
 		if n := said.Count("takes no orders"); n != 0 {
 			t.Errorf("%d faults are logged:\n%s", n, said.String())
 		}
@@ -111,14 +111,14 @@ func TestFaults_OrdersAndSettlementsHaveTheirOwn(t *testing.T) {
 				for i := range 40 {
 					d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
 					d.buy("late"+strconv.Itoa(i), "late"+strconv.Itoa(i))
-					time.Sleep(50 * time.Millisecond)
+					time.Sleep(50 * time.Millisecond) // of synctest
 				}
 				if begins, ends := said.Count(c.begins), said.Count(c.ends); begins != 1 || ends != 0 || !worked.Load() {
 					t.Errorf("%d faults and %d ends are logged:\n%s", begins, ends, said.String())
 				}
 				broken.Store(false)
 				d.buy("last", "last")
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute) // of synctest
 				if begins, ends := said.Count(c.begins), said.Count(c.ends); begins != 1 || ends != 1 {
 					t.Errorf("%d faults and %d ends are logged in the end:\n%s", begins, ends, said.String())
 				}
@@ -134,7 +134,7 @@ func TestFaults_OnlyAnOpenLedgerEndsThem(t *testing.T) {
 		s.set(func(string, bool) error { return errNetwork })
 		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
 		d.buy("b", "b")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of synctest
 		s.set(nil)
 		gone := s.skus[testSKU]
 		for i, state := range []State{"", Frozen, Lost, Verifying} {
@@ -148,7 +148,7 @@ func TestFaults_OnlyAnOpenLedgerEndsThem(t *testing.T) {
 			before := s.count("reserve")
 			for range 100 {
 				d.buy("c"+strconv.Itoa(i), "c"+strconv.Itoa(i))
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // of synctest
 			}
 			testkit.Want(t, "asked when it is "+string(state), s.count("reserve") > before, true)
 			testkit.Want(t, "takes orders again when it is "+string(state), said.Count("takes orders again"), 0)
@@ -159,7 +159,7 @@ func TestFaults_OnlyAnOpenLedgerEndsThem(t *testing.T) {
 		s.mu.Unlock()
 		for range 100 {
 			d.buy("d", "d")
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // of synctest
 		}
 		testkit.Want(t, "takes orders again", said.Count("takes orders again"), 1)
 	})
@@ -177,7 +177,7 @@ func TestFaults_SettlementsOfALedgerThatIsGoneAreOneLine(t *testing.T) {
 		s.mu.Unlock()
 		for i := range 30 {
 			d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // of synctest
 		}
 		testkit.Want(t, "lines", strings.Count(said.String(), "\n"), 1)
 		testkit.Want(t, "the way out", said.Count("sluice stock recover "+testSKU), 1)
@@ -185,7 +185,7 @@ func TestFaults_SettlementsOfALedgerThatIsGoneAreOneLine(t *testing.T) {
 		s.skus[testSKU] = gone
 		s.mu.Unlock()
 		d.Settle(testSKU, Item{Serial: "39"}, Confirm)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of synctest
 		testkit.Want(t, "the end", said.Count("settles orders again"), 1)
 	})
 }

@@ -169,7 +169,7 @@ func TestNews_ThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T
 		return nil
 	})
 	testkit.Check(t, err)
-	testkit.Eventually(t, "whoever comes next looks", func() bool { return there.buy("", "").Code == Held })
+	testkit.Eventually(t, "the next one looks", func() bool { return there.buy("", "").Code == Held })
 }
 
 // restricted starts a Redis with a user who may do all but use channels.

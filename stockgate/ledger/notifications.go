@@ -139,7 +139,7 @@ func decodeNotification(text string) (sku string, h StockVersion, err error) {
 // instance that needs to know of them hears of them in a reply.
 //
 // They go to one channel for all SKUs of a name and a database, so that an instance has one subscription, however many
-// SKUs there are. In a cluster a classic PUBLISH reaches every node, from whichever node the ledger is on. A sharded one
+// SKUs there are. In a cluster a classic PUBLISH reaches every node, from whichever node has the ledger. A sharded one
 // would need a subscription for each SKU, to save what give-backs cost the cluster's bus: a batch of them is one
 // message.
 //

@@ -152,7 +152,7 @@ func TestSaleFault_SaleGoesOnByItselfAfterRedisWasKilled(t *testing.T) {
 		testkit.Eventually(t, "the sale is under way", func() bool { return s.won() >= sold })
 		server.Kill()
 		server.Restart()
-		testkit.Eventually(t, "somebody wins again", func() bool { return s.won() > sold+100 })
+		testkit.Eventually(t, "orders win again", func() bool { return s.won() > sold+100 })
 	}
 	s.ends(t, units)
 	for _, r := range s.stores {

@@ -27,7 +27,7 @@ func TestBeats_SlowRedisDoesNotFloodTheLog(t *testing.T) {
 		}
 		text.Reset()
 		b.Record(errors.New("refused")) // too early to be named
-		time.Sleep(lossEvery)
+		time.Sleep(lossEvery)           // of synctest
 		b.Record(errors.New("refused"))
 		if n := strings.Count(text.String(), "cannot reach Redis; x"); n != 1 {
 			t.Errorf("an outage that lasts is named %d times:\n%s", n, text.String())
