@@ -109,6 +109,6 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 
 // useControls has operators hear of the configuration in force.
 func (g *Gateway) useControls() {
-	g.ops.use(admin.Ops(g.checks(g.running), g.Metrics))
-	g.control.use(g.api(g.running, g.log))
+	g.ops.use(admin.Ops(g.checks(g.running.Load()), g.Metrics))
+	g.control.use(g.api(g.running.Load(), g.log))
 }

@@ -160,7 +160,7 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 		dropped = slices.DeleteFunc(slices.Clone(h.overrides), stays)
 	}
 	effective, kept, unfit := h.laidOver(next, kept)
-	changed := changedKeys(h.g.running, effective)
+	changed := changedKeys(h.g.running.Load(), effective)
 	if err := h.g.swap(effective); err != nil {
 		return done, err
 	}

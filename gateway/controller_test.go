@@ -161,7 +161,7 @@ func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 	window, rate := g.controller.must(t, "limits.window.max", 50.0), g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
 	done, err := g.controller.Reload(t.Context(), false)
-	if err != nil || len(done.Kept) != 2 || g.running.Limits.Window.Max != 50 ||
+	if err != nil || len(done.Kept) != 2 || g.running.Load().Limits.Window.Max != 50 ||
 		g.controller.filed.Limits.Window.Max != 200 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -174,7 +174,7 @@ func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 		t.Errorf("%+v, %v: the rate has gone", done, err)
 	}
 	if done, err = g.controller.Reload(t.Context(), true); err != nil || len(done.Dropped) != 1 ||
-		done.Dropped[0] != window.ID || g.running.Limits.Window.Max != 200 {
+		done.Dropped[0] != window.ID || g.running.Load().Limits.Window.Max != 200 {
 		t.Errorf("%+v, %v: dropped by request", done, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 		t.Fatalf("%+v", err)
 	}
 	if s := g.Status(); s.Reload.OK || len(s.Reload.Problems) == 0 || len(g.controller.Overrides()) != 1 ||
-		g.running.Limits.Window.Max != 50 {
+		g.running.Load().Limits.Window.Max != 50 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -209,7 +209,7 @@ func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 			t.Errorf("%+v, want %s", p, key)
 		}
 	}
-	if s := g.Status(); s.Reload.OK || !s.Degraded || g.running.Limits.Window.Max != 100 {
+	if s := g.Status(); s.Reload.OK || !s.Degraded || g.running.Load().Limits.Window.Max != 100 {
 		t.Errorf("%+v", s)
 	}
 	*file = steered
@@ -258,7 +258,8 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 			}
 			return s.State
 		}
-		g := &Gateway{running: &config.Config{}, trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}
+		g := &Gateway{trail: admin.NewAuditLog(slog.New(slog.DiscardHandler))}
+		g.running.Store(&config.Config{})
 		g.orders.Store(&orderLedger{Store: store})
 		h := &controller{g: g,
 			log:  slog.New(slog.DiscardHandler),
@@ -287,7 +288,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 	for _, state := range []string{"paused", "on", "ended"} {
 		g, _ := steer(t)
-		if _, err := g.ledgers(g.running).SetTotal(t.Context(), "1001", 5, 0); err != nil {
+		if _, err := g.ledgers(g.running.Load()).SetTotal(t.Context(), "1001", 5, 0); err != nil {
 			t.Fatal(err)
 		}
 		o := admin.Override{SKU: "1001", Value: "paused", Until: time.Now().Add(time.Hour)}
@@ -304,7 +305,7 @@ func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 		for _, o := range g.controller.Overrides() {
 			_, _ = g.controller.Undo(t.Context(), o.ID) // as its end does
 		}
-		if now, err := g.ledgers(g.running).Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
+		if now, err := g.ledgers(g.running.Load()).Stock(t.Context(), "1001"); err != nil || now.Ledger.State != state {
 			t.Errorf("it is %s, %v; want %s", now.Ledger.State, err, state)
 		}
 	}

@@ -86,7 +86,7 @@ func (m *membership) join() error {
 	m.mu.Unlock()
 	h := m.g.controller
 	h.changing.Lock()
-	use, err := m.prepare(m.g.running)
+	use, err := m.prepare(m.g.running.Load())
 	if err == nil {
 		use()
 		m.countRates()
@@ -209,7 +209,7 @@ func (m *membership) do(text string) string {
 
 // key asks this instance about a key.
 func (m *membership) key(ask admin.KeyQuestion) admin.KeyState {
-	s, err := m.g.limits.Key(m.g.controller.inForceNow(), ask.Limit, ask.Values, ask.Reset)
+	s, err := m.g.limits.Key(m.g.running.Load(), ask.Limit, ask.Values, ask.Reset)
 	if err != nil {
 		s = admin.KeyState{Fault: err.Error()}
 	}
@@ -282,7 +282,7 @@ func (h *controller) Fleet(ctx context.Context) (admin.Fleet, error) {
 // LimitKey implements admin.Controller.
 func (h *controller) LimitKey(ctx context.Context, ask admin.KeyQuestion, scope string) (admin.KeyStates, error) {
 	done := admin.KeyStates{Limit: ask.Limit, Values: ask.Values}
-	if _, err := h.g.limits.Key(h.inForceNow(), ask.Limit, ask.Values, false); err != nil {
+	if _, err := h.g.limits.Key(h.g.running.Load(), ask.Limit, ask.Values, false); err != nil {
 		return done, err // what this instance does not know no other is asked for
 	}
 	x := h.g.fleet.current()

@@ -78,7 +78,7 @@ func through(t *testing.T, server *redistest.Server, more string) (*Gateway, *li
 // stocked has some units of SKU 1001 be for sale.
 func stocked(t *testing.T, g *Gateway) {
 	t.Helper()
-	if _, err := g.ledgers(g.running).SetTotal(t.Context(), "1001", 5, 0); err != nil {
+	if _, err := g.ledgers(g.running.Load()).SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -90,7 +90,7 @@ func (h *controller) pause(t *testing.T, span time.Duration) (admin.Override, er
 
 // stateOf is the state of SKU 1001, or why it cannot be asked.
 func stateOf(t *testing.T, g *Gateway) string {
-	s, err := g.ledgers(g.running).Stock(t.Context(), "1001")
+	s, err := g.ledgers(g.running.Load()).Stock(t.Context(), "1001")
 	if err != nil {
 		return err.Error()
 	}
@@ -317,7 +317,7 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	const sku = "1005"
-	if _, err := g.ledgers(g.running).SetTotal(t.Context(), sku, 5, 0); err != nil {
+	if _, err := g.ledgers(g.running.Load()).SetTotal(t.Context(), sku, 5, 0); err != nil {
 		t.Fatal(err)
 	}
 	o, err := g.controller.Override(t.Context(), admin.Override{SKU: sku, Value: "paused",
@@ -325,7 +325,7 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.sales(g.running).Set(t.Context(), "night", "paused"); err != nil {
+	if err := g.sales(g.running.Load()).Set(t.Context(), "night", "paused"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {

@@ -69,7 +69,7 @@ func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
 	if err != nil || unfit() != "" {
 		t.Fatalf("%v, no room for %q", err, unfit())
 	}
-	if v, _ := b.running.ValueOf("limits.rate[per_user].burst"); v != 9 {
+	if v, _ := b.running.Load().ValueOf("limits.rate[per_user].burst"); v != 9 {
 		t.Errorf("the burst is %v, want 9", v)
 	}
 	if _, err := b.controller.Undo(t.Context(), o.ID); err != nil {
@@ -107,7 +107,7 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 		{Name: "key " + each, Number: 9, Signed: true, Until: later(2), Text: `{"key": "` + each + `", "value": 150}`},
 		{Name: "key " + most, Number: 10, Signed: true, Until: later(1), Text: `{"key": "` + most + `", "value": 200}`},
 	}, false)
-	before, err := h.g.running.ValueOf(each)
+	before, err := h.g.running.Load().ValueOf(each)
 	if _, unfit := h.standing(); err != nil || !slices.Equal(unfit, []string{each}) {
 		t.Fatalf("%v, no room for %q, want %q", err, unfit, each)
 	}
@@ -116,7 +116,7 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 		Until: later(1), Scope: admin.ScopeInstance}); err != nil {
 		t.Fatal(err)
 	}
-	now, _ := h.g.running.ValueOf(each)
+	now, _ := h.g.running.Load().ValueOf(each)
 	if inForce, unfit := h.standing(); now != before || inForce != 3 || !slices.Equal(unfit, []string{each}) {
 		t.Errorf("%s is %v, before %v; %d are in force, no room for %q", each, now, before, inForce, unfit)
 	}
@@ -127,10 +127,12 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
 	g := joined(t, redistest.Start(t), "")
 	h := g.controller
+	h.changing.Lock()
 	h.mu.Lock()
 	h.overrides = []admin.Override{{ID: "f1", Number: 1, SKU: "1001", Value: "paused", Before: "on",
 		Scope: admin.ScopeFleet, Until: time.Now().Add(time.Hour)}}
 	h.mu.Unlock()
+	h.changing.Unlock()
 	h.fleetChanged([]fleet.Change{{Name: "key mode", Number: 9, Signed: true, Until: time.Now().Add(time.Hour),
 		Text: `{"key": "mode", "value": "observe"}`}}, false)
 	all := h.Overrides()

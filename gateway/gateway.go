@@ -38,8 +38,8 @@ import (
 
 // Gateway is everything between clients and the upstream, wired and not yet listening.
 type Gateway struct {
-	Config  *config.Config // that it started with
-	running *config.Config // in force; the controller's locks guard it
+	Config  *config.Config                // that it started with
+	running atomic.Pointer[config.Config] // in force; nil = none yet. It is replaced, never changed
 	version string
 	begun   time.Time
 	now     func() int64
@@ -221,7 +221,7 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 // checkName finds out whether the name is another shop's, as soon as something is kept under it. A ledger finds it out
 // by itself.
 func (g *Gateway) checkName(r *runtime) error {
-	if !r.config.SharesRedis() || r.orders != nil || g.running != nil && g.running.SharesRedis() {
+	if !r.config.SharesRedis() || r.orders != nil || g.running.Load() != nil && g.running.Load().SharesRedis() {
 		return nil
 	}
 	return stores.CheckName(r.config)

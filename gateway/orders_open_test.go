@@ -72,7 +72,7 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 	if strings.Contains(same.String(), line) {
 		t.Errorf("the same total: %s", same)
 	}
-	reloaded := *g.running
+	reloaded := *g.running.Load()
 	reloaded.Sales = slices.Clone(reloaded.Sales)
 	reloaded.Sales[0].Stock = map[string]int{"1001": 20}
 	if err := g.Apply(&reloaded); err != nil {

@@ -82,7 +82,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		others = slices.Delete(others, at, at+1)
 	}
 	want.Since, want.Until = time.Now().UTC(), want.Until.UTC()
-	next, err := h.g.running, error(nil)
+	next, err := h.g.running.Load(), error(nil)
 	if want.SKU != "" {
 		err = h.mayShut(ctx, &want)
 	} else {
@@ -96,7 +96,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	}
 	if want.SKU != "" {
 		err = h.shut(ctx, &want)
-	} else if next != h.g.running {
+	} else if next != h.g.running.Load() {
 		err = h.enforce(next, &want)
 	}
 	if err != nil && want.Fault == "" {

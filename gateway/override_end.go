@@ -20,7 +20,7 @@ const (
 // is first is no matter.
 func (h *controller) end(ctx context.Context, at int) error {
 	o := h.overrides[at]
-	if l := h.g.ledgers(h.g.running); o.SKU != "" && l != nil {
+	if l := h.g.ledgers(h.g.running.Load()); o.SKU != "" && l != nil {
 		if err := l.Reinstate(ctx, o.SKU, o.Number); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (h *controller) attend() {
 func (h *controller) deliverLeft() {
 	h.changing.Lock()
 	defer h.changing.Unlock()
-	if err := h.g.swap(h.g.running); err != nil {
+	if err := h.g.swap(h.g.running.Load()); err != nil {
 		h.log.Error("orders that wait are not delivered; the next reload tries it again", "err", err)
 	}
 }

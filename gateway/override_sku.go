@@ -20,7 +20,7 @@ import (
 
 // mayShut reads what the SKU will be again, or why it cannot be overridden.
 func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
-	l := h.g.ledgers(h.g.running)
+	l := h.g.ledgers(h.g.running.Load())
 	if l == nil {
 		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
 			admin.ErrConflict)
@@ -44,7 +44,7 @@ func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
 // shut has the SKU's ledger say what is wanted. What fails is tried again by all instances that know of it, and want
 // has a Fault then.
 func (h *controller) shut(ctx context.Context, want *admin.Override) error {
-	before, inForce, err := h.g.ledgers(h.g.running).Overrule(ctx, want.SKU, fmt.Sprint(want.Value), want.Number)
+	before, inForce, err := h.g.ledgers(h.g.running.Load()).Overrule(ctx, want.SKU, fmt.Sprint(want.Value), want.Number)
 	switch {
 	case err != nil:
 		want.Fault = err.Error()
@@ -62,7 +62,7 @@ func (h *controller) shut(ctx context.Context, want *admin.Override) error {
 
 // open has the SKU's ledger say what it said before o.
 func (h *controller) open(ctx context.Context, o *admin.Override) error {
-	l := h.g.ledgers(h.g.running)
+	l := h.g.ledgers(h.g.running.Load())
 	if l == nil {
 		return fmt.Errorf("undo %s: %w: no ledger is kept here; undo it on an instance that takes units", o.ID,
 			admin.ErrConflict)
@@ -86,7 +86,7 @@ func (h *controller) unsettle(o admin.Override) {
 
 // settleSKUs tells ledgers what the list says of their SKUs, and returns how long it is until that is tried again.
 func (h *controller) settleSKUs(ctx context.Context) time.Duration {
-	l := h.g.ledgers(h.g.running)
+	l := h.g.ledgers(h.g.running.Load())
 	var left []admin.Override
 	var away error
 	for _, o := range h.unsettled {

@@ -13,7 +13,7 @@ import (
 const awayTooLong = 10 * time.Second
 
 // Checks are the conditions of readiness.
-func (g *Gateway) Checks() []admin.Check { return g.checks(g.controller.inForceNow()) }
+func (g *Gateway) Checks() []admin.Check { return g.checks(g.running.Load()) }
 
 func (g *Gateway) checks(c *config.Config) []admin.Check {
 	checks := []admin.Check{
@@ -43,13 +43,6 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
 	}
 	return checks
-}
-
-// inForceNow is the configuration in force.
-func (h *controller) inForceNow() *config.Config {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.g.running
 }
 
 // check tells whether the file is in force. That another one is, is never a reason to send clients elsewhere.
@@ -88,7 +81,7 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	if away == 0 {
 		return "reached", admin.Healthy
 	}
-	c := g.controller.inForceNow()
+	c := g.running.Load()
 	onError := c.Stock.OnError
 	consequence, health := "orders are rejected with 503", admin.Degraded
 	switch {

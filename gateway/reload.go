@@ -83,8 +83,8 @@ func (g *Gateway) swap(c *config.Config) error {
 	if g.controller.closed {
 		return errClosed
 	}
-	if g.running != nil {
-		if err := rejectRestarts(g.running, c); err != nil {
+	if g.running.Load() != nil {
+		if err := rejectRestarts(g.running.Load(), c); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (g *Gateway) swap(c *config.Config) error {
 	for _, use := range next.use {
 		use()
 	}
-	g.running = c
+	g.running.Store(c)
 	if g.control.now.Load() != nil {
 		g.useControls()
 	}
@@ -127,7 +127,7 @@ func (g *Gateway) buildRooms(r *runtime) error {
 // buildTraces begins to send to another collector. What is queued for the one before is sent in the background.
 func (g *Gateway) buildTraces(r *runtime) (err error) {
 	r.tracer = g.tracer
-	if g.running == nil || g.running.Traces != r.config.Traces {
+	if g.running.Load() == nil || g.running.Load().Traces != r.config.Traces {
 		if r.tracer, err = openTraces(r.config, &g.traced, g.version, g.log); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (g *Gateway) buildProxy(r *runtime) (err error) {
 
 // buildAccessLog opens another output.
 func (g *Gateway) buildAccessLog(r *runtime) error {
-	if g.running == nil {
+	if g.running.Load() == nil {
 		return nil // it was opened with c
 	}
 	use, discard, err := g.access.Prepare(accessSettings(r.config))
@@ -188,7 +188,7 @@ func (g *Gateway) buildAccessLog(r *runtime) error {
 
 // buildUpstream makes other targets.
 func (g *Gateway) buildUpstream(r *runtime) error {
-	if g.running == nil {
+	if g.running.Load() == nil {
 		return nil // it was opened with c
 	}
 	use, err := g.shop.Prepare(upstreamOptions(r.config))

@@ -238,7 +238,7 @@ func TestApply_FirstSharedLimitAsksWhoseTheNameIs(t *testing.T) {
 
 func TestApply_ClosedGatewayChangesNothing(t *testing.T) {
 	g, _ := steer(t)
-	before := g.running
+	before := g.running.Load()
 	g.controller.stopChanges()
 	if err := g.Apply(before); !errors.Is(err, errClosed) {
 		t.Errorf("%v, want %v", err, errClosed)

@@ -187,7 +187,7 @@ func TestApply_FortyTimesUnderLoadLosesNothing(t *testing.T) {
 	if atShop != placed {
 		t.Errorf("the shop has %d orders, the clients %d", atShop, placed)
 	}
-	if s, err := g.limits.Key(g.running, "all", []string{"127.0.0.1"}, false); err != nil || int64(s.Max-s.Left) != gated {
+	if s, err := g.limits.Key(g.running.Load(), "all", []string{"127.0.0.1"}, false); err != nil || int64(s.Max-s.Left) != gated {
 		t.Errorf("the rate has counted %d, %v; want %d", s.Max-s.Left, err, gated)
 	}
 	if all := g.Server.Totals(); int64(all.Forwarded) != gated+sent[2].Load() || g.limits.InFlight() != 0 {
@@ -206,10 +206,10 @@ func TestApply_ChangesAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	before, handler := g.running, g.proxy
+	before, handler := g.running.Load(), g.proxy
 	next := changing(t, 1, redis.Addr, shops)
 	next.AccessLog.Output = "file:" + t.TempDir() + "/none/access.log"
-	if err := g.Apply(next); err == nil || g.running != before || g.proxy != handler {
+	if err := g.Apply(next); err == nil || g.running.Load() != before || g.proxy != handler {
 		t.Errorf("%v; want that nothing has changed", err)
 	}
 	next = changing(t, 2, redis.Addr, shops)

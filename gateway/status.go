@@ -16,7 +16,7 @@ func (g *Gateway) Status() admin.Status {
 	h := g.controller
 	h.mu.Lock()
 	s := admin.Status{Version: g.version, Started: g.begun.UTC(), Now: g.schedule.Wall().UTC(), Config: h.filed.Version(),
-		Mode: h.g.running.Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
+		Mode: h.g.running.Load().Mode, Phase: "serving", Ready: true, Reload: h.reloaded}
 	h.mu.Unlock()
 	if g.draining.Load() {
 		s.Phase = "draining"
@@ -45,16 +45,16 @@ func (g *Gateway) Limits() []admin.Limit {
 	h := g.controller
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := g.limits.Show(h.g.running, h.numberOf)
+	all := g.limits.Show(h.g.running.Load(), h.numberOf)
 	for i := range all {
-		all[i].ObserveOnly = all[i].ObserveOnly || h.g.running.Mode == "observe"
+		all[i].ObserveOnly = all[i].ObserveOnly || h.g.running.Load().Mode == "observe"
 	}
 	return all
 }
 
 // numberOf is one number of a limit.
 func (h *controller) numberOf(key string) admin.Number {
-	n := admin.Number{Key: key, InForce: valueAt(h.g.running, key), Configured: valueAt(h.filed, key)}
+	n := admin.Number{Key: key, InForce: valueAt(h.g.running.Load(), key), Configured: valueAt(h.filed, key)}
 	for _, o := range h.inForce() {
 		if o.Key == key && (n.Override == "" || o.Scope == admin.ScopeInstance) {
 			n.Override = o.ID
@@ -70,7 +70,7 @@ func (g *Gateway) Settings() admin.Settings {
 	defer h.mu.Unlock()
 	origins := h.origins()
 	s := admin.Settings{File: h.filed.Files()[0], Config: h.filed.Version()}
-	for _, one := range h.g.running.Settings() {
+	for _, one := range h.g.running.Load().Settings() {
 		set := admin.Setting{Setting: one, Live: ChangesOnReload(one.Key)}
 		set.Origin = cmp.Or(origins[one.Key], one.Origin)
 		s.Settings = append(s.Settings, set)
@@ -85,7 +85,7 @@ func (h *controller) origins() map[string]string {
 		origins["mode"] = "--mode"
 	}
 	for _, o := range h.inForce() {
-		place := h.g.running.Place(o.Key)
+		place := h.g.running.Load().Place(o.Key)
 		if o.SKU == "" && (origins[place] == "" || o.Scope == admin.ScopeInstance) {
 			origins[place] = "override " + o.ID
 		}
@@ -106,7 +106,7 @@ func valueAt(c *config.Config, key string) any {
 func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	h := g.controller
 	h.mu.Lock()
-	c, mode, reloaded, overrides := h.filed, h.g.running.Mode, h.reloaded, h.inForce()
+	c, mode, reloaded, overrides := h.filed, h.g.running.Load().Mode, h.reloaded, h.inForce()
 	h.mu.Unlock()
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
 	g.checkState(o, mode, overrides)

@@ -87,7 +87,7 @@ func stockOptions(c *config.Stock) stockgate.Options {
 func (g *Gateway) buildStock(r *runtime) (err error) {
 	next, useRules := r.config, func() {}
 	var l *layout.Layout
-	if g.running != nil && g.source != nil && !reflect.DeepEqual(g.running.Stock.Layout, next.Stock.Layout) {
+	if g.running.Load() != nil && g.source != nil && !reflect.DeepEqual(g.running.Load().Stock.Layout, next.Stock.Layout) {
 		if g.redis == nil {
 			return next.Errorf("stock.layout", `is not used with stock.source = "memory", whose stock has keys of its own: `+
 				`write the former value, or source = "redis", and restart`)
