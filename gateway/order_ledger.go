@@ -273,7 +273,9 @@ func (o *orderLedger) watchAll(ctx context.Context, d *ledger.Reserver) {
 			d.Preload(sku)
 		}
 	}
-	o.noteLost(ctx)
+	if o.Store.NoteLost(ctx) == nil {
+		o.noteLost(ctx)
+	}
 	o.left.find(ctx, o.Store, skus, o.log)
 }
 

@@ -181,7 +181,9 @@ func (r *Store) learn(q *scriptCall) {
 	if t == nil || q.epoch == 0 {
 		return
 	}
-	t.Learn(q.answered(), !q.aside)
+	if t.Learn(q.answered(), !q.aside) {
+		r.log.Info("ledger is there again", "sku", q.sku, "epoch", q.epoch, "ver", q.ver)
+	}
 	if q.froze != "" {
 		r.alarm(q.sku, q.froze, q.claim)
 	}

@@ -66,6 +66,31 @@ func TestCreate_LostLedgerIsNotCreatedAnew(t *testing.T) {
 	}
 }
 
+// Redis may come up empty again and again: as long as an instance misses a ledger, another one that has never seen it
+// does not make it as if it had never been.
+func TestCreate_LedgerThatIsLostTwiceIsNotCreatedAnew(t *testing.T) {
+	server := redistest.Start(t)
+	saw := connect(t, server, texts())
+	testkit.Must[Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))
+	takeUnit(t, saw, "s1", "ann")
+	for range 3 {
+		server.Client.FlushAll(t.Context())
+		if _, _, err := saw.ReadStock(t.Context(), "1001"); !errors.Is(err, ErrLost) {
+			t.Fatalf("the loss was not noticed: %v", err)
+		}
+		if err := saw.NoteLost(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := connect(t, server, texts())
+		if _, made, err := other.Create(t.Context(), "1001", Opening{Total: 5}); !errors.Is(err, ErrLost) || made {
+			t.Errorf("made %v, %v", made, err)
+		}
+		if _, err := other.SetTotal(t.Context(), "1001", 5, 0); !errors.Is(err, ErrLost) {
+			t.Errorf("its stock was set: %v", err)
+		}
+	}
+}
+
 func TestCreate_LedgerWhoseHistoryIsThereIsNotCreatedAnew(t *testing.T) {
 	server := redistest.Start(t)
 	testkit.Must[Stock](t)(connect(t, server, texts()).SetTotal(t.Context(), "1001", 5, 0))

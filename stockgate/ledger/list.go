@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -118,6 +119,23 @@ func (r *Store) noteLost(sku string) {
 }
 
 const registerRetry = 100 * time.Millisecond
+
+// NoteLost has the registry know all SKUs whose ledgers this instance has seen and misses. It is called again and again:
+// Redis may lose the registry, too, and more than once.
+func (r *Store) NoteLost(ctx context.Context) error {
+	for some := range slices.Chunk(r.Seen.missing(), listPage) {
+		known, err := r.registered(ctx, some...)
+		for i := 0; i < len(some) && err == nil; i++ {
+			if !known[i] {
+				_, err = r.register(ctx, some[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // SKUs returns the first SKUs that have a ledger, in the order of their bytes. limit is 1 to 100,000. Names whose
 // ledger is gone, or was never made, are passed over and kept: to drop one could hide a ledger that is being made.

@@ -63,13 +63,13 @@ func (t *SeenState) Claim() Claim {
 type Answer struct{ Call, Epoch, Ver, Sale int64 }
 
 // Learn takes in an answer, to a call that has left its mark or not; answers overtake each other. Where the epoch is a
-// later one, there is something to tell from now on.
-func (t *SeenState) Learn(a Answer, marked bool) {
+// later one, there is something to tell from now on. It reports whether the ledger was missing before.
+func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sale = max(t.sale, a.Sale)
 	if a.Epoch < t.epoch {
-		return
+		return false
 	}
 	if a.Epoch > t.epoch {
 		t.progress = progress{due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
@@ -79,9 +79,10 @@ func (t *SeenState) Learn(a Answer, marked bool) {
 	if marked {
 		t.answered, t.at = max(t.answered, a.Call), time.Now()
 	}
-	if a.Call > t.gone {
+	if found = t.gone > 0 && a.Call > t.gone; found {
 		t.gone = 0
 	}
+	return found
 }
 
 // Miss notes that the call seq did not find the ledger, and reports whether that is new.
@@ -166,6 +167,18 @@ func (t *Seen) HearSale(sku string, sale int64) {
 		defer one.mu.Unlock()
 		one.sale = max(one.sale, sale)
 	}
+}
+
+// missing are the SKUs whose ledgers were there and are not any more.
+func (t *Seen) missing() (skus []string) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for sku, one := range t.all {
+		if _, gone := one.Lost(); gone {
+			skus = append(skus, sku)
+		}
+	}
+	return skus
 }
 
 // SKUs are those of which a ledger was seen.

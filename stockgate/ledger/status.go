@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -95,8 +96,13 @@ func (r *Reserver) readStatus(q *skuQueue) {
 		r.countCall(callFind, 1)
 		s, ok, err := r.store.ReadStock(ctx, q.sku)
 		q.status.at.Store(r.o.Now())
-		if err == nil && ok { // what is wrong is said to the next order
+		switch { // what else is wrong is said to the next order
+		case err == nil && ok:
 			r.learnHint(q, s.StockVersion)
+		case errors.Is(err, ErrLost):
+			lost := q.newest()
+			lost.State = Lost
+			r.learnHint(q, lost)
 		}
 	})
 }

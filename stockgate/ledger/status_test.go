@@ -40,6 +40,38 @@ func TestStatus_WhatIsShownIsAtMostSoOldAndCostsOneLookForAll(t *testing.T) {
 	})
 }
 
+// A page shows without an order that a ledger is gone.
+func TestStatus_LedgerThatIsGoneIsShownAsLost(t *testing.T) {
+	at(t, func(t *testing.T) {
+		s := fakeStoreOf(testSKU, 10)
+		d := opened(t, testOptions(), s, nil)
+		d.Track(testSKU)
+		shown := func() StockVersion {
+			time.Sleep(time.Second)
+			d.Status(d.o.Now(), []byte(testSKU))
+			synctest.Wait()
+			h, _ := d.Status(d.o.Now(), []byte(testSKU))
+			return h
+		}
+		if got := shown(); got.State != On {
+			t.Fatalf("%+v", got)
+		}
+		s.set(func(op string, _ bool) error {
+			if op == "look" {
+				return LostLedger(testSKU)
+			}
+			return nil
+		})
+		if got := shown(); got.State != Lost {
+			t.Errorf("%+v, want that it is lost", got)
+		}
+		s.set(nil)
+		if got := shown(); got.State != On || got.Free != 10 {
+			t.Errorf("%+v, want that it is there again", got)
+		}
+	})
+}
+
 func TestStatus_InventedSKUsAreNotShownAndCostNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(testSKU, 10)
