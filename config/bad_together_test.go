@@ -11,12 +11,6 @@ foo = 1`,
 		`:6: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"
 :7: route[1].foo: unknown key; here may stand name, match, gate, sku, user, quantity, delivery, sources, sku_form, ` +
 			`require, order_token, room, max_in_flight, timeout, cache`},
-	{`[server]
-read_header_timeout = "11s"`,
-		`:2: server.read_header_timeout: 11s exceeds server.read_timeout (10s); lower it, or raise the other`},
-	{`[server]
-read_timeout = "1s"`,
-		`:2: server.read_timeout: 1s is below server.read_header_timeout (5s); raise it, or lower the other`},
 	{`[upstream]
 targets = ["http://shop"]
 timeout = "3s"`,

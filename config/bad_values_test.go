@@ -110,12 +110,8 @@ policy = "best"`,
 	{`[upstream]
 targets = ["http://shop"]
 [upstream.health]
-path = "healthz"
-fails = 0
-status = "399-200"`,
-		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"
-:5: upstream.health.fails: 0 must be from 1 to 1000` + notOff + `
-:6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
+path = "healthz"`,
+		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"`},
 	{`[limits.connection]
 request_burst = 0`,
 		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824` + notOff},

@@ -70,6 +70,11 @@ func keysBelow(t reflect.Type, path string) (keys []string) {
 
 const orderGone = "is gone: a free slot goes to the request that has waited longest"
 
+const watchGone = "is gone: a file applies when it changes; delete the line, and edit a copy until it is complete"
+
+const healthGone = "is gone: every 2s a check has 1s, 200 to 399 pass, and three failed ones take a target " +
+	"out; delete the line, and write the upstream.health.path of a response that says whether the shop works"
+
 const spoolGone = "is gone: responses up to 1MiB wait in upstream.response_memory, larger ones are streamed"
 
 // replacements says for each key of an earlier version what to write instead. A table stands for all its keys; %q is
@@ -94,14 +99,23 @@ var replacements = map[string]string{
 	"stock.redis.breaker_open":         "is gone: the circuit breaker stays open for 1s",
 	"stock.redis.connect_timeout":      "is gone: a connection may take as long as stock.redis.timeout, and at least 500ms",
 	"stock.reserve.max_batch":          "is gone: one call of a script has at most 64 orders",
-	"upstream.health.passes":           "is gone: two passed checks in a row bring a target back",
-	"upstream.health.timeout":          "is gone: a check may take half of upstream.health.interval; raise that",
-	"upstream.retry":                   "is gone: while nothing was written, another target is tried; an order is never sent twice",
-	"access_log.refused_first":         "is now rejected_per_second",
-	"access_log.remember":              "is now buffer_size",
-	"limits.concurrency.enforce":       `is now in [limits]: observe_only = ["concurrency"] counts and rejects nothing`,
-	"limits.concurrency.order":         orderGone,
-	"limits.concurrency.queue_order":   orderGone,
+	"server.read_header_timeout":       "is gone: a header may take half of server.read_timeout; delete this, or set that",
+	"server.write_timeout":             "is gone: a client has 30s to take what was written",
+	"upstream.connect_timeout": "is gone: a connection may take a fifth of upstream.response_header_timeout, and at " +
+		"least 1s; delete the line, or set that",
+	"upstream.health.fails":          healthGone,
+	"upstream.health.interval":       healthGone,
+	"upstream.health.passes":         healthGone,
+	"upstream.health.status":         healthGone,
+	"upstream.health.timeout":        healthGone,
+	"upstream.max_pending":           "is gone: 10,000 requests may wait; delete the line, or set upstream.queue_timeout",
+	"watch_config":                   watchGone,
+	"upstream.retry":                 "is gone: while nothing was written, another target is tried; an order is never sent twice",
+	"access_log.refused_first":       "is now rejected_per_second",
+	"access_log.remember":            "is now buffer_size",
+	"limits.concurrency.enforce":     `is now in [limits]: observe_only = ["concurrency"] counts and rejects nothing`,
+	"limits.concurrency.order":       orderGone,
+	"limits.concurrency.queue_order": orderGone,
 	"limits.concurrency.priority_min_share": "is gone: requests that do not meet priority keep a tenth of the slots and " +
 		"of the queue",
 	"limits.connection.burst":           "is now request_burst",
@@ -118,7 +132,7 @@ var replacements = map[string]string{
 		"order may take in Redis",
 	"auth.jwt_remember":                 "is gone: 100,000 verified tokens are remembered",
 	"auth.order_token_slot":             "is now order_token_ttl",
-	"reload":                            "is now watch_config, before the first table",
+	"reload":                            watchGone,
 	"responses.cors":                    "is now cors_origins",
 	"sale.before":                       `is now before_start; "refuse" is "reject"`,
 	"settle.orders":                     "is now orders_query in [settle]",
@@ -156,6 +170,10 @@ func replaced(key string, value any) string {
 	message := replacements[key]
 	if strings.Contains(message, "%q") {
 		return fmt.Sprintf(message, fmt.Sprint(value))
+	}
+	says := func(what string) bool { return strings.Contains(message, what) }
+	if says("is gone") && !says("delete ") && !says("write ") {
+		return message + "; delete the line"
 	}
 	return message
 }

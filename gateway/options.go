@@ -32,21 +32,18 @@ func upstreamOptions(c *config.Config) upstream.Options {
 	u := &c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
-		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
-		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
+		MaxPending: maxPending, QueueTimeout: u.QueueTimeout,
+		ConnectTimeout: u.ConnectTimeout(), ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: "connect",
-		Memory: int64(u.ResponseMemory), Health: healthChecks(&u.Health),
+		Memory: int64(u.ResponseMemory), Health: upstream.Checks(u.Health.Path),
 		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
 	}
 }
 
-// healthPasses is how many checks in a row bring a target back: one alone may be luck.
-const healthPasses = 2
-
-func healthChecks(h *config.Health) upstream.Health {
-	return upstream.Health{Path: h.Path, Interval: h.Interval, Timeout: h.Timeout(), Fails: h.Fails,
-		Passes: healthPasses, Status: h.Status}
-}
+const (
+	maxPending   = 10_000           // requests that wait for a connection to the upstream: their number bounds memory
+	writeTimeout = 30 * time.Second // of one write to a client that does not read
+)
 
 // jwtLeeway is by how much the clock of a token's issuer may be wrong.
 const jwtLeeway = 30 * time.Second
@@ -142,8 +139,8 @@ func responses(r *config.Responses) reject.Options {
 func serverOptions(c *config.Config, l *limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
 	s := &c.Server
 	return proxy.ServerOptions{
-		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
-		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		ReadHeaderTimeout: s.ReadTimeout / 2, ReadTimeout: s.ReadTimeout, // the rest is for the body
+		WriteTimeout: writeTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
 		Connections:   connections{l.conns}, MaxConns: l.files.clients(c),

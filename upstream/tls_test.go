@@ -278,7 +278,7 @@ func TestPool_ReconfigureChangesWhatIsInForce(t *testing.T) {
 		t.Error("a CA without a certificate was taken")
 	}
 	o.TLS, o.Health = TLS{CA: roots, ServerName: "example.com"}, Health{Path: "/", Interval: time.Millisecond,
-		Timeout: time.Second, Fails: 1, Passes: 1, Status: "500"}
+		Timeout: time.Nanosecond, Fails: 1, Passes: 1}
 	if err := reconfigure(p, o); err != nil {
 		t.Fatal(err)
 	}
