@@ -52,7 +52,7 @@ var rangesInWords = map[string]string{
 	"settle.home.name": "a-z, 0-9, _ and -, not main", "settle.home.database": "postgres://, mysql:// or sqlite:",
 	"settle.home.skus":  "SKUs, or their beginnings and *",
 	"settle.jobs.kinds": "order.held, order.sold, order.released, order.refunded",
-	"settle.jobs.queue": "a-z, 0-9, _ and -", "settle.reroute_to": "a name of a home, or empty",
+	"settle.reroute_to": "a name of a home, or empty",
 	"settle.paid.query": "SQL with :sku, or empty", "upstream.tls.server_name": "a host name, or empty",
 	"settle.stock.table": "a name of SQL, or empty", "settle.stock.sku_column": "a name of SQL",
 	"settle.stock.left_column": "a name of SQL",
