@@ -213,11 +213,9 @@ tls = true`,
 			`addresses`},
 	{`[stock.redis]
 addresses = []
-pool_size = 0
 timeout = "0s"`,
 		`:2: stock.redis.addresses: is empty; write where Redis is, like ["127.0.0.1:6379"]
-:3: stock.redis.pool_size: 0 must be from 1 to 10000` + notOff + `
-:4: stock.redis.timeout: 0s must be above 0s` + notOff},
+:3: stock.redis.timeout: 0s must be above 0s` + notOff},
 	{`[stock.redis]
 addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,
@@ -318,10 +316,8 @@ listen = "here"`,
 listen = ["127.0.0.1:8091", "10.0.0.1:8091"]`,
 		`:2: ops.listen: is one address, and here are 2; write it like "127.0.0.1:8090"`},
 	{`[log]
-level = "loud"
-format = "xml"`,
-		`:2: log.level: "loud" is not known; write "debug", "info", "warn" or "error"
-:3: log.format: "xml" is not known; write "auto", "text" or "json"`},
+level = "loud"`,
+		`:2: log.level: "loud" is not known; write "debug", "info", "warn" or "error"`},
 	{`[access_log]
 output = "syslog"
 rejected_per_second = -1

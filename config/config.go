@@ -76,10 +76,10 @@ func defaults(env func(string) (string, bool)) *Config {
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
-		Log:       Log{Level: "info", Format: "auto"},
+		Log:       Log{Level: "info"},
 		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 8 << 20},
 		Cache:     defaultCache(),
-		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
+		Traces:    Traces{SampleRatio: 0.01},
 		Settle:    defaultSettle(),
 	}
 }

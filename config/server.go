@@ -92,6 +92,9 @@ func (s *Server) checkBodyMemory(r *report) {
 		s.BodyMemory, s.MaxBodySize, 2*s.MaxBodySize)
 }
 
+// ResponseMemory is how much of it responses take that are read whole: as much as request bodies, and room for one.
+func (s *Server) ResponseMemory() Size { return max(s.BodyMemory, 1<<20) }
+
 // SocketPermissions are SocketMode as a number: who may connect to a unix socket. To connect is to write.
 func (s *Server) SocketPermissions() fs.FileMode {
 	mode, _ := strconv.ParseUint(s.SocketMode, 8, 9) // checked with the rest

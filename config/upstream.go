@@ -14,8 +14,7 @@ type Upstream struct {
 	Policy   string   `toml:"policy" words:"least_conn round_robin random first client_hash"`
 	MaxConns int      `toml:"max_conns" unit:"connections" range:"1 to 65535"` // per target
 	// how long requests wait for a connection, at most Timeout
-	QueueTimeout   time.Duration `toml:"queue_timeout" range:"0s or more"`
-	ResponseMemory Size          `toml:"response_memory" range:"1MiB to 1024GiB"` // of responses that are read whole
+	QueueTimeout time.Duration `toml:"queue_timeout" range:"0s or more"`
 	// to the response's header, at most Timeout
 	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout" range:"above 0s"`
 	Timeout               time.Duration `toml:"timeout" range:"above 0s"` // the whole exchange
@@ -59,7 +58,6 @@ func defaultUpstream() Upstream {
 		Policy:                "least_conn",
 		MaxConns:              512,
 		QueueTimeout:          time.Second,
-		ResponseMemory:        64 << 20,
 		ResponseHeaderTimeout: 5 * time.Second,
 		Timeout:               10 * time.Second,
 		IdleConnTimeout:       4 * time.Second,

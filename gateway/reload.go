@@ -29,7 +29,6 @@ var restartKeys = []struct{ key, why string }{
 	{"stock.source", "orders under way were taken from it"},
 	{"stock.redis", "connections, ledgers and orders under way are there"},
 	{"stock.reserve.secret_file", "orders under way were signed by it"},
-	{"stock.reserve.stream_max_events", "the ledger is opened with it"},
 	{"stock.reserve.stream_keep_unread", "the ledger is opened with it"},
 	{"settle.database", "the ledger keeps unread orders from the start where there is one"},
 }
@@ -167,7 +166,7 @@ func (g *Gateway) buildProxy(r *runtime) (err error) {
 		g.demand.Use(stores.LabelledSKUs(r.config), g.looksAtShopStock(r.config))
 		g.cache.Adjust(cacheOptions(r.config))
 		if h, ours := g.log.Handler().(*logHandler); ours {
-			h.form.use(r.config.Log)
+			h.use(r.config.Log)
 		}
 	})
 	return nil
