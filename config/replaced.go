@@ -113,8 +113,7 @@ var replacements = map[string]string{
 		"register workers there",
 	"settle.jobs.timeout": "is gone: a request of a job has 30s",
 	"settle.jobs.workers": "is gone: ten jobs are worked at a time; delete the line, and run more sluice-settle " +
-		"work, or " +
-		"answer with Retry-After",
+		"work, or answer with Retry-After",
 	"settle.paid.every":      "is gone: settle.paid.query runs every 5s for a SKU",
 	"settle.webhook.timeout": "is gone: a request has 5s; it is sent again",
 	"settle.workers": "is gone: four SKUs are settled at a time; delete the line, and run more " +
@@ -133,6 +132,8 @@ var replacements = map[string]string{
 	"upstream.health.passes":   healthGone,
 	"upstream.health.status":   healthGone,
 	"upstream.health.timeout":  healthGone,
+	"upstream.tls.insecure_skip_verify": "is gone: certificates are verified; delete the line, and write the upstream's own " +
+		"certificate into upstream.tls.ca_file",
 	"upstream.response_memory": "is gone: responses have as much memory as server.body_memory; delete the line, or set that",
 	"upstream.max_pending": "is gone: 10,000 requests may wait; delete the line, or set " +
 		"upstream.queue_timeout",
@@ -145,8 +146,7 @@ var replacements = map[string]string{
 	"limits.concurrency.order":       orderGone,
 	"limits.concurrency.queue_order": orderGone,
 	"limits.concurrency.priority_min_share": "is gone: requests that do not meet priority keep a tenth of the " +
-		"slots and " +
-		"of the queue",
+		"slots and of the queue",
 	"limits.connection.burst":           "is now request_burst",
 	"limits.connection.enforce":         `is now in [limits]: observe_only = ["connection"] counts and rejects nothing`,
 	"limits.connection.max_open":        "is now max_connections",
@@ -189,8 +189,7 @@ var replacements = map[string]string{
 	"traces.service":        serviceGone,
 	"traces.service_name":   serviceGone,
 	"cache.stale_while_revalidate": "is gone: a stale response is served for 10s while one request fetches it " +
-		"anew, and never " +
-		"longer than cache.stale_if_error; delete the line, or set that",
+		"anew, and never longer than cache.stale_if_error; delete the line, or set that",
 	"limits.in_flight.ipv4_prefix": inFlightPrefixGone,
 	"limits.in_flight.ipv6_prefix": inFlightPrefixGone,
 	"log.format":                   "is gone: the log is text on a terminal, and JSON otherwise",
@@ -198,8 +197,7 @@ var replacements = map[string]string{
 	"stock.layout.users_scope":     "is gone: users_key without $sku is one set for several SKUs",
 	"stock.redis.pool_size":        "is gone: there are 16 connections to each server",
 	"stock.redis.read_from": "is gone: stock is read from stock.redis.replicas where that names any; delete the " +
-		"line, and " +
-		"those too for \"master\"",
+		"line, and those too for \"master\"",
 	"upstream.response_timeout": "is now response_header_timeout",
 }
 

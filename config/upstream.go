@@ -27,11 +27,10 @@ type Upstream struct {
 // UpstreamTLS is how the certificates of https:// targets are verified.
 type UpstreamTLS struct {
 	// certificates in PEM, in place of the system's; "" = those of the system
-	CAFile             string `toml:"ca_file"`
-	ServerName         string `toml:"server_name"` // "" = the host of each target's URL
-	InsecureSkipVerify bool   `toml:"insecure_skip_verify"`
-	CA                 string // what CAFile holds
-	CAPath             string // where it was read; "" = there is none
+	CAFile     string `toml:"ca_file"`
+	ServerName string `toml:"server_name"` // "" = the host of each target's URL
+	CA         string // what CAFile holds
+	CAPath     string // where it was read; "" = there is none
 }
 
 // Health is how each target is probed.
@@ -90,23 +89,19 @@ func (u *Upstream) check(r *report) {
 	u.Health.check(r)
 }
 
-// checkTLS wants a target that [upstream.tls] is for, and one way to verify it.
+// checkTLS wants a target that [upstream.tls] is for.
 func (u *Upstream) checkTLS(r *report) {
 	t := &u.TLS
 	hasTLS := slices.ContainsFunc(u.Targets, func(target string) bool { return strings.HasPrefix(target, "https://") })
 	for key, used := range map[string]bool{
-		"ca_file": t.CAFile != "", "server_name": t.ServerName != "", "insecure_skip_verify": t.InsecureSkipVerify,
+		"ca_file": t.CAFile != "", "server_name": t.ServerName != "",
 	} {
 		if used && !hasTLS && len(u.Targets) > 0 {
 			r.Fail("upstream.tls."+key, "no target of upstream.targets begins with https://; write one so, or remove this key")
 		}
 	}
-	if t.InsecureSkipVerify && t.CAFile != "" {
-		r.Fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
-	}
 	if strings.ContainsFunc(t.ServerName, func(c rune) bool {
-		return c <= ' ' || c > '~' || strings.ContainsRune("/:*",
-			c)
+		return c <= ' ' || c > '~' || strings.ContainsRune("/:*", c)
 	}) {
 		r.Fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
 	}

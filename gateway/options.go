@@ -37,7 +37,7 @@ func upstreamOptions(c *config.Config) upstream.Options {
 		ConnectTimeout: u.ConnectTimeout(), ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: "connect",
 		Memory: int64(c.Server.ResponseMemory()), Health: upstream.Checks(u.Health.Path),
-		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName},
 	}
 }
 

@@ -168,7 +168,6 @@ func TestTarget_TLSFaultIsNamed(t *testing.T) {
 		cause, fix string // of the fault; "" = there is none
 	}{
 		"good CA":       {server.URL, right, "", ""},
-		"not verified":  {server.URL, TLS{Insecure: true}, "", ""},
 		"unknown CA":    {server.URL, TLS{ServerName: "example.com"}, "certificate", "upstream.tls.ca_file"},
 		"wrong name":    {server.URL, TLS{CA: roots, ServerName: "other.example"}, "certificate", "upstream.tls.server_name"},
 		"expired":       {old.URL, TLS{CA: pemOf(old), ServerName: "example.com"}, "certificate", "renew the certificate"},

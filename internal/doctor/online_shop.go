@@ -60,7 +60,7 @@ func newShopTarget(c *config.Config, text string) (t shopTarget, err error) {
 	t.network, t.address, t.host = "tcp", net.JoinHostPort(u.Hostname(), port), u.Host
 	if u.Scheme == "https" {
 		s := &c.Upstream.TLS
-		t.tls, err = upstream.TLS{CA: s.CA, ServerName: s.ServerName, Insecure: s.InsecureSkipVerify}.Config(u.Hostname())
+		t.tls, err = upstream.TLS{CA: s.CA, ServerName: s.ServerName}.Config(u.Hostname())
 	}
 	return t, err
 }
