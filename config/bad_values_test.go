@@ -15,19 +15,12 @@ listen = ["8080", ":80800", "unix:x"]`,
 :2: server.listen[3]: "unix:x" has no absolute path; write it like "unix:/run/sluice.sock"`},
 	{`[server]
 listen = ["unix:/run/s.sock"]
-socket_mode = "rw-rw----"
 socket_group = "www data"`,
-		`:3: server.socket_mode: "rw-rw----" is not a mode of a file; write it in octal digits, like "0660"
-:4: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
+		`:3: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
 	{`[server]
-socket_mode = "0060"
 socket_group = "www-data"`,
-		`:2: server.socket_mode: "0060" does not let the owner connect; write it like "0660"
-:3: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
+		`:2: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
 			`or remove socket_group`},
-	{`[server]
-socket_mode = "1777"`,
-		`:2: server.socket_mode: "1777" is not a mode of a file; write it in octal digits, like "0660"`},
 	{`[server]
 trusted_proxies = ["10.0.0.1", "10.0.0.1/8", "privat", "0.0.0.0/0", "private"]`,
 		`:2: server.trusted_proxies[1]: "10.0.0.1" is an address, not a CIDR; write "10.0.0.1/32"

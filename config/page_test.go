@@ -21,8 +21,8 @@ type described struct {
 var rangesInWords = map[string]string{
 	"server.trusted_proxies": "CIDRs, or \"private\"", "auth.jwt_issuer": "any text", "auth.jwt_audience": "any text",
 	"stock.layout.users_key": "text with $sku, or empty", "stock.layout.sold_out_key": "text with $sku, or empty",
-	"sale.stock":         "0 to 1073741824 for each SKU",
-	"server.socket_mode": "octal, the owner may write", "server.socket_group": "a group, or empty",
+	"sale.stock":           "0 to 1073741824 for each SKU",
+	"server.socket_group":  "a group, or empty",
 	"server.state_dir":     "a folder, or empty",
 	"upstream.health.path": "a path, or empty",
 	"room.bypass":          "CIDRs and conditions", "room.beacon_chain": "a key, Unix seconds, 1s to 1h; or empty",

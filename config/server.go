@@ -1,10 +1,8 @@
 package config
 
 import (
-	"io/fs"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -13,8 +11,7 @@ import (
 type Server struct {
 	// at least one, "host:port" or "unix:/path"; port 0 = any free one
 	Listen          []string      `toml:"listen"`
-	SocketMode      string        `toml:"socket_mode"`     // of unix sockets in Listen: octal, see SocketPermissions
-	SocketGroup     string        `toml:"socket_group"`    // their group, a name or a number; "" = the process's own
+	SocketGroup     string        `toml:"socket_group"`    // of unix sockets in Listen, a name or a number; "" = the process's own
 	TrustedProxies  []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
 	ClientIPHeader  string        `toml:"client_ip_header"`
 	ProxyProtocol   bool          `toml:"proxy_protocol"`
@@ -40,7 +37,6 @@ type TLS struct {
 func defaultServer() Server {
 	return Server{
 		Listen:          []string{":8080"},
-		SocketMode:      "0660",
 		TrustedProxies:  []string{},
 		ClientIPHeader:  "X-Forwarded-For",
 		ReadTimeout:     10 * time.Second,
@@ -95,20 +91,7 @@ func (s *Server) checkBodyMemory(r *report) {
 // ResponseMemory is how much of it responses take that are read whole: as much as request bodies, and room for one.
 func (s *Server) ResponseMemory() Size { return max(s.BodyMemory, 1<<20) }
 
-// SocketPermissions are SocketMode as a number: who may connect to a unix socket. To connect is to write.
-func (s *Server) SocketPermissions() fs.FileMode {
-	mode, _ := strconv.ParseUint(s.SocketMode, 8, 9) // checked with the rest
-	return fs.FileMode(mode)
-}
-
 func (s *Server) checkSocket(r *report, deciders []Decide) {
-	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
-	switch {
-	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:
-		r.Fail("server.socket_mode", "%q is not a mode of a file; write it in octal digits, like \"0660\"", s.SocketMode)
-	case mode&0o200 == 0:
-		r.Fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
-	}
 	isSocket := func(address string) bool { return strings.HasPrefix(address, "unix:") }
 	hasSocket := slices.ContainsFunc(s.Listen, isSocket) ||
 		slices.ContainsFunc(deciders, func(d Decide) bool { return isSocket(d.Listen) })

@@ -17,7 +17,6 @@ import (
 var restartKeys = []struct{ key, why string }{
 	{"name", "what is kept in Redis is kept under it"},
 	{"server.listen", "the listeners are opened at the start"},
-	{"server.socket_mode", "the listeners are opened at the start"},
 	{"server.socket_group", "the listeners are opened at the start"},
 	{"server.proxy_protocol", "the listeners are opened at the start"},
 	{"server.tls", "the listeners are opened at the start; other certificates in the same files are read by themselves"},
