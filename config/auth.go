@@ -1,9 +1,6 @@
 package config
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Auth is by what users and orders prove what they say.
 type Auth struct {
@@ -11,14 +8,13 @@ type Auth struct {
 	JWTKeyFile   string `toml:"jwt_key_file"`
 	JWTKey       Secret // what JWTKeyFile holds
 	// a template: one header or cookie
-	JWTFrom           string        `toml:"jwt_from"`
-	JWTIssuer         string        `toml:"jwt_issuer"`   // "" = anything
-	JWTAudience       string        `toml:"jwt_audience"` // "" = anything
-	CookieKeyFile     string        `toml:"cookie_key_file"`
-	CookieKey         Secret        // what CookieKeyFile holds
-	OrderTokenKeyFile string        `toml:"order_token_key_file"`
-	OrderTokenKey     Secret        // what OrderTokenKeyFile holds
-	OrderTokenTTL     time.Duration `toml:"order_token_ttl" range:"10s to 1h"`
+	JWTFrom           string `toml:"jwt_from"`
+	JWTIssuer         string `toml:"jwt_issuer"`   // "" = anything
+	JWTAudience       string `toml:"jwt_audience"` // "" = anything
+	CookieKeyFile     string `toml:"cookie_key_file"`
+	CookieKey         Secret // what CookieKeyFile holds
+	OrderTokenKeyFile string `toml:"order_token_key_file"`
+	OrderTokenKey     Secret // what OrderTokenKeyFile holds
 
 	RoomKeyFile string `toml:"room_key_file"`
 	RoomKeys    Secret // what RoomKeyFile holds: a key a line
@@ -30,7 +26,7 @@ type Auth struct {
 const JWTCacheSize = 100_000
 
 func defaultAuth() Auth {
-	return Auth{JWTFrom: "$http_authorization", OrderTokenTTL: time.Minute}
+	return Auth{JWTFrom: "$http_authorization"}
 }
 
 func (p *Auth) check(r *report, c *Config) {

@@ -80,7 +80,7 @@ server.trusted_proxies = ["127.0.0.1/32"]`,
 	{`[log]
 zzz = 1
 levell = "info"`,
-		`:2: log.zzz: unknown key; here may stand level, format
+		`:2: log.zzz: unknown key; here may stand level
 :3: log.levell: unknown key; did you mean "level"?`},
 	{`[responses.classes.soldout]
 status = 409`,
@@ -196,10 +196,11 @@ stock = 5`,
 		`:2: sale[1].starts: needs a date, a time and an offset; write it like 2026-11-11T00:00:00+08:00
 :3: sale[1].stock: wants a table, not a whole number; write stock = { ... }`},
 	{`[log]
-level = 2026-11-11
-format = {}`,
-		`:2: log.level: wants a string, not a date
-:3: log.format: wants a string, not a table`},
+level = 2026-11-11`,
+		`:2: log.level: wants a string, not a date`},
+	{`[log]
+level = {}`,
+		`:2: log.level: wants a string, not a table`},
 	{`[server]
 read_timeout = "${TIMEOUT}"`,
 		`:2: server.read_timeout: ${TIMEOUT} is not set; set it, or write ${TIMEOUT:-fallback}`},

@@ -11,12 +11,6 @@ foo = 1`,
 		`:6: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"
 :7: route[1].foo: unknown key; here may stand name, match, gate, sku, user, quantity, delivery, sources, sku_form, ` +
 			`require, order_token, room, max_in_flight, timeout, cache`},
-	{`[server]
-read_header_timeout = "11s"`,
-		`:2: server.read_header_timeout: 11s exceeds server.read_timeout (10s); lower it, or raise the other`},
-	{`[server]
-read_timeout = "1s"`,
-		`:2: server.read_timeout: 1s is below server.read_header_timeout (5s); raise it, or lower the other`},
 	{`[upstream]
 targets = ["http://shop"]
 timeout = "3s"`,
@@ -78,18 +72,9 @@ max_per_sku = 11`,
 max = 10`,
 		`:2: limits.window.max: 10 is below limits.window.max_per_sku (20); raise it, or lower the other`},
 	{`[stock.redis]
-read_from = "replica"`,
-		`:1: stock.redis.replicas: is empty, but read_from is "replica"; write where the replicas are, like ` +
-			`["127.0.0.1:6380"]`},
-	{`[stock.redis]
-replicas = ["10.0.0.2:6379"]`,
-		`:2: stock.redis.replicas: are not read, for read_from is "master"; write read_from = "replica", or drop them`},
-	{`[stock.redis]
 topology = "cluster"
-read_from = "replica"
 replicas = ["10.0.0.2:6379"]`,
-		`:3: stock.redis.read_from: "replica" is for a single Redis or sentinels: of a cluster the masters are read; write ` +
-			`"master"`},
+		`:3: stock.redis.replicas: are for a single Redis or sentinels: of a cluster the masters are read; drop them`},
 	{`[stock]
 source = "off"
 [[route]]
@@ -230,7 +215,6 @@ cert_file = "a"`,
 var notAvailable = []mistake{
 	{`[auth]
 jwt_algorithm = "none"
-order_token_ttl = "1s"
 [[limits.rate]]
 name = "a"
 key = "$signed_uid"
@@ -244,11 +228,10 @@ user = "$signed_uid"
 order_token = true`,
 		`:1: auth.jwt_key_file: is missing: none verifies with a key; write where it is
 :2: auth.jwt_algorithm: "none" is not known; write "", "HS256", "RS256" or "EdDSA"
-:3: auth.order_token_ttl: 1s must be from 10s to 1h0m0s
-:6: limits.rate[1].key: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
-:13: route[1].user: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
-:14: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
-:14: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
+:5: limits.rate[1].key: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
+:12: route[1].user: $signed_uid is of a cookie that is not verified; write auth.cookie_key_file
+:13: route[1].order_token: needs a key that all instances share; write auth.order_token_key_file
+:13: route[1].order_token: is of a user and a SKU; write both, and another gate than "pass"`},
 	{`[auth]
 jwt_key_file = "testdata/none"
 [[route]]
@@ -366,17 +349,8 @@ type = "counter_users"`,
 :3: stock.layout.users_key: is empty; write a value`},
 	{`[stock.layout]
 type = "hash_left"
-left_field = ""
-users_key = "users"`,
-		`:3: stock.layout.left_field: is empty; write a value
-:4: stock.layout.users_key: "users" has no $sku: who has bought one SKU could buy no other; write it like ` +
-			`"seckill:users:$sku", or users_scope = "all" if that is meant`},
-	{`[stock.layout]
-users_key = "users:$sku"
-users_scope = "all"`,
-		`:3: stock.layout.users_scope: is "all", but users_key "users:$sku" has $sku, so that each SKU has a set of its ` +
-			`own; write "sku"`},
-
+left_field = ""`,
+		`:3: stock.layout.left_field: is empty; write a value`},
 	{`[stock.layout]
 type = "script"`,
 		`:1: stock.layout.script_file: is empty; write a value`},

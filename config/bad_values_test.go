@@ -15,19 +15,12 @@ listen = ["8080", ":80800", "unix:x"]`,
 :2: server.listen[3]: "unix:x" has no absolute path; write it like "unix:/run/sluice.sock"`},
 	{`[server]
 listen = ["unix:/run/s.sock"]
-socket_mode = "rw-rw----"
 socket_group = "www data"`,
-		`:3: server.socket_mode: "rw-rw----" is not a mode of a file; write it in octal digits, like "0660"
-:4: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
+		`:3: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
 	{`[server]
-socket_mode = "0060"
 socket_group = "www-data"`,
-		`:2: server.socket_mode: "0060" does not let the owner connect; write it like "0660"
-:3: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
+		`:2: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
 			`or remove socket_group`},
-	{`[server]
-socket_mode = "1777"`,
-		`:2: server.socket_mode: "1777" is not a mode of a file; write it in octal digits, like "0660"`},
 	{`[server]
 trusted_proxies = ["10.0.0.1", "10.0.0.1/8", "privat", "0.0.0.0/0", "private"]`,
 		`:2: server.trusted_proxies[1]: "10.0.0.1" is an address, not a CIDR; write "10.0.0.1/32"
@@ -110,12 +103,8 @@ policy = "best"`,
 	{`[upstream]
 targets = ["http://shop"]
 [upstream.health]
-path = "healthz"
-fails = 0
-status = "399-200"`,
-		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"
-:5: upstream.health.fails: 0 must be from 1 to 1000` + notOff + `
-:6: upstream.health.status: "399-200" is not a range of statuses; write it like "200" or "200-399"`},
+path = "healthz"`,
+		`:4: upstream.health.path: "healthz" is not a path; write it like "/healthz"`},
 	{`[limits.connection]
 request_burst = 0`,
 		`:2: limits.connection.request_burst: 0 must be from 1 to 1073741824` + notOff},
@@ -217,11 +206,9 @@ tls = true`,
 			`addresses`},
 	{`[stock.redis]
 addresses = []
-pool_size = 0
 timeout = "0s"`,
 		`:2: stock.redis.addresses: is empty; write where Redis is, like ["127.0.0.1:6379"]
-:3: stock.redis.pool_size: 0 must be from 1 to 10000` + notOff + `
-:4: stock.redis.timeout: 0s must be above 0s` + notOff},
+:3: stock.redis.timeout: 0s must be above 0s` + notOff},
 	{`[stock.redis]
 addresses = ["redis", "redis://10.0.0.7:6379/2"]
 db = -1`,
@@ -322,10 +309,8 @@ listen = "here"`,
 listen = ["127.0.0.1:8091", "10.0.0.1:8091"]`,
 		`:2: ops.listen: is one address, and here are 2; write it like "127.0.0.1:8090"`},
 	{`[log]
-level = "loud"
-format = "xml"`,
-		`:2: log.level: "loud" is not known; write "debug", "info", "warn" or "error"
-:3: log.format: "xml" is not known; write "auto", "text" or "json"`},
+level = "loud"`,
+		`:2: log.level: "loud" is not known; write "debug", "info", "warn" or "error"`},
 	{`[access_log]
 output = "syslog"
 rejected_per_second = -1

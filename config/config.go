@@ -34,7 +34,6 @@ const maxText = 256 << 10
 type Config struct {
 	Name      string    `toml:"name"` // of the shop in Redis; "" = nothing is kept there
 	Mode      string    `toml:"mode" words:"enforce observe"`
-	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
 	Decide    []Decide  `toml:"decide"`
@@ -68,7 +67,6 @@ func Default() *Config { return defaults(nil) }
 func defaults(env func(string) (string, bool)) *Config {
 	return &Config{
 		Mode:      "enforce",
-		Watch:     true,
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),
@@ -78,10 +76,10 @@ func defaults(env func(string) (string, bool)) *Config {
 		Responses: defaultResponses(),
 		Admin:     Admin{Listen: "127.0.0.1:8090"},
 		Ops:       Ops{Listen: "127.0.0.1:8091", MetricsMaxSKUs: 100},
-		Log:       Log{Level: "info", Format: "auto"},
+		Log:       Log{Level: "info"},
 		AccessLog: AccessLog{Output: "stdout", RejectedPerSecond: 20, BufferSize: 8 << 20},
 		Cache:     defaultCache(),
-		Traces:    Traces{SampleRatio: 0.01, ServiceName: "sluice"},
+		Traces:    Traces{SampleRatio: 0.01},
 		Settle:    defaultSettle(),
 	}
 }
@@ -216,7 +214,7 @@ func cutTableName(message string) (lines int) {
 }
 
 // repeated are the tables that may stand several times.
-var repeated = []string{"route", "decide", "sale", "room", "limits.rate"}
+var repeated = []string{"route", "decide", "sale", "room", "limits.rate", "limits.in_flight", "settle.home"}
 
 // tableLine is a line that begins a table, with its name.
 var tableLine = regexp.MustCompile(`^\s*(\[[\w.]+\])`)

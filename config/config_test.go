@@ -54,16 +54,14 @@ request_rate = "600/m"
 [upstream]
 targets = ["unix:/run/shop.sock", "https://[::1]:9443/"]
 pass_host = false
-health.status = "204"
 [responses.classes.sold_out]
 code = -1
 redirect = "https://shop.example/over"`)
-	low, high := c.Upstream.Health.Statuses()
 	got := []any{c.Mode, c.Server.Listen[1], c.Server.ReadTimeout, c.Server.MaxBodySize, c.Limits.Connection.RequestRate,
-		c.Upstream.PassHost, low, high, c.Responses.Classes.SoldOut.Code, c.Responses.Classes.SoldOut.Status,
+		c.Upstream.PassHost, c.Responses.Classes.SoldOut.Code, c.Responses.Classes.SoldOut.Status,
 		c.Server.IdleTimeout}
 	want := []any{"observe", "unix:/run/s.sock", 90 * time.Second, Size(1572864), PerSecond(10),
-		false, 204, 204, -1, 409, 75 * time.Second}
+		false, -1, 409, 75 * time.Second}
 	if !slices.Equal(got, want) {
 		t.Errorf("\n got %v\nwant %v", got, want)
 	}

@@ -17,8 +17,7 @@ type Layout struct {
 	StatusField  string   `toml:"status_field"` // of the hash; not with StatusKey
 	StatusOpen   []string `toml:"status_open"`
 	StatusClosed string   `toml:"status_closed"`
-	UsersKey     string   `toml:"users_key"` // a template with $sku; "" = none
-	UsersScope   string   `toml:"users_scope" words:"sku all"`
+	UsersKey     string   `toml:"users_key"`                // a template with $sku; "" = none
 	SoldOutAt    int      `toml:"sold_out_at" unit:"units"` // this or less is sold out
 	SoldOutKey   string   `toml:"sold_out_key"`             // a template with $sku; "" = none
 	Prefix       string   `toml:"prefix"`
@@ -35,7 +34,6 @@ func defaultLayout() Layout {
 		LeftField:    "inStock",
 		StatusOpen:   []string{"1"},
 		StatusClosed: "0",
-		UsersScope:   "sku",
 	}
 }
 
@@ -86,21 +84,16 @@ func (l *Layout) checkFields(r *report) {
 	}
 }
 
-// checkUsers wants a set of its own for each SKU, or one for several where that is meant.
+// checkUsers wants a key of which only the SKU is not known.
 func (l *Layout) checkUsers(r *report) {
 	const key = "stock.layout.users_key"
-	names := variablesOf(l.UsersKey)
-	switch {
-	case l.UsersKey == "":
-	case len(names) == 0 && l.UsersScope == "sku":
-		r.Fail(key, "%q has no $sku: who has bought one SKU could buy no other; write it like \"seckill:users:$sku\", or "+
-			"users_scope = \"all\" if that is meant", l.UsersKey)
-	case slices.Contains(names, "sku") && l.UsersScope == "all":
-		r.Fail("stock.layout.users_scope", "is \"all\", but users_key %q has $sku, so that each SKU has a set of its own; "+
-			"write \"sku\"", l.UsersKey)
-	}
 	r.Rule(key, "text with $sku, or $sku_1 to $sku_3")
 	r.Variables(key, l.UsersKey, skuNames()...)
+}
+
+// SharesUsers reports whether UsersKey is one set for several SKUs, of which a user may buy one.
+func (l *Layout) SharesUsers() bool {
+	return l.UsersKey != "" && len(variablesOf(l.UsersKey)) == 0
 }
 
 func (l *Layout) checkStatus(r *report) {

@@ -246,16 +246,14 @@ func (l *Rate) checkOverrides(r *report, at string) {
 
 // InFlight bounds the requests of one key that are in the upstream at the same time.
 type InFlight struct {
-	Name       string   `toml:"name"` // unique; of letters, digits and . _ -
-	Key        string   `toml:"key"`  // a template of request variables
-	Max        int      `toml:"max" unit:"requests" range:"1 to 65535"`
-	IPv4Prefix int      `toml:"ipv4_prefix" unit:"bits" range:"1 to 32"`
-	IPv6Prefix int      `toml:"ipv6_prefix" unit:"bits" range:"1 to 128"`
-	Routes     []string `toml:"routes"` // names; empty = all but `pass`
+	Name   string   `toml:"name"` // unique; of letters, digits and . _ -
+	Key    string   `toml:"key"`  // a template of request variables
+	Max    int      `toml:"max" unit:"requests" range:"1 to 65535"`
+	Routes []string `toml:"routes"` // names; empty = all but `pass`
 }
 
 func (l *InFlight) preset() {
-	*l = InFlight{Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Routes: []string{}}
+	*l = InFlight{Key: "$remote_addr", Routes: []string{}}
 }
 
 func (l *InFlight) check(r *report, at string, routes []string) {

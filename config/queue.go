@@ -13,8 +13,7 @@ type Queue struct {
 	Rate int `toml:"rate" unit:"orders/s" range:"0 to 100000"`
 	// of a request that waits, with its head fields, as it is stored
 	MaxOrder      Size          `toml:"max_order" range:"1KiB to 256KiB"`
-	DeliverWithin time.Duration `toml:"deliver_within" range:"1s to 24h"`          // see LongestAttempt
-	Attempts      int           `toml:"attempts" unit:"attempts" range:"1 to 100"` // then a person decides
+	DeliverWithin time.Duration `toml:"deliver_within" range:"1s to 24h"` // see LongestAttempt
 	Redeliver     string        `toml:"redeliver" words:"by_status by_key"`
 	Grace         time.Duration `toml:"grace" range:"0s to 1m"`
 	// 0 = orders are sent; else the longest lease, of 1 s or more
@@ -22,7 +21,7 @@ type Queue struct {
 }
 
 func defaultQueue() Queue {
-	return Queue{MaxInFlight: 32, MaxOrder: 16 << 10, DeliverWithin: 10 * time.Minute, Attempts: 10,
+	return Queue{MaxInFlight: 32, MaxOrder: 16 << 10, DeliverWithin: 10 * time.Minute,
 		Redeliver: "by_status", Grace: 5 * time.Second}
 }
 

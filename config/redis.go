@@ -17,11 +17,9 @@ type Redis struct {
 	PasswordAt   string        // its path, from wherever sluice was started
 	DB           int           `toml:"db" unit:"number of a database" range:"0 to 1048576"` // 0 in a cluster
 	TLS          bool          `toml:"tls"`
-	PoolSize     int           `toml:"pool_size" unit:"connections" range:"1 to 10000"`
 	Timeout      time.Duration `toml:"timeout" range:"above 0s"` // one command
 	WaitReplicas int           `toml:"wait_replicas" unit:"replicas" range:"0 to 16"`
-	ReadFrom     string        `toml:"read_from" words:"master replica"`
-	Replicas     []string      `toml:"replicas"`                          // "host:port" of each
+	Replicas     []string      `toml:"replicas"`                          // "host:port" of each, of which stock is read
 	MaxStaleness time.Duration `toml:"max_staleness" range:"500ms to 1m"` // 500ms to 1m
 }
 
@@ -30,13 +28,14 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 	return Redis{
 		Addresses:    []string{address},
 		Topology:     "auto",
-		PoolSize:     16,
 		Timeout:      100 * time.Millisecond,
-		ReadFrom:     "master",
 		Replicas:     []string{},
 		MaxStaleness: time.Second,
 	}
 }
+
+// RedisConnections are those to each server: orders take two, and their outcomes, look-ups and sweeps share the rest.
+const RedisConnections = 16
 
 // leastConnectTimeout bounds ConnectTimeout from below: a TLS handshake takes several round trips.
 const leastConnectTimeout = 500 * time.Millisecond
@@ -97,22 +96,14 @@ func (d *Redis) checkSocket(r *report, key string) {
 	}
 }
 
-// checkReplicas wants replicas where they are to be read, and a bound of their age.
+// checkReplicas wants replicas of a single Redis.
 func (d *Redis) checkReplicas(r *report) {
 	r.Rule("stock.redis.replicas", "host:port of each")
 	for i, address := range d.Replicas {
 		r.HostPort(Element("stock.redis.replicas", i), address)
 	}
 	r.Unique(d.Replicas, func(i int) string { return Element("stock.redis.replicas", i) })
-	switch {
-	case d.ReadFrom == "replica" && len(d.Replicas) == 0:
-		r.Fail("stock.redis.replicas", "is empty, but read_from is \"replica\"; write where the replicas are, like "+
-			"[\"127.0.0.1:6380\"]")
-	case d.ReadFrom == "replica" && d.Topology == "cluster":
-		r.Fail("stock.redis.read_from", "\"replica\" is for a single Redis or sentinels: of a cluster the masters are "+
-			"read; write \"master\"")
-	case d.ReadFrom == "master" && len(d.Replicas) > 0:
-		r.Fail("stock.redis.replicas", "are not read, for read_from is \"master\"; write read_from = \"replica\", or drop "+
-			"them")
+	if len(d.Replicas) > 0 && d.Topology == "cluster" {
+		r.Fail("stock.redis.replicas", "are for a single Redis or sentinels: of a cluster the masters are read; drop them")
 	}
 }

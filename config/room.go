@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,12 +17,8 @@ type Room struct {
 	Order string        `toml:"order" words:"fifo draw"`
 	// the draw waits for public randomness
 	Beacon bool `toml:"beacon"`
-	// in hexadecimal digits; "" = drand's quicknet
-	BeaconKey string `toml:"beacon_key"`
-	// of its round 1; 0 = that of quicknet
-	BeaconGenesis int `toml:"beacon_genesis" unit:"Unix seconds" range:"0 to 8589934592"`
-	// between its rounds; 0 = that of quicknet
-	BeaconPeriod time.Duration `toml:"beacon_period" range:"0s to 1h"`
+	// "KEY GENESIS PERIOD", see Chain; "" = drand's quicknet
+	BeaconChain string `toml:"beacon_chain"`
 	// CIDRs, and conditions on what is proven
 	Bypass []string      `toml:"bypass"`
 	Pass   time.Duration `toml:"pass" range:"10s to 24h"`
@@ -59,15 +57,26 @@ func (m *Room) check(r *report, at string) {
 
 // checkBeacon leaves it to the gateway whether the key is one.
 func (m *Room) checkBeacon(r *report, at string) {
-	switch own := m.BeaconKey != ""; {
-	case m.Beacon && m.Order != "draw":
+	if m.Beacon && m.Order != "draw" {
 		r.Fail(at+".beacon", "only a draw has one; write order = \"draw\", or drop it")
-	case !own && (m.BeaconGenesis > 0 || m.BeaconPeriod > 0):
-		r.Fail(at+".beacon_key", "is missing: genesis and period are those of the beacon of this key; write it, or drop both")
-	case own && (m.BeaconGenesis == 0 || m.BeaconPeriod < time.Second):
-		r.Fail(at+".beacon_key", "of another beacon than quicknet the gate must know when its rounds are published; write "+
-			"beacon_genesis and beacon_period, of 1s or more")
 	}
+	if _, _, _, ok := m.Chain(); m.BeaconChain != "" && !ok {
+		r.Fail(at+".beacon_chain", "%.80q is not the key of a beacon, the Unix seconds of its round 1, and 1s to 1h between "+
+			"two rounds; write it like \"83cf… 1692803367 3s\"", m.BeaconChain)
+	}
+}
+
+// Chain is BeaconChain: the public key of a beacon in hexadecimal digits, when its round 1 was published, and the time
+// from one round to the next.
+func (m *Room) Chain() (key string, genesis time.Time, period time.Duration, ok bool) {
+	parts := strings.Fields(m.BeaconChain)
+	if len(parts) != 3 {
+		return "", genesis, 0, false
+	}
+	seconds, err := strconv.ParseInt(parts[1], 10, 34)
+	period, fault := time.ParseDuration(parts[2])
+	ok = err == nil && fault == nil && seconds > 0 && period >= time.Second && period <= time.Hour
+	return parts[0], time.Unix(seconds, 0), period, ok
 }
 
 // maxRoomKeys is how many keys tickets are checked with, at most: the first one signs.

@@ -28,8 +28,7 @@ type Ops struct {
 
 // Log is the log of what happens to this instance.
 type Log struct {
-	Level  string `toml:"level" words:"debug info warn error"`
-	Format string `toml:"format" words:"auto text json"`
+	Level string `toml:"level" words:"debug info warn error"`
 }
 
 // AccessLog is the log of requests.
@@ -104,13 +103,12 @@ func (a *AccessLog) check(r *report) {
 
 // Cache bounds what routes with cache keep of the shop's answers.
 type Cache struct {
-	Size                 Size          `toml:"size" range:"1MiB to 64GiB"`
-	StaleWhileRevalidate time.Duration `toml:"stale_while_revalidate" range:"0s or more"`
-	StaleIfError         time.Duration `toml:"stale_if_error" range:"0s or more"`
+	Size         Size          `toml:"size" range:"1MiB to 64GiB"`
+	StaleIfError time.Duration `toml:"stale_if_error" range:"0s or more"`
 }
 
 func defaultCache() Cache {
-	return Cache{Size: 64 << 20, StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute}
+	return Cache{Size: 64 << 20, StaleIfError: 10 * time.Minute}
 }
 
 // aName is the form of a name. It has no colon and no brace, which end it in a key of Redis.
@@ -192,7 +190,6 @@ type Traces struct {
 	Endpoint string `toml:"endpoint"` // of a collector; "" = no traces
 	// 0 = only those that a trusted proxy has sampled
 	SampleRatio float64 `toml:"sample_ratio" unit:"share" range:"0 to 1"`
-	ServiceName string  `toml:"service_name"`
 }
 
 func (t *Traces) check(r *report) {
@@ -202,7 +199,6 @@ func (t *Traces) check(r *report) {
 	if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		r.Fail("traces.endpoint", "%q is no URL of a collector; write it like \"http://127.0.0.1:4318\"", t.Endpoint)
 	}
-	r.Filled("traces.service_name", t.ServiceName)
 }
 
 // readLesser reads the tokens of those who may do less. Beside no operators' token they would be ones that no caller

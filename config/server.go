@@ -1,10 +1,8 @@
 package config
 
 import (
-	"io/fs"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -12,25 +10,22 @@ import (
 // Server is where shoppers come in.
 type Server struct {
 	// at least one, "host:port" or "unix:/path"; port 0 = any free one
-	Listen            []string      `toml:"listen"`
-	SocketMode        string        `toml:"socket_mode"`     // of unix sockets in Listen: octal, see SocketPermissions
-	SocketGroup       string        `toml:"socket_group"`    // their group, a name or a number; "" = the process's own
-	TrustedProxies    []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
-	ClientIPHeader    string        `toml:"client_ip_header"`
-	ProxyProtocol     bool          `toml:"proxy_protocol"`
-	ReadHeaderTimeout time.Duration `toml:"read_header_timeout" range:"above 0s"` // at most ReadTimeout
-	ReadTimeout       time.Duration `toml:"read_timeout" range:"above 0s"`        // the whole request
-	WriteTimeout      time.Duration `toml:"write_timeout" range:"above 0s"`
-	IdleTimeout       time.Duration `toml:"idle_timeout" range:"above 0s"`
-	MaxHeaderSize     Size          `toml:"max_header_size" range:"1KiB to 1MiB"`
-	LenientTarget     bool          `toml:"lenient_target"`                       // percent-encode raw UTF-8 in a target
-	MaxBodySize       Size          `toml:"max_body_size" range:"1KiB to 1GiB"`   // gated routes hold all of it in memory
-	BodyMemory        Size          `toml:"body_memory" range:"64KiB to 1024GiB"` // at least twice MaxBodySize
-	RequestIDHeader   string        `toml:"request_id_header"`
-	StateDir          string        `toml:"state_dir"` // "" = none
-	ShutdownDelay     time.Duration `toml:"shutdown_delay" range:"0s or more"`
-	ShutdownTimeout   time.Duration `toml:"shutdown_timeout" range:"above 0s"`
-	TLS               *TLS          `toml:"tls"` // nil = plain HTTP
+	Listen          []string      `toml:"listen"`
+	SocketGroup     string        `toml:"socket_group"`    // of unix sockets in Listen, a name or a number; "" = the process's own
+	TrustedProxies  []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
+	ClientIPHeader  string        `toml:"client_ip_header"`
+	ProxyProtocol   bool          `toml:"proxy_protocol"`
+	ReadTimeout     time.Duration `toml:"read_timeout" range:"above 0s"` // the whole request
+	IdleTimeout     time.Duration `toml:"idle_timeout" range:"above 0s"`
+	MaxHeaderSize   Size          `toml:"max_header_size" range:"1KiB to 1MiB"`
+	LenientTarget   bool          `toml:"lenient_target"`                       // percent-encode raw UTF-8 in a target
+	MaxBodySize     Size          `toml:"max_body_size" range:"1KiB to 1GiB"`   // gated routes hold all of it in memory
+	BodyMemory      Size          `toml:"body_memory" range:"64KiB to 1024GiB"` // at least twice MaxBodySize
+	RequestIDHeader string        `toml:"request_id_header"`
+	StateDir        string        `toml:"state_dir"` // "" = none
+	ShutdownDelay   time.Duration `toml:"shutdown_delay" range:"0s or more"`
+	ShutdownTimeout time.Duration `toml:"shutdown_timeout" range:"above 0s"`
+	TLS             *TLS          `toml:"tls"` // nil = plain HTTP
 }
 
 // TLS names the files of a certificate, in PEM.
@@ -41,20 +36,17 @@ type TLS struct {
 
 func defaultServer() Server {
 	return Server{
-		Listen:            []string{":8080"},
-		SocketMode:        "0660",
-		TrustedProxies:    []string{},
-		ClientIPHeader:    "X-Forwarded-For",
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       75 * time.Second,
-		MaxHeaderSize:     32 << 10,
-		MaxBodySize:       256 << 10,
-		BodyMemory:        64 << 20,
-		RequestIDHeader:   "X-Request-Id",
-		ShutdownDelay:     5 * time.Second,
-		ShutdownTimeout:   20 * time.Second,
+		Listen:          []string{":8080"},
+		TrustedProxies:  []string{},
+		ClientIPHeader:  "X-Forwarded-For",
+		ReadTimeout:     10 * time.Second,
+		IdleTimeout:     75 * time.Second,
+		MaxHeaderSize:   32 << 10,
+		MaxBodySize:     256 << 10,
+		BodyMemory:      64 << 20,
+		RequestIDHeader: "X-Request-Id",
+		ShutdownDelay:   5 * time.Second,
+		ShutdownTimeout: 20 * time.Second,
 	}
 }
 
@@ -71,7 +63,6 @@ func (s *Server) check(r *report, deciders []Decide) {
 	}
 	r.Token("server.client_ip_header", s.ClientIPHeader)
 	r.Token("server.request_id_header", s.RequestIDHeader)
-	atMost(r, "server.read_header_timeout", s.ReadHeaderTimeout, "server.read_timeout", s.ReadTimeout)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
 		r.Fail("server.proxy_protocol", "no proxy is trusted to send the header; name the proxies in server.trusted_proxies")
@@ -97,20 +88,10 @@ func (s *Server) checkBodyMemory(r *report) {
 		s.BodyMemory, s.MaxBodySize, 2*s.MaxBodySize)
 }
 
-// SocketPermissions are SocketMode as a number: who may connect to a unix socket. To connect is to write.
-func (s *Server) SocketPermissions() fs.FileMode {
-	mode, _ := strconv.ParseUint(s.SocketMode, 8, 9) // checked with the rest
-	return fs.FileMode(mode)
-}
+// ResponseMemory is how much of it responses take that are read whole: as much as request bodies, and room for one.
+func (s *Server) ResponseMemory() Size { return max(s.BodyMemory, 1<<20) }
 
 func (s *Server) checkSocket(r *report, deciders []Decide) {
-	mode, err := strconv.ParseUint(s.SocketMode, 8, 9)
-	switch {
-	case err != nil || len(s.SocketMode) < 3 || len(s.SocketMode) > 4:
-		r.Fail("server.socket_mode", "%q is not a mode of a file; write it in octal digits, like \"0660\"", s.SocketMode)
-	case mode&0o200 == 0:
-		r.Fail("server.socket_mode", "%q does not let the owner connect; write it like \"0660\"", s.SocketMode)
-	}
 	isSocket := func(address string) bool { return strings.HasPrefix(address, "unix:") }
 	hasSocket := slices.ContainsFunc(s.Listen, isSocket) ||
 		slices.ContainsFunc(deciders, func(d Decide) bool { return isSocket(d.Listen) })

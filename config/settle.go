@@ -18,10 +18,9 @@ type Settle struct {
 	Password     Secret // what PasswordFile holds
 	URL          string // Database; the path of SQLite is absolute, or as seen from where sluice was started
 	// host:port of health and metrics; "" = none
-	Listen  string        `toml:"listen"`
-	Workers int           `toml:"workers" unit:"SKUs" range:"1 to 64"`
-	Verify  time.Duration `toml:"verify" range:"0s to 24h"` // 0 = never; else 1s or more
-	Stock   SettleStock   `toml:"stock"`
+	Listen string        `toml:"listen"`
+	Verify time.Duration `toml:"verify" range:"0s to 24h"` // 0 = never; else 1s or more
+	Stock  SettleStock   `toml:"stock"`
 	// returns serial and quantity of the orders of :sku; "" = they are not compared
 	OrdersQuery string     `toml:"orders_query"`
 	Paid        SettlePaid `toml:"paid"`
@@ -45,24 +44,20 @@ type SettleStock struct {
 
 // SettlePaid ends a SKU when all its units are paid.
 type SettlePaid struct {
-	Query string        `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
-	Every time.Duration `toml:"every" range:"1s to 1h"`
+	Query string `toml:"query"` // returns the paid units of :sku; "" = nothing ends by it
 }
 
 // SettleWebhook is an HTTP server that gets every change of a ledger.
 type SettleWebhook struct {
-	URL     string        `toml:"url"` // "" = none
-	KeyFile string        `toml:"key_file"`
-	Key     Secret        // what KeyFile holds
-	Timeout time.Duration `toml:"timeout" range:"100ms to 1m"` // 100ms to 1m
+	URL     string `toml:"url"` // "" = none
+	KeyFile string `toml:"key_file"`
+	Key     Secret // what KeyFile holds
 }
 
 func defaultSettle() Settle {
-	return Settle{Listen: "127.0.0.1:8092", Workers: 4, Verify: time.Minute,
-		Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true}, Paid: SettlePaid{Every: 5 * time.Second},
-		Webhook: SettleWebhook{Timeout: 5 * time.Second},
-		Jobs: SettleJobs{Kinds: []string{}, Queue: "sluice", Workers: 10, Timeout: 30 * time.Second,
-			Listen: "127.0.0.1:8093"}}
+	return Settle{Listen: "127.0.0.1:8092", Verify: time.Minute,
+		Stock: SettleStock{SKUColumn: "sku", LeftColumn: "num", Check: true},
+		Jobs:  SettleJobs{Kinds: []string{}, Listen: "127.0.0.1:8093"}}
 }
 
 // KeepsUnread reports whether Redis keeps each change of a ledger until it is acknowledged: as configured, and always
@@ -200,7 +195,9 @@ type SettleHome struct {
 func (h *SettleHome) preset() { *h = SettleHome{SKUs: []string{}} }
 
 // homeNames have to fit into a label, a flag and a mark in Redis.
-func isHomeName(name string) bool { return queueNames.MatchString(name) && len(name) <= 32 }
+func isHomeName(name string) bool { return homeNames.MatchString(name) && len(name) <= 32 }
+
+var homeNames = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
 
 func (s *Settle) checkHomes(r *report) {
 	names := []string{MainHome}
@@ -267,13 +264,10 @@ func (c *Config) AtHome(name string) *Config {
 
 // SettleJobs are jobs of River, which PostgreSQL keeps.
 type SettleJobs struct {
-	Kinds   []string      `toml:"kinds"` // of jobKinds; empty = no jobs
-	Queue   string        `toml:"queue"`
-	URL     string        `toml:"url"` // of sluice-settle work; "" = the shop's own workers work the jobs
-	KeyFile string        `toml:"key_file"`
-	Key     Secret        // what KeyFile holds
-	Workers int           `toml:"workers" unit:"jobs" range:"1 to 1000"`
-	Timeout time.Duration `toml:"timeout" range:"100ms to 10m"` // 100ms to 10m
+	Kinds   []string `toml:"kinds"` // of jobKinds; empty = no jobs
+	URL     string   `toml:"url"`   // of sluice-settle work; "" = the shop's own workers work the jobs
+	KeyFile string   `toml:"key_file"`
+	Key     Secret   // what KeyFile holds
 	// host:port of health and metrics of sluice-settle work; "" = none
 	Listen string `toml:"listen"`
 }
@@ -293,9 +287,6 @@ func (s *Settle) checkJobs(r *report) {
 				strings.Join(jobKinds, ", "))
 		}
 	}
-	if !queueNames.MatchString(j.Queue) || len(j.Queue) > 64 {
-		r.Fail("settle.jobs.queue", "%q is not a name of a queue; write letters, digits, _ and -, at most 64", j.Queue)
-	}
 	if len(j.Kinds) > 0 && !strings.HasPrefix(s.Database, "postgres") {
 		r.Fail("settle.jobs.kinds", "needs PostgreSQL, which keeps the jobs, but settle.database is %q; with another "+
 			"database "+
@@ -305,6 +296,3 @@ func (s *Settle) checkJobs(r *report) {
 		s.checkReceiver(r, "settle.jobs.", j.URL, j.KeyFile)
 	}
 }
-
-// queueNames are names that River takes.
-var queueNames = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)

@@ -14,8 +14,6 @@ func TestSettleWebhook_MistakesNameTheirKey(t *testing.T) {
 		`url = "https://shop.example"`:      "settle.webhook.url: needs a database",
 		`url = "http://shop.example"`:       "settle.webhook.key_file: is empty",
 		`key_file = "no-such-file"`:         "settle.webhook.key_file: ",
-		`timeout = "99ms"`:                  "settle.webhook.timeout: ",
-		`timeout = "61s"`:                   "settle.webhook.timeout: ",
 		`retries = 3`:                       "settle.webhook.retries: ",
 	} {
 		_, err := Parse("config.toml", []byte(whole("[settle.webhook]\n"+text+"\n")), environment)
@@ -42,9 +40,7 @@ func TestSettleHome_MistakesNameTheirKey(t *testing.T) {
 		east + "[settle.jobs]\nkinds = [\"order.confirmed\"]": `settle.jobs.kinds: "order.confirmed" is now "order.sold"`,
 		east + "[settle.jobs]\nkinds = [\"order.sold\"]": `settle.jobs.kinds: needs PostgreSQL, which keeps the jobs, ` +
 			`but settle.database is "sqlite:a.db"`,
-		east + "[settle.jobs]\nqueue = \"A b\"":            `settle.jobs.queue: "A b" is not a name of a queue`,
 		east + "[settle.jobs]\nurl = \"https://shop/x\"\n": `settle.jobs.key_file: is empty`,
-		east + "[settle.jobs]\nworkers = 0":                `settle.jobs.workers: `,
 		"[settle]\nverify = \"999ms\"":                     `settle.verify: 999ms is too short`,
 		"[settle]\nverify = \"25h\"":                       `settle.verify: `,
 	} {

@@ -87,7 +87,6 @@ type Reserve struct {
 	// "keep" "release_after_deadline" "cancel_then_release" "release_after_ttl"
 	OnNotFound       string `toml:"on_not_found" words:"keep release_after_deadline cancel_then_release release_after_ttl"`
 	WriteBack        bool   `toml:"write_back"`
-	StreamMaxEvents  int    `toml:"stream_max_events" unit:"entries" range:"100 to 10000000"`
 	StreamKeepUnread bool   `toml:"stream_keep_unread"`
 }
 
@@ -99,12 +98,11 @@ type JSONValue struct {
 
 func defaultReserve() Reserve {
 	return Reserve{
-		MaxPerUser:      1,
-		ReservationTTL:  15 * time.Minute,
-		ConfirmOn:       []string{"2xx"},
-		ReleaseOn:       []string{"4xx"},
-		OnNotFound:      "keep",
-		StreamMaxEvents: 100_000,
+		MaxPerUser:     1,
+		ReservationTTL: 15 * time.Minute,
+		ConfirmOn:      []string{"2xx"},
+		ReleaseOn:      []string{"4xx"},
+		OnNotFound:     "keep",
 	}
 }
 

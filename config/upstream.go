@@ -13,11 +13,8 @@ type Upstream struct {
 	Targets  []string `toml:"targets"` // at least one; no default
 	Policy   string   `toml:"policy" words:"least_conn round_robin random first client_hash"`
 	MaxConns int      `toml:"max_conns" unit:"connections" range:"1 to 65535"` // per target
-	// that wait for a connection; 0 = none waits
-	MaxPending     int           `toml:"max_pending" unit:"requests" range:"0 to 1000000"`
-	QueueTimeout   time.Duration `toml:"queue_timeout" range:"0s or more"`        // how long they wait, at most Timeout
-	ResponseMemory Size          `toml:"response_memory" range:"1MiB to 1024GiB"` // of responses that are read whole
-	ConnectTimeout time.Duration `toml:"connect_timeout" range:"above 0s"`        // at most Timeout
+	// how long requests wait for a connection, at most Timeout
+	QueueTimeout time.Duration `toml:"queue_timeout" range:"0s or more"`
 	// to the response's header, at most Timeout
 	ResponseHeaderTimeout time.Duration `toml:"response_header_timeout" range:"above 0s"`
 	Timeout               time.Duration `toml:"timeout" range:"above 0s"` // the whole exchange
@@ -30,31 +27,20 @@ type Upstream struct {
 // UpstreamTLS is how the certificates of https:// targets are verified.
 type UpstreamTLS struct {
 	// certificates in PEM, in place of the system's; "" = those of the system
-	CAFile             string `toml:"ca_file"`
-	ServerName         string `toml:"server_name"` // "" = the host of each target's URL
-	InsecureSkipVerify bool   `toml:"insecure_skip_verify"`
-	CA                 string // what CAFile holds
-	CAPath             string // where it was read; "" = there is none
+	CAFile     string `toml:"ca_file"`
+	ServerName string `toml:"server_name"` // "" = the host of each target's URL
+	CA         string // what CAFile holds
+	CAPath     string // where it was read; "" = there is none
 }
 
 // Health is how each target is probed.
 type Health struct {
-	Path     string        `toml:"path"` // "" = no active check
-	Interval time.Duration `toml:"interval" range:"above 0s"`
-	Fails    int           `toml:"fails" unit:"checks" range:"1 to 1000"` // in a row
-	Status   string        `toml:"status"`                                // "200" or "200-399"; see Statuses
+	Path string `toml:"path"` // "" = no active check
 }
 
-// Timeout is how long a check may take: a slow one ends before the next begins.
-func (h *Health) Timeout() time.Duration { return h.Interval / 2 }
-
-// Statuses is the range of Status, both ends included.
-func (h *Health) Statuses() (low, high int) {
-	first, last, isRange := strings.Cut(h.Status, "-")
-	if !isRange {
-		last = first
-	}
-	return statusCode(first), statusCode(last)
+// ConnectTimeout is how long a connection may take. A distant upstream has a longer response_header_timeout.
+func (u *Upstream) ConnectTimeout() time.Duration {
+	return min(u.Timeout, max(time.Second, u.ResponseHeaderTimeout/5))
 }
 
 // statusCode is an HTTP status from 100 to 599, or 0.
@@ -70,15 +56,11 @@ func defaultUpstream() Upstream {
 	return Upstream{
 		Policy:                "least_conn",
 		MaxConns:              512,
-		MaxPending:            10000,
 		QueueTimeout:          time.Second,
-		ResponseMemory:        64 << 20,
-		ConnectTimeout:        time.Second,
 		ResponseHeaderTimeout: 5 * time.Second,
 		Timeout:               10 * time.Second,
 		IdleConnTimeout:       4 * time.Second,
 		PassHost:              true,
-		Health:                Health{Interval: 2 * time.Second, Fails: 3, Status: "200-399"},
 	}
 }
 
@@ -102,29 +84,24 @@ func (u *Upstream) check(r *report) {
 	}
 	r.Unique(u.Targets, func(i int) string { return Element("upstream.targets", i) })
 	atMost(r, "upstream.queue_timeout", u.QueueTimeout, "upstream.timeout", u.Timeout)
-	atMost(r, "upstream.connect_timeout", u.ConnectTimeout, "upstream.timeout", u.Timeout)
 	atMost(r, "upstream.response_header_timeout", u.ResponseHeaderTimeout, "upstream.timeout", u.Timeout)
 	u.checkTLS(r)
 	u.Health.check(r)
 }
 
-// checkTLS wants a target that [upstream.tls] is for, and one way to verify it.
+// checkTLS wants a target that [upstream.tls] is for.
 func (u *Upstream) checkTLS(r *report) {
 	t := &u.TLS
 	hasTLS := slices.ContainsFunc(u.Targets, func(target string) bool { return strings.HasPrefix(target, "https://") })
 	for key, used := range map[string]bool{
-		"ca_file": t.CAFile != "", "server_name": t.ServerName != "", "insecure_skip_verify": t.InsecureSkipVerify,
+		"ca_file": t.CAFile != "", "server_name": t.ServerName != "",
 	} {
 		if used && !hasTLS && len(u.Targets) > 0 {
 			r.Fail("upstream.tls."+key, "no target of upstream.targets begins with https://; write one so, or remove this key")
 		}
 	}
-	if t.InsecureSkipVerify && t.CAFile != "" {
-		r.Fail("upstream.tls.insecure_skip_verify", "true switches off the verification by ca_file; remove one of them")
-	}
 	if strings.ContainsFunc(t.ServerName, func(c rune) bool {
-		return c <= ' ' || c > '~' || strings.ContainsRune("/:*",
-			c)
+		return c <= ' ' || c > '~' || strings.ContainsRune("/:*", c)
 	}) {
 		r.Fail("upstream.tls.server_name", "%q is not the name of a host; write it like \"shop.internal\"", t.ServerName)
 	}
@@ -149,8 +126,5 @@ const maxCA = 1 << 20
 func (h *Health) check(r *report) {
 	if h.Path != "" && (!strings.HasPrefix(h.Path, "/") || strings.ContainsAny(h.Path, " \t\r\n")) {
 		r.Fail("upstream.health.path", "%q is not a path; write it like \"/healthz\"", h.Path)
-	}
-	if low, high := h.Statuses(); low == 0 || high < low {
-		r.Fail("upstream.health.status", "%q is not a range of statuses; write it like \"200\" or \"200-399\"", h.Status)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // A shop keeps one set of buyers for the whole activity: who has bought one SKU can buy no other, and everyone else can
 // buy each. It says nothing of a list of which no unit was ever seen.
-func TestUsersScope_ABuyerOfOneSKUIsADuplicateForAll(t *testing.T) {
+func TestUsersKey_ABuyerOfOneSKUIsADuplicateForAll(t *testing.T) {
 	t.Parallel()
 	redis, shop := redistest.Start(t), open(t, nil)
 	for _, sku := range []string{"1001", "1002"} {
@@ -16,8 +16,7 @@ func TestUsersScope_ABuyerOfOneSKUIsADuplicateForAll(t *testing.T) {
 	}
 	redis.Client.SAdd(t.Context(), "order_user_list", "7")
 	g := gate(t, shop.setting(), redisAt(redis), unlimited, `stock.layout.type = "list"`,
-		`stock.layout.key = "goods_store:$sku"`, `stock.layout.users_key = "order_user_list"`,
-		`stock.layout.users_scope = "all"`)
+		`stock.layout.key = "goods_store:$sku"`, `stock.layout.users_key = "order_user_list"`)
 	other := func(sku string) answer { return g.ask("POST", "/api/seckill/"+sku+"/order", "Cookie: uid=8") }
 	for _, sku := range []string{"1001", "1002"} {
 		g.order(sku).must(t, 409, "duplicate") // user 7

@@ -317,8 +317,7 @@ func TestAnswers_ClientThatLeavesBreaksNothing(t *testing.T) {
 			}
 		}
 	})
-	g, log := logged(t, "upstream.targets = "+quoted(shop.url), unlimited,
-		"upstream.response_memory = \"1MiB\"")
+	g, log := logged(t, "upstream.targets = "+quoted(shop.url), unlimited, "server.body_memory = \"1MiB\"")
 	c := dial(t, g.front)
 	_, _ = io.WriteString(c, head(toGet, host, "X-Request-Id: gone"))
 	if _, err := io.ReadFull(c, make([]byte, 200)); err != nil {

@@ -28,7 +28,7 @@ func TestCache_ForeignClientsCacheTestsPass(t *testing.T) {
 		_ = server.Wait() // it was killed
 	})
 	g := gate(t, "upstream.targets = "+quoted("http://"+address), boundless, `stock.source = "off"`,
-		`cache.stale_while_revalidate = "0s"`, `cache.stale_if_error = "0s"`,
+		`cache.stale_if_error = "0s"`,
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\ncache = \"1h\"")
 	soon(t, "the server listens", func() bool {
 		conn, err := net.Dial("tcp", address)

@@ -94,7 +94,7 @@ func TestCache_HangingShopIsAskedByOneRequestAtATime(t *testing.T) {
 	t.Parallel()
 	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	g := gate(t, shop.setting(), unlimited,
-		"upstream.connect_timeout = \"500ms\"\nupstream.response_header_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+
+		"upstream.response_header_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+
 			"upstream.queue_timeout = \"500ms\"", cachedRoutes)
 	var crowd sync.WaitGroup
 	begin := time.Now()

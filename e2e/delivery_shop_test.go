@@ -46,7 +46,6 @@ func (s *lameShop) settings(target string) string {
 stock.reserve.max_per_user = 1
 upstream.timeout = "300ms"
 upstream.response_header_timeout = "300ms"
-upstream.connect_timeout = "300ms"
 upstream.queue_timeout = "300ms"
 queue.grace = "400ms"
 `

@@ -58,8 +58,7 @@ func TestDescriptors_HealthIsAnsweredWhileAClientTakesAll(t *testing.T) {
 	testkit.Nightly(t, "it measures descriptors")
 	t.Parallel()
 	const files, tried = 512, 900
-	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_header_timeout = \"5m\"",
-		"server.read_timeout = \"5m\"")
+	g := withFiles(t, files, open(t, nil).setting(), "upstream.max_conns = 64", "server.read_timeout = \"10m\"")
 	g.logs(t, "limits.connection.max_connections is lowered", `"max_connections":50000`, `"allowed":512`, "LimitNOFILE")
 	g.client.Transport.(*http.Transport).DisableKeepAlives = true
 	var all []net.Conn

@@ -43,7 +43,7 @@ func TestMemory_IdleConnectionsAreCheap(t *testing.T) {
 	shop := open(t, nil)
 	// A new connection may wait so long for its first request: 10,000 are opened before the first one asks.
 	g := gate(t, shop.setting(), unlogged, `stock.source = "off"`,
-		"server.read_header_timeout = \"2m\"\nserver.read_timeout = \"2m\"",
+		"server.read_timeout = \"4m\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"")
 	all := throng(t, g.front, 10_000)
 	for _, c := range all {

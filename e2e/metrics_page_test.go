@@ -53,7 +53,7 @@ func everyMetric(t *testing.T) (all map[string]string, families []*dto.MetricFam
 	redis, shop := redistest.Start(t), open(t, nil)
 	redis.Client.Set(t.Context(), "seckill:stock:1001", 10, 0)
 	checks := gate(t, shop.setting(), redisAt(redis), `limits.window.scope = "fleet"`,
-		"stock.redis.read_from = \"replica\"\nstock.redis.replicas = ["+strconv.Quote(redis.Addr)+"]",
+		"stock.redis.replicas = ["+strconv.Quote(redis.Addr)+"]",
 		`traces.endpoint = "http://127.0.0.1:1"`, `limits.concurrency.scope = "fleet"`,
 		"[[limits.in_flight]]\nname = \"two-each\"\nkey = \"$cookie_uid\"\nmax = 2\n"+
 			"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"9/s\"\nburst = 9\nscope = \"fleet\"\n"+

@@ -194,8 +194,8 @@ func TestMistakes_WithTheUpstream(t *testing.T) {
 		"plain to TLS": {strings.Replace(secure.URL, "https", "http", 1), "", "write " + secure.URL, ""},
 		"TLS to plain": {strings.Replace(plain.URL, "http", "https", 1), "", "write http://", "write http://"},
 	} {
-		setting := "stock.source = \"memory\"\nupstream.connect_timeout = \"10s\"\n" + "upstream.targets = [" +
-			quotedText(c.url) + "]"
+		setting := "stock.source = \"memory\"\nupstream.timeout = \"50s\"\nupstream.response_header_timeout = \"50s\"\n" +
+			"upstream.targets = [" + quotedText(c.url) + "]"
 		tables := ""
 		if c.tls != "" {
 			tables = "\n[upstream.tls]\n" + c.tls + "\n"

@@ -186,7 +186,7 @@ func TestNginx_ConnectsByAUnixSocketOfItsGroup(t *testing.T) {
 	}
 	path := filepath.Join(dir, "gate.sock")
 	gate(t, shop.setting(), "ops.listen = \"127.0.0.1:0\"", "admin.listen = \"127.0.0.1:0\"",
-		fmt.Sprintf("server.listen = [\"unix:%s\"]", path), `server.socket_mode = "0660"`, `server.socket_group = "www-data"`,
+		fmt.Sprintf("server.listen = [\"unix:%s\"]", path), `server.socket_group = "www-data"`,
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o660 || groupOf(info) != group.Gid {

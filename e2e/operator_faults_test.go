@@ -114,7 +114,7 @@ func TestDelivery_DrainTellsTheStateOfAnOrder(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openLameShop(t)
 	g := gate(t, redisAt(r), boundless, shop.patient("http://"+testkit.FreeAddress(t)), // no shop is there: orders wait
-		"server.read_header_timeout = \"30s\"\nserver.read_timeout = \"30s\"\nserver.shutdown_timeout = \"60s\"",
+		"server.read_timeout = \"60s\"\nserver.shutdown_timeout = \"60s\"",
 		waitingRoutes)
 	ok(t, "stock", "set", "--config", g.file, "1001", "5")
 	if w := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann"); w.status != 202 {

@@ -17,7 +17,7 @@ func TestReplica_TakesTheReadingFromTheMaster(t *testing.T) {
 	for _, sku := range []string{"1001", "1002", "1003"} {
 		master.Client.Set(t.Context(), "seckill:stock:"+sku, 10, 0)
 	}
-	g := gate(t, redisAt(master), "stock.redis.read_from = \"replica\"", "stock.redis.replicas = "+quoted(replica.Addr),
+	g := gate(t, redisAt(master), "stock.redis.replicas = "+quoted(replica.Addr),
 		"stock.redis.max_staleness = \"30s\"", shop.setting(), boundless)
 	read := func() float64 { return g.metric("sluice_redis_replica_read") }
 	soon(t, "the replica is read", func() bool { return read() == 1 })

@@ -124,10 +124,10 @@ func TestReload_KeyThatNeedsARestartRejectsTheWholeFile(t *testing.T) {
 	g := stocked(t, open(t, nil).setting(), `mode = "enforce"`)
 	before := g.change(`mode = "enforce"`, `mode = "enforce"`)
 	g.rewrite(g.change(`mode = "enforce"`, "mode = \"observe\"\nops.metrics_max_skus = 7\n"+
-		"stock.reserve.stream_max_events = 500"), false)
+		"stock.reserve.stream_keep_unread = true"), false)
 	g.order("7777").must(t, 404, "unknown_sku")
 	g.logs(t, "configuration not reloaded", "ops.metrics_max_skus: changes only with a restart",
-		"stock.reserve.stream_max_events: changes only")
+		"stock.reserve.stream_keep_unread: changes only")
 	if status, text := g.peek("/readyz"); status != 200 || !strings.HasPrefix(text, "degraded; reload: the file was rejected") {
 		t.Errorf("/readyz: %d %q", status, text)
 	}

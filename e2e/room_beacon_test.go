@@ -38,7 +38,7 @@ func startBeacon(t *testing.T) *publicBeacon {
 
 // settings are those of a room whose draw waits for the beacon.
 func (b *publicBeacon) settings() string {
-	return fmt.Sprintf("beacon = true\nbeacon_key = %q\nbeacon_genesis = 1\nbeacon_period = \"1s\"", b.key)
+	return fmt.Sprintf("beacon = true\nbeacon_chain = \"%s 1 1s\"", b.key)
 }
 
 // round is the signature of a round.

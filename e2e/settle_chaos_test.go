@@ -65,8 +65,7 @@ func newSettleCrash(t *testing.T, orders int, database *dbtest.Server) *settleCr
 		url = database.URL
 	}
 	for i := range c.gates {
-		c.gates[i] = reserves(t, c.redis, 0, shop.setting(), keepsChanges, `stock.redis.timeout = "5s"`,
-			"stock.reserve.stream_max_events = 10000000")
+		c.gates[i] = reserves(t, c.redis, 0, shop.setting(), keepsChanges, `stock.redis.timeout = "5s"`)
 	}
 	for i := range crashSKUs {
 		ok(t, "stock", "set", "--admin", c.gates[0].admin, crashSKU(i), strconv.Itoa(orders))

@@ -115,8 +115,7 @@ func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
 		}
 		pages.Add(1)
 	})
-	g := gate(t, "upstream.targets = "+quoted(first.url, second.url), `upstream.health.path = "/healthz"`,
-		`upstream.health.interval = "2s"`)
+	g := gate(t, "upstream.targets = "+quoted(first.url, second.url), `upstream.health.path = "/healthz"`)
 	page := func() answer { return g.ask("GET", "/page") }
 	up := func(n float64) func() bool { return func() bool { return g.metric("sluice_upstream_up") == n } }
 	soon(t, "both are asked", func() bool { page().must(t, 200, ""); return pages.Load() > 0 })

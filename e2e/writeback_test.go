@@ -88,7 +88,7 @@ func TestWriteBack_TheStatusEndsWhenAllIsPaidAndOpensWhenAUnitComesBack(t *testi
 	g := reserves(t, redis, 1, shop.setting(), keepsChanges, "stock.reserve.write_back = true",
 		`stock.layout.status_key = "goods_status:$sku"`, `stock.layout.status_open = ["2"]`,
 		`stock.layout.status_closed = "9"`, hours("today", "2020", `"1001"`, ""))
-	settler(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), redisAt(redis), `settle.paid.every = "1s"`,
+	settler(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), redisAt(redis),
 		`settle.paid.query = "SELECT SUM(quantity) FROM sluice_order WHERE sku = :sku AND status = 'C'"`)
 	becomes := func(when, want string) {
 		t.Helper()

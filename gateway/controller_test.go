@@ -198,13 +198,13 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 	g, file := steer(t)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1) +
-		"metrics_max_skus = 7\n[stock.reserve]\nstream_max_events = 500\n"
+		"metrics_max_skus = 7\n[stock.reserve]\nstream_keep_unread = true\n"
 	_, err := g.controller.Reload(t.Context(), false)
 	var bad *admin.BadFile
 	if !errors.As(err, &bad) || len(bad.Problems) != 2 {
 		t.Fatalf("%+v", err)
 	}
-	for i, key := range []string{"ops.metrics_max_skus", "stock.reserve.stream_max_events"} {
+	for i, key := range []string{"ops.metrics_max_skus", "stock.reserve.stream_keep_unread"} {
 		if p := bad.Problems[i]; p.Key != key || p.Line == 0 || !strings.Contains(p.Message, "changes only with a restart") {
 			t.Errorf("%+v, want %s", p, key)
 		}

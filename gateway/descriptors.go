@@ -34,7 +34,7 @@ func upstreamConns(c *config.Config) int { return c.Upstream.MaxConns * len(c.Up
 
 // redisConns is how many there may be to Redis, with those of a server that is about to be left.
 func redisConns(c *config.Config) int {
-	return 2 * c.Stock.Redis.PoolSize * max(len(c.Stock.Redis.Addresses), 1)
+	return 2 * config.RedisConnections * max(len(c.Stock.Redis.Addresses), 1)
 }
 
 // clients is how many descriptors clients may hold, those included that still read a rejection. An upstream never needs

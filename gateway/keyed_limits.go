@@ -61,8 +61,7 @@ func keyedRates(c *config.Config) (rates []proxy.Rate) {
 func inFlightLimits(c *config.Config) (all []proxy.InFlight) {
 	for _, l := range c.Limits.InFlight {
 		all = append(all, proxy.InFlight{
-			Name: l.Name, Key: l.Key, Routes: l.Routes, IPv4Prefix: l.IPv4Prefix, IPv6Prefix: l.IPv6Prefix,
-			Observe: !c.Limits.Enforced(l.Name), Max: l.Max,
+			Name: l.Name, Key: l.Key, Routes: l.Routes, Observe: !c.Limits.Enforced(l.Name), Max: l.Max,
 		})
 	}
 	return all
@@ -77,8 +76,7 @@ type inFlightLimiters struct {
 func (in *inFlightLimiters) prepare(c *config.Config) []proxy.InFlight {
 	var specs []limiter.InFlightSpec
 	for _, l := range c.Limits.InFlight {
-		specs = append(specs, limiter.InFlightSpec{Name: l.Name, Max: l.Max,
-			Of: fmt.Sprintf("%s /%d /%d", l.Key, l.IPv4Prefix, l.IPv6Prefix)})
+		specs = append(specs, limiter.InFlightSpec{Name: l.Name, Max: l.Max, Of: l.Key})
 	}
 	counted, use := in.limiters.Prepare(specs)
 	in.apply = use

@@ -6,6 +6,7 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/proxy"
 	"sluice/proxy/param"
 	"sluice/proxy/route"
 )
@@ -26,7 +27,7 @@ func (in *limiters) Key(c *config.Config, name string, values []string, reset bo
 			return admin.KeyState{}, fmt.Errorf("limit %q: %w: it counts requests in flight, which end by themselves; "+
 				"raise its max: sluice override set limits.in_flight[%s].max", name, admin.ErrInvalid, name)
 		}
-		_, key, err := keyOf(c, l.Key, l.IPv4Prefix, l.IPv6Prefix, values)
+		_, key, err := keyOf(c, l.Key, proxy.ClientIPv4Bits, proxy.ClientIPv6Bits, values)
 		if err != nil {
 			return admin.KeyState{}, invalidKey(name, err)
 		}

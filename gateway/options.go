@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"log/slog"
@@ -32,24 +33,23 @@ func upstreamOptions(c *config.Config) upstream.Options {
 	u := &c.Upstream
 	return upstream.Options{
 		Targets: u.Targets, Policy: u.Policy, MaxConns: u.MaxConns,
-		MaxPending: u.MaxPending, QueueTimeout: u.QueueTimeout,
-		ConnectTimeout: u.ConnectTimeout, ResponseTimeout: u.ResponseHeaderTimeout,
+		MaxPending: maxPending, QueueTimeout: u.QueueTimeout,
+		ConnectTimeout: u.ConnectTimeout(), ResponseTimeout: u.ResponseHeaderTimeout,
 		Timeout: u.Timeout, IdleConnTimeout: u.IdleConnTimeout, Retry: "connect",
-		Memory: int64(u.ResponseMemory), Health: healthChecks(&u.Health),
-		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName, Insecure: u.TLS.InsecureSkipVerify},
+		Memory: int64(c.Server.ResponseMemory()), Health: upstream.Checks(u.Health.Path),
+		TLS: upstream.TLS{CA: u.TLS.CA, ServerName: u.TLS.ServerName},
 	}
 }
 
-// healthPasses is how many checks in a row bring a target back: one alone may be luck.
-const healthPasses = 2
+const (
+	maxPending   = 10_000           // requests that wait for a connection to the upstream: their number bounds memory
+	writeTimeout = 30 * time.Second // of one write to a client that does not read
+)
 
-func healthChecks(h *config.Health) upstream.Health {
-	return upstream.Health{Path: h.Path, Interval: h.Interval, Timeout: h.Timeout(), Fails: h.Fails,
-		Passes: healthPasses, Status: h.Status}
-}
-
-// jwtLeeway is by how much the clock of a token's issuer may be wrong.
-const jwtLeeway = 30 * time.Second
+const (
+	jwtLeeway     = 30 * time.Second // by how much the clock of a token's issuer may be wrong
+	orderTokenTTL = time.Minute      // how long an order token is valid at least; at most twice as long
+)
 
 // gates by their name in the file. A route whose gate is not here was rejected by config.
 var gates = map[string]route.Gate{
@@ -142,8 +142,8 @@ func responses(r *config.Responses) reject.Options {
 func serverOptions(c *config.Config, l *limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
 	s := &c.Server
 	return proxy.ServerOptions{
-		ReadHeaderTimeout: s.ReadHeaderTimeout, ReadTimeout: s.ReadTimeout,
-		WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
+		ReadHeaderTimeout: s.ReadTimeout / 2, ReadTimeout: s.ReadTimeout, // the rest is for the body
+		WriteTimeout: writeTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
 		Connections:   connections{l.conns}, MaxConns: l.files.clients(c),
@@ -166,9 +166,13 @@ func Explain(c *config.Config, raw string, peer netip.Addr) (proxy.Explanation, 
 	return p.Explain(raw, peer, int(c.Server.MaxHeaderSize), c.Server.LenientTarget), nil
 }
 
+// staleWhileRevalidate is how long a stale page is served while one request fetches it anew.
+const staleWhileRevalidate = 10 * time.Second
+
 func cacheOptions(c *config.Config) cache.Options {
 	return cache.Options{
-		Size: int64(c.Cache.Size), StaleWhileRevalidate: c.Cache.StaleWhileRevalidate, StaleIfError: c.Cache.StaleIfError,
+		Size: int64(c.Cache.Size), StaleIfError: c.Cache.StaleIfError,
+		StaleWhileRevalidate: min(staleWhileRevalidate, c.Cache.StaleIfError),
 	}
 }
 
@@ -178,7 +182,7 @@ func openTraces(c *config.Config, count *tracing.Counts, version string, log *sl
 		return nil, nil
 	}
 	t, err := tracing.New(tracing.Options{Endpoint: c.Traces.Endpoint, SampleRatio: c.Traces.SampleRatio,
-		Service: c.Traces.ServiceName, Version: version, Counts: count, Log: log})
+		Service: cmp.Or(c.Name, "sluice"), Version: version, Counts: count, Log: log})
 	if err != nil {
 		return nil, c.Errorf("traces.endpoint", "%v", err)
 	}
@@ -191,6 +195,6 @@ func proofs(c *config.Auth) auth.VerifierOptions {
 			Algorithm: c.JWTAlgorithm, Key: string(c.JWTKey), Issuer: c.JWTIssuer, Audience: c.JWTAudience,
 			Leeway: jwtLeeway, Remember: config.JWTCacheSize,
 		},
-		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: c.OrderTokenTTL,
+		From: c.JWTFrom, CookieKey: string(c.CookieKey), OrderTokenKey: string(c.OrderTokenKey), Slot: orderTokenTTL,
 	}
 }

@@ -61,6 +61,9 @@ func openQueue(c *config.Config, parts queueParts) (q *orderQueue, err error) {
 	return q, nil
 }
 
+// deliveryAttempts is how often an order is sent; then its unit stays held until a person decides.
+const deliveryAttempts = 10
+
 // Use delivers as c says from now on, reads the shop's answers by rules, and asks status about orders; nil = it cannot
 // be asked. Orders that wait already keep their time.
 func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *ledger.StatusURL) {
@@ -72,7 +75,7 @@ func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *led
 	o := queue.Options{
 		Store: q.Store, Send: q.Upstream.Send, Signer: q.signer, Outcome: rules.Outcome,
 		Fenced: reserve.OnNotFound == "release_after_deadline", Cancels: reserve.OnNotFound == "cancel_then_release",
-		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: k.Attempts,
+		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: deliveryAttempts,
 		MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key",
 		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: stores.KeepReleased,
 		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,

@@ -17,7 +17,6 @@ import (
 var restartKeys = []struct{ key, why string }{
 	{"name", "what is kept in Redis is kept under it"},
 	{"server.listen", "the listeners are opened at the start"},
-	{"server.socket_mode", "the listeners are opened at the start"},
 	{"server.socket_group", "the listeners are opened at the start"},
 	{"server.proxy_protocol", "the listeners are opened at the start"},
 	{"server.tls", "the listeners are opened at the start; other certificates in the same files are read by themselves"},
@@ -29,7 +28,6 @@ var restartKeys = []struct{ key, why string }{
 	{"stock.source", "orders under way were taken from it"},
 	{"stock.redis", "connections, ledgers and orders under way are there"},
 	{"stock.reserve.secret_file", "orders under way were signed by it"},
-	{"stock.reserve.stream_max_events", "the ledger is opened with it"},
 	{"stock.reserve.stream_keep_unread", "the ledger is opened with it"},
 	{"settle.database", "the ledger keeps unread orders from the start where there is one"},
 }
@@ -167,7 +165,7 @@ func (g *Gateway) buildProxy(r *runtime) (err error) {
 		g.demand.Use(stores.LabelledSKUs(r.config), g.looksAtShopStock(r.config))
 		g.cache.Adjust(cacheOptions(r.config))
 		if h, ours := g.log.Handler().(*logHandler); ours {
-			h.form.use(r.config.Log)
+			h.use(r.config.Log)
 		}
 	})
 	return nil

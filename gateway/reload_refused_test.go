@@ -283,7 +283,7 @@ func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
 		s.set([]string{path}, false)
 		s.changed()
 		var read []string
-		end := s.follow(func() bool { return true }, nil, slog.New(slog.DiscardHandler), func(bool) {
+		end := s.follow(nil, slog.New(slog.DiscardHandler), func(bool) {
 			text, _ := os.ReadFile(path)
 			read = append(read, string(text))
 		})

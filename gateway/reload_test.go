@@ -213,9 +213,9 @@ func TestApply_ChangesAllOrNothing(t *testing.T) {
 		t.Errorf("%v; want that nothing has changed", err)
 	}
 	next = changing(t, 2, redis.Addr, shops)
-	next.Stock.Redis.PoolSize++
+	next.Stock.Redis.DB++
 	if err := g.Apply(next); err == nil ||
-		!strings.Contains(err.Error(), "stock.redis.pool_size: changes only with a restart") {
+		!strings.Contains(err.Error(), "stock.redis.db: changes only with a restart") {
 		t.Errorf("%v; want that it needs a restart", err)
 	}
 }

@@ -46,17 +46,18 @@ func beaconOf(m *config.Room) (key string, rounds beacon.Schedule) {
 	switch {
 	case !m.Beacon:
 		return "", rounds
-	case m.BeaconKey == "":
+	case m.BeaconChain == "":
 		return beacon.Quicknet, beacon.QuicknetSchedule()
 	}
-	return m.BeaconKey, beacon.Schedule{Genesis: int64(m.BeaconGenesis) * 1000, Period: m.BeaconPeriod.Milliseconds()}
+	key, genesis, period, _ := m.Chain() // checked by config
+	return key, beacon.Schedule{Genesis: genesis.UnixMilli(), Period: period.Milliseconds()}
 }
 
 // checkBeacon is the rule that the draw's round is published while its sale lasts. It is after the start by itself.
 func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
-	if m.BeaconKey != "" {
-		if _, err := beacon.ParseKey(m.BeaconKey); err != nil {
-			fail(at+".beacon_key", "%v", err)
+	if own, _, _, ok := m.Chain(); ok {
+		if _, err := beacon.ParseKey(own); err != nil {
+			fail(at+".beacon_chain", "%v", err)
 			return
 		}
 	}

@@ -45,7 +45,7 @@ func (g *Gateway) openStock(log *slog.Logger) error {
 		if err := stores.CheckFits(c, r); err != nil {
 			return err
 		}
-		if c.Stock.Redis.ReadFrom == "replica" {
+		if len(c.Stock.Redis.Replicas) > 0 {
 			if err := r.ReadFrom(stores.RedisOptions(c), c.Stock.Redis.Replicas, c.Stock.Redis.MaxStaleness); err != nil {
 				return c.Errorf("stock.redis.replicas", "%v", err)
 			}

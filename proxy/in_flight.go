@@ -22,15 +22,19 @@ type InFlightLimiter interface {
 // InFlight is a limit of the requests in flight of one key: which requests it counts, by what, and the limiter
 // that counts.
 type InFlight struct {
-	Name       string   // a label of metrics: letters, digits and ._-
-	Key        string   // variables; a request that lacks one of them is not counted
-	Routes     []string // names; none = all but pass
-	IPv4Prefix int      // how many bits of $remote_addr tell clients apart, 1 to 32
-	IPv6Prefix int      // 1 to 128
-	Observe    bool     // count its rejections, and go on
-	Max        int      // for the access log and explain
-	Limiter    InFlightLimiter
+	Name    string   // a label of metrics: letters, digits and ._-
+	Key     string   // variables; a request that lacks one of them is not counted
+	Routes  []string // names; none = all but pass
+	Observe bool     // count its rejections, and go on
+	Max     int      // for the access log and explain
+	Limiter InFlightLimiter
 }
+
+// How many bits of $remote_addr tell clients apart whose requests in flight are limited: a client of IPv6 has a /64.
+const (
+	ClientIPv4Bits = 32
+	ClientIPv6Bits = 64
+)
 
 // maxInFlightLimits is how many InFlight count on one route.
 const maxInFlightLimits = 4
@@ -51,7 +55,7 @@ func bindInFlight(limits []InFlight, routes []keyedRoute) (bound [][]boundInFlig
 			m := boundInFlight{keyedLimit: keyedLimit{Name: in.Name, Observe: in.Observe}, Limiter: in.Limiter,
 				Bound: fmt.Sprintf("limits.in_flight %s: max %d", in.Name, in.Max)}
 			var err error
-			if m.Key, err = routes[at].key(in.Key, in.IPv4Prefix, in.IPv6Prefix); err != nil {
+			if m.Key, err = routes[at].key(in.Key, ClientIPv4Bits, ClientIPv6Bits); err != nil {
 				return err
 			}
 			if len(bound[at]) == maxInFlightLimits {

@@ -18,8 +18,7 @@ import (
 // together is a limit in flight of most requests of each uid.
 func together(name string, most int, routes ...string) (InFlight, *limiter.InFlightLimiter) {
 	l := limiter.NewInFlightLimiter(limiter.InFlightSpec{Max: most})
-	return InFlight{Name: name, Key: "$cookie_uid", Routes: routes, IPv4Prefix: 32, IPv6Prefix: 64, Max: most,
-		Limiter: l}, l
+	return InFlight{Name: name, Key: "$cookie_uid", Routes: routes, Max: most, Limiter: l}, l
 }
 
 // requestsOf is how many requests l has in flight.

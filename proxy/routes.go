@@ -205,7 +205,7 @@ func keyFaults(o Options) (errs []error) {
 		check("rate", r.Name, r.Key, r.IPv4Prefix, r.IPv6Prefix)
 	}
 	for _, l := range o.InFlight {
-		check("in_flight", l.Name, l.Key, l.IPv4Prefix, l.IPv6Prefix)
+		check("in_flight", l.Name, l.Key, ClientIPv4Bits, ClientIPv6Bits)
 	}
 	return errs
 }

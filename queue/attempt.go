@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -144,7 +145,7 @@ func notNow(now time.Time, o *ledger.Leased, retryAfter time.Duration) result {
 func (s *sender) again(o *ledger.Leased, move ledger.Move) result {
 	if o.Attempt >= int64(s.live().Attempts) {
 		return result{kind: attemptAgain, move: ledger.MoveLater, time: ledger.Never,
-			why: "it had as many attempts as queue.attempts allows"}
+			why: fmt.Sprintf("it had %d attempts", o.Attempt)}
 	}
 	return result{kind: attemptAgain, move: move}
 }

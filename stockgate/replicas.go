@@ -256,7 +256,7 @@ var (
 		"Whether stock is read from a replica of stock.redis.replicas: 1, or 0, as where it is too old.",
 		[]string{"server"}, nil)
 	stockReads = prometheus.NewDesc("sluice_redis_stock_reads_total",
-		"Reads of stock, by what they were from, where stock.redis.read_from is replica.", []string{"from"}, nil)
+		"Reads of stock, by what they were from, where stock.redis.replicas names any.", []string{"from"}, nil)
 )
 
 // collect sends how the replicas are.

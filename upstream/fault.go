@@ -53,7 +53,7 @@ func diagnose(err error) (cause, string) {
 		return causeClosedPort, "start the upstream, or correct upstream.targets"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &wait) && wait.Timeout():
-		return causeTimeout, "look for a firewall or an overloaded upstream, or raise upstream.connect_timeout"
+		return causeTimeout, "look for a firewall or an overloaded upstream, or raise upstream.response_header_timeout"
 	}
 	return diagnoseTLS(err)
 }

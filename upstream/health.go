@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,8 +21,15 @@ type Health struct {
 	Timeout  time.Duration // of one check, connecting included
 	Fails    int           // failed checks in a row until a target is down
 	Passes   int           // passed checks in a row until it is up again
-	Status   string        // "200-399" or "204": what passes
 }
+
+// Checks are the health checks of path: two in a row bring a target back, since one alone may be luck.
+func Checks(path string) Health {
+	return Health{Path: path, Interval: 2 * time.Second, Timeout: time.Second, Fails: 3, Passes: 2}
+}
+
+// Passes reports whether a response with this status passes a health check.
+func Passes(status int) bool { return status >= 200 && status < 400 }
 
 // health is the result of one target's checks. A target is up until checks fail: an instance that has just started must
 // not reject what it could serve.
@@ -45,24 +51,7 @@ func (h *Health) validate() error {
 	if h.Interval <= 0 || h.Timeout <= 0 || h.Fails <= 0 || h.Passes <= 0 {
 		return errors.New("read health: interval, timeout, fails and passes must be more than 0")
 	}
-	_, _, err := h.statuses()
-	return err
-}
-
-// statuses reads Status.
-func (h *Health) statuses() (from, to int, err error) {
-	low, high, isRange := strings.Cut(h.Status, "-")
-	if !isRange {
-		high = low
-	}
-	from, err = strconv.Atoi(low)
-	if err == nil {
-		to, err = strconv.Atoi(high)
-	}
-	if err != nil || from < 100 || to > 599 || from > to {
-		return 0, 0, fmt.Errorf("read health status %q: not a status or a range of them", h.Status)
-	}
-	return from, to, nil
+	return nil
 }
 
 // startChecks checks the target until stopChecks. Without a path there are no checks, and the target is up.
@@ -115,7 +104,7 @@ func (t *target) recordCheck(h Health, err error) {
 // healthRemedy is what to do about a failed check.
 func healthRemedy(err error) string {
 	if errors.Is(err, errUnhealthy) {
-		return "look at the upstream, or correct upstream.health.path and status"
+		return "look at the upstream, or correct upstream.health.path"
 	}
 	return Remedy(err)
 }
@@ -146,11 +135,10 @@ func (t *target) check(ctx context.Context, h Health) error {
 	if outcome, _ := e.run(req, resp, t); outcome != Answered {
 		return fmt.Errorf("check health: no response (%s): %w", outcome, cmp.Or(e.err, errUnhealthy))
 	}
-	from, to, err := h.statuses()
-	if code := resp.StatusCode(); err == nil && (code < from || code > to) {
-		err = fmt.Errorf("%w: status %d", errUnhealthy, code)
+	if code := resp.StatusCode(); !Passes(code) {
+		return fmt.Errorf("%w: status %d", errUnhealthy, code)
 	}
-	return err
+	return nil
 }
 
 const (

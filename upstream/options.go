@@ -37,13 +37,12 @@ type Options struct {
 type TLS struct {
 	CA         string // certificates in PEM, in place of the system's; "" = those of the system
 	ServerName string // that the certificate must be for, and SNI; "" = the host of the target's URL
-	Insecure   bool   // accept any certificate
 }
 
 // Config is for connections to host.
 func (o TLS) Config(host string) (*tls.Config, error) {
 	c := &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: cmp.Or(o.ServerName, host), InsecureSkipVerify: o.Insecure,
+		MinVersion: tls.VersionTLS12, ServerName: cmp.Or(o.ServerName, host),
 		NextProtos: []string{"http/1.1"}, Renegotiation: tls.RenegotiateNever,
 	}
 	if o.CA != "" {

@@ -168,7 +168,6 @@ func TestTarget_TLSFaultIsNamed(t *testing.T) {
 		cause, fix string // of the fault; "" = there is none
 	}{
 		"good CA":       {server.URL, right, "", ""},
-		"not verified":  {server.URL, TLS{Insecure: true}, "", ""},
 		"unknown CA":    {server.URL, TLS{ServerName: "example.com"}, "certificate", "upstream.tls.ca_file"},
 		"wrong name":    {server.URL, TLS{CA: roots, ServerName: "other.example"}, "certificate", "upstream.tls.server_name"},
 		"expired":       {old.URL, TLS{CA: pemOf(old), ServerName: "example.com"}, "certificate", "renew the certificate"},
@@ -278,7 +277,7 @@ func TestPool_ReconfigureChangesWhatIsInForce(t *testing.T) {
 		t.Error("a CA without a certificate was taken")
 	}
 	o.TLS, o.Health = TLS{CA: roots, ServerName: "example.com"}, Health{Path: "/", Interval: time.Millisecond,
-		Timeout: time.Second, Fails: 1, Passes: 1, Status: "500"}
+		Timeout: time.Nanosecond, Fails: 1, Passes: 1}
 	if err := reconfigure(p, o); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func run(database string) error {
 	river.AddWorker(workers, &points{pool: pool})
 	river.AddWorker(workers, mail{})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues:          map[string]river.QueueConfig{"sluice": {MaxWorkers: 10}}, // settle.jobs.queue
+		Queues:          map[string]river.QueueConfig{"sluice": {MaxWorkers: 10}}, // the queue of settle.jobs
 		Workers:         workers,
 		SoftStopTimeout: 10 * time.Second,
 	})

@@ -22,13 +22,16 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store
 	return openLedger(c, RedisOptions(c), visitor, log)
 }
 
+// streamEvents is about how many changes of a SKU its stream keeps for readers.
+const streamEvents = 100_000
+
 func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	way.Guard = claim(c, visitor)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
 	r, err := ledger.NewStore(ledger.StoreOptions{
-		Options: way, Name: Name(c), Events: c.Stock.Reserve.StreamMaxEvents,
+		Options: way, Name: Name(c), Events: streamEvents,
 		Acknowledged: c.KeepsUnread(),
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
 		StateDir: c.Server.StateDir, Log: log,

@@ -93,7 +93,7 @@ func RedisOptions(c *config.Config) redisconn.Options {
 	return redisconn.Options{
 		Topology: r.Topology, MasterName: r.MasterName, Addresses: r.Addresses, Username: r.Username,
 		Password: func() string { return string(r.PasswordNow()) }, DB: r.DB, TLS: secure,
-		PoolSize: r.PoolSize, ConnectTimeout: r.ConnectTimeout(), Timeout: r.Timeout,
+		PoolSize: config.RedisConnections, ConnectTimeout: r.ConnectTimeout(), Timeout: r.Timeout,
 		BreakerErrors: breakerErrors, BreakerPause: breakerOpen, Guard: claim(c, true),
 	}
 }

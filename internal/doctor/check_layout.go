@@ -11,10 +11,11 @@ func (o *Report) checkLayout(c *config.Config) {
 		o.Info("buyers", "requests that may go on otherwise ask whether their user is in %s%s: many in one pipeline, one "+
 			"at a time", l.Prefix, l.UsersKey)
 	}
-	if l.UsersScope == "all" && l.UsersKey != "" {
-		o.Info("buyers", "that set is of several SKUs: who has bought one of them can buy no other")
+	if l.SharesUsers() {
+		o.Warn("buyers", "that set is of several SKUs: who has bought one of them can buy no other; write $sku into "+
+			"stock.layout.users_key for a set of each")
 	}
-	traceless := (l.UsersKey == "" || l.UsersScope == "all") && l.StatusKey == "" && l.SoldOutKey == ""
+	traceless := (l.UsersKey == "" || l.SharesUsers()) && l.StatusKey == "" && l.SoldOutKey == ""
 	if l.Type == "list" && traceless && c.Stock.UnknownSKU == "allow" {
 		o.Warn("layout", "after a restart an emptied list cannot be told from one that never was, and stock.unknown_sku "+
 			"admits those: configure users_key, status_key or sold_out_key")

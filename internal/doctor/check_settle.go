@@ -15,8 +15,7 @@ func (o *Report) checkSettle(c *config.Config) {
 	if s.Stock.Table != "" {
 		stock = "the units left are in " + s.Stock.Table
 	}
-	o.Info("settle", "sluice-settle books orders in %s, %d SKUs at a time; %s; sluice-settle check tries it", s.Database,
-		s.Workers, stock)
+	o.Info("settle", "sluice-settle books orders in %s; %s; sluice-settle check tries it", s.Database, stock)
 	if w := s.Webhook.URL; w != "" {
 		o.Info("settle", "sluice-settle sends every change to %s, at least once and signed", w)
 		if strings.HasPrefix(w, "http:") {

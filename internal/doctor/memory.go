@@ -42,7 +42,7 @@ func memoryParts(c *config.Config) []memoryPart {
 	parts := []memoryPart{
 		{"connections", int64(c.Limits.Connection.MaxConnections) * (requestMemory + int64(c.Server.MaxHeaderSize))},
 		{"bodies", int64(c.Server.BodyMemory)},
-		{"answers", int64(c.Upstream.ResponseMemory) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
+		{"answers", int64(c.Server.ResponseMemory()) + exchangeMemory*int64(c.Upstream.MaxConns*len(c.Upstream.Targets))},
 		{"tables", tables},
 	}
 	if c.HasGate("reserve") {

@@ -19,8 +19,8 @@ func TestCheck_MemoryIsTheWorstCaseOfTheConfiguration(t *testing.T) {
 		"limits.connection.max_connections = 1000\nlimits.connection.max_connections_per_ip = 10\nserver.max_header_size = " +
 			"\"4KiB\"\n" +
 			"server.body_memory = \"1MiB\"\nupstream.max_conns = 16\n" +
-			"access_log.buffer_size = \"1MiB\"": "memory    at most 231 " +
-			"MiB = 2 x (connections 16 + bodies 1 + answers 66 + tables 9) + 48;",
+			"access_log.buffer_size = \"1MiB\"": "memory    at most 105 " +
+			"MiB = 2 x (connections 16 + bodies 1 + answers 3 + tables 9) + 48;",
 		"auth.jwt_algorithm = \"HS256\"\nauth.jwt_key_file = \"" + key + "\"\n" +
 			"limits.concurrency.max_queue = 0": "tables 65) + 48",
 	} {

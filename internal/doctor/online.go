@@ -53,7 +53,7 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		o.checkServers(ctx, c, way)
 	}
 	o.tryServer(ctx, c, way)
-	if c.Stock.Redis.ReadFrom == "replica" {
+	if len(c.Stock.Redis.Replicas) > 0 {
 		o.tryReplicas(ctx, c, r)
 	}
 	named := append(slices.Clone(o.SKUs), c.SKUsOnSale()...)

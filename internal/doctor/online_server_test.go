@@ -59,7 +59,7 @@ func TestOnlineServer_ReplicasThatAreReadAreMeasured(t *testing.T) {
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica, stray := redistest.Start(t, "--replicaof", host+" "+port), redistest.Start(t)
 	c := apitest.Reserving(master.Addr)
-	c.Stock.Redis.ReadFrom, c.Stock.Redis.MaxStaleness = "replica", time.Minute
+	c.Stock.Redis.MaxStaleness = time.Minute
 	c.Stock.Redis.Replicas = []string{replica.Addr}
 	testkit.Eventually(t, "it follows", func() bool {
 		return strings.Contains(replica.Client.Info(context.Background(), "replication").Val(), "master_link_status:up")

@@ -60,13 +60,13 @@ func newShopTarget(c *config.Config, text string) (t shopTarget, err error) {
 	t.network, t.address, t.host = "tcp", net.JoinHostPort(u.Hostname(), port), u.Host
 	if u.Scheme == "https" {
 		s := &c.Upstream.TLS
-		t.tls, err = upstream.TLS{CA: s.CA, ServerName: s.ServerName, Insecure: s.InsecureSkipVerify}.Config(u.Hostname())
+		t.tls, err = upstream.TLS{CA: s.CA, ServerName: s.ServerName}.Config(u.Hostname())
 	}
 	return t, err
 }
 
 func (t *shopTarget) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: t.config.ConnectTimeout}
+	d := net.Dialer{Timeout: t.config.ConnectTimeout()}
 	if t.tls == nil {
 		return d.DialContext(ctx, t.network, t.address)
 	}
@@ -75,7 +75,7 @@ func (t *shopTarget) dial(ctx context.Context) (net.Conn, error) {
 
 // try opens a connection, TLS included.
 func (t *shopTarget) try(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout())
 	defer cancel()
 	conn, err := t.dial(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *shopTarget) plainToTLS() string {
 
 // tryHealth asks as the gate's own checks do.
 func (t *shopTarget) tryHealth(ctx context.Context, o *Report) {
-	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout+t.config.Health.Timeout())
+	ctx, cancel := context.WithTimeout(ctx, t.config.ConnectTimeout()+upstream.Checks("").Timeout)
 	defer cancel()
 	scheme, path := "http://", t.config.Health.Path
 	if t.tls != nil {
@@ -122,15 +122,13 @@ func (t *shopTarget) tryHealth(ctx context.Context, o *Report) {
 		return
 	}
 	resp.Body.Close()
-	low, high := t.config.Health.Statuses()
 	switch {
-	case resp.StatusCode >= low && resp.StatusCode <= high:
+	case upstream.Passes(resp.StatusCode):
 		o.OK("target", "%s answers %d", at, resp.StatusCode)
 	case t.wantsTLS(ctx):
 		o.Fail("target", "%s", t.plainToTLS())
 	default:
-		o.Fail("target", "%s answers %d, and not %s: it counts as down, and gets orders only while every target does; "+
-			"correct upstream.health.path or status",
-			at, resp.StatusCode, t.config.Health.Status)
+		o.Fail("target", "%s answers %d, and not 200 to 399: it counts as down, and gets orders only while every target "+
+			"does; correct upstream.health.path", at, resp.StatusCode)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"sluice/config"
 )
 
+// socketMode lets the owner and the group of a unix socket connect, which is to write.
+const socketMode = 0o660
+
 // PermitSockets gives the unix sockets of listeners their group and mode, so that a proxy of another user can connect.
 // The group comes first: at no time may another group connect. Errors name the key that is at fault.
 func PermitSockets(listeners []net.Listener, c *config.Config) error {
@@ -36,8 +39,8 @@ func PermitSockets(listeners []net.Listener, c *config.Config) error {
 				return c.Errorf("server.socket_group", "%v", err)
 			}
 		}
-		if err := os.Chmod(path, s.SocketPermissions()); err != nil {
-			return c.Errorf("server.socket_mode", "%v", err)
+		if err := os.Chmod(path, socketMode); err != nil {
+			return c.Errorf("server.listen", "%v", err)
 		}
 	}
 	return nil

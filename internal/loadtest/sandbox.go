@@ -145,7 +145,7 @@ func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
 	}
 	m := rooms[i]
 	draws = m.Order == room.Draw
-	m.Name, m.Order, m.Beacon, m.BeaconKey, m.Bypass = s.room(), room.FIFO, false, "", nil
+	m.Name, m.Order, m.Beacon, m.BeaconChain, m.Bypass = s.room(), room.FIFO, false, "", nil
 	if r.Room = m.Name; m.Sale != "" {
 		m.Sale = m.Name
 		c.Sales = []config.Sale{{Name: m.Name, SKUs: []string{s.SKU}, Starts: time.Now().Add(-time.Minute),

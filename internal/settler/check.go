@@ -103,7 +103,7 @@ func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
 
 // checkWebhook connects, with TLS where the URL says so. It sends no request: one could have an effect.
 func checkWebhook(ctx context.Context, o *doctor.Report, w config.SettleWebhook) {
-	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, webhookTimeout)
 	defer cancel()
 	u, err := url.Parse(w.URL)
 	if err != nil {

@@ -20,7 +20,7 @@ func jobsOf(j config.SettleJobs) (*sqlstore.Jobs, error) {
 	if len(j.Kinds) == 0 {
 		return nil, nil
 	}
-	return jobs.New(j.Kinds, j.Queue, slog.New(slog.DiscardHandler))
+	return jobs.New(j.Kinds, jobQueue, slog.New(slog.DiscardHandler))
 }
 
 // MigrateAll is migrate for every home, one after the other. What it has applied is named after the home, but for the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"sluice/config"
 	"sluice/gateway/stores"
@@ -91,11 +92,16 @@ const (
 	requestChanges     = 100
 )
 
+const (
+	paidEvery      = 5 * time.Second // between two runs of settle.paid.query for a SKU: it costs the shop's database
+	webhookTimeout = 5 * time.Second // of one request with its response; it is sent again
+)
+
 // Settler returns a settler of all SKUs.
 func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settler, error) {
 	var paid settle.Paid
 	if query := c.Settle.Paid.Query; query != "" {
-		paid.Every = c.Settle.Paid.Every
+		paid.Every = paidEvery
 		paid.Count = func(ctx context.Context, sku string) (int64, error) { return s.Store.CountPaid(ctx, query, sku) }
 	}
 	var shop func(context.Context, string, int64) ([]settle.ShopOrder, error)
@@ -105,7 +111,7 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 		}
 	}
 	return settle.New(s.Stream, s.Store, settle.Options{
-		Batch: transactionChanges, Workers: c.Settle.Workers, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
+		Batch: transactionChanges, Ledger: s, Log: log, Givebacks: s.Store, Paid: paid,
 		Home: s.home, Verify: c.Settle.Verify, Auditor: s.Store, Shop: shop,
 		Listen: s.listen,
 	})
@@ -114,9 +120,10 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 // webhook returns a settler of all SKUs that sends to the webhook, and its target.
 func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
 	w := c.Settle.Webhook
-	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges, Timeout: w.Timeout})
+	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges,
+		Timeout: webhookTimeout})
 	worker, err := settle.New(s.Stream, target, settle.Options{
-		Target: settle.WebhookTarget, Batch: requestChanges, Workers: c.Settle.Workers, Ledger: s, Log: log, Listen: s.listen,
+		Target: settle.WebhookTarget, Batch: requestChanges, Ledger: s, Log: log, Listen: s.listen,
 		Home: s.home,
 	})
 	return worker, target, err

@@ -45,7 +45,7 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 		if err != nil {
 			return c.Errorf("settle.database", "%v", err)
 		}
-		w := &jobWatch{pool: pool, queue: j.Queue, states: jobs.States()}
+		w := &jobWatch{pool: pool, queue: jobQueue, states: jobs.States()}
 		metrics.add(c, name, admin.Check{Name: "database", Probe: w.probe}, w)
 		watches = append(watches, w)
 		beside.Go(func() { w.run(ctx) })
@@ -56,8 +56,8 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	ended := make(chan error)
 	for _, w := range watches {
 		go func() {
-			ended <- jobs.Work(ctx, w.pool, jobs.Options{Queue: j.Queue, Workers: j.Workers, URL: j.URL, Key: []byte(j.Key),
-				Timeout: j.Timeout, Log: log, Requests: requests})
+			ended <- jobs.Work(ctx, w.pool, jobs.Options{Queue: jobQueue, Workers: jobWorkers, URL: j.URL, Key: []byte(j.Key),
+				Timeout: jobTimeout, Log: log, Requests: requests})
 		}()
 	}
 	var faults []error
@@ -69,6 +69,12 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	}
 	return errors.Join(faults...)
 }
+
+const (
+	jobQueue   = "sluice"         // River's queue of these jobs
+	jobWorkers = 10               // jobs that are worked at the same time; Retry-After slows them
+	jobTimeout = 30 * time.Second // of one request with its response
+)
 
 // jobWatch knows how many jobs of a database wait. It is safe for concurrent use.
 type jobWatch struct {

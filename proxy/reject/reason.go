@@ -168,7 +168,7 @@ var table = [NumReasons]rejection{
 			"lost some of its history and is frozen"},
 	UpstreamBusy: {"upstream_busy", Unavailable, 0, 0, "The shop is very busy", "商城繁忙",
 		"all connections to the upstream are in use, and none came free within `upstream.queue_timeout`, or " +
-			"`upstream.max_pending` requests wait already; nothing was sent, and on `reserve` nothing was reserved"},
+			"10,000 requests wait already; nothing was sent, and on `reserve` nothing was reserved"},
 	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商城暂时无法访问",
 		"no target could be reached: nothing was sent"},
 	ShuttingDown: {"shutting_down", Unavailable, 0, closes, "The service is restarting", "服务正在重启",

@@ -45,7 +45,7 @@ const (
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
-	maxSettling = 8 // calls that settle, of however many SKUs: half of the default pool_size, the rest is for orders
+	maxSettling = 8 // calls that settle, of however many SKUs: half of the connections to a server, the rest is for orders
 )
 
 // New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
