@@ -83,7 +83,7 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 		m.Returns = s.Returns
 	}
 	if q.Page {
-		m.barred = r.notJoined(v, q.Time).Rejection
+		m.Barred = r.notJoined(v, q.Time).Rejection
 	}
 	place, pos, has := r.look(q, v)
 	if !has {
@@ -143,7 +143,7 @@ func (r *Room) parks(q *proxy.RoomQuestion, w *waiter) bool {
 func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	no := r.notJoined(v, q.Time)
-	told := q.Page && no.Rejection == reject.Paused // by the page
+	told := q.Page && (no.Rejection == reject.Paused || no.Rejection == reject.NotStarted) // by the page
 	if no.Rejection != reject.Admitted && !told {
 		return no
 	}

@@ -29,7 +29,7 @@ type me struct {
 	Signed     string `json:"ticket,omitempty"` // of an answer to join
 	Pass       string `json:"pass,omitempty"`   // of an answer to pass
 
-	barred reject.Reason // of a page: why no client may join now
+	Barred reject.Reason `json:"-"` // of a page: why no client may join now
 }
 
 // Values of me.State beside those of room.Position.

@@ -14,7 +14,7 @@ import (
 const (
 	typeHTML      = "text/html; charset=utf-8"
 	calledRefresh = 5 * time.Second  // to one who is called: the time that is left
-	overRefresh   = 30 * time.Second // at the end: units may come back
+	overRefresh   = 30 * time.Second // before the room opens, and at the end: units may come back
 )
 
 // verifyHTML recomputes a place from the record of the draw, in the browser.
@@ -58,7 +58,7 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 	case "over":
 		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
 		values["note"] = p.Text("may_return")
-		if m.barred == reject.Ended {
+		if m.Barred == reject.Ended {
 			values["title"], values["note"] = p.Text("room_ended"), ""
 		}
 	}
@@ -66,9 +66,12 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 		values["chance_text"] = p.Text("room_chance")
 	}
 	if values["note"] == "" {
-		values["note"] = phaseNote(p, m)
+		values["note"] = r.phaseNote(p, m)
 	}
-	if action == "" && (state == "join" || state == "missed") {
+	switch {
+	case m.Phase == Closed:
+		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
+	case action == "" && (state == "join" || state == "missed"):
 		values["note"] = p.Text("room_drain")
 	}
 	if state == "join" {
@@ -81,10 +84,13 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 }
 
 // phaseNote is what the phase means for one who waits, or would join; "" = nothing more.
-func phaseNote(p *reject.RoomPage, m *me) string {
+func (r *Room) phaseNote(p *reject.RoomPage, m *me) string {
+	starts := time.Duration(m.StartsAt-m.ServerTime) * time.Millisecond
 	switch m.Phase {
-	case Closed, PreQueue:
-		return timed(p, "room_early", time.Duration(max(m.StartsAt-m.ServerTime, 1))*time.Millisecond)
+	case Closed:
+		return timed(p, "room_closed", max(starts-r.o.Rules.Opens, 1))
+	case PreQueue:
+		return timed(p, "room_early", max(starts, 1))
 	case Drawing:
 		return p.Text("room_drawing")
 	case Hold:
@@ -113,7 +119,7 @@ func shown(m *me) (state, action, button string) {
 	default:
 		state = "join"
 	}
-	if m.barred == reject.Paused {
+	if m.Barred != reject.Admitted {
 		return state, "", ""
 	}
 	return state, "join", "join_room"

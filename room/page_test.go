@@ -94,11 +94,12 @@ func TestPage_SaysWhereOneStandsAndWhenTheSaleStarts(t *testing.T) {
 		{me{State: hasNone, Phase: Open}, "<p>You are not in line.</p>", "<p>您还没有排上队。</p>", true},
 		{me{State: hasNone, Phase: PreQueue, StartsAt: 600_000}, "You are not in line. The sale starts in about 10 minutes.",
 			"您还没有排上队。活动约 10 分钟后开始", true},
-		{me{State: hasNone, Phase: Closed, StartsAt: 3 * 3600_000}, "starts in about 3 hours", "约 3 小时后开始", true},
-		{me{State: hasNone, Phase: Drain, barred: reject.Paused}, "No new people are taken in now", "不再接受新的排队", false},
+		{me{State: hasNone, Phase: Closed, StartsAt: 3 * 3600_000, Barred: reject.NotStarted},
+			"You are not in line. The waiting room opens in about 3 hours.", "约 3 小时后开放排队", false},
+		{me{State: hasNone, Phase: Drain, Barred: reject.Paused}, "No new people are taken in now", "不再接受新的排队", false},
 		{me{State: IsWaiting, Phase: Open, ETA: &long}, "About 10 minutes to wait.", "预计等待约 10 分钟。", false},
-		{me{State: hasNone, Phase: Over, barred: reject.SoldOut}, "<h1>Sold out</h1>", "<h1>商品已售罄</h1>", false},
-		{me{State: hasNone, Phase: Over, barred: reject.Ended}, "<h1>The sale is over</h1>", "<h1>活动已结束</h1>", false},
+		{me{State: hasNone, Phase: Over, Barred: reject.SoldOut}, "<h1>Sold out</h1>", "<h1>商品已售罄</h1>", false},
+		{me{State: hasNone, Phase: Over, Barred: reject.Ended}, "<h1>The sale is over</h1>", "<h1>活动已结束</h1>", false},
 	} {
 		for language, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
 			page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &c.m, "/"))

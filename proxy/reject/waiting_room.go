@@ -42,6 +42,7 @@ var roomTexts = map[string][numLanguages]string{
 	"room_eta":       {"About {time} to wait.", "预计等待约 {time}。"},
 	"room_until":     {"You have {time} to take your pass.", "请在 {time}内领取通行证。"},
 	"room_early":     {"The sale starts in about {time}. People are called after its start.", "活动约 {time}后开始，开始后叫号。"},
+	"room_closed":    {"The waiting room opens in about {time}. This page refreshes automatically.", "约 {time}后开放排队，页面会自动刷新。"},
 	"room_drawing":   {"The draw has not been made yet.", "正在等待抽签。"},
 	"room_hold":      {"No people are called for the moment.", "叫号已暂停。"},
 	"room_drain":     {"No new people are taken in now.", "目前不再接受新的排队。"},
