@@ -134,6 +134,7 @@ func Parse(name string, text []byte, env func(string) (string, bool), rules ...R
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
+	c.version = c.fingerprint()
 	return c, nil
 }
 
@@ -277,8 +278,7 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// Version tells one text of a configuration from another: the first 12 hex digits of its SHA-256, as sha256sum prints
-// them. What stands in other files and in the environment is not part of it.
+// Version tells one configuration from another: 12 hex digits, the same on all instances of a shop (fingerprint).
 func (c *Config) Version() string { return c.version }
 
 func versionOf(text []byte) string {

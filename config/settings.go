@@ -29,10 +29,10 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
-// Fingerprint tells what the instances of a shop should have in common: 12 hex digits over the values of all keys, with
+// fingerprint tells what the instances of a shop should have in common: 12 hex digits over the values of all keys, with
 // what stands in the environment, but for those that differ by nature from one machine to the next: listeners, files
 // and folders. What stands in other files is not part of it.
-func (c *Config) Fingerprint() string {
+func (c *Config) fingerprint() string {
 	var of strings.Builder
 	for _, s := range c.Settings() {
 		if !ownOfInstance(s.Key) {

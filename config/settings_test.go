@@ -183,7 +183,7 @@ func TestConfig_FingerprintIsOfWhatInstancesHaveInCommon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Fingerprint()
+		return c.Version()
 	}
 	text := strings.Replace(adjustable, "http://shop:9000", "${SHOP}", 1)
 	usual := of(text, "http://shop:9000")

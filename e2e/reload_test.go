@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sluice/config"
 	"sluice/internal/redistest"
 )
 
@@ -27,9 +26,13 @@ func (g *running) rewrite(text string, good bool) {
 	if err := g.process.Process.Signal(syscall.SIGHUP); err != nil {
 		g.t.Fatal(err)
 	}
-	said, version := "configuration reloaded", fmt.Sprintf("%.6x", sha256.Sum256([]byte(text)))
-	if !good {
-		said = "configuration not reloaded"
+	said, version := "configuration not reloaded", ""
+	if good {
+		c, err := config.Parse(g.file, []byte(text), os.LookupEnv)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		said, version = "configuration reloaded", c.Version()
 	}
 	// A line of the file before may still be on its way: a good file is told by its version.
 	soon(g.t, said, func() bool {

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -74,6 +76,8 @@ func certificateRemedy(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "does not match"):
 		return "write the key that belongs to the first certificate of cert_file"
+	case errors.Is(err, fs.ErrPermission):
+		return "let the user that runs Sluice read it: chown or chgrp, and chmod 640"
 	case strings.Contains(text, "failed to parse private key"):
 		return "the key may be encrypted, and Sluice asks for no password: openssl pkey -in KEY -out PLAIN, chmod 600 PLAIN"
 	}

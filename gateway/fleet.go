@@ -29,8 +29,6 @@ type membership struct {
 	summing sync.Mutex      // of what follows
 	last    metrics.Traffic // of the summary before
 	lastAt  time.Time
-	printed *config.Config // whose fingerprint print is
-	print   string
 
 	mu     sync.Mutex
 	joined bool         // this gateway runs; a load test tells no fleet of itself
@@ -116,12 +114,14 @@ func (m *membership) current() *fleet.Fleet {
 }
 
 // errUnsigned is the answer where what one instance says to all could be said by anyone who can write to Redis.
-var errUnsigned = fmt.Errorf("fleet: %w: nothing is signed here: name stock.reserve.secret_file, the same on all "+
-	"instances, and restart them; or change this instance alone (--instance)", admin.ErrConflict)
+var errUnsigned = fmt.Errorf("fleet: %w: a change of all instances is signed, and stock.reserve.secret_file is "+
+	"empty: write it, the same on all instances, and restart them; or change this instance alone (--instance)",
+	admin.ErrConflict)
 
 // errAlone is the answer where instances have nothing in common.
 var errAlone = fmt.Errorf("fleet: %w: instances share nothing here: the file has no name, or stock.source is not "+
-	"\"redis\" and no limit has the scope \"fleet\"; change this instance alone (--instance)", admin.ErrConflict)
+	"\"redis\" and no limit has the scope \"fleet\"; change this instance alone (--instance)",
+	admin.ErrConflict)
 
 // Describe implements prometheus.Collector.
 func (m *membership) Describe(to chan<- *prometheus.Desc) { fleet.Describe(to) }
@@ -136,7 +136,7 @@ func (m *membership) Collect(to chan<- prometheus.Metric) {
 // summary is what this instance tells the others.
 func (m *membership) summary() string {
 	s := m.g.Status()
-	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.fingerprint(), Mode: s.Mode,
+	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.g.controller.config().Version(), Mode: s.Mode,
 		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: m.g.limits.InFlight()}
 	one.Overrides, one.Unfit = m.g.controller.standing()
 	now, at := m.g.counters.Traffic(), time.Now()
@@ -160,17 +160,6 @@ func (m *membership) summary() string {
 		panic("BUG: a summary that is no JSON: " + err.Error())
 	}
 	return string(text)
-}
-
-// fingerprint is of what the file of this instance says.
-func (m *membership) fingerprint() string {
-	c := m.g.controller.config()
-	m.summing.Lock()
-	defer m.summing.Unlock()
-	if c != m.printed {
-		m.printed, m.print = c, c.Fingerprint()
-	}
-	return m.print
 }
 
 // bounded is text of an environment, of at most so many bytes as a name needs.

@@ -8,7 +8,6 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -277,7 +276,6 @@ func (g *Gateway) proxyOptions(r *runtime, ask proxy.Limiters) proxy.Options {
 	}
 	o.Upstream, o.Limiters, o.Now, o.Log, o.Before = g.shop, ask, g.now, g.log, g.proxy
 	o.AccessLog, o.Version = g.accessLogger(c), c.Version()
-	o.Unit = fmt.Sprintf("stock.max_in_flight_per_unit: %d", c.Stock.MaxInFlightPerUnit)
 	if c.KeepsPages() {
 		o.Cache = g.cache
 	}

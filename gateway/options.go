@@ -91,6 +91,7 @@ func proxyOptions(c *config.Config) proxy.Options {
 		SigningKey:      []byte(c.Stock.Reserve.Secret),
 		Settlement:      settlement(&c.Stock.Reserve),
 		Bounds:          limitBounds(c),
+		Unit:            "stock.max_in_flight_per_unit: " + orOff(c.Stock.MaxInFlightPerUnit),
 	}
 }
 

@@ -111,10 +111,10 @@ func (g *Gateway) replicaCheck() (string, admin.Health) {
 
 // clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
 func (g *Gateway) clockCheck() (string, admin.Health) {
-	if g.redis == nil {
+	skew, wrong := g.schedule.Skew()
+	if g.redis == nil || skew == 0 { // Redis has not answered yet
 		return "sales begin and end by this machine's clock", admin.Healthy
 	}
-	skew, wrong := g.schedule.Skew()
 	if wrong {
 		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here",
 			skew.Round(time.Millisecond)), admin.Degraded

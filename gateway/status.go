@@ -132,9 +132,9 @@ func (g *Gateway) checkState(o *doctor.Report, mode string, overrides []admin.Ov
 		case admin.Healthy:
 			o.OK("gate", "%s: %s", c.Name, detail)
 		case admin.Degraded:
-			o.Warn("gate", "degraded: %s: %s", c.Name, detail)
+			o.Warn("gate", "degraded: %s", c.Name+": "+detail)
 		default:
-			o.Fail("gate", "not ready: %s: %s", c.Name, detail)
+			o.Fail("gate", "not ready: %s", c.Name+": "+detail)
 		}
 	}
 	if mode == "observe" {

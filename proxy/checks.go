@@ -221,6 +221,9 @@ func (p *Proxy) describe(c *check, rt *boundRoute) CheckRow {
 	if c.name == body.name && !rt.Queue {
 		row.Config = "server.max_body_size, server.body_memory"
 	}
+	if c.name == stock.name {
+		row.Value = strings.Replace(strings.TrimPrefix(p.Unit, "stock."), ": ", " ", 1)
+	}
 	if c.name == slot.name && rt.Bound != "" {
 		row.Value = rt.Bound
 	}

@@ -82,6 +82,9 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 	if s.Phase == LastChance {
 		m.Returns = s.Returns
 	}
+	if q.Page {
+		m.Barred = r.notJoined(v, q.Time).Rejection
+	}
 	place, pos, has := r.look(q, v)
 	if !has {
 		return m
@@ -139,11 +142,13 @@ func (r *Room) parks(q *proxy.RoomQuestion, w *waiter) bool {
 // answerJoin gives the client a ticket: the one that it shows, where that still waits; else a new one.
 func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
-	if no := r.notJoined(v, q.Time); no.Rejection != reject.Admitted {
+	no := r.notJoined(v, q.Time)
+	told := q.Page && (no.Rejection == reject.Paused || no.Rejection == reject.NotStarted) // by the page
+	if no.Rejection != reject.Admitted && !told {
 		return no
 	}
 	_, pos, has := r.look(q, v)
-	if v.state.Phase == Off || has && (pos.State == IsWaiting || pos.State == IsCalled) {
+	if told || v.state.Phase == Off || has && (pos.State == IsWaiting || pos.State == IsCalled) {
 		m := r.describe(q, v)
 		return r.answer(q, http.StatusOK, &m)
 	}

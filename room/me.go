@@ -3,6 +3,8 @@ package room
 import (
 	"encoding/json"
 	"strconv"
+
+	"sluice/proxy/reject"
 )
 
 // me is what a client reads of its own place.
@@ -26,6 +28,8 @@ type me struct {
 	Message    string `json:"message,omitempty"`
 	Signed     string `json:"ticket,omitempty"` // of an answer to join
 	Pass       string `json:"pass,omitempty"`   // of an answer to pass
+
+	Barred reject.Reason `json:"-"` // of a page: why no client may join now
 }
 
 // Values of me.State beside those of room.Position.

@@ -14,7 +14,7 @@ import (
 const (
 	typeHTML      = "text/html; charset=utf-8"
 	calledRefresh = 5 * time.Second  // to one who is called: the time that is left
-	overRefresh   = 30 * time.Second // at the end: units may come back
+	overRefresh   = 30 * time.Second // before the room opens, and at the end: units may come back
 )
 
 // verifyHTML recomputes a place from the record of the draw, in the browser.
@@ -42,32 +42,63 @@ func (r *Room) page(q *proxy.RoomQuestion, m *me, back string) []byte {
 	case "waiting":
 		pause := max(time.Duration(m.Poll)*time.Millisecond, time.Second)
 		values["refresh"] = strconv.FormatFloat(math.Ceil(10*pause.Seconds())/10, 'f', -1, 64)
-		_, values["refresh_text"] = counted(p, "room_refresh", int64(r.o.Rules.ClaimWithin/time.Second))
+		values["refresh_text"] = timed(p, "room_refresh", r.o.Rules.ClaimWithin)
 		tellPlace(p, m, values)
 	case "called":
 		values["refresh"] = strconv.Itoa(int(calledRefresh / time.Second))
-		if left := m.ClaimUntil - m.ServerTime; left > 0 {
-			_, values["note"] = counted(p, "room_until", (left+999)/1000)
+		if left := time.Duration(m.ClaimUntil-m.ServerTime) * time.Millisecond; left > 2*time.Minute {
+			values["note"] = timed(p, "room_until", left.Truncate(time.Minute)) // it never says more than there is
+		} else if left > 0 {
+			values["note"] = timed(p, "room_until", left)
 		}
 	case "passed":
 		if r.o.Stock != nil {
-			_, values["note"] = counted(p, "room_order_soon", int64(r.o.Rules.ClaimWithin/time.Second))
+			values["note"] = timed(p, "room_order_soon", r.o.Rules.ClaimWithin)
 		}
 	case "over":
 		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
+		values["note"] = p.Text("may_return")
+		if m.Barred == reject.Ended {
+			values["title"], values["note"] = p.Text("room_ended"), ""
+		}
 	}
 	if m.Chance == NoChance {
 		values["chance_text"] = p.Text("room_chance")
 	}
-	notes := map[Phase]string{Closed: "room_early", PreQueue: "room_early", Drawing: "room_drawing",
-		Hold: "room_hold", LastChance: "room_last"}
-	if note := notes[m.Phase]; note != "" && values["note"] == "" {
-		values["note"] = p.Text(note)
+	if values["note"] == "" {
+		values["note"] = r.phaseNote(p, m)
+	}
+	switch {
+	case m.Phase == Closed:
+		values["refresh"] = strconv.Itoa(int(overRefresh / time.Second))
+	case action == "" && (state == "join" || state == "missed"):
+		values["note"] = p.Text("room_drain")
+	}
+	if state == "join" {
+		values["note"] = p.Sentences(p.Text("not_in_line"), values["note"])
 	}
 	if m.Score != nil {
 		values["verify"] = "/.sluice/room/" + m.Room + "/verify"
 	}
 	return p.Render(values)
+}
+
+// phaseNote is what the phase means for one who waits, or would join; "" = nothing more.
+func (r *Room) phaseNote(p *reject.RoomPage, m *me) string {
+	starts := time.Duration(m.StartsAt-m.ServerTime) * time.Millisecond
+	switch m.Phase {
+	case Closed:
+		return timed(p, "room_closed", max(starts-r.o.Rules.Opens, 1))
+	case PreQueue:
+		return timed(p, "room_early", max(starts, 1))
+	case Drawing:
+		return p.Text("room_drawing")
+	case Hold:
+		return p.Text("room_hold")
+	case LastChance:
+		return p.Text("room_last")
+	}
+	return ""
 }
 
 // shown is which of the states of the page m is, and what its button does and says; "" = there is none.
@@ -84,9 +115,14 @@ func shown(m *me) (state, action, button string) {
 	case m.State == IsWaiting, m.State == IsCalled:
 		return "waiting", "", ""
 	case m.State == IsMissed:
-		return "missed", "join", "join_room"
+		state = "missed"
+	default:
+		state = "join"
 	}
-	return "join", "join", "join_room"
+	if m.Barred != reject.Admitted {
+		return state, "", ""
+	}
+	return state, "join", "join_room"
 }
 
 // tellPlace tells what is known, and no number that is not.
@@ -101,7 +137,8 @@ func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
 		}
 	}
 	if m.ETA != nil {
-		values["eta"], values["eta_text"] = counted(p, "room_eta", (*m.ETA+999)/1000)
+		values["eta"] = strconv.FormatInt((*m.ETA+999)/1000, 10)
+		values["eta_text"] = timed(p, "room_eta", time.Duration(*m.ETA)*time.Millisecond)
 	}
 }
 
@@ -109,4 +146,19 @@ func tellPlace(p *reject.RoomPage, m *me, values map[string]string) {
 func counted(p *reject.RoomPage, key string, n int64) (number, text string) {
 	number = strconv.FormatInt(n, 10)
 	return number, strings.Replace(p.Text(key), "{n}", number, 1)
+}
+
+// timed is the text of key with a time in it: whole seconds, minutes or hours, rounded up.
+func timed(p *reject.RoomPage, key string, d time.Duration) string {
+	unit, of := time.Second, "room_seconds"
+	switch {
+	case d > 2*time.Hour:
+		unit, of = time.Hour, "room_hours"
+	case d > 2*time.Minute:
+		unit, of = time.Minute, "room_minutes"
+	case d <= time.Second:
+		of = "room_second"
+	}
+	_, lasts := counted(p, of, int64((d+unit-1)/unit))
+	return strings.Replace(p.Text(key), "{time}", lasts, 1)
 }

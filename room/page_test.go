@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/proxy"
+	"sluice/proxy/reject"
 )
 
 func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
@@ -69,10 +70,42 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 		}
 	}
 	m := me{Room: "r", ServerTime: 1000, Phase: Open, State: IsCalled, ClaimUntil: 81_500}
-	for language, want := range map[string]string{"en": "You have 81 seconds for this", "zh-CN": "请在 81 秒内领取"} {
+	for language, want := range map[string]string{"en": "You have 81 seconds to take your pass.", "zh-CN": "请在 81 秒内领取通行证。"} {
 		page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &m, "/"))
 		if !strings.Contains(page, want) || !strings.Contains(page, `http-equiv="refresh" content="5"`) {
 			t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+}
+
+// A page says what to do next: one who has not joined is told so, and gets a button only where joining is possible.
+func TestPage_SaysWhereOneStandsAndWhenTheSaleStarts(t *testing.T) {
+	pages, err := builtInPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, long := &Room{}, int64(10*60_000)
+	r.o.Pages = pages
+	for _, c := range []struct {
+		m      me
+		en, zh string
+		button bool
+	}{
+		{me{State: hasNone, Phase: Open}, "<p>You are not in line.</p>", "<p>您还没有排上队。</p>", true},
+		{me{State: hasNone, Phase: PreQueue, StartsAt: 600_000}, "You are not in line. The sale starts in about 10 minutes.",
+			"您还没有排上队。活动约 10 分钟后开始", true},
+		{me{State: hasNone, Phase: Closed, StartsAt: 3 * 3600_000, Barred: reject.NotStarted},
+			"You are not in line. The waiting room opens in about 3 hours.", "约 3 小时后开放排队", false},
+		{me{State: hasNone, Phase: Drain, Barred: reject.Paused}, "No new people are taken in now", "不再接受新的排队", false},
+		{me{State: IsWaiting, Phase: Open, ETA: &long}, "About 10 minutes to wait.", "预计等待约 10 分钟。", false},
+		{me{State: hasNone, Phase: Over, Barred: reject.SoldOut}, "<h1>Sold out</h1>", "<h1>商品已售罄</h1>", false},
+		{me{State: hasNone, Phase: Over, Barred: reject.Ended}, "<h1>The sale is over</h1>", "<h1>活动已结束</h1>", false},
+	} {
+		for language, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
+			page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &c.m, "/"))
+			if !strings.Contains(page, want) || strings.Contains(page, "<button>") != c.button {
+				t.Errorf("%q, button %v, is missing in\n%s", want, c.button, page)
+			}
 		}
 	}
 }

@@ -47,6 +47,8 @@ func diagnose(err error) (cause, string) {
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return causeTLS, "write https:// in upstream.targets"
+	case errors.Is(err, errUnhealthy):
+		return causeOther, "look at the upstream, or correct upstream.health.path"
 	case errors.As(err, &name):
 		return causeName, "correct the host in upstream.targets, or the name server"
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):

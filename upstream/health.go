@@ -91,7 +91,7 @@ func (t *target) recordCheck(h Health, err error) {
 		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
 			t.moveWaiters()
 			t.log.Warn("target is down; it gets requests only while all targets are", "target", t.url, "error", err,
-				"fix", healthRemedy(err))
+				"fix", Remedy(err))
 		}
 		return
 	}
@@ -99,14 +99,6 @@ func (t *target) recordCheck(h Health, err error) {
 	if s.passed++; s.passed >= h.Passes && s.down.Swap(false) {
 		t.log.Info("target is up", "target", t.url)
 	}
-}
-
-// healthRemedy is what to do about a failed check.
-func healthRemedy(err error) string {
-	if errors.Is(err, errUnhealthy) {
-		return "look at the upstream, or correct upstream.health.path"
-	}
-	return Remedy(err)
 }
 
 // errUnhealthy is a response that fails a check.

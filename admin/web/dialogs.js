@@ -51,7 +51,7 @@ function check() {
   $("dialog-confirm").disabled = told?.ok === false || (current.typed !== undefined && values.typed !== current.typed);
 }
 
-// done does it. Who leaves the dialog meanwhile, and opens another, is told what came of it, and keeps the other.
+// done acts. Its result is told also when another dialog is open by then.
 async function done(event) {
   event.preventDefault();
   const asked = current, { act, fields } = asked;

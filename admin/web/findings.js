@@ -1,6 +1,5 @@
-// What the gateway says of its checks, in the reader's language. The gateway speaks English; findings.zh.json has each of its sentences as
-// the format that it is written from, and the translation with {1}, {2} … for what the format leaves open. What stands in the open places
-// is translated too, where it is a sentence itself. A sentence that the file lacks stays English.
+// What the gateway says of its checks, in Chinese: findings.zh.json has the format of each sentence, and its translation with {1}, {2} …
+// for the verbs. Their values are translated, too. What the file lacks stays English.
 
 import { on, tell } from "./bus.js";
 import { has, language, say } from "./words.js";

@@ -1,4 +1,4 @@
-// The other instances of the fleet, as they tell of themselves each second, and in what they differ.
+// The instances of the fleet, and in what they differ.
 
 import { ask } from "./api.js";
 import { on } from "./bus.js";

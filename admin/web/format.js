@@ -10,6 +10,7 @@ export const rate = (n) => (n > 0 && n < 10 && n % 1 ? n.toLocaleString(locale()
 // short is for an axis.
 export function short(n) {
   if (n >= 1e6) return `${+(n / 1e6).toFixed(1)}M`;
+  if (n >= 1e3 && n < 1e4) return whole(n);
   if (n >= 1e4) return `${+(n / 1e3).toFixed(1)}k`;
   return String(+n.toFixed(n >= 100 ? 0 : n < 1 ? 2 : 1));
 }

@@ -1,5 +1,4 @@
-// The limits: what they are, what they did, and another number for a while. An override ends by itself; what is meant for longer
-// belongs into the file, for which there is "copy as TOML".
+// The limits and their overrides.
 
 import { ask, change, part } from "./api.js";
 import { on } from "./bus.js";

@@ -1,4 +1,4 @@
-// What happens now: figures and charts of this instance, the top rate-limited clients, the upstream targets.
+// The view "Live" of this instance.
 
 import { ask } from "./api.js";
 import { on } from "./bus.js";

@@ -1,4 +1,4 @@
-// The dashboard of a gate. This file only starts the parts: what each shows and does is in a file of its own.
+// Starts the parts of the dashboard.
 
 import { ask } from "./api.js";
 import { startAudit } from "./audit.js";

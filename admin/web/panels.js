@@ -94,7 +94,7 @@ function roomPanel(room) {
     figures: [
       [say("room_waiting"), whole(room.waiting)], [say("room_people"), room.people === undefined ? undefined : whole(room.people)], [say("room_issued"), whole(room.issued)],
       [say("room_called"), whole(room.called)], [say("room_claimed"), whole(room.claimed)], [say("room_inside"), whole(room.inside)], [say("room_used"), whole(room.used)],
-      [say("room_conversion"), share(room.conversion ?? (room.used + room.expired ? room.used / (room.used + room.expired) : undefined))],
+      [say("room_conversion"), room.used + room.expired ? share(room.conversion) : "–"],
       [say("room_wait"), room.wait_p90_ms && `${span(room.wait_p50_ms)} / ${span(room.wait_p90_ms)}`], [say("room_chance"), room.chance < 0 || !room.waiting ? undefined : share(room.chance)],
       [say("free"), room.free < 0 ? "–" : whole(room.free)], [say("room_parked"), whole(room.parked)],
       [say("room_rate"), room.rate ? rate(room.rate) : say("as_configured")],

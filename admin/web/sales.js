@@ -1,4 +1,4 @@
-// The sales: the countdown to the next one by the gate's clock, and pause, resume and end of those that are known.
+// The sales, by the gateway's clock.
 
 import { ask, change, part } from "./api.js";
 import { on, tell } from "./bus.js";

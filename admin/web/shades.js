@@ -1,5 +1,4 @@
-// The colour of each reason: fixed, so that it is known after the first sale, and each of another lightness, so that a print or an eye
-// that does not tell the hues still tells the reasons. The order is that in which a chart stacks them: neighbours are far apart.
+// The fixed colour of each reason, in the order of the stack. Neighbours differ in lightness, for prints and the colour-blind.
 
 // reason: [hue, chroma, lightness in %]
 export const shades = {

@@ -1,4 +1,4 @@
-// The SKUs: what there is, what is gone, when it will be gone, and what an operator can do about it.
+// The cards of the SKUs: stock, estimate, actions.
 
 import { ask, change, part } from "./api.js";
 import { on, tell } from "./bus.js";
@@ -9,7 +9,7 @@ import { watched } from "./feed.js";
 import { rate, span, whole } from "./format.js";
 import { latest, spread } from "./history.js";
 import { additions } from "./once.js";
-import { rest, stockNow, stockOf } from "./pace.js";
+import { away, rest, stockNow, stockOf } from "./pace.js";
 import { paint } from "./theme.js";
 import { say } from "./words.js";
 
@@ -76,7 +76,8 @@ const path = (sku) => `stock/${part(sku)}`;
 
 // actions are the buttons of a card: the usual ones, and those that end something behind one more press.
 function actions(sku, stock, state, soldOut) {
-  if (stock.fault || state === "lost") return [el("code", {}, stock.fault || stock.ledger.why)];
+  if (stock.fault) return [el("p", {}, say("unreadable_why")), el("code", {}, stock.fault)];
+  if (state === "lost") return [el("code", {}, stock.ledger.why)];
   const named = (word) => ({ label: `${say(word)}: SKU ${sku}` });
   const all = [action(say("restock"), () => restock(sku, stock), named("restock"))];
   if (!stock.ledger) return all;
@@ -156,7 +157,7 @@ function draw() {
     cards.delete(sku);
   }
   $("skus").querySelector(".empty")?.remove();
-  if (!skus.length) $("skus").append(el("p", { class: "empty card" }, say("no_skus")));
+  if (!skus.length) $("skus").append(el("p", { class: "empty card" }, say(away(s) ? "redis_away" : "no_skus")));
   for (const sku of skus) {
     const stock = kept.find((one) => one.sku === sku), told = stockOf(s, sku);
     let c = cards.get(sku);

@@ -1,4 +1,4 @@
-// How long ago something was. The wall clock may be set back, and the steady one stands still while a machine sleeps: the larger is true.
+// How long ago something was: the larger of the wall clock and the steady one, which stops while a machine sleeps.
 
 export function stopwatch(wall = () => Date.now(), steady = () => performance.now()) {
   let began = null;

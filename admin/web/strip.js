@@ -1,4 +1,4 @@
-// The strip at the head: is it live, is it ready, does it enforce or only observe. And what is wrong, in plain words.
+// The strip at the head: live, ready, mode, and what is wrong.
 
 import { ask } from "./api.js";
 import { on, tell } from "./bus.js";

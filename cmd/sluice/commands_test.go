@@ -323,7 +323,7 @@ func TestWhy_NoEntrySaysWhereElseToLook(t *testing.T) {
 	}
 }
 
-// What is to be done comes first, and what is in force only where it is asked for.
+// What is to be done comes first, and what is in force only where it is asked for. The bound of the stock is named.
 func TestCheck_ShowsFiguresOnDemand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	if _, err := command(t, "init", file); err != nil {
@@ -335,7 +335,12 @@ func TestCheck_ShowsFiguresOnDemand(t *testing.T) {
 	}
 	long, err := command(t, "check", "-v", file)
 	warned, figures := strings.LastIndex(long, "\nwarn "), strings.Index(long, "\n     ")
-	if err != nil || !strings.Contains(long, "memory    at most") || warned < 0 || warned > figures {
+	if err != nil || !strings.Contains(long, "memory    at most") || warned < 0 || warned > figures ||
+		!strings.Contains(long, "at most 2 orders of a SKU for each unit that is left") {
 		t.Errorf("%v: %s", err, long)
+	}
+	out, err := command(t, "explain", "POST /api/seckill/1/order", "-H", "Cookie: uid=1", "--config", file)
+	if err != nil || !strings.Contains(out, "stock (stock): max_in_flight_per_unit 2: ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

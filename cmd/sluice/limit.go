@@ -31,7 +31,8 @@ func newLimit() *cobra.Command {
 func newLimitKey(at *target, use, short, method string) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.MinimumNArgs(2),
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error { return cli.Exactly(cmd, args[:min(len(args), 2)]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{"value": args[1:]}
 			if here {

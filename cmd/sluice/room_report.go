@@ -37,8 +37,10 @@ func reportRoom(w io.Writer, r *admin.Room) {
 	fmt.Fprintf(w, "people     of %d people %d were called, %d claimed a pass and %d placed an order\n",
 		max(r.People, r.Called), r.Called, r.Claimed, r.Used)
 	fmt.Fprintf(w, "numbers    %d were given out\n", r.Issued)
-	fmt.Fprintf(w, "passes     with %.0f %% of those decided an order was placed; %d were not used in time\n",
-		100*r.Conversion, r.Expired)
+	if r.Used+r.Expired > 0 {
+		fmt.Fprintf(w, "passes     with %.0f %% of those decided an order was placed; %d were not used in time\n",
+			100*r.Conversion, r.Expired)
+	}
 	if r.WaitP90 > 0 {
 		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 		fmt.Fprintf(w, "waits      half of those who claimed were called within %v, nine of ten within %v\n", ms(r.WaitP50),

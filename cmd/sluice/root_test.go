@@ -42,6 +42,8 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 			`did you mean --config gate.toml?`,
 		"status watch": `sluice status: unexpected argument "watch": sluice status [flags], ` +
 			`did you mean --watch?`,
+		"limit show":                         `sluice limit show: <limit> is missing: sluice limit show <limit> <value>...`,
+		"limit reset per_ip":                 `sluice limit reset: <value>... is missing: sluice limit reset <limit>`,
 		"why a --request-id b":               `sluice why: "a" and --request-id: name one of them`,
 		"stock get 1001 --kind c":            `sluice stock get: --kind: "c": it must be ledger or layout`,
 		"stock get 1001 --kind":              `sluice stock get: --kind needs a value: --kind=ledger|layout`,

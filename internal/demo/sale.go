@@ -136,7 +136,7 @@ func (d *Options) sale(ctx context.Context, withGate bool) (Report, error) {
 		defer g.stop()
 		crowd.Ledger = units.books(g.Orders())
 		d.introduce(shop, g, units.gate(), crowd.Front)
-		fmt.Printf("crowd  %d shoppers\n\n", d.Shoppers)
+		fmt.Printf("crowd  %s shoppers\n\n", count(int64(d.Shoppers)))
 	}
 	if crowd.Ledger == nil {
 		return crowd.Run(ctx, shop, os.Stdout)

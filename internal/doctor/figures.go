@@ -35,8 +35,12 @@ func (o *Report) sizeConcurrency(c *config.Config) {
 	o.sizeInFlight(c)
 }
 
-// sizeReadings says what gate "check" costs Redis.
+// sizeReadings says what gate "check" costs Redis, and how many orders one reading admits.
 func (o *Report) sizeReadings(c *config.Config) {
+	if n := c.Stock.MaxInFlightPerUnit; n > 0 {
+		o.Info("in flight", "at most %d orders of a SKU for each unit that is left; more get 429 concurrency "+
+			"(stock.max_in_flight_per_unit)", n)
+	}
 	o.Info("redis", "at most %d readings a second of a SKU that is asked for, whatever the traffic, many SKUs at once; "+
 		"none otherwise but a ping a second", int(time.Second/c.Stock.PollInterval))
 }

@@ -28,6 +28,9 @@ func TestFinding_HasATranslation(t *testing.T) {
 	verb := regexp.MustCompile(`%(\[\d+\])?[-+#0 ]*\d*[a-zA-Z]`)
 	for format, says := range catalogue {
 		n := len(verb.FindAllString(format, -1))
+		if strings.Contains(says, "%s") {
+			t.Errorf("%q is written {1}, not %%s: %s", format, says)
+		}
 		for _, m := range regexp.MustCompile(`\{(\d)\}`).FindAllStringSubmatch(says, -1) {
 			if i, _ := strconv.Atoi(m[1]); i < 1 || i > n {
 				t.Errorf("%q has no value %s: %s", format, m[0], says)
@@ -48,7 +51,8 @@ func TestFinding_HasATranslation(t *testing.T) {
 	}
 }
 
-// findingFormats are the formats that the files of these folders give to OK, Warn and Fail.
+// findingFormats are the formats that the files of these folders give to OK, Warn and Fail, and what checks of
+// readiness return.
 func findingFormats(t *testing.T, folders ...string) (formats []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -65,6 +69,9 @@ func findingFormats(t *testing.T, folders ...string) (formats []string) {
 				t.Fatal(err)
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
+				if found, ok := n.(*ast.ReturnStmt); ok {
+					formats = append(formats, readiness(found)...)
+				}
 				call, ok := n.(*ast.CallExpr)
 				if !ok || len(call.Args) < 2 {
 					return true
@@ -80,6 +87,25 @@ func findingFormats(t *testing.T, folders ...string) (formats []string) {
 		}
 	}
 	return formats
+}
+
+// readiness is the format of what a check returns with its health: a text, or fmt.Sprintf of one.
+func readiness(found *ast.ReturnStmt) []string {
+	if len(found.Results) != 2 {
+		return nil
+	}
+	health, ok := found.Results[1].(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Healthy", "Degraded", "Unready"}, health.Sel.Name) {
+		return nil
+	}
+	text := found.Results[0]
+	if call, ok := text.(*ast.CallExpr); ok && len(call.Args) > 0 {
+		text = call.Args[0]
+	}
+	if format, ok := constant(text); ok {
+		return []string{format}
+	}
+	return nil
 }
 
 // isReport reports the name that a Report has in these packages.

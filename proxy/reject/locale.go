@@ -2,6 +2,7 @@ package reject
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -95,13 +96,9 @@ func textKeys() (keys []string) {
 	for reason := Admitted + 1; reason < NumReasons; reason++ {
 		keys = append(keys, reason.String())
 	}
-	for key := range roomTexts {
-		if key != messages[joinRoom].key {
-			keys = append(keys, key)
-		}
-	}
+	keys = slices.AppendSeq(keys, maps.Keys(roomTexts))
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys) // a room says some of the messages, too
 }
 
 // locale is one language that is served: texts of a file, and built-in ones where the file has none.

@@ -127,7 +127,7 @@ var table = [NumReasons]rejection{
 			"apart to start a sale"},
 	SoldOut: {"sold_out", SoldOutClass, 0, 0, "Sold out", "已售罄",
 		"no unit is left; or the upstream has said so, by `stock.sold_out_on` or `Sluice-Order: sold-out`"},
-	Undecided: {"undecided", Busy, 0, 0, "All units are held; some may become available", "库存已全部被预占，可能会有释放",
+	Undecided: {"undecided", Busy, 0, 0, "All units are held; some may become available", "剩余商品都在其他顾客的订单中，可能还有机会",
 		"`reserve`: too few units are free, but enough of them are held: they may come back"},
 	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "This item is not part of the sale", "该商品未参加本次活动",
 		"the SKU has no stock key, or no ledger"},
