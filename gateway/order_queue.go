@@ -19,7 +19,6 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 	"sluice/queue"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -135,7 +134,7 @@ func (q *orderQueue) Close(limit time.Duration) {
 }
 
 // Accept implements proxy.Queue.
-func (q *orderQueue) Accept(m *message.Request) string {
+func (q *orderQueue) Accept(m *proxy.QueuedRequest) string {
 	return ledger.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
 }
 

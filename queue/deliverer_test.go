@@ -16,7 +16,6 @@ import (
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/proxy"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -82,7 +81,7 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 			t.Fatal(err)
 		}
 	}
-	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host"}}}
+	m := proxy.QueuedRequest{Method: "POST", Target: "/order", Fields: []proxy.KeptField{{Name: "Host"}}}
 	codes, now := make([]ledger.Code, 1), time.Now()
 	_, err := b.store.Reserve(t.Context(), sku, 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []ledger.Item{{
 		Serial: serial, Quantity: 1, Request: ledger.NewRequest(now.Add(time.Minute).UnixMilli(), m.Text())}}, codes)
@@ -188,7 +187,7 @@ func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 		open(t, b, nil)
 		b.order(t, "1", "a")
 		time.Sleep(2 * time.Minute)
-		if got := b.state(t, "1", "a"); got.Status != ledger.StatusReleased || got.Answer.State != message.Expired {
+		if got := b.state(t, "1", "a"); got.Status != ledger.StatusReleased || got.Answer.State != proxy.OrderExpired {
 			t.Errorf("%+v", got)
 		}
 	})

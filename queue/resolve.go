@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"sluice/queue/message"
+	"sluice/proxy"
 	"sluice/stockgate/ledger"
 )
 
@@ -43,7 +43,7 @@ func (s *sender) resolve(sku string, o *ledger.Leased) result {
 	case status == ledger.OrderExists:
 		return result{move: ledger.MoveConfirm}
 	case nowhere && (over || s.live().Cancels):
-		return result{move: ledger.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
+		return result{move: ledger.MoveRelease, answer: (&proxy.KeptAnswer{State: proxy.OrderExpired}).Text()}
 	case nowhere:
 		return s.again(o, ledger.MoveNowhere)
 	case s.live().ByKey && !over:

@@ -10,7 +10,6 @@ import (
 
 	"sluice/proxy"
 	"sluice/queue"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -36,7 +35,7 @@ func (g *gateway) openQueue() {
 
 // request is the order of the n-th buyer as it waits in the ledger: it is delivered before its hold ends, or expires.
 func request(n int, hold time.Duration) string {
-	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host", Value: "shop"}},
+	m := proxy.QueuedRequest{Method: "POST", Target: "/order", Fields: []proxy.KeptField{{Name: "Host", Value: "shop"}},
 		HasBody: true, Body: strconv.Itoa(n)}
 	return ledger.NewRequest(time.Now().Add(hold-2*timeout).UnixMilli(), m.Text())
 }
