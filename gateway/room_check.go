@@ -8,7 +8,7 @@ import (
 	"sluice/config"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/room/beacon"
+	"sluice/room"
 )
 
 // checkRooms is the rule that rooms, their sales, routes, keys and stock fit each other.
@@ -42,20 +42,20 @@ func checkRooms(c *config.Config) (errs []error) {
 }
 
 // beaconOf is the key of m's beacon, and when its rounds are published; "" = it has none.
-func beaconOf(m *config.Room) (key string, rounds beacon.Schedule) {
+func beaconOf(m *config.Room) (key string, rounds room.BeaconSchedule) {
 	switch {
 	case !m.Beacon:
 		return "", rounds
 	case m.BeaconKey == "":
-		return beacon.Quicknet, beacon.QuicknetSchedule()
+		return room.Quicknet, room.QuicknetSchedule()
 	}
-	return m.BeaconKey, beacon.Schedule{Genesis: int64(m.BeaconGenesis) * 1000, Period: m.BeaconPeriod.Milliseconds()}
+	return m.BeaconKey, room.BeaconSchedule{Genesis: int64(m.BeaconGenesis) * 1000, Period: m.BeaconPeriod.Milliseconds()}
 }
 
 // checkBeacon is the rule that the draw's round is published while its sale lasts. It is after the start by itself.
 func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
 	if m.BeaconKey != "" {
-		if _, err := beacon.ParseKey(m.BeaconKey); err != nil {
+		if _, err := room.ParseBeaconKey(m.BeaconKey); err != nil {
 			fail(at+".beacon_key", "%v", err)
 			return
 		}

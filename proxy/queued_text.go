@@ -37,9 +37,9 @@ const (
 
 var errUnreadable = errors.New("the text of an order cannot be read")
 
-// Text is r as DecodeQueuedRequest reads it.
-func (r *QueuedRequest) Text() string {
-	return keptText(strings.Join([]string{r.Method, r.Target, keptFlag(r.HasBody)}, "\n"), r.Fields, r.Body)
+// Text is q as DecodeQueuedRequest reads it.
+func (q *QueuedRequest) Text() string {
+	return keptText(strings.Join([]string{q.Method, q.Target, keptFlag(q.HasBody)}, "\n"), q.Fields, q.Body)
 }
 
 // DecodeQueuedRequest reads what Text has written.
@@ -52,9 +52,9 @@ func DecodeQueuedRequest(s string) (r QueuedRequest, err error) {
 		Body: body}, nil
 }
 
-// Text is a as DecodeKeptAnswer reads it.
-func (a *KeptAnswer) Text() string {
-	return keptText(strings.Join([]string{a.State, strconv.Itoa(a.Status), keptFlag(a.TooLong)}, "\n"), a.Fields, a.Body)
+// Text is k as DecodeKeptAnswer reads it.
+func (k *KeptAnswer) Text() string {
+	return keptText(strings.Join([]string{k.State, strconv.Itoa(k.Status), keptFlag(k.TooLong)}, "\n"), k.Fields, k.Body)
 }
 
 // DecodeKeptAnswer reads what Text has written.

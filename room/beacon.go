@@ -1,6 +1,7 @@
-// Package beacon checks rounds of public randomness offline, by the key of their beacon: BLS signatures on BLS12-381
-// with keys in G2 and signatures in G1, unchained, as drand's quicknet makes them each 3 s.
-package beacon
+package room
+
+// Rounds of public randomness are checked offline, by the key of their beacon: BLS signatures on BLS12-381 with keys in
+// G2 and signatures in G1, unchained, as drand's quicknet makes them each 3 s.
 
 import (
 	"crypto/sha256"
@@ -30,36 +31,36 @@ const (
 	signatureSize = 48 // likewise of G1
 )
 
-// Schedule says when the rounds of a beacon are published.
-type Schedule struct {
+// BeaconSchedule says when the rounds of a beacon are published.
+type BeaconSchedule struct {
 	Genesis int64 // Unix ms of round 1
 	Period  int64 // ms from one round to the next; above 0
 }
 
 // QuicknetSchedule is that of quicknet.
-func QuicknetSchedule() Schedule {
-	return Schedule{Genesis: quicknetGenesis * 1000, Period: quicknetPeriod.Milliseconds()}
+func QuicknetSchedule() BeaconSchedule {
+	return BeaconSchedule{Genesis: quicknetGenesis * 1000, Period: quicknetPeriod.Milliseconds()}
 }
 
 // After is the first round that is published after at, and when that is; both times are Unix ms.
-func (s Schedule) After(at int64) (round, due int64) {
-	if at < s.Genesis {
-		return 1, s.Genesis
+func (b BeaconSchedule) After(at int64) (round, due int64) {
+	if at < b.Genesis {
+		return 1, b.Genesis
 	}
-	n := (at-s.Genesis)/s.Period + 1
-	return n + 1, s.Genesis + n*s.Period
+	n := (at-b.Genesis)/b.Period + 1
+	return n + 1, b.Genesis + n*b.Period
 }
 
 // Due is when a round is published, in Unix ms.
-func (s Schedule) Due(round int64) int64 { return s.Genesis + (round-1)*s.Period }
+func (b BeaconSchedule) Due(round int64) int64 { return b.Genesis + (round-1)*b.Period }
 
-// Key checks the rounds of one beacon. It is safe for concurrent use.
-type Key struct{ public bls.PublicKey[bls.KeyG2SigG1] }
+// BeaconKey checks the rounds of one beacon. It is safe for concurrent use.
+type BeaconKey struct{ public bls.PublicKey[bls.KeyG2SigG1] }
 
-// ParseKey reads a public key in hexadecimal digits.
-func ParseKey(text string) (*Key, error) {
+// ParseBeaconKey reads a public key in hexadecimal digits.
+func ParseBeaconKey(text string) (*BeaconKey, error) {
 	raw, err := hex.DecodeString(text)
-	k := new(Key)
+	k := new(BeaconKey)
 	if err != nil || len(raw) != keySize || k.public.UnmarshalBinary(raw) != nil || !k.public.Validate() {
 		return nil, fmt.Errorf("%.20q…: is no public key of %d bytes on G2 of BLS12-381 in hexadecimal digits", text, keySize)
 	}
@@ -70,19 +71,19 @@ func ParseKey(text string) (*Key, error) {
 var errSignature = errors.New("it is not the signature of this round by the key of the beacon")
 
 // Verify checks the signature of a round in hexadecimal digits.
-func (k *Key) Verify(round int64, signature string) error {
+func (b *BeaconKey) Verify(round int64, signature string) error {
 	raw, err := hex.DecodeString(signature)
 	if err != nil || len(raw) != signatureSize {
 		return fmt.Errorf("%.100q has not %d bytes in hexadecimal digits", signature, signatureSize)
 	}
-	message := Message(round)
-	if !bls.Verify(&k.public, message[:], raw) {
+	message := BeaconMessage(round)
+	if !bls.Verify(&b.public, message[:], raw) {
 		return errSignature
 	}
 	return nil
 }
 
-// Message is what a beacon signs for a round: SHA-256 of its number in eight bytes.
-func Message(round int64) [sha256.Size]byte {
+// BeaconMessage is what a beacon signs for a round: SHA-256 of its number in eight bytes.
+func BeaconMessage(round int64) [sha256.Size]byte {
 	return sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(round)))
 }
